@@ -1,0 +1,26 @@
+// The words CUDA adds to C++. On the CPU most of them mean nothing: every function can run on "the device".
+// `__global__`, `__shared__`, `__launch_bounds__` and `__noinline__` stay in the text; the translator rewrites them.
+#pragma once
+
+#define __device__
+#define __host__
+#define __constant__
+#define __managed__
+#define __grid_constant__
+#define __forceinline__ inline __attribute__((always_inline))
+#define __align__(n) __attribute__((aligned(n)))
+
+namespace cuda_on_cpu {
+
+// A place in the learner's source. Functions that wait or fail take one as their last, defaulted parameter
+// so that every report can say where:  void __syncwarp(unsigned mask, Site site = Site::here());
+struct Site {
+    const char* file;
+    int line;
+
+    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+        return {file, line};
+    }
+};
+
+}  // namespace cuda_on_cpu

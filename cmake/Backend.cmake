@@ -1,0 +1,79 @@
+# Where kernels run: `gpu` (nvcc) or `cpu` (cuda_on_cpu). Everything that differs between the two is in this file
+# and in Course.cmake; no target asks.
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
+endif()
+
+find_program(COURSE_NVCC nvcc PATHS /usr/local/cuda/bin ENV CUDA_PATH PATH_SUFFIXES bin)
+find_program(COURSE_NVIDIA_SMI nvidia-smi)
+mark_as_advanced(COURSE_NVCC COURSE_NVIDIA_SMI)
+
+set(gpu_present FALSE)
+if(COURSE_NVIDIA_SMI)
+  execute_process(COMMAND ${COURSE_NVIDIA_SMI} -L RESULT_VARIABLE result OUTPUT_VARIABLE gpus ERROR_QUIET)
+  if(result EQUAL 0 AND gpus MATCHES "GPU 0")
+    set(gpu_present TRUE)
+  endif()
+endif()
+
+if(COURSE_NVCC AND gpu_present)
+  set(default_backend gpu)
+else()
+  set(default_backend cpu)
+endif()
+set(COURSE_BACKEND ${default_backend} CACHE STRING "Where kernels run: cpu or gpu")
+set_property(CACHE COURSE_BACKEND PROPERTY STRINGS cpu gpu)
+if(NOT COURSE_BACKEND MATCHES "^(cpu|gpu)$")
+  message(FATAL_ERROR "COURSE_BACKEND is '${COURSE_BACKEND}'; expected cpu or gpu")
+endif()
+
+if(COURSE_BACKEND STREQUAL "gpu")
+  if(NOT COURSE_NVCC)
+    message(FATAL_ERROR "COURSE_BACKEND=gpu needs the CUDA Toolkit, but nvcc was not found. "
+                        "Install it, or set COURSE_BACKEND=cpu.")
+  endif()
+  if(NOT CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_COMPILER ${COURSE_NVCC})
+  endif()
+  # One list for the whole build; no target names an architecture of its own (but see course_hopper_library).
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    if(gpu_present)
+      set(architectures native)
+    else()
+      set(architectures 75 80 86 89 90)
+    endif()
+    set(CMAKE_CUDA_ARCHITECTURES ${architectures} CACHE STRING "GPU architectures to build for")
+  endif()
+  enable_language(CUDA)
+  find_package(CUDAToolkit REQUIRED)
+endif()
+message(STATUS "Kernels run on: ${COURSE_BACKEND}")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CUDA_STANDARD 20)
+set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+set(COURSE_SANITIZE "" CACHE STRING "Host sanitizers for every target, e.g. address,undefined (cpu backend)")
+
+# What every target of the course is compiled with. Warnings are errors, with both compilers.
+add_library(course_options INTERFACE)
+add_library(course::options ALIAS course_options)
+set(host_warnings -Wall -Wextra -Wpedantic -Wshadow -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND host_warnings -Wno-restrict)  # g++ 12 sees overlap in "literal" + std::string (GCC bug 105651)
+endif()
+target_compile_options(course_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:${host_warnings}>"
+  # -Wpedantic would complain about the line markers in nvcc's own intermediate files.
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow;-Werror=all-warnings;-lineinfo;--extended-lambda;--expt-relaxed-constexpr>")
+if(COURSE_SANITIZE)
+  target_compile_options(course_options INTERFACE
+    -fsanitize=${COURSE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(course_options INTERFACE -fsanitize=${COURSE_SANITIZE})
+endif()

@@ -1,0 +1,99 @@
+# The functions that make the course's targets.
+#
+#   course_library(NAME SOURCES ... [LIBRARIES ...])      library course_NAME, alias course::NAME
+#   course_executable(NAME SOURCES ... [LIBRARIES ...])   program in <build>/bin
+#   course_test(NAME SOURCES ... [LIBRARIES ...] [LABELS ...])   GoogleTest program, found by ctest
+#   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
+#   course_day(TOPIC t TITLE "..." CHAPTER "..." [LIBRARIES ...])  one day, from the files in its directory
+#   course_planned_day(DIRECTORY TITLE "..." CHAPTER "...")        a day that does not exist yet
+include(GoogleTest)
+
+# Gives `target` a backend: its .cu sources go to nvcc, or through cuda_on_cpu's translator to the host compiler.
+function(course_cuda_target target)
+  target_link_libraries(${target} PUBLIC course::options)
+  if(COURSE_BACKEND STREQUAL "gpu")
+    target_link_libraries(${target} PUBLIC CUDA::cudart)
+    return()
+  endif()
+  target_link_libraries(${target} PUBLIC cuda_on_cpu)
+  get_target_property(sources ${target} SOURCES)
+  set(cuda_sources ${sources})
+  list(FILTER cuda_sources INCLUDE REGEX "\\.cu$")
+  if(cuda_sources)
+    set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX)
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER ${CMAKE_BINARY_DIR}/bin/cuda_on_cpu_compile)
+    set_source_files_properties(${cuda_sources} PROPERTIES OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/bin/cuda_on_cpu_compile)
+    add_dependencies(${target} cuda_on_cpu_compile)
+  endif()
+endfunction()
+
+function(course_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  add_library(course_${name} STATIC ${arg_SOURCES})
+  add_library(course::${name} ALIAS course_${name})
+  target_include_directories(course_${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(course_${name} PUBLIC ${arg_LIBRARIES})
+  course_cuda_target(course_${name})
+endfunction()
+
+function(course_hopper_library name)
+  course_library(${name} ${ARGN})
+  set_target_properties(course_${name} PROPERTIES CUDA_ARCHITECTURES 90a)
+endfunction()
+
+function(course_executable name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
+  course_cuda_target(${name})
+endfunction()
+
+function(course_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS")
+  course_executable(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)
+  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT 300 LABELS "${name};${arg_LABELS}")
+endfunction()
+
+function(course_register_day directory title chapter ready)
+  if(directory MATCHES "^day([0-9]+)_(.+)$")
+    math(EXPR number "${CMAKE_MATCH_1}")
+    set(topic ${CMAKE_MATCH_2})
+  else()
+    set(number 0)
+    set(topic ${directory})
+  endif()
+  set_property(GLOBAL APPEND PROPERTY COURSE_DAYS
+    "{\"directory\": \"${directory}\", \"number\": ${number}, \"topic\": \"${topic}\", \"title\": \"${title}\", \"chapter\": \"${chapter}\", \"ready\": ${ready}}")
+endfunction()
+
+function(course_planned_day directory)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;CHAPTER" "")
+  course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" false)
+endfunction()
+
+function(course_day)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TOPIC;TITLE;CHAPTER" "LIBRARIES")
+  get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  set(topic ${arg_TOPIC})
+  course_library(${topic} SOURCES ${topic}.cu ${topic}_reference.cpp
+    LIBRARIES course::common OpenMP::OpenMP_CXX ${arg_LIBRARIES})
+  course_executable(${directory} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic})
+  course_test(${directory}_test SOURCES ${topic}_test.cpp LIBRARIES course::${topic} LABELS ${directory})
+  course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" true)
+endfunction()
+
+# days.json tells ./course what there is.
+function(course_write_days)
+  get_property(days GLOBAL PROPERTY COURSE_DAYS)
+  list(JOIN days ",\n    " days)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/days.json @ONLY CONTENT
+"{
+  \"backend\": \"${COURSE_BACKEND}\",
+  \"build_type\": \"${CMAKE_BUILD_TYPE}\",
+  \"days\": [
+    ${days}
+  ]
+}
+")
+endfunction()

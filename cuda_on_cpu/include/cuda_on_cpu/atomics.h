@@ -1,0 +1,176 @@
+// Atomic functions and memory fences. Blocks run on different threads of the operating system, so these are really
+// atomic. The functions order nothing but themselves, as on a GPU: who needs more puts a fence beside them.
+//
+// An integer atomic that changed nothing (a failed compare-and-swap, a lock found taken, a flag polled with
+// atomicAdd(&flag, 0)) may be a thread waiting for another: it calls spin_hint(). Minimum and maximum are left out:
+// there it is the usual case that nothing changes.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <type_traits>
+
+#include <vector_types.h>
+
+#include "cuda_on_cpu/spin_hint.h"
+
+namespace cuda_on_cpu {
+
+template <class T, class... Types>
+concept one_of = (std::same_as<T, Types> || ...);
+
+template <class T>
+concept word = one_of<T, int, unsigned int, unsigned long long>;
+
+template <class T>
+concept ordered_word = word<T> || std::same_as<T, long long>;
+
+// *address = change(*address) in one step; returns what was there before.
+template <class T, class Change>
+T fetch_and_change(T* address, Change change) {
+    std::atomic_ref<T> target(*address);
+    T old = target.load(std::memory_order_relaxed);
+    while (!target.compare_exchange_weak(old, change(old), std::memory_order_relaxed)) {
+    }
+    return old;
+}
+
+template <class T>
+T hint_if_unchanged(T old, T now) {
+    if (old == now) spin_hint();
+    return old;
+}
+
+}  // namespace cuda_on_cpu
+
+// ---- Arithmetic ----------------------------------------------------------------------------------------------------
+
+template <cuda_on_cpu::word T>
+T atomicAdd(T* address, std::type_identity_t<T> value) {
+    const T old = std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
+    if (value == 0) cuda_on_cpu::spin_hint();
+    return old;
+}
+
+template <class T>
+    requires cuda_on_cpu::one_of<T, float, double>
+T atomicAdd(T* address, std::type_identity_t<T> value) {
+    return cuda_on_cpu::fetch_and_change(address, [value](T old) { return old + value; });
+}
+
+// Each component is added atomically by itself; the vector as a whole is not.
+inline float2 atomicAdd(float2* address, float2 value) {
+    return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};
+}
+inline float4 atomicAdd(float4* address, float4 value) {
+    return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y), atomicAdd(&address->z, value.z),
+            atomicAdd(&address->w, value.w)};
+}
+
+template <class T>
+    requires cuda_on_cpu::one_of<T, int, unsigned int>
+T atomicSub(T* address, std::type_identity_t<T> value) {
+    const T old = std::atomic_ref<T>(*address).fetch_sub(value, std::memory_order_relaxed);
+    if (value == 0) cuda_on_cpu::spin_hint();
+    return old;
+}
+
+template <cuda_on_cpu::ordered_word T>
+T atomicMin(T* address, std::type_identity_t<T> value) {
+    return cuda_on_cpu::fetch_and_change(address, [value](T old) { return value < old ? value : old; });
+}
+
+template <cuda_on_cpu::ordered_word T>
+T atomicMax(T* address, std::type_identity_t<T> value) {
+    return cuda_on_cpu::fetch_and_change(address, [value](T old) { return value > old ? value : old; });
+}
+
+// Counts up to `limit`, then starts again at 0.
+inline unsigned int atomicInc(unsigned int* address, unsigned int limit) {
+    return cuda_on_cpu::fetch_and_change(address, [limit](unsigned int old) { return old >= limit ? 0 : old + 1; });
+}
+
+// Counts down to 0, then starts again at `limit`.
+inline unsigned int atomicDec(unsigned int* address, unsigned int limit) {
+    return cuda_on_cpu::fetch_and_change(
+        address, [limit](unsigned int old) { return old == 0 || old > limit ? limit : old - 1; });
+}
+
+// ---- Bits ----------------------------------------------------------------------------------------------------------
+
+template <cuda_on_cpu::ordered_word T>
+T atomicAnd(T* address, std::type_identity_t<T> value) {
+    const T old = std::atomic_ref<T>(*address).fetch_and(value, std::memory_order_relaxed);
+    return cuda_on_cpu::hint_if_unchanged<T>(old, old & value);
+}
+
+template <cuda_on_cpu::ordered_word T>
+T atomicOr(T* address, std::type_identity_t<T> value) {
+    const T old = std::atomic_ref<T>(*address).fetch_or(value, std::memory_order_relaxed);
+    return cuda_on_cpu::hint_if_unchanged<T>(old, old | value);
+}
+
+template <cuda_on_cpu::ordered_word T>
+T atomicXor(T* address, std::type_identity_t<T> value) {
+    const T old = std::atomic_ref<T>(*address).fetch_xor(value, std::memory_order_relaxed);
+    return cuda_on_cpu::hint_if_unchanged<T>(old, old ^ value);
+}
+
+// ---- Exchange ------------------------------------------------------------------------------------------------------
+
+template <class T>
+    requires(cuda_on_cpu::word<T> || std::same_as<T, float>)
+T atomicExch(T* address, std::type_identity_t<T> value) {
+    const T old = std::atomic_ref<T>(*address).exchange(value, std::memory_order_relaxed);
+    return cuda_on_cpu::hint_if_unchanged<T>(old, value);
+}
+
+template <class T>
+    requires(cuda_on_cpu::word<T> || std::same_as<T, unsigned short>)
+T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+    T old = expected;
+    std::atomic_ref<T>(*address).compare_exchange_strong(old, desired, std::memory_order_relaxed);
+    const T now = old == expected ? desired : old;
+    return cuda_on_cpu::hint_if_unchanged<T>(old, now);
+}
+
+// ---- Scopes: on the CPU there is only one, the whole system --------------------------------------------------------
+
+#define CUDA_ON_CPU_SCOPED(function)                                            \
+    template <class T>                                                          \
+        requires requires(T* address, T value) { function(address, value); }    \
+    T function##_block(T* address, std::type_identity_t<T> value) {             \
+        return function(address, value);                                        \
+    }                                                                           \
+    template <class T>                                                          \
+        requires requires(T* address, T value) { function(address, value); }    \
+    T function##_system(T* address, std::type_identity_t<T> value) {            \
+        return function(address, value);                                        \
+    }
+
+CUDA_ON_CPU_SCOPED(atomicAdd)
+CUDA_ON_CPU_SCOPED(atomicSub)
+CUDA_ON_CPU_SCOPED(atomicMin)
+CUDA_ON_CPU_SCOPED(atomicMax)
+CUDA_ON_CPU_SCOPED(atomicInc)
+CUDA_ON_CPU_SCOPED(atomicDec)
+CUDA_ON_CPU_SCOPED(atomicAnd)
+CUDA_ON_CPU_SCOPED(atomicOr)
+CUDA_ON_CPU_SCOPED(atomicXor)
+CUDA_ON_CPU_SCOPED(atomicExch)
+#undef CUDA_ON_CPU_SCOPED
+
+template <class T>
+T atomicCAS_block(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+    return atomicCAS(address, expected, desired);
+}
+template <class T>
+T atomicCAS_system(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+    return atomicCAS(address, expected, desired);
+}
+
+// ---- Fences --------------------------------------------------------------------------------------------------------
+
+inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence_block() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }

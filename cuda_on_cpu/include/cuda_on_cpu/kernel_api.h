@@ -1,0 +1,160 @@
+// The part of the runtime API that takes kernels and symbols by their C++ names.
+#pragma once
+
+#include <utility>
+
+#include "cuda_on_cpu/launch.h"
+#include "cuda_runtime_api.h"
+
+// --- Typed forms of functions on memory and symbols ------------------------------------------------------------------
+
+template <class T>
+cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
+    return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
+}
+template <class T>
+cudaError_t cudaMallocPitch(T** pointer, std::size_t* pitch, std::size_t width, std::size_t height) {
+    return cudaMallocPitch(reinterpret_cast<void**>(pointer), pitch, width, height);
+}
+template <class T>
+cudaError_t cudaMallocManaged(T** pointer, std::size_t bytes, unsigned flags = cudaMemAttachGlobal) {
+    return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags);
+}
+template <class T>
+cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaStream_t stream) {
+    return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream);
+}
+template <class T>
+cudaError_t cudaMallocHost(T** pointer, std::size_t bytes, unsigned flags = cudaHostAllocDefault) {
+    return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes, flags);
+}
+template <class T>
+cudaError_t cudaHostAlloc(T** pointer, std::size_t bytes, unsigned flags) {
+    return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
+}
+template <class T>
+cudaError_t cudaHostGetDevicePointer(T** device_pointer, void* host_pointer, unsigned flags) {
+    return cudaHostGetDevicePointer(reinterpret_cast<void**>(device_pointer), host_pointer, flags);
+}
+
+namespace cuda_on_cpu {
+cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std::size_t bytes, std::size_t offset,
+                           cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std::size_t bytes, std::size_t offset,
+                             cudaMemcpyKind kind, cudaStream_t stream);
+}  // namespace cuda_on_cpu
+
+// A symbol is the variable itself: its address and its size are known here.
+template <class T>
+cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, std::size_t bytes, std::size_t offset = 0,
+                               cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
+    return cuda_on_cpu::copy_to_symbol(const_cast<T*>(&symbol), sizeof symbol, from, bytes, offset, kind, nullptr);
+}
+template <class T>
+cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, std::size_t bytes, std::size_t offset,
+                                    cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
+    return cuda_on_cpu::copy_to_symbol(const_cast<T*>(&symbol), sizeof symbol, from, bytes, offset, kind, stream);
+}
+template <class T>
+cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, std::size_t bytes, std::size_t offset = 0,
+                                 cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
+    return cuda_on_cpu::copy_from_symbol(to, &symbol, sizeof symbol, bytes, offset, kind, nullptr);
+}
+template <class T>
+cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, std::size_t bytes, std::size_t offset,
+                                      cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
+    return cuda_on_cpu::copy_from_symbol(to, &symbol, sizeof symbol, bytes, offset, kind, stream);
+}
+template <class T>
+cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) {
+    *address = const_cast<std::remove_const_t<T>*>(&symbol);
+    return cudaSuccess;
+}
+template <class T>
+cudaError_t cudaGetSymbolSize(std::size_t* size, const T& symbol) {
+    *size = sizeof symbol;
+    return cudaSuccess;
+}
+
+// --- Kernels ---------------------------------------------------------------------------------------------------------
+
+namespace cuda_on_cpu {
+
+// A kernel named by its function. The translator removes casts of kernels to `const void*`, which would hide which one
+// it is; a pointer that lost its type some other way is an invalid device function.
+template <class... Parameters>
+Kernel* find_kernel(void (*function)(Parameters...)) {
+    return kernel_of(function);
+}
+inline Kernel* find_kernel(const void*) { return nullptr; }
+
+cudaError_t get_attributes(cudaFuncAttributes* attributes, const Kernel* kernel);
+cudaError_t set_attribute(Kernel* kernel, cudaFuncAttribute attribute, int value);
+cudaError_t max_active_blocks(int* blocks, const Kernel* kernel, int block_size, std::size_t dynamic_shared);
+cudaError_t max_potential_block_size(int* min_grid, int* block_size, const Kernel* kernel, std::size_t dynamic_shared,
+                                     int limit);
+cudaError_t max_active_clusters(int* clusters, const Kernel* kernel, const cudaLaunchConfig_t* config);
+cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfiguration* result);
+
+}  // namespace cuda_on_cpu
+
+template <class Function>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, Function* kernel) {
+    return cuda_on_cpu::get_attributes(attributes, cuda_on_cpu::find_kernel(kernel));
+}
+template <class Function>
+cudaError_t cudaFuncSetAttribute(Function* kernel, cudaFuncAttribute attribute, int value) {
+    return cuda_on_cpu::set_attribute(cuda_on_cpu::find_kernel(kernel), attribute, value);
+}
+template <class Function>
+cudaError_t cudaFuncSetCacheConfig(Function* kernel, cudaFuncCache) {
+    cudaFuncAttributes ignored;
+    return cuda_on_cpu::get_attributes(&ignored, cuda_on_cpu::find_kernel(kernel));
+}
+
+template <class Function>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function* kernel, int block_size,
+                                                          std::size_t dynamic_shared) {
+    return cuda_on_cpu::max_active_blocks(blocks, cuda_on_cpu::find_kernel(kernel), block_size, dynamic_shared);
+}
+template <class Function>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* min_grid, int* block_size, Function* kernel,
+                                               std::size_t dynamic_shared = 0, int limit = 0) {
+    return cuda_on_cpu::max_potential_block_size(min_grid, block_size, cuda_on_cpu::find_kernel(kernel), dynamic_shared,
+                                                 limit);
+}
+template <class Function>
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Function* kernel, const cudaLaunchConfig_t* config) {
+    return cuda_on_cpu::max_active_clusters(clusters, cuda_on_cpu::find_kernel(kernel), config);
+}
+
+// Without the kernel's type its arguments cannot be found.
+inline cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, std::size_t, cudaStream_t) {
+    return cudaErrorInvalidDeviceFunction;
+}
+template <class... Parameters>
+cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                             std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr) {
+    cuda_on_cpu::prepare_from_addresses(kernel, arguments);
+    return cuda_on_cpu::launch_prepared(
+        {.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream});
+}
+inline cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, std::size_t, cudaStream_t) {
+    return cudaErrorInvalidDeviceFunction;
+}
+template <class... Parameters>
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
+                                        std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr) {
+    cuda_on_cpu::prepare_from_addresses(kernel, arguments);
+    return cuda_on_cpu::launch_prepared(
+        {.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream, .cooperative = true});
+}
+template <class... Parameters, class... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
+                               Arguments&&... arguments) {
+    cuda_on_cpu::LaunchConfiguration configuration;
+    const cudaError_t error = cuda_on_cpu::configuration_of(config, &configuration);
+    if (error != cudaSuccess) return error;
+    kernel(std::forward<Arguments>(arguments)...);
+    return cuda_on_cpu::launch_prepared(configuration);
+}

@@ -1,0 +1,113 @@
+// How a kernel gets from `kernel<<<grid, block>>>(arguments)` to its threads.
+//
+// The translator turns the body of every kernel into a closure over its parameters,
+//
+//     __global__ void scale(float* x, float a) { x[threadIdx.x] *= a; }
+//     void scale(float* x, float a) { <Kernel object>; ...prepare([=]() mutable { x[threadIdx.x] *= a; }, x, a); }
+//
+// and every launch into a call of that function followed by the configuration:
+//
+//     scale<<<1, 32>>>(x, 2.0f);
+//     scale(x, 2.0f), ::cuda_on_cpu::launch(1, 32);
+//
+// Overloads, templates, deduced arguments, conversions and function pointers to kernels thus keep working by themselves.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "cuda_on_cpu/thread.h"
+
+namespace cuda_on_cpu {
+
+// The first argument of __launch_bounds__(max_threads, min_blocks, max_cluster).
+template <class... Rest>
+constexpr unsigned first_of(unsigned first, Rest...) {
+    return first;
+}
+
+// What is known of one kernel (one instantiation of a template is one kernel).
+class Kernel {
+  public:
+    // `name` as the compiler prints the function; the bounds are those of __launch_bounds__ and __cluster_dims__.
+    constexpr explicit Kernel(const char* name, unsigned max_threads = 1024, dim3 cluster = dim3(0, 0, 0))
+        : pretty_name(name), max_threads_per_block(max_threads), cluster_dims(cluster) {}
+
+    // True when somebody calls the kernel's function only to learn which Kernel it is (kernel_of below).
+    bool asked();
+
+    // Copies the closure, checks pointer arguments, and leaves both for launch() to find.
+    template <class Closure, class... Arguments>
+    void prepare(const Closure& closure, const Arguments&... arguments) {
+        int position = 0;
+        (check_argument(++position, arguments), ...);
+        prepare_erased(std::make_shared<Closure>(closure), [](const void* prepared) {
+            Closure own = *static_cast<const Closure*>(prepared);  // a thread may write to its parameters
+            own();
+        });
+    }
+
+    const char* pretty_name;
+    unsigned max_threads_per_block;
+    dim3 cluster_dims;
+    std::size_t static_shared = 0;          // learnt when a block runs
+    int max_dynamic_shared = 48 * 1024;     // raised by cudaFuncSetAttribute
+    int preferred_carveout = -1;
+    bool non_portable_cluster = false;
+
+  private:
+    template <class T>
+    void check_argument(int position, const T& argument) {
+        if constexpr (std::is_pointer_v<T>) {
+            if constexpr (!std::is_function_v<std::remove_pointer_t<T>>) check_pointer(position, argument);
+        }
+    }
+    void check_pointer(int position, const volatile void* pointer);
+    void prepare_erased(std::shared_ptr<const void> closure, void (*run)(const void*));
+};
+
+struct LaunchConfiguration {
+    dim3 grid;
+    dim3 block;
+    std::size_t dynamic_shared = 0;
+    cudaStream_t stream = nullptr;
+    bool cooperative = false;
+    dim3 cluster = dim3(0, 0, 0);  // zeros: not given at the launch
+};
+
+// Launches what the last call of a kernel function prepared. Errors as on a GPU: cudaGetLastError() has them.
+cudaError_t launch_prepared(const LaunchConfiguration& configuration);
+
+inline void launch(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr) {
+    static_cast<void>(launch_prepared({.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream}));
+}
+
+// Which Kernel a function pointer stands for: calls it, with zeroed arguments, in a mode in which it only tells.
+void begin_asking();
+Kernel* end_asking();
+
+template <class... Parameters>
+Kernel* kernel_of(void (*function)(Parameters...)) {
+    if (function == nullptr) return nullptr;
+    begin_asking();
+    [function]<std::size_t... I>(std::index_sequence<I...>) {
+        struct Storage {
+            alignas(64) unsigned char bytes[sizeof...(Parameters) == 0 ? 1 : 4096];
+        };
+        [[maybe_unused]] static constinit thread_local Storage zeros{};
+        static_assert((true && ... && (sizeof(Parameters) <= sizeof zeros.bytes)), "a kernel takes at most 4 KB");
+        function(*reinterpret_cast<std::remove_reference_t<Parameters>*>(zeros.bytes)...);
+    }(std::index_sequence_for<Parameters...>{});
+    return end_asking();
+}
+
+// Calls the kernel function with arguments given by address, as cudaLaunchKernel does.
+template <class... Parameters>
+void prepare_from_addresses(void (*function)(Parameters...), void** arguments) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        function(*static_cast<std::remove_reference_t<Parameters>*>(arguments[I])...);
+    }(std::index_sequence_for<Parameters...>{});
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,101 @@
+// The CUDA thread that is running, and the ways in which it can wait for others.
+// Everything device code does that involves a second thread comes down to the functions in this file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "cuda_on_cpu/language.h"
+#include "cuda_on_cpu/spin_hint.h"
+#include "driver_types.h"
+#include "vector_types.h"
+
+// Plain objects, one set per OS thread (an OS thread runs one block at a time), so that gdb can print them.
+extern constinit thread_local uint3 threadIdx;
+extern constinit thread_local uint3 blockIdx;
+extern constinit thread_local dim3 blockDim;
+extern constinit thread_local dim3 gridDim;
+inline constexpr int warpSize = 32;
+
+namespace cuda_on_cpu {
+
+// Lane of the running thread in its warp, and its warp in the block.
+extern constinit thread_local unsigned current_lane;
+extern constinit thread_local unsigned current_warp;
+
+// True while a kernel runs on this OS thread: some functions (assert, printf, cudaMalloc) may be called from both sides.
+bool on_device();
+
+// --- Block barrier ---------------------------------------------------------------------------------------------
+
+enum class BarrierKind { sync, count, all, any };
+
+// Waits until every thread of the block that has not exited has arrived. Returns the count, conjunction or
+// disjunction of `predicate` over the block. Arriving from two different places in the source is an error.
+int block_barrier(BarrierKind kind, int predicate, Site site);
+
+// --- Warp collectives ------------------------------------------------------------------------------------------
+
+// What the last lane to arrive sees: one operand per lane of `mask`, in that lane's own frame.
+struct Lanes {
+    unsigned mask;
+    void* const* operands;
+
+    template <class T>
+    T& at(unsigned lane) const {
+        return *static_cast<T*>(operands[lane]);
+    }
+    bool holds(unsigned lane) const { return (mask >> lane & 1U) != 0; }
+};
+using CollectiveWork = void (*)(const Lanes&);
+
+// Waits until all lanes of `mask` have called it with the same mask and the same work; the last one to arrive does
+// the work for all. An error: a mask without the calling lane, with exited lanes, or lanes that disagree on the work.
+void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site);
+
+// The lanes of the warp that stand at this place together: waits until every other lane waits elsewhere or has exited.
+unsigned converged_lanes(Site site);
+
+// --- Several blocks --------------------------------------------------------------------------------------------
+
+// Barriers over all blocks of a cooperative grid, and of a cluster.
+void grid_barrier(Site site);
+bool grid_barrier_available();
+unsigned cluster_barrier_arrive(Site site);
+void cluster_barrier_wait(unsigned phase, Site site);
+dim3 cluster_dimensions();
+uint3 cluster_block_index();
+unsigned cluster_block_rank();
+// The same shared-memory object in another block of the cluster.
+void* map_shared(const void* pointer, unsigned rank);
+
+// --- Shared memory ---------------------------------------------------------------------------------------------
+
+void* dynamic_shared();
+std::size_t dynamic_shared_size();
+
+extern constinit thread_local std::uint64_t current_block;  // a number no other block of this OS thread has had
+void enter_shared(void* object, std::size_t size, bool poison);
+
+// Stands beside each `__shared__` variable: the first thread of a block to reach the declaration poisons the variable,
+// because a real block finds leftovers of others there.
+class SharedVariable {
+  public:
+    template <class T>
+    void enter(T& object) {
+        if (seen_by_ == current_block) return;
+        seen_by_ = current_block;
+        enter_shared(&object, sizeof object, std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>);
+    }
+
+  private:
+    std::uint64_t seen_by_ = 0;
+};
+
+// --- The end ---------------------------------------------------------------------------------------------------
+
+// Ends the launch: prints `message` with the place and the thread, and the launch returns `error` as on a GPU.
+[[noreturn]] void device_failure(cudaError_t error, const char* message, Site site);
+
+}  // namespace cuda_on_cpu

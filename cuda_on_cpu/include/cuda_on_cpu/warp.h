@@ -1,0 +1,241 @@
+// Warp collectives: every lane named in the mask brings an operand, the last one to arrive does the work for all.
+// Values may be of any trivially copyable type.
+#pragma once
+
+#include <cstring>
+#include <type_traits>
+
+#include "cuda_on_cpu/thread.h"
+
+namespace cuda_on_cpu {
+
+// A lane's part in a shuffle: what it gives, whom it reads, what it gets.
+template <class T>
+struct Shuffle {
+    T value;
+    unsigned source;
+    T result;
+};
+
+template <class T>
+T shuffle(unsigned mask, T value, unsigned source, const char* name, Site site) {
+    static_assert(std::is_trivially_copyable_v<T>, "a shuffle moves bits");
+    Shuffle<T> own{value, source, value};
+    warp_collective(
+        mask, &own,
+        [](const Lanes& lanes) {
+            for (unsigned lane = 0; lane < 32; ++lane) {
+                if (!lanes.holds(lane)) continue;
+                auto& reader = lanes.at<Shuffle<T>>(lane);
+                if (lanes.holds(reader.source)) {
+                    reader.result = lanes.at<Shuffle<T>>(reader.source).value;
+                } else {  // undefined on a GPU: a value that will be noticed
+                    std::memset(static_cast<void*>(&reader.result), 0xFF, sizeof reader.result);
+                }
+            }
+        },
+        name, site);
+    return own.result;
+}
+
+// The first lane of the segment of `width` lanes that this lane is in. A width must be a power of two up to 32.
+inline unsigned segment(int width, const char* name, Site site) {
+    if (width < 1 || width > 32 || (width & (width - 1)) != 0) device_failure(cudaErrorLaunchFailure, name, site);
+    return current_lane & ~static_cast<unsigned>(width - 1);
+}
+
+inline unsigned lanes_with(const Lanes& lanes, bool (*holds)(const void*)) {
+    unsigned result = 0;
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        if (lanes.holds(lane) && holds(lanes.operands[lane])) result |= 1U << lane;
+    }
+    return result;
+}
+
+struct Vote {
+    int predicate;
+    unsigned ballot;
+};
+
+inline unsigned ballot(unsigned mask, int predicate, const char* name, Site site) {
+    Vote own{predicate, 0};
+    warp_collective(
+        mask, &own,
+        [](const Lanes& lanes) {
+            const unsigned result =
+                lanes_with(lanes, [](const void* vote) { return static_cast<const Vote*>(vote)->predicate != 0; });
+            for (unsigned lane = 0; lane < 32; ++lane) {
+                if (lanes.holds(lane)) lanes.at<Vote>(lane).ballot = result;
+            }
+        },
+        name, site);
+    return own.ballot;
+}
+
+template <class T>
+struct Match {
+    T value;
+    unsigned same;
+};
+
+template <class T>
+unsigned match(unsigned mask, T value, const char* name, Site site) {
+    Match<T> own{value, 0};
+    warp_collective(
+        mask, &own,
+        [](const Lanes& lanes) {
+            for (unsigned lane = 0; lane < 32; ++lane) {
+                if (!lanes.holds(lane)) continue;
+                auto& mine = lanes.at<Match<T>>(lane);
+                for (unsigned other = 0; other < 32; ++other) {
+                    if (lanes.holds(other) &&
+                        std::memcmp(&lanes.at<Match<T>>(other).value, &mine.value, sizeof(T)) == 0) {
+                        mine.same |= 1U << other;
+                    }
+                }
+            }
+        },
+        name, site);
+    return own.same;
+}
+
+// Folds the values of all lanes of the mask, in lane order, with a stateless function object.
+template <class T, class Fold>
+T warp_fold(unsigned mask, T value, Fold, const char* name, Site site) {
+    T own = value;
+    warp_collective(
+        mask, &own,
+        [](const Lanes& lanes) {
+            const unsigned leader = static_cast<unsigned>(__builtin_ctz(lanes.mask));
+            T total = lanes.at<T>(leader);
+            for (unsigned lane = leader + 1; lane < 32; ++lane) {
+                if (lanes.holds(lane)) total = Fold{}(total, lanes.at<T>(lane));
+            }
+            for (unsigned lane = leader; lane < 32; ++lane) {
+                if (lanes.holds(lane)) lanes.at<T>(lane) = total;
+            }
+        },
+        name, site);
+    return own;
+}
+
+inline void warp_barrier(unsigned mask, Site site) { warp_collective(mask, nullptr, nullptr, "__syncwarp", site); }
+
+struct FoldAdd {
+    template <class T>
+    T operator()(T a, T b) const {
+        return static_cast<T>(a + b);
+    }
+};
+struct FoldMin {
+    template <class T>
+    T operator()(T a, T b) const {
+        return b < a ? b : a;
+    }
+};
+struct FoldMax {
+    template <class T>
+    T operator()(T a, T b) const {
+        return a < b ? b : a;
+    }
+};
+struct FoldAnd {
+    unsigned operator()(unsigned a, unsigned b) const { return a & b; }
+};
+struct FoldOr {
+    unsigned operator()(unsigned a, unsigned b) const { return a | b; }
+};
+struct FoldXor {
+    unsigned operator()(unsigned a, unsigned b) const { return a ^ b; }
+};
+
+}  // namespace cuda_on_cpu
+
+// --- Shuffles (CUDA C++ Programming Guide, "Warp Shuffle Functions") -------------------------------------------------
+
+template <class T>
+T __shfl_sync(unsigned mask, T value, int source, int width = warpSize,
+              cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    const unsigned first = cuda_on_cpu::segment(width, "__shfl_sync: width must be a power of two up to 32", site);
+    const unsigned from = first + (static_cast<unsigned>(source) & static_cast<unsigned>(width - 1));
+    return cuda_on_cpu::shuffle(mask, value, from, "__shfl_sync", site);
+}
+
+template <class T>
+T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
+                 cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    const unsigned lane = cuda_on_cpu::current_lane;
+    const unsigned first = cuda_on_cpu::segment(width, "__shfl_up_sync: width must be a power of two up to 32", site);
+    return cuda_on_cpu::shuffle(mask, value, lane - first >= delta ? lane - delta : lane, "__shfl_up_sync", site);
+}
+
+template <class T>
+T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
+                   cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    const unsigned lane = cuda_on_cpu::current_lane;
+    const unsigned first = cuda_on_cpu::segment(width, "__shfl_down_sync: width must be a power of two up to 32", site);
+    const unsigned end = first + static_cast<unsigned>(width);
+    return cuda_on_cpu::shuffle(mask, value, delta < end - lane ? lane + delta : lane, "__shfl_down_sync", site);
+}
+
+// A lane may reach into segments before its own, not into later ones.
+template <class T>
+T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize,
+                  cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    const unsigned lane = cuda_on_cpu::current_lane;
+    const unsigned first = cuda_on_cpu::segment(width, "__shfl_xor_sync: width must be a power of two up to 32", site);
+    const unsigned from = lane ^ (static_cast<unsigned>(lane_mask) & 31U);
+    return cuda_on_cpu::shuffle(mask, value, from < first + static_cast<unsigned>(width) ? from : lane,
+                                "__shfl_xor_sync", site);
+}
+
+// --- Votes and matches -------------------------------------------------------------------------------------------------
+
+inline unsigned __ballot_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    return cuda_on_cpu::ballot(mask, predicate, "__ballot_sync", site);
+}
+inline int __any_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    return cuda_on_cpu::ballot(mask, predicate, "__any_sync", site) != 0;
+}
+inline int __all_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    return cuda_on_cpu::ballot(mask, predicate, "__all_sync", site) == mask;
+}
+template <class T>
+unsigned __match_any_sync(unsigned mask, T value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    return cuda_on_cpu::match(mask, value, "__match_any_sync", site);
+}
+template <class T>
+unsigned __match_all_sync(unsigned mask, T value, int* all_equal, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    const unsigned same = cuda_on_cpu::match(mask, value, "__match_all_sync", site);
+    *all_equal = same == mask;
+    return same == mask ? mask : 0;
+}
+
+// --- Reductions --------------------------------------------------------------------------------------------------------
+
+inline unsigned __reduce_add_sync(unsigned mask, unsigned value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldAdd{}, "__reduce_add_sync", site);
+}
+inline int __reduce_add_sync(unsigned mask, int value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    // Unsigned arithmetic: overflow wraps on a GPU.
+    return static_cast<int>(__reduce_add_sync(mask, static_cast<unsigned>(value), site));
+}
+template <class T>
+    requires std::is_same_v<T, int> || std::is_same_v<T, unsigned>
+T __reduce_min_sync(unsigned mask, T value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldMin{}, "__reduce_min_sync", site);
+}
+template <class T>
+    requires std::is_same_v<T, int> || std::is_same_v<T, unsigned>
+T __reduce_max_sync(unsigned mask, T value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldMax{}, "__reduce_max_sync", site);
+}
+inline unsigned __reduce_and_sync(unsigned mask, unsigned value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldAnd{}, "__reduce_and_sync", site);
+}
+inline unsigned __reduce_or_sync(unsigned mask, unsigned value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldOr{}, "__reduce_or_sync", site);
+}
+inline unsigned __reduce_xor_sync(unsigned mask, unsigned value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldXor{}, "__reduce_xor_sync", site);
+}

@@ -1,0 +1,19 @@
+// CUDA C++ on the CPU: what `#include <cuda_runtime.h>` means where no GPU is.
+#pragma once
+
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "cuda_runtime_api.h"
+#include "math_constants.h"
+#include "cuda_on_cpu/atomics.h"
+#include "cuda_on_cpu/barriers.h"
+#include "cuda_on_cpu/intrinsics.h"
+#include "cuda_on_cpu/kernel_api.h"
+#include "cuda_on_cpu/language.h"
+#include "cuda_on_cpu/launch.h"
+#include "cuda_on_cpu/math.h"
+#include "cuda_on_cpu/thread.h"
+#include "cuda_on_cpu/warp.h"

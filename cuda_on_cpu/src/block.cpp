@@ -1,0 +1,524 @@
+#include "block.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "device.hpp"
+#include "environment.hpp"
+
+constinit thread_local uint3 threadIdx{0, 0, 0};
+constinit thread_local uint3 blockIdx{0, 0, 0};
+constinit thread_local dim3 blockDim{1, 1, 1};
+constinit thread_local dim3 gridDim{1, 1, 1};
+
+namespace cuda_on_cpu {
+
+constinit thread_local unsigned current_lane = 0;
+constinit thread_local unsigned current_warp = 0;
+constinit thread_local std::uint64_t current_block = 0;
+
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kArenaSize = 57 * kPage;          // 228 KB: an SM's shared memory
+constexpr std::size_t kDynamicSharedAlignment = 128;    // bank 0 at its start
+constexpr unsigned char kPoison = 0xFF;                 // all-ones bytes are NaN in every floating-point format
+constexpr unsigned char kCanary = 0xC5;
+
+LaneMask bit(unsigned lane) { return LaneMask{1} << lane; }
+
+unsigned first(LaneMask mask, bool descending) {
+    return static_cast<unsigned>(descending ? 31 - std::countl_zero(mask) : std::countr_zero(mask));
+}
+
+std::string triple(unsigned x, unsigned y, unsigned z) {
+    return "(" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
+}
+
+std::string hexadecimal(LaneMask mask) {
+    char text[16];
+    std::snprintf(text, sizeof text, "0x%08x", mask);
+    return text;
+}
+
+std::string place(Site site) { return std::string(site.file) + ":" + std::to_string(site.line); }
+
+bool same_place(Site a, Site b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
+
+}  // namespace
+
+BlockRunner& block_runner() {
+    static constinit thread_local BlockRunner* runner = nullptr;  // a plain pointer: no guard to check on every call
+    if (runner == nullptr) {
+        static thread_local const auto owner = std::make_unique<BlockRunner>();
+        runner = owner.get();
+    }
+    return *runner;
+}
+
+BlockRunner::BlockRunner() : descending_(environment().descending) {
+    all_fibres_.reserve(kMaxThreads + 1);
+    idle_fibres_.reserve(kMaxThreads + 1);
+    void* memory = mmap(nullptr, kArenaSize + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    arena_ = static_cast<char*>(memory) + kPage;
+    mprotect(arena_, kArenaSize, PROT_READ | PROT_WRITE);
+}
+
+BlockRunner::~BlockRunner() { munmap(arena_ - kPage, kArenaSize + 2 * kPage); }
+
+// --- One block ---------------------------------------------------------------------------------------------------
+
+void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
+    launch_ = &launch;
+    cluster_ = cluster;
+    failed_ = false;
+    polling_since_ = {};
+    ++current_block;
+    blockIdx = block;
+    gridDim = launch.configuration.grid;
+    if (shape_.x != launch.configuration.block.x || shape_.y != launch.configuration.block.y ||
+        shape_.z != launch.configuration.block.z) {
+        set_shape(launch.configuration.block);
+    }
+    blockDim = shape_;
+    place_dynamic_shared(launch.configuration.dynamic_shared);
+    static_shared_ = 0;
+
+    live_threads_ = threads_;
+    busy_warps_ = warps_in_block_ == 32 ? ~LaneMask{0} : bit(warps_in_block_) - 1;
+    polling_warps_ = 0;
+    barrier_.arrived = 0;
+    grid_sync_arrivals_ = 0;
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        const unsigned lanes = std::min(kWarpLanes, threads_ - w * kWarpLanes);
+        Warp& warp = warps_[w];
+        warp.unstarted = warp.live = lanes == kWarpLanes ? ~LaneMask{0} : bit(lanes) - 1;
+        warp.ready = warp.polling = warp.converging = warp.at_barrier = warp.at_blocks_barrier = 0;
+        warp.group_count = 0;
+    }
+    current_warp = first(busy_warps_, descending_);
+
+    // Threads hand over to each other; control comes back here when none of them can run.
+    while (!failed_ && live_threads_ > 0) {
+        if (pick()) {
+            become_current();
+            switch_fibre(caller_, fibre_for_current());
+        } else if (!wait_for_other_blocks()) {
+            if (!launch.failed) report_deadlock();
+            failed_ = true;
+        }
+    }
+    if (launch.configuration.cooperative) launch.grid_barrier.desert();
+    if (failed_) {
+        abandon_fibres();
+    } else {
+        check_dynamic_shared_canary();
+        launch.kernel->static_shared = static_shared_;
+    }
+    launch_ = nullptr;
+}
+
+void BlockRunner::set_shape(dim3 block) {
+    shape_ = block;
+    threads_ = block.x * block.y * block.z;
+    warps_in_block_ = (threads_ + kWarpLanes - 1) / kWarpLanes;
+    unsigned i = 0;
+    for (unsigned z = 0; z < block.z; ++z) {
+        for (unsigned y = 0; y < block.y; ++y) {
+            for (unsigned x = 0; x < block.x; ++x) index_[i++] = uint3{x, y, z};
+        }
+    }
+}
+
+// --- Choosing and switching ----------------------------------------------------------------------------------------
+
+// The heart of it: which thread runs next?
+bool BlockRunner::pick() {
+    for (;;) {
+        Warp& warp = warps_[current_warp];
+        if (const LaneMask runnable = warp.ready | warp.unstarted; runnable != 0) {
+            current_lane = first(runnable, descending_);
+            return true;
+        }
+        if (warp.converging != 0) {
+            converge(warp);
+        } else if (!pick_warp()) {
+            return false;
+        }
+    }
+}
+
+bool BlockRunner::pick_warp() {
+    busy_warps_ &= ~bit(current_warp);
+    if (busy_warps_ == 0 && !wake_polling()) return false;
+    current_warp = first(busy_warps_, descending_);
+    return true;
+}
+
+// Lanes that poll memory go on only when everybody else waits: then the value they look for may have come.
+bool BlockRunner::wake_polling() {
+    if (polling_warps_ == 0 || launch_->failed) return false;
+    for (LaneMask left = polling_warps_; left != 0; left &= left - 1) {
+        Warp& warp = warps_[first(left, false)];
+        warp.ready |= warp.polling;
+        warp.polling = 0;
+    }
+    busy_warps_ = polling_warps_;
+    polling_warps_ = 0;
+    if (polling_since_ == Clock::time_point()) polling_since_ = Clock::now();
+    if (Clock::now() - polling_since_ > environment().timeout) {
+        launch_->fail(cudaErrorLaunchTimeout,
+                      "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) + " has polled memory for " +
+                          std::to_string(environment().timeout.count()) +
+                          " s for a value that never came (CUDA_ON_CPU_TIMEOUT)");
+        return false;
+    }
+    launch_->let_other_blocks_run();
+    return true;
+}
+
+void BlockRunner::become_current() {
+    const unsigned number = thread_number();
+    Warp& warp = warps_[current_warp];
+    warp.ready &= ~bit(current_lane);
+    threadIdx = index_[number];
+}
+
+Fibre& BlockRunner::fibre_for_current() {
+    Warp& warp = warps_[current_warp];
+    if ((warp.unstarted & bit(current_lane)) == 0) {
+        current_fibre_ = thread_[thread_number()].fibre;
+    } else if (!idle_fibres_.empty()) {
+        current_fibre_ = idle_fibres_.back();
+        idle_fibres_.pop_back();
+    } else {
+        all_fibres_.push_back(std::make_unique<Fibre>());
+        current_fibre_ = all_fibres_.back().get();
+        stacks_.create(*current_fibre_, fibre_entry);
+    }
+    return *current_fibre_;
+}
+
+void BlockRunner::fibre_entry(boost::context::detail::transfer_t arrival) {
+    arrive_in_new_fibre(arrival);
+    block_runner().run_threads();
+}
+
+// What every fibre does: run threads that have not begun, until others have to go on on their own stacks.
+void BlockRunner::run_threads() {
+    for (;;) {
+        warps_[current_warp].unstarted &= ~bit(current_lane);
+        launch_->run(launch_->closure.get());
+        finish_thread();
+
+        const bool found = !failed_ && pick();
+        if (found) {
+            become_current();
+            if ((warps_[current_warp].unstarted & bit(current_lane)) != 0) continue;
+        }
+        Fibre& self = *current_fibre_;
+        idle_fibres_.push_back(&self);
+        switch_fibre(self, found ? fibre_for_current() : caller_);
+        // Here again with a thread that has not begun.
+    }
+}
+
+void BlockRunner::finish_thread() {
+    Warp& warp = warps_[current_warp];
+    warp.live &= ~bit(current_lane);
+    --live_threads_;
+    if (cluster_ != nullptr) cluster_->barrier.drop();
+    for (unsigned g = 0; g < warp.group_count; ++g) {
+        const Group& group = warp.groups[g];
+        if ((group.mask & bit(current_lane)) != 0) {
+            const Thread& waiting = thread_[current_warp * kWarpLanes + first(group.arrived, false)];
+            fail(cudaErrorLaunchFailure,
+                 "this thread has ended, but lanes " + hexadecimal(group.arrived) + " of its warp wait for it in " +
+                     group.name + " with mask " + hexadecimal(group.mask),
+                 waiting.site);
+        }
+    }
+    if (barrier_.arrived > 0 && barrier_.arrived == live_threads_) release_barrier();
+}
+
+// Notes why and where the running thread waits. The caller has put its lane into some state already.
+void BlockRunner::suspend(const char* name, Site site) {
+    Thread& self = thread_[thread_number()];
+    self.waits = name;
+    self.site = site;
+    self.fibre = current_fibre_;
+    hand_over(self);
+}
+
+// Lets the next thread run; returns when somebody hands over to `self`.
+void BlockRunner::hand_over(Thread& self) {
+    if (pick()) {
+        become_current();
+        if (&thread_[thread_number()] == &self) return;
+        switch_fibre(*self.fibre, fibre_for_current());
+    } else {
+        switch_fibre(*self.fibre, caller_);
+    }
+}
+
+// --- Barrier -------------------------------------------------------------------------------------------------------
+
+int BlockRunner::barrier(BarrierKind kind, int predicate, Site site) {
+    static constexpr const char* kNames[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
+                                             "__syncthreads_or"};
+    const char* name = kNames[static_cast<int>(kind)];
+    if (barrier_.arrived == 0) {
+        barrier_.kind = kind;
+        barrier_.site = site;
+        barrier_.true_count = 0;
+    } else if (barrier_.kind != kind || !same_place(barrier_.site, site)) {
+        fail(cudaErrorLaunchFailure,
+             std::string("threads of one block wait at different barriers: this one in ") + name + ", " +
+                 std::to_string(barrier_.arrived) + " other(s) in " + kNames[static_cast<int>(barrier_.kind)] +
+                 " at " + place(barrier_.site) + ". A barrier in a branch must be reached by the whole block",
+             site);
+    }
+    barrier_.true_count += predicate != 0 ? 1 : 0;
+    warps_[current_warp].at_barrier |= bit(current_lane);
+    Thread& self = thread_[thread_number()];
+    self.waits = name;
+    self.site = site;
+    self.fibre = current_fibre_;
+    if (++barrier_.arrived == live_threads_) release_barrier();
+    hand_over(self);
+    return barrier_.result;
+}
+
+void BlockRunner::release_barrier() {
+    switch (barrier_.kind) {
+        case BarrierKind::sync: break;
+        case BarrierKind::count: barrier_.result = barrier_.true_count; break;
+        case BarrierKind::all: barrier_.result = barrier_.true_count == static_cast<int>(barrier_.arrived); break;
+        case BarrierKind::any: barrier_.result = barrier_.true_count > 0; break;
+    }
+    barrier_.arrived = 0;
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        Warp& warp = warps_[w];
+        if (warp.at_barrier == 0) continue;
+        warp.ready |= warp.at_barrier;
+        warp.at_barrier = 0;
+        busy_warps_ |= bit(w);
+    }
+    current_warp = first(busy_warps_, descending_);
+}
+
+// --- Warp collectives ------------------------------------------------------------------------------------------------
+
+void BlockRunner::collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site) {
+    Warp& warp = warps_[current_warp];
+    const LaneMask self = bit(current_lane);
+    if ((mask & self) == 0) {
+        fail(cudaErrorLaunchFailure,
+             std::string(name) + ": mask " + hexadecimal(mask) + " does not name the calling lane " +
+                 std::to_string(current_lane),
+             site);
+    }
+    if ((mask & ~warp.live) != 0) {
+        fail(cudaErrorLaunchFailure,
+             std::string(name) + ": mask " + hexadecimal(mask) + " names lanes that have ended or never existed: " +
+                 hexadecimal(mask & ~warp.live),
+             site);
+    }
+    warp.operands[current_lane] = operand;
+
+    unsigned g = 0;
+    while (g < warp.group_count && warp.groups[g].mask != mask) ++g;
+    if (g == warp.group_count) {
+        warp.groups[warp.group_count++] = Group{mask, 0, work, name};
+    } else if (warp.groups[g].work != work) {
+        fail(cudaErrorLaunchFailure,
+             std::string("lanes of one mask ") + hexadecimal(mask) + " are in different functions: this one in " + name +
+                 ", lanes " + hexadecimal(warp.groups[g].arrived) + " in " + warp.groups[g].name + " at " +
+                 place(thread_[current_warp * kWarpLanes + first(warp.groups[g].arrived, false)].site),
+             site);
+    }
+    Group& group = warp.groups[g];
+    group.arrived |= self;
+    if (group.arrived == mask) {
+        group = warp.groups[--warp.group_count];
+        if (work != nullptr) work(Lanes{mask, warp.operands.data()});
+        warp.ready |= mask;
+    }
+    suspend(name, site);
+}
+
+// Every lane of the warp that could run has run, and these stand in __activemask: those at one place are together.
+void BlockRunner::converge(Warp& warp) {
+    const unsigned base = current_warp * kWarpLanes;
+    while (warp.converging != 0) {
+        const unsigned leader = first(warp.converging, false);
+        LaneMask together = 0;
+        for (LaneMask left = warp.converging; left != 0; left &= left - 1) {
+            const unsigned lane = first(left, false);
+            if (same_place(thread_[base + leader].site, thread_[base + lane].site)) together |= bit(lane);
+        }
+        for (LaneMask left = together; left != 0; left &= left - 1) warp.converged[first(left, false)] = together;
+        warp.converging &= ~together;
+        warp.ready |= together;
+    }
+}
+
+unsigned BlockRunner::converged(Site site) {
+    warps_[current_warp].converging |= bit(current_lane);
+    suspend("__activemask", site);
+    return warps_[current_warp].converged[current_lane];
+}
+
+void BlockRunner::yield() {
+    polling_warps_ |= bit(current_warp);
+    warps_[current_warp].polling |= bit(current_lane);
+    suspend("polling memory", Site{"", 0});
+}
+
+// --- Several blocks ----------------------------------------------------------------------------------------------------
+
+// As the hardware does it: the block gathers, then arrives as one.
+void BlockRunner::grid_sync(Site site) {
+    barrier(BarrierKind::sync, 0, site);
+    if (grid_sync_arrivals_++ == 0) grid_sync_phase_ = launch_->grid_barrier.arrive();
+    if (grid_sync_arrivals_ == live_threads_) grid_sync_arrivals_ = 0;
+    wait_for(launch_->grid_barrier, grid_sync_phase_, "grid.sync", site);
+}
+
+void BlockRunner::wait_for(BlocksBarrier& barrier, unsigned phase, const char* name, Site site) {
+    if (barrier.passed(phase)) return;
+    Thread& self = thread_[thread_number()];
+    self.blocks_barrier = &barrier;
+    self.phase = phase;
+    warps_[current_warp].at_blocks_barrier |= bit(current_lane);
+    suspend(name, site);
+}
+
+// No thread of this block can run. Those that wait for other blocks may, once these have arrived.
+bool BlockRunner::wait_for_other_blocks() {
+    bool woken = false;
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        Warp& warp = warps_[w];
+        for (LaneMask left = warp.at_blocks_barrier; left != 0; left &= left - 1) {
+            const unsigned lane = first(left, false);
+            const Thread& thread = thread_[w * kWarpLanes + lane];
+            if (!thread.blocks_barrier->wait(thread.phase, launch_->failed)) return false;
+            warp.at_blocks_barrier &= ~bit(lane);
+            warp.ready |= bit(lane);
+            busy_warps_ |= bit(w);
+            woken = true;
+        }
+    }
+    return woken;
+}
+
+// --- Shared memory -------------------------------------------------------------------------------------------------------
+
+// Dynamic shared memory ends at a guard page, so that reading past its end stops at the line that does it.
+void BlockRunner::place_dynamic_shared(std::size_t size) {
+    const std::size_t room = (size + kDynamicSharedAlignment - 1) / kDynamicSharedAlignment * kDynamicSharedAlignment;
+    char* start = arena_ + kArenaSize - room;
+    dynamic_shared_ = start;
+    dynamic_shared_size_ = size;
+    std::memset(start, kPoison, size);
+    std::memset(start + size, kCanary, room - size);
+}
+
+void BlockRunner::check_dynamic_shared_canary() {
+    const char* end = arena_ + kArenaSize;
+    for (const char* byte = static_cast<char*>(dynamic_shared_) + dynamic_shared_size_; byte < end; ++byte) {
+        if (static_cast<unsigned char>(*byte) == kCanary) continue;
+        launch_->fail(cudaErrorIllegalAddress,
+                      "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) + " wrote past the end of its " +
+                          std::to_string(dynamic_shared_size_) + " bytes of dynamic shared memory");
+        return;
+    }
+}
+
+bool BlockRunner::in_dynamic_shared(const void* address) const {
+    return address >= arena_ && address < arena_ + kArenaSize;
+}
+
+void BlockRunner::enter_shared(void* object, std::size_t size, bool poison) {
+    static_shared_ += size;
+    if (poison) std::memset(object, kPoison, size);
+    if (launch_ == nullptr) return;
+    const DeviceLimits& limits = device_limits();
+    if (static_shared_ > limits.shared_per_block) {
+        fail(cudaErrorLaunchOutOfResources,
+             "static shared memory of this kernel is over " + std::to_string(limits.shared_per_block) +
+                 " bytes; nvcc would refuse it. Use dynamic shared memory",
+             Site{"", 0});
+    }
+    if (static_shared_ + dynamic_shared_size_ > limits.shared_per_block_optin) {
+        fail(cudaErrorLaunchOutOfResources,
+             std::to_string(static_shared_) + " bytes of static and " + std::to_string(dynamic_shared_size_) +
+                 " bytes of dynamic shared memory are more than a block can have (" +
+                 std::to_string(limits.shared_per_block_optin) + ")",
+             Site{"", 0});
+    }
+}
+
+// --- Failure ---------------------------------------------------------------------------------------------------------------
+
+std::string BlockRunner::where() const {
+    return "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) + ", thread " +
+           triple(threadIdx.x, threadIdx.y, threadIdx.z);
+}
+
+void BlockRunner::fail(cudaError_t error, const std::string& message, Site site) {
+    launch_->fail(error, where() + (site.line > 0 ? ", " + place(site) : std::string()) + ": " + message);
+    failed_ = true;
+    Fibre nowhere;  // nobody comes back to this thread
+    switch_fibre(nowhere, caller_);
+    __builtin_unreachable();
+}
+
+void BlockRunner::report_deadlock() {
+    std::string message = "deadlock in block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) + ": " +
+                          std::to_string(live_threads_) + " thread(s) wait and none can go on";
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        const Warp& warp = warps_[w];
+        LaneMask left = warp.live;
+        while (left != 0) {  // lanes of a warp that wait at one place share a line
+            const Thread& leader = thread_[w * kWarpLanes + first(left, false)];
+            LaneMask together = 0;
+            for (LaneMask rest = left; rest != 0; rest &= rest - 1) {
+                const unsigned lane = first(rest, false);
+                const Thread& other = thread_[w * kWarpLanes + lane];
+                if (other.waits == leader.waits && same_place(other.site, leader.site)) together |= bit(lane);
+            }
+            left &= ~together;
+            message += "\n    warp " + std::to_string(w) + ", lanes " + hexadecimal(together) + ", from thread " +
+                       triple(index_[w * kWarpLanes + first(together, false)].x,
+                              index_[w * kWarpLanes + first(together, false)].y,
+                              index_[w * kWarpLanes + first(together, false)].z) +
+                       ": in " + leader.waits + " at " + place(leader.site);
+            for (unsigned g = 0; g < warp.group_count; ++g) {
+                if ((warp.groups[g].arrived & together) != 0) {
+                    message += ", mask " + hexadecimal(warp.groups[g].mask) + ", missing " +
+                               hexadecimal(warp.groups[g].mask & ~warp.groups[g].arrived);
+                }
+            }
+        }
+    }
+    launch_->fail(cudaErrorLaunchTimeout, message);
+}
+
+// After a failure some fibres stand in the middle of a kernel. Their stacks are used again from the top.
+void BlockRunner::abandon_fibres() {
+    idle_fibres_.clear();
+    for (const auto& fibre : all_fibres_) {
+        stacks_.create(*fibre, fibre_entry);
+        idle_fibres_.push_back(fibre.get());
+    }
+}
+
+}  // namespace cuda_on_cpu

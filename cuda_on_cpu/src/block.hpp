@@ -1,0 +1,155 @@
+// Runs the threads of one block, one after the other, on one OS thread.
+//
+// Lazy fibres: a CUDA thread starts on whatever fibre is at hand. If it ends without waiting for anybody, the next thread
+// starts on the same stack, in a plain loop. Only a thread that waits keeps its stack, and the loop goes on on another.
+//
+// Which thread runs next: stay in the warp while it has a lane that can run, then go to the next warp that has one. Lanes
+// and warps are taken in ascending order, or descending (CUDA_ON_CPU_ORDER): a correct kernel cannot tell.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cuda_on_cpu/thread.h"
+#include "fibre.hpp"
+#include "launch_state.hpp"
+
+namespace cuda_on_cpu {
+
+inline constexpr unsigned kWarpLanes = 32;
+inline constexpr unsigned kMaxThreads = 1024;
+inline constexpr unsigned kMaxWarps = kMaxThreads / kWarpLanes;
+
+using LaneMask = std::uint32_t;
+
+class BlockRunner {
+  public:
+    BlockRunner();
+    ~BlockRunner();
+    BlockRunner(const BlockRunner&) = delete;
+    BlockRunner& operator=(const BlockRunner&) = delete;
+
+    // Runs one block to its end. A failure is in `launch` afterwards. `cluster` is null outside clusters.
+    void run(LaunchState& launch, uint3 block, ClusterState* cluster);
+
+    // What threads call (see thread.h).
+    int barrier(BarrierKind kind, int predicate, Site site);
+    void collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site);
+    unsigned converged(Site site);
+    void yield();
+    void grid_sync(Site site);
+    void wait_for(BlocksBarrier& barrier, unsigned phase, const char* name, Site site);
+    [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
+
+    bool running() const { return launch_ != nullptr; }
+    LaunchState& launch() const { return *launch_; }
+    ClusterState* cluster() const { return cluster_; }
+    unsigned live_threads() const { return live_threads_; }
+    std::string where() const;  // "block (0,0,0), thread (5,0,0)"
+    bool in_stack_guard(const void* address) const { return stacks_.in_guard_page(address); }
+
+    void* dynamic_shared() const { return dynamic_shared_; }
+    void* dynamic_shared_arena() const { return arena_; }
+    std::size_t dynamic_shared_size() const { return dynamic_shared_size_; }
+    bool in_dynamic_shared(const void* address) const;
+    void enter_shared(void* object, std::size_t size, bool poison);
+
+  private:
+    // One collective under way in a warp. Lanes of disjoint masks may be in different ones at the same time.
+    struct Group {
+        LaneMask mask;
+        LaneMask arrived;
+        CollectiveWork work;
+        const char* name;
+    };
+    struct Warp {
+        LaneMask unstarted = 0;   // lanes that have not begun
+        LaneMask ready = 0;       // suspended lanes that can go on
+        LaneMask polling = 0;     // suspended lanes that go on when nobody else can
+        LaneMask converging = 0;  // lanes waiting in __activemask
+        LaneMask at_barrier = 0;
+        LaneMask at_blocks_barrier = 0;
+        LaneMask live = 0;
+        unsigned group_count = 0;
+        std::array<Group, kWarpLanes> groups;
+        std::array<void*, kWarpLanes> operands;
+        std::array<unsigned, kWarpLanes> converged;
+    };
+    struct Thread {
+        Fibre* fibre = nullptr;     // where it is suspended
+        const char* waits = "";     // in which function, and where in the source
+        Site site{"", 0};
+        BlocksBarrier* blocks_barrier = nullptr;
+        unsigned phase = 0;
+    };
+
+    static void fibre_entry(boost::context::detail::transfer_t arrival);
+    void run_threads();
+    void finish_thread();
+    bool pick();                    // chooses the next thread into current_*; false: nobody can run
+    bool pick_warp();
+    void converge(Warp& warp);
+    bool wake_polling();
+    bool wait_for_other_blocks();
+    void suspend(const char* name, Site site);
+    void hand_over(Thread& self);
+    Fibre& fibre_for_current();
+    void become_current();
+    void release_barrier();
+    void set_shape(dim3 block);
+    void place_dynamic_shared(std::size_t size);
+    void check_dynamic_shared_canary();
+    void report_deadlock();
+    void abandon_fibres();
+    void back_to_caller();
+
+    unsigned thread_number() const { return current_warp * kWarpLanes + current_lane; }
+
+    LaunchState* launch_ = nullptr;
+    ClusterState* cluster_ = nullptr;
+    bool descending_ = false;
+    bool failed_ = false;
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point polling_since_;
+
+    dim3 shape_{0, 0, 0};
+    unsigned threads_ = 0;
+    unsigned warps_in_block_ = 0;
+    unsigned live_threads_ = 0;
+    LaneMask busy_warps_ = 0;  // warps with a lane that can run
+    LaneMask polling_warps_ = 0;
+    std::array<Warp, kMaxWarps> warps_;
+    std::array<Thread, kMaxThreads> thread_;
+    std::array<uint3, kMaxThreads> index_;
+
+    struct {
+        unsigned arrived = 0;
+        BarrierKind kind = BarrierKind::sync;
+        Site site{"", 0};
+        int true_count = 0;
+        int result = 0;
+    } barrier_;
+
+    unsigned grid_sync_arrivals_ = 0;
+    unsigned grid_sync_phase_ = 0;
+
+    FibreStacks stacks_;
+    Fibre caller_;                          // the OS thread's own stack
+    std::vector<std::unique_ptr<Fibre>> all_fibres_;
+    std::vector<Fibre*> idle_fibres_;
+    Fibre* current_fibre_ = nullptr;
+
+    char* arena_ = nullptr;  // dynamic shared memory, ending at a guard page
+    void* dynamic_shared_ = nullptr;
+    std::size_t dynamic_shared_size_ = 0;
+    std::size_t static_shared_ = 0;
+};
+
+// The runner of this OS thread.
+BlockRunner& block_runner();
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,35 @@
+// The device that the stand-in pretends to be: limits of a GPU of compute capability 9.0, and the host's memory.
+#pragma once
+
+#include <cstddef>
+
+namespace cuda_on_cpu {
+
+struct DeviceLimits {
+    unsigned threads_per_block = 1024;
+    unsigned block_z = 64;
+    unsigned grid_x = 2147483647;
+    unsigned grid_yz = 65535;
+    std::size_t shared_per_block = 48 * 1024;
+    std::size_t shared_per_block_optin = 227 * 1024;
+    std::size_t shared_per_multiprocessor = 228 * 1024;
+    std::size_t shared_reserved_per_block = 1024;
+    unsigned threads_per_multiprocessor = 2048;
+    unsigned blocks_per_multiprocessor = 32;
+    unsigned cluster_portable = 8;
+    unsigned cluster_maximum = 16;
+    unsigned parameter_bytes = 4096;
+};
+
+inline const DeviceLimits& device_limits() {
+    static constexpr DeviceLimits limits;
+    return limits;
+}
+
+// Multiprocessors: as many as OS threads run blocks.
+unsigned multiprocessors();
+
+// Blocks of this shape that fit on one multiprocessor at a time, by threads and shared memory.
+unsigned blocks_per_multiprocessor(unsigned threads, std::size_t shared);
+
+}  // namespace cuda_on_cpu

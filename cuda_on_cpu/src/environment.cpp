@@ -1,0 +1,52 @@
+#include "environment.hpp"
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace cuda_on_cpu {
+namespace {
+
+[[noreturn]] void refuse(const char* name, std::string_view value, const char* expected) {
+    std::fprintf(stderr, "cuda_on_cpu: %s is '%.*s'; expected %s\n", name, static_cast<int>(value.size()), value.data(),
+                 expected);
+    std::exit(2);
+}
+
+unsigned positive_number(const char* name, unsigned otherwise, unsigned maximum) {
+    const char* text = std::getenv(name);
+    if (text == nullptr || *text == '\0') return otherwise;
+    const std::string_view value = text;
+    unsigned number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error != std::errc() || end != value.data() + value.size() || number == 0 || number > maximum) {
+        const std::string expected = "a whole number from 1 to " + std::to_string(maximum);
+        refuse(name, value, expected.c_str());
+    }
+    return number;
+}
+
+bool descending_order() {
+    const char* text = std::getenv("CUDA_ON_CPU_ORDER");
+    const std::string_view order = text == nullptr ? "" : text;
+    if (order.empty() || order == "ascending") return false;
+    if (order == "descending") return true;
+    refuse("CUDA_ON_CPU_ORDER", order, "ascending or descending");
+}
+
+}  // namespace
+
+const Environment& environment() {
+    static const Environment read = {
+        .threads = positive_number("CUDA_ON_CPU_THREADS", std::max(1U, std::thread::hardware_concurrency()), 1024),
+        .descending = descending_order(),
+        .timeout = std::chrono::seconds(positive_number("CUDA_ON_CPU_TIMEOUT", 30, 86400)),
+    };
+    return read;
+}
+
+}  // namespace cuda_on_cpu

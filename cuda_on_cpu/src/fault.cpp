@@ -1,0 +1,137 @@
+#include "fault.hpp"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "block.hpp"
+#include "fibre.hpp"
+#include "memory.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+constexpr std::size_t kStackSize = 256 * 1024;
+
+// What the handler saw; read by the code that reports it, outside the handler.
+struct Fault {
+    int signal;
+    int code;
+    void* address;
+    void* instruction;
+};
+constinit thread_local Fault fault{};
+constinit thread_local char* report_stack = nullptr;
+
+std::string run_and_read(const std::string& command) {
+    std::string output;
+    if (FILE* pipe = popen(command.c_str(), "r"); pipe != nullptr) {
+        char line[1024];
+        while (std::fgets(line, sizeof line, pipe) != nullptr) output += line;
+        pclose(pipe);
+    }
+    return output;
+}
+
+// The source line of an instruction, by addr2line: binutils are there wherever a compiler is.
+std::string source_of(void* instruction) {
+    Dl_info image;
+    if (dladdr(instruction, &image) == 0) return {};
+    char command[1200];
+    std::snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", image.dli_fname,
+                  static_cast<std::size_t>(static_cast<char*>(instruction) - static_cast<char*>(image.dli_fbase)));
+    std::string lines = run_and_read(command);
+    lines = lines.substr(0, lines.find('\n'));
+    if (const auto discriminator = lines.find(" (discriminator"); discriminator != std::string::npos) {
+        lines.resize(discriminator);
+    }
+    return lines.empty() || lines.starts_with("??") ? std::string() : lines;
+}
+
+[[noreturn]] void report_fault() {
+    BlockRunner& runner = block_runner();
+    cudaError_t error = cudaErrorIllegalAddress;
+    std::string what;
+    char address[32];
+    std::snprintf(address, sizeof address, "%p", fault.address);
+    if (fault.signal == SIGFPE) {
+        error = cudaErrorLaunchFailure;
+        what = "integer division by zero; a GPU would go on with an undefined value";
+    } else if (runner.in_stack_guard(fault.address)) {
+        error = cudaErrorHardwareStackError;
+        what = "this thread's stack is full: local arrays too large, or a recursion too deep";
+    } else if (fault.signal == SIGSEGV && fault.code == SI_KERNEL) {
+        error = cudaErrorMisalignedAddress;
+        what = "misaligned access: a vector type needs an address that is a multiple of its size";
+    } else {
+        what = std::string("illegal access to ") + address;
+        if (const std::string near = describe_address(fault.address); !near.empty()) {
+            what += ", " + near;
+        } else if (runner.in_dynamic_shared(static_cast<char*>(fault.address) - 1) ||
+                   runner.in_dynamic_shared(static_cast<char*>(fault.address) + 4096)) {
+            what += ", outside the block's dynamic shared memory";
+        }
+    }
+    const std::string source = source_of(fault.instruction);
+    runner.fail(error, what + (source.empty() ? "" : ", in " + source), Site{"", 0});
+}
+
+void handle(int signal, siginfo_t* info, void* context) {
+    if (report_stack == nullptr || !block_runner().running()) {
+        // Not a kernel's doing: let the default action happen when the instruction is tried again.
+        struct sigaction standard {};
+        standard.sa_handler = SIG_DFL;
+        sigaction(signal, &standard, nullptr);
+        return;
+    }
+    auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+    // Return from the handler into report_fault, on a stack that is certainly intact.
+    auto stack = reinterpret_cast<std::uintptr_t>(report_stack + kStackSize) / 16 * 16;
+#if defined(__x86_64__)
+    fault = {signal, info->si_code, info->si_addr, reinterpret_cast<void*>(registers.gregs[REG_RIP])};
+    registers.gregs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&report_fault));
+    registers.gregs[REG_RSP] = static_cast<greg_t>(stack - 8);  // as if called
+#elif defined(__aarch64__)
+    fault = {signal, info->si_code, info->si_addr, reinterpret_cast<void*>(registers.pc)};
+    registers.pc = reinterpret_cast<std::uintptr_t>(&report_fault);
+    registers.sp = stack;
+#else
+#error "cuda_on_cpu knows the signal context of x86-64 and arm64 only"
+#endif
+}
+
+char* map_stack() {
+    void* memory = mmap(nullptr, kStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
+}
+
+}  // namespace
+
+void prepare_thread_for_faults() {
+#ifndef CUDA_ON_CPU_ASAN  // the sanitizer has a handler of its own
+    if (report_stack != nullptr) return;
+    static const bool installed = [] {
+        struct sigaction action {};
+        action.sa_sigaction = handle;
+        // Not blocked while it runs: it never returns to where it came from.
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+        for (const int signal : {SIGSEGV, SIGBUS, SIGFPE}) sigaction(signal, &action, nullptr);
+        return true;
+    }();
+    static_cast<void>(installed);
+    stack_t alternative{};
+    alternative.ss_sp = map_stack();
+    alternative.ss_size = kStackSize;
+    if (alternative.ss_sp != nullptr) sigaltstack(&alternative, nullptr);
+    report_stack = map_stack();
+#endif
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,37 @@
+#include "fibre.hpp"
+
+#include <sys/mman.h>
+
+#include <new>
+
+namespace cuda_on_cpu {
+
+FibreStacks::~FibreStacks() {
+    if (memory_ != nullptr) munmap(memory_, kStacks * kStride);
+}
+
+void FibreStacks::create(Fibre& fibre, void (*entry)(boost::context::detail::transfer_t)) {
+    if (fibre.stack_bottom == nullptr) {
+        if (memory_ == nullptr) {
+            // Reserved, not used: pages cost memory when a thread first blocks that deep.
+            void* memory = mmap(nullptr, kStacks * kStride, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (memory == MAP_FAILED) throw std::bad_alloc();
+            memory_ = static_cast<char*>(memory);
+        }
+        char* guard = memory_ + used_++ * kStride;
+        mprotect(guard, kPage, PROT_NONE);  // stacks grow down: an overflow ends here
+        fibre.stack_bottom = guard + kPage;
+        fibre.stack_size = kStride - kPage;
+    }
+    fibre.context = boost::context::detail::make_fcontext(
+        static_cast<char*>(fibre.stack_bottom) + fibre.stack_size, fibre.stack_size, entry);
+}
+
+bool FibreStacks::in_guard_page(const void* address) const {
+    const char* byte = static_cast<const char*>(address);
+    if (memory_ == nullptr || byte < memory_ || byte >= memory_ + used_ * kStride) return false;
+    return static_cast<std::size_t>(byte - memory_) % kStride < kPage;
+}
+
+}  // namespace cuda_on_cpu

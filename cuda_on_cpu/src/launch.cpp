@@ -1,0 +1,314 @@
+#include "cuda_on_cpu/launch.h"
+
+#include <algorithm>
+#include <barrier>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "block.hpp"
+#include "device.hpp"
+#include "environment.hpp"
+#include "errors.hpp"
+#include "fault.hpp"
+#include "launch_state.hpp"
+#include "memory.hpp"
+#include "stream.hpp"
+#include "worker_pool.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+// What the last kernel function called on this host thread left for launch_prepared().
+struct Prepared {
+    Kernel* kernel = nullptr;
+    std::shared_ptr<const void> closure;
+    void (*run)(const void*) = nullptr;
+    cudaError_t error = cudaSuccess;
+};
+thread_local Prepared prepared;
+constinit thread_local bool asking = false;
+constinit thread_local Kernel* answer = nullptr;
+
+std::uint64_t volume(dim3 d) { return std::uint64_t{d.x} * d.y * d.z; }
+
+std::string text_of(dim3 d) {
+    return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ")";
+}
+
+// "void scale(T*, T) [with T = float]" -> "scale [with T = float]"
+std::string short_name(const char* pretty) {
+    std::string name = pretty;
+    std::string bindings;
+    if (const auto with = name.find(" ["); with != std::string::npos) {
+        bindings = name.substr(with);
+        name.resize(with);
+    }
+    if (const auto parameters = name.find('('); parameters != std::string::npos && !name.starts_with("(")) {
+        name.resize(parameters);
+    }
+    if (const auto space = name.rfind(' '); space != std::string::npos) name.erase(0, space + 1);
+    return name + bindings;
+}
+
+// What a GPU refuses before it starts a kernel.
+cudaError_t check(const Kernel& kernel, const LaunchConfiguration& c) {
+    const DeviceLimits& limits = device_limits();
+    const std::string name = "kernel " + short_name(kernel.pretty_name);
+    const char* function = name.c_str();
+    if (volume(c.grid) == 0) {
+        return refuse(cudaErrorInvalidConfiguration, function, "grid %s has no blocks", text_of(c.grid).c_str());
+    }
+    if (volume(c.block) == 0) {
+        return refuse(cudaErrorInvalidConfiguration, function, "block %s has no threads", text_of(c.block).c_str());
+    }
+    if (c.block.x > limits.threads_per_block || c.block.y > limits.threads_per_block || c.block.z > limits.block_z ||
+        volume(c.block) > limits.threads_per_block) {
+        return refuse(cudaErrorInvalidConfiguration, function,
+                      "block %s has %llu threads; at most %u, and at most %u in z", text_of(c.block).c_str(),
+                      static_cast<unsigned long long>(volume(c.block)), limits.threads_per_block, limits.block_z);
+    }
+    if (c.grid.x > limits.grid_x || c.grid.y > limits.grid_yz || c.grid.z > limits.grid_yz) {
+        return refuse(cudaErrorInvalidConfiguration, function, "grid %s is too large; at most (%u, %u, %u)",
+                      text_of(c.grid).c_str(), limits.grid_x, limits.grid_yz, limits.grid_yz);
+    }
+    if (volume(c.block) > kernel.max_threads_per_block) {
+        return refuse(cudaErrorLaunchFailure, function, "block %s has more threads than its __launch_bounds__(%u)",
+                      text_of(c.block).c_str(), kernel.max_threads_per_block);
+    }
+    if (c.dynamic_shared > static_cast<std::size_t>(kernel.max_dynamic_shared)) {
+        return refuse(cudaErrorInvalidValue, function,
+                      "%zu bytes of dynamic shared memory; allowed are %d. More, up to %zu, must be asked for with "
+                      "cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)",
+                      c.dynamic_shared, kernel.max_dynamic_shared, limits.shared_per_block_optin);
+    }
+    const unsigned fit = blocks_per_multiprocessor(static_cast<unsigned>(volume(c.block)),
+                                                   c.dynamic_shared + kernel.static_shared);
+    if (c.cooperative && volume(c.grid) > std::uint64_t{fit} * multiprocessors()) {
+        return refuse(cudaErrorCooperativeLaunchTooLarge, function,
+                      "a cooperative grid of %llu blocks; %u multiprocessors with %u such blocks each run %llu at a time",
+                      static_cast<unsigned long long>(volume(c.grid)), multiprocessors(), fit,
+                      static_cast<unsigned long long>(fit) * multiprocessors());
+    }
+    const dim3 cluster = c.cluster;
+    if (volume(cluster) != 0) {
+        const unsigned maximum = kernel.non_portable_cluster ? limits.cluster_maximum : limits.cluster_portable;
+        if (volume(cluster) > maximum) {
+            return refuse(cudaErrorInvalidClusterSize, function, "a cluster of %llu blocks; at most %u",
+                          static_cast<unsigned long long>(volume(cluster)), maximum);
+        }
+        if (c.grid.x % cluster.x != 0 || c.grid.y % cluster.y != 0 || c.grid.z % cluster.z != 0) {
+            return refuse(cudaErrorInvalidValue, function, "grid %s is not a multiple of the cluster %s",
+                          text_of(c.grid).c_str(), text_of(cluster).c_str());
+        }
+    }
+    return cudaSuccess;
+}
+
+uint3 index_in(dim3 extent, std::uint64_t i) {
+    return uint3{static_cast<unsigned>(i % extent.x), static_cast<unsigned>(i / extent.x % extent.y),
+                 static_cast<unsigned>(i / (std::uint64_t{extent.x} * extent.y))};
+}
+
+// Blocks that know nothing of each other, handed out in ascending order.
+void run_independent(LaunchState& launch) {
+    const std::uint64_t blocks = volume(launch.configuration.grid);
+    Team team;
+    launch.work = [&launch, blocks] {
+        BlockRunner& runner = block_runner();
+        while (!launch.failed) {
+            const std::uint64_t block = launch.next_block++;
+            if (block >= blocks) break;
+            runner.run(launch, index_in(launch.configuration.grid, block), nullptr);
+        }
+    };
+    launch.team = &team;
+    launch.os_threads = static_cast<unsigned>(std::min<std::uint64_t>(blocks, environment().threads));
+    for (unsigned i = 1; i < launch.os_threads; ++i) team.start(launch.work);
+    launch.work();
+}
+
+// All blocks at once, an OS thread for each.
+void run_cooperative(LaunchState& launch) {
+    const auto blocks = static_cast<unsigned>(volume(launch.configuration.grid));
+    launch.grid_barrier.expect(blocks);
+    Team team;
+    const auto work = [&launch](unsigned block) {
+        block_runner().run(launch, index_in(launch.configuration.grid, block), nullptr);
+    };
+    for (unsigned block = 1; block < blocks; ++block) team.start([&work, block] { work(block); });
+    work(0);
+}
+
+// The clusters one after the other, the blocks of each at once.
+void run_clusters(LaunchState& launch) {
+    const dim3 dims = launch.configuration.cluster;
+    const dim3 grid = launch.configuration.grid;
+    const dim3 clusters(grid.x / dims.x, grid.y / dims.y, grid.z / dims.z);
+    const auto size = static_cast<unsigned>(volume(dims));
+    std::shared_ptr<ClusterState>& cluster = launch.cluster;
+    std::uint64_t number = 0;
+    const auto next_cluster = [&]() noexcept {
+        cluster = std::make_shared<ClusterState>(dims, size * static_cast<unsigned>(volume(launch.configuration.block)));
+    };
+    next_cluster();
+    std::barrier entered(size);
+    std::barrier finished(size, [&]() noexcept {
+        ++number;
+        next_cluster();
+    });
+    const auto work = [&](unsigned rank) {
+        BlockRunner& runner = block_runner();
+        while (number < volume(clusters)) {
+            cluster->block[rank] = {static_cast<char*>(runner.dynamic_shared_arena()), reinterpret_cast<char*>(&threadIdx)};
+            entered.arrive_and_wait();
+            const uint3 of_cluster = index_in(clusters, number);
+            const uint3 in_cluster = index_in(dims, rank);
+            if (!launch.failed) {
+                runner.run(launch,
+                           uint3{of_cluster.x * dims.x + in_cluster.x, of_cluster.y * dims.y + in_cluster.y,
+                                 of_cluster.z * dims.z + in_cluster.z},
+                           cluster.get());
+            }
+            finished.arrive_and_wait();
+        }
+    };
+    Team team;
+    for (unsigned rank = 1; rank < size; ++rank) team.start([&work, rank] { work(rank); });
+    work(0);
+}
+
+cudaError_t run(const Prepared& call, const LaunchConfiguration& configuration) {
+    prepare_thread_for_faults();
+    LaunchState launch;
+    launch.kernel = call.kernel;
+    launch.name = short_name(call.kernel->pretty_name);
+    launch.closure = call.closure;
+    launch.run = call.run;
+    launch.configuration = configuration;
+    if (volume(configuration.cluster) > 1) {
+        run_clusters(launch);
+    } else if (configuration.cooperative) {
+        run_cooperative(launch);
+    } else {
+        run_independent(launch);
+    }
+    if (const std::string damage = damaged_allocation(); !damage.empty()) {
+        launch.fail(cudaErrorIllegalAddress, "the kernel " + damage);
+    }
+    if (launch.failed) lose_context(launch.error);
+    return cudaSuccess;  // as on a GPU, a failure inside the kernel shows at the next synchronisation
+}
+
+}  // namespace
+
+bool Kernel::asked() {
+    if (asking) answer = this;
+    return asking;
+}
+
+void Kernel::check_pointer(int position, const volatile void* pointer) {
+    if (!plain_host_memory(pointer)) return;
+    std::fprintf(stderr,
+                 "cuda_on_cpu: kernel %s: argument %d is the host pointer %p; a GPU cannot reach that memory. "
+                 "Copy it to memory from cudaMalloc\n",
+                 short_name(pretty_name).c_str(), position, const_cast<void*>(pointer));
+    prepared.error = cudaErrorIllegalAddress;
+}
+
+void Kernel::prepare_erased(std::shared_ptr<const void> closure, void (*run)(const void*)) {
+    if (on_device()) {
+        device_failure(cudaErrorNotSupported, "a kernel launched by a kernel: this is not supported", Site{"", 0});
+    }
+    prepared = {this, std::move(closure), run, prepared.error};
+}
+
+void begin_asking() {
+    asking = true;
+    answer = nullptr;
+}
+
+Kernel* end_asking() {
+    asking = false;
+    return answer;
+}
+
+cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
+    const Prepared call = std::exchange(prepared, Prepared{});
+    if (call.kernel == nullptr) return note(cudaErrorInvalidDeviceFunction);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    LaunchConfiguration complete = configuration;
+    if (volume(complete.cluster) == 0) complete.cluster = call.kernel->cluster_dims;
+    if (const cudaError_t error = check(*call.kernel, complete); error != cudaSuccess) return error;
+    if (call.error != cudaSuccess) {
+        lose_context(call.error);
+        return cudaSuccess;
+    }
+    return submit(complete.stream, "kernel launch", [call, complete] { return run(call, complete); });
+}
+
+// --- LaunchState -----------------------------------------------------------------------------------------------------
+
+void LaunchState::fail(cudaError_t code, const std::string& message) {
+    const std::scoped_lock lock(report_mutex);
+    if (failed) return;
+    std::fflush(stdout);
+    std::fprintf(stderr, "cuda_on_cpu: kernel %s: %s\n", name.c_str(), message.c_str());
+    error = code;
+    failed = true;
+    grid_barrier.wake_all();
+    if (const auto running = cluster; running != nullptr) running->barrier.wake_all();
+}
+
+// A block that only polls may wait for one that has no OS thread yet: a GPU would run both at the same time.
+void LaunchState::let_other_blocks_run() {
+    std::this_thread::yield();
+    if (team == nullptr || next_block >= volume(configuration.grid)) return;
+    const std::scoped_lock lock(report_mutex);
+    const unsigned fit = blocks_per_multiprocessor(static_cast<unsigned>(volume(configuration.block)),
+                                                   configuration.dynamic_shared + kernel->static_shared);
+    if (os_threads >= std::max(fit * multiprocessors(), environment().threads)) return;
+    ++os_threads;
+    team->start(work);
+}
+
+// --- BlocksBarrier ---------------------------------------------------------------------------------------------------
+
+unsigned BlocksBarrier::arrive() {
+    const std::scoped_lock lock(mutex_);
+    const unsigned phase = phase_.load(std::memory_order_relaxed);
+    if (++arrived_ == expected_) complete();
+    return phase;
+}
+
+void BlocksBarrier::complete() {
+    arrived_ = 0;
+    phase_.store(phase_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    changed_.notify_all();
+}
+
+bool BlocksBarrier::wait(unsigned phase, const std::atomic<bool>& cancelled) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return passed(phase) || cancelled || deserted_; });
+    return passed(phase);
+}
+
+void BlocksBarrier::drop() {
+    const std::scoped_lock lock(mutex_);
+    if (--expected_ > 0 && arrived_ == expected_) complete();
+}
+
+void BlocksBarrier::desert() {
+    const std::scoped_lock lock(mutex_);
+    deserted_ = true;
+    changed_.notify_all();
+}
+
+void BlocksBarrier::wake_all() {
+    const std::scoped_lock lock(mutex_);
+    changed_.notify_all();
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,81 @@
+// What the blocks of one launch share.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "cuda_on_cpu/launch.h"
+#include "worker_pool.hpp"
+
+namespace cuda_on_cpu {
+
+// A barrier between several blocks, each on an OS thread of its own. Participants are the threads of a cluster, or the
+// blocks of a cooperative grid.
+class BlocksBarrier {
+  public:
+    void expect(unsigned participants) { expected_ = participants; }
+    // One participant arrives. Returns the phase it belongs to.
+    unsigned arrive();
+    bool passed(unsigned phase) const { return phase_.load(std::memory_order_acquire) != phase; }
+    // Blocks the OS thread until the phase is over. False: the launch has failed, or the barrier can never complete.
+    bool wait(unsigned phase, const std::atomic<bool>& cancelled);
+    // A participant has ended and counts as arrived from now on, as the hardware does for clusters.
+    void drop();
+    // A participant has ended that the others cannot do without: who waits now waits in vain.
+    void desert();
+    void wake_all();
+
+  private:
+    void complete();
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::atomic<unsigned> phase_{0};
+    unsigned expected_ = 0;
+    unsigned arrived_ = 0;
+    bool deserted_ = false;
+};
+
+struct ClusterState {
+    ClusterState(dim3 dimensions, unsigned threads) : dims(dimensions) { barrier.expect(threads); }
+
+    // Where a block's shared memory lies: dynamic, and (relative to threadIdx) static, which is thread-local.
+    struct Block {
+        char* dynamic_arena;
+        char* thread_local_base;
+    };
+    BlocksBarrier barrier;
+    dim3 dims;
+    std::array<Block, 16> block{};
+};
+
+struct LaunchState {
+    Kernel* kernel = nullptr;
+    std::string name;
+    std::shared_ptr<const void> closure;
+    void (*run)(const void*) = nullptr;
+    LaunchConfiguration configuration;
+
+    // Independent blocks: the loop that takes the next block, and the OS threads that run it.
+    std::atomic<std::uint64_t> next_block{0};
+    std::function<void()> work;
+    Team* team = nullptr;
+    unsigned os_threads = 1;
+
+    BlocksBarrier grid_barrier;
+    std::shared_ptr<ClusterState> cluster;  // the one that is running
+    std::atomic<bool> failed{false};
+    std::atomic<cudaError_t> error{cudaSuccess};
+    std::mutex report_mutex;
+
+    // Prints and keeps the first failure, and stops the others.
+    void fail(cudaError_t code, const std::string& message);
+    void let_other_blocks_run();
+};
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,230 @@
+#include "memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "fibre.hpp"
+
+#ifdef CUDA_ON_CPU_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(begin, size) (static_cast<void>(begin), static_cast<void>(size))
+#define ASAN_UNPOISON_MEMORY_REGION(begin, size) (static_cast<void>(begin), static_cast<void>(size))
+#endif
+
+// The linker's names for the program's own image.
+extern "C" char __executable_start;
+extern "C" char end;
+
+namespace cuda_on_cpu {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kAlignment = 16;  // less than a GPU's 256: the closer the end lies to its guard page, the better
+constexpr unsigned char kPoison = 0xFF;
+constexpr unsigned char kCanary = 0xC5;
+constexpr std::size_t kQuarantine = 1024;  // freed allocations whose addresses are not used again yet
+
+std::mutex mutex;
+std::map<const char*, Allocation> allocations;  // by the first byte of the mapping
+std::deque<const char*> freed_order;
+std::size_t live_bytes = 0;
+
+std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
+
+Allocation* find_locked(const volatile void* address) {
+    const char* byte = const_cast<const char*>(static_cast<const volatile char*>(address));
+    auto after = allocations.upper_bound(byte);
+    if (after == allocations.begin()) return nullptr;
+    Allocation& candidate = std::prev(after)->second;
+    const char* begin = std::prev(after)->first;
+    const std::size_t size = candidate.mapping != nullptr ? candidate.mapping_size : candidate.size;
+    return byte < begin + size || (candidate.mapping == nullptr && byte == begin + size) ? &candidate : nullptr;
+}
+
+void forget_oldest_freed() {
+    const auto found = allocations.find(freed_order.front());
+    freed_order.pop_front();
+    munmap(found->second.mapping, found->second.mapping_size);
+    allocations.erase(found);
+}
+
+bool in_program_image(const volatile void* pointer, std::size_t size) {
+    const auto first = reinterpret_cast<std::uintptr_t>(pointer);
+    return first >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
+           first + size <= reinterpret_cast<std::uintptr_t>(&end);
+}
+
+// First byte of `allocation`'s slack, before or behind it, that is not the canary any more; null if all are.
+const char* damaged_byte(const Allocation& allocation) {
+    const char* pages = allocation.mapping + kPage;
+    const char* pages_end = allocation.mapping + allocation.mapping_size - kPage;
+    const auto damaged = [](const char* from, const char* to) -> const char* {
+        for (; from < to; ++from) {
+            if (static_cast<unsigned char>(*from) != kCanary) return from;
+        }
+        return nullptr;
+    };
+    const char* before = damaged(std::max<const char*>(pages, allocation.begin - kAlignment), allocation.begin);
+    return before != nullptr ? before : damaged(allocation.begin + allocation.size, pages_end);
+}
+
+std::string damage_report(const Allocation& allocation) {
+    if (allocation.mapping == nullptr || allocation.freed) return {};
+#ifdef CUDA_ON_CPU_ASAN
+    return {};  // the sanitizer has reported the access itself
+#else
+    const char* byte = damaged_byte(allocation);
+    if (byte == nullptr) return {};
+    const bool before = byte < allocation.begin;
+    const auto distance = before ? allocation.begin - byte : byte - (allocation.begin + allocation.size);
+    char text[160];
+    std::snprintf(text, sizeof text, "wrote %td byte(s) %s the %zu-byte allocation at %p", distance,
+                  before ? "before" : "past the end of", allocation.size, static_cast<void*>(allocation.begin));
+    return text;
+#endif
+}
+
+}  // namespace
+
+void* allocate(std::size_t size, cudaMemoryType type) {
+    const std::size_t pages = round_up(size, kPage);
+    if (pages < size || size > total_bytes()) return nullptr;
+    const std::size_t mapping_size = pages + 2 * kPage;
+    void* mapping = mmap(nullptr, mapping_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) return nullptr;
+    char* first_page = static_cast<char*>(mapping) + kPage;
+    mprotect(first_page, pages, PROT_READ | PROT_WRITE);
+
+    char* begin = first_page + pages - round_up(size, kAlignment);
+    std::memset(first_page, kCanary, static_cast<std::size_t>(begin - first_page));
+    std::memset(begin, kPoison, size);
+    std::memset(begin + size, kCanary, round_up(size, kAlignment) - size);
+    ASAN_POISON_MEMORY_REGION(first_page, begin - first_page);
+    ASAN_POISON_MEMORY_REGION(begin + size, round_up(size, kAlignment) - size);
+
+    const std::scoped_lock lock(mutex);
+    allocations[static_cast<char*>(mapping)] =
+        Allocation{begin, size, type, false, static_cast<char*>(mapping), mapping_size};
+    live_bytes += size;
+    return begin;
+}
+
+cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
+    const std::scoped_lock lock(mutex);
+    Allocation* allocation = find_locked(pointer);
+    const bool managed_as_device = allocation != nullptr && type == cudaMemoryTypeDevice &&
+                                   allocation->type == cudaMemoryTypeManaged;
+    if (allocation == nullptr || allocation->mapping == nullptr || allocation->begin != pointer || allocation->freed ||
+        (allocation->type != type && !managed_as_device)) {
+        const char* why = allocation == nullptr || allocation->mapping == nullptr ? "was not allocated by CUDA"
+                          : allocation->freed                                     ? "has been freed already"
+                          : allocation->begin != pointer ? "is not the start of its allocation"
+                                                         : "is memory of another kind";
+        std::fprintf(stderr, "cuda_on_cpu: %s(%p): this pointer %s\n", function, pointer, why);
+        return cudaErrorInvalidValue;
+    }
+    if (const std::string damage = damage_report(*allocation); !damage.empty()) {
+        std::fprintf(stderr, "cuda_on_cpu: %s(%p): somebody %s\n", function, pointer, damage.c_str());
+    }
+    // The addresses stay reserved for a while, so that a use after free stops at the line that does it.
+    ASAN_UNPOISON_MEMORY_REGION(allocation->mapping + kPage, allocation->mapping_size - 2 * kPage);
+    madvise(allocation->mapping, allocation->mapping_size, MADV_DONTNEED);
+    mprotect(allocation->mapping, allocation->mapping_size, PROT_NONE);
+    allocation->freed = true;
+    live_bytes -= allocation->size;
+    freed_order.push_back(allocation->mapping);
+    if (freed_order.size() > kQuarantine) forget_oldest_freed();
+    return cudaSuccess;
+}
+
+void register_host(void* pointer, std::size_t size) {
+    const std::scoped_lock lock(mutex);
+    allocations[static_cast<char*>(pointer)] =
+        Allocation{static_cast<char*>(pointer), size, cudaMemoryTypeHost, false, nullptr, 0};
+}
+
+bool unregister_host(void* pointer) {
+    const std::scoped_lock lock(mutex);
+    const auto found = allocations.find(static_cast<char*>(pointer));
+    if (found == allocations.end() || found->second.mapping != nullptr) return false;
+    allocations.erase(found);
+    return true;
+}
+
+std::optional<Allocation> find_allocation(const volatile void* address) {
+    const std::scoped_lock lock(mutex);
+    const Allocation* found = find_locked(address);
+    return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+bool device_accessible(const volatile void* pointer, std::size_t size) {
+    if (in_program_image(pointer, size)) return true;
+    const auto allocation = find_allocation(pointer);
+    if (!allocation || allocation->freed) return false;
+    const char* first = const_cast<const char*>(static_cast<const volatile char*>(pointer));
+    return first >= allocation->begin && size <= static_cast<std::size_t>(allocation->begin + allocation->size - first) &&
+           first <= allocation->begin + allocation->size;
+}
+
+bool plain_host_memory(const volatile void* pointer) {
+    if (pointer == nullptr || in_program_image(pointer, 1) || find_allocation(pointer)) return false;
+    auto* page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(pointer) / kPage * kPage);
+    unsigned char resident = 0;
+    return mincore(page, kPage, &resident) == 0;  // fails where nothing is mapped
+}
+
+std::string describe_address(const volatile void* address) {
+    const auto allocation = find_allocation(address);
+    if (!allocation) return {};
+    const char* byte = const_cast<const char*>(static_cast<const volatile char*>(address));
+    const char* end_of_allocation = allocation->begin + allocation->size;
+    char position[64];
+    if (byte < allocation->begin) {
+        std::snprintf(position, sizeof position, "%td byte(s) before", allocation->begin - byte);
+    } else if (byte >= end_of_allocation) {
+        std::snprintf(position, sizeof position, "%td byte(s) past the end of", byte - end_of_allocation);
+    } else {
+        std::snprintf(position, sizeof position, "at byte %td of", byte - allocation->begin);
+    }
+    char text[200];
+    std::snprintf(text, sizeof text, "%s the %zu-byte allocation at %p%s", position, allocation->size,
+                  static_cast<void*>(allocation->begin), allocation->freed ? ", which has been freed" : "");
+    return text;
+}
+
+std::string damaged_allocation() {
+    const std::scoped_lock lock(mutex);
+    for (auto& [mapping, allocation] : allocations) {
+        std::string report = damage_report(allocation);
+        if (report.empty()) continue;
+        // Told once: the canary is put back.
+        char* slack_end = allocation.mapping + allocation.mapping_size - kPage;
+        char* slack_begin = std::max(allocation.mapping + kPage, allocation.begin - kAlignment);
+        std::memset(slack_begin, kCanary, static_cast<std::size_t>(allocation.begin - slack_begin));
+        char* behind = allocation.begin + allocation.size;
+        std::memset(behind, kCanary, static_cast<std::size_t>(slack_end - behind));
+        return report;
+    }
+    return {};
+}
+
+std::size_t allocated_bytes() {
+    const std::scoped_lock lock(mutex);
+    return live_bytes;
+}
+
+std::size_t total_bytes() {
+    static const std::size_t bytes =
+        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+    return bytes;
+}
+
+}  // namespace cuda_on_cpu

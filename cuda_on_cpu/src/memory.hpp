@@ -1,0 +1,46 @@
+// Memory that cudaMalloc and its relatives hand out: what belongs to whom, and what lies around it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "driver_types.h"
+
+namespace cuda_on_cpu {
+
+struct Allocation {
+    char* begin;
+    std::size_t size;
+    cudaMemoryType type;  // device, host (pinned) or managed
+    bool freed;
+    char* mapping;  // the pages around it; null if the memory is the user's own (cudaHostRegister)
+    std::size_t mapping_size;
+};
+
+// A new allocation whose last byte lies before a guard page (up to the alignment), all bytes poisoned. Null: no memory.
+void* allocate(std::size_t size, cudaMemoryType type);
+// An error as cudaFree gives: cudaErrorInvalidValue if `pointer` is no start of a live allocation of one of the types.
+cudaError_t release(void* pointer, cudaMemoryType type, const char* function);
+void register_host(void* pointer, std::size_t size);
+bool unregister_host(void* pointer);
+
+// The allocation, live or freed, that holds `address` or whose guard pages hold it.
+std::optional<Allocation> find_allocation(const volatile void* address);
+
+// Is [pointer, pointer + size) inside one live allocation that kernels may use, or inside static storage of the program
+// (where __device__ and __constant__ variables live)?
+bool device_accessible(const volatile void* pointer, std::size_t size);
+// Is `pointer` mapped memory of the host that a GPU could not reach?
+bool plain_host_memory(const volatile void* pointer);
+
+// "4 bytes past the end of the 4000-byte allocation at 0x..."; empty if nothing is near.
+std::string describe_address(const volatile void* address);
+
+// Bytes around allocations that a kernel overwrote without reaching a guard page: a message, or empty.
+std::string damaged_allocation();
+
+std::size_t allocated_bytes();
+std::size_t total_bytes();
+
+}  // namespace cuda_on_cpu

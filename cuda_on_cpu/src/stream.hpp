@@ -1,0 +1,30 @@
+// Streams, events and graphs. Work runs when it is issued, in the order of issue: one of the orders that a GPU may
+// choose. A stream that captures notes the work instead, and a graph runs it later, in the same order.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "driver_types.h"
+
+namespace cuda_on_cpu {
+
+using Work = std::function<cudaError_t()>;
+
+// What one capture has noted so far. Streams that join it through events share it.
+struct Capture {
+    std::vector<Work> nodes;
+    cudaStream_t origin = nullptr;
+    unsigned long long id = 0;
+    bool invalidated = false;
+};
+
+// The capture that `stream` is part of, or null. An invalid handle is an error of `function`.
+cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_ptr<Capture>& capture);
+
+// Runs `work` now, or notes it when the stream captures. Refuses when the context is lost or the handle is invalid.
+cudaError_t submit(cudaStream_t stream, const char* function, Work work);
+
+}  // namespace cuda_on_cpu

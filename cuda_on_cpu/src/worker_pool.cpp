@@ -1,0 +1,104 @@
+#include "worker_pool.hpp"
+
+#include <link.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "fault.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+// One kept OS thread. It never ends: workers sleep until the process exits.
+struct Worker {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::function<void()> work;
+};
+
+std::mutex idle_mutex;
+std::vector<Worker*> idle_workers;
+
+void* worker_main(void* argument) {
+    prepare_thread_for_faults();
+    auto& self = *static_cast<Worker*>(argument);
+    for (;;) {
+        std::function<void()> work;
+        {
+            std::unique_lock lock(self.mutex);
+            self.changed.wait(lock, [&self] { return self.work != nullptr; });
+            work = std::exchange(self.work, nullptr);
+        }
+        work();
+    }
+}
+
+// Thread-local objects, all `__shared__` arrays among them, are carved out of an OS thread's stack.
+std::size_t thread_local_bytes() {
+    std::size_t bytes = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* sum) {
+            for (int i = 0; i < info->dlpi_phnum; ++i) {
+                if (info->dlpi_phdr[i].p_type == PT_TLS) *static_cast<std::size_t*>(sum) += info->dlpi_phdr[i].p_memsz;
+            }
+            return 0;
+        },
+        &bytes);
+    return bytes;
+}
+
+Worker* new_worker() {
+    auto* worker = new Worker;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, (1U << 20) + (thread_local_bytes() / 4096 + 1) * 4096);
+    pthread_t thread;
+    const int error = pthread_create(&thread, &attributes, worker_main, worker);
+    pthread_attr_destroy(&attributes);
+    if (error != 0) {
+        delete worker;
+        throw std::system_error(error, std::generic_category(), "cuda_on_cpu: one more OS thread for a block");
+    }
+    return worker;
+}
+
+Worker* take_worker() {
+    const std::scoped_lock lock(idle_mutex);
+    if (idle_workers.empty()) return new_worker();
+    Worker* worker = idle_workers.back();
+    idle_workers.pop_back();
+    return worker;
+}
+
+}  // namespace
+
+void Team::start(std::function<void()> work) {
+    Worker* worker = take_worker();
+    {
+        const std::scoped_lock lock(mutex_);
+        ++running_;
+    }
+    const std::scoped_lock lock(worker->mutex);
+    worker->work = [this, worker, work = std::move(work)] {
+        work();
+        {
+            const std::scoped_lock idle_lock(idle_mutex);
+            idle_workers.push_back(worker);
+        }
+        const std::scoped_lock team_lock(mutex_);
+        if (--running_ == 0) ended_.notify_all();
+    };
+    worker->changed.notify_one();
+}
+
+void Team::wait() {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [this] { return running_ == 0; });
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,117 @@
+// cuda_on_cpu_compile COMPILER ARGUMENTS...
+//
+// Stands before the host compiler's command (CMake: CXX_COMPILER_LAUNCHER). A command that compiles a .cu file is done in
+// three steps: preprocess, translate, compile. Everything else runs as it is.
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "process.hpp"
+#include "translate.hpp"
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+struct Command {
+    std::string source;  // the .cu file; empty if there is none
+    std::string object;
+    Arguments dependencies;  // -MD -MF file ...: the preprocessor's part
+    Arguments others;
+};
+
+Command parse(const Arguments& arguments) {
+    Command command;
+    bool compiles = false;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string& argument = arguments[i];
+        const bool has_value = i + 1 < arguments.size();
+        if (argument == "-c") {
+            compiles = true;
+        } else if (argument == "-o" && has_value) {
+            command.object = arguments[++i];
+        } else if (argument == "-x" && has_value) {
+            ++i;  // the language is known by the step
+        } else if (argument == "-MD" || argument == "-MMD" || argument == "-MP") {
+            command.dependencies.push_back(argument);
+        } else if ((argument == "-MF" || argument == "-MT" || argument == "-MQ") && has_value) {
+            command.dependencies.push_back(argument);
+            command.dependencies.push_back(arguments[++i]);
+        } else if (argument.ends_with(".cu") && !argument.starts_with("-")) {
+            command.source = argument;
+        } else {
+            command.others.push_back(argument);
+        }
+    }
+    if (!compiles || command.object.empty()) command.source.clear();
+    return command;
+}
+
+Arguments joined(const Arguments& compiler, std::initializer_list<Arguments> parts) {
+    Arguments result = compiler;
+    for (const Arguments& part : parts) result.insert(result.end(), part.begin(), part.end());
+    return result;
+}
+
+bool read_file(const std::string& path, std::string& text) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream content;
+    content << file.rdbuf();
+    text = std::move(content).str();
+    return static_cast<bool>(file);
+}
+
+bool write_file(const std::string& path, const std::string& text) {
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    return static_cast<bool>(file.flush());
+}
+
+int compile_cuda(const std::string& compiler, const Command& command) {
+    // What nvcc defines. __CUDA_ARCH__ is not: host and device code are compiled in one pass.
+    static const Arguments kDefinitions = {"-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0"};
+    const std::string preprocessed = command.object + ".ii";
+    const std::string translated = command.object + ".translated.ii";
+
+    int status = translator::run_program(
+        joined({compiler}, {command.others, command.dependencies, kDefinitions,
+                            {"-E", "-x", "c++", "-include", "cuda_runtime.h", command.source, "-o", preprocessed}}));
+    if (status != 0) return status;
+
+    std::string text;
+    if (!read_file(preprocessed, text)) {
+        std::fprintf(stderr, "cuda_on_cpu_compile: cannot read %s\n", preprocessed.c_str());
+        return 1;
+    }
+    const auto dialect = compiler.find("clang") != std::string::npos ? translator::Dialect::clang : translator::Dialect::gnu;
+    try {
+        text = translator::translate(text, dialect);
+    } catch (const translator::TranslationError& error) {
+        std::fprintf(stderr, "%s:%d: error: %s\n", command.source.c_str(), error.line, error.what());
+        return 1;
+    }
+    if (!write_file(translated, text)) {
+        std::fprintf(stderr, "cuda_on_cpu_compile: cannot write %s\n", translated.c_str());
+        return 1;
+    }
+    status = translator::run_program(joined(
+        {compiler}, {command.others, {"-x", "c++-cpp-output", "-c", translated, "-o", command.object}}));
+    std::remove(preprocessed.c_str());  // the translated text stays: worth a look
+    return status;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+    const Arguments arguments(values + 1, values + count);
+    if (arguments.empty() || arguments[0].starts_with("-")) {
+        std::fprintf(stderr, "usage: cuda_on_cpu_compile COMPILER ARGUMENTS...\n"
+                             "example: cuda_on_cpu_compile g++ -std=c++20 -Icuda_on_cpu/include -c day.cu -o day.o\n");
+        return 2;
+    }
+    const Command command = parse({arguments.begin() + 1, arguments.end()});
+    return command.source.empty() ? translator::run_program(arguments) : compile_cuda(arguments[0], command);
+}

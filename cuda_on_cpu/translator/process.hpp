@@ -1,0 +1,12 @@
+// Runs a program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace translator {
+
+// Runs `arguments[0]` with the given arguments, without a shell, and returns its exit code (128 + n for signal n).
+int run_program(const std::vector<std::string>& arguments);
+
+}  // namespace translator

@@ -1,0 +1,477 @@
+#include "translate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <vector>
+
+#include "tokens.hpp"
+
+namespace translator {
+namespace {
+
+using namespace std::string_literals;
+
+template <std::size_t N>
+bool one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// A half-open range of tokens.
+struct Range {
+    std::size_t begin;
+    std::size_t end;
+};
+
+// `extern __shared__ T name[]...;` outside functions: declared again in each function that uses the name.
+struct GlobalShared {
+    std::string name;
+    std::string declaration;
+};
+
+class Translation {
+  public:
+    Translation(std::string_view input, Dialect dialect) : tokens_(input), dialect_(dialect) {
+        text_.reserve(tokens_.size());
+        for (std::size_t i = 0; i < tokens_.size(); ++i) text_.emplace_back(tokens_[i].text);
+        after_.resize(tokens_.size());
+    }
+
+    std::string run() {
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            const Token& token = tokens_[i];
+            if (token.kind == TokenKind::directive) {
+                if (token.text.find("unroll") != std::string_view::npos) translate_unroll(i);
+            } else if (token.kind == TokenKind::identifier) {
+                translate_word(i);
+            } else if (token.is("<") && tokens_.is_run(i, "<", 3) && !tokens_.is(tokens_.previous(i), "operator")) {
+                translate_launch(i);
+            }
+        }
+        declare_global_shared();
+        std::string result;
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            result += text_[i];
+            result += after_[i];
+        }
+        return result;
+    }
+
+  private:
+    // --- Editing -----------------------------------------------------------------------------------------------------
+
+    // Removes a token; line ends and directives stay, so that the line structure does.
+    void erase(std::size_t i) {
+        if (tokens_[i].significant()) text_[i].clear();
+    }
+    void erase(Range range) {
+        for (std::size_t i = range.begin; i < range.end; ++i) erase(i);
+    }
+    // The text of some tokens, on one line.
+    std::string flat(Range range) const {
+        std::string result;
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].significant()) {
+                result += tokens_[i].text;
+            } else if (!result.empty() && result.back() != ' ') {
+                result += ' ';
+            }
+        }
+        while (!result.empty() && result.back() == ' ') result.pop_back();
+        return result;
+    }
+    std::size_t closing(std::size_t open) const {
+        const std::size_t close = tokens_.match(open);
+        if (close == kNone) fail(open, "this bracket is never closed");
+        return close;
+    }
+    [[noreturn]] void fail(std::size_t i, const std::string& message) const {
+        throw TranslationError(tokens_[std::min(i, tokens_.size() - 1)].line, message);
+    }
+
+    void translate_word(std::size_t i) {
+        const Token& word = tokens_[i];
+        if (word.is("__global__")) {
+            translate_kernel(i);
+        } else if (word.is("__shared__")) {
+            translate_shared(i);
+        } else if (word.is("__launch_bounds__") || word.is("__cluster_dims__") || word.is("__maxnreg__")) {
+            erase(i);
+            if (const std::size_t open = tokens_.next(i); tokens_.is(open, "(")) erase({open, closing(open) + 1});
+        } else if (word.is("__noinline__")) {
+            // Inside __attribute__((...)) it is the compiler's own word.
+            if (!tokens_.is(tokens_.previous(i), "(") && !tokens_.is(tokens_.previous(i), ",")) {
+                text_[i] = "__attribute__((noinline))";
+            }
+        } else if (word.is("while") || word.is("for")) {
+            translate_empty_loop(i);
+        } else if (takes_kernel(word.text)) {
+            remove_casts_of_kernels(i);
+        }
+    }
+
+    // --- #pragma unroll ----------------------------------------------------------------------------------------------
+
+    void translate_unroll(std::size_t i) {
+        if (dialect_ == Dialect::clang) return;  // knows it
+        std::string_view rest = tokens_[i].text.substr(1);
+        const auto take_word = [&rest] {
+            while (!rest.empty() && !(std::isalnum(static_cast<unsigned char>(rest.front())) || rest.front() == '_')) {
+                rest.remove_prefix(1);
+            }
+            std::size_t length = 0;
+            while (length < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[length])) || rest[length] == '_')) {
+                ++length;
+            }
+            const std::string_view taken = rest.substr(0, length);
+            rest.remove_prefix(length);
+            return taken;
+        };
+        if (take_word() != "pragma" || take_word() != "unroll") return;
+        const std::string_view factor = take_word();
+        const bool is_number =
+            !factor.empty() && std::all_of(factor.begin(), factor.end(), [](char c) { return c >= '0' && c <= '9'; });
+        // g++ takes a literal number only. Sixteen unrolls the loops over a thread's own tile completely.
+        text_[i] = "#pragma GCC unroll " + (is_number ? std::string(factor) : "16"s);
+    }
+
+    // --- kernel<<<...>>>(...) -------------------------------------------------------------------------------------------
+
+    void translate_launch(std::size_t open) {
+        std::size_t close = open + 3;
+        while (!(tokens_.is_run(close, ">", 3) && tokens_.is(tokens_.next(close + 2), "("))) {
+            if (close >= tokens_.size() || tokens_[close].is(";")) fail(open, "<<< without >>>(");
+            const bool bracket = tokens_[close].kind == TokenKind::punctuation && tokens_.match(close) != kNone;
+            close = bracket && tokens_.match(close) > close ? tokens_.match(close) + 1 : close + 1;
+        }
+        const std::size_t arguments = tokens_.next(close + 2);
+        after_[closing(arguments)] = ", ::cuda_on_cpu::launch(" + flat({open + 3, close}) + ")" + after_[closing(arguments)];
+        erase({open, close + 3});
+    }
+
+    // --- __global__ ------------------------------------------------------------------------------------------------------
+
+    // The first token of the declaration that token `i` is part of.
+    std::size_t declaration_begin(std::size_t i) const {
+        std::size_t begin = i;
+        for (std::size_t p = tokens_.previous(i); p != kNone; p = tokens_.previous(p)) {
+            if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;
+            begin = p;
+        }
+        return begin;
+    }
+
+    // Skips words that may stand around a function's name together with an argument list of their own.
+    bool is_decoration(std::size_t i) const {
+        static constexpr std::array<std::string_view, 8> kDecorations = {
+            "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__attribute__",
+            "alignas",           "noexcept",         "requires",    "decltype"};
+        return one_of(tokens_[i].text, kDecorations);
+    }
+
+    std::size_t skip_decorations(std::size_t i) const {
+        while (i != kNone) {
+            if (is_decoration(i)) {
+                const std::size_t open = tokens_.next(i);
+                i = tokens_.is(open, "(") ? tokens_.next(closing(open)) : open;
+            } else if (tokens_[i].is("[")) {
+                i = tokens_.next(closing(i));
+            } else {
+                break;
+            }
+        }
+        return i;
+    }
+
+    std::string decoration_argument(Range range, std::string_view name) const {
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (!tokens_[i].is(name)) continue;
+            const std::size_t open = tokens_.next(i);
+            if (tokens_.is(open, "(")) return flat({open + 1, closing(open)});
+        }
+        return {};
+    }
+
+    void translate_kernel(std::size_t global) {
+        erase(global);
+        std::size_t parameters = skip_decorations(tokens_.next(global));
+        while (parameters != kNone && !tokens_[parameters].is("(")) {
+            if (tokens_[parameters].is(";") || tokens_[parameters].is("{")) fail(global, "__global__ without a function");
+            parameters = skip_decorations(tokens_.next(parameters));
+        }
+        if (parameters == kNone) fail(global, "__global__ without a function");
+        const std::size_t body = skip_decorations(tokens_.next(closing(parameters)));
+        if (!tokens_.is(body, "{")) return;  // a declaration, or an explicit instantiation
+
+        const Range declaration{declaration_begin(global), body};
+        // The bound is the first of up to three arguments.
+        const std::string bounds = decoration_argument(declaration, "__launch_bounds__");
+        const std::string cluster = decoration_argument(declaration, "__cluster_dims__");
+        std::string constructor = "__PRETTY_FUNCTION__";
+        if (!bounds.empty() || !cluster.empty()) {
+            constructor += ", ::cuda_on_cpu::first_of(" + (bounds.empty() ? "1024"s : bounds) + ")";
+        }
+        if (!cluster.empty()) constructor += ", dim3(" + cluster + ")";
+        after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
+                       "); if (cuda_on_cpu_kernel_.asked()) return; cuda_on_cpu_kernel_.prepare([=]() mutable {" + after_[body];
+        text_[closing(body)] = "}" + parameter_names({parameters + 1, closing(parameters)}) + ");}";
+    }
+
+    // --- Lists of declarations ---------------------------------------------------------------------------------------------
+
+    // Splits at the commas that are outside all brackets, template argument lists included.
+    std::vector<Range> split(Range range) const {
+        std::vector<Range> parts;
+        std::size_t begin = range.begin;
+        int angle = 0;
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].kind != TokenKind::punctuation) continue;
+            if (tokens_.match(i) != kNone && tokens_.match(i) > i) {
+                i = tokens_.match(i);
+            } else if (tokens_[i].is("<")) {
+                ++angle;
+            } else if (tokens_[i].is(">")) {
+                angle = std::max(0, angle - 1);
+            } else if (tokens_[i].is(",") && angle == 0) {
+                parts.push_back({begin, i});
+                begin = i + 1;
+            }
+        }
+        parts.push_back({begin, range.end});
+        return parts;
+    }
+
+    // The name that a declaration such as `const T* name`, `T name[N][M]` or `void (*name)(int)` declares; kNone if none.
+    std::size_t declared_name(Range range) const {
+        static constexpr std::array<std::string_view, 14> kNotNames = {
+            "const", "volatile", "int", "unsigned", "signed", "long", "short",
+            "char",  "bool",     "float", "double", "void", "auto", "typename"};
+        std::size_t name = kNone;
+        int words = 0;
+        int angle = 0;
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            const Token& token = tokens_[i];
+            if (!token.significant()) continue;
+            if (is_decoration(i)) {
+                if (const std::size_t open = tokens_.next(i); tokens_.is(open, "(")) i = closing(open);
+            } else if (token.is("<")) {
+                ++angle;
+            } else if (token.is(">")) {
+                --angle;
+                name = kNone;
+            } else if (angle > 0) {
+                continue;
+            } else if (token.is("=") || token.is("[")) {
+                break;
+            } else if (token.is("{")) {
+                i = closing(i);
+                name = kNone;
+            } else if (token.is("(")) {  // (*name)(...), (&name)[...]
+                const std::size_t inner = tokens_.next(tokens_.next(i));
+                return inner < range.end && tokens_[inner].kind == TokenKind::identifier ? inner : kNone;
+            } else if (token.is("*") || token.is("&")) {
+                name = kNone;
+                words = std::max(words, 1);
+            } else if (token.kind == TokenKind::identifier) {
+                const bool part_of_type = tokens_.is(tokens_.previous(i), "::") || one_of(token.text, kNotNames) ||
+                                          (tokens_.is(tokens_.previous(i), ":"));
+                name = part_of_type ? kNone : i;
+                if (!token.is("const") && !token.is("volatile") && !token.is("typename")) ++words;
+            }
+        }
+        return words > 1 || angle_before(range, name) ? name : kNone;
+    }
+    // `Array<float, 4> x`: the type's own name stands before the angle bracket and has been counted only once.
+    bool angle_before(Range range, std::size_t name) const {
+        if (name == kNone) return false;
+        return std::any_of(text_.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                           text_.begin() + static_cast<std::ptrdiff_t>(name), [](const auto& t) { return t == ">"; });
+    }
+
+    std::string parameter_names(Range parameters) const {
+        std::string names;
+        for (const Range& part : split(parameters)) {
+            const std::size_t name = declared_name(part);
+            if (name == kNone) continue;
+            names += ", " + std::string(tokens_[name].text);
+            for (std::size_t i = part.begin; i < name; ++i) {
+                if (tokens_.is_run(i, ".", 3)) {
+                    names += "...";
+                    break;
+                }
+            }
+        }
+        return names;
+    }
+
+    // --- __shared__ ----------------------------------------------------------------------------------------------------------
+
+    bool opens_function(std::size_t brace) const {
+        // A brace opens a namespace or a class if such a word stands in what comes before it, else something in a function.
+        static constexpr std::array<std::string_view, 4> kScopes = {"namespace", "class", "struct", "union"};
+        for (std::size_t p = tokens_.previous(brace); p != kNone; p = tokens_.previous(p)) {
+            if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;
+            if (tokens_[p].is(")")) return true;
+            if (one_of(tokens_[p].text, kScopes)) return false;
+            if (tokens_[p].kind == TokenKind::literal && tokens_.is(tokens_.previous(p), "extern")) return false;
+        }
+        return true;
+    }
+    bool in_function(std::size_t i) const {
+        for (std::size_t brace = tokens_.enclosing_brace(i); brace != kNone; brace = tokens_.enclosing_brace(brace)) {
+            if (opens_function(brace)) return true;
+        }
+        return false;
+    }
+
+    void translate_shared(std::size_t shared) {
+        std::size_t end = shared;
+        while (end < tokens_.size() && !tokens_[end].is(";")) {
+            const bool opens = tokens_[end].kind == TokenKind::punctuation && tokens_.match(end) != kNone;
+            end = opens && tokens_.match(end) > end ? tokens_.match(end) + 1 : end + 1;
+        }
+        if (end == tokens_.size()) fail(shared, "__shared__ without a declaration");
+
+        bool external = false;
+        for (std::size_t i = declaration_begin(shared); i < end; ++i) {
+            external = external || tokens_[i].is("extern");
+            if (tokens_[i].is("extern") || tokens_[i].is("static")) erase(i);
+        }
+        if (external) {
+            translate_dynamic_shared(shared, end);
+            return;
+        }
+        text_[shared] = "static thread_local";
+        if (!in_function(shared)) return;
+        for (const Range& part : split({shared + 1, end})) {
+            const bool first = part.begin == shared + 1;
+            std::size_t name = declared_name(part);
+            if (!first && name == kNone) name = first_identifier(part);  // `, other[4]` has no type before it
+            if (name == kNone) fail(shared, "__shared__: no variable name found in this declaration");
+            const std::string variable(tokens_[name].text);
+            after_[end] += " static constinit thread_local ::cuda_on_cpu::SharedVariable " + variable +
+                           "_shared_; " + variable + "_shared_.enter(" + variable + ");";
+        }
+    }
+
+    std::size_t first_identifier(Range range) const {
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].kind == TokenKind::identifier) return i;
+        }
+        return kNone;
+    }
+
+    // `extern __shared__ float tile[];` becomes a reference to an array of that type in the block's dynamic shared memory.
+    void translate_dynamic_shared(std::size_t shared, std::size_t end) {
+        const Range declaration{declaration_begin(shared), end};
+        const std::size_t name = declared_name({shared + 1, end});
+        const std::size_t bounds = name == kNone ? kNone : tokens_.next(name);
+        if (!tokens_.is(bounds, "[")) fail(shared, "extern __shared__: expected an array, `extern __shared__ T name[];`");
+        std::string type;
+        for (std::size_t i = shared + 1; i < name; ++i) {
+            if (is_decoration(i)) {
+                i = closing(tokens_.next(i));
+            } else {
+                type += tokens_[i].significant() ? std::string(tokens_[i].text) : " "s;
+            }
+        }
+        const std::string variable(tokens_[name].text);
+        const std::string dimensions = flat({bounds, end});
+        const std::string text = "[[maybe_unused]] " + type + "(&" + variable + ")" + dimensions + " = *reinterpret_cast<" +
+                                 type + "(*)" + dimensions + ">(::cuda_on_cpu::dynamic_shared())";
+        erase(declaration);
+        if (in_function(shared)) {
+            text_[shared] = text;
+        } else {
+            global_shared_.push_back({variable, " " + text + ";"});
+        }
+    }
+
+    void declare_global_shared() {
+        for (const GlobalShared& shared : global_shared_) {
+            for (std::size_t i = 0; i < tokens_.size(); ++i) {
+                if (!tokens_[i].is("{") || tokens_.match(i) == kNone || !opens_function(i)) continue;
+                const std::size_t outer = tokens_.enclosing_brace(i);
+                if (outer != kNone && in_function(i)) continue;
+                for (std::size_t k = i; k < tokens_.match(i); ++k) {
+                    if (tokens_[k].is(shared.name)) {
+                        after_[i] += shared.declaration;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    // --- Loops that wait -----------------------------------------------------------------------------------------------------
+
+    // `while (*flag == 0);` polls memory: on a GPU others run meanwhile, here they must be let run.
+    void translate_empty_loop(std::size_t loop) {
+        const std::size_t open = tokens_.next(loop);
+        if (!tokens_.is(open, "(") || ends_do(loop)) return;
+        const std::size_t body = tokens_.next(closing(open));
+        if (tokens_.is(body, ";")) {
+            text_[body] = "{ ::cuda_on_cpu::spin_hint(); }";
+        } else if (tokens_.is(body, "{") && tokens_.next(body) == tokens_.match(body)) {
+            after_[body] += " ::cuda_on_cpu::spin_hint(); ";
+        }
+    }
+
+    bool ends_do(std::size_t loop) const {
+        std::size_t p = tokens_.previous(loop);
+        if (tokens_.is(p, "}") && tokens_.match(p) != kNone) return tokens_.is(tokens_.previous(tokens_.match(p)), "do");
+        if (!tokens_.is(p, ";")) return false;
+        return tokens_.is(declaration_begin(p), "do");
+    }
+
+    // --- Kernels as pointers without a type --------------------------------------------------------------------------------------
+
+    static bool takes_kernel(std::string_view word) {
+        static constexpr std::array<std::string_view, 9> kFunctions = {
+            "cudaFuncSetAttribute",
+            "cudaFuncGetAttributes",
+            "cudaFuncSetCacheConfig",
+            "cudaLaunchKernel",
+            "cudaLaunchCooperativeKernel",
+            "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
+            "cudaOccupancyMaxActiveClusters",
+            "cudaOccupancyMaxPotentialBlockSize",
+            "cudaOccupancyMaxPotentialClusterSize"};
+        return one_of(word, kFunctions);
+    }
+
+    // `(const void*)kernel` and `reinterpret_cast<void*>(kernel)` would hide which kernel it is.
+    void remove_casts_of_kernels(std::size_t function) {
+        const std::size_t open = tokens_.next(function);
+        if (!tokens_.is(open, "(")) return;
+        const std::size_t end = closing(open);
+        for (std::size_t i = open + 1; i < end; ++i) {
+            if (!tokens_[i].is("(") && !tokens_[i].is("<")) continue;
+            const std::string inner = flat({i + 1, i + 8 < end ? i + 8 : end});
+            for (const std::string_view type : {"void*)", "void *)", "const void*)", "const void *)"}) {
+                if (tokens_[i].is("(") && inner.starts_with(type)) erase({i, closing(i) + 1});
+            }
+            for (const std::string_view type : {"void*>", "void *>", "const void*>", "const void *>"}) {
+                if (tokens_[i].is("<") && inner.starts_with(type)) {
+                    std::size_t close = i;
+                    while (!tokens_[close].is(">")) ++close;
+                    erase({tokens_.previous(i), close + 1});
+                }
+            }
+        }
+    }
+
+    Tokens tokens_;
+    Dialect dialect_;
+    std::vector<std::string> text_;   // of each token, changed or not
+    std::vector<std::string> after_;  // what is inserted behind it
+    std::vector<GlobalShared> global_shared_;
+};
+
+}  // namespace
+
+std::string translate(std::string_view preprocessed, Dialect dialect) {
+    return Translation(preprocessed, dialect).run();
+}
+
+}  // namespace translator

@@ -1,0 +1,21 @@
+// Turns preprocessed CUDA C++ into C++ for the host compiler. cuda_on_cpu/launch.h shows what becomes of a kernel.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace translator {
+
+// Something in the source that this translator cannot make sense of.
+struct TranslationError : std::runtime_error {
+    TranslationError(int at_line, const std::string& message) : std::runtime_error(message), line(at_line) {}
+    int line;
+};
+
+enum class Dialect { gnu, clang };  // which pragmas the host compiler knows
+
+// Line structure is kept: every line of the input is a line of the output.
+std::string translate(std::string_view preprocessed, Dialect dialect);
+
+}  // namespace translator

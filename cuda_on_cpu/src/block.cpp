@@ -49,17 +49,25 @@ std::string hexadecimal(LaneMask mask) {
 
 std::string place(Site site) { return std::string(site.file) + ":" + std::to_string(site.line); }
 
-bool same_place(Site a, Site b) { return a.line == b.line && std::strcmp(a.file, b.file) == 0; }
+const char* name_of(BarrierKind kind) {
+    static constexpr const char* kNames[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
+                                             "__syncthreads_or", "block.barrier_arrive"};
+    return kNames[static_cast<int>(kind)];
+}
+
+// Most often one and the same literal; the text counts when several object files mention one header.
+bool same_place(Site a, Site b) {
+    return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
 
 }  // namespace
 
-BlockRunner& block_runner() {
-    static constinit thread_local BlockRunner* runner = nullptr;  // a plain pointer: no guard to check on every call
-    if (runner == nullptr) {
-        static thread_local const auto owner = std::make_unique<BlockRunner>();
-        runner = owner.get();
-    }
-    return *runner;
+constinit thread_local BlockRunner* runner_of_os_thread = nullptr;
+
+BlockRunner& first_block_runner() {
+    static thread_local const auto owner = std::make_unique<BlockRunner>();
+    runner_of_os_thread = owner.get();
+    return *owner;
 }
 
 BlockRunner::BlockRunner() : descending_(environment().descending) {
@@ -101,9 +109,10 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
         Warp& warp = warps_[w];
         warp.unstarted = warp.live = lanes == kWarpLanes ? ~LaneMask{0} : bit(lanes) - 1;
         warp.ready = warp.polling = warp.converging = warp.at_barrier = warp.at_blocks_barrier = 0;
+        warp.owes_block_wait = warp.owes_cluster_wait = 0;
         warp.group_count = 0;
     }
-    current_warp = first(busy_warps_, descending_);
+    current_warp_ = first(busy_warps_, descending_);
 
     // Threads hand over to each other; control comes back here when none of them can run.
     while (!failed_ && live_threads_ > 0) {
@@ -140,11 +149,11 @@ void BlockRunner::set_shape(dim3 block) {
 // --- Choosing and switching ----------------------------------------------------------------------------------------
 
 // The heart of it: which thread runs next?
-bool BlockRunner::pick() {
+[[gnu::always_inline]] inline bool BlockRunner::pick() {
     for (;;) {
-        Warp& warp = warps_[current_warp];
+        Warp& warp = warps_[current_warp_];
         if (const LaneMask runnable = warp.ready | warp.unstarted; runnable != 0) {
-            current_lane = first(runnable, descending_);
+            current_lane_ = first(runnable, descending_);
             return true;
         }
         if (warp.converging != 0) {
@@ -156,9 +165,9 @@ bool BlockRunner::pick() {
 }
 
 bool BlockRunner::pick_warp() {
-    busy_warps_ &= ~bit(current_warp);
+    busy_warps_ &= ~bit(current_warp_);
     if (busy_warps_ == 0 && !wake_polling()) return false;
-    current_warp = first(busy_warps_, descending_);
+    current_warp_ = first(busy_warps_, descending_);
     return true;
 }
 
@@ -184,26 +193,28 @@ bool BlockRunner::wake_polling() {
     return true;
 }
 
-void BlockRunner::become_current() {
+[[gnu::always_inline]] inline void BlockRunner::become_current() {
     const unsigned number = thread_number();
-    Warp& warp = warps_[current_warp];
-    warp.ready &= ~bit(current_lane);
-    threadIdx = index_[number];
+    Warp& warp = warps_[current_warp_];
+    warp.ready &= ~bit(current_lane_);
+    thread_index_ = index_[number];
 }
 
-Fibre& BlockRunner::fibre_for_current() {
-    Warp& warp = warps_[current_warp];
-    if ((warp.unstarted & bit(current_lane)) == 0) {
-        current_fibre_ = thread_[thread_number()].fibre;
-    } else if (!idle_fibres_.empty()) {
-        current_fibre_ = idle_fibres_.back();
-        idle_fibres_.pop_back();
-    } else {
-        all_fibres_.push_back(std::make_unique<Fibre>());
-        current_fibre_ = all_fibres_.back().get();
-        stacks_.create(*current_fibre_, fibre_entry);
-    }
+[[gnu::always_inline]] inline Fibre& BlockRunner::fibre_for_current() {
+    const bool suspended = (warps_[current_warp_].unstarted & bit(current_lane_)) == 0;
+    current_fibre_ = suspended ? thread_[thread_number()].fibre : &free_fibre();
     return *current_fibre_;
+}
+
+Fibre& BlockRunner::free_fibre() {
+    if (!idle_fibres_.empty()) {
+        Fibre* fibre = idle_fibres_.back();
+        idle_fibres_.pop_back();
+        return *fibre;
+    }
+    all_fibres_.push_back(std::make_unique<Fibre>());
+    stacks_.create(*all_fibres_.back(), fibre_entry);
+    return *all_fibres_.back();
 }
 
 void BlockRunner::fibre_entry(boost::context::detail::transfer_t arrival) {
@@ -214,14 +225,14 @@ void BlockRunner::fibre_entry(boost::context::detail::transfer_t arrival) {
 // What every fibre does: run threads that have not begun, until others have to go on on their own stacks.
 void BlockRunner::run_threads() {
     for (;;) {
-        warps_[current_warp].unstarted &= ~bit(current_lane);
+        warps_[current_warp_].unstarted &= ~bit(current_lane_);
         launch_->run(launch_->closure.get());
         finish_thread();
 
         const bool found = !failed_ && pick();
         if (found) {
             become_current();
-            if ((warps_[current_warp].unstarted & bit(current_lane)) != 0) continue;
+            if ((warps_[current_warp_].unstarted & bit(current_lane_)) != 0) continue;
         }
         Fibre& self = *current_fibre_;
         idle_fibres_.push_back(&self);
@@ -231,14 +242,17 @@ void BlockRunner::run_threads() {
 }
 
 void BlockRunner::finish_thread() {
-    Warp& warp = warps_[current_warp];
-    warp.live &= ~bit(current_lane);
+    Warp& warp = warps_[current_warp_];
+    warp.live &= ~bit(current_lane_);
     --live_threads_;
+    if (((warp.owes_block_wait | warp.owes_cluster_wait) & bit(current_lane_)) != 0) {
+        fail(cudaErrorLaunchFailure, "this thread has ended between barrier_arrive and barrier_wait", Site{"", 0});
+    }
     if (cluster_ != nullptr) cluster_->barrier.drop();
     for (unsigned g = 0; g < warp.group_count; ++g) {
         const Group& group = warp.groups[g];
-        if ((group.mask & bit(current_lane)) != 0) {
-            const Thread& waiting = thread_[current_warp * kWarpLanes + first(group.arrived, false)];
+        if ((group.mask & bit(current_lane_)) != 0) {
+            const Thread& waiting = thread_[current_warp_ * kWarpLanes + first(group.arrived, false)];
             fail(cudaErrorLaunchFailure,
                  "this thread has ended, but lanes " + hexadecimal(group.arrived) + " of its warp wait for it in " +
                      group.name + " with mask " + hexadecimal(group.mask),
@@ -248,17 +262,19 @@ void BlockRunner::finish_thread() {
     if (barrier_.arrived > 0 && barrier_.arrived == live_threads_) release_barrier();
 }
 
-// Notes why and where the running thread waits. The caller has put its lane into some state already.
-void BlockRunner::suspend(const char* name, Site site) {
+// Notes why and where the running thread waits. The caller puts its lane into some state.
+[[gnu::always_inline]] inline BlockRunner::Thread& BlockRunner::note_wait(const char* name, Site site) {
     Thread& self = thread_[thread_number()];
     self.waits = name;
     self.site = site;
     self.fibre = current_fibre_;
-    hand_over(self);
+    return self;
 }
 
+[[gnu::always_inline]] inline void BlockRunner::suspend(const char* name, Site site) { hand_over(note_wait(name, site)); }
+
 // Lets the next thread run; returns when somebody hands over to `self`.
-void BlockRunner::hand_over(Thread& self) {
+[[gnu::always_inline]] inline void BlockRunner::hand_over(Thread& self) {
     if (pick()) {
         become_current();
         if (&thread_[thread_number()] == &self) return;
@@ -271,34 +287,61 @@ void BlockRunner::hand_over(Thread& self) {
 // --- Barrier -------------------------------------------------------------------------------------------------------
 
 int BlockRunner::barrier(BarrierKind kind, int predicate, Site site) {
-    static constexpr const char* kNames[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
-                                             "__syncthreads_or"};
-    const char* name = kNames[static_cast<int>(kind)];
-    if (barrier_.arrived == 0) {
-        barrier_.kind = kind;
-        barrier_.site = site;
-        barrier_.true_count = 0;
-    } else if (barrier_.kind != kind || !same_place(barrier_.site, site)) {
-        fail(cudaErrorLaunchFailure,
-             std::string("threads of one block wait at different barriers: this one in ") + name + ", " +
-                 std::to_string(barrier_.arrived) + " other(s) in " + kNames[static_cast<int>(barrier_.kind)] +
-                 " at " + place(barrier_.site) + ". A barrier in a branch must be reached by the whole block",
-             site);
-    }
-    barrier_.true_count += predicate != 0 ? 1 : 0;
-    warps_[current_warp].at_barrier |= bit(current_lane);
-    Thread& self = thread_[thread_number()];
-    self.waits = name;
-    self.site = site;
-    self.fibre = current_fibre_;
+    count_arrival(kind, predicate, site);
+    warps_[current_warp_].at_barrier |= bit(current_lane_);
+    Thread& self = note_wait(name_of(kind), site);
     if (++barrier_.arrived == live_threads_) release_barrier();
     hand_over(self);
     return barrier_.result;
 }
 
+// All threads arrive at one place, but the two halves of a barrier may stand in several.
+[[gnu::always_inline]] inline void BlockRunner::count_arrival(BarrierKind kind, int predicate, Site site) {
+    if (barrier_.arrived == 0) {
+        barrier_.kind = kind;
+        barrier_.site = site;
+        barrier_.true_count = 0;
+    } else if (barrier_.kind != kind || (kind != BarrierKind::split && !same_place(barrier_.site, site))) {
+        fail_at_different_barrier(kind, site);
+    }
+    barrier_.true_count += predicate != 0 ? 1 : 0;
+}
+
+void BlockRunner::fail_at_different_barrier(BarrierKind kind, Site site) {
+    fail(cudaErrorLaunchFailure,
+         std::string("threads of one block wait at different barriers: this one in ") + name_of(kind) + ", " +
+             std::to_string(barrier_.arrived) + " other(s) in " + name_of(barrier_.kind) + " at " + place(barrier_.site) +
+             ". A barrier in a branch must be reached by the whole block",
+         site);
+}
+
+void BlockRunner::barrier_arrive(Site site) {
+    Warp& warp = warps_[current_warp_];
+    if ((warp.owes_block_wait & bit(current_lane_)) != 0) {
+        fail(cudaErrorLaunchFailure, "barrier_arrive again without barrier_wait in between", site);
+    }
+    count_arrival(BarrierKind::split, 0, site);
+    warp.owes_block_wait |= bit(current_lane_);
+    thread_[thread_number()].block_phase = barrier_.phase;
+    if (++barrier_.arrived == live_threads_) release_barrier();
+}
+
+void BlockRunner::barrier_wait(Site site) {
+    Warp& warp = warps_[current_warp_];
+    if ((warp.owes_block_wait & bit(current_lane_)) == 0) {
+        fail(cudaErrorLaunchFailure, "barrier_wait without barrier_arrive", site);
+    }
+    warp.owes_block_wait &= ~bit(current_lane_);
+    if (thread_[thread_number()].block_phase != barrier_.phase) return;
+    warp.at_barrier |= bit(current_lane_);
+    suspend("block.barrier_wait", site);
+}
+
 void BlockRunner::release_barrier() {
+    ++barrier_.phase;
     switch (barrier_.kind) {
-        case BarrierKind::sync: break;
+        case BarrierKind::sync:
+        case BarrierKind::split: break;
         case BarrierKind::count: barrier_.result = barrier_.true_count; break;
         case BarrierKind::all: barrier_.result = barrier_.true_count == static_cast<int>(barrier_.arrived); break;
         case BarrierKind::any: barrier_.result = barrier_.true_count > 0; break;
@@ -311,38 +354,23 @@ void BlockRunner::release_barrier() {
         warp.at_barrier = 0;
         busy_warps_ |= bit(w);
     }
-    current_warp = first(busy_warps_, descending_);
+    current_warp_ = first(busy_warps_, descending_);
 }
 
 // --- Warp collectives ------------------------------------------------------------------------------------------------
 
 void BlockRunner::collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site) {
-    Warp& warp = warps_[current_warp];
-    const LaneMask self = bit(current_lane);
-    if ((mask & self) == 0) {
-        fail(cudaErrorLaunchFailure,
-             std::string(name) + ": mask " + hexadecimal(mask) + " does not name the calling lane " +
-                 std::to_string(current_lane),
-             site);
-    }
-    if ((mask & ~warp.live) != 0) {
-        fail(cudaErrorLaunchFailure,
-             std::string(name) + ": mask " + hexadecimal(mask) + " names lanes that have ended or never existed: " +
-                 hexadecimal(mask & ~warp.live),
-             site);
-    }
-    warp.operands[current_lane] = operand;
+    Warp& warp = warps_[current_warp_];
+    const LaneMask self = bit(current_lane_);
+    if ((mask & self) == 0 || (mask & ~warp.live) != 0) fail_on_mask(mask, name, site);
+    warp.operands[current_lane_] = operand;
 
     unsigned g = 0;
     while (g < warp.group_count && warp.groups[g].mask != mask) ++g;
     if (g == warp.group_count) {
         warp.groups[warp.group_count++] = Group{mask, 0, work, name};
     } else if (warp.groups[g].work != work) {
-        fail(cudaErrorLaunchFailure,
-             std::string("lanes of one mask ") + hexadecimal(mask) + " are in different functions: this one in " + name +
-                 ", lanes " + hexadecimal(warp.groups[g].arrived) + " in " + warp.groups[g].name + " at " +
-                 place(thread_[current_warp * kWarpLanes + first(warp.groups[g].arrived, false)].site),
-             site);
+        fail_in_different_collective(warp.groups[g], name, site);
     }
     Group& group = warp.groups[g];
     group.arrived |= self;
@@ -354,9 +382,26 @@ void BlockRunner::collective(unsigned mask, void* operand, CollectiveWork work, 
     suspend(name, site);
 }
 
+void BlockRunner::fail_on_mask(LaneMask mask, const char* name, Site site) {
+    const std::string start = std::string(name) + ": mask " + hexadecimal(mask);
+    if ((mask & bit(current_lane_)) == 0) {
+        fail(cudaErrorLaunchFailure, start + " does not name the calling lane " + std::to_string(current_lane_), site);
+    }
+    fail(cudaErrorLaunchFailure,
+         start + " names lanes that have ended or never existed: " + hexadecimal(mask & ~warps_[current_warp_].live), site);
+}
+
+void BlockRunner::fail_in_different_collective(const Group& group, const char* name, Site site) {
+    fail(cudaErrorLaunchFailure,
+         "lanes of one mask " + hexadecimal(group.mask) + " are in different functions: this one in " + name +
+             ", lanes " + hexadecimal(group.arrived) + " in " + group.name + " at " +
+             place(thread_[current_warp_ * kWarpLanes + first(group.arrived, false)].site),
+         site);
+}
+
 // Every lane of the warp that could run has run, and these stand in __activemask: those at one place are together.
 void BlockRunner::converge(Warp& warp) {
-    const unsigned base = current_warp * kWarpLanes;
+    const unsigned base = current_warp_ * kWarpLanes;
     while (warp.converging != 0) {
         const unsigned leader = first(warp.converging, false);
         LaneMask together = 0;
@@ -371,14 +416,14 @@ void BlockRunner::converge(Warp& warp) {
 }
 
 unsigned BlockRunner::converged(Site site) {
-    warps_[current_warp].converging |= bit(current_lane);
+    warps_[current_warp_].converging |= bit(current_lane_);
     suspend("__activemask", site);
-    return warps_[current_warp].converged[current_lane];
+    return warps_[current_warp_].converged[current_lane_];
 }
 
 void BlockRunner::yield() {
-    polling_warps_ |= bit(current_warp);
-    warps_[current_warp].polling |= bit(current_lane);
+    polling_warps_ |= bit(current_warp_);
+    warps_[current_warp_].polling |= bit(current_lane_);
     suspend("polling memory", Site{"", 0});
 }
 
@@ -397,8 +442,45 @@ void BlockRunner::wait_for(BlocksBarrier& barrier, unsigned phase, const char* n
     Thread& self = thread_[thread_number()];
     self.blocks_barrier = &barrier;
     self.phase = phase;
-    warps_[current_warp].at_blocks_barrier |= bit(current_lane);
+    warps_[current_warp_].at_blocks_barrier |= bit(current_lane_);
     suspend(name, site);
+}
+
+ClusterState& BlockRunner::cluster() {
+    if (cluster_ == nullptr) {
+        cluster_ = &own_cluster_.emplace(dim3(1, 1, 1), live_threads_);
+        cluster_->block[0] = {arena_, reinterpret_cast<char*>(&threadIdx)};
+    }
+    return *cluster_;
+}
+
+void BlockRunner::cluster_arrive(Site site) {
+    Warp& warp = warps_[current_warp_];
+    if ((warp.owes_cluster_wait & bit(current_lane_)) != 0) {
+        fail(cudaErrorLaunchFailure, "the cluster's barrier_arrive again without barrier_wait in between", site);
+    }
+    warp.owes_cluster_wait |= bit(current_lane_);
+    thread_[thread_number()].cluster_phase = cluster().barrier.arrive();
+}
+
+void BlockRunner::cluster_wait(Site site) {
+    Warp& warp = warps_[current_warp_];
+    if ((warp.owes_cluster_wait & bit(current_lane_)) == 0) {
+        fail(cudaErrorLaunchFailure, "the cluster's barrier_wait without barrier_arrive", site);
+    }
+    wait_for(cluster().barrier, thread_[thread_number()].cluster_phase, "cluster.sync", site);
+    warp.owes_cluster_wait &= ~bit(current_lane_);
+}
+
+bool BlockRunner::all_arrived_at_cluster_barrier(unsigned phase) const {
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        const Warp& warp = warps_[w];
+        if ((warp.live & ~warp.owes_cluster_wait) != 0) return false;
+        for (LaneMask left = warp.live; left != 0; left &= left - 1) {
+            if (thread_[w * kWarpLanes + first(left, false)].cluster_phase != phase) return false;
+        }
+    }
+    return true;
 }
 
 // No thread of this block can run. Those that wait for other blocks may, once these have arrived.
@@ -409,6 +491,11 @@ bool BlockRunner::wait_for_other_blocks() {
         for (LaneMask left = warp.at_blocks_barrier; left != 0; left &= left - 1) {
             const unsigned lane = first(left, false);
             const Thread& thread = thread_[w * kWarpLanes + lane];
+            // The others cannot help if a thread of this very block is missing.
+            const bool at_cluster = cluster_ != nullptr && thread.blocks_barrier == &cluster_->barrier;
+            if (at_cluster && !cluster_->barrier.passed(thread.phase) && !all_arrived_at_cluster_barrier(thread.phase)) {
+                continue;
+            }
             if (!thread.blocks_barrier->wait(thread.phase, launch_->failed)) return false;
             warp.at_blocks_barrier &= ~bit(lane);
             warp.ready |= bit(lane);

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,16 +39,20 @@ class BlockRunner {
 
     // What threads call (see thread.h).
     int barrier(BarrierKind kind, int predicate, Site site);
+    void barrier_arrive(Site site);
+    void barrier_wait(Site site);
     void collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site);
     unsigned converged(Site site);
     void yield();
     void grid_sync(Site site);
     void wait_for(BlocksBarrier& barrier, unsigned phase, const char* name, Site site);
+    void cluster_arrive(Site site);
+    void cluster_wait(Site site);
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
 
     bool running() const { return launch_ != nullptr; }
     LaunchState& launch() const { return *launch_; }
-    ClusterState* cluster() const { return cluster_; }
+    ClusterState& cluster();  // a block outside clusters is a cluster of its own
     unsigned live_threads() const { return live_threads_; }
     std::string where() const;  // "block (0,0,0), thread (5,0,0)"
     bool in_stack_guard(const void* address) const { return stacks_.in_guard_page(address); }
@@ -73,6 +78,8 @@ class BlockRunner {
         LaneMask converging = 0;  // lanes waiting in __activemask
         LaneMask at_barrier = 0;
         LaneMask at_blocks_barrier = 0;
+        LaneMask owes_block_wait = 0;  // lanes between the halves of a barrier of the block, or of the cluster
+        LaneMask owes_cluster_wait = 0;
         LaneMask live = 0;
         unsigned group_count = 0;
         std::array<Group, kWarpLanes> groups;
@@ -85,6 +92,8 @@ class BlockRunner {
         Site site{"", 0};
         BlocksBarrier* blocks_barrier = nullptr;
         unsigned phase = 0;
+        unsigned block_phase = 0;  // in which it arrived, when it owes a wait
+        unsigned cluster_phase = 0;
     };
 
     static void fibre_entry(boost::context::detail::transfer_t arrival);
@@ -95,22 +104,36 @@ class BlockRunner {
     void converge(Warp& warp);
     bool wake_polling();
     bool wait_for_other_blocks();
+    bool all_arrived_at_cluster_barrier(unsigned phase) const;
+    Thread& note_wait(const char* name, Site site);
     void suspend(const char* name, Site site);
     void hand_over(Thread& self);
     Fibre& fibre_for_current();
+    Fibre& free_fibre();
     void become_current();
+    void count_arrival(BarrierKind kind, int predicate, Site site);
     void release_barrier();
     void set_shape(dim3 block);
     void place_dynamic_shared(std::size_t size);
     void check_dynamic_shared_canary();
+    // Out of line, so that what leads to them stays short.
+    [[noreturn, gnu::cold]] void fail_at_different_barrier(BarrierKind kind, Site site);
+    [[noreturn, gnu::cold]] void fail_on_mask(LaneMask mask, const char* name, Site site);
+    [[noreturn, gnu::cold]] void fail_in_different_collective(const Group& group, const char* name, Site site);
     void report_deadlock();
     void abandon_fibres();
     void back_to_caller();
 
-    unsigned thread_number() const { return current_warp * kWarpLanes + current_lane; }
+    unsigned thread_number() const { return current_warp_ * kWarpLanes + current_lane_; }
+
+    // This OS thread's own: looked up once, because a look-up may be a call where code is position-independent.
+    unsigned& current_lane_ = current_lane;
+    unsigned& current_warp_ = current_warp;
+    uint3& thread_index_ = threadIdx;
 
     LaunchState* launch_ = nullptr;
     ClusterState* cluster_ = nullptr;
+    std::optional<ClusterState> own_cluster_;
     bool descending_ = false;
     bool failed_ = false;
     using Clock = std::chrono::steady_clock;
@@ -132,6 +155,7 @@ class BlockRunner {
         Site site{"", 0};
         int true_count = 0;
         int result = 0;
+        unsigned phase = 0;
     } barrier_;
 
     unsigned grid_sync_arrivals_ = 0;
@@ -149,7 +173,11 @@ class BlockRunner {
     std::size_t static_shared_ = 0;
 };
 
-// The runner of this OS thread.
-BlockRunner& block_runner();
+// The runner of this OS thread. A plain pointer, inline: every barrier and shuffle begins here.
+extern constinit thread_local BlockRunner* runner_of_os_thread;
+BlockRunner& first_block_runner();
+inline BlockRunner& block_runner() {
+    return runner_of_os_thread != nullptr ? *runner_of_os_thread : first_block_runner();
+}
 
 }  // namespace cuda_on_cpu

@@ -93,6 +93,9 @@ cudaError_t check(const Kernel& kernel, const LaunchConfiguration& c) {
                       static_cast<unsigned long long>(fit) * multiprocessors());
     }
     const dim3 cluster = c.cluster;
+    if (c.cooperative && volume(cluster) > 1) {
+        return refuse(cudaErrorNotSupported, function, "a cooperative launch with clusters");
+    }
     if (volume(cluster) != 0) {
         const unsigned maximum = kernel.non_portable_cluster ? limits.cluster_maximum : limits.cluster_portable;
         if (volume(cluster) > maximum) {

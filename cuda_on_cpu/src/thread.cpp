@@ -1,8 +1,11 @@
 // What a kernel's threads call: thread.h, by way of the block runner of this OS thread.
 #include "cuda_on_cpu/thread.h"
 
+#include <link.h>
+
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 #include "block.hpp"
 #include "launch_state.hpp"
@@ -12,6 +15,8 @@ namespace cuda_on_cpu {
 bool on_device() { return block_runner().running(); }
 
 int block_barrier(BarrierKind kind, int predicate, Site site) { return block_runner().barrier(kind, predicate, site); }
+void block_barrier_arrive(Site site) { block_runner().barrier_arrive(site); }
+void block_barrier_wait(Site site) { block_runner().barrier_wait(site); }
 
 void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site) {
     block_runner().collective(mask, operand, work, name, site);
@@ -34,25 +39,10 @@ void grid_barrier(Site site) {
     runner.grid_sync(site);
 }
 
-unsigned cluster_barrier_arrive(Site site) {
-    BlockRunner& runner = block_runner();
-    // A launch without clusters has clusters of one block, whose barrier is the block's own.
-    if (runner.cluster() == nullptr) {
-        runner.barrier(BarrierKind::sync, 0, site);
-        return 0;
-    }
-    return runner.cluster()->barrier.arrive();
-}
+void cluster_barrier_arrive(Site site) { block_runner().cluster_arrive(site); }
+void cluster_barrier_wait(Site site) { block_runner().cluster_wait(site); }
 
-void cluster_barrier_wait(unsigned phase, Site site) {
-    BlockRunner& runner = block_runner();
-    if (runner.cluster() != nullptr) runner.wait_for(runner.cluster()->barrier, phase, "cluster.sync", site);
-}
-
-dim3 cluster_dimensions() {
-    const ClusterState* cluster = block_runner().cluster();
-    return cluster != nullptr ? cluster->dims : dim3(1, 1, 1);
-}
+dim3 cluster_dimensions() { return block_runner().cluster().dims; }
 
 uint3 cluster_block_index() {
     const dim3 dims = cluster_dimensions();
@@ -65,21 +55,81 @@ unsigned cluster_block_rank() {
     return (index.z * dims.y + index.y) * dims.x + index.x;
 }
 
-void* map_shared(const void* pointer, unsigned rank) {
+namespace {
+
+// The thread-local objects of one module (program or shared library) on this OS thread: `__shared__` arrays are there.
+struct ThreadLocals {
+    const char* begin;
+    const char* end;
+    bool hold(const char* byte) const { return byte >= begin && byte < end; }
+};
+
+bool in_static_shared(const char* byte) {
+    static constinit thread_local ThreadLocals last{nullptr, nullptr};
+    if (last.hold(byte)) return true;
+    struct Search {
+        const char* byte;
+        ThreadLocals found;
+    } search{byte, {nullptr, nullptr}};
+    dl_iterate_phdr(
+        [](dl_phdr_info* module, std::size_t, void* argument) {
+            auto& wanted = *static_cast<Search*>(argument);
+            for (int i = 0; i < module->dlpi_phnum; ++i) {
+                if (module->dlpi_phdr[i].p_type != PT_TLS) continue;
+                const auto* begin = static_cast<const char*>(module->dlpi_tls_data);
+                const ThreadLocals locals{begin, begin + module->dlpi_phdr[i].p_memsz};
+                if (begin != nullptr && locals.hold(wanted.byte)) wanted.found = locals;
+            }
+            return 0;
+        },
+        &search);
+    if (search.found.begin == nullptr) return false;
+    last = search.found;
+    return true;
+}
+
+// Whether the byte is in the shared memory of that block: then the byte at the same place here is in this block's.
+bool in_shared_of(const ClusterState::Block& other, const char* byte) {
+    BlockRunner& runner = block_runner();
+    return runner.in_dynamic_shared(static_cast<char*>(runner.dynamic_shared_arena()) + (byte - other.dynamic_arena)) ||
+           in_static_shared(reinterpret_cast<char*>(&threadIdx) + (byte - other.thread_local_base));
+}
+
+unsigned cluster_size() {
+    const dim3 dims = cluster_dimensions();
+    return dims.x * dims.y * dims.z;
+}
+
+}  // namespace
+
+void* map_shared(const void* pointer, unsigned rank, Site site) {
     BlockRunner& runner = block_runner();
     auto* byte = static_cast<char*>(const_cast<void*>(pointer));
-    const dim3 dims = cluster_dimensions();
-    if (rank >= dims.x * dims.y * dims.z) {
-        runner.fail(cudaErrorLaunchFailure, "shared memory of block " + std::to_string(rank) + " of a cluster of " +
-                                                std::to_string(dims.x * dims.y * dims.z),
-                    Site{"", 0});
+    const unsigned size = cluster_size();
+    if (rank >= size) {
+        runner.fail(cudaErrorLaunchFailure,
+                    "shared memory of block " + std::to_string(rank) + " asked for; the cluster has " +
+                        std::to_string(size) + " block(s)",
+                    site);
     }
-    if (runner.cluster() == nullptr) return byte;
-    const ClusterState::Block& other = runner.cluster()->block[rank];
+    const ClusterState::Block& other = runner.cluster().block[rank];
     if (runner.in_dynamic_shared(byte)) {
         return other.dynamic_arena + (byte - static_cast<char*>(runner.dynamic_shared_arena()));
     }
+    if (!in_static_shared(byte)) {
+        runner.fail(cudaErrorIllegalAddress, "a pointer to map to another block does not point to shared memory of this one",
+                    site);
+    }
     return other.thread_local_base + (byte - reinterpret_cast<char*>(&threadIdx));
+}
+
+unsigned shared_rank(const void* pointer, Site site) {
+    BlockRunner& runner = block_runner();
+    const unsigned size = cluster_size();
+    for (unsigned rank = 0; rank < size; ++rank) {
+        if (in_shared_of(runner.cluster().block[rank], static_cast<const char*>(pointer))) return rank;
+    }
+    runner.fail(cudaErrorIllegalAddress, "a pointer that is not to shared memory of this cluster", site);
 }
 
 void* dynamic_shared() { return block_runner().dynamic_shared(); }

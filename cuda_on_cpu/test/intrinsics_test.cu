@@ -44,7 +44,7 @@ __global__ void shift_and_permute(Checks check) {
     check.equal(__byte_perm(0x33221100u, 0x77665544u, 0x3210), 0x33221100u);
     check.equal(__byte_perm(0x33221100u, 0x77665544u, 0x7654), 0x77665544u);
     check.equal(__byte_perm(0x33221100u, 0x77665544u, 0x0123), 0x00112233u);
-    check.equal(__byte_perm(0x33227180u, 0u, 0xabcd9810u), 0x00ff7180u);
+    check.equal(__byte_perm(0x33227180u, 0u, 0xabcd9810u), 0x71807180u);
     check.equal(__funnelshift_l(0x80000001u, 0x00000002u, 1), 0x00000005u);
     check.equal(__funnelshift_l(0x80000001u, 0x00000002u, 32), 0x00000002u);
     check.equal(__funnelshift_lc(0x80000001u, 0x00000002u, 32), 0x80000001u);
@@ -188,10 +188,7 @@ TEST(BytePerm, IsTheNaiveModel) {
         for (int i = 0; i < 4; ++i) bytes[4 + i] = static_cast<std::uint8_t>(w.b >> (8 * i));
         std::uint32_t result = 0;
         for (int i = 3; i >= 0; --i) {
-            const std::uint32_t nibble = (w.c >> (4 * i)) % 16;
-            const std::uint8_t byte = bytes[nibble % 8];
-            const std::uint8_t sign = byte >= 128 ? 255 : 0;
-            result = result * 256 + (nibble >= 8 ? sign : byte);
+            result = result * 256 + bytes[(w.c >> (4 * i)) % 8];
         }
         return result;
     });
@@ -283,7 +280,7 @@ std::int64_t naive_lane(Lanewise function, int bits, std::int64_t sa, std::int64
         case kSub: return ua - ub;
         case kSubSaturateSigned: return clamp_signed(sa - sb);
         case kSubSaturateUnsigned: return clamp_unsigned(ua - ub);
-        case kAverageSigned: return static_cast<std::int64_t>(std::floor((sa + sb + 1) / 2.0));
+        case kAverageSigned: return static_cast<std::int64_t>(std::round(static_cast<double>(sa + sb) / 2.0));
         case kAverageUnsigned: return (ua + ub + 1) / 2;
         case kHalfSumUnsigned: return (ua + ub) / 2;
         case kMinSigned: return std::min(sa, sb);
@@ -385,11 +382,7 @@ struct ThroughTheReadOnlyCache {
 
 TEST(CacheHints, LoadAndStore) {
     DeviceVector<float4> memory(3);
-    DeviceVector<Observation> observations(Checks::kCapacity);
-    DeviceVector<unsigned> count(1);
-    load_and_store<<<1, 1>>>(Checks(observations.data(), count.data()), memory.data());
-    ASSERT_EQ(count.to_host()[0], 5u);
-    for (const Observation& seen : observations.to_host()) EXPECT_EQ(seen.got_real, seen.expected_real) << seen.line;
+    run_checks(load_and_store, memory.data());
 }
 
 TEST(CacheHints, ReadOnlyLoads) {

@@ -38,6 +38,15 @@ class DeviceVector {
     T* data_ = nullptr;
 };
 
+// 90 for Hopper, 80 for Ampere. Tests leave out what an older GPU does not have.
+inline int compute_capability() {
+    int device = 0, major = 0, minor = 0;
+    EXPECT_EQ(cudaGetDevice(&device), cudaSuccess);
+    EXPECT_EQ(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), cudaSuccess);
+    EXPECT_EQ(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), cudaSuccess);
+    return 10 * major + minor;
+}
+
 // ---- A function applied to many inputs -----------------------------------------------------------------------------
 
 template <class Function, class In, class Out>
@@ -104,16 +113,11 @@ inline bool agrees(double got, double expected, double tolerance) {
     return std::fabs(got - expected) <= tolerance * std::fabs(expected);
 }
 
-inline void run_checks(void (*kernel)(Checks)) {
-    DeviceVector<Observation> observations(Checks::kCapacity);
-    DeviceVector<unsigned> count(1);
-    kernel<<<1, 1>>>(Checks(observations.data(), count.data()));
-    const unsigned found = count.to_host()[0];
-    ASSERT_GT(found, 0u) << "the kernel checked nothing";
-    ASSERT_LE(found, Checks::kCapacity);
-    std::vector<Observation> all = observations.to_host();
-    all.resize(found);
-    for (const Observation& seen : all) {
+inline void compare(const std::vector<Observation>& observations, unsigned count) {
+    ASSERT_GT(count, 0u) << "the kernel checked nothing";
+    ASSERT_LE(count, observations.size());
+    for (unsigned i = 0; i < count; ++i) {
+        const Observation& seen = observations[i];
         if (seen.real) {
             EXPECT_TRUE(agrees(seen.got_real, seen.expected_real, seen.tolerance))
                 << "line " << seen.line << ": got " << seen.got_real << ", expected " << seen.expected_real
@@ -122,6 +126,16 @@ inline void run_checks(void (*kernel)(Checks)) {
             EXPECT_EQ(seen.got_integer, seen.expected_integer) << "line " << seen.line;
         }
     }
+}
+
+// Runs kernel(checks, pointers...) with one thread.
+template <class... Pointers>
+void run_checks(void (*kernel)(Checks, Pointers...), Pointers... pointers) {
+    DeviceVector<Observation> observations(Checks::kCapacity);
+    DeviceVector<unsigned> count(1);
+    kernel<<<1, 1>>>(Checks(observations.data(), count.data()), pointers...);
+    const unsigned found = count.to_host()[0];
+    compare(observations.to_host(), found);
 }
 
 // ---- Data ----------------------------------------------------------------------------------------------------------

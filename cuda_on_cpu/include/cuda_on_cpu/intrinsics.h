@@ -48,15 +48,14 @@ inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
     return 0xffffffffu;
 }
 
-// Each nibble of the selector picks one of the eight bytes of y:x for one byte of the result; with the nibble's top
-// bit set, that byte's sign is spread over the result's byte.
+// The lower three bits of each of the selector's four nibbles pick one of the eight bytes of y:x. (The instruction
+// underneath, PTX's prmt, spreads a byte's sign when the fourth bit is set; CUDA clears that bit first.)
 inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(y) << 32 | x;
     unsigned int result = 0;
     for (unsigned int i = 0; i < 4; ++i) {
-        const unsigned int nibble = selector >> (4 * i) & 0xfu;
-        unsigned int byte = static_cast<unsigned int>(bytes >> (8 * (nibble & 7u))) & 0xffu;
-        if ((nibble & 8u) != 0) byte = (byte & 0x80u) != 0 ? 0xffu : 0u;
+        const unsigned int source = selector >> (4 * i) & 7u;
+        const unsigned int byte = static_cast<unsigned int>(bytes >> (8 * source)) & 0xffu;
         result |= byte << (8 * i);
     }
     return result;
@@ -213,6 +212,7 @@ CUDA_ON_CPU_DOT(unsigned int, uchar4, std::uint8_t, ushort2, std::uint16_t)
     CUDA_ON_CPU_LANES_2(__vset##name, Lane, (condition) ? 1 : 0)
 
 // n lanes of the type Signed or Unsigned. A final s or u (ss, us) says: signed or unsigned (with saturation).
+// Averages round halves away from zero.
 #define CUDA_ON_CPU_LANES(n, Signed, Unsigned)                                                   \
     CUDA_ON_CPU_LANES_1(__vabs##n, Signed, a < 0 ? -a : a)                                       \
     CUDA_ON_CPU_LANES_1(__vabsss##n, Signed, cuda_on_cpu::saturate_to<Signed>(a < 0 ? -a : a))   \
@@ -224,7 +224,7 @@ CUDA_ON_CPU_DOT(unsigned int, uchar4, std::uint8_t, ushort2, std::uint16_t)
     CUDA_ON_CPU_LANES_2(__vsub##n, Unsigned, a - b)                                              \
     CUDA_ON_CPU_LANES_2(__vsubss##n, Signed, cuda_on_cpu::saturate_to<Signed>(a - b))            \
     CUDA_ON_CPU_LANES_2(__vsubus##n, Unsigned, cuda_on_cpu::saturate_to<Unsigned>(a - b))        \
-    CUDA_ON_CPU_LANES_2(__vavgs##n, Signed, (a + b + 1) >> 1)                                    \
+    CUDA_ON_CPU_LANES_2(__vavgs##n, Signed, (a + b + (a + b >= 0)) >> 1)                                    \
     CUDA_ON_CPU_LANES_2(__vavgu##n, Unsigned, (a + b + 1) >> 1)                                  \
     CUDA_ON_CPU_LANES_2(__vhaddu##n, Unsigned, (a + b) >> 1)                                     \
     CUDA_ON_CPU_LANES_2(__vmins##n, Signed, a < b ? a : b)                                       \

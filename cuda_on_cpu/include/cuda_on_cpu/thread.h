@@ -29,11 +29,15 @@ bool on_device();
 
 // --- Block barrier ---------------------------------------------------------------------------------------------
 
-enum class BarrierKind { sync, count, all, any };
+enum class BarrierKind { sync, count, all, any, split };
 
 // Waits until every thread of the block that has not exited has arrived. Returns the count, conjunction or
 // disjunction of `predicate` over the block. Arriving from two different places in the source is an error.
 int block_barrier(BarrierKind kind, int predicate, Site site);
+
+// The same barrier in two halves: each thread arrives, later waits for the others, and does either once a phase.
+void block_barrier_arrive(Site site);
+void block_barrier_wait(Site site);
 
 // --- Warp collectives ------------------------------------------------------------------------------------------
 
@@ -59,16 +63,17 @@ unsigned converged_lanes(Site site);
 
 // --- Several blocks --------------------------------------------------------------------------------------------
 
-// Barriers over all blocks of a cooperative grid, and of a cluster.
+// Barriers over all blocks of a cooperative grid, and (in two halves) over all threads of a cluster.
 void grid_barrier(Site site);
 bool grid_barrier_available();
-unsigned cluster_barrier_arrive(Site site);
-void cluster_barrier_wait(unsigned phase, Site site);
+void cluster_barrier_arrive(Site site);
+void cluster_barrier_wait(Site site);
 dim3 cluster_dimensions();
 uint3 cluster_block_index();
 unsigned cluster_block_rank();
-// The same shared-memory object in another block of the cluster.
-void* map_shared(const void* pointer, unsigned rank);
+// The same shared-memory object in another block of the cluster, and the block whose shared memory a pointer is to.
+void* map_shared(const void* pointer, unsigned rank, Site site);
+unsigned shared_rank(const void* pointer, Site site);
 
 // --- Shared memory ---------------------------------------------------------------------------------------------
 

@@ -24,9 +24,8 @@ T shuffle(unsigned mask, T value, unsigned source, const char* name, Site site) 
     warp_collective(
         mask, &own,
         [](const Lanes& lanes) {
-            for (unsigned lane = 0; lane < 32; ++lane) {
-                if (!lanes.holds(lane)) continue;
-                auto& reader = lanes.at<Shuffle<T>>(lane);
+            for (unsigned left = lanes.mask; left != 0; left &= left - 1) {
+                auto& reader = lanes.at<Shuffle<T>>(static_cast<unsigned>(__builtin_ctz(left)));
                 if (lanes.holds(reader.source)) {
                     reader.result = lanes.at<Shuffle<T>>(reader.source).value;
                 } else {  // undefined on a GPU: a value that will be noticed

@@ -1,0 +1,15 @@
+// What this program was built from, and how.
+#pragma once
+
+#include <string>
+
+namespace course {
+
+// Environment variable COURSE_COMMIT, or else the commit at build time: "1a2b3c4d5e6f", with "-dirty" when files had
+// changed; "unknown" outside a git checkout.
+std::string commit();
+
+// False when asserts are on: then compilers hold back too, and times are of no use.
+bool is_release_build();
+
+}  // namespace course

@@ -1,0 +1,84 @@
+#include "common/data_pattern.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <stdexcept>
+
+namespace course {
+namespace {
+
+[[noreturn]] void throw_unknown(DataPattern pattern) {
+    throw std::invalid_argument(fmt::format(
+        "data pattern {}: expected one of the values of course::DataPattern", static_cast<int>(pattern)));
+}
+
+}  // namespace
+
+std::string_view name(DataPattern pattern) {
+    switch (pattern) {
+        case DataPattern::kSignedUniform:
+            return "signed_uniform";
+        case DataPattern::kNormal:
+            return "normal";
+        case DataPattern::kAllEqual:
+            return "all_equal";
+        case DataPattern::kHugeNextToTiny:
+            return "huge_next_to_tiny";
+        case DataPattern::kSorted:
+            return "sorted";
+        case DataPattern::kReversed:
+            return "reversed";
+        case DataPattern::kWithNan:
+            return "with_nan";
+        case DataPattern::kWithInf:
+            return "with_inf";
+    }
+    throw_unknown(pattern);
+}
+
+double draw_real(DataPattern pattern, int exponent_range, Random& random) {
+    constexpr std::uint32_t kOneIn = 16;
+    switch (pattern) {
+        case DataPattern::kSignedUniform:
+        case DataPattern::kSorted:
+        case DataPattern::kReversed:
+            return random.uniform(-1, 1);
+        case DataPattern::kNormal:
+            return random.normal();
+        case DataPattern::kAllEqual:
+            return 0.75;
+        case DataPattern::kHugeNextToTiny:
+            return std::ldexp(random.normal(), random.below(2) == 0 ? exponent_range : -exponent_range);
+        case DataPattern::kWithNan:
+            return random.below(kOneIn) == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                             : random.uniform(-1, 1);
+        case DataPattern::kWithInf:
+            return random.below(kOneIn) == 0
+                       ? std::copysign(std::numeric_limits<double>::infinity(), random.normal())
+                       : random.uniform(-1, 1);
+    }
+    throw_unknown(pattern);
+}
+
+std::int32_t draw_integer(DataPattern pattern, std::int32_t magnitude, Random& random) {
+    switch (pattern) {
+        case DataPattern::kSignedUniform:
+        case DataPattern::kSorted:
+        case DataPattern::kReversed:
+            return random.integer(-magnitude, magnitude);
+        case DataPattern::kNormal:
+            return static_cast<std::int32_t>(random.normal() * static_cast<float>(magnitude) / 6);
+        case DataPattern::kAllEqual:
+            return magnitude / 2;
+        case DataPattern::kHugeNextToTiny:
+            return random.below(2) == 0 ? random.integer(-1, 1) : magnitude * (random.below(2) == 0 ? 1 : -1);
+        case DataPattern::kWithNan:
+        case DataPattern::kWithInf:
+            throw std::invalid_argument(fmt::format(
+                "data pattern {} needs a floating-point type, got an integer type", name(pattern)));
+    }
+    throw_unknown(pattern);
+}
+
+}  // namespace course

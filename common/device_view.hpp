@@ -1,0 +1,108 @@
+// Views of device memory: what host functions pass about and kernels take as arguments.
+//
+// A raw `float*` does not say on which side of the bus it points. These types do: they are made by a DeviceBuffer, or by
+// the spelled-out from_device_pointer(), and by nothing else. They own nothing and are copied freely.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+namespace course {
+
+// `size` elements in a row, like std::span.
+template <class T>
+class DeviceSpan {
+  public:
+    DeviceSpan() = default;
+
+    static __host__ __device__ DeviceSpan from_device_pointer(T* data, std::size_t size) {
+        return DeviceSpan(data, size);
+    }
+
+    // A view that may write turns into one that may only read.
+    template <class Writable>
+    requires(std::is_same_v<T, const Writable> && !std::is_const_v<Writable>) __host__ __device__
+        DeviceSpan(const DeviceSpan<Writable>& other)
+        : data_(other.data()), size_(other.size()) {}
+
+    // For kernels only: the host cannot follow a device pointer, and nvcc says so when it is tried.
+    __device__ T& operator[](std::size_t index) const { return data_[index]; }
+
+    __host__ __device__ T* data() const { return data_; }
+    __host__ __device__ std::size_t size() const { return size_; }
+    __host__ __device__ bool empty() const { return size_ == 0; }
+
+    // Elements [offset, offset + count). Throws std::out_of_range unless they are all inside.
+    DeviceSpan subspan(std::size_t offset, std::size_t count) const {
+        if (offset > size_ || count > size_ - offset) {
+            throw std::out_of_range("DeviceSpan::subspan: offset " + std::to_string(offset) + " + count " +
+                                    std::to_string(count) + " must lie within size " + std::to_string(size_));
+        }
+        return DeviceSpan(count == 0 ? data_ : data_ + offset, count);
+    }
+
+  private:
+    __host__ __device__ DeviceSpan(T* data, std::size_t size) : data_(data), size_(size) {}
+
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+// rows x cols elements, row after row; row r begins r * leading_dimension elements after the first (leading_dimension >= cols).
+template <class T>
+class DeviceMatrix {
+  public:
+    DeviceMatrix() = default;
+
+    // The matrix laid over `span`. Throws std::invalid_argument when the span is too short for it.
+    DeviceMatrix(DeviceSpan<T> span, std::size_t rows, std::size_t cols, std::size_t leading_dimension)
+        : data_(span.data()), rows_(rows), cols_(cols), leading_dimension_(leading_dimension) {
+        const bool wide_enough = leading_dimension >= cols;
+        const bool inside = rows == 0 || cols == 0 ||
+                            (cols <= span.size() && (leading_dimension == 0 ||
+                                                     rows - 1 <= (span.size() - cols) / leading_dimension));
+        if (!wide_enough || !inside) {
+            throw std::invalid_argument(
+                "DeviceMatrix: " + std::to_string(rows) + " x " + std::to_string(cols) +
+                " with leading_dimension " + std::to_string(leading_dimension) +
+                " does not fit: expected leading_dimension >= cols and a span of " +
+                "(rows - 1) * leading_dimension + cols elements, got " + std::to_string(span.size()));
+        }
+    }
+
+    DeviceMatrix(DeviceSpan<T> span, std::size_t rows, std::size_t cols)
+        : DeviceMatrix(span, rows, cols, cols) {}
+
+    template <class Writable>
+    requires(std::is_same_v<T, const Writable> && !std::is_const_v<Writable>) __host__ __device__
+        DeviceMatrix(const DeviceMatrix<Writable>& other)
+        : data_(other.data()),
+          rows_(other.rows()),
+          cols_(other.cols()),
+          leading_dimension_(other.leading_dimension()) {}
+
+    __device__ T& operator()(std::size_t row, std::size_t col) const {
+        return data_[row * leading_dimension_ + col];
+    }
+
+    __host__ __device__ T* data() const { return data_; }
+    __host__ __device__ std::size_t rows() const { return rows_; }
+    __host__ __device__ std::size_t cols() const { return cols_; }
+    __host__ __device__ std::size_t leading_dimension() const { return leading_dimension_; }
+
+  private:
+    T* data_ = nullptr;
+    std::size_t rows_ = 0;
+    std::size_t cols_ = 0;
+    std::size_t leading_dimension_ = 0;
+};
+
+static_assert(std::is_trivially_copyable_v<DeviceSpan<float>> &&
+                  std::is_trivially_copyable_v<DeviceMatrix<float>>,
+              "a kernel argument is copied byte by byte");
+
+}  // namespace course

@@ -1,0 +1,51 @@
+#include "common/nearest.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+namespace course {
+namespace {
+
+constexpr std::size_t kLeftOut = 1;
+constexpr std::size_t kWrong = 2;
+constexpr std::size_t kTooMany = 2;
+
+// Cost of turning `a` into `b`.
+std::size_t edit_cost(std::string_view a, std::string_view b) {
+    // row[j]: cost of turning the letters of `a` seen so far into the first j letters of b.
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = (i + 1) * kTooMany;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : kWrong);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + kLeftOut, row[j + 1] + kTooMany});
+        }
+    }
+    return row.back();
+}
+
+}  // namespace
+
+std::string nearest(std::string_view name, std::span<const std::string> candidates) {
+    const auto best = std::min_element(
+        candidates.begin(), candidates.end(),
+        [name](const auto& x, const auto& y) { return edit_cost(name, x) < edit_cost(name, y); });
+    return best == candidates.end() ? "" : *best;
+}
+
+std::string unknown_name(std::string_view what, std::string_view name,
+                         std::span<const std::string> candidates) {
+    if (candidates.empty()) return fmt::format("unknown {} '{}': there are none", what, name);
+    return fmt::format("unknown {} '{}': did you mean '{}'? Known: {}", what, name, nearest(name, candidates),
+                       fmt::join(candidates, ", "));
+}
+
+}  // namespace course

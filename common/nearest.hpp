@@ -1,0 +1,18 @@
+// "Did you mean ...?"
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace course {
+
+// The candidate that takes the cheapest edits to reach from `name` (V. Levenshtein, 1966): a letter left out costs 1, as
+// names are often typed short; a wrong one or one too many costs 2. The first of equals; empty when there are none.
+std::string nearest(std::string_view name, std::span<const std::string> candidates);
+
+// "unknown variant 'fload4': did you mean 'float4'? Known: naive, float4"
+std::string unknown_name(std::string_view what, std::string_view name,
+                         std::span<const std::string> candidates);
+
+}  // namespace course

@@ -1,0 +1,266 @@
+#include "common/program.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+
+#include "common/benchmark.hpp"
+#include "common/build_info.hpp"
+#include "common/check.hpp"
+#include "common/machine_limits.hpp"
+#include "common/nearest.hpp"
+
+namespace course {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kBadArguments = 2;
+
+class BadArguments : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct Options {
+    std::string size;
+    std::string variant;
+    std::string json;
+    bool bench = false;
+};
+
+void add_options(CLI::App& app, const Program& program, Options& options) {
+    app.footer(fmt::format("Example: {} --size {} --json result.json", program.day,
+                           fmt::join(program.default_size, "x")));
+    CLI::Option* size = app.add_option("--size", options.size, "problem size, for example 4096 or 4096x1024");
+    app.add_option("--variant", options.variant, "run this variant alone");
+    app.add_flag("--bench", options.bench, "run the full list of sizes")->excludes(size);
+    app.add_option("--json", options.json, "write the measurements to this file");
+}
+
+// Debug builds show whether a kernel is right; their times must not be mistaken for measurements.
+void require_release(const Options& options) {
+    if (is_release_build()) return;
+    if (options.bench || !options.json.empty()) {
+        throw BadArguments(
+            "--bench and --json need a Release build (cmake -D CMAKE_BUILD_TYPE=Release): "
+            "the times of this one mean nothing");
+    }
+    fmt::print(stderr, "WARNING: not a Release build: the times below mean nothing\n");
+}
+
+std::vector<Dims> sizes_to_run(const Program& program, const Options& options) {
+    if (!options.size.empty()) {
+        try {
+            return {parse_dims(options.size)};
+        } catch (const std::invalid_argument& error) {
+            throw BadArguments(fmt::format("--size: {}", error.what()));
+        }
+    }
+    if (!options.bench) return {program.default_size};
+
+    std::vector<Dims> sizes;
+    for (const Dims& dims : program.bench_sizes) {
+        const std::size_t product =
+            std::accumulate(dims.begin(), dims.end(), std::size_t{1}, std::multiplies<>());
+        if (is_cpu_stand_in() && product > program.stand_in_limit) {
+            fmt::print("left out on the CPU: size {}\n", fmt::join(dims, "x"));
+        } else {
+            sizes.push_back(dims);
+        }
+    }
+    if (sizes.empty()) sizes.push_back(program.default_size);
+    return sizes;
+}
+
+void print_head(const Program& program, const Machine& machine, const std::optional<MachineLimits>& limits) {
+    fmt::print("{}: {}\n{}, driver {}, CUDA {}\n", program.day, program.title, machine.device, machine.driver,
+               machine.cuda);
+    if (limits) {
+        fmt::print("measured limits: {:.0f} GB/s ({}), {:.1f} TFLOP/s FP32\n",
+                   limits->memory.bytes_per_second * 1e-9, limits->memory.pattern,
+                   limits->flops_per_second * 1e-12);
+    }
+    if (is_cpu_stand_in()) {
+        fmt::print(
+            "No GPU is used: every CUDA thread runs on the CPU. The results count; "
+            "the times are those of the CPU stand-in and say nothing about a GPU.\n");
+    }
+}
+
+void show_progress(const std::string& text) {
+    if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\033[K{}", text);
+}
+
+std::vector<Contestant> chosen(const Case& problem, const std::string& variant) {
+    if (variant.empty()) return problem.contestants;
+    std::vector<std::string> known;
+    for (const Contestant& contestant : problem.contestants) {
+        if (contestant.name == variant) return {contestant};
+        known.push_back(contestant.name);
+    }
+    throw BadArguments(fmt::format("--variant: {}", unknown_name("variant", variant, known)));
+}
+
+Case make_case(const std::function<Case(const Dims&)>& make, const Dims& size) {
+    try {
+        return make(size);
+    } catch (const std::invalid_argument& error) {
+        throw BadArguments(fmt::format("size {}: {}", fmt::join(size, "x"), error.what()));
+    }
+}
+
+int run(const Program& program, const Options& options) {
+    require_release(options);
+    const std::vector<Dims> sizes = sizes_to_run(program, options);
+    const Machine machine = this_machine();
+    show_progress("measuring the machine's limits");
+    const std::optional<MachineLimits>& limits = machine_limits();
+    show_progress("");
+    print_head(program, machine, limits);
+
+    std::optional<L2Flush> flush;
+    RepeatLimits repeats;
+    if (is_cpu_stand_in()) {
+        repeats = {.min_repeats = 3, .max_repeats = 10, .max_seconds = 0.2};
+    } else {
+        flush.emplace();
+    }
+
+    std::vector<Record> all;
+    for (const Dims& size : sizes) {
+        for (const auto& make : program.make_cases) {
+            const Case problem = make_case(make, size);
+            std::vector<Record> records;
+            for (const Contestant& contestant : chosen(problem, options.variant)) {
+                show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
+                const std::vector<Record> more =
+                    run_contestant(program.day, problem, contestant, flush ? &*flush : nullptr, repeats);
+                records.insert(records.end(), more.begin(), more.end());
+            }
+            show_progress("");
+            fmt::print("\n{}, {}\n{}", problem.problem, problem.dtype, table(records, use_colour(stdout)));
+            std::cout.flush();
+            all.insert(all.end(), records.begin(), records.end());
+        }
+    }
+
+    if (std::any_of(all.begin(), all.end(), [](const Record& record) { return record.failed(); })) {
+        fmt::print(stderr, "FAILED: see the table{}\n",
+                   options.json.empty() ? "" : "; nothing was written to " + options.json);
+        return kFailed;
+    }
+    if (!options.json.empty()) {
+        write_file(options.json, to_json(all, machine, commit(), utc_now()).dump(2) + "\n");
+        fmt::print("\nwritten: {}\n", options.json);
+    }
+    return 0;
+}
+
+}  // namespace
+
+Dims parse_dims(const std::string& text) {
+    Dims dims;
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (true) {
+        std::size_t value = 0;
+        const auto [rest, error] = std::from_chars(at, end, value);
+        if (error != std::errc() || value == 0 || (rest != end && *rest != 'x')) break;
+        dims.push_back(value);
+        if (rest == end) return dims;
+        at = rest + 1;
+    }
+    throw std::invalid_argument(
+        fmt::format("'{}' is no size: expected numbers > 0 such as 4096 or 4096x1024", text));
+}
+
+std::vector<Record> run_contestant(const std::string& day, const Case& problem, const Contestant& contestant,
+                                   L2Flush* flush, const RepeatLimits& limits) {
+    Record record;
+    record.day = day;
+    record.problem = problem.problem;
+    record.variant = contestant.name;
+    record.role = contestant.role;
+    record.dtype = problem.dtype;
+    record.work = contestant.work;
+    record.cannot_run = contestant.cannot_run;
+    if (contestant.on_host) record.device = "host CPU";
+    if (!record.cannot_run.empty()) return {record};
+
+    const std::function<VerifyResult()>& verify =
+        contestant.verify || contestant.role == Role::kLimit ? contestant.verify : problem.verify;
+    // Everything queued must be done, and done right. False when it was not.
+    const auto check = [&](Record& checked) {
+        CUDA_CHECK(cudaDeviceSynchronize());
+        if (!verify) return true;
+        const VerifyResult result = verify();
+        checked.verified = result.ok();
+        checked.max_error = result.max_error;
+        if (!result.ok()) checked.failure = result.message();
+        return result.ok();
+    };
+    const auto spoil = [&] {
+        if (problem.spoil) problem.spoil();
+    };
+    const auto measure = [&](L2State l2) {
+        spoil();
+        if (contestant.on_host) return measure_on_host([&] { contestant.launch(nullptr); }, limits);
+        if (l2 == L2State::kWarm) return measure_warm(contestant.name, contestant.launch, limits);
+        return measure_flushed(contestant.name, contestant.launch, *flush, limits);
+    };
+
+    std::vector<L2State> states = {L2State::kWarm};
+    if (flush != nullptr && !contestant.on_host) states.push_back(L2State::kFlushed);
+
+    std::vector<Record> records;
+    try {
+        spoil();
+        contestant.launch(nullptr);
+        if (!check(record)) return {record};
+        for (const L2State l2 : states) {
+            Record timed = record;
+            timed.measurement = measure(l2);
+            check(timed);
+            if (!contestant.on_host) {
+                const LimitCheck limit =
+                    check_against_limits(timed.work, timed.measurement->ms.median, l2, machine_limits());
+                timed.percent_of_limit = limit.percent;
+                timed.violation = limit.violation;
+            }
+            records.push_back(timed);
+        }
+    } catch (const std::exception& error) {
+        record.failure = error.what();
+        records.push_back(record);
+    }
+    return records;
+}
+
+int run_program(const Program& program, int argc, const char* const* argv) {
+    CLI::App app(program.title, program.day);
+    Options options;
+    try {
+        add_options(app, program, options);
+        app.parse(argc, argv);
+        return run(program, options);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : kBadArguments;
+    } catch (const BadArguments& error) {
+        fmt::print(stderr, "{}: {}\n", program.day, error.what());
+        return kBadArguments;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "{}: {}\n", program.day, error.what());
+        return kFailed;
+    }
+}
+
+}  // namespace course

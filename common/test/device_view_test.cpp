@@ -1,0 +1,68 @@
+#include "common/device_view.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <stdexcept>
+
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "test_kernels.hpp"
+
+namespace {
+
+using DeviceViewTest = course::DeviceTest;
+
+using course::DeviceBuffer;
+using course::DeviceMatrix;
+using course::DeviceSpan;
+
+// A host pointer, or any pointer, does not become a view by accident; and const is not taken away.
+static_assert(!std::is_convertible_v<float*, DeviceSpan<float>>);
+static_assert(!std::is_constructible_v<DeviceSpan<float>, float*, std::size_t>);
+static_assert(!std::is_constructible_v<DeviceSpan<float>, std::vector<float>>);
+static_assert(std::is_convertible_v<DeviceSpan<float>, DeviceSpan<const float>>);
+static_assert(!std::is_convertible_v<DeviceSpan<const float>, DeviceSpan<float>>);
+static_assert(std::is_convertible_v<DeviceMatrix<float>, DeviceMatrix<const float>>);
+static_assert(!std::is_convertible_v<DeviceMatrix<const float>, DeviceMatrix<float>>);
+
+TEST_F(DeviceViewTest, SubspanStaysInside) {
+    DeviceBuffer<float> buffer(10);
+    const DeviceSpan<float> part = buffer.span().subspan(3, 7);
+    EXPECT_EQ(part.data(), buffer.data() + 3);
+    EXPECT_EQ(part.size(), 7u);
+    EXPECT_TRUE(buffer.span().subspan(10, 0).empty());
+    EXPECT_THROW(buffer.span().subspan(3, 8), std::out_of_range);
+    EXPECT_THROW(buffer.span().subspan(11, 0), std::out_of_range);
+    EXPECT_THROW(buffer.span().subspan(1, static_cast<std::size_t>(-1)), std::out_of_range);
+}
+
+TEST_F(DeviceViewTest, RowsAreALeadingDimensionApart) {
+    constexpr std::size_t kRows = 3;
+    constexpr std::size_t kCols = 4;
+    constexpr std::size_t kLeading = 6;
+    DeviceBuffer<float> buffer(kRows * kLeading);
+    buffer.copy_from(std::vector<float>(kRows * kLeading, -1));
+    course::testing::number_matrix({buffer.span(), kRows, kCols, kLeading});
+
+    const std::vector<float> values = buffer.to_host();
+    for (std::size_t row = 0; row < kRows; ++row) {
+        for (std::size_t col = 0; col < kLeading; ++col) {
+            const float expected = col < kCols ? static_cast<float>(100 * row + col) : -1;
+            EXPECT_EQ(values[row * kLeading + col], expected) << "row " << row << ", col " << col;
+        }
+    }
+}
+
+TEST_F(DeviceViewTest, MustFitIntoItsSpan) {
+    DeviceBuffer<float> buffer(16);
+    EXPECT_NO_THROW(buffer.matrix(4, 4));
+    EXPECT_NO_THROW(DeviceMatrix<float>(buffer.span(), 3, 4, 6)) << "the last row needs no padding";
+    EXPECT_NO_THROW(buffer.matrix(0, 100));
+    EXPECT_THROW(buffer.matrix(5, 4), std::invalid_argument);
+    EXPECT_THROW(buffer.matrix(1, 17), std::invalid_argument);
+    EXPECT_THROW(DeviceMatrix<float>(buffer.span(), 2, 4, 3), std::invalid_argument);
+    EXPECT_THROW(buffer.matrix(std::size_t{1} << 33, std::size_t{1} << 33), std::invalid_argument);
+}
+
+}  // namespace

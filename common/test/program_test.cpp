@@ -1,0 +1,188 @@
+#include "common/program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "common/build_info.hpp"
+#include "common/device_test.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/machine.hpp"
+#include "test_kernels.hpp"
+
+namespace {
+
+using course::Contestant;
+using course::Dims;
+
+// Fills a buffer with ones; `contestants` may do so in whatever way they like.
+using Fill = std::function<void(course::GuardedBuffer<float>&, cudaStream_t)>;
+
+void fill_right(course::GuardedBuffer<float>& out, cudaStream_t stream) {
+    course::testing::fill(out.span(), 1, 0, static_cast<std::int64_t>(out.size()), stream);
+}
+
+course::Case make_case(const Dims& size, const Fill& fill, const std::string& cannot_run = "") {
+    const auto out = std::make_shared<course::GuardedBuffer<float>>(size.at(0));
+    course::Case result;
+    result.problem = "fill " + std::to_string(size.at(0));
+    result.dtype = "float";
+    result.spoil = [out] { out->spoil(); };
+    result.verify = [out] {
+        course::VerifyResult verified = course::verify(out->to_host(), std::vector<double>(out->size(), 1.0));
+        verified.damage = out->damage();
+        return verified;
+    };
+    const course::Work work{.bytes = 4.0 * static_cast<double>(size.at(0))};
+    result.contestants = {
+        {.name = "right", .launch = [out](cudaStream_t stream) { fill_right(*out, stream); }, .work = work},
+        {.name = "tried",
+         .launch = [out, fill](cudaStream_t stream) { fill(*out, stream); },
+         .work = work,
+         .cannot_run = cannot_run},
+    };
+    return result;
+}
+
+class ProgramTest : public course::DeviceTest {
+  protected:
+    // Runs the program with `arguments`; out_ and err_ are what it printed.
+    int run(std::vector<const char*> arguments, const Fill& fill = fill_right,
+            const std::string& cannot_run = "") {
+        const course::Program program{
+            .day = "day00_fill",
+            .title = "fills a buffer",
+            .default_size = {1000},
+            .bench_sizes = {{100}, {2000}},
+            .make_cases = {[&](const Dims& size) { return make_case(size, fill, cannot_run); }}};
+        arguments.insert(arguments.begin(), "day00_fill");
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        const int code = course::run_program(program, static_cast<int>(arguments.size()), arguments.data());
+        std::fflush(nullptr);
+        out_ = testing::internal::GetCapturedStdout();
+        err_ = testing::internal::GetCapturedStderr();
+        return code;
+    }
+
+    void SetUp() override {
+        std::filesystem::remove(json_);
+        DeviceTest::SetUp();
+    }
+    void TearDown() override { std::filesystem::remove(json_); }
+
+    std::string out_;
+    std::string err_;
+    const std::string json_ = testing::TempDir() + "course_program_" +
+                              testing::UnitTest::GetInstance()->current_test_info()->name() + ".json";
+};
+
+TEST_F(ProgramTest, VerifiedRunSucceeds) {
+    EXPECT_EQ(run({}), 0) << out_ << err_;
+    EXPECT_NE(out_.find("fill 1000, float"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("say nothing about a GPU") != std::string::npos, course::is_cpu_stand_in()) << out_;
+}
+
+TEST_F(ProgramTest, WrongResultIsExitCodeOne) {
+    EXPECT_EQ(
+        run({}, [](auto& out, cudaStream_t stream) { course::testing::fill(out.span(), 1, 0, 999, stream); }),
+        1);
+    EXPECT_NE(out_.find("[999]: expected 1"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("WRONG"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, WriteOutsideIsExitCodeOne) {
+    EXPECT_EQ(run({}, [](auto& out,
+                         cudaStream_t stream) { course::testing::fill(out.span(), 1, 0, 1001, stream); }),
+              1);
+    EXPECT_NE(out_.find("after the output were overwritten"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, WrongOnlyWhileTimedIsCaughtAfterwards) {
+    int launches = 0;
+    const auto lazy = [&launches](course::GuardedBuffer<float>& out, cudaStream_t stream) {
+        if (launches++ == 0) fill_right(out, stream);
+    };
+    EXPECT_EQ(run({}, lazy), 1) << out_;
+    EXPECT_NE(out_.find("WRONG"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, CudaErrorIsExitCodeOne) {
+    EXPECT_EQ(run({}, [](auto&, cudaStream_t) { course::testing::launch_too_many_threads(); }), 1);
+    EXPECT_NE(out_.find("kernel launch failed"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, WhatCannotRunSaysWhy) {
+    EXPECT_EQ(run({}, fill_right, "needs an even size"), 0);
+    EXPECT_NE(out_.find("tried: needs an even size"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, BadArgumentsAreExitCodeTwo) {
+    EXPECT_EQ(run({"--size", "12y"}), 2);
+    EXPECT_NE(err_.find("--size: '12y' is no size"), std::string::npos) << err_;
+    EXPECT_EQ(run({"--variant", "rigth"}), 2);
+    EXPECT_NE(err_.find("did you mean 'right'? Known: right, tried"), std::string::npos) << err_;
+    EXPECT_EQ(run({"--no-such-option"}), 2);
+    EXPECT_EQ(run({"--bench", "--size", "5"}), 2);
+    EXPECT_EQ(run({"--help"}), 0);
+    EXPECT_NE(out_.find("Example: day00_fill --size 1000"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, ChosenSizeAndVariantAlone) {
+    EXPECT_EQ(run({"--size", "77", "--variant", "right"}), 0);
+    EXPECT_NE(out_.find("fill 77"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("tried"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVariant) {
+    if (!course::is_release_build()) {
+        EXPECT_EQ(run({"--bench"}), 2);
+        EXPECT_NE(err_.find("Release"), std::string::npos) << err_;
+        return;
+    }
+    ASSERT_EQ(run({"--bench", "--json", json_.c_str()}), 0) << out_ << err_;
+    std::ifstream file(json_);
+    const nlohmann::json records = nlohmann::json::parse(file);
+    EXPECT_EQ(records.size(), course::is_cpu_stand_in() ? 4u : 8u)
+        << "two sizes, two variants; on a GPU warm and flushed";
+    for (const auto& record : records) {
+        EXPECT_EQ(record.at("verified"), true);
+        EXPECT_EQ(record.at("day"), "day00_fill");
+        EXPECT_GE(record.at("repeats"), 3);
+    }
+}
+
+TEST_F(ProgramTest, NothingIsWrittenWhenAResultIsWrong) {
+    if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
+    EXPECT_EQ(run({"--json", json_.c_str()}, [](auto&, cudaStream_t) {}), 1);
+    EXPECT_FALSE(std::filesystem::exists(json_));
+}
+
+TEST_F(ProgramTest, AFileThatCannotBeWrittenIsExitCodeOne) {
+    if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
+    EXPECT_EQ(run({"--json", "/proc/nowhere.json"}), 1);
+    EXPECT_NE(err_.find("/proc/nowhere.json"), std::string::npos) << err_;
+}
+
+TEST(ParseDims, TakesNumbersWithXBetween) {
+    EXPECT_EQ(course::parse_dims("4096"), (Dims{4096}));
+    EXPECT_EQ(course::parse_dims("4096x1024x3"), (Dims{4096, 1024, 3}));
+    for (const char* bad :
+         {"", "x", "0", "-1", "4x", "x4", "4xx4", "4 x 4", "1e3", "99999999999999999999999"}) {
+        EXPECT_THROW(course::parse_dims(bad), std::invalid_argument) << bad;
+    }
+}
+
+TEST(BuildInfo, CommitCanBeSetFromOutside) {
+    EXPECT_FALSE(course::commit().empty());
+    setenv("COURSE_COMMIT", "0123456789ab", 1);
+    EXPECT_EQ(course::commit(), "0123456789ab");
+    unsetenv("COURSE_COMMIT");
+}
+
+}  // namespace

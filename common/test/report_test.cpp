@@ -1,0 +1,146 @@
+#include "common/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+namespace {
+
+using course::Record;
+
+Record measured() {
+    Record record;
+    record.day = "day01_vector_add";
+    record.problem = "vector_add 1024";
+    record.variant = "float4";
+    record.dtype = "float";
+    record.measurement = course::Measurement{.ms = {.count = 12, .median = 2.0, .spread = 0.1, .min = 1.9},
+                                             .launches_per_repeat = 3};
+    record.work = {.bytes = 12e9, .flops = 1e9};
+    record.percent_of_limit = 97.5;
+    record.verified = true;
+    record.max_error = 1e-7;
+    return record;
+}
+
+const course::Machine kMachine = {.device = "NVIDIA H200", .slug = "h200", .driver = "580.1", .cuda = "13.0"};
+
+nlohmann::ordered_json json_of(const Record& record) {
+    return course::to_json(std::vector{record}, kMachine, "abc", "2026-11-21T10:00:00Z").at(0);
+}
+
+TEST(Report, JsonHasTheRecordOfTheDesign) {
+    const nlohmann::ordered_json expected = nlohmann::ordered_json::parse(R"({
+        "day": "day01_vector_add", "problem": "vector_add 1024", "variant": "float4", "role": "ours", "dtype": "float",
+        "median_ms": 2.0, "spread_ms": 0.1, "min_ms": 1.9, "repeats": 12, "launches_per_repeat": 3,
+        "stopped_by": "precise", "l2": "warm", "bytes": 12e9, "flops": 1e9, "percent_of_limit": 97.5, "verified": true,
+        "max_error": 1e-7, "device": "NVIDIA H200", "driver": "580.1", "cuda": "13.0", "commit": "abc",
+        "date": "2026-11-21T10:00:00Z"})");
+    EXPECT_EQ(json_of(measured()), expected);
+}
+
+TEST(Report, WhatIsNotKnownIsNull) {
+    Record record = measured();
+    record.percent_of_limit = std::nullopt;
+    record.verified = std::nullopt;
+    record.max_error = HUGE_VAL;
+    const auto json = json_of(record);
+    EXPECT_TRUE(json.at("percent_of_limit").is_null());
+    EXPECT_TRUE(json.at("verified").is_null());
+    EXPECT_TRUE(json.at("max_error").is_null());
+}
+
+TEST(Report, WhatWasNotRunIsNotRecorded) {
+    Record record = measured();
+    record.cannot_run = "n must be even";
+    record.measurement.reset();
+    EXPECT_TRUE(course::to_json(std::vector{record}, kMachine, "abc", "now").empty());
+    const std::string table = course::table(std::vector{record}, false);
+    EXPECT_NE(table.find("not run"), std::string::npos) << table;
+    EXPECT_NE(table.find("float4: n must be even"), std::string::npos) << table;
+    EXPECT_FALSE(record.failed());
+}
+
+TEST(Report, TableColumnsAreAligned) {
+    Record longer = measured();
+    longer.variant = "a much longer name";
+    longer.measurement->ms.median = 1234;
+    const std::string table = course::table(std::vector{measured(), longer}, false);
+    EXPECT_EQ(table.find('\033'), std::string::npos) << "no colour unless asked for";
+    EXPECT_NE(table.find("6000"), std::string::npos) << "12 GB in 2 ms:\n" << table;
+    std::size_t begin = 0;
+    std::vector<std::size_t> lengths;
+    while (begin < table.size()) {
+        const std::size_t end = table.find('\n', begin);
+        lengths.push_back(end - begin);
+        begin = end + 1;
+    }
+    ASSERT_EQ(lengths.size(), 3u);
+    EXPECT_EQ(lengths[0], lengths[1]);
+    EXPECT_EQ(lengths[0], lengths[2]);
+}
+
+TEST(Report, AnImpossibleTimeIsRedAndShowsNoRate) {
+    Record record = measured();
+    record.violation = "more than the 4000 GB/s measured here";
+    record.percent_of_limit = std::nullopt;
+    EXPECT_TRUE(record.failed());
+    const std::string table = course::table(std::vector{record}, true);
+    EXPECT_NE(table.find("\033[31mIMPOSSIBLE"), std::string::npos) << table;
+    EXPECT_EQ(table.find("6000"), std::string::npos) << table;
+}
+
+TEST(Report, AWrongResultFails) {
+    Record record = measured();
+    record.verified = false;
+    EXPECT_TRUE(record.failed());
+    EXPECT_NE(course::table(std::vector{record}, false).find("WRONG"), std::string::npos);
+}
+
+TEST(Report, ColourNeedsATerminalAndRespectsNoColor) {
+    std::FILE* const file = std::tmpfile();
+    ASSERT_NE(file, nullptr);
+    EXPECT_FALSE(course::use_colour(file));
+    std::fclose(file);
+}
+
+class WriteFile : public testing::Test {
+  protected:
+    void SetUp() override { std::filesystem::remove_all(directory_); }
+    void TearDown() override { std::filesystem::remove_all(directory_); }
+
+    const std::filesystem::path directory_ =
+        std::filesystem::path(testing::TempDir()) /
+        ("course_report_test_" + std::to_string(testing::UnitTest::GetInstance()->random_seed()) + "_" +
+         testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+TEST_F(WriteFile, MakesDirectoriesAndReplacesWhatWasThere) {
+    const auto path = directory_ / "h200" / "day.json";
+    course::write_file(path, "old");
+    course::write_file(path, "new");
+    std::ifstream file(path);
+    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), "new");
+    const auto entries = std::distance(std::filesystem::directory_iterator(path.parent_path()), {});
+    EXPECT_EQ(entries, 1) << "no temporary file may be left behind";
+}
+
+TEST_F(WriteFile, FailureNamesTheFile) {
+    course::write_file(directory_ / "file", "in the way");
+    const auto path = directory_ / "file" / "day.json";
+    try {
+        course::write_file(path, "text");
+        FAIL() << "expected std::runtime_error";
+    } catch (const std::runtime_error& error) {
+        EXPECT_NE(std::string(error.what()).find("cannot write '" + path.string() + "': "), std::string::npos)
+            << error.what();
+    }
+    EXPECT_THROW(course::write_file("/proc/nowhere.json", "text"), std::runtime_error);
+}
+
+}  // namespace

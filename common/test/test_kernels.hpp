@@ -1,0 +1,34 @@
+// Small kernels for the tests of common/: some right, some wrong on purpose.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/device_view.hpp"
+
+namespace course::testing {
+
+// out[i] = value for `count` indices from `first` on: outside the span when they say so.
+void fill(DeviceSpan<float> out, float value, std::int64_t first, std::int64_t count,
+          cudaStream_t stream = nullptr);
+
+// out(r, c) = 100 r + c
+void number_matrix(DeviceMatrix<float> out);
+
+// A launch with more threads in a block than any GPU has. Throws CudaError.
+void launch_too_many_threads();
+
+// The same numbers as RandomSample::draw, drawn in a kernel by one thread.
+struct RandomSample {
+    std::uint64_t bits[4];
+    std::uint32_t below[4];
+    std::int32_t integer[4];
+    float uniform[4];
+    float normal[4];
+
+    static __host__ __device__ RandomSample draw(std::uint64_t seed);
+};
+RandomSample draw_on_device(std::uint64_t seed);
+
+}  // namespace course::testing

@@ -1,0 +1,324 @@
+// Atomic functions, fences and cuda::atomic: nothing is lost between the threads of many blocks, the values returned are
+// those that were there, and whoever waits for another thread gets what that thread wrote before.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include <cuda/atomic>
+#include <cuda/std/atomic>
+#include <cuda_runtime.h>
+
+#include "on_device.cuh"
+
+namespace {
+
+constexpr unsigned kGrid = 24;
+constexpr unsigned kBlock = 96;
+constexpr unsigned kThreads = kGrid * kBlock;
+
+__device__ unsigned global_thread() { return blockIdx.x * blockDim.x + threadIdx.x; }
+
+// ---- What each function leaves behind ------------------------------------------------------------------------------
+
+struct Totals {
+    int added, subtracted, smallest, largest;
+    unsigned added_unsigned, subtracted_unsigned, smallest_unsigned, largest_unsigned, incremented, decremented, anded,
+        ored, xored, exchanged;
+    unsigned long long added_wide, smallest_wide, largest_wide, ored_wide, exchanged_wide;
+    long long smallest_signed_wide, largest_signed_wide;
+    float added_float, exchanged_float;
+    double added_double;
+    float2 added_pair;
+    float4 added_quadruple;
+};
+
+__global__ void accumulate(Totals* totals) {
+    const unsigned id = global_thread();
+    const int signed_id = static_cast<int>(id) - 1000;
+    atomicAdd(&totals->added, -2);
+    atomicAdd(&totals->added_unsigned, 3);
+    atomicAdd(&totals->added_wide, 1ull << 33);
+    atomicAdd(&totals->added_float, 0.5f);
+    atomicAdd(&totals->added_double, 0.25);
+    atomicSub(&totals->subtracted, 2);
+    atomicSub(&totals->subtracted_unsigned, 1u);
+    atomicMin(&totals->smallest, signed_id);
+    atomicMax(&totals->largest, signed_id);
+    atomicMin(&totals->smallest_unsigned, id + 5);
+    atomicMax(&totals->largest_unsigned, id);
+    atomicMin(&totals->smallest_wide, (1ull << 40) + id);
+    atomicMax(&totals->largest_wide, (1ull << 40) + id);
+    atomicMin(&totals->smallest_signed_wide, signed_id * (1ll << 33));
+    atomicMax(&totals->largest_signed_wide, signed_id * (1ll << 33));
+    atomicInc(&totals->incremented, 9);
+    atomicDec(&totals->decremented, 9);
+    atomicAnd(&totals->anded, ~(1u << id % 16));
+    atomicOr(&totals->ored, 1u << id % 32);
+    atomicXor(&totals->xored, id);
+    atomicOr(&totals->ored_wide, 1ull << id % 64);
+    atomicExch(&totals->exchanged, 77u);
+    atomicExch(&totals->exchanged_wide, 1ull << 50);
+    atomicExch(&totals->exchanged_float, 1.5f);
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    atomicAdd(&totals->added_pair, make_float2(1.0f, 2.0f));
+    atomicAdd(&totals->added_quadruple, make_float4(1.0f, 2.0f, 3.0f, 4.0f));
+#endif
+}
+
+TEST(Atomics, LoseNothing) {
+    Totals start{};
+    start.smallest_unsigned = start.anded = 0xffffffffu;
+    start.smallest_wide = ~0ull;
+    DeviceVector<Totals> totals(std::vector<Totals>{start});
+    accumulate<<<kGrid, kBlock>>>(totals.data());
+    const Totals got = totals.to_host()[0];
+    constexpr int kCount = static_cast<int>(kThreads);
+    EXPECT_EQ(got.added, -2 * kCount);
+    EXPECT_EQ(got.added_unsigned, 3u * kThreads);
+    EXPECT_EQ(got.added_wide, static_cast<unsigned long long>(kThreads) << 33);
+    EXPECT_EQ(got.added_float, 0.5f * kThreads);
+    EXPECT_EQ(got.added_double, 0.25 * kThreads);
+    EXPECT_EQ(got.subtracted, -2 * kCount);
+    EXPECT_EQ(got.subtracted_unsigned, 0u - kThreads);
+    EXPECT_EQ(got.smallest, -1000);
+    EXPECT_EQ(got.largest, kCount - 1 - 1000);
+    EXPECT_EQ(got.smallest_unsigned, 5u);
+    EXPECT_EQ(got.largest_unsigned, kThreads - 1);
+    EXPECT_EQ(got.smallest_wide, 1ull << 40);
+    EXPECT_EQ(got.largest_wide, (1ull << 40) + kThreads - 1);
+    EXPECT_EQ(got.smallest_signed_wide, -1000 * (1ll << 33));
+    EXPECT_EQ(got.largest_signed_wide, (kCount - 1001) * (1ll << 33));
+    EXPECT_EQ(got.incremented, kThreads % 10);
+    EXPECT_EQ(got.decremented, (10 - kThreads % 10) % 10);
+    EXPECT_EQ(got.anded, 0xffff0000u);
+    EXPECT_EQ(got.ored, 0xffffffffu);
+    unsigned xored = 0;
+    for (unsigned id = 0; id < kThreads; ++id) xored ^= id;
+    EXPECT_EQ(got.xored, xored);
+    EXPECT_EQ(got.ored_wide, ~0ull);
+    EXPECT_EQ(got.exchanged, 77u);
+    EXPECT_EQ(got.exchanged_wide, 1ull << 50);
+    EXPECT_EQ(got.exchanged_float, 1.5f);
+    if (compute_capability() < 90) return;
+    EXPECT_EQ(got.added_pair.y, 2.0f * kThreads);
+    EXPECT_EQ(got.added_quadruple.x, 1.0f * kThreads);
+    EXPECT_EQ(got.added_quadruple.w, 4.0f * kThreads);
+}
+
+// ---- What each function returns ------------------------------------------------------------------------------------
+
+__global__ void look_at_returned_values(Checks check, int* i, unsigned* u, unsigned long long* wide, unsigned short* s,
+                                        float* f) {
+    *i = 5;
+    check.equal(atomicAdd(i, 3), 5);
+    check.equal(atomicSub(i, 1), 8);
+    check.equal(atomicMin(i, 2), 7);
+    check.equal(atomicMax(i, 1), 2);
+    check.equal(atomicExch(i, -4), 2);
+    check.equal(atomicCAS(i, 0, 9), -4);
+    check.equal(atomicCAS(i, -4, 9), -4);
+    check.equal(atomicAnd(i, 8), 9);
+    check.equal(atomicOr(i, 3), 8);
+    check.equal(atomicXor(i, 1), 11);
+    check.equal(*i, 10);
+    *u = 2;
+    check.equal(atomicInc(u, 2), 2u);
+    check.equal(*u, 0u);
+    check.equal(atomicDec(u, 7), 0u);
+    check.equal(*u, 7u);
+    check.equal(atomicDec(u, 3), 7u);
+    check.equal(*u, 3u);
+    check.equal(atomicInc(u, 2), 3u);
+    check.equal(*u, 0u);
+    *wide = 1;
+    check.equal(atomicCAS(wide, 1ull, 1ull << 60), 1ull);
+    check.equal(atomicExch(wide, 0ull), 1ull << 60);
+    *s = 7;
+    check.equal(atomicCAS(s, static_cast<unsigned short>(7), static_cast<unsigned short>(65535)), 7);
+    check.equal(*s, 65535);
+    *f = 1.5f;
+    check.equal(atomicExch(f, 2.5f), 1.5f);
+    check.equal(atomicAdd(f, 0.25f), 2.5f);
+    check.equal(atomicAdd_block(i, 1), 10);
+    check.equal(atomicAdd_system(i, 1), 11);
+    check.equal(atomicMax_block(i, 100), 12);
+    check.equal(atomicMin_system(i, 50), 100);
+    check.equal(atomicExch_block(i, 1), 50);
+    check.equal(atomicCAS_system(i, 1, 6), 1);
+    check.equal(atomicCAS_block(i, 6, 7), 6);
+    check.equal(atomicOr_system(i, 8), 7);
+    check.equal(atomicAnd_block(i, 12), 15);
+    check.equal(atomicXor_block(i, 4), 12);
+    check.equal(atomicSub_system(i, 8), 8);
+    check.equal(atomicInc_block(u, 3), 0u);
+    check.equal(atomicDec_system(u, 3), 1u);
+    check.equal(atomicAdd_system(f, 0.25f), 2.75f);
+}
+
+__global__ void give_out_tickets(unsigned* next, unsigned* taken) { taken[atomicAdd(next, 1)] += 1; }
+
+TEST(Atomics, ReturnWhatWasThere) {
+    DeviceVector<int> i(1);
+    DeviceVector<unsigned> u(1);
+    DeviceVector<unsigned long long> wide(1);
+    DeviceVector<unsigned short> s(2);
+    DeviceVector<float> f(1);
+    run_checks(look_at_returned_values, i.data(), u.data(), wide.data(), s.data(), f.data());
+}
+
+TEST(Atomics, GiveEveryThreadItsOwnTicket) {
+    DeviceVector<unsigned> next(1), taken(kThreads);
+    give_out_tickets<<<kGrid, kBlock>>>(next.data(), taken.data());
+    EXPECT_EQ(taken.to_host(), std::vector<unsigned>(kThreads, 1));
+}
+
+// ---- Waiting for other threads -------------------------------------------------------------------------------------
+
+__global__ void add_under_a_lock(int* lock, volatile int* sum) {
+    for (bool done = false; !done;) {
+        if (atomicCAS(lock, 0, 1) == 0) {
+            __threadfence();
+            *sum = *sum + 1;
+            __threadfence();
+            atomicExch(lock, 0);
+            done = true;
+        }
+    }
+}
+
+__global__ void add_under_an_exchanged_lock(int* lock, volatile int* sum) {
+    for (bool done = false; !done;) {
+        if (atomicExch(lock, 1) == 0) {
+            __threadfence();
+            *sum = *sum + 1;
+            __threadfence();
+            atomicExch(lock, 0);
+            done = true;
+        }
+    }
+}
+
+TEST(Waiting, LocksExclude) {
+    DeviceVector<int> lock(1), sum(1);
+    add_under_a_lock<<<8, 64>>>(lock.data(), sum.data());
+    EXPECT_EQ(sum.to_host()[0], 8 * 64);
+    add_under_an_exchanged_lock<<<8, 64>>>(lock.data(), sum.data());
+    EXPECT_EQ(sum.to_host()[0], 2 * 8 * 64);
+}
+
+// Thread 0 of a block waits for the last one, in each of the ways in which code polls.
+__global__ void wait_for_the_last_thread(int* flags, volatile int* message, int* received) {
+    const unsigned last = blockDim.x - 1;
+    if (threadIdx.x == last) {
+        for (int way = 0; way < 5; ++way) {
+            message[way] = 100 + way;
+            __threadfence();
+            atomicExch(&flags[way], 1);
+        }
+    }
+    if (threadIdx.x == 0) {
+        while (atomicAdd(&flags[0], 0) == 0) {
+        }
+        while (atomicCAS(&flags[1], 1, 1) == 0) {
+        }
+        while (atomicOr(&flags[2], 0) == 0) {
+        }
+        while (cuda::atomic_ref<int, cuda::thread_scope_device>(flags[3]).load(cuda::memory_order_acquire) == 0) {
+        }
+        while (__ldcv(&flags[4]) == 0) {
+            __nanosleep(10);
+        }
+        __threadfence();
+        for (int way = 0; way < 5; ++way) received[way] = message[way];
+    }
+}
+
+TEST(Waiting, PollingLetsOthersRun) {
+    DeviceVector<int> flags(5), message(5), received(5);
+    wait_for_the_last_thread<<<1, 64>>>(flags.data(), message.data(), received.data());
+    EXPECT_EQ(received.to_host(), (std::vector<int>{100, 101, 102, 103, 104}));
+}
+
+// Each block hands a running sum to the next one.
+__global__ void pass_along(int* ready, volatile int* sums) {
+    const unsigned block = blockIdx.x;
+    if (threadIdx.x != 0) return;
+    if (block > 0) {
+        while (atomicAdd(&ready[block - 1], 0) == 0) {
+        }
+        __threadfence();
+    }
+    sums[block] = static_cast<int>(block) + (block > 0 ? sums[block - 1] : 0);
+    __threadfence();
+    atomicExch(&ready[block], 1);
+}
+
+TEST(Waiting, BlocksWaitForTheirPredecessor) {
+    constexpr int kBlocks = 16;
+    DeviceVector<int> ready(kBlocks), sums(kBlocks);
+    pass_along<<<kBlocks, 32>>>(ready.data(), sums.data());
+    EXPECT_EQ(sums.to_host()[kBlocks - 1], kBlocks * (kBlocks - 1) / 2);
+}
+
+// ---- cuda::atomic --------------------------------------------------------------------------------------------------
+
+__device__ cuda::atomic<int, cuda::thread_scope_device> counter{0};
+__device__ cuda::std::atomic<unsigned> standard_counter{0};
+
+__global__ void count_with_objects(int* extremes, float* sum) {
+    const int id = static_cast<int>(global_thread());
+    counter.fetch_add(1, cuda::memory_order_relaxed);
+    standard_counter++;
+    cuda::atomic_ref<int, cuda::thread_scope_system>(extremes[0]).fetch_min(id - 10);
+    cuda::atomic_ref<int, cuda::thread_scope_system>(extremes[1]).fetch_max(id - 10);
+    cuda::atomic_ref<float, cuda::thread_scope_device>(*sum).fetch_add(0.5f);
+}
+
+__global__ void read_objects(int* counts) {
+    counts[0] = counter.load();
+    counts[1] = static_cast<int>(standard_counter.load(cuda::std::memory_order_acquire));
+}
+
+TEST(AtomicObjects, LoseNothing) {
+    DeviceVector<int> extremes(2), counts(2);
+    DeviceVector<float> sum(1);
+    count_with_objects<<<kGrid, kBlock>>>(extremes.data(), sum.data());
+    read_objects<<<1, 1>>>(counts.data());
+    EXPECT_EQ(counts.to_host(), std::vector<int>(2, static_cast<int>(kThreads)));
+    EXPECT_EQ(extremes.to_host(), (std::vector<int>{-10, static_cast<int>(kThreads) - 11}));
+    EXPECT_EQ(sum.to_host()[0], 0.5f * kThreads);
+}
+
+__global__ void use_every_operation(Checks check) {
+    cuda::atomic<int, cuda::thread_scope_thread> a{5};
+    check.equal(a.exchange(6), 5);
+    check.equal(a.fetch_sub(2), 6);
+    check.equal(a.fetch_or(3), 4);
+    check.equal(a.fetch_and(6), 7);
+    check.equal(a.fetch_xor(5), 6);
+    check.equal(a.fetch_max(10), 3);
+    check.equal(a.fetch_min(4), 10);
+    int expected = 1;
+    check.equal(a.compare_exchange_strong(expected, 8), false);
+    check.equal(expected, 4);
+    check.equal(a.compare_exchange_strong(expected, 8, cuda::memory_order_acq_rel, cuda::memory_order_acquire), true);
+    a.store(9, cuda::memory_order_release);
+    a = a + 1;
+    a += 5;
+    check.equal(++a, 16);
+    check.equal(a--, 16);
+    check.equal(static_cast<int>(a), 15);
+    a.notify_all();
+    a.wait(14);
+    cuda::atomic_thread_fence(cuda::memory_order_seq_cst, cuda::thread_scope_block);
+    cuda::std::atomic_thread_fence(cuda::std::memory_order_acquire);
+    cuda::std::atomic_flag flag{};
+    check.equal(flag.test_and_set(), false);
+    check.equal(flag.test_and_set(), true);
+    flag.clear();
+    check.equal(flag.test(), false);
+}
+TEST(AtomicObjects, HaveTheStandardOperations) { run_checks(use_every_operation); }
+
+}  // namespace

@@ -1,0 +1,27 @@
+// c = a + b, element by element: the host API of day 1. No kernels here; they are in vector_add.cu.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <span>
+
+#include "common/device_view.hpp"
+#include "common/variant.hpp"
+
+namespace day01 {
+
+// Queues c[i] = a[i] + b[i] on `stream`. Lengths must be equal; 0 is legal. c may be a, or b, but must not overlap either
+// in any other way: a thread would read what another has written. Any alignment of 4 bytes will do.
+// Throws std::invalid_argument for lengths or overlaps like that, CudaError when the launch fails.
+using Launcher = void (*)(course::DeviceSpan<const float> a, course::DeviceSpan<const float> b,
+                          course::DeviceSpan<float> c, cudaStream_t stream);
+
+// The versions, slow to fast. The problem is the number of elements.
+using VectorAdd = course::Variant<Launcher, std::size_t>;
+std::span<const VectorAdd> variants();
+
+// The same on the CPU: a plain loop over all its cores.
+void add_on_cpu(std::span<const float> a, std::span<const float> b, std::span<float> c);
+
+}  // namespace day01

@@ -1,0 +1,218 @@
+// Every version against the CPU, bit by bit: one addition has one right result.
+#include "vector_add.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/machine.hpp"
+#include "common/random.hpp"
+#include "common/verify.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using course::DeviceSpan;
+using course::GuardedBuffer;
+
+constexpr std::uint64_t kSeed = 1;
+
+std::vector<float> expected_sum(const std::vector<float>& a, const std::vector<float>& b) {
+    std::vector<float> c(a.size());
+    day01::add_on_cpu(a, b, c);
+    return c;
+}
+
+// The result that c should hold, in double for verify(); one rounding is allowed for nothing: the sums are exact.
+course::VerifyResult compare(const GuardedBuffer<float>& c, const std::vector<float>& expected) {
+    const std::vector<double> exact(expected.begin(), expected.end());
+    course::VerifyResult result = course::verify(c.to_host(), exact, {.factor = 0});
+    result.damage = c.damage();
+    return result;
+}
+
+class VariantTest : public course::DeviceTestWithParam<const day01::VectorAdd*> {
+  protected:
+    void launch(DeviceSpan<const float> a, DeviceSpan<const float> b, DeviceSpan<float> c) const {
+        GetParam()->launcher(a, b, c, nullptr);
+    }
+
+    // Adds n elements that begin at the given offsets (in elements) from well-aligned addresses.
+    course::VerifyResult add(std::size_t n, DataPattern pattern, std::size_t a_offset = 0,
+                             std::size_t b_offset = 0, std::size_t c_offset = 0) const {
+        const std::vector<float> a = course::make_data<float>(n + a_offset, pattern, kSeed);
+        const std::vector<float> b = course::make_data<float>(n + b_offset, pattern, kSeed + 1);
+        const DeviceBuffer<float> a_device{std::span(a)};
+        const DeviceBuffer<float> b_device{std::span(b)};
+        GuardedBuffer<float> c(n, c_offset);
+        launch(a_device.span().subspan(a_offset, n), b_device.span().subspan(b_offset, n), c.span());
+        return compare(c, expected_sum({a.begin() + static_cast<std::ptrdiff_t>(a_offset), a.end()},
+                                       {b.begin() + static_cast<std::ptrdiff_t>(b_offset), b.end()}));
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayOne, VariantTest, testing::ValuesIn([] {
+                             std::vector<const day01::VectorAdd*> all;
+                             for (const auto& variant : day01::variants())
+                                 all.push_back(&variant);
+                             return all;
+                         }()),
+                         [](const auto& variant) { return variant.param->name; });
+
+TEST_P(VariantTest, AllSizesAndPatterns) {
+    // Around a warp, a block, a block of float4, and where the tail has one, two or three elements.
+    for (const std::size_t n :
+         {0, 1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 255, 256, 257, 1023, 1024, 1025, 1027, 1000003}) {
+        for (const DataPattern pattern :
+             {DataPattern::kSignedUniform, DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
+              DataPattern::kWithNan, DataPattern::kWithInf}) {
+            const course::VerifyResult result = add(n, pattern);
+            EXPECT_TRUE(result.ok()) << "n = " << n << ", " << course::name(pattern) << ": "
+                                     << result.message();
+        }
+    }
+}
+
+TEST_P(VariantTest, RandomSizes) {
+    course::Random random(20260101);
+    SCOPED_TRACE("course::Random seed 20260101");
+    for (int round = 0; round < 20; ++round) {
+        const std::size_t n = random.below(100000);
+        const course::VerifyResult result = add(n, DataPattern::kSignedUniform);
+        EXPECT_TRUE(result.ok()) << "n = " << n << ": " << result.message();
+    }
+}
+
+TEST_P(VariantTest, SubRangesWithAnyAlignment) {
+    for (std::size_t a = 0; a < 4; ++a) {
+        for (std::size_t b = 0; b < 4; ++b) {
+            for (std::size_t c = 0; c < 4; ++c) {
+                const course::VerifyResult result = add(1029, DataPattern::kSignedUniform, a, b, c);
+                EXPECT_TRUE(result.ok())
+                    << "offsets " << a << ", " << b << ", " << c << ": " << result.message();
+            }
+        }
+    }
+}
+
+TEST_P(VariantTest, ResultMayReplaceAnInput) {
+    const std::vector<float> a = course::make_data<float>(1027, DataPattern::kSignedUniform, kSeed);
+    const std::vector<float> b = course::make_data<float>(1027, DataPattern::kSignedUniform, kSeed + 1);
+    for (const bool replace_a : {true, false}) {
+        GuardedBuffer<float> c(a.size());
+        c.copy_from(replace_a ? a : b);
+        const DeviceBuffer<float> other{std::span(replace_a ? b : a)};
+        if (replace_a) {
+            launch(c.span(), other.span(), c.span());
+        } else {
+            launch(other.span(), c.span(), c.span());
+        }
+        const course::VerifyResult result = compare(c, expected_sum(a, b));
+        EXPECT_TRUE(result.ok()) << (replace_a ? "c = a: " : "c = b: ") << result.message();
+    }
+    GuardedBuffer<float> all_three(a.size());
+    all_three.copy_from(a);
+    launch(all_three.span(), all_three.span(), all_three.span());
+    const course::VerifyResult result = compare(all_three, expected_sum(a, a));
+    EXPECT_TRUE(result.ok()) << "c = a = b: " << result.message();
+}
+
+TEST_P(VariantTest, RunsOnTheGivenStream) {
+    cudaStream_t stream = nullptr;
+    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    const std::vector<float> a = course::make_data<float>(1 << 20, DataPattern::kSignedUniform, kSeed);
+    const DeviceBuffer<float> a_device{std::span(a)};
+    GuardedBuffer<float> c(a.size());
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    GetParam()->launcher(a_device.span(), a_device.span(), c.span(), stream);
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    std::size_t nodes = 0;
+    CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+    EXPECT_EQ(nodes, 1U) << "the launch did not go to the stream that was given";
+    CUDA_CHECK(cudaGraphDestroy(graph));
+    CUDA_CHECK(cudaStreamDestroy(stream));
+}
+
+TEST_P(VariantTest, RefusesDifferentLengths) {
+    DeviceBuffer<float> buffer(8);
+    const DeviceSpan<float> four = buffer.span().subspan(0, 4);
+    const DeviceSpan<float> three = buffer.span().subspan(4, 3);
+    EXPECT_THROW(launch(three, four, four), std::invalid_argument);
+    EXPECT_THROW(launch(four, three, four), std::invalid_argument);
+    EXPECT_THROW(launch(four, four, three), std::invalid_argument);
+    try {
+        launch(four, four, three);
+    } catch (const std::invalid_argument& error) {
+        EXPECT_STREQ(error.what(),
+                     "vector_add: a, b and c have 4, 4 and 3 elements; expected the same number");
+    }
+}
+
+TEST_P(VariantTest, RefusesAResultThatOverlapsAnInputHalfWay) {
+    DeviceBuffer<float> buffer(16);
+    const DeviceSpan<float> all = buffer.span();
+    EXPECT_THROW(launch(all.subspan(0, 8), all.subspan(0, 8), all.subspan(1, 8)), std::invalid_argument);
+    EXPECT_THROW(launch(all.subspan(0, 8), all.subspan(7, 8), all.subspan(0, 8)), std::invalid_argument);
+    EXPECT_NO_THROW(launch(all.subspan(0, 8), all.subspan(0, 8), all.subspan(8, 8)));
+}
+
+// More elements than 32 bits can count, 52 GB in three arrays: index arithmetic in int or unsigned would wrap.
+// All bytes are set on the device; a window of known data at each interesting place is checked.
+TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+    if (course::is_cpu_stand_in())
+        GTEST_SKIP() << "needs a GPU: 52 GB would have to move through CPU threads";
+    const std::size_t n = (std::size_t{1} << 32) + 5;
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+    if (free_bytes < 3 * n * sizeof(float) + (1U << 30)) {
+        GTEST_SKIP() << "needs 53 GB of free device memory; " << free_bytes << " bytes are free";
+    }
+    DeviceBuffer<float> a(n);
+    DeviceBuffer<float> b(n);
+    DeviceBuffer<float> c(n);
+    CUDA_CHECK(cudaMemset(a.data(), 0, a.bytes()));
+    CUDA_CHECK(cudaMemset(b.data(), 0, b.bytes()));
+    CUDA_CHECK(cudaMemset(c.data(), 0xFF, c.bytes()));
+
+    constexpr std::size_t kWindow = 1024;
+    const std::size_t places[] = {0, (std::size_t{1} << 29) - 512, (std::size_t{1} << 31) - 512, n - kWindow};
+    for (const std::size_t place : places) {
+        const std::vector<float> data = course::make_data<float>(kWindow, DataPattern::kSignedUniform, place);
+        CUDA_CHECK(
+            cudaMemcpy(a.data() + place, data.data(), kWindow * sizeof(float), cudaMemcpyHostToDevice));
+        CUDA_CHECK(
+            cudaMemcpy(b.data() + place, data.data(), kWindow * sizeof(float), cudaMemcpyHostToDevice));
+    }
+    launch(a.span(), b.span(), c.span());
+    for (const std::size_t place : places) {
+        const std::vector<float> data = course::make_data<float>(kWindow, DataPattern::kSignedUniform, place);
+        std::vector<float> got(kWindow);
+        CUDA_CHECK(cudaMemcpy(got.data(), c.data() + place, kWindow * sizeof(float), cudaMemcpyDeviceToHost));
+        EXPECT_EQ(got, expected_sum(data, data)) << "from element " << place;
+    }
+}
+
+TEST(AddOnCpu, RefusesDifferentLengths) {
+    std::vector<float> three(3);
+    std::vector<float> four(4);
+    EXPECT_THROW(day01::add_on_cpu(three, four, four), std::invalid_argument);
+}
+
+TEST(Variants, AreFoundByNameAndOthersSuggested) {
+    EXPECT_EQ(course::find_variant(day01::variants(), "float4").name, "float4");
+    EXPECT_THROW(course::find_variant(day01::variants(), "flota4"), std::invalid_argument);
+}
+
+}  // namespace

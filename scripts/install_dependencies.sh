@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Installs what the course is built with. On Debian and Ubuntu by apt-get, as root or through sudo; on any other
+# system it prints what to install. Asks nothing, installs only what is missing, and is quick when nothing is.
+set -euo pipefail
+
+usage() {
+    cat <<'END'
+Installs what the course is built with (Debian and Ubuntu, by apt-get; elsewhere it prints the list).
+
+usage: scripts/install_dependencies.sh [--check] [--developer] [--help]
+  --check       only report what is missing
+  --developer   also clang-format 14, with which the sources are laid out (other versions lay them out differently)
+example: scripts/install_dependencies.sh --check
+
+exit codes: 0 everything is there, 1 something is missing, 2 unknown argument
+END
+}
+
+# package | generic name | how to see that it is there: a command, or "-" for a library | what it is for
+packages=(
+    "g++|GCC (C++20, OpenMP)|c++|compiles the course, and its kernels where there is no GPU"
+    "cmake|CMake >= 3.25|cmake|describes the build"
+    "ninja-build|Ninja|ninja|runs the build"
+    "git|git|git|names the commit in measurements"
+    "binutils|GNU binutils|ld|links, and turns addresses into source lines"
+    "libboost-context-dev|Boost.Context|-|the fibres that CUDA threads are on the CPU"
+    "libgtest-dev|GoogleTest|-|the tests"
+    "libcli11-dev|CLI11|-|command lines"
+    "libfmt-dev|fmt|-|printed text"
+    "nlohmann-json3-dev|nlohmann-json|-|measurement files"
+    "libopencv-imgcodecs-dev|OpenCV (core, imgproc, imgcodecs)|-|pictures, and the reference for convolution"
+)
+developer_package="clang-format-14|clang-format 14|clang-format-14|the layout of the sources"
+
+check_only=no
+for argument in "$@"; do
+    case $argument in
+        --check) check_only=yes ;;
+        --developer) packages+=("$developer_package") ;;
+        --help | -h) usage; exit 0 ;;
+        *) echo "install_dependencies.sh: unknown argument '$argument'" >&2; usage >&2; exit 2 ;;
+    esac
+done
+
+is_debian() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
+
+cmake_is_recent() {
+    local version
+    version=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')
+    [[ -n $version ]] && printf '3.25\n%s\n' "$version" | sort --check=quiet --version-sort
+}
+
+is_installed() { # PACKAGE COMMAND
+    case $2 in
+        -) [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null) == installed ]] ;;
+        cmake) cmake_is_recent ;;
+        *) command -v "$2" >/dev/null ;;
+    esac
+}
+
+print_table() { # FIELD ENTRY...: one line each; field 0 is the package, 1 the generic name
+    local field=$1 entry columns
+    shift
+    for entry in "$@"; do
+        IFS='|' read -ra columns <<<"$entry"
+        printf '  %-34s %s\n' "${columns[$field]}" "${columns[3]}"
+    done
+}
+
+if ! is_debian; then
+    echo "This is neither Debian nor Ubuntu (no apt-get): install these by your system's own means." >&2
+    print_table 1 "${packages[@]}" >&2
+    exit 1
+fi
+
+find_missing() { # sets `missing`
+    local entry package command
+    missing=()
+    for entry in "${packages[@]}"; do
+        IFS='|' read -r package _ command _ <<<"$entry"
+        is_installed "$package" "$command" || missing+=("$entry")
+    done
+}
+
+find_missing
+if [[ ${#missing[@]} == 0 ]]; then
+    echo "Everything the course is built with is installed."
+    exit 0
+fi
+if [[ $check_only == yes ]]; then
+    echo "Missing:"
+    print_table 0 "${missing[@]}"
+    exit 1
+fi
+
+names=("${missing[@]%%|*}")
+as_root=()
+if [[ $EUID != 0 ]]; then
+    if ! command -v sudo >/dev/null; then
+        echo "Missing, and you are not root and have no sudo. Ask an administrator to run:" >&2
+        echo "  apt-get install --no-install-recommends ${names[*]}" >&2
+        exit 1
+    fi
+    as_root=(sudo)
+    [[ -t 0 ]] || as_root+=(--non-interactive)
+fi
+
+echo "Installing with apt-get${as_root:+, through sudo}:"
+print_table 0 "${missing[@]}"
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt_get() { # on a terminal apt-get shows its progress; elsewhere it is heard only when it fails
+    local command=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@")
+    if [[ -t 1 ]]; then "${command[@]}"; else "${command[@]}" >"$log" 2>&1 </dev/null; fi
+}
+
+start=$SECONDS
+apt_get --quiet update || echo "apt-get update did not succeed; trying with the package lists there are." >&2
+if ! apt_get --yes --quiet install --no-install-recommends "${names[@]}"; then
+    cat "$log" >&2
+    echo "apt-get install failed; nothing of the course can help with that. The message is above." >&2
+    exit 1
+fi
+
+hash -r
+find_missing
+if [[ ${#missing[@]} != 0 ]]; then
+    echo "Installed, but still missing or too old:" >&2
+    print_table 1 "${missing[@]}" >&2
+    cmake_is_recent || echo "A newer CMake: https://cmake.org/download, or: pip install cmake" >&2
+    exit 1
+fi
+echo "Installed in $((SECONDS - start)) s."

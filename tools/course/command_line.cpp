@@ -1,0 +1,104 @@
+#include "command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "commands.hpp"
+#include "errors.hpp"
+#include "styles.hpp"
+
+namespace course::tool {
+namespace {
+
+constexpr const char* kExitCodes =
+    "exit codes: 0 done, 1 a test, a verification or the work itself failed, 2 wrong usage, 3 the build "
+    "failed,\n"
+    "            128 + n: the program that was run ended by signal n\n"
+    "COURSE_PRESET=cpu|gpu|cpu-sanitize chooses the build; without it gpu where nvcc and a GPU are, else "
+    "cpu.";
+
+constexpr const char* kDay = "day01, 1, vector_add or day01_vector_add";
+
+int report(const std::exception& error, int exit_code) {
+    fmt::print(stderr, "{} {}\n", styled("course:", kBad, stderr), error.what());
+    return exit_code;
+}
+
+}  // namespace
+
+int run_command_line(int argc, const char* const* argv) {
+    CLI::App app(
+        "CUDA, day by day: runs, tests and measures the lessons, on a GPU or, without one, on the CPU.",
+        "./course");
+    app.require_subcommand(0, 1);
+    app.footer(fmt::format("example: ./course run day01\n{}", kExitCodes));
+    std::function<int(const Workplace&)> command;
+
+    auto* list = app.add_subcommand("list", "The days, their chapters, and which are there");
+    list->footer("example: ./course list");
+    list->callback([&] { command = list_days; });
+
+    RunOptions options;
+    auto* run =
+        app.add_subcommand("run", "Builds a day's program and runs it: every version verified and timed");
+    run->add_option("DAY", options.day, kDay)->required();
+    run->add_option("--size", options.size, "Problem size, as the day's program reads it")->type_name("N");
+    run->add_option("--variant", options.variant, "Only this version")->type_name("V");
+    run->add_option("--json", options.json, "Writes the records to this file")->type_name("FILE");
+    run->add_option("ARGUMENTS", options.extra, "After --: handed to the program as they are");
+    run->footer("example: ./course run vector_add --size 1000000\n         ./course run day01 -- --help");
+    run->callback([&] { command = [&](const Workplace& workplace) { return run_day(workplace, options); }; });
+
+    std::optional<std::string> tested_day;
+    auto* test = app.add_subcommand("test", "Builds and runs all tests, or those of one day");
+    test->add_option("DAY", tested_day, kDay);
+    test->footer("example: ./course test day01");
+    test->callback(
+        [&] { command = [&](const Workplace& workplace) { return test_days(workplace, tested_day); }; });
+
+    std::string benched_day;
+    bool record = false;
+    auto* bench = app.add_subcommand("bench", "Measures a day's full list of problems");
+    bench->add_option("DAY", benched_day, kDay)->required();
+    bench->add_flag("--record", record, "Keeps the figures in docs/measurements/<machine>/");
+    bench->footer("example: ./course bench day01");
+    bench->callback([&] {
+        command = [&](const Workplace& workplace) { return bench_day(workplace, benched_day, record); };
+    });
+
+    bool check_only = false;
+    auto* tables =
+        app.add_subcommand("tables", "Makes the measured tables in the READMEs from docs/measurements");
+    tables->add_flag("--check", check_only, "Writes nothing; exits with 1 and names the README that differs");
+    tables->footer("example: ./course tables --check");
+    tables->callback(
+        [&] { command = [&](const Workplace& workplace) { return update_tables(workplace, check_only); }; });
+
+    auto* examine =
+        app.add_subcommand("doctor", "The tools and the GPU (or why none is used), and its limits");
+    examine->footer("example: ./course doctor");
+    examine->callback([&] { command = doctor; });
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? kSuccess : kUsage;
+    }
+    if (!command) {
+        fmt::print("{}", app.help());
+        return kSuccess;
+    }
+    try {
+        return command(workplace_from_environment());
+    } catch (const UsageError& error) {
+        return report(error, kUsage);
+    } catch (const BuildError& error) {
+        return report(error, kBuildFailed);
+    } catch (const std::exception& error) {
+        return report(error, kFailed);
+    }
+}
+
+}  // namespace course::tool

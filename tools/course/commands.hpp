@@ -1,0 +1,34 @@
+// What ./course can do: one function, one file each. They return the exit code (errors.hpp).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workplace.hpp"
+
+namespace course::tool {
+
+int list_days(const Workplace& workplace);
+
+struct RunOptions {
+    std::string day;
+    std::string size;                // as the day's program reads it; empty: its own choice
+    std::string variant;             // empty: all
+    std::string json;                // file for the records; empty: none
+    std::vector<std::string> extra;  // handed to the program as they are
+};
+int run_day(const Workplace& workplace, const RunOptions& options);
+
+// Without a day: everything.
+int test_days(const Workplace& workplace, const std::optional<std::string>& day);
+
+// With `record`, the figures go to docs/measurements/, once the program has succeeded.
+int bench_day(const Workplace& workplace, const std::string& day, bool record);
+
+// With `check_only`, no file is written, and a README that would change is a failure.
+int update_tables(const Workplace& workplace, bool check_only);
+
+int doctor(const Workplace& workplace);
+
+}  // namespace course::tool

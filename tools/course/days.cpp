@@ -1,0 +1,91 @@
+#include "days.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "common/nearest.hpp"
+#include "errors.hpp"
+
+namespace course::tool {
+namespace {
+
+// 1, 01 and day01 mean 1.
+std::optional<int> day_number(std::string_view name) {
+    if (name.starts_with("day")) name.remove_prefix(3);
+    int number = 0;
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (error != std::errc{} || end != name.data() + name.size() || number < 1) return std::nullopt;
+    return number;
+}
+
+std::string short_name(const Day& day) {
+    return day.number == 0 ? day.directory : fmt::format("day{:02}", day.number);
+}
+
+const Day& day_with_nearest_number(const std::vector<Day>& days, int number) {
+    return *std::ranges::min_element(days, {}, [number](const Day& day) {
+        return day.number == 0 ? std::numeric_limits<int>::max() : std::abs(day.number - number);
+    });
+}
+
+const Day& day_with_nearest_name(const std::vector<Day>& days, std::string_view name) {
+    std::vector<std::string> names;
+    for (const Day& day : days)
+        names.insert(names.end(), {day.directory, day.topic, short_name(day)});
+    const std::string best = nearest(name, names);
+    return *std::ranges::find_if(days, [&best](const Day& day) {
+        return best == day.directory || best == day.topic || best == short_name(day);
+    });
+}
+
+}  // namespace
+
+Calendar load_calendar(const std::filesystem::path& file) {
+    std::ifstream stream(file);
+    if (!stream) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
+    try {
+        const auto json = nlohmann::json::parse(stream);
+        Calendar calendar{json.at("backend"), json.at("build_type"), {}};
+        for (const auto& day : json.at("days")) {
+            calendar.days.push_back({day.at("directory"), day.at("number"), day.at("topic"), day.at("title"),
+                                     day.at("chapter"), day.at("ready")});
+        }
+        return calendar;
+    } catch (const nlohmann::json::exception& error) {
+        throw std::runtime_error(fmt::format("{}: {}", file.string(), error.what()));
+    }
+}
+
+const Day& find_day(const Calendar& calendar, std::string_view name) {
+    if (calendar.days.empty()) throw std::runtime_error("the build knows of no days");
+    std::string_view wanted = name;
+    while (wanted.ends_with('/'))
+        wanted.remove_suffix(1);  // a shell completes the directory's name so
+
+    const auto number = day_number(wanted);
+    for (const Day& day : calendar.days) {
+        if (wanted == day.directory || wanted == day.topic || (number && day.number == *number)) return day;
+    }
+    const Day& close = number ? day_with_nearest_number(calendar.days, *number)
+                              : day_with_nearest_name(calendar.days, wanted);
+    throw UsageError(fmt::format("there is no day '{}'; the nearest is {}. All of them: ./course list", name,
+                                 close.directory));
+}
+
+const Day& find_ready_day(const Calendar& calendar, std::string_view name) {
+    const Day& day = find_day(calendar, name);
+    if (!day.ready) {
+        throw UsageError(fmt::format("{} ({}) is planned, but not there yet. What is there: ./course list",
+                                     day.directory, day.title));
+    }
+    return day;
+}
+
+}  // namespace course::tool

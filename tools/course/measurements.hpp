@@ -1,0 +1,41 @@
+// Measured records (docs/measurements/<machine>/<directory>.json) and the Markdown table made from them.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace course::tool {
+
+// One version, or its peer, on one problem: what a table shows of a record.
+struct MeasuredRecord {
+    std::string problem;
+    std::string variant;
+    std::string role;  // "ours", "peer" or "limit"
+    std::string l2;    // "warm" or "flushed": what the cache held
+    double median_ms = 0;
+    double spread_ms = 0;
+    double bytes = 0;
+    double flops = 0;
+    std::optional<double> percent_of_limit;
+    std::optional<bool> verified;  // nothing for work without a result to check
+    std::string device;
+    std::string driver;
+    std::string cuda;
+    std::string commit;
+    std::string date;
+};
+
+// Throws std::runtime_error when the file is missing, malformed or empty.
+std::vector<MeasuredRecord> load_records(const std::filesystem::path& file);
+
+// The table of one problem, or, without one, of all problems, in the order of the file; then a line that says where and
+// when it was measured. Columns that nobody fills are left out. Throws std::runtime_error when no record is about `problem`, or one shown is not verified.
+std::string markdown_table(const std::vector<MeasuredRecord>& records,
+                           const std::optional<std::string>& problem);
+
+// 0.0123 -> "12.3 µs", 1.5 -> "1.50 ms".
+std::string format_time(double milliseconds);
+
+}  // namespace course::tool

@@ -1,0 +1,110 @@
+#include "tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+
+#include "measurements.hpp"
+
+namespace course::tool {
+namespace {
+
+constexpr std::string_view kBegin = "<!-- measurements:";
+constexpr std::string_view kEnd = "<!-- end measurements -->";
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view kSpace = " \t\r";
+    const auto first = text.find_first_not_of(kSpace);
+    if (first == std::string_view::npos) return {};
+    return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+struct Source {
+    std::string file;  // "h200/day01_vector_add"
+    std::optional<std::string> problem;
+};
+
+Source parse_source(std::string_view marker) {
+    constexpr std::string_view kClose = "-->";
+    constexpr std::string_view kProblem = "problem=";
+    if (!marker.ends_with(kClose)) throw std::runtime_error("the comment must end in --> on the same line");
+    marker.remove_prefix(kBegin.size());
+    marker.remove_suffix(kClose.size());
+    marker = trimmed(marker);
+
+    const auto space = marker.find(' ');
+    Source source{std::string(marker.substr(0, space)), std::nullopt};
+    if (source.file.empty()) throw std::runtime_error("expected <machine>/<directory> after 'measurements:'");
+    if (space == std::string_view::npos) return source;
+    const std::string_view option = trimmed(marker.substr(space));
+    if (!option.starts_with(kProblem)) {
+        throw std::runtime_error(fmt::format("unknown option '{}'; expected problem=...", option));
+    }
+    source.problem = option.substr(kProblem.size());
+    return source;
+}
+
+std::string table_of(std::string_view marker, const std::filesystem::path& measurements) {
+    const Source source = parse_source(marker);
+    return markdown_table(load_records(measurements / (source.file + ".json")), source.problem);
+}
+
+}  // namespace
+
+std::string with_fresh_tables(std::string_view text, const std::filesystem::path& measurements) {
+    std::istringstream lines{std::string(text)};
+    std::string fresh;
+    int number = 0;
+    int opened_at = 0;  // line of the block that we are in, 0: in none
+    bool in_fence = false;
+    for (std::string line; std::getline(lines, line);) {
+        ++number;
+        const std::string_view content = trimmed(line);
+        if (content.starts_with("```")) in_fence = !in_fence;
+        const bool begins = !in_fence && content.starts_with(kBegin);
+        const bool ends = !in_fence && content == kEnd;
+        if (begins && opened_at != 0) {
+            throw std::runtime_error(
+                fmt::format("line {}: the block opened in line {} is not closed", number, opened_at));
+        }
+        if (ends && opened_at == 0) {
+            throw std::runtime_error(fmt::format("line {}: '{}' without a beginning", number, kEnd));
+        }
+        if (opened_at == 0 || ends) {
+            fresh += line;
+            if (!lines.eof()) fresh += '\n';
+        }
+        if (ends) opened_at = 0;
+        if (begins) {
+            opened_at = number;
+            try {
+                fresh += table_of(content, measurements);
+            } catch (const std::runtime_error& error) {
+                throw std::runtime_error(fmt::format("line {}: {}", number, error.what()));
+            }
+        }
+    }
+    if (opened_at != 0) throw std::runtime_error(fmt::format("line {}: the block is not closed", opened_at));
+    return fresh;
+}
+
+std::vector<std::filesystem::path> find_readmes(const std::filesystem::path& root) {
+    std::vector<std::filesystem::path> readmes;
+    auto entry = std::filesystem::recursive_directory_iterator(root);
+    for (; entry != std::filesystem::recursive_directory_iterator(); ++entry) {
+        const std::string name = entry->path().filename().string();
+        if (entry->is_directory() &&
+            (name.starts_with(".") || (entry.depth() == 0 && name.starts_with("build")))) {
+            entry.disable_recursion_pending();
+        } else if (name == "README.md" && entry->is_regular_file()) {
+            readmes.push_back(entry->path());
+        }
+    }
+    std::ranges::sort(readmes);
+    return readmes;
+}
+
+}  // namespace course::tool

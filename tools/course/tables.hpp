@@ -1,0 +1,24 @@
+// Keeps the measured tables in READMEs equal to the measurement files. A block looks so:
+//
+//     <!-- measurements: h200/day01_vector_add problem=add 2^28 -->
+//     ...made from docs/measurements/h200/day01_vector_add.json, of that problem only...
+//     <!-- end measurements -->
+//
+// Without `problem=` all problems of the file are shown. Lines inside ``` fences are text, not blocks.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace course::tool {
+
+// `text` with every block's content made anew from the files under `measurements`.
+// Throws std::runtime_error, with the line number, for a block that is not closed or a file that cannot be used.
+std::string with_fresh_tables(std::string_view text, const std::filesystem::path& measurements);
+
+// All README.md under `root`, sorted; build directories and hidden ones are left out.
+std::vector<std::filesystem::path> find_readmes(const std::filesystem::path& root);
+
+}  // namespace course::tool

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "build.hpp"
+#include "commands.hpp"
+#include "days.hpp"
+#include "errors.hpp"
+#include "styles.hpp"
+#include "subprocess.hpp"
+#include "test_report.hpp"
+
+namespace course::tool {
+namespace {
+
+TestReport read_report(const std::filesystem::path& file) {
+    std::ifstream stream(file);
+    return parse_test_report(std::string(std::istreambuf_iterator<char>(stream), {}));
+}
+
+void print_summary(const TestReport& report) {
+    const auto count = [](int number, const char* what, const fmt::text_style& style) {
+        return styled(fmt::format("{} {}", number, what), number > 0 ? style : fmt::text_style(), stdout);
+    };
+    fmt::print("\n");
+    for (const auto& [reason, number] : report.skip_reasons)
+        fmt::print("skipped {}: {}\n", number, reason);
+    fmt::print("{}, {}, {}\n", count(report.passed, "passed", kGood), count(report.failed, "failed", kBad),
+               count(report.skipped, "skipped", kNotice));
+}
+
+}  // namespace
+
+int test_days(const Workplace& workplace, const std::optional<std::string>& day) {
+    const std::filesystem::path report = workplace.build / "test_report.xml";
+    Command command = {"ctest", "--test-dir", workplace.build.string(), "--output-on-failure",
+                       "--no-tests=error", "--parallel",
+                       fmt::format("{}", std::max(1U, std::thread::hardware_concurrency())),
+                       // Skipped tests count as passed here; their output holds the reason.
+                       "--output-junit", report.string(), "--test-output-size-passed", "65536"};
+    if (day) {
+        const Calendar calendar = load_calendar(workplace.calendar());
+        const std::string target = find_ready_day(calendar, *day).directory + "_test";
+        build_target(workplace, target);
+        command.insert(command.end(), {"--tests-regex", "^" + target + "\\."});
+    } else {
+        build_target(workplace, "all");
+    }
+    if (isatty(STDOUT_FILENO) == 1) command.emplace_back("--progress");
+
+    // Tests run side by side, each over all cores: one that waits for its threads must not burn another's time.
+    setenv("OMP_WAIT_POLICY", "passive", 0);
+    std::filesystem::remove(report);
+    const int exit_code = run(command);
+    if (std::filesystem::exists(report)) print_summary(read_report(report));
+    return exit_code == 0 || exit_code > 128 ? exit_code : kFailed;
+}
+
+}  // namespace course::tool

@@ -1,0 +1,129 @@
+// The commands, on a made-up project: there is nothing to compile, and the day's program is a script that tells what it was given.
+#include "command_line.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "errors.hpp"
+#include "subprocess.hpp"
+#include "temporary_directory.hpp"
+
+namespace course::tool {
+namespace {
+
+class CommandLine : public testing::Test {
+  protected:
+    void SetUp() override {
+        directory_.write(
+            "CMakeLists.txt",
+            "cmake_minimum_required(VERSION 3.25)\nproject(made_up NONE)\n"
+            "add_custom_target(day01_vector_add)\n"
+            "add_custom_target(day02_broken COMMAND echo the compiler said this COMMAND false)\n");
+        const std::string root = directory_.path().string();
+        const Captured configured = capture({"cmake", "-S", root, "-B", root + "/build", "-G", "Ninja"});
+        ASSERT_EQ(configured.exit_code, 0) << configured.output;
+        directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "RelWithDebInfo", "days": [
+            {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "T", "chapter": "2", "ready": true},
+            {"directory": "day02_broken", "number": 2, "topic": "broken", "title": "B", "chapter": "2", "ready": true},
+            {"directory": "day05_matmul_tiled", "number": 5, "topic": "matmul_tiled", "title": "M", "chapter": "3", "ready": false}
+        ]})");
+        const auto program = directory_.write(
+            "build/bin/day01_vector_add",
+            "#!/bin/sh\nprintf '%s|' \"$@\" >\"$COURSE_ROOT/arguments\"\nexit ${EXIT_CODE:-0}\n");
+        std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+        setenv("COURSE_ROOT", directory_.path().c_str(), 1);
+        setenv("COURSE_BUILD_DIR", (directory_.path() / "build").c_str(), 1);
+        unsetenv("EXIT_CODE");
+    }
+
+    static int course(const std::vector<const char*>& arguments) {
+        std::vector<const char*> argv = {"./course"};
+        argv.insert(argv.end(), arguments.begin(), arguments.end());
+        return run_command_line(static_cast<int>(argv.size()), argv.data());
+    }
+    // What the day's program was given, each followed by a bar.
+    std::string arguments() const { return read_text(directory_.path() / "arguments"); }
+
+    TemporaryDirectory directory_;
+};
+
+TEST_F(CommandLine, HelpIsNoError) {
+    EXPECT_EQ(course({}), kSuccess);
+    EXPECT_EQ(course({"--help"}), kSuccess);
+    for (const char* command : {"list", "run", "test", "bench", "tables", "doctor"}) {
+        testing::internal::CaptureStdout();
+        EXPECT_EQ(course({command, "--help"}), kSuccess);
+        EXPECT_NE(testing::internal::GetCapturedStdout().find("example: ./course "), std::string::npos)
+            << command;
+    }
+}
+
+TEST_F(CommandLine, WrongUsageIsTwo) {
+    EXPECT_EQ(course({"rum"}), kUsage);
+    EXPECT_EQ(course({"run"}), kUsage);
+    EXPECT_EQ(course({"run", "--sise", "3", "day01"}), kUsage);
+    EXPECT_EQ(course({"run", "day03"}), kUsage);
+    EXPECT_EQ(course({"run", "day05"}), kUsage) << "planned, not there";
+    EXPECT_EQ(course({"test", "day03"}), kUsage);
+    EXPECT_EQ(course({"bench"}), kUsage);
+    EXPECT_EQ(course({"list", "more"}), kUsage);
+}
+
+TEST_F(CommandLine, RunHandsTheArgumentsOver) {
+    EXPECT_EQ(course({"run", "1", "--size", "4096", "--variant", "float 4", "--json", "a'b"}), kSuccess);
+    EXPECT_EQ(arguments(), "--size|4096|--variant|float 4|--json|a'b|");
+    EXPECT_EQ(course({"run", "vector_add", "--", "--help", "$HOME", "*"}), kSuccess);
+    EXPECT_EQ(arguments(), "--help|$HOME|*|");
+}
+
+TEST_F(CommandLine, RunEndsAsTheProgramDoes) {
+    setenv("EXIT_CODE", "1", 1);
+    EXPECT_EQ(course({"run", "day01"}), 1);
+    setenv("EXIT_CODE", "77", 1);
+    EXPECT_EQ(course({"run", "day01"}), 77);
+}
+
+TEST_F(CommandLine, AFailedBuildIsThreeAndSaysWhatTheCompilerSaid) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(course({"run", "day02"}), kBuildFailed);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("the compiler said this"), std::string::npos);
+}
+
+TEST_F(CommandLine, OnlyAReleaseBuildIsRecorded) {
+    EXPECT_EQ(course({"bench", "day01", "--record"}), kUsage);
+}
+
+TEST_F(CommandLine, TablesCheckNamesTheReadmeThatDrifted) {
+    const auto readme = directory_.write("day01/README.md", "# no blocks\n");
+    EXPECT_EQ(course({"tables", "--check"}), kSuccess);
+
+    directory_.write(
+        "docs/measurements/h200/d.json",
+        R"([{"problem": "p", "variant": "v", "role": "ours", "median_ms": 1, "spread_ms": 0.1, "l2": "warm",
+                      "bytes": 1, "flops": 1, "percent_of_limit": null, "verified": true, "device": "d", "driver": "1",
+                      "cuda": "13.0", "commit": "c", "date": "2026-11-21"}])");
+    directory_.write("day01/README.md", "<!-- measurements: h200/d -->\n<!-- end measurements -->\n");
+    const std::string before = read_text(readme);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(course({"tables", "--check"}), kFailed);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("day01/README.md"), std::string::npos);
+    EXPECT_EQ(read_text(readme), before) << "--check wrote";
+
+    EXPECT_EQ(course({"tables"}), kSuccess);
+    EXPECT_EQ(course({"tables", "--check"}), kSuccess);
+
+    directory_.write("day01/README.md", "<!-- measurements: h200/missing -->\n<!-- end measurements -->\n");
+    EXPECT_EQ(course({"tables"}), kFailed);
+}
+
+TEST_F(CommandLine, WithoutTheScriptItSaysSo) {
+    unsetenv("COURSE_ROOT");
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(course({"list"}), kFailed);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("./course"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace course::tool

@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# Tests the ./course script (and the arguments of install_dependencies.sh) in a made-up checkout: its cmake "configures"
+# and "builds" by writing files, and what it "builds" tells how it was started.
+# usage: course_script_test.sh CHECKOUT
+set -euo pipefail
+
+checkout=$1
+unset COURSE_PRESET COURSE_ROOT COURSE_BUILD_DIR
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+root=$(readlink -f "$work")/'a checkout'
+mkdir -p "$root/scripts" "$work/tools" "$work/elsewhere"
+cp "$checkout/course" "$root/"
+
+cat >"$root/scripts/install_dependencies.sh" <<'END'
+#!/bin/sh
+exit 0
+END
+cat >"$work/tools/cmake" <<'END'
+#!/usr/bin/env bash
+set -euo pipefail
+echo "$*" >>"$LOG"
+case $1 in
+    --fresh) # --fresh -S ROOT --preset PRESET
+        build=$3/build/$5
+        mkdir -p "$build/bin"
+        echo "CMAKE_HOME_DIRECTORY:INTERNAL=$3" >"$build/CMakeCache.txt"
+        touch "$build/build.ninja"
+        ;;
+    --build)
+        mkdir "$2/busy" || { echo 'two builds at once'; exit 1; }
+        sleep "${BUILD_SECONDS:-0}"
+        echo '[1/1] Building everything'
+        printf '#!/bin/sh\nprintf "%%s|" "$PWD" "$COURSE_ROOT" "$COURSE_BUILD_DIR" "$@"\nexit 7\n' >"$2/bin/course"
+        chmod +x "$2/bin/course"
+        rmdir "$2/busy"
+        [[ -z ${BUILD_FAILS:-} ]] || { echo 'the compiler said this'; exit 1; }
+        ;;
+esac
+END
+printf '#!/bin/sh\nexit 9\n' >"$work/tools/nvidia-smi"
+printf '#!/bin/sh\nexit 0\n' >"$work/tools/ninja"
+chmod +x "$work"/tools/* "$root"/scripts/*
+export PATH=$work/tools:$PATH LOG=$work/log
+
+failures=0
+check() { # WHAT EXPECTED ACTUAL
+    if [[ $2 == "$3" ]]; then echo "ok: $1"; return; fi
+    echo "FAILED: $1"
+    echo "  expected: $2"
+    echo "  got:      $3"
+    failures=$((failures + 1))
+}
+contains() { # WHAT PART WHOLE
+    if [[ $3 == *"$2"* ]]; then echo "ok: $1"; return; fi
+    echo "FAILED: $1: '$2' is not in: $3"
+    failures=$((failures + 1))
+}
+run() { # sets `output` (stdout), `messages` (stderr) and `code`
+    code=0
+    output=$("$@" 2>"$work/messages") || code=$?
+    messages=$(cat "$work/messages")
+}
+
+cd "$work/elsewhere"
+run "$root/course" run 'two words' "a'b" '*' ''
+check "from another directory, arguments as they are" \
+    "$work/elsewhere|$root|$root/build/cpu|run|two words|a'b|*||" "$output"
+check "the program's exit code" 7 "$code"
+check "configured and built" "--fresh -S $root --preset cpu
+--build $root/build/cpu --target course" "$(cat "$LOG")"
+
+: >"$LOG"
+run "$root/course" list
+check "configured once" "--build $root/build/cpu --target course" "$(cat "$LOG")"
+
+ln -s "$root/course" "$work/elsewhere/link"
+run ./link list
+check "through a symbolic link" "$work/elsewhere|$root|$root/build/cpu|list|" "$output"
+
+COURSE_PRESET=cpu-sanitize run "$root/course" list
+check "COURSE_PRESET" "$work/elsewhere|$root|$root/build/cpu-sanitize|list|" "$output"
+
+COURSE_PRESET=cuda run "$root/course" list
+check "an unknown preset is wrong usage" 2 "$code"
+contains "an unknown preset: the choices" "'cuda'; expected cpu, gpu or cpu-sanitize" "$messages"
+
+mkdir "$root/moved"
+cp -r "$root/course" "$root/scripts" "$root/build" "$root/moved/"
+: >"$LOG"
+run "$root/moved/course" list
+contains "a copied checkout is configured anew" "--fresh -S $root/moved --preset cpu" "$(cat "$LOG")"
+
+BUILD_FAILS=yes run "$root/course" list
+check "a failed build is 3" 3 "$code"
+contains "a failed build says why" 'the compiler said this' "$messages"
+
+export BUILD_SECONDS=1
+"$root/course" list >"$work/first" 2>&1 &
+first=$!
+run "$root/course" list
+first_code=0
+wait "$first" || first_code=$?
+check "two at once: both get through" '7 7' "$first_code $code"
+
+# Which GPU tools there are decides, not the machine that the test runs on.
+printf '#!/bin/sh\necho "GPU 0: made up"\n' >"$work/tools/nvidia-smi"
+printf '#!/bin/sh\nexit 0\n' >"$work/tools/nvcc"
+chmod +x "$work/tools/nvcc"
+export BUILD_SECONDS=0
+run "$root/course" list
+check "with nvcc and a GPU" "$work/elsewhere|$root|$root/build/gpu|list|" "$output"
+printf '#!/bin/sh\nexit 9\n' >"$work/tools/nvidia-smi"
+run "$root/course" list
+check "with nvcc, no GPU" "$work/elsewhere|$root|$root/build/cpu|list|" "$output"
+
+run "$checkout/scripts/install_dependencies.sh" --wrong
+check "install_dependencies.sh: an unknown argument is wrong usage" 2 "$code"
+contains "install_dependencies.sh: names the argument" "'--wrong'" "$messages"
+run "$checkout/scripts/install_dependencies.sh" --help
+check "install_dependencies.sh --help" 0 "$code"
+
+# A system without apt-get: the list, by names that are nobody's package names.
+mkdir "$work/bare"
+for tool in bash env cat; do ln -s "$(command -v "$tool")" "$work/bare/"; done
+PATH=$work/bare run "$checkout/scripts/install_dependencies.sh"
+check "install_dependencies.sh elsewhere: exit code" 1 "$code"
+contains "install_dependencies.sh elsewhere: the list" 'Boost.Context' "$messages"
+
+[[ $failures == 0 ]] || { echo "$failures failed"; exit 1; }

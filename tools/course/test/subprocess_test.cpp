@@ -1,0 +1,80 @@
+#include "subprocess.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+namespace course::tool {
+namespace {
+
+TEST(Run, PassesTheExitCodeOn) {
+    EXPECT_EQ(run({"true"}), 0);
+    EXPECT_EQ(run({"sh", "-c", "exit 42"}), 42);
+}
+
+TEST(Run, ASignalIs128AndItsNumber) {
+    EXPECT_EQ(run({"sh", "-c", "kill -SEGV $$"}), 128 + SIGSEGV);
+}
+
+TEST(Run, NamesTheProgramThatCannotBeStarted) {
+    try {
+        run({"no-such-program-anywhere"});
+        FAIL() << "started";
+    } catch (const std::runtime_error& error) {
+        EXPECT_NE(std::string(error.what()).find("no-such-program-anywhere"), std::string::npos);
+    }
+}
+
+TEST(Run, InterruptingTheGroupEndsTheChildOnly) {
+    // What Ctrl-C does: the whole group gets SIGINT. This process lives on and says how the child ended.
+    EXPECT_EQ(run({"sh", "-c", "kill -INT $PPID; kill -INT $$; sleep 5"}), 128 + SIGINT);
+}
+
+TEST(Run, TerminationIsPassedOnToTheChild) {
+    std::thread terminator([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        kill(getpid(), SIGTERM);
+    });
+    EXPECT_EQ(run({"sleep", "20"}), 128 + SIGTERM);
+    terminator.join();
+}
+
+TEST(Capture, ArgumentsArriveAsTheyAre) {
+    const Command command = {"printf", "%s|", "",  "two words",   "$HOME",    "`id`",
+                             "a'b",    "\"",  "*", "back\\slash", "new\nline"};
+    std::string expected;
+    for (auto argument = command.begin() + 2; argument != command.end(); ++argument)
+        expected += *argument + "|";
+    EXPECT_EQ(capture(command).output, expected);
+}
+
+TEST(Capture, KeepsBothStreamsAndTheExitCode) {
+    const Captured captured = capture({"sh", "-c", "echo out; echo err >&2; exit 3"});
+    EXPECT_EQ(captured.output, "out\nerr\n");
+    EXPECT_EQ(captured.exit_code, 3);
+    EXPECT_EQ(capture({"no-such-program-anywhere"}).exit_code, 127);
+}
+
+TEST(Capture, ShowsEachLineOnce) {
+    std::vector<std::string> lines;
+    const Captured captured =
+        capture({"seq", "1", "3000"}, [&lines](std::string_view line) { lines.emplace_back(line); });
+    ASSERT_EQ(lines.size(), 3000U);
+    EXPECT_EQ(lines.front(), "1");
+    EXPECT_EQ(lines.back(), "3000");
+    EXPECT_EQ(captured.exit_code, 0);
+}
+
+TEST(ShellQuoted, AShellReadsBackTheSameArguments) {
+    const Command odd = {"",    "two words", "$HOME",       "a'b",       "''", "\"", "*",
+                         ";ls", "~",         "back\\slash", "new\nline", "#",  "-n"};
+    Command command = {"printf", "%s|"};
+    command.insert(command.end(), odd.begin(), odd.end());
+    EXPECT_EQ(capture({"sh", "-c", shell_quoted(command)}).output, capture(command).output);
+    EXPECT_EQ(shell_quoted({"bin/day01", "--size", "4096x1024"}), "bin/day01 --size 4096x1024");
+}
+
+}  // namespace
+}  // namespace course::tool

@@ -1,0 +1,137 @@
+#include "tables.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "measurements.hpp"
+#include "temporary_directory.hpp"
+
+namespace course::tool {
+namespace {
+
+std::string record(const char* problem, const char* variant, const char* role, const char* verified = "true",
+                   const char* median = "0.738") {
+    return fmt::format(
+        R"({{"day": "day01_vector_add", "problem": "{}", "variant": "{}", "role": "{}", "dtype": "float",
+            "median_ms": {}, "spread_ms": 0.0021, "repeats": 20, "l2": "flushed", "bytes": 3221225472, "flops": 0,
+            "percent_of_limit": 99.43, "verified": {}, "max_error": 0, "device": "NVIDIA H200", "driver": "580.65.06",
+            "cuda": "13.0", "commit": "0123456789ab", "date": "2026-11-21T10:30:00Z"}})",
+        problem, variant, role, median, verified);
+}
+
+class Tables : public testing::Test {
+  protected:
+    void SetUp() override {
+        directory_.write("h200/day01_vector_add.json",
+                         fmt::format("[{},{},{}]", record("add 2^28", "float4", "ours"),
+                                     record("add 2^28", "cudaMemcpy", "limit", "null"),
+                                     record("add 2^20", "float4", "ours", "true", "0.00214")));
+    }
+    std::string fresh(const std::string& text) const { return with_fresh_tables(text, directory_.path()); }
+    std::string error_of(const std::string& text) const {
+        try {
+            fresh(text);
+        } catch (const std::runtime_error& error) {
+            return error.what();
+        }
+        return "no error";
+    }
+    TemporaryDirectory directory_;
+};
+
+constexpr const char* kFilled =
+    "before\n"
+    "<!-- measurements: h200/day01_vector_add problem=add 2^28 -->\n"
+    "| problem | version | L2 | median | ± | GB/s | % of limit |\n"
+    "| --- | --- | --- | --: | --: | --: | --: |\n"
+    "| add 2^28 | float4 | flushed | 738 µs | 2.10 µs | 4365 | 99.4 |\n"
+    "| add 2^28 | cudaMemcpy (limit) | flushed | 738 µs | 2.10 µs | 4365 | 99.4 |\n"
+    "\n"
+    "Measured on NVIDIA H200, driver 580.65.06, CUDA 13.0, commit 0123456789ab, 2026-11-21.\n"
+    "<!-- end measurements -->\n"
+    "after";
+
+TEST_F(Tables, FillsAnEmptyBlockAndLeavesTheRestAlone) {
+    EXPECT_EQ(fresh("before\n<!-- measurements: h200/day01_vector_add problem=add 2^28 -->\n"
+                    "<!-- end measurements -->\nafter"),
+              kFilled);
+}
+
+TEST_F(Tables, AFilledBlockStaysAsItIs) {
+    EXPECT_EQ(fresh(kFilled), kFilled);
+}
+
+TEST_F(Tables, ADriftedFigureIsPutRight) {
+    std::string drifted = kFilled;
+    drifted.replace(drifted.find("4365"), 4, "4400");
+    EXPECT_EQ(fresh(drifted), kFilled);
+}
+
+TEST_F(Tables, WithoutAProblemAllAreShown) {
+    const std::string text =
+        fresh("<!-- measurements: h200/day01_vector_add -->\n<!-- end measurements -->\n");
+    EXPECT_NE(text.find("| add 2^28 |"), std::string::npos);
+    EXPECT_NE(text.find("| add 2^20 | float4 | flushed | 2.14 µs |"), std::string::npos);
+}
+
+TEST_F(Tables, TextWithoutBlocksIsUntouchedToTheByte) {
+    for (const std::string text :
+         {"", "\n", "a", "a\r\n\n  b\n\n", "```\n<!-- measurements: x/y -->\n```\n"}) {
+        EXPECT_EQ(fresh(text), text);
+    }
+}
+
+TEST_F(Tables, MistakesAreNamedWithTheirLine) {
+    EXPECT_NE(error_of("\n<!-- measurements: h200/day99 -->\n<!-- end measurements -->")
+                  .find("line 2: cannot read"),
+              std::string::npos);
+    EXPECT_NE(error_of("<!-- measurements: h200/day01_vector_add problem=add 1 -->\n").find("no record"),
+              std::string::npos);
+    EXPECT_NE(
+        error_of("<!-- measurements: h200/day01_vector_add -->\n").find("line 1: the block is not closed"),
+        std::string::npos);
+    EXPECT_NE(error_of("<!-- end measurements -->\n").find("without a beginning"), std::string::npos);
+    EXPECT_NE(error_of("<!-- measurements: h200/day01_vector_add size=3 -->\n").find("unknown option"),
+              std::string::npos);
+    EXPECT_NE(error_of("<!-- measurements: -->\n").find("expected <machine>"), std::string::npos);
+    EXPECT_NE(error_of("<!-- measurements: h200/day01_vector_add\n").find("same line"), std::string::npos);
+    const std::string open = "<!-- measurements: h200/day01_vector_add -->\n";
+    EXPECT_NE(error_of(open + open).find("line 2: the block opened in line 1"), std::string::npos);
+}
+
+TEST_F(Tables, AWrongResultHasNoPlaceInATable) {
+    directory_.write("h200/wrong.json", fmt::format("[{}]", record("add", "broken", "ours", "false")));
+    EXPECT_NE(error_of("<!-- measurements: h200/wrong -->\n").find("not verified"), std::string::npos);
+}
+
+TEST(LoadRecords, RefusesWhatIsNotARecord) {
+    const TemporaryDirectory directory;
+    EXPECT_THROW(load_records(directory.path() / "missing.json"), std::runtime_error);
+    EXPECT_THROW(load_records(directory.write("empty.json", "[]")), std::runtime_error);
+    EXPECT_THROW(load_records(directory.write("field.json", R"([{"problem": "p"}])")), std::runtime_error);
+    EXPECT_THROW(load_records(directory.write("zero.json",
+                                              fmt::format("[{}]", record("p", "v", "ours", "true", "0")))),
+                 std::runtime_error);
+}
+
+TEST(FormatTime, KeepsThreeDigits) {
+    EXPECT_EQ(format_time(0.0012345), "1.23 µs");
+    EXPECT_EQ(format_time(0.738), "738 µs");
+    EXPECT_EQ(format_time(12.345), "12.3 ms");
+    EXPECT_EQ(format_time(2500), "2.50 s");
+}
+
+TEST(FindReadmes, LeavesOutBuildsAndHiddenDirectories) {
+    const TemporaryDirectory directory;
+    for (const char* name : {"README.md", "day01/README.md", "build/cpu/README.md", "build-x/README.md",
+                             ".git/README.md", "day01/build/README.md", "docs/notes.md"}) {
+        directory.write(name, "");
+    }
+    const std::vector<std::filesystem::path> expected = {directory.path() / "README.md",
+                                                         directory.path() / "day01/README.md",
+                                                         directory.path() / "day01/build/README.md"};
+    EXPECT_EQ(find_readmes(directory.path()), expected);
+}
+
+}  // namespace
+}  // namespace course::tool

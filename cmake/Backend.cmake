@@ -5,6 +5,9 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
 endif()
 
+# -O2, not CMake's -O3: kernels on the CPU gain nothing from more, and the build takes half as long again.
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
 find_program(COURSE_NVCC nvcc PATHS /usr/local/cuda/bin ENV CUDA_PATH PATH_SUFFIXES bin)
 find_program(COURSE_NVIDIA_SMI nvidia-smi)
 mark_as_advanced(COURSE_NVCC COURSE_NVIDIA_SMI)

@@ -12,20 +12,23 @@
 namespace course {
 
 struct StreamRate {
-    std::string pattern;  // "cudaMemcpy", "copy", "triad", "read"
+    std::string pattern;       // "read", "triad", "copy", "cudaMemcpy", "write"
+    double written_share = 0;  // of the bytes it moves
     double bytes_per_second = 0;
 };
 
 struct MachineLimits {
-    // The mix of reads and writes decides what memory gives (turning the bus round costs), so several are tried;
-    // the limit is the best any of them reached.
+    // Memory gives most when it only reads or only writes; turning the bus round costs. So there is a limit for each mix of
+    // the two: what the best of several kernels with that mix reached. Ordered by written_share.
     std::vector<StreamRate> streams;
-    StreamRate memory;
     double flops_per_second = 0;  // FP32 multiply-adds out of registers, two operations each
     std::size_t l2_bytes = 0;
+
+    // Bytes per second for a mix with this share of writes, in [0, 1]: time per byte interpolated between the two nearest.
+    double memory_rate(double written_share) const;
 };
 
-// Of the current device; measured on the first call (about a tenth of a second, up to 3 GiB), the same from then on.
+// Of the current device; measured on the first call (some tenths of a second, up to 3 GiB), the same from then on.
 // Nothing on the CPU stand-in, whose speed is nobody's limit.
 const std::optional<MachineLimits>& machine_limits();
 

@@ -85,9 +85,11 @@ void print_head(const Program& program, const Machine& machine, const std::optio
     fmt::print("{}: {}\n{}, driver {}, CUDA {}\n", program.day, program.title, machine.device, machine.driver,
                machine.cuda);
     if (limits) {
-        fmt::print("measured limits: {:.0f} GB/s ({}), {:.1f} TFLOP/s FP32\n",
-                   limits->memory.bytes_per_second * 1e-9, limits->memory.pattern,
-                   limits->flops_per_second * 1e-12);
+        fmt::print("measured limits:");
+        for (const StreamRate& rate : limits->streams) {
+            fmt::print(" {} {:.0f} GB/s,", rate.pattern, rate.bytes_per_second * 1e-9);
+        }
+        fmt::print(" FP32 {:.1f} TFLOP/s\n", limits->flops_per_second * 1e-12);
     }
     if (is_cpu_stand_in()) {
         fmt::print(

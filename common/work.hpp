@@ -9,7 +9,8 @@ enum class Arithmetic { kFp32, kOther };
 // The least any version must do for one problem, not what a version happens to do: each input read once, each output
 // written once, and the textbook count of operations (a multiply-add is two).
 struct Work {
-    double bytes = 0;
+    double bytes = 0;    // read and written together
+    double written = 0;  // of these, written: memory that has to turn round between the two is slower
     double flops = 0;
     Arithmetic arithmetic = Arithmetic::kFp32;
 };

@@ -1,4 +1,6 @@
 // Day 1's program: every version verified and timed, beside a copy (the machine's limit) and the CPU.
+#include <algorithm>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -40,7 +42,10 @@ course::Case make_case(const course::Dims& size) {
     };
 
     course::Case result{.problem = "vector_add " + std::to_string(n), .dtype = "float"};
-    result.spoil = [data] { data->c_device.spoil(); };
+    result.spoil = [data] {
+        data->c_device.spoil();
+        std::fill(data->c.begin(), data->c.end(), std::numeric_limits<float>::quiet_NaN());
+    };
     result.verify = [data, exact] {
         course::VerifyResult verified = exact(data->c_device.to_host());
         verified.damage = data->c_device.damage();
@@ -87,7 +92,7 @@ course::Case make_case(const course::Dims& size) {
                  CUDA_CHECK(cudaMemcpyAsync(data->c_device.data(), data->a_device.data(),
                                             data->a_device.bytes(), cudaMemcpyDeviceToDevice, stream));
              },
-         .work = {.bytes = 2.0 * sizeof(float) * static_cast<double>(n)}});
+         .work = {.bytes = 2.0 * sizeof(float) * static_cast<double>(n), .written = sizeof(float) * static_cast<double>(n)}});
     return result;
 }
 

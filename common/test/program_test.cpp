@@ -72,7 +72,7 @@ class ProgramTest : public course::DeviceTest {
 
     void SetUp() override {
         std::filesystem::remove(json_);
-        DeviceTest::SetUp();
+        course::DeviceTest::SetUp();
     }
     void TearDown() override { std::filesystem::remove(json_); }
 

@@ -1,5 +1,10 @@
+#include <numeric>
+#include <vector>
+
 #include "common/check.hpp"
 #include "common/device_buffer.hpp"
+#include "common/grid.hpp"
+#include "common/pack.cuh"
 #include "common/random.hpp"
 #include "test_kernels.hpp"
 
@@ -19,6 +24,10 @@ __global__ void number_kernel(DeviceMatrix<float> out) {
 }
 
 __global__ void nothing() {}
+
+__global__ void copy_packs(float* out, const float* in) {
+    Pack<float, 4>::load(in + 4 * threadIdx.x).store(out + 4 * threadIdx.x);
+}
 
 __global__ void draw_kernel(DeviceSpan<RandomSample> out, std::uint64_t seed) {
     out[0] = RandomSample::draw(seed);
@@ -66,6 +75,20 @@ RandomSample draw_on_device(std::uint64_t seed) {
     draw_kernel<<<1, 1>>>(out.span(), seed);
     CUDA_CHECK_LAUNCH();
     return out.to_host()[0];
+}
+
+unsigned resident_blocks_of_a_small_kernel(int block_size) {
+    return resident_blocks(nothing, block_size);
+}
+
+bool packs_copy_right() {
+    std::vector<float> numbers(64);
+    std::iota(numbers.begin(), numbers.end(), 1.0f);
+    const DeviceBuffer<float> in{std::span<const float>(numbers)};
+    DeviceBuffer<float> out(numbers.size());
+    copy_packs<<<1, 16>>>(out.data(), in.data());
+    CUDA_CHECK_LAUNCH();
+    return is_aligned(out.data(), 16) && !is_aligned(out.data() + 1, 16) && out.to_host() == numbers;
 }
 
 }  // namespace course::testing

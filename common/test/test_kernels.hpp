@@ -31,4 +31,10 @@ struct RandomSample {
 };
 RandomSample draw_on_device(std::uint64_t seed);
 
+// What resident_blocks() says of a kernel that uses no shared memory.
+unsigned resident_blocks_of_a_small_kernel(int block_size);
+
+// Copies 64 floats in packs of four and says whether they arrived in order.
+bool packs_copy_right();
+
 }  // namespace course::testing

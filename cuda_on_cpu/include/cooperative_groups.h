@@ -20,10 +20,14 @@ namespace cooperative_groups {
 template <class Visitor>
 auto thread_group::visit(Visitor visitor) const {
     switch (kind_) {
-        case details::GroupKind::block: return visitor(thread_block());
-        case details::GroupKind::cluster: return visitor(cluster_group());
-        case details::GroupKind::grid: return visitor(grid_group());
-        case details::GroupKind::lanes: break;
+        case details::GroupKind::block:
+            return visitor(thread_block());
+        case details::GroupKind::cluster:
+            return visitor(cluster_group());
+        case details::GroupKind::grid:
+            return visitor(grid_group());
+        case details::GroupKind::lanes:
+            break;
     }
     return visitor(coalesced_group(lanes_));
 }
@@ -40,12 +44,16 @@ inline void thread_group::sync(Site site) const {
 
 inline thread_group tiled_partition(const thread_group& parent, unsigned size, Site site) {
     switch (parent.kind_) {
-        case details::GroupKind::block: return tiled_partition(thread_block(), size, site);
-        case details::GroupKind::lanes: return tiled_partition(coalesced_group(parent.lanes_), size, site);
-        default: break;
+        case details::GroupKind::block:
+            return tiled_partition(thread_block(), size, site);
+        case details::GroupKind::lanes:
+            return tiled_partition(coalesced_group(parent.lanes_), size, site);
+        default:
+            break;
     }
     cuda_on_cpu::device_failure(cudaErrorLaunchFailure,
-                                "tiled_partition: the parent must be a block, a tile or a coalesced group", site);
+                                "tiled_partition: the parent must be a block, a tile or a coalesced group",
+                                site);
 }
 
 // --- The same, as functions ------------------------------------------------------------------------------------------
@@ -75,7 +83,7 @@ void invoke_one(const Group& group, Function&& function, Arguments&&... argument
 
 // The same for tiles and coalesced groups, and all get its result.
 template <class Group, class Function, class... Arguments>
-    requires std::is_base_of_v<details::LaneGroup, Group>
+requires std::is_base_of_v<details::LaneGroup, Group>
 auto invoke_one_broadcast(const Group& group, Function&& function, Arguments&&... arguments) {
     using Result = std::remove_cvref_t<std::invoke_result_t<Function, Arguments...>>;
     static_assert(!std::is_void_v<Result>, "a function without a result is for invoke_one");

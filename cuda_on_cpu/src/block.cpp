@@ -103,11 +103,11 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     busy_warps_ = warps_in_block_ == 32 ? ~LaneMask{0} : bit(warps_in_block_) - 1;
     polling_warps_ = 0;
     barrier_.arrived = 0;
-    grid_sync_arrivals_ = 0;
+    grid_sync_left_ = 0;
     for (unsigned w = 0; w < warps_in_block_; ++w) {
         const unsigned lanes = std::min(kWarpLanes, threads_ - w * kWarpLanes);
         Warp& warp = warps_[w];
-        warp.unstarted = warp.live = lanes == kWarpLanes ? ~LaneMask{0} : bit(lanes) - 1;
+        warp.unstarted = warp.live = warp.lanes = lanes == kWarpLanes ? ~LaneMask{0} : bit(lanes) - 1;
         warp.ready = warp.polling = warp.converging = warp.at_barrier = warp.at_blocks_barrier = 0;
         warp.owes_block_wait = warp.owes_cluster_wait = 0;
         warp.group_count = 0;
@@ -129,7 +129,7 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
         abandon_fibres();
     } else {
         check_dynamic_shared_canary();
-        launch.kernel->static_shared = static_shared_;
+        launch.kernel->static_shared.store(static_shared_, std::memory_order_relaxed);
     }
     launch_ = nullptr;
 }
@@ -249,9 +249,12 @@ void BlockRunner::finish_thread() {
         fail(cudaErrorLaunchFailure, "this thread has ended between barrier_arrive and barrier_wait", Site{"", 0});
     }
     if (cluster_ != nullptr) cluster_->barrier.drop();
-    for (unsigned g = 0; g < warp.group_count; ++g) {
+    for (unsigned g = warp.group_count; g-- > 0;) {  // backwards: complete() moves the last one into the gap
         const Group& group = warp.groups[g];
-        if ((group.mask & bit(current_lane_)) != 0) {
+        if ((group.mask & bit(current_lane_)) == 0) continue;
+        if (group.ended == Ended::allowed) {
+            if (group.arrived == (group.mask & warp.live)) complete(warp, g);
+        } else {
             const Thread& waiting = thread_[current_warp_ * kWarpLanes + first(group.arrived, false)];
             fail(cudaErrorLaunchFailure,
                  "this thread has ended, but lanes " + hexadecimal(group.arrived) + " of its warp wait for it in " +
@@ -290,7 +293,10 @@ int BlockRunner::barrier(BarrierKind kind, int predicate, Site site) {
     count_arrival(kind, predicate, site);
     warps_[current_warp_].at_barrier |= bit(current_lane_);
     Thread& self = note_wait(name_of(kind), site);
-    if (++barrier_.arrived == live_threads_) release_barrier();
+    if (++barrier_.arrived == live_threads_) {
+        release_barrier();
+        current_warp_ = first(busy_warps_, descending_);
+    }
     hand_over(self);
     return barrier_.result;
 }
@@ -354,31 +360,27 @@ void BlockRunner::release_barrier() {
         warp.at_barrier = 0;
         busy_warps_ |= bit(w);
     }
-    current_warp_ = first(busy_warps_, descending_);
 }
 
 // --- Warp collectives ------------------------------------------------------------------------------------------------
 
-void BlockRunner::collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site) {
+void BlockRunner::collective(unsigned named, void* operand, CollectiveWork work, const char* name, Site site,
+                             Ended ended) {
     Warp& warp = warps_[current_warp_];
     const LaneMask self = bit(current_lane_);
-    if ((mask & self) == 0 || (mask & ~warp.live) != 0) fail_on_mask(mask, name, site);
+    const LaneMask mask = named & warp.lanes;  // what a mask says of lanes beyond the end of the block means nothing
+    if ((mask & self) == 0 || (ended == Ended::refused && (mask & ~warp.live) != 0)) fail_on_mask(named, name, site);
     warp.operands[current_lane_] = operand;
 
     unsigned g = 0;
     while (g < warp.group_count && warp.groups[g].mask != mask) ++g;
     if (g == warp.group_count) {
-        warp.groups[warp.group_count++] = Group{mask, 0, work, name};
+        warp.groups[warp.group_count++] = Group{mask, 0, work, name, ended};
     } else if (warp.groups[g].work != work) {
         fail_in_different_collective(warp.groups[g], name, site);
     }
-    Group& group = warp.groups[g];
-    group.arrived |= self;
-    if (group.arrived == mask) {
-        group = warp.groups[--warp.group_count];
-        if (work != nullptr) work(Lanes{mask, warp.operands.data()});
-        warp.ready |= mask;
-    }
+    warp.groups[g].arrived |= self;
+    if (warp.groups[g].arrived == (mask & warp.live)) complete(warp, g);
     suspend(name, site);
 }
 
@@ -388,7 +390,7 @@ void BlockRunner::fail_on_mask(LaneMask mask, const char* name, Site site) {
         fail(cudaErrorLaunchFailure, start + " does not name the calling lane " + std::to_string(current_lane_), site);
     }
     fail(cudaErrorLaunchFailure,
-         start + " names lanes that have ended or never existed: " + hexadecimal(mask & ~warps_[current_warp_].live), site);
+         start + " names lanes that have ended: " + hexadecimal(mask & warps_[current_warp_].lanes & ~warps_[current_warp_].live), site);
 }
 
 void BlockRunner::fail_in_different_collective(const Group& group, const char* name, Site site) {
@@ -397,6 +399,13 @@ void BlockRunner::fail_in_different_collective(const Group& group, const char* n
              ", lanes " + hexadecimal(group.arrived) + " in " + group.name + " at " +
              place(thread_[current_warp_ * kWarpLanes + first(group.arrived, false)].site),
          site);
+}
+
+void BlockRunner::complete(Warp& warp, unsigned g) {
+    const Group group = warp.groups[g];
+    warp.groups[g] = warp.groups[--warp.group_count];
+    if (group.work != nullptr) group.work(Lanes{group.arrived, warp.operands.data()});
+    warp.ready |= group.arrived;
 }
 
 // Every lane of the warp that could run has run, and these stand in __activemask: those at one place are together.
@@ -432,8 +441,12 @@ void BlockRunner::yield() {
 // As the hardware does it: the block gathers, then arrives as one.
 void BlockRunner::grid_sync(Site site) {
     barrier(BarrierKind::sync, 0, site);
-    if (grid_sync_arrivals_++ == 0) grid_sync_phase_ = launch_->grid_barrier.arrive();
-    if (grid_sync_arrivals_ == live_threads_) grid_sync_arrivals_ = 0;
+    // Counted from the first of them down: threads that go on at once may have ended before the last comes here.
+    if (grid_sync_left_ == 0) {
+        grid_sync_left_ = live_threads_;
+        grid_sync_phase_ = launch_->grid_barrier.arrive();
+    }
+    --grid_sync_left_;
     wait_for(launch_->grid_barrier, grid_sync_phase_, "grid.sync", site);
 }
 

@@ -41,7 +41,7 @@ class BlockRunner {
     int barrier(BarrierKind kind, int predicate, Site site);
     void barrier_arrive(Site site);
     void barrier_wait(Site site);
-    void collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site);
+    void collective(unsigned named, void* operand, CollectiveWork work, const char* name, Site site, Ended ended);
     unsigned converged(Site site);
     void yield();
     void grid_sync(Site site);
@@ -70,8 +70,10 @@ class BlockRunner {
         LaneMask arrived;
         CollectiveWork work;
         const char* name;
+        Ended ended;
     };
     struct Warp {
+        LaneMask lanes = 0;       // lanes that exist: fewer than 32 in the last warp of an odd block
         LaneMask unstarted = 0;   // lanes that have not begun
         LaneMask ready = 0;       // suspended lanes that can go on
         LaneMask polling = 0;     // suspended lanes that go on when nobody else can
@@ -119,6 +121,7 @@ class BlockRunner {
     // Out of line, so that what leads to them stays short.
     [[noreturn, gnu::cold]] void fail_at_different_barrier(BarrierKind kind, Site site);
     [[noreturn, gnu::cold]] void fail_on_mask(LaneMask mask, const char* name, Site site);
+    void complete(Warp& warp, unsigned g);
     [[noreturn, gnu::cold]] void fail_in_different_collective(const Group& group, const char* name, Site site);
     void report_deadlock();
     void abandon_fibres();
@@ -158,7 +161,7 @@ class BlockRunner {
         unsigned phase = 0;
     } barrier_;
 
-    unsigned grid_sync_arrivals_ = 0;
+    unsigned grid_sync_left_ = 0;  // threads of the block that have yet to pass through the grid.sync under way
     unsigned grid_sync_phase_ = 0;
 
     FibreStacks stacks_;

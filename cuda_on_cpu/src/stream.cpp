@@ -13,6 +13,7 @@ struct CUstream_st {
     unsigned flags = cudaStreamDefault;
     int priority = 0;
     std::shared_ptr<Capture> capture;
+    std::set<std::size_t> after;  // the nodes of the capture that this stream's next one comes after
 };
 
 struct CUevent_st {
@@ -21,6 +22,7 @@ struct CUevent_st {
     std::chrono::steady_clock::time_point time;
     std::weak_ptr<Capture> capture;  // of the stream it was recorded in
     bool captured = false;
+    std::set<std::size_t> after;  // as the stream's, when the event was recorded
 };
 
 struct CUgraph_st {
@@ -97,6 +99,17 @@ cudaError_t check_stream(cudaStream_t stream, const char* function) {
     return invalid_handle(function, "stream");
 }
 
+// The legacy stream waits for all blocking streams, and nobody can wait for one that only notes its work.
+bool invalidate_captures_of_blocking_streams() {
+    bool found = false;
+    streams().for_each([&found](CUstream_st& stream) {
+        if (stream.capture == nullptr || (stream.flags & cudaStreamNonBlocking) != 0) return;
+        stream.capture->invalidated = true;
+        found = true;
+    });
+    return found;
+}
+
 }  // namespace
 
 cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_ptr<Capture>& capture) {
@@ -109,9 +122,15 @@ cudaError_t submit(cudaStream_t stream, const char* function, Work work) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, function, capture); error != cudaSuccess) return error;
-    if (capture == nullptr) return note(work());
-    capture->nodes.push_back(std::move(work));
-    return cudaSuccess;
+    if (capture != nullptr) {
+        stream->after.insert(capture->nodes.size());
+        capture->nodes.push_back(std::move(work));
+        return cudaSuccess;
+    }
+    if ((stream == nullptr || stream == cudaStreamLegacy) && invalidate_captures_of_blocking_streams()) {
+        return refuse(cudaErrorStreamCaptureImplicit, function, "the default stream would wait for a stream that captures");
+    }
+    return note(work());
 }
 
 }  // namespace cuda_on_cpu
@@ -123,7 +142,7 @@ using namespace cuda_on_cpu;
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
     if (stream == nullptr) return refuse(cudaErrorInvalidValue, __func__, "stream is null");
     if (flags > cudaStreamNonBlocking) return refuse(cudaErrorInvalidValue, __func__, "flags %u", flags);
-    *stream = streams().create({.flags = flags, .priority = priority, .capture = nullptr});
+    *stream = streams().create({.flags = flags, .priority = priority, .capture = nullptr, .after = {}});
     return cudaSuccess;
 }
 
@@ -162,6 +181,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
             return refuse(cudaErrorStreamCaptureInvalidated, __func__, "the stream is part of another capture");
         }
         stream->capture = capture;
+        stream->after.insert(event->after.begin(), event->after.end());
     }
     return note(lost_context());
 }
@@ -198,7 +218,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
     if (event == nullptr) return refuse(cudaErrorInvalidValue, __func__, "event is null");
-    *event = events().create({.flags = flags, .recorded = false, .time = {}, .capture = {}, .captured = false});
+    *event = events().create({.flags = flags, .recorded = false, .time = {}, .capture = {}, .captured = false, .after = {}});
     return cudaSuccess;
 }
 
@@ -214,7 +234,10 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     event->captured = capture != nullptr;
     event->capture = capture;
-    if (capture != nullptr) return cudaSuccess;
+    if (capture != nullptr) {
+        event->after = stream->after;
+        return cudaSuccess;
+    }
     event->recorded = true;
     event->time = std::chrono::steady_clock::now();
     return note(lost_context());
@@ -266,12 +289,19 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     }
     // Streams that joined share the capture; they leave it when it ends.
     capture->origin = nullptr;
+    const bool joined = stream->after.size() == capture->nodes.size();
     streams().for_each([&capture](CUstream_st& other) {
-        if (other.capture == capture) other.capture = nullptr;
+        if (other.capture != capture) return;
+        other.capture = nullptr;
+        other.after.clear();
     });
     if (capture->invalidated) {
         *graph = nullptr;
         return refuse(cudaErrorStreamCaptureInvalidated, __func__, "an earlier error ended this capture");
+    }
+    if (!joined) {
+        *graph = nullptr;
+        return refuse(cudaErrorStreamCaptureUnjoined, __func__, "work of another stream that this one did not wait for");
     }
     *graph = graphs().create({capture->nodes});
     return cudaSuccess;

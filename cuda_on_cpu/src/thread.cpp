@@ -18,11 +18,13 @@ int block_barrier(BarrierKind kind, int predicate, Site site) { return block_run
 void block_barrier_arrive(Site site) { block_runner().barrier_arrive(site); }
 void block_barrier_wait(Site site) { block_runner().barrier_wait(site); }
 
-void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site) {
-    block_runner().collective(mask, operand, work, name, site);
+void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site, Ended ended) {
+    block_runner().collective(mask, operand, work, name, site, ended);
 }
 
 unsigned converged_lanes(Site site) { return block_runner().converged(site); }
+
+constinit thread_local unsigned polls = 0;
 
 void spin_hint() {
     if (BlockRunner& runner = block_runner(); runner.running()) runner.yield();

@@ -106,6 +106,32 @@ TEST(Atomics, LoseNothing) {
     EXPECT_EQ(got.added_quadruple.w, 4.0f * kThreads);
 }
 
+// All threads at one place, often enough for their updates to collide.
+__global__ void hammer(unsigned* sum, unsigned* count_down, float* real_sum, unsigned long long* locked_by_cas) {
+    for (int i = 0; i < 100; ++i) {
+        atomicAdd(sum, 1);
+        atomicSub(count_down, 1u);
+        atomicAdd(real_sum, 1.0f);
+        unsigned long long seen = *locked_by_cas;
+        for (unsigned long long before = seen + 1; before != seen;) {
+            before = seen;
+            seen = atomicCAS(locked_by_cas, before, before + 1);
+        }
+    }
+}
+
+TEST(Atomics, LoseNothingUnderContention) {
+    constexpr unsigned kUpdates = 32 * 128 * 100;
+    DeviceVector<unsigned> sum(1), count_down(1);
+    DeviceVector<float> real_sum(1);
+    DeviceVector<unsigned long long> by_cas(1);
+    hammer<<<32, 128>>>(sum.data(), count_down.data(), real_sum.data(), by_cas.data());
+    EXPECT_EQ(sum.to_host()[0], kUpdates);
+    EXPECT_EQ(count_down.to_host()[0], 0u - kUpdates);
+    EXPECT_EQ(real_sum.to_host()[0], static_cast<float>(kUpdates));
+    EXPECT_EQ(by_cas.to_host()[0], kUpdates);
+}
+
 // ---- What each function returns ------------------------------------------------------------------------------------
 
 __global__ void look_at_returned_values(Checks check, int* i, unsigned* u, unsigned long long* wide, unsigned short* s,
@@ -208,37 +234,40 @@ TEST(Waiting, LocksExclude) {
 }
 
 // Thread 0 of a block waits for the last one, in each of the ways in which code polls.
-__global__ void wait_for_the_last_thread(int* flags, volatile int* message, int* received) {
-    const unsigned last = blockDim.x - 1;
-    if (threadIdx.x == last) {
-        for (int way = 0; way < 5; ++way) {
+__global__ void wait_for_the_last_thread(int* flags, volatile int* message, int* received, unsigned* polls) {
+    constexpr int kWays = 6;
+    if (threadIdx.x == blockDim.x - 1) {
+        for (int way = 0; way < kWays; ++way) {
             message[way] = 100 + way;
             __threadfence();
             atomicExch(&flags[way], 1);
         }
     }
     if (threadIdx.x == 0) {
-        while (atomicAdd(&flags[0], 0) == 0) {
-        }
-        while (atomicCAS(&flags[1], 1, 1) == 0) {
-        }
-        while (atomicOr(&flags[2], 0) == 0) {
-        }
-        while (cuda::atomic_ref<int, cuda::thread_scope_device>(flags[3]).load(cuda::memory_order_acquire) == 0) {
-        }
-        while (__ldcv(&flags[4]) == 0) {
-            __nanosleep(10);
-        }
+        const cuda::atomic_ref<int, cuda::thread_scope_device> flag(flags[4]);
+        while (atomicAdd(&flags[0], 0) == 0) ++*polls;
+        while (atomicCAS(&flags[1], 2, 3) == 0) ++*polls;
+        while (atomicOr(&flags[2], 0) == 0) ++*polls;
+        while (atomicExch(&flags[3], 0) == 0) ++*polls;
+        while (flag.load(cuda::memory_order_acquire) == 0) ++*polls;
+        while (__ldcv(&flags[5]) == 0) ++*polls;
         __threadfence();
-        for (int way = 0; way < 5; ++way) received[way] = message[way];
+        for (int way = 0; way < kWays; ++way) received[way] = message[way];
     }
 }
 
-TEST(Waiting, PollingLetsOthersRun) {
-    DeviceVector<int> flags(5), message(5), received(5);
-    wait_for_the_last_thread<<<1, 64>>>(flags.data(), message.data(), received.data());
-    EXPECT_EQ(received.to_host(), (std::vector<int>{100, 101, 102, 103, 104}));
+// One way at a time: the flags of the others are up already.
+class Polling : public ::testing::TestWithParam<int> {};
+
+TEST_P(Polling, LetsOthersRun) {
+    std::vector<int> raised(6, 1);
+    raised[static_cast<std::size_t>(GetParam())] = 0;
+    DeviceVector<int> flags(raised), message(6), received(6);
+    DeviceVector<unsigned> polls(1);
+    wait_for_the_last_thread<<<1, 64>>>(flags.data(), message.data(), received.data(), polls.data());
+    EXPECT_EQ(received.to_host()[static_cast<std::size_t>(GetParam())], 100 + GetParam());
 }
+INSTANTIATE_TEST_SUITE_P(EveryWay, Polling, ::testing::Range(0, 6));
 
 // Each block hands a running sum to the next one.
 __global__ void pass_along(int* ready, volatile int* sums) {

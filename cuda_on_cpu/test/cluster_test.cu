@@ -14,8 +14,8 @@ namespace cg = cooperative_groups;
 namespace {
 
 template <class... Parameters, class... Arguments>
-cudaError_t launch_clusters(void (*kernel)(Parameters...), dim3 grid, dim3 block, dim3 cluster, std::size_t dynamic_shared,
-                            Arguments... arguments) {
+cudaError_t launch_clusters(void (*kernel)(Parameters...), dim3 grid, dim3 block, dim3 cluster,
+                            std::size_t dynamic_shared, Arguments... arguments) {
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim.x = cluster.x;
@@ -38,14 +38,16 @@ struct Shape {
     unsigned long long cluster_rank, num_clusters;
 };
 
-__device__ unsigned mismatches(dim3 a, dim3 b) { return (a.x != b.x) + (a.y != b.y) + (a.z != b.z); }
+__device__ unsigned mismatches(dim3 a, dim3 b) {
+    return (a.x != b.x) + (a.y != b.y) + (a.z != b.z);
+}
 
 __device__ void describe(Shape* shapes, unsigned* disagreements) {
     const cg::cluster_group cluster = cg::this_cluster();
     const cg::grid_group grid = cg::this_grid();
-    shapes[grid.thread_rank()] = {cluster.block_index(),  cluster.dim_blocks(),  cluster.thread_index(),
-                                  cluster.dim_threads(),  cluster.block_rank(),  cluster.num_blocks(),
-                                  cluster.thread_rank(),  cluster.num_threads(), grid.cluster_rank(),
+    shapes[grid.thread_rank()] = {cluster.block_index(), cluster.dim_blocks(),  cluster.thread_index(),
+                                  cluster.dim_threads(), cluster.block_rank(),  cluster.num_blocks(),
+                                  cluster.thread_rank(), cluster.num_threads(), grid.cluster_rank(),
                                   grid.num_clusters()};
     const unsigned different = mismatches(__clusterDim(), cluster.dim_blocks()) +
                                mismatches(__clusterRelativeBlockIdx(), cluster.block_index()) +
@@ -56,14 +58,22 @@ __device__ void describe(Shape* shapes, unsigned* disagreements) {
     if (different != 0) atomicAdd(disagreements, different);
 }
 
-__global__ void describe_cluster(Shape* shapes, unsigned* disagreements) { describe(shapes, disagreements); }
+__global__ void describe_cluster(Shape* shapes, unsigned* disagreements) {
+    describe(shapes, disagreements);
+}
 __global__ void __cluster_dims__(2, 1, 2) describe_fixed_cluster(Shape* shapes, unsigned* disagreements) {
     describe(shapes, disagreements);
 }
 
-unsigned volume(dim3 d) { return d.x * d.y * d.z; }
-dim3 index_in(dim3 extent, unsigned i) { return dim3(i % extent.x, i / extent.x % extent.y, i / extent.x / extent.y); }
-unsigned rank_in(dim3 extent, dim3 index) { return (index.z * extent.y + index.y) * extent.x + index.x; }
+unsigned volume(dim3 d) {
+    return d.x * d.y * d.z;
+}
+dim3 index_in(dim3 extent, unsigned i) {
+    return dim3(i % extent.x, i / extent.x % extent.y, i / extent.x / extent.y);
+}
+unsigned rank_in(dim3 extent, dim3 index) {
+    return (index.z * extent.y + index.y) * extent.x + index.x;
+}
 
 void expect_dims(uint3 got, dim3 expected) {
     EXPECT_EQ(got.x, expected.x);
@@ -87,7 +97,8 @@ void expect_shapes(const std::vector<Shape>& shapes, dim3 grid, dim3 block, dim3
         EXPECT_EQ(got.num_blocks, volume(cluster));
         EXPECT_EQ(got.thread_rank, rank_in(cluster, in_cluster) * volume(block) + rank_in(block, t));
         EXPECT_EQ(got.num_threads, volume(cluster) * volume(block));
-        EXPECT_EQ(got.cluster_rank, rank_in(clusters, dim3(b.x / cluster.x, b.y / cluster.y, b.z / cluster.z)));
+        EXPECT_EQ(got.cluster_rank,
+                  rank_in(clusters, dim3(b.x / cluster.x, b.y / cluster.y, b.z / cluster.z)));
         EXPECT_EQ(got.num_clusters, volume(clusters));
         if (::testing::Test::HasFailure()) return;
     }
@@ -98,8 +109,9 @@ TEST(Clusters, KnowTheirShape) {
     for (const dim3 cluster : {dim3(1, 1, 1), dim3(2, 1, 1), dim3(2, 2, 2), dim3(4, 2, 1), dim3(1, 3, 2)}) {
         DeviceVector<Shape> shapes(volume(grid) * volume(block));
         DeviceVector<unsigned> disagreements(1);
-        ASSERT_EQ(launch_clusters(describe_cluster, grid, block, cluster, 0, shapes.data(), disagreements.data()),
-                  cudaSuccess);
+        ASSERT_EQ(
+            launch_clusters(describe_cluster, grid, block, cluster, 0, shapes.data(), disagreements.data()),
+            cudaSuccess);
         expect_shapes(shapes.to_host(), grid, block, cluster);
         EXPECT_EQ(disagreements.to_host()[0], 0u);
     }
@@ -142,8 +154,10 @@ __global__ void read_next_block(int* results) {
     int* result = results + (blockIdx.x * kThreads + threadIdx.x) * 4;
     result[0] = theirs[kThreads - 1 - threadIdx.x];
     result[1] = dynamic_theirs[threadIdx.x];
-    result[2] = static_cast<int>(cluster.query_shared_rank(theirs) * 16 + cluster.query_shared_rank(&fixed[1]));
-    result[3] = static_cast<int>(cluster.query_shared_rank(dynamic_theirs) * 16 + cluster.query_shared_rank(dynamic));
+    result[2] =
+        static_cast<int>(cluster.query_shared_rank(theirs) * 16 + cluster.query_shared_rank(&fixed[1]));
+    result[3] =
+        static_cast<int>(cluster.query_shared_rank(dynamic_theirs) * 16 + cluster.query_shared_rank(dynamic));
     cluster.sync();  // a block must not end while others read its memory
 }
 
@@ -151,14 +165,16 @@ TEST(Clusters, ReadSharedMemoryOfOtherBlocks) {
     for (const unsigned size : {1U, 2U, 4U, 8U}) {
         const unsigned blocks = 16;
         DeviceVector<int> results(blocks * kThreads * 4);
-        ASSERT_EQ(launch_clusters(read_next_block, blocks, kThreads, size, kThreads * sizeof(int), results.data()),
-                  cudaSuccess);
+        ASSERT_EQ(
+            launch_clusters(read_next_block, blocks, kThreads, size, kThreads * sizeof(int), results.data()),
+            cudaSuccess);
         const std::vector<int> got = results.to_host();
         for (unsigned i = 0; i < blocks * kThreads; ++i) {
             const unsigned block = i / kThreads, thread = i % kThreads, rank = block % size;
             const unsigned next_rank = (rank + 1) % size;
             const unsigned next = block - rank + next_rank;
-            ASSERT_EQ(got[i * 4], static_cast<int>(next * 1000 + kThreads - 1 - thread)) << "cluster of " << size;
+            ASSERT_EQ(got[i * 4], static_cast<int>(next * 1000 + kThreads - 1 - thread))
+                << "cluster of " << size;
             ASSERT_EQ(got[i * 4 + 1], -static_cast<int>(next * 1000 + thread)) << "cluster of " << size;
             ASSERT_EQ(got[i * 4 + 2], static_cast<int>(next_rank * 16 + rank)) << "cluster of " << size;
             ASSERT_EQ(got[i * 4 + 3], static_cast<int>(next_rank * 16 + rank)) << "cluster of " << size;
@@ -167,11 +183,12 @@ TEST(Clusters, ReadSharedMemoryOfOtherBlocks) {
 }
 
 // A histogram whose bins are spread over the blocks of the cluster.
-__global__ void __cluster_dims__(4, 1, 1) count_values(const unsigned* values, unsigned count, unsigned* histogram,
-                                                       unsigned bins_per_block) {
+__global__ void __cluster_dims__(4, 1, 1)
+    count_values(const unsigned* values, unsigned count, unsigned* histogram, unsigned bins_per_block) {
     extern __shared__ unsigned bins[];
     const cg::cluster_group cluster = cg::this_cluster();
-    for (unsigned bin = threadIdx.x; bin < bins_per_block; bin += blockDim.x) bins[bin] = 0;
+    for (unsigned bin = threadIdx.x; bin < bins_per_block; bin += blockDim.x)
+        bins[bin] = 0;
     cluster.sync();
     for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) {
         const int owner = static_cast<int>(values[i] / bins_per_block);
@@ -179,7 +196,8 @@ __global__ void __cluster_dims__(4, 1, 1) count_values(const unsigned* values, u
     }
     cluster.sync();
     unsigned* result = histogram + cluster.block_rank() * bins_per_block;
-    for (unsigned bin = threadIdx.x; bin < bins_per_block; bin += blockDim.x) atomicAdd(&result[bin], bins[bin]);
+    for (unsigned bin = threadIdx.x; bin < bins_per_block; bin += blockDim.x)
+        atomicAdd(&result[bin], bins[bin]);
 }
 
 TEST(Clusters, HistogramInDistributedSharedMemory) {
@@ -192,7 +210,8 @@ TEST(Clusters, HistogramInDistributedSharedMemory) {
     }
     DeviceVector<unsigned> device_values(values), histogram(kBins);
     const auto count = static_cast<unsigned>(values.size());
-    count_values<<<8, 96, kBins / 4 * sizeof(unsigned)>>>(device_values.data(), count, histogram.data(), kBins / 4);
+    count_values<<<8, 96, kBins / 4 * sizeof(unsigned)>>>(device_values.data(), count, histogram.data(),
+                                                          kBins / 4);
     EXPECT_EQ(histogram.to_host(), expected);
 }
 
@@ -275,8 +294,9 @@ TEST(Clusters, BarrierWithoutThreadsThatHaveEnded) {
 __global__ void nothing() {}
 
 TEST(ClusterFailures, LaunchesThatCannotBe) {
-    EXPECT_NE(launch_clusters(nothing, 6, 32, 4, 0), cudaSuccess);    // the grid is not a multiple
-    EXPECT_NE(launch_clusters(nothing, 32, 32, 16, 0), cudaSuccess);  // more than 8 blocks must be allowed first
+    EXPECT_NE(launch_clusters(nothing, 6, 32, 4, 0), cudaSuccess);  // the grid is not a multiple
+    EXPECT_NE(launch_clusters(nothing, 32, 32, 16, 0),
+              cudaSuccess);  // more than 8 blocks must be allowed first
     static_cast<void>(cudaGetLastError());
     ASSERT_EQ(cudaFuncSetAttribute(nothing, cudaFuncAttributeNonPortableClusterSizeAllowed, 1), cudaSuccess);
     EXPECT_EQ(launch_clusters(nothing, 32, 32, 16, 0), cudaSuccess);
@@ -296,7 +316,9 @@ void expect_failure(void (*kernel)(), cudaError_t error, const std::vector<std::
     EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
 }
 
-std::string here(int line) { return "cluster_test.cu:" + std::to_string(line); }
+std::string here(int line) {
+    return "cluster_test.cu:" + std::to_string(line);
+}
 
 constexpr int kSyncLine = __LINE__ + 3;
 __global__ void half_a_block_waits() {
@@ -309,7 +331,8 @@ __global__ void half_a_block_waits() {
 }
 
 TEST(ClusterFailures, HalfABlockWaitsForTheCluster) {
-    expect_failure(half_a_block_waits, cudaErrorLaunchTimeout, {"deadlock in block (1,0,0)", here(kSyncLine)});
+    expect_failure(half_a_block_waits, cudaErrorLaunchTimeout,
+                   {"deadlock in block (1,0,0)", here(kSyncLine)});
 }
 
 constexpr int kRankLine = __LINE__ + 3;
@@ -330,8 +353,10 @@ __global__ void query_a_local_variable() {
 
 TEST(ClusterFailures, AddressesThatAreNotThere) {
     expect_failure(map_to_nowhere, cudaErrorLaunchFailure, {"block 2", "2 block(s)", here(kRankLine)});
-    expect_failure(map_a_local_variable, cudaErrorIllegalAddress, {"does not point to shared memory", here(kMapLine)});
-    expect_failure(query_a_local_variable, cudaErrorIllegalAddress, {"not to shared memory", here(kQueryLine)});
+    expect_failure(map_a_local_variable, cudaErrorIllegalAddress,
+                   {"does not point to shared memory", here(kMapLine)});
+    expect_failure(query_a_local_variable, cudaErrorIllegalAddress,
+                   {"not to shared memory", here(kQueryLine)});
 }
 
 constexpr int kWaitLine = __LINE__ + 2;
@@ -343,10 +368,13 @@ __global__ void arrive_twice() {
     cg::this_cluster().barrier_arrive();
     cg::this_cluster().barrier_arrive();
 }
-__global__ void arrive_and_end() { cg::this_cluster().barrier_arrive(); }
+__global__ void arrive_and_end() {
+    cg::this_cluster().barrier_arrive();
+}
 
 TEST(ClusterFailures, HalvesOfTheBarrier) {
-    expect_failure(wait_without_arriving, cudaErrorLaunchFailure, {"without barrier_arrive", here(kWaitLine)});
+    expect_failure(wait_without_arriving, cudaErrorLaunchFailure,
+                   {"without barrier_arrive", here(kWaitLine)});
     expect_failure(arrive_twice, cudaErrorLaunchFailure, {"barrier_arrive again", here(kArriveLine)});
     expect_failure(arrive_and_end, cudaErrorLaunchFailure, {"between barrier_arrive and barrier_wait"});
 }

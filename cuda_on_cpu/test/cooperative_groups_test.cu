@@ -37,7 +37,9 @@ constexpr unsigned kUpDelta = 3;
 constexpr unsigned kDownDelta = 2;
 constexpr unsigned kExchangeMask = 5;
 constexpr int kModulus = 11;
-__host__ __device__ unsigned source_of(unsigned rank, unsigned size) { return (rank * 5 + 3) % size; }
+__host__ __device__ unsigned source_of(unsigned rank, unsigned size) {
+    return (rank * 5 + 3) % size;
+}
 
 // An operation that is not in the library, and has a state.
 struct AddModulo {
@@ -49,7 +51,9 @@ template <unsigned Size, class Parent>
 __device__ int exchange(const cg::thread_block_tile<Size, Parent>& tile, int value) {
     return tile.shfl_xor(value, kExchangeMask % Size);
 }
-__device__ int exchange(const cg::coalesced_group&, int value) { return value; }
+__device__ int exchange(const cg::coalesced_group&, int value) {
+    return value;
+}
 
 template <class Group>
 __device__ Outcome observe(const Group& group, int value) {
@@ -93,7 +97,8 @@ struct HostGroup {
 
 Outcome model(const HostGroup& group, unsigned rank, const std::vector<int>& values) {
     std::vector<int> v;
-    for (const unsigned thread : group.threads) v.push_back(values[thread]);
+    for (const unsigned thread : group.threads)
+        v.push_back(values[thread]);
     const auto size = static_cast<unsigned>(v.size());
     const int own = v[rank];
     const auto fold = [](auto begin, auto end, int start, auto operation) {
@@ -126,7 +131,8 @@ Outcome model(const HostGroup& group, unsigned rank, const std::vector<int>& val
     seen.disjunction = fold(v.begin(), v.end(), 0, std::bit_or<>());
     seen.parity = fold(v.begin(), v.end(), 0, std::bit_xor<>());
     seen.remainder = v[0] % kModulus;
-    for (unsigned i = 1; i < size; ++i) seen.remainder = AddModulo{kModulus}(seen.remainder, v[i] % kModulus);
+    for (unsigned i = 1; i < size; ++i)
+        seen.remainder = AddModulo{kModulus}(seen.remainder, v[i] % kModulus);
     const auto here = v.begin() + rank;
     seen.sum_up_to = fold(v.begin(), here + 1, 0, std::plus<>());
     seen.sum_before = fold(v.begin(), here, 0, std::plus<>());
@@ -149,9 +155,12 @@ std::vector<T> results_of(Body body, unsigned threads) {
 }
 
 // What a thread that is in no group leaves.
-Outcome nothing() { return Outcome{}; }
+Outcome nothing() {
+    return Outcome{};
+}
 
-void expect_model(const std::vector<Outcome>& got, const std::vector<HostGroup>& groups, const std::vector<int>& values) {
+void expect_model(const std::vector<Outcome>& got, const std::vector<HostGroup>& groups,
+                  const std::vector<int>& values) {
     std::vector<Outcome> expected(got.size(), nothing());
     for (const HostGroup& group : groups) {
         for (unsigned rank = 0; rank < group.threads.size(); ++rank) {
@@ -161,12 +170,13 @@ void expect_model(const std::vector<Outcome>& got, const std::vector<HostGroup>&
     for (std::size_t i = 0; i < got.size(); ++i) {
         const Outcome& a = got[i];
         const Outcome& b = expected[i];
-        EXPECT_TRUE(a == b) << "thread " << i << ", rank " << b.rank << " of " << b.size << " (got " << a.rank << " of "
-                            << a.size << "): groups " << a.meta_rank << "/" << a.meta_size << " expected " << b.meta_rank
-                            << "/" << b.meta_size << "; shuffles " << a.from_any << " " << a.from_before << " "
-                            << a.from_after << " " << a.from_exchanged << " expected " << b.from_any << " "
-                            << b.from_before << " " << b.from_after << " " << b.from_exchanged << "; votes " << a.odd
-                            << " " << a.same << " " << a.all_same << " expected " << b.odd << " " << b.same << " "
+        EXPECT_TRUE(a == b) << "thread " << i << ", rank " << b.rank << " of " << b.size << " (got " << a.rank
+                            << " of " << a.size << "): groups " << a.meta_rank << "/" << a.meta_size
+                            << " expected " << b.meta_rank << "/" << b.meta_size << "; shuffles "
+                            << a.from_any << " " << a.from_before << " " << a.from_after << " "
+                            << a.from_exchanged << " expected " << b.from_any << " " << b.from_before << " "
+                            << b.from_after << " " << b.from_exchanged << "; votes " << a.odd << " " << a.same
+                            << " " << a.all_same << " expected " << b.odd << " " << b.same << " "
                             << b.all_same << "; sums " << a.sum << " " << a.sum_up_to << " " << a.sum_before
                             << " expected " << b.sum << " " << b.sum_up_to << " " << b.sum_before;
         if (!(a == b)) return;
@@ -203,9 +213,10 @@ class Seeded : public ::testing::Test {
 
 template <class Size>
 class Tiles : public Seeded {};
-using TileSizes = ::testing::Types<std::integral_constant<unsigned, 1>, std::integral_constant<unsigned, 2>,
-                                   std::integral_constant<unsigned, 4>, std::integral_constant<unsigned, 8>,
-                                   std::integral_constant<unsigned, 16>, std::integral_constant<unsigned, 32>>;
+using TileSizes =
+    ::testing::Types<std::integral_constant<unsigned, 1>, std::integral_constant<unsigned, 2>,
+                     std::integral_constant<unsigned, 4>, std::integral_constant<unsigned, 8>,
+                     std::integral_constant<unsigned, 16>, std::integral_constant<unsigned, 32>>;
 TYPED_TEST_SUITE(Tiles, TileSizes);
 
 template <unsigned Size>
@@ -229,7 +240,8 @@ TYPED_TEST(Tiles, DoWhatTheModelDoes) {
         }
         for (const std::vector<int>& values : data_patterns(threads)) {
             DeviceVector<int> device_values(values);
-            expect_model(results_of<Outcome>(ObserveTile<kSize>{device_values.data()}, threads), groups, values);
+            expect_model(results_of<Outcome>(ObserveTile<kSize>{device_values.data()}, threads), groups,
+                         values);
         }
     }
 }
@@ -364,7 +376,8 @@ TEST_F(Seeded, CoalescedThreadsOfABranch) {
     constexpr unsigned kThreads = 200;  // the last warp is not full
     for (const std::vector<int>& values : data_patterns(kThreads)) {
         std::vector<HostGroup> groups;
-        for (const auto& part : divided(kThreads, [&](unsigned t) { return values[t] % 2 != 0 ? 0 : kNobody; })) {
+        for (const auto& part :
+             divided(kThreads, [&](unsigned t) { return values[t] % 2 != 0 ? 0 : kNobody; })) {
             groups.push_back({part.second, 0, 1, false});
         }
         DeviceVector<int> device_values(values);
@@ -412,7 +425,8 @@ TEST_F(Seeded, BinaryPartition) {
         std::vector<HostGroup> groups;
         for (const auto& [key, members] : parts) {
             const bool divided_warp = members.size() < 32;
-            groups.push_back({members, divided_warp ? static_cast<unsigned>(key.second) : 0, divided_warp ? 2U : 1U, false});
+            groups.push_back({members, divided_warp ? static_cast<unsigned>(key.second) : 0,
+                              divided_warp ? 2U : 1U, false});
         }
         DeviceVector<int> device_values(values);
         expect_model(results_of<Outcome>(ObserveBinary{device_values.data()}, kThreads), groups, values);
@@ -462,8 +476,9 @@ TEST_F(Seeded, PartsOfACoalescedGroup) {
     constexpr unsigned kThreads = 64;
     const std::vector<int> values = data_patterns(kThreads)[0];
     std::vector<HostGroup> groups;
-    for (const auto& [key, members] :
-         divided(kThreads, [](unsigned t) { return t % 32 < 9 ? kNobody : static_cast<int>((t % 32 - 9) / 8); })) {
+    for (const auto& [key, members] : divided(kThreads, [](unsigned t) {
+             return t % 32 < 9 ? kNobody : static_cast<int>((t % 32 - 9) / 8);
+         })) {
         groups.push_back({members, static_cast<unsigned>(key.second), 3, false});  // 8, 8 and 7 of 23 lanes
     }
     DeviceVector<int> device_values(values);
@@ -490,15 +505,20 @@ struct Describe {
     __device__ Described operator()(unsigned thread) const {
         const cg::thread_block block = cg::this_thread_block();
         switch (kind) {
-            case Kind::block: return describe(block);
-            case Kind::tile: return describe(cg::tiled_partition<8>(block));
-            case Kind::coalesced: return thread < 5 ? describe(cg::coalesced_threads()) : Described{};
-            case Kind::part_of_block: return describe(cg::tiled_partition(block, 16));
+            case Kind::block:
+                return describe(block);
+            case Kind::tile:
+                return describe(cg::tiled_partition<8>(block));
+            case Kind::coalesced:
+                return thread < 5 ? describe(cg::coalesced_threads()) : Described{};
+            case Kind::part_of_block:
+                return describe(cg::tiled_partition(block, 16));
             case Kind::part_of_tile: {
                 const cg::thread_group parent = cg::tiled_partition(block, 16);
                 return describe(cg::tiled_partition(parent, 4));
             }
-            case Kind::this_thread: return describe(cg::this_thread());
+            case Kind::this_thread:
+                return describe(cg::this_thread());
         }
         return {};
     }
@@ -508,8 +528,9 @@ TEST(CooperativeGroups, AnyGroupAsAThreadGroup) {
     const auto expect = [](Kind kind, auto expected) {
         const std::vector<Described> got = results_of<Described>(Describe{kind}, 40);
         for (unsigned thread = 0; thread < got.size(); ++thread) {
-            EXPECT_TRUE(got[thread] == expected(thread)) << "kind " << static_cast<int>(kind) << ", thread " << thread
-                                                         << ": " << got[thread].rank << " of " << got[thread].size;
+            EXPECT_TRUE(got[thread] == expected(thread))
+                << "kind " << static_cast<int>(kind) << ", thread " << thread << ": " << got[thread].rank
+                << " of " << got[thread].size;
         }
     };
     expect(Kind::block, [](unsigned t) { return Described{t, 40}; });
@@ -531,7 +552,8 @@ __global__ void check_block(Checks checks) {
     unsigned expected = 0;
     for (const auto& plane : seen) {
         for (const auto& row : plane) {
-            for (const unsigned rank : row) checks.equal(rank, expected++);
+            for (const unsigned rank : row)
+                checks.equal(rank, expected++);
         }
     }
     checks.equal(block.num_threads(), 24u);
@@ -573,7 +595,8 @@ struct PassRound {
 TEST(CooperativeGroups, BlockBarrierInTwoHalves) {
     constexpr unsigned kRounds = 5;
     const std::vector<unsigned> got = results_of<unsigned>(PassRound{kRounds}, 96);
-    for (unsigned thread = 0; thread < got.size(); ++thread) EXPECT_EQ(got[thread], (thread + 33 * kRounds) % 96);
+    for (unsigned thread = 0; thread < got.size(); ++thread)
+        EXPECT_EQ(got[thread], (thread + 33 * kRounds) % 96);
 }
 
 // The first warp has arrived before the second even comes near: arriving does not wait.
@@ -607,7 +630,8 @@ struct CallOnce {
     __device__ int operator()(unsigned thread) const {
         const cg::thread_block block = cg::this_thread_block();
         const auto tile = cg::tiled_partition<8>(block);
-        cg::invoke_one(block, [this](int by) { atomicAdd(calls, by); }, 1000);
+        cg::invoke_one(
+            block, [this](int by) { atomicAdd(calls, by); }, 1000);
         cg::invoke_one(tile, [this] { atomicAdd(calls, 1); });
         int number = 0;
         if (thread % 2 == 1) {
@@ -657,7 +681,8 @@ TEST_F(Seeded, GridSynchronisesAllBlocks) {
     ASSERT_EQ(cudaLaunchCooperativeKernel(add_neighbours, kBlocks, kThreads, arguments), cudaSuccess);
     for (int phase = 0; phase < phases; ++phase) {
         const std::vector<int> old = cells;
-        for (unsigned i = 0; i < kCells; ++i) cells[i] = old[i] + old[(i + kThreads + 1) % kCells];
+        for (unsigned i = 0; i < kCells; ++i)
+            cells[i] = old[i] + old[(i + kThreads + 1) % kCells];
     }
     EXPECT_EQ(device_cells.to_host(), cells);
 }
@@ -686,7 +711,8 @@ TEST(CooperativeGroups, GridKnowsItself) {
         bool argument = cooperative;
         void* arguments[] = {&checks, &argument};
         if (cooperative) {
-            ASSERT_EQ(cudaLaunchCooperativeKernel(check_grid, dim3(2, 3), dim3(4, 5), arguments), cudaSuccess);
+            ASSERT_EQ(cudaLaunchCooperativeKernel(check_grid, dim3(2, 3), dim3(4, 5), arguments),
+                      cudaSuccess);
         } else {
             check_grid<<<dim3(2, 3), dim3(4, 5)>>>(checks, argument);
         }
@@ -699,7 +725,8 @@ TEST(CooperativeGroups, GridThatDoesNotFitIsRefused) {
     int phases = 1;
     int* nothing = nullptr;
     void* arguments[] = {&nothing, &nothing, &phases};
-    EXPECT_EQ(cudaLaunchCooperativeKernel(add_neighbours, 1 << 20, 64, arguments), cudaErrorCooperativeLaunchTooLarge);
+    EXPECT_EQ(cudaLaunchCooperativeKernel(add_neighbours, 1 << 20, 64, arguments),
+              cudaErrorCooperativeLaunchTooLarge);
     EXPECT_EQ(cudaGetLastError(), cudaErrorCooperativeLaunchTooLarge);
 }
 
@@ -708,7 +735,8 @@ TEST(CooperativeGroups, GridThatDoesNotFitIsRefused) {
 #ifdef CUDA_ON_CPU  // on a GPU these would hang or do something undefined
 
 template <class Kernel, class... Arguments>
-void expect_failure(Kernel kernel, cudaError_t error, const std::vector<std::string>& report, unsigned threads) {
+void expect_failure(Kernel kernel, cudaError_t error, const std::vector<std::string>& report,
+                    unsigned threads) {
     ::testing::internal::CaptureStderr();
     kernel<<<2, threads>>>();
     EXPECT_EQ(cudaDeviceSynchronize(), error);
@@ -719,7 +747,9 @@ void expect_failure(Kernel kernel, cudaError_t error, const std::vector<std::str
     EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
 }
 
-std::string here(int line) { return "cooperative_groups_test.cu:" + std::to_string(line); }
+std::string here(int line) {
+    return "cooperative_groups_test.cu:" + std::to_string(line);
+}
 
 constexpr int kTileLine = __LINE__ + 4;
 __global__ void half_a_tile() {
@@ -747,7 +777,8 @@ __global__ void different_operations() {
 }
 
 TEST(CooperativeGroupsFailures, DifferentCollectives) {
-    expect_failure(different_operations, cudaErrorLaunchFailure, {"reduce", "inclusive_scan", here(kReduceLine)}, 32);
+    expect_failure(different_operations, cudaErrorLaunchFailure,
+                   {"reduce", "inclusive_scan", here(kReduceLine)}, 32);
 }
 
 constexpr int kShuffleLine = __LINE__ + 2;
@@ -774,7 +805,8 @@ __global__ void synchronise_grid() {
 }
 
 TEST(CooperativeGroupsFailures, GridSyncInAnOrdinaryLaunch) {
-    expect_failure(synchronise_grid, cudaErrorLaunchFailure, {"cudaLaunchCooperativeKernel", here(kGridLine)}, 32);
+    expect_failure(synchronise_grid, cudaErrorLaunchFailure, {"cudaLaunchCooperativeKernel", here(kGridLine)},
+                   32);
 }
 
 constexpr int kWaitLine = __LINE__ + 2;
@@ -789,7 +821,9 @@ __global__ void arrive_twice() {
     block.barrier_wait(std::move(first));
     block.barrier_wait(std::move(second));
 }
-__global__ void arrive_and_end() { static_cast<void>(cg::this_thread_block().barrier_arrive()); }
+__global__ void arrive_and_end() {
+    static_cast<void>(cg::this_thread_block().barrier_arrive());
+}
 constexpr int kMixedLine = __LINE__ + 6;
 __global__ void half_a_block_arrives() {
     const cg::thread_block block = cg::this_thread_block();
@@ -801,10 +835,12 @@ __global__ void half_a_block_arrives() {
 }
 
 TEST(CooperativeGroupsFailures, HalvesOfTheBlockBarrier) {
-    expect_failure(wait_without_arriving, cudaErrorLaunchFailure, {"without barrier_arrive", here(kWaitLine)}, 32);
+    expect_failure(wait_without_arriving, cudaErrorLaunchFailure, {"without barrier_arrive", here(kWaitLine)},
+                   32);
     expect_failure(arrive_twice, cudaErrorLaunchFailure, {"barrier_arrive again", here(kArriveLine)}, 32);
     expect_failure(arrive_and_end, cudaErrorLaunchFailure, {"between barrier_arrive and barrier_wait"}, 32);
-    expect_failure(half_a_block_arrives, cudaErrorLaunchFailure, {"different barriers", here(kMixedLine)}, 64);
+    expect_failure(half_a_block_arrives, cudaErrorLaunchFailure, {"different barriers", here(kMixedLine)},
+                   64);
 }
 
 #endif

@@ -230,6 +230,11 @@ struct Narrow {
     }
 };
 
+template <class Kind>
+struct Construct {
+    __device__ Bits operator()(float x) const { return Kind::bits(typename Kind::Type(x)); }
+};
+
 template <class Kind, Direction kDirection>
 void expect_narrowed(const std::vector<float>& inputs) {
     expect_bits<Kind>(map_on_device<Bits>(Narrow<Kind, kDirection>{}, inputs), inputs,
@@ -242,6 +247,8 @@ TYPED_TEST(SmallFloats, FloatsRoundAsAsked) {
     expect_narrowed<TypeParam, Direction::kTowardZero>(inputs);
     expect_narrowed<TypeParam, Direction::kUp>(inputs);
     expect_narrowed<TypeParam, Direction::kDown>(inputs);
+    expect_bits<TypeParam>(map_on_device<Bits>(Construct<TypeParam>{}, inputs), inputs,
+                           [](float x) { return table<TypeParam>().round({x}); });
 }
 
 template <class Kind>
@@ -317,15 +324,23 @@ struct Three {
     Bits a, b, c;
 };
 
-// Random bits, so all sizes, NaN and infinities; and numbers close in size, where sums do not just drown.
+// Random bits, so all sizes, NaN and infinities; numbers close in size, where sums do not just drown; and products about
+// as small as the smallest numbers.
+template <class Kind>
 std::vector<Three> random_threes(std::size_t count) {
+    constexpr int kBias = (1 << (Kind::kExponentBits - 1)) - 1;
     std::vector<Three> threes;
-    for (std::uint32_t word : random_words(2 * count)) {
+    for (std::uint32_t word : random_words(count)) {
         const Bits a = static_cast<Bits>(word);
         const Bits b = static_cast<Bits>(word >> 16);
         const Bits c = static_cast<Bits>(word >> 7 ^ word << 3);
         threes.push_back({a, b, c});
         threes.push_back({a, static_cast<Bits>(a ^ (b & 0x83ff)), static_cast<Bits>(a ^ (c & 0x87ff))});
+        const int exponent_of_a = (a & 0x7fff) >> Kind::kMantissaBits;
+        const int exponent = std::max(0, kBias - exponent_of_a - static_cast<int>(word % (Kind::kMantissaBits + 3)));
+        const Bits mantissa = b & ((1 << Kind::kMantissaBits) - 1);
+        const Bits partner = static_cast<Bits>(exponent << Kind::kMantissaBits | mantissa);
+        threes.push_back({a, partner, static_cast<Bits>(c & 0x80ff)});
     }
     return threes;
 }
@@ -415,7 +430,7 @@ Exact exact_result(Operation operation, Three three) {
 
 TYPED_TEST(SmallFloats, ArithmeticRoundsOnce) {
     if (compute_capability() < kFusedBfloat16) GTEST_SKIP();
-    const std::vector<Three> inputs = random_threes(100'000);
+    const std::vector<Three> inputs = random_threes<TypeParam>(100'000);
     for (Operation operation : {Operation::kAdd, Operation::kSub, Operation::kMul, Operation::kFma, Operation::kPairAdd,
                                 Operation::kPairMul, Operation::kPairFma, Operation::kSaturatedAdd, Operation::kRelu,
                                 Operation::kMax, Operation::kMaxNan, Operation::kMin}) {
@@ -428,7 +443,7 @@ TYPED_TEST(SmallFloats, ArithmeticRoundsOnce) {
 
 // A GPU divides by way of a reciprocal; ours rounds once. So here the last bit may differ, and no more.
 TYPED_TEST(SmallFloats, QuotientsAreWithinTheLastBit) {
-    const std::vector<Three> inputs = random_threes(100'000);
+    const std::vector<Three> inputs = random_threes<TypeParam>(100'000);
     const std::vector<Bits> got = map_on_device<Bits>(Compute<TypeParam>{Operation::kDiv}, inputs);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const Bits expected = table<TypeParam>().round(exact_result<TypeParam>(Operation::kDiv, inputs[i]));

@@ -105,6 +105,7 @@ __global__ void convert_reals_to_integers(Checks check) {
     check.equal(__float2int_rd(-2.1f), -3);
     check.equal(__float2int_ru(2.1f), 3);
     check.equal(__float2int_rz(1e20f), INT_MAX);
+    check.equal(__float2int_rz(2147483648.0f), INT_MAX);
     check.equal(__float2int_rz(-1e20f), INT_MIN);
     check.equal(__float2int_rn(NAN), 0);
     check.equal(__float2uint_rn(-1.0f), 0u);
@@ -115,6 +116,7 @@ __global__ void convert_reals_to_integers(Checks check) {
     check.equal(__float2ll_rd(-1.5f), -2ll);
     check.equal(__float2ll_rn(NAN), LLONG_MIN);
     check.equal(__float2ull_rz(1e30f), ULLONG_MAX);
+    check.equal(__float2ull_rz(18446744073709551616.0f), ULLONG_MAX);
     check.equal(__float2ull_ru(0.25f), 1ull);
     check.equal(__float2ull_rn(-5.0f), 0ull);
     check.equal(__double2int_rn(-2.5), -2);

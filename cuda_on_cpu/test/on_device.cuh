@@ -12,6 +12,8 @@
 
 #include <cuda_runtime.h>
 
+#include "gpu.hpp"
+
 // Device memory filled from a vector, and back.
 template <class T>
 class DeviceVector {

@@ -1,1 +1,614 @@
+// What the stand-in says about broken kernels: the error code a GPU would give, and a line on stderr that names the
+// kernel, the block, the thread and the place. None of this can run on a GPU, or it would end the process's context.
+#include <cuda_runtime.h>
+#include <dirent.h>
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "on_device.cuh"
+
+namespace {
+
+bool descending() {
+    const char* order = std::getenv("CUDA_ON_CPU_ORDER");
+    return order != nullptr && std::string(order) == "descending";
+}
+
+std::string at_line(int line) { return "reports_test.cu:" + std::to_string(line); }
+
+__global__ void set_all(int* out, int value) { out[threadIdx.x] = value; }
+
+// Runs `launch`, which must end in `expected`, and returns what it printed. Afterwards kernels run again.
+std::string report_of(cudaError_t expected, const std::function<void()>& launch) {
+    testing::internal::CaptureStderr();
+    launch();
+    const cudaError_t error = cudaDeviceSynchronize();
+    std::string report = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(error, expected) << cudaGetErrorName(error) << "\n" << report;
+    EXPECT_EQ(cudaGetLastError(), expected);
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    DeviceVector<int> out(1024);
+    set_all<<<1, 1024>>>(out.data(), 5);
+    EXPECT_EQ(out.to_host(), std::vector<int>(1024, 5)) << "kernels run again after a failure";
+    return report;
+}
+
+testing::AssertionResult tells(const std::string& report, std::initializer_list<std::string> parts) {
+    for (const std::string& part : parts) {
+        if (report.find(part) == std::string::npos) {
+            return testing::AssertionFailure() << "\"" << part << "\" is missing in:\n" << report;
+        }
+    }
+    return testing::AssertionSuccess();
+}
+
+// ---- Addresses -----------------------------------------------------------------------------------------------------------
+
+template <class T>
+class Allocation {
+  public:
+    explicit Allocation(std::size_t count) { EXPECT_EQ(cudaMalloc(&data_, count * sizeof(T)), cudaSuccess); }
+    ~Allocation() { static_cast<void>(cudaFree(data_)); }
+    Allocation(const Allocation&) = delete;
+    Allocation& operator=(const Allocation&) = delete;
+    T* data() const { return data_; }
+
+  private:
+    T* data_ = nullptr;
+};
+
+constexpr int kWriteLine = __LINE__ + 2;
+__global__ void write_at(int* data, long long index, unsigned thread) {
+    if (threadIdx.x == thread) data[index] = 1;
+}
+constexpr int kReadLine = __LINE__ + 2;
+__global__ void read_at(const int* data, long long index, int* out) {
+    *out = data[index];
+}
+
+TEST(IllegalAddress, PastTheEnd) {
+    const Allocation<int> data(1024);  // whole pages: the guard page begins right behind
+    const std::string report = report_of(cudaErrorIllegalAddress, [&] { write_at<<<3, 64>>>(data.data(), 1024, 37); });
+    EXPECT_TRUE(tells(report, {"write_at", "block (", "thread (37,0,0)", "illegal access",
+                               "0 byte(s) past the end of the 4096-byte allocation", at_line(kWriteLine)}));
+}
+
+TEST(IllegalAddress, FarPastTheEndOfAnAllocationOfAnySize) {
+    const Allocation<int> data(1003);
+    const std::string report = report_of(cudaErrorIllegalAddress, [&] { write_at<<<1, 1>>>(data.data(), 1003 + 100, 0); });
+    EXPECT_TRUE(tells(report, {"400 byte(s) past the end of the 4012-byte allocation", at_line(kWriteLine)}));
+}
+
+TEST(IllegalAddress, BeforeTheBeginning) {
+    const Allocation<int> data(1024);
+    const Allocation<int> out(1);
+    const std::string report =
+        report_of(cudaErrorIllegalAddress, [&] { read_at<<<1, 1>>>(data.data(), -2, out.data()); });
+    EXPECT_TRUE(tells(report, {"read_at", "8 byte(s) before the 4096-byte allocation", at_line(kReadLine)}));
+}
+
+TEST(IllegalAddress, AfterItWasFreed) {
+    int* data = nullptr;
+    ASSERT_EQ(cudaMalloc(&data, 400), cudaSuccess);
+    ASSERT_EQ(cudaFree(data), cudaSuccess);
+    const std::string report = report_of(cudaErrorIllegalAddress, [&] { write_at<<<1, 1>>>(data, 3, 0); });
+    EXPECT_TRUE(tells(report, {"at byte 12 of the 400-byte allocation", "which has been freed", at_line(kWriteLine)}));
+}
+
+TEST(IllegalAddress, Null) {
+    const std::string report = report_of(cudaErrorIllegalAddress, [] { write_at<<<1, 1>>>(nullptr, 0, 0); });
+    EXPECT_TRUE(tells(report, {"write_at", "illegal access", at_line(kWriteLine)}));
+}
+
+constexpr int kLateWriteLine = __LINE__ + 4;
+__global__ void write_after_waiting(int* data, long long index) {
+    __syncthreads();
+    __syncwarp();
+    if (threadIdx.y == 3 && threadIdx.x == 1) data[index] = 1;
+}
+
+TEST(IllegalAddress, InAThreadThatHasWaited) {
+    const Allocation<int> data(1024);
+    const std::string report = report_of(
+        cudaErrorIllegalAddress, [&] { write_after_waiting<<<dim3(1, 2, 1), dim3(8, 4)>>>(data.data(), 1024); });
+    EXPECT_TRUE(tells(report, {"write_after_waiting", "block (0,", "thread (1,3,0)", at_line(kLateWriteLine)}));
+}
+
+// The slack between an allocation's end and its guard page, and that before its beginning.
+TEST(IllegalAddress, InTheSlackIsFoundAfterTheLaunch) {
+    const Allocation<char> bytes(10);
+    const auto overwrite = [](char* data, int index) {
+        return report_of(cudaErrorIllegalAddress,
+                         [&] { write_at<<<1, 1>>>(reinterpret_cast<int*>(data + index), 0, 0); });
+    };
+    EXPECT_TRUE(tells(overwrite(bytes.data(), 11),
+                      {"write_at", "wrote 1 byte(s) past the end of the 10-byte allocation"}));
+    EXPECT_TRUE(tells(overwrite(bytes.data(), -4), {"wrote 4 byte(s) before the 10-byte allocation"}));
+    // Told once only: the next kernel is not blamed for it.
+    Allocation<int> out(32);
+    set_all<<<1, 32>>>(out.data(), 1);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+TEST(IllegalAddress, OfHostMemoryIsToldBeforeTheKernelRuns) {
+    std::vector<int> host(100, 7);
+    int on_stack = 7;
+    for (int* pointer : {host.data(), &on_stack}) {
+        const std::string report = report_of(cudaErrorIllegalAddress, [&] { write_at<<<1, 1>>>(pointer, 0, 0); });
+        EXPECT_TRUE(tells(report, {"write_at", "argument 1", "host pointer"}));
+        EXPECT_EQ(*pointer, 7);
+    }
+}
+
+__global__ void overrun_dynamic_shared(int index) {
+    extern __shared__ int shared[];
+    shared[index] = 1;
+}
+
+TEST(IllegalAddress, OfDynamicSharedMemory) {
+    // 100 bytes leave 28 of slack before the guard page.
+    EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, [] { overrun_dynamic_shared<<<1, 1, 100>>>(25); }),
+                      {"wrote past the end of its 100 bytes of dynamic shared memory"}));
+    EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, [] { overrun_dynamic_shared<<<1, 1, 128>>>(32); }),
+                      {"illegal access", "outside the block's dynamic shared memory"}));
+}
+
+// ---- Other faults ----------------------------------------------------------------------------------------------------------
+
+constexpr int kDivideLine = __LINE__ + 2;
+__global__ void divide(int* out, int by) {
+    out[threadIdx.x] = 100 / by;
+}
+TEST(Faults, DivisionByZero) {
+    const Allocation<int> out(1);
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [&] { divide<<<1, 1>>>(out.data(), 0); }),
+                      {"divide", "division by zero", at_line(kDivideLine)}));
+}
+
+__device__ __noinline__ int sum_recursively(volatile int* out, int depth) {
+    volatile int local[256];
+    local[depth % 256] = depth;
+    const int rest = depth == 0 ? 0 : sum_recursively(out, depth - 1);
+    *out = rest;
+    return rest + local[depth % 256];
+}
+__global__ void overflow_stack(int* out, int depth) { *out = sum_recursively(out, depth); }
+
+TEST(Faults, StackOverflow) {
+    const Allocation<int> out(1);
+    EXPECT_TRUE(tells(report_of(cudaErrorHardwareStackError, [&] { overflow_stack<<<1, 2>>>(out.data(), 1000000); }),
+                      {"overflow_stack", "stack is full"}));
+}
+
+__global__ void misaligned(float4* out) {
+    const auto address = reinterpret_cast<std::uintptr_t>(out) + 4;
+    *reinterpret_cast<float4*>(address) = make_float4(1, 2, 3, 4);
+}
+TEST(Faults, MisalignedVector) {
+    const Allocation<float4> out(4);
+    EXPECT_TRUE(tells(report_of(cudaErrorMisalignedAddress, [&] { misaligned<<<1, 1>>>(out.data()); }),
+                      {"misaligned", "multiple of its size"}));
+}
+
+constexpr int kAssertLine = __LINE__ + 2;
+__global__ void assert_small(int limit) {
+    assert(static_cast<int>(threadIdx.x) < limit);
+}
+TEST(Faults, Assert) {
+    EXPECT_TRUE(tells(report_of(cudaErrorAssert, [] { assert_small<<<1, 64>>>(63); }),
+                      {"assert_small", "thread (63,0,0)", "static_cast<int>(threadIdx.x) < limit", at_line(kAssertLine)}));
+}
+
+constexpr int kTrapLine = __LINE__ + 2;
+__global__ void trap_one(unsigned thread) {
+    if (threadIdx.x == thread) __trap();
+}
+TEST(Faults, Trap) {
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { trap_one<<<1, 64>>>(9); }),
+                      {"trap_one", "__trap", "thread (9,0,0)", at_line(kTrapLine)}));
+}
+
+// ---- Barriers and collectives used wrongly ------------------------------------------------------------------------------------
+
+constexpr int kSplitLine = __LINE__ + 3;
+__global__ void split_barriers() {
+    if (threadIdx.x < 20) {
+        __syncthreads();
+    } else {
+        __syncthreads();
+    }
+}
+TEST(Misuse, BarriersInTwoBranches) {
+    const std::string report = report_of(cudaErrorLaunchFailure, [] { split_barriers<<<1, 40>>>(); });
+    EXPECT_TRUE(tells(report, {"split_barriers", "different barriers", "__syncthreads", at_line(kSplitLine),
+                               at_line(kSplitLine + 2)}));
+}
+
+constexpr int kWaitLine = __LINE__ + 4;
+__global__ void wait_for_each_other() {
+    const unsigned lane = threadIdx.x;
+    if (lane < 4) {
+        __syncwarp(0x1f);
+    } else if (lane == 4) {
+        __shfl_sync(0x30, 1, 5);
+    } else if (lane == 5) {
+        __ballot_sync(0x21, 1);
+    } else {
+        __syncthreads();
+    }
+}
+TEST(Misuse, Deadlock) {
+    const std::string report = report_of(cudaErrorLaunchTimeout, [] { wait_for_each_other<<<1, 40>>>(); });
+    EXPECT_TRUE(tells(report, {"wait_for_each_other", "deadlock in block (0,0,0)", "40 thread(s) wait",
+                               "lanes 0x0000000f", at_line(kWaitLine), "mask 0x0000001f, missing 0x00000010",
+                               "lanes 0x00000010", "__shfl_sync", "mask 0x00000030, missing 0x00000020",
+                               "lanes 0x00000020", "__ballot_sync", "mask 0x00000021, missing 0x00000001",
+                               "lanes 0xffffffc0", "__syncthreads", "warp 1, lanes 0x000000ff"}));
+}
+
+constexpr int kExitedLine = __LINE__ + 3;
+__global__ void name_exited_lanes() {
+    if (threadIdx.x >= 16) return;
+    __syncwarp();
+}
+TEST(Misuse, MaskNamesExitedLanes) {
+    const std::string report = report_of(cudaErrorLaunchFailure, [] { name_exited_lanes<<<1, 32>>>(); });
+    // In descending order the exited lanes are gone already; in ascending order they leave while others wait for them.
+    EXPECT_TRUE(tells(report, {"name_exited_lanes", "__syncwarp", at_line(kExitedLine), "0xffffffff"}));
+    EXPECT_TRUE(tells(report, {descending() ? "ended or never existed: 0xffff0000" : "this thread has ended"}));
+}
+
+__global__ void name_missing_lanes() { __ballot_sync(0xffffffffu, 1); }
+TEST(Misuse, MaskNamesLanesThatNeverWere) {
+    const std::string report = report_of(cudaErrorLaunchFailure, [] { name_missing_lanes<<<1, 20>>>(); });
+    EXPECT_TRUE(tells(report, {"__ballot_sync", "never existed: 0xfff00000"}));
+}
+
+__global__ void leave_oneself_out() { __any_sync(0xfffffffeu, 1); }
+TEST(Misuse, MaskWithoutTheCaller) {
+    const std::string report = report_of(cudaErrorLaunchFailure, [] { leave_oneself_out<<<1, 32>>>(); });
+    EXPECT_TRUE(tells(report, {"__any_sync", "0xfffffffe does not name the calling lane 0", "thread (0,0,0)"}));
+}
+
+__global__ void disagree() {
+    if (threadIdx.x < 16) {
+        __shfl_sync(0xffffffffu, 1, 0);
+    } else {
+        __ballot_sync(0xffffffffu, 1);
+    }
+}
+TEST(Misuse, LanesInDifferentFunctions) {
+    const std::string report = report_of(cudaErrorLaunchFailure, [] { disagree<<<1, 32>>>(); });
+    EXPECT_TRUE(tells(report, {"different functions", "__shfl_sync", "__ballot_sync", "mask 0xffffffff"}));
+}
+
+__global__ void odd_width() { __shfl_sync(0xffffffffu, 1, 0, 12); }
+TEST(Misuse, WidthThatIsNoPowerOfTwo) {
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { odd_width<<<1, 32>>>(); }), {"width must be a power of two"}));
+}
+
+__global__ void shared_too_large() {
+    __shared__ int large[30 * 1024 / 4];
+    __shared__ int larger[30 * 1024 / 4];
+    large[threadIdx.x] = larger[threadIdx.x] = 1;
+}
+TEST(Misuse, TooMuchStaticSharedMemory) {
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchOutOfResources, [] { shared_too_large<<<1, 1>>>(); }),
+                      {"static shared memory", "49152"}));
+}
+
+// ---- After a failure ---------------------------------------------------------------------------------------------------------
+
+TEST(Sticky, NothingWorksUntilTheReset) {
+    const Allocation<int> out(32);
+    testing::internal::CaptureStderr();
+    trap_one<<<1, 1>>>(0);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchFailure);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorLaunchFailure) << "not cleared by asking";
+    EXPECT_EQ(cudaPeekAtLastError(), cudaErrorLaunchFailure);
+    set_all<<<1, 32>>>(out.data(), 3);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+    int* more = nullptr;
+    EXPECT_EQ(cudaMalloc(&more, 4), cudaErrorLaunchFailure);
+    int host = 0;
+    EXPECT_EQ(cudaMemcpy(&host, out.data(), 4, cudaMemcpyDeviceToHost), cudaErrorLaunchFailure);
+    EXPECT_EQ(cudaMemset(out.data(), 0, 4), cudaErrorLaunchFailure);
+    EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaErrorLaunchFailure);
+    static_cast<void>(testing::internal::GetCapturedStderr());
+    ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
+    EXPECT_EQ(cudaMemcpy(&host, out.data(), 4, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_NE(host, 3) << "the kernel after the failure did not run";
+}
+
+constexpr int kWaiters = 257;
+__global__ void fail_while_all_wait(int round) {
+    __shared__ int shared[kWaiters];
+    shared[threadIdx.x] = round;
+    for (int i = 0; i < 3; ++i) __syncthreads();
+    __syncwarp(threadIdx.x < 256 ? 0xffffffffu : 1u);
+    if (threadIdx.x == static_cast<unsigned>(round % kWaiters)) __trap();
+    __syncthreads();
+}
+__global__ void sum_with_barriers(int* out) {
+    __shared__ int shared[1024];
+    shared[threadIdx.x] = static_cast<int>(threadIdx.x);
+    for (unsigned half = 512; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half) shared[threadIdx.x] += shared[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) out[blockIdx.x] = shared[0];
+}
+
+TEST(Sticky, ThreadsAreReusableAfterAFailure) {
+    for (int round = 0; round < 20; ++round) {
+        static_cast<void>(report_of(cudaErrorLaunchFailure, [round] { fail_while_all_wait<<<8, kWaiters>>>(round * 37); }));
+        DeviceVector<int> out(6);
+        sum_with_barriers<<<6, 1024>>>(out.data());
+        EXPECT_EQ(out.to_host(), std::vector<int>(6, 1023 * 1024 / 2)) << round;
+    }
+}
+
+TEST(Handles, ThatAreGoneAreRefused) {
+    testing::internal::CaptureStderr();
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaErrorInvalidResourceHandle);
+    const Allocation<int> out(1);
+    set_all<<<1, 1, 0, stream>>>(out.data(), 1);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+    cudaEvent_t event = nullptr;
+    ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+    ASSERT_EQ(cudaEventDestroy(event), cudaSuccess);
+    EXPECT_EQ(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaEventRecord(event), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaGraphLaunch(nullptr, nullptr), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaGraphDestroy(nullptr), cudaErrorInvalidResourceHandle);
+    EXPECT_TRUE(tells(testing::internal::GetCapturedStderr(),
+                      {"cudaStreamDestroy: this stream does not exist", "kernel launch: this stream", "cudaEventRecord",
+                       "cudaGraphLaunch: this executable graph"}));
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+}
+
+TEST(Refusals, SayWhatAndWhy) {
+    testing::internal::CaptureStderr();
+    const Allocation<int> out(10);
+    set_all<<<1, 2000>>>(out.data(), 1);
+    set_all<<<0, 1>>>(out.data(), 1);
+    set_all<<<1, 1, 50000>>>(out.data(), 1);
+    std::vector<int> host(11);
+    EXPECT_EQ(cudaMemcpy(out.data(), host.data(), 44, cudaMemcpyHostToDevice), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaMemcpy(host.data(), host.data(), 44, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaMemcpy(host.data(), out.data(), 44, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaFree(host.data()), cudaErrorInvalidValue);
+    EXPECT_TRUE(tells(testing::internal::GetCapturedStderr(),
+                      {"set_all: block (2000, 1, 1) has 2000 threads; at most 1024", "grid (0, 1, 1) has no blocks",
+                       "50000 bytes of dynamic shared memory; allowed are 49152", "44 bytes: not inside one live",
+                       "not device memory", "was not allocated by CUDA"}));
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+}
+
+// ---- Poison --------------------------------------------------------------------------------------------------------------------
+
+__global__ void count_not_nan(const float* values, std::size_t count, int* found) {
+    for (std::size_t i = threadIdx.x; i < count; i += blockDim.x) {
+        if (!isnan(values[i])) atomicAdd(found, 1);
+    }
+}
+
+TEST(Poison, FillsFreshDeviceMemory) {
+    for (const std::size_t count : {1u, 7u, 1000u, 5000u}) {
+        for (int again = 0; again < 2; ++again) {
+            const Allocation<float> fresh(count);
+            DeviceVector<int> found(1);
+            count_not_nan<<<1, 32>>>(fresh.data(), count, found.data());
+            EXPECT_EQ(found.to_host()[0], 0) << count;
+            ASSERT_EQ(cudaMemset(fresh.data(), 0, count * sizeof(float)), cudaSuccess);
+        }
+    }
+}
+
+__global__ void count_fresh_shared(int* found) {
+    __shared__ float fixed[64];
+    extern __shared__ float chosen[];
+    if (!isnan(fixed[threadIdx.x])) atomicAdd(found, 1);
+    if (!isnan(chosen[threadIdx.x])) atomicAdd(found, 1);
+    __syncthreads();
+    fixed[threadIdx.x] = chosen[threadIdx.x] = 1.0f;
+}
+
+TEST(Poison, FillsSharedMemoryOfEveryBlockAnew) {
+    DeviceVector<int> found(1);
+    for (int again = 0; again < 2; ++again) count_fresh_shared<<<10, 64, 64 * sizeof(float)>>>(found.data());
+    EXPECT_EQ(found.to_host()[0], 0);
+}
+
+// ---- Order, time and threads -----------------------------------------------------------------------------------------------------
+
+__global__ void note_order(int* order, int* next) { order[atomicAdd(next, 1)] = static_cast<int>(threadIdx.x); }
+
+TEST(Order, IsAscendingOrDescendingAsAsked) {
+    constexpr int kThreads = 100;
+    DeviceVector<int> order(kThreads);
+    DeviceVector<int> next(1);
+    note_order<<<1, kThreads>>>(order.data(), next.data());
+    const std::vector<int> got = order.to_host();
+    for (int i = 0; i < kThreads; ++i) EXPECT_EQ(got[i], descending() ? kThreads - 1 - i : i);
+}
+
+__global__ void who_is_here(unsigned* out) {
+    const unsigned lane = threadIdx.x;
+    if (lane % 3 == 0) {
+        out[lane] = __activemask();
+    } else if (lane < 20) {
+        out[lane] = __activemask();
+    } else {
+        out[lane] = 0;
+    }
+}
+
+TEST(Activemask, HoldsAllLanesOfTheBranch) {
+    DeviceVector<unsigned> out(32);
+    who_is_here<<<1, 32>>>(out.data());
+    const std::vector<unsigned> got = out.to_host();
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        EXPECT_EQ(got[lane], lane % 3 == 0 ? 0x49249249u : lane < 20 ? ~0x49249249u & 0xfffffu : 0u) << lane;
+    }
+}
+
+__global__ void wait_for_flag(volatile int* flag, int* data, int* out) {
+    const unsigned producer = blockDim.x - 1;
+    if (threadIdx.x == producer) {
+        *data = 42;
+        __threadfence();
+        *flag = 1;
+    } else {
+        while (*flag == 0) {
+        }
+        __threadfence();
+        out[threadIdx.x] = *data;
+    }
+}
+
+TEST(SpinLoops, WaitForAThreadOfTheBlock) {
+    for (const unsigned threads : {2u, 32u, 33u, 256u}) {
+        DeviceVector<int> flag(1);
+        DeviceVector<int> data(1);
+        DeviceVector<int> out(threads);
+        wait_for_flag<<<1, threads>>>(flag.data(), data.data(), out.data());
+        std::vector<int> expected(threads, 42);
+        expected.back() = 0;
+        EXPECT_EQ(out.to_host(), expected);
+    }
+}
+
+__global__ void wait_for_block(volatile int* flags, int* out) {
+    // Every block waits for the next one: the last starts the chain.
+    if (threadIdx.x == 0) {
+        if (blockIdx.x + 1 < gridDim.x) {
+            while (flags[blockIdx.x + 1] == 0);
+        }
+        out[blockIdx.x] = static_cast<int>(blockIdx.x) + 1;
+        __threadfence();
+        flags[blockIdx.x] = 1;
+    }
+    __syncthreads();
+}
+
+TEST(SpinLoops, WaitForABlockThatComesLater) {
+    constexpr unsigned kBlocks = 24;
+    DeviceVector<int> flags(kBlocks);
+    DeviceVector<int> out(kBlocks);
+    wait_for_block<<<kBlocks, 64>>>(flags.data(), out.data());
+    const std::vector<int> got = out.to_host();
+    for (unsigned b = 0; b < kBlocks; ++b) EXPECT_EQ(got[b], static_cast<int>(b) + 1);
+}
+
+__global__ void lock_and_count(int* lock, int* count) {
+    for (bool done = false; !done;) {
+        if (atomicCAS(lock, 0, 1) == 0) {
+            *static_cast<volatile int*>(count) = *static_cast<volatile int*>(count) + 1;
+            __threadfence();
+            atomicExch(lock, 0);
+            done = true;
+        }
+    }
+}
+__global__ void lock_with_barrier_inside(int* lock, int* count) {
+    while (atomicCAS(lock, 0, 1) != 0) {
+    }
+    *static_cast<volatile int*>(count) = *static_cast<volatile int*>(count) + 1;
+    __threadfence();
+    atomicExch(lock, 0);
+    __syncthreads();
+}
+
+TEST(SpinLoops, TakeALock) {
+    DeviceVector<int> lock(1);
+    DeviceVector<int> count(1);
+    lock_and_count<<<8, 64>>>(lock.data(), count.data());
+    lock_with_barrier_inside<<<8, 64>>>(lock.data(), count.data());
+    EXPECT_EQ(count.to_host()[0], 2 * 8 * 64);
+    EXPECT_EQ(lock.to_host()[0], 0);
+}
+
+__global__ void wait_in_vain(volatile int* flag) {
+    while (*flag == 0) {
+    }
+}
+
+// ctest sets CUDA_ON_CPU_TIMEOUT=1 for this one.
+TEST(Timeout, EndsALoopThatPollsInVain) {
+    const char* timeout = std::getenv("CUDA_ON_CPU_TIMEOUT");
+    if (timeout == nullptr || std::string(timeout) != "1") GTEST_SKIP() << "needs CUDA_ON_CPU_TIMEOUT=1";
+    DeviceVector<int> flag(1);
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [&] { wait_in_vain<<<4, 32>>>(flag.data()); }),
+                      {"wait_in_vain", "has polled memory for 1 s", "CUDA_ON_CPU_TIMEOUT"}));
+}
+
+unsigned os_threads() {
+    unsigned count = 0;
+    DIR* directory = opendir("/proc/self/task");
+    while (const dirent* entry = readdir(directory)) count += entry->d_name[0] != '.';
+    closedir(directory);
+    return count;
+}
+std::size_t resident_bytes() {
+    std::ifstream file("/proc/self/statm");
+    std::size_t total = 0;
+    std::size_t resident = 0;
+    file >> total >> resident;
+    return resident * 4096;
+}
+
+__global__ void note_blocks_at_once(int* running, int* most) {
+    if (threadIdx.x == 0) {
+        atomicMax(most, atomicAdd(running, 1) + 1);
+        const long long start = clock64();
+        while (clock64() - start < 2000000) __threadfence();
+        atomicSub(running, 1);
+    }
+    __syncthreads();
+}
+
+TEST(OsThreads, AreAsManyAsAsked) {
+    cudaDeviceProp properties;
+    ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+    const char* asked = std::getenv("CUDA_ON_CPU_THREADS");
+    const int expected = asked != nullptr ? std::atoi(asked) : static_cast<int>(std::thread::hardware_concurrency());
+    EXPECT_EQ(properties.multiProcessorCount, expected);
+    DeviceVector<int> running(1);
+    DeviceVector<int> most(1);
+    note_blocks_at_once<<<40, 32>>>(running.data(), most.data());
+    EXPECT_EQ(most.to_host()[0], expected);
+}
+
+TEST(ManyLaunches, LeakNeitherMemoryNorThreads) {
+    DeviceVector<int> out(64);
+    const auto launch_many = [&out](int times) {
+        for (int i = 0; i < times; ++i) {
+            sum_with_barriers<<<4, 1024>>>(out.data());
+            const Allocation<int> temporary(1000);
+            set_all<<<2, 32>>>(temporary.data(), i);
+        }
+    };
+    launch_many(2000);  // freed addresses stay reserved for a while: fill that store first
+    const std::size_t memory = resident_bytes();
+    const unsigned threads = os_threads();
+    launch_many(2000);
+    EXPECT_EQ(os_threads(), threads);
+    EXPECT_LT(resident_bytes(), memory + (2u << 20));
+}
+
+}  // namespace

@@ -98,7 +98,8 @@ int compile_cuda(const std::string& compiler, const Command& command) {
         return 1;
     }
     status = translator::run_program(joined(
-        {compiler}, {command.others, {"-x", "c++-cpp-output", "-c", translated, "-o", command.object}}));
+        {compiler}, {command.others, // -I and the like have done their work; clang would complain.
+                     {"-Wno-unused-command-line-argument", "-x", "c++-cpp-output", "-c", translated, "-o", command.object}}));
     std::remove(preprocessed.c_str());  // the translated text stays: worth a look
     return status;
 }

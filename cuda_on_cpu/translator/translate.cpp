@@ -29,6 +29,12 @@ struct GlobalShared {
     std::string declaration;
 };
 
+// Something declared volatile, known in one function (the brace that opens it) or, if kNone, everywhere.
+struct VolatileName {
+    std::string_view text;
+    std::size_t function;
+};
+
 class Translation {
   public:
     Translation(std::string_view input, Dialect dialect) : tokens_(input), dialect_(dialect) {
@@ -38,6 +44,7 @@ class Translation {
     }
 
     std::string run() {
+        find_volatile_names();
         for (std::size_t i = 0; i < tokens_.size(); ++i) {
             const Token& token = tokens_[i];
             if (token.kind == TokenKind::directive) {
@@ -104,7 +111,7 @@ class Translation {
                 text_[i] = "__attribute__((noinline))";
             }
         } else if (word.is("while") || word.is("for")) {
-            translate_empty_loop(i);
+            if (!translate_empty_loop(i)) translate_loop_over_volatile(i);
         } else if (takes_kernel(word.text)) {
             remove_casts_of_kernels(i);
         }
@@ -243,9 +250,9 @@ class Translation {
 
     // The name that a declaration such as `const T* name`, `T name[N][M]` or `void (*name)(int)` declares; kNone if none.
     std::size_t declared_name(Range range) const {
-        static constexpr std::array<std::string_view, 14> kNotNames = {
-            "const", "volatile", "int", "unsigned", "signed", "long", "short",
-            "char",  "bool",     "float", "double", "void", "auto", "typename"};
+        static constexpr std::array<std::string_view, 16> kNotNames = {
+            "const", "volatile", "int",    "unsigned", "signed", "long",     "short",        "char",
+            "bool",  "float",    "double", "void",     "auto",   "typename", "__restrict__", "__restrict"};
         std::size_t name = kNone;
         int words = 0;
         int angle = 0;
@@ -342,6 +349,7 @@ class Translation {
             return;
         }
         text_[shared] = "static thread_local";
+        move_alignment_to_front({declaration_begin(shared), end});
         if (!in_function(shared)) return;
         for (const Range& part : split({shared + 1, end})) {
             const bool first = part.begin == shared + 1;
@@ -351,6 +359,16 @@ class Translation {
             const std::string variable(tokens_[name].text);
             after_[end] += " static constinit thread_local ::cuda_on_cpu::SharedVariable " + variable +
                            "_shared_; " + variable + "_shared_.enter(" + variable + ");";
+        }
+    }
+
+    // `__shared__ alignas(16) float tile[4]`: nvcc takes alignas in the middle of a declaration, g++ at its front only.
+    void move_alignment_to_front(Range declaration) {
+        for (std::size_t i = tokens_.next(declaration.begin); i < declaration.end; i = tokens_.next(i)) {
+            if (!tokens_[i].is("alignas") || !tokens_.is(tokens_.next(i), "(")) continue;
+            const std::size_t close = closing(tokens_.next(i));
+            text_[declaration.begin].insert(0, flat({i, close + 1}) + " ");
+            erase({i, close + 1});
         }
     }
 
@@ -406,15 +424,160 @@ class Translation {
     // --- Loops that wait -----------------------------------------------------------------------------------------------------
 
     // `while (*flag == 0);` polls memory: on a GPU others run meanwhile, here they must be let run.
-    void translate_empty_loop(std::size_t loop) {
+    bool translate_empty_loop(std::size_t loop) {
         const std::size_t open = tokens_.next(loop);
-        if (!tokens_.is(open, "(") || ends_do(loop)) return;
+        if (!tokens_.is(open, "(") || ends_do(loop)) return false;
         const std::size_t body = tokens_.next(closing(open));
         if (tokens_.is(body, ";")) {
             text_[body] = "{ ::cuda_on_cpu::spin_hint(); }";
-        } else if (tokens_.is(body, "{") && tokens_.next(body) == tokens_.match(body)) {
-            after_[body] += " ::cuda_on_cpu::spin_hint(); ";
+            return true;
         }
+        if (tokens_.is(body, "{") && tokens_.next(body) == tokens_.match(body)) {
+            after_[body] += " ::cuda_on_cpu::spin_hint(); ";
+            return true;
+        }
+        return false;
+    }
+
+    // A loop with something in its body polls memory too, if it reads volatile memory: directly, by the name of something
+    // declared volatile, or through a function that does.
+    void translate_loop_over_volatile(std::size_t loop) {
+        const std::size_t open = tokens_.next(loop);
+        if (!tokens_.is(open, "(")) return;
+        const std::size_t close = closing(open);
+        if (!mentions_volatile(whole_loop(loop, close))) return;
+        Range condition{open + 1, close};
+        if (tokens_[loop].is("for")) {
+            condition.begin = end_of_statement(open + 1) + 1;
+            condition.end = condition.begin >= close ? close : end_of_statement(condition.begin);
+            if (condition.end >= close) return;  // for (element : range)
+        }
+        const std::size_t first = next_in(condition);
+        if (first == kNone) {
+            text_[condition.end] = " ::cuda_on_cpu::poll()" + text_[condition.end];
+            return;
+        }
+        const std::size_t second = next_in({first + 1, condition.end});
+        const bool declares = second != kNone && tokens_[first].kind == TokenKind::identifier &&
+                              tokens_[second].kind == TokenKind::identifier;  // while (int value = ...)
+        if (declares) return;
+        text_[first] = "::cuda_on_cpu::poll() && (" + text_[first];
+        text_[condition.end] = ")" + text_[condition.end];
+    }
+
+    // From its first word to the end of its body.
+    Range whole_loop(std::size_t loop, std::size_t close) const {
+        if (ends_do(loop)) {
+            const std::size_t body = tokens_.previous(loop);
+            return {tokens_.is(body, "}") ? tokens_.match(body) : declaration_begin(body), close};
+        }
+        const std::size_t body = tokens_.next(close);
+        if (tokens_.is(body, "{")) return {loop, closing(body)};
+        return {loop, body == kNone ? close : end_of_statement(body)};
+    }
+
+    // The first `;` from `i` on that is outside brackets that open behind `i`.
+    std::size_t end_of_statement(std::size_t i) const {
+        while (i < tokens_.size() && !tokens_[i].is(";")) {
+            const bool opens = tokens_.match(i) != kNone && tokens_.match(i) > i;
+            i = opens ? tokens_.match(i) + 1 : i + 1;
+        }
+        return i;
+    }
+
+    std::size_t next_in(Range range) const {
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].significant()) return i;
+        }
+        return kNone;
+    }
+
+    bool mentions_volatile(Range range) const {
+        const std::size_t function = outermost_function(range.begin);
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].kind != TokenKind::identifier) continue;
+            if (tokens_[i].is("volatile")) return true;
+            for (const VolatileName& name : volatile_names_) {
+                if (tokens_[i].is(name.text) && (name.function == kNone || name.function == function)) return true;
+            }
+        }
+        return false;
+    }
+
+    std::size_t outermost_function(std::size_t i) const {
+        std::size_t function = kNone;
+        for (std::size_t brace = tokens_.enclosing_brace(i); brace != kNone; brace = tokens_.enclosing_brace(brace)) {
+            if (opens_function(brace)) function = brace;
+        }
+        return function;
+    }
+
+    // System headers are left out: nothing there waits for a CUDA thread.
+    void find_volatile_names() {
+        bool system = false;
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            const std::string_view text = tokens_[i].text;
+            if (tokens_[i].kind == TokenKind::directive && text.starts_with("# ")) {
+                const std::string_view flags = text.substr(text.rfind('"') + 1);  // of `# line "file" flags`
+                system = flags.find('3') != std::string_view::npos;
+            } else if (!system && tokens_[i].is("volatile")) {
+                note_volatile(i);
+            }
+        }
+    }
+
+    void note_volatile(std::size_t i) {
+        static constexpr std::array<std::string_view, 6> kEnds = {";", "=", "[", ",", ")", "{"};
+        std::size_t name = i;
+        std::size_t end = tokens_.next(i);
+        while (end != kNone && !one_of(tokens_[end].text, kEnds) && !tokens_[end].is("(") && !tokens_[end].is(">")) {
+            name = end;
+            end = tokens_.next(end);
+        }
+        const bool named = end != kNone && one_of(tokens_[end].text, kEnds) &&
+                           tokens_[name].kind == TokenKind::identifier && !is_builtin_type(tokens_[name].text);
+        std::size_t function = outermost_function(i);
+        const std::size_t parentheses = enclosing_parenthesis(i);
+        if (function == kNone && parentheses != kNone) {  // a parameter
+            function = skip_to_body(closing(parentheses));
+            if (function == kNone) return;
+        }
+        if (named) volatile_names_.push_back({tokens_[name].text, function});
+        if (function != kNone) {
+            if (const std::size_t own = name_of_function(function); own != kNone) {
+                volatile_names_.push_back({tokens_[own].text, kNone});
+            }
+        }
+    }
+
+    static bool is_builtin_type(std::string_view word) {
+        static constexpr std::array<std::string_view, 10> kTypes = {"int",   "unsigned", "char", "long", "short",
+                                                                    "float", "double",   "bool", "void", "const"};
+        return one_of(word, kTypes);
+    }
+
+    // The `(` of the parameter list that token `i`, outside functions, stands in.
+    std::size_t enclosing_parenthesis(std::size_t i) const {
+        for (std::size_t p = declaration_begin(i); p < i; ++p) {
+            if (tokens_[p].is("(") && tokens_.match(p) != kNone && tokens_.match(p) > i) return p;
+        }
+        return kNone;
+    }
+
+    // From the end of a parameter list to the brace of the body; kNone for a mere declaration.
+    std::size_t skip_to_body(std::size_t parameters_end) const {
+        for (std::size_t p = tokens_.next(parameters_end); p != kNone; p = tokens_.next(p)) {
+            if (tokens_[p].is("{")) return p;
+            if (tokens_[p].is(";") || tokens_[p].is("}")) return kNone;
+        }
+        return kNone;
+    }
+
+    std::size_t name_of_function(std::size_t brace) const {
+        for (std::size_t p = declaration_begin(brace == 0 ? 0 : tokens_.previous(brace)); p < brace; ++p) {
+            if (tokens_[p].kind == TokenKind::identifier && !is_decoration(p) && tokens_.is(tokens_.next(p), "(")) return p;
+        }
+        return kNone;
     }
 
     bool ends_do(std::size_t loop) const {
@@ -466,6 +629,7 @@ class Translation {
     std::vector<std::string> text_;   // of each token, changed or not
     std::vector<std::string> after_;  // what is inserted behind it
     std::vector<GlobalShared> global_shared_;
+    std::vector<VolatileName> volatile_names_;
 };
 
 }  // namespace

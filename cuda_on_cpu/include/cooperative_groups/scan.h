@@ -8,10 +8,11 @@
 namespace cooperative_groups {
 
 template <class T, class Operation>
-    requires std::is_invocable_v<Operation&, T&, T&>
-auto inclusive_scan(const details::LaneGroup& group, T&& value, Operation&& operation, Site site = Site::here()) {
-    return details::fold<details::Portion::through, std::remove_cvref_t<T>>(group, value, operation, "inclusive_scan",
-                                                                            site);
+requires std::is_invocable_v<Operation&, T&, T&>
+auto inclusive_scan(const details::LaneGroup& group, T&& value, Operation&& operation,
+                    Site site = Site::here()) {
+    return details::fold<details::Portion::through, std::remove_cvref_t<T>>(group, value, operation,
+                                                                            "inclusive_scan", site);
 }
 template <class T>
 auto inclusive_scan(const details::LaneGroup& group, T&& value, Site site = Site::here()) {
@@ -20,10 +21,11 @@ auto inclusive_scan(const details::LaneGroup& group, T&& value, Site site = Site
 
 // The first thread gets a zero, T{}, whatever the operation.
 template <class T, class Operation>
-    requires std::is_invocable_v<Operation&, T&, T&>
-auto exclusive_scan(const details::LaneGroup& group, T&& value, Operation&& operation, Site site = Site::here()) {
-    return details::fold<details::Portion::before, std::remove_cvref_t<T>>(group, value, operation, "exclusive_scan",
-                                                                           site);
+requires std::is_invocable_v<Operation&, T&, T&>
+auto exclusive_scan(const details::LaneGroup& group, T&& value, Operation&& operation,
+                    Site site = Site::here()) {
+    return details::fold<details::Portion::before, std::remove_cvref_t<T>>(group, value, operation,
+                                                                           "exclusive_scan", site);
 }
 template <class T>
 auto exclusive_scan(const details::LaneGroup& group, T&& value, Site site = Site::here()) {

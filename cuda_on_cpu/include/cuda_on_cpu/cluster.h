@@ -6,13 +6,19 @@
 
 #include "cuda_on_cpu/thread.h"
 
-inline dim3 __clusterDim() { return cuda_on_cpu::cluster_dimensions(); }
+inline dim3 __clusterDim() {
+    return cuda_on_cpu::cluster_dimensions();
+}
 inline unsigned __clusterSizeInBlocks() {
     const dim3 extent = cuda_on_cpu::cluster_dimensions();
     return extent.x * extent.y * extent.z;
 }
-inline dim3 __clusterRelativeBlockIdx() { return cuda_on_cpu::cluster_block_index(); }
-inline unsigned __clusterRelativeBlockRank() { return cuda_on_cpu::cluster_block_rank(); }
+inline dim3 __clusterRelativeBlockIdx() {
+    return cuda_on_cpu::cluster_block_index();
+}
+inline unsigned __clusterRelativeBlockRank() {
+    return cuda_on_cpu::cluster_block_rank();
+}
 
 // The grid, counted in clusters.
 inline dim3 __clusterGridDimInClusters() {
@@ -43,4 +49,6 @@ inline unsigned __cluster_query_shared_rank(const void* pointer,
     return cuda_on_cpu::shared_rank(pointer, site);
 }
 
-inline void __threadfence_cluster() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence_cluster() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}

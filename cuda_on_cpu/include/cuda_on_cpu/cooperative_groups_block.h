@@ -20,7 +20,9 @@ class thread_block : public thread_group {
         cuda_on_cpu::block_barrier_arrive(site);
         return {};
     }
-    void barrier_wait(arrival_token&&, Site site = Site::here()) const { cuda_on_cpu::block_barrier_wait(site); }
+    void barrier_wait(arrival_token&&, Site site = Site::here()) const {
+        cuda_on_cpu::block_barrier_wait(site);
+    }
 
     static unsigned thread_rank() { return details::linear(threadIdx, blockDim); }
     static unsigned num_threads() { return details::volume(blockDim); }
@@ -31,7 +33,9 @@ class thread_block : public thread_group {
     static dim3 group_dim() { return blockDim; }
 };
 
-inline thread_block this_thread_block() { return {}; }
+inline thread_block this_thread_block() {
+    return {};
+}
 
 // Blocks that run at the same time and reach each other's shared memory.
 class cluster_group : public thread_group {
@@ -49,7 +53,9 @@ class cluster_group : public thread_group {
         return {};
     }
     static void barrier_wait(Site site = Site::here()) { cuda_on_cpu::cluster_barrier_wait(site); }
-    static void barrier_wait(arrival_token&&, Site site = Site::here()) { cuda_on_cpu::cluster_barrier_wait(site); }
+    static void barrier_wait(arrival_token&&, Site site = Site::here()) {
+        cuda_on_cpu::cluster_barrier_wait(site);
+    }
 
     // Where `pointer`, to shared memory of the calling thread's block, lies in the block with that rank.
     template <class T>
@@ -71,7 +77,9 @@ class cluster_group : public thread_group {
         return dim3(block.x * blockDim.x + threadIdx.x, block.y * blockDim.y + threadIdx.y,
                     block.z * blockDim.z + threadIdx.z);
     }
-    static unsigned thread_rank() { return block_rank() * thread_block::num_threads() + thread_block::thread_rank(); }
+    static unsigned thread_rank() {
+        return block_rank() * thread_block::num_threads() + thread_block::thread_rank();
+    }
     static dim3 dim_threads() {
         const dim3 blocks = dim_blocks();
         return dim3(blocks.x * blockDim.x, blocks.y * blockDim.y, blocks.z * blockDim.z);
@@ -80,7 +88,9 @@ class cluster_group : public thread_group {
     static unsigned size() { return num_threads(); }
 };
 
-inline cluster_group this_cluster() { return {}; }
+inline cluster_group this_cluster() {
+    return {};
+}
 
 class grid_group : public thread_group {
   public:
@@ -117,6 +127,8 @@ class grid_group : public thread_group {
     static unsigned long long size() { return num_threads(); }
 };
 
-inline grid_group this_grid() { return {}; }
+inline grid_group this_grid() {
+    return {};
+}
 
 }  // namespace cooperative_groups

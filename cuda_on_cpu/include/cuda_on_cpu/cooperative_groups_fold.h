@@ -42,8 +42,9 @@ enum class Portion { before, through, all };
 template <Portion portion, class T, class Operation>
 T fold(const LaneGroup& group, const T& value, Operation& operation, const char* name, Site site) {
     static_assert(std::is_trivially_copyable_v<T>, "values travel between threads as bits");
-    static_assert(std::is_same_v<std::remove_cvref_t<std::invoke_result_t<Operation&, const T&, const T&>>, T>,
-                  "the operation must return the type of its operands");
+    static_assert(
+        std::is_same_v<std::remove_cvref_t<std::invoke_result_t<Operation&, const T&, const T&>>, T>,
+        "the operation must return the type of its operands");
     struct Operand {
         T value;
         Operation* operation;

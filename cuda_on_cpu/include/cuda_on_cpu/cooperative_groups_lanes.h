@@ -20,7 +20,7 @@ class LaneGroup : public thread_group {
     unsigned meta_group_size() const { return lanes().meta_group_size; }
 
     void sync(Site site = Site::here()) const {
-        cuda_on_cpu::warp_collective(lanes().mask, nullptr, nullptr, "group.sync", site);
+        cuda_on_cpu::warp_collective(lanes().mask, nullptr, nullptr, "group.sync", site, cuda_on_cpu::Ended::allowed);
     }
 
     // A rank outside the group gives a thread its own value back.
@@ -39,7 +39,7 @@ class LaneGroup : public thread_group {
         return cuda_on_cpu::ballot(lanes().mask, predicate, "group.any", site) != 0;
     }
     int all(int predicate, Site site = Site::here()) const {
-        return cuda_on_cpu::ballot(lanes().mask, predicate, "group.all", site) == lanes().mask;
+        return cuda_on_cpu::ballot(lanes().mask, predicate == 0, "group.all", site) == 0;
     }
     // Sets of threads, one bit per rank.
     unsigned ballot(int predicate, Site site = Site::here()) const {
@@ -47,13 +47,13 @@ class LaneGroup : public thread_group {
     }
     template <class T>
     unsigned match_any(T value, Site site = Site::here()) const {
-        return ranks_of(cuda_on_cpu::match(lanes().mask, value, "group.match_any", site));
+        return ranks_of(cuda_on_cpu::match(lanes().mask, value, "group.match_any", site).same);
     }
     template <class T>
     unsigned match_all(T value, int& all_equal, Site site = Site::here()) const {
-        const unsigned same = cuda_on_cpu::match(lanes().mask, value, "group.match_all", site);
-        all_equal = same == lanes().mask;
-        return all_equal != 0 ? ranks_of(same) : 0;
+        const auto result = cuda_on_cpu::match(lanes().mask, value, "group.match_all", site);
+        all_equal = result.same == result.lanes;
+        return all_equal != 0 ? ranks_of(result.same) : 0;
     }
 
   protected:
@@ -67,7 +67,8 @@ class LaneGroup : public thread_group {
   private:
     unsigned lane_of(unsigned rank) const {
         unsigned left = lanes().mask;
-        for (; rank > 0; --rank) left &= left - 1;
+        for (; rank > 0; --rank)
+            left &= left - 1;
         return static_cast<unsigned>(std::countr_zero(left));
     }
     unsigned rank_of(unsigned lane) const {
@@ -83,7 +84,9 @@ class LaneGroup : public thread_group {
     friend LaneSet lanes_of(const LaneGroup& group);
 };
 
-inline LaneSet lanes_of(const LaneGroup& group) { return group.lanes(); }
+inline LaneSet lanes_of(const LaneGroup& group) {
+    return group.lanes();
+}
 
 }  // namespace details
 
@@ -97,8 +100,9 @@ class coalesced_group : public details::LaneGroup {
     template <class T>
     T shfl(T value, unsigned source_rank, Site site = Site::here()) const {
         if (source_rank >= num_threads()) {
-            cuda_on_cpu::device_failure(cudaErrorLaunchFailure,
-                                        "coalesced_group.shfl: the source rank is not below the size of the group", site);
+            cuda_on_cpu::device_failure(
+                cudaErrorLaunchFailure,
+                "coalesced_group.shfl: the source rank is not below the size of the group", site);
         }
         return from_rank(value, source_rank, "group.shfl", site);
     }
@@ -140,7 +144,9 @@ class Tile : public LaneGroup {
 };
 
 // The lanes of the calling thread's tile.
-constexpr unsigned tile_mask(unsigned lane, unsigned size) { return (~0U >> (32 - size)) << lane / size * size; }
+constexpr unsigned tile_mask(unsigned lane, unsigned size) {
+    return (~0U >> (32 - size)) << lane / size * size;
+}
 
 inline LaneSet tile_of(const thread_block&, unsigned size) {
     return {.mask = tile_mask(cuda_on_cpu::current_lane, size),
@@ -157,15 +163,16 @@ class thread_block_tile : public details::Tile<Size> {
     explicit thread_block_tile(details::LaneSet lanes) : details::Tile<Size>(lanes) {}
 
     template <class Other>
-        requires std::is_void_v<Parent>
-    thread_block_tile(const thread_block_tile<Size, Other>& other) : details::Tile<Size>(details::lanes_of(other)) {}
+    requires std::is_void_v<Parent> thread_block_tile(const thread_block_tile<Size, Other>& other)
+        : details::Tile<Size>(details::lanes_of(other)) {}
 };
 
 namespace details {
 
 template <unsigned Size, class Parent>
 struct StaticPartition {
-    static_assert(std::is_void_v<Parent>, "tiled_partition<Size>: the parent must be a thread_block or a tile");
+    static_assert(std::is_void_v<Parent>,
+                  "tiled_partition<Size>: the parent must be a thread_block or a tile");
 };
 template <unsigned Size>
 struct StaticPartition<Size, thread_block> {
@@ -204,11 +211,13 @@ inline thread_block_tile<1> this_thread() {
 }
 
 // Parts of `size` threads of consecutive rank; the last may be smaller.
-inline coalesced_group tiled_partition(const coalesced_group& parent, unsigned size, Site site = Site::here()) {
+inline coalesced_group tiled_partition(const coalesced_group& parent, unsigned size,
+                                       Site site = Site::here()) {
     details::check_partition(size, site);
     if (parent.num_threads() <= size) return parent;
     const unsigned part = parent.thread_rank() / size;
-    details::LaneSet lanes{.meta_group_rank = part, .meta_group_size = (parent.num_threads() + size - 1) / size};
+    details::LaneSet lanes{.meta_group_rank = part,
+                           .meta_group_size = (parent.num_threads() + size - 1) / size};
     unsigned rank = 0;
     for (unsigned left = details::lanes_of(parent).mask; left != 0; left &= left - 1) {
         if (rank++ / size == part) lanes.mask |= left & ~(left - 1);
@@ -219,13 +228,15 @@ inline thread_group tiled_partition(const thread_block& parent, unsigned size, S
     details::check_partition(size, site);
     details::LaneSet lanes = details::tile_of(parent, size);
     const unsigned first_of_warp = parent.thread_rank() - cuda_on_cpu::current_lane;
-    if (const unsigned exist = parent.num_threads() - first_of_warp; exist < 32) lanes.mask &= (1U << exist) - 1;
+    if (const unsigned exist = parent.num_threads() - first_of_warp; exist < 32)
+        lanes.mask &= (1U << exist) - 1;
     return coalesced_group(lanes);
 }
 thread_group tiled_partition(const thread_group& parent, unsigned size, Site site = Site::here());
 
 // Two parts: the threads for which `predicate` holds, and the others.
-inline coalesced_group binary_partition(const details::LaneGroup& parent, bool predicate, Site site = Site::here()) {
+inline coalesced_group binary_partition(const details::LaneGroup& parent, bool predicate,
+                                        Site site = Site::here()) {
     const unsigned all = details::lanes_of(parent).mask;
     const unsigned chosen = cuda_on_cpu::ballot(all, predicate, "binary_partition", site);
     if (chosen == all || chosen == 0) return coalesced_group({.mask = all});

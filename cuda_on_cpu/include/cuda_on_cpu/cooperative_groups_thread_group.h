@@ -39,7 +39,8 @@ class thread_group {
     void sync(Site site = Site::here()) const;
 
   protected:
-    explicit thread_group(details::GroupKind kind, details::LaneSet lanes = {}) : kind_(kind), lanes_(lanes) {}
+    explicit thread_group(details::GroupKind kind, details::LaneSet lanes = {})
+        : kind_(kind), lanes_(lanes) {}
 
     const details::LaneSet& lanes() const { return lanes_; }
 

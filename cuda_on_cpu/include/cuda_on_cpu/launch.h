@@ -13,6 +13,7 @@
 // Overloads, templates, deduced arguments, conversions and function pointers to kernels thus keep working by themselves.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -51,7 +52,7 @@ class Kernel {
     const char* pretty_name;
     unsigned max_threads_per_block;
     dim3 cluster_dims;
-    std::size_t static_shared = 0;          // learnt when a block runs
+    std::atomic<std::size_t> static_shared = 0;  // learnt when a block runs
     int max_dynamic_shared = 48 * 1024;     // raised by cudaFuncSetAttribute
     int preferred_carveout = -1;
     bool non_portable_cluster = false;

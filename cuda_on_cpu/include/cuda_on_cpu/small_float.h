@@ -151,6 +151,12 @@ inline float decode<Binary16>(std::uint16_t bits) {
 }
 #endif
 
+template <class Format, Rounding mode>
+std::uint16_t encode_float(float value) {
+    if constexpr (mode == Rounding::kNearest) return encode_nearest<Format>(value);
+    return encode<Format>(value, mode);
+}
+
 // An integer of up to 64 bits as a double that rounds to every narrower format as the integer itself would: what does
 // not fit into 53 bits is not dropped but remembered in the last bit ("rounding to odd").
 template <class Integer>

@@ -54,9 +54,15 @@ struct Lanes {
 };
 using CollectiveWork = void (*)(const Lanes&);
 
+// May the mask name lanes that have ended? Barriers and votes do without them, as on a GPU. Where lanes exchange values
+// it is refused: what comes from a lane that has ended is undefined, and nothing on a GPU tells.
+enum class Ended { refused, allowed };
+
 // Waits until all lanes of `mask` have called it with the same mask and the same work; the last one to arrive does
-// the work for all. An error: a mask without the calling lane, with exited lanes, or lanes that disagree on the work.
-void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site);
+// the work for all. An error: a mask without the calling lane, with ended lanes unless they are allowed, or lanes that
+// disagree on the work. Lanes that the block is too small to have are taken out of the mask.
+void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site,
+                     Ended ended = Ended::refused);
 
 // The lanes of the warp that stand at this place together: waits until every other lane waits elsewhere or has exited.
 unsigned converged_lanes(Site site);
@@ -91,7 +97,8 @@ class SharedVariable {
     void enter(T& object) {
         if (seen_by_ == current_block) return;
         seen_by_ = current_block;
-        enter_shared(&object, sizeof object, std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>);
+        enter_shared(const_cast<std::remove_volatile_t<T>*>(&object), sizeof object,
+                     std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>);
     }
 
   private:

@@ -67,25 +67,27 @@ inline unsigned ballot(unsigned mask, int predicate, const char* name, Site site
                 if (lanes.holds(lane)) lanes.at<Vote>(lane).ballot = result;
             }
         },
-        name, site);
+        name, site, Ended::allowed);
     return own.ballot;
 }
 
 template <class T>
 struct Match {
     T value;
-    unsigned same;
+    unsigned same;   // lanes with the same value
+    unsigned lanes;  // all that took part
 };
 
 template <class T>
-unsigned match(unsigned mask, T value, const char* name, Site site) {
-    Match<T> own{value, 0};
+Match<T> match(unsigned mask, T value, const char* name, Site site) {
+    Match<T> own{value, 0, 0};
     warp_collective(
         mask, &own,
         [](const Lanes& lanes) {
             for (unsigned lane = 0; lane < 32; ++lane) {
                 if (!lanes.holds(lane)) continue;
                 auto& mine = lanes.at<Match<T>>(lane);
+                mine.lanes = lanes.mask;
                 for (unsigned other = 0; other < 32; ++other) {
                     if (lanes.holds(other) &&
                         std::memcmp(&lanes.at<Match<T>>(other).value, &mine.value, sizeof(T)) == 0) {
@@ -95,7 +97,7 @@ unsigned match(unsigned mask, T value, const char* name, Site site) {
             }
         },
         name, site);
-    return own.same;
+    return own;
 }
 
 // Folds the values of all lanes of the mask, in lane order, with a stateless function object.
@@ -118,7 +120,7 @@ T warp_fold(unsigned mask, T value, Fold, const char* name, Site site) {
     return own;
 }
 
-inline void warp_barrier(unsigned mask, Site site) { warp_collective(mask, nullptr, nullptr, "__syncwarp", site); }
+inline void warp_barrier(unsigned mask, Site site) { warp_collective(mask, nullptr, nullptr, "__syncwarp", site, Ended::allowed); }
 
 struct FoldAdd {
     template <class T>
@@ -197,17 +199,17 @@ inline int __any_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cud
     return cuda_on_cpu::ballot(mask, predicate, "__any_sync", site) != 0;
 }
 inline int __all_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
-    return cuda_on_cpu::ballot(mask, predicate, "__all_sync", site) == mask;
+    return cuda_on_cpu::ballot(mask, predicate == 0, "__all_sync", site) == 0;
 }
 template <class T>
 unsigned __match_any_sync(unsigned mask, T value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
-    return cuda_on_cpu::match(mask, value, "__match_any_sync", site);
+    return cuda_on_cpu::match(mask, value, "__match_any_sync", site).same;
 }
 template <class T>
 unsigned __match_all_sync(unsigned mask, T value, int* all_equal, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
-    const unsigned same = cuda_on_cpu::match(mask, value, "__match_all_sync", site);
-    *all_equal = same == mask;
-    return same == mask ? mask : 0;
+    const auto result = cuda_on_cpu::match(mask, value, "__match_all_sync", site);
+    *all_equal = result.same == result.lanes;
+    return *all_equal ? result.lanes : 0;
 }
 
 // --- Reductions --------------------------------------------------------------------------------------------------------

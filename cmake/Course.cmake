@@ -2,7 +2,7 @@
 #
 #   course_library(NAME SOURCES ... [LIBRARIES ...])      library course_NAME, alias course::NAME
 #   course_executable(NAME SOURCES ... [LIBRARIES ...])   program in <build>/bin
-#   course_test(NAME SOURCES ... [LIBRARIES ...] [LABELS ...])   GoogleTest program, found by ctest
+#   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...])    GoogleTest program, found by ctest
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
 #   course_day(TOPIC t TITLE "..." CHAPTER "..." [LIBRARIES ...])  one day, from the files in its directory
 #   course_planned_day(DIRECTORY TITLE "..." CHAPTER "...")        a day that does not exist yet
@@ -49,10 +49,10 @@ function(course_executable name)
 endfunction()
 
 function(course_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES")
   course_executable(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 300 LABELS "${name};${arg_LABELS}")
+    PROPERTIES TIMEOUT 300 LABELS "${arg_LABEL}")
 endfunction()
 
 function(course_register_day directory title chapter ready)
@@ -79,7 +79,7 @@ function(course_day)
   course_library(${topic} SOURCES ${topic}.cu ${topic}_reference.cpp
     LIBRARIES course::common OpenMP::OpenMP_CXX ${arg_LIBRARIES})
   course_executable(${directory} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic})
-  course_test(${directory}_test SOURCES ${topic}_test.cpp LIBRARIES course::${topic} LABELS ${directory})
+  course_test(${directory}_test SOURCES ${topic}_test.cpp LIBRARIES course::${topic} LABEL ${directory})
   course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" true)
 endfunction()
 

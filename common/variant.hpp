@@ -5,6 +5,7 @@
 //     std::span<const VectorAdd> variants();
 #pragma once
 
+#include <ostream>
 #include <ranges>
 #include <stdexcept>
 #include <string>
@@ -30,6 +31,12 @@ struct Variant {
         return constraint == nullptr ? "" : constraint(problem);
     }
 };
+
+// GoogleTest prints a variant by its name.
+template <class Launcher, class Problem>
+void PrintTo(const Variant<Launcher, Problem>* variant, std::ostream* out) {
+    *out << variant->name;
+}
 
 template <std::ranges::input_range Variants>
 std::vector<std::string> names(const Variants& variants) {

@@ -106,30 +106,33 @@ TEST(Atomics, LoseNothing) {
     EXPECT_EQ(got.added_quadruple.w, 4.0f * kThreads);
 }
 
-// All threads at one place, often enough for their updates to collide.
-__global__ void hammer(unsigned* sum, unsigned* count_down, float* real_sum, unsigned long long* locked_by_cas) {
-    for (int i = 0; i < 100; ++i) {
+// All threads at one place, long enough for blocks to overlap and their updates to collide.
+constexpr int kRounds = 2000;
+constexpr int kSwaps = 20;  // under contention most of them fail
+
+__global__ void hammer(unsigned* sum, unsigned* count_down, float* real_sum, unsigned long long* swapped) {
+    for (int i = 0; i < kRounds; ++i) {
         atomicAdd(sum, 1);
         atomicSub(count_down, 1u);
-        atomicAdd(real_sum, 1.0f);
-        unsigned long long seen = *locked_by_cas;
-        for (unsigned long long before = seen + 1; before != seen;) {
-            before = seen;
-            seen = atomicCAS(locked_by_cas, before, before + 1);
+        if (i % 4 == 0) atomicAdd(real_sum, 1.0f);
+        if (i >= kSwaps) continue;
+        for (unsigned long long before = 0, seen = 1; seen != before;) {
+            before = atomicAdd(swapped, 0ull);
+            seen = atomicCAS(swapped, before, before + 1);
         }
     }
 }
 
 TEST(Atomics, LoseNothingUnderContention) {
-    constexpr unsigned kUpdates = 32 * 128 * 100;
+    constexpr unsigned kHammers = 32 * 128;
     DeviceVector<unsigned> sum(1), count_down(1);
     DeviceVector<float> real_sum(1);
-    DeviceVector<unsigned long long> by_cas(1);
-    hammer<<<32, 128>>>(sum.data(), count_down.data(), real_sum.data(), by_cas.data());
-    EXPECT_EQ(sum.to_host()[0], kUpdates);
-    EXPECT_EQ(count_down.to_host()[0], 0u - kUpdates);
-    EXPECT_EQ(real_sum.to_host()[0], static_cast<float>(kUpdates));
-    EXPECT_EQ(by_cas.to_host()[0], kUpdates);
+    DeviceVector<unsigned long long> swapped(1);
+    hammer<<<32, 128>>>(sum.data(), count_down.data(), real_sum.data(), swapped.data());
+    EXPECT_EQ(sum.to_host()[0], kHammers * kRounds);
+    EXPECT_EQ(count_down.to_host()[0], 0u - kHammers * kRounds);
+    EXPECT_EQ(real_sum.to_host()[0], static_cast<float>(kHammers * kRounds / 4));
+    EXPECT_EQ(swapped.to_host()[0], kHammers * kSwaps);
 }
 
 // ---- What each function returns ------------------------------------------------------------------------------------

@@ -216,6 +216,35 @@ TEST(Voting, AgreesWithTheHost) {
     }
 }
 
+__global__ void vote_of_the_last_lanes(unsigned stay_from, Votes* out, unsigned* shuffled) {
+    const unsigned lane = threadIdx.x;
+    if (lane < stay_from) return;
+    __syncwarp();
+    out[lane] = {__ballot_sync(kFullWarp, lane % 2), __any_sync(kFullWarp, lane < stay_from),
+                 __all_sync(kFullWarp, lane >= stay_from)};
+    shuffled[lane] = stay_from == 0 ? __shfl_sync(kFullWarp, lane, 3) : 3;
+}
+
+// A mask may name lanes that have ended, and lanes beyond the end of the block: nobody waits for them.
+TEST(Voting, LeavesOutLanesThatHaveEndedOrNeverWere) {
+    for (const unsigned threads : {32u, 20u}) {
+        for (const unsigned stay_from : {0u, 1u, 10u, 19u}) {
+            DeviceVector<Votes> out(kLanes);
+            DeviceVector<unsigned> shuffled(kLanes);
+            vote_of_the_last_lanes<<<1, threads>>>(stay_from, out.data(), shuffled.data());
+            const std::vector<Votes> got = out.to_host();
+            unsigned odd = 0;
+            for (unsigned lane = stay_from; lane < threads; ++lane) odd |= (lane % 2) << lane;
+            for (unsigned lane = stay_from; lane < threads; ++lane) {
+                EXPECT_EQ(got[lane].ballot, odd) << threads << " threads, " << stay_from << " ended";
+                EXPECT_EQ(got[lane].any, 0) << threads << " threads, " << stay_from << " ended";
+                EXPECT_NE(got[lane].all, 0) << threads << " threads, " << stay_from << " ended";
+                EXPECT_EQ(shuffled.to_host()[lane], 3u);
+            }
+        }
+    }
+}
+
 // ---- Matches ----------------------------------------------------------------------------------------------------------------
 
 struct Matches {

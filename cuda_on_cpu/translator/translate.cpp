@@ -138,8 +138,10 @@ class Translation {
         const std::string_view factor = take_word();
         const bool is_number =
             !factor.empty() && std::all_of(factor.begin(), factor.end(), [](char c) { return c >= '0' && c <= '9'; });
+        const auto lines = std::count(tokens_[i].text.begin(), tokens_[i].text.end(), '\n');
         // g++ takes a literal number only. Sixteen unrolls the loops over a thread's own tile completely.
-        text_[i] = "#pragma GCC unroll " + (is_number ? std::string(factor) : "16"s);
+        text_[i] = "#pragma GCC unroll " + (is_number ? std::string(factor) : "16"s) +
+                   std::string(static_cast<std::size_t>(lines), '\n');
     }
 
     // --- kernel<<<...>>>(...) -------------------------------------------------------------------------------------------
@@ -580,11 +582,38 @@ class Translation {
         return kNone;
     }
 
+    // Does the `while` at `loop` end a do statement? Then the body of a `do` in the same block ends right before it.
     bool ends_do(std::size_t loop) const {
-        std::size_t p = tokens_.previous(loop);
-        if (tokens_.is(p, "}") && tokens_.match(p) != kNone) return tokens_.is(tokens_.previous(tokens_.match(p)), "do");
-        if (!tokens_.is(p, ";")) return false;
-        return tokens_.is(declaration_begin(p), "do");
+        const std::size_t block = tokens_.enclosing_brace(loop);
+        for (std::size_t p = tokens_.previous(loop); p != kNone && p != block; p = tokens_.previous(p)) {
+            if (tokens_[p].is("}") && tokens_.match(p) != kNone) {
+                p = tokens_.match(p);
+            } else if (tokens_[p].is("do") && behind_statement(tokens_.next(p)) == loop) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // The first token behind the statement that starts at `i`; kNone if there is none.
+    std::size_t behind_statement(std::size_t i) const {
+        static constexpr std::array<std::string_view, 4> kWithCondition = {"if", "for", "while", "switch"};
+        if (i == kNone) return kNone;
+        if (tokens_[i].is("{")) return tokens_.next(closing(i));
+        if (tokens_[i].is("do")) {
+            const std::size_t loop = behind_statement(tokens_.next(i));
+            return loop == kNone ? kNone : behind_simple_statement(loop);
+        }
+        if (!one_of(tokens_[i].text, kWithCondition)) return behind_simple_statement(i);
+        std::size_t condition = tokens_.next(i);
+        if (tokens_.is(condition, "constexpr")) condition = tokens_.next(condition);
+        if (!tokens_.is(condition, "(")) return kNone;
+        const std::size_t behind = behind_statement(tokens_.next(closing(condition)));
+        return tokens_[i].is("if") && tokens_.is(behind, "else") ? behind_statement(tokens_.next(behind)) : behind;
+    }
+    std::size_t behind_simple_statement(std::size_t i) const {
+        const std::size_t end = end_of_statement(i);
+        return end < tokens_.size() ? tokens_.next(end) : kNone;
     }
 
     // --- Kernels as pointers without a type --------------------------------------------------------------------------------------

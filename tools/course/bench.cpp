@@ -10,19 +10,19 @@
 
 namespace course::tool {
 
-int bench_day(const Workplace& workplace, const std::string& name, bool record) {
-    const Calendar calendar = load_calendar(workplace.calendar());
+int bench_day(const Checkout& checkout, const std::string& name, bool record) {
+    const Calendar calendar = load_calendar(checkout.calendar());
     const Day& day = find_ready_day(calendar, name);
     if (record && calendar.build_type != "Release") {
-        throw UsageError(fmt::format("--record needs a Release build; {} is {}", workplace.build.string(),
+        throw UsageError(fmt::format("--record needs a Release build; {} is {}", checkout.build.string(),
                                      calendar.build_type));
     }
-    build_target(workplace, day.directory);
+    build_target(checkout, day.directory);
 
     const std::filesystem::path file = std::filesystem::path(this_machine().slug) / (day.directory + ".json");
-    const std::filesystem::path measured = workplace.build / "measurements" / file;
+    const std::filesystem::path measured = checkout.build / "measurements" / file;
     std::filesystem::create_directories(measured.parent_path());
-    const Command command = {workplace.program(day.directory), "--bench", "--json", measured};
+    const Command command = {checkout.program(day.directory), "--bench", "--json", measured};
     fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
     if (const int exit_code = run(command); exit_code != kSuccess) return exit_code;
     if (!record) {
@@ -31,7 +31,7 @@ int bench_day(const Workplace& workplace, const std::string& name, bool record) 
         return kSuccess;
     }
 
-    const std::filesystem::path recorded = workplace.measurements() / file;
+    const std::filesystem::path recorded = checkout.measurements() / file;
     std::filesystem::create_directories(recorded.parent_path());
     std::filesystem::copy_file(measured, recorded, std::filesystem::copy_options::overwrite_existing);
     fmt::print("\nRecorded: {}. The tables in the READMEs: ./course tables\n", recorded.string());

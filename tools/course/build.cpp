@@ -22,8 +22,8 @@ namespace {
 // The same lock that the ./course script takes: two builds in one directory would spoil each other.
 class BuildLock {
   public:
-    explicit BuildLock(const Workplace& workplace) {
-        const std::string file = workplace.build.string() + ".lock";
+    explicit BuildLock(const Checkout& checkout) {
+        const std::string file = checkout.build.string() + ".lock";
         descriptor_ = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
         if (descriptor_ < 0) throw BuildError(fmt::format("cannot open {}: {}", file, std::strerror(errno)));
         if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
@@ -95,9 +95,9 @@ void print_messages(std::string_view log) {
 
 }  // namespace
 
-void build_target(const Workplace& workplace, const std::string& target) {
-    const BuildLock lock(workplace);
-    const Command command = {"cmake", "--build", workplace.build.string(), "--target", target};
+void build_target(const Checkout& checkout, const std::string& target) {
+    const BuildLock lock(checkout);
+    const Command command = {"cmake", "--build", checkout.build.string(), "--target", target};
     const Captured build = [&] {
         Progress progress(target == "all" ? "everything" : target);
         return capture(command, [&progress](std::string_view line) {

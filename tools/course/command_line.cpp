@@ -34,7 +34,7 @@ int run_command_line(int argc, const char* const* argv) {
         "./course");
     app.require_subcommand(0, 1);
     app.footer(fmt::format("example: ./course run day01\n{}", kExitCodes));
-    std::function<int(const Workplace&)> command;
+    std::function<int(const Checkout&)> command;
 
     auto* list = app.add_subcommand("list", "The days, their chapters, and which are there");
     list->footer("example: ./course list");
@@ -49,14 +49,14 @@ int run_command_line(int argc, const char* const* argv) {
     run->add_option("--json", options.json, "Writes the records to this file")->type_name("FILE");
     run->add_option("ARGUMENTS", options.extra, "After --: handed to the program as they are");
     run->footer("example: ./course run vector_add --size 1000000\n         ./course run day01 -- --help");
-    run->callback([&] { command = [&](const Workplace& workplace) { return run_day(workplace, options); }; });
+    run->callback([&] { command = [&](const Checkout& checkout) { return run_day(checkout, options); }; });
 
     std::optional<std::string> tested_day;
     auto* test = app.add_subcommand("test", "Builds and runs all tests, or those of one day");
     test->add_option("DAY", tested_day, kDay);
     test->footer("example: ./course test day01");
     test->callback(
-        [&] { command = [&](const Workplace& workplace) { return test_days(workplace, tested_day); }; });
+        [&] { command = [&](const Checkout& checkout) { return test_days(checkout, tested_day); }; });
 
     std::string benched_day;
     bool record = false;
@@ -65,7 +65,7 @@ int run_command_line(int argc, const char* const* argv) {
     bench->add_flag("--record", record, "Keeps the figures in docs/measurements/<machine>/");
     bench->footer("example: ./course bench day01");
     bench->callback([&] {
-        command = [&](const Workplace& workplace) { return bench_day(workplace, benched_day, record); };
+        command = [&](const Checkout& checkout) { return bench_day(checkout, benched_day, record); };
     });
 
     bool check_only = false;
@@ -74,7 +74,7 @@ int run_command_line(int argc, const char* const* argv) {
     tables->add_flag("--check", check_only, "Writes nothing; exits with 1 and names the README that differs");
     tables->footer("example: ./course tables --check");
     tables->callback(
-        [&] { command = [&](const Workplace& workplace) { return update_tables(workplace, check_only); }; });
+        [&] { command = [&](const Checkout& checkout) { return update_tables(checkout, check_only); }; });
 
     auto* examine =
         app.add_subcommand("doctor", "The tools and the GPU (or why none is used), and its limits");
@@ -91,7 +91,7 @@ int run_command_line(int argc, const char* const* argv) {
         return kSuccess;
     }
     try {
-        return command(workplace_from_environment());
+        return command(checkout_from_environment());
     } catch (const UsageError& error) {
         return report(error, kUsage);
     } catch (const BuildError& error) {

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "workplace.hpp"
+#include "checkout.hpp"
 
 namespace course::tool {
 
-int list_days(const Workplace& workplace);
+int list_days(const Checkout& checkout);
 
 struct RunOptions {
     std::string day;
@@ -18,17 +18,17 @@ struct RunOptions {
     std::string json;                // file for the records; empty: none
     std::vector<std::string> extra;  // handed to the program as they are
 };
-int run_day(const Workplace& workplace, const RunOptions& options);
+int run_day(const Checkout& checkout, const RunOptions& options);
 
 // Without a day: everything.
-int test_days(const Workplace& workplace, const std::optional<std::string>& day);
+int test_days(const Checkout& checkout, const std::optional<std::string>& day);
 
 // With `record`, the figures go to docs/measurements/, once the program has succeeded.
-int bench_day(const Workplace& workplace, const std::string& day, bool record);
+int bench_day(const Checkout& checkout, const std::string& day, bool record);
 
 // With `check_only`, no file is written, and a README that would change is a failure.
-int update_tables(const Workplace& workplace, bool check_only);
+int update_tables(const Checkout& checkout, bool check_only);
 
-int doctor(const Workplace& workplace);
+int doctor(const Checkout& checkout);
 
 }  // namespace course::tool

@@ -77,8 +77,8 @@ std::string why_no_gpu() {
 
 }  // namespace
 
-int doctor(const Workplace& workplace) {
-    const Calendar calendar = load_calendar(workplace.calendar());
+int doctor(const Checkout& checkout) {
+    const Calendar calendar = load_calendar(checkout.calendar());
     const bool on_cpu = calendar.backend == "cpu";
 
     print_heading("Toolchain");
@@ -94,7 +94,7 @@ int doctor(const Workplace& workplace) {
                          {"clang-format", "lays out the sources"}}));
     print_heading("Build");
     print_facts(
-        {{"directory", workplace.build.string()},
+        {{"directory", checkout.build.string()},
          {"type", calendar.build_type},
          {"kernels run on", on_cpu ? "the CPU: results are real, times say nothing about a GPU" : "a GPU"}});
     if (on_cpu) print_facts({{"why not on a GPU", why_no_gpu()}});

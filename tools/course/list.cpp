@@ -9,8 +9,8 @@
 
 namespace course::tool {
 
-int list_days(const Workplace& workplace) {
-    const Calendar calendar = load_calendar(workplace.calendar());
+int list_days(const Checkout& checkout) {
+    const Calendar calendar = load_calendar(checkout.calendar());
     std::size_t width = 0;
     for (const Day& day : calendar.days)
         width = std::max(width, day.directory.size());

@@ -8,12 +8,12 @@
 
 namespace course::tool {
 
-int run_day(const Workplace& workplace, const RunOptions& options) {
-    const Calendar calendar = load_calendar(workplace.calendar());
+int run_day(const Checkout& checkout, const RunOptions& options) {
+    const Calendar calendar = load_calendar(checkout.calendar());
     const Day& day = find_ready_day(calendar, options.day);
-    build_target(workplace, day.directory);
+    build_target(checkout, day.directory);
 
-    Command command = {workplace.program(day.directory)};
+    Command command = {checkout.program(day.directory)};
     const auto add = [&command](const char* option, const std::string& value) {
         if (!value.empty()) command.insert(command.end(), {option, value});
     };

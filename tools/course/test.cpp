@@ -35,20 +35,20 @@ void print_summary(const TestReport& report) {
 
 }  // namespace
 
-int test_days(const Workplace& workplace, const std::optional<std::string>& day) {
-    const std::filesystem::path report = workplace.build / "test_report.xml";
-    Command command = {"ctest", "--test-dir", workplace.build.string(), "--output-on-failure",
+int test_days(const Checkout& checkout, const std::optional<std::string>& day) {
+    const std::filesystem::path report = checkout.build / "test_report.xml";
+    Command command = {"ctest", "--test-dir", checkout.build.string(), "--output-on-failure",
                        "--no-tests=error", "--parallel",
                        fmt::format("{}", std::max(1U, std::thread::hardware_concurrency())),
                        // Skipped tests count as passed here; their output holds the reason.
                        "--output-junit", report.string(), "--test-output-size-passed", "65536"};
     if (day) {
-        const Calendar calendar = load_calendar(workplace.calendar());
+        const Calendar calendar = load_calendar(checkout.calendar());
         const std::string target = find_ready_day(calendar, *day).directory + "_test";
-        build_target(workplace, target);
+        build_target(checkout, target);
         command.insert(command.end(), {"--tests-regex", "^" + target + "\\."});
     } else {
-        build_target(workplace, "all");
+        build_target(checkout, "all");
     }
     if (isatty(STDOUT_FILENO) == 1) command.emplace_back("--progress");
 

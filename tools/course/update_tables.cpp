@@ -19,13 +19,13 @@ std::string read_text(const std::filesystem::path& file) {
 
 }  // namespace
 
-int update_tables(const Workplace& workplace, bool check_only) {
+int update_tables(const Checkout& checkout, bool check_only) {
     int exit_code = kSuccess;
-    for (const auto& readme : find_readmes(workplace.root)) {
-        const std::string name = readme.lexically_relative(workplace.root).string();
+    for (const auto& readme : find_readmes(checkout.root)) {
+        const std::string name = readme.lexically_relative(checkout.root).string();
         try {
             const std::string text = read_text(readme);
-            const std::string fresh = with_fresh_tables(text, workplace.measurements());
+            const std::string fresh = with_fresh_tables(text, checkout.measurements());
             if (fresh == text) continue;
             if (check_only) {
                 fmt::print(stderr, "{}: its tables are not those of docs/measurements; ./course tables\n",

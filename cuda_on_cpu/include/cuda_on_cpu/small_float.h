@@ -12,17 +12,18 @@
 
 namespace cuda_on_cpu {
 
-// IEEE 754 binary16: __half. The operations are computed in float, which has more than twice the digits, and rounded
-// once more to the format: for + - * / and the square root that gives what one rounding would.
+// The operations on these types are computed in float and rounded once more to the type. Float has more than twice their
+// digits, so for + - * / and the square root that gives what a single rounding would; only the fused multiply-add needs
+// more care.
+
+// IEEE 754 binary16: __half.
 struct Binary16 {
-    using Arithmetic = float;
     static constexpr int kExponentBits = 5;
     static constexpr int kMantissaBits = 10;
 };
 
-// The upper half of a float: __nv_bfloat16. Computed in double: its smallest numbers are as small as float's.
+// The upper half of a float: __nv_bfloat16.
 struct Bfloat16 {
-    using Arithmetic = double;
     static constexpr int kExponentBits = 8;
     static constexpr int kMantissaBits = 7;
 };

@@ -1,11 +1,11 @@
-#include "workplace.hpp"
+#include "checkout.hpp"
 
 #include <cstdlib>
 #include <stdexcept>
 
 namespace course::tool {
 
-Workplace workplace_from_environment() {
+Checkout checkout_from_environment() {
     const char* root = std::getenv("COURSE_ROOT");
     const char* build = std::getenv("COURSE_BUILD_DIR");
     if (root == nullptr || build == nullptr) {

@@ -6,7 +6,7 @@
 
 namespace course::tool {
 
-struct Workplace {
+struct Checkout {
     std::filesystem::path root;   // COURSE_ROOT: the checkout
     std::filesystem::path build;  // COURSE_BUILD_DIR: build/cpu, build/gpu...
 
@@ -16,6 +16,6 @@ struct Workplace {
 };
 
 // Throws std::runtime_error when the variables are not set.
-Workplace workplace_from_environment();
+Checkout checkout_from_environment();
 
 }  // namespace course::tool

@@ -198,6 +198,7 @@ bool BlockRunner::wake_polling() {
     Warp& warp = warps_[current_warp_];
     warp.ready &= ~bit(current_lane_);
     thread_index_ = index_[number];
+    polls_ = 0;
 }
 
 [[gnu::always_inline]] inline Fibre& BlockRunner::fibre_for_current() {
@@ -245,6 +246,7 @@ void BlockRunner::finish_thread() {
     Warp& warp = warps_[current_warp_];
     warp.live &= ~bit(current_lane_);
     --live_threads_;
+    polling_since_ = {};  // the block makes progress
     if (((warp.owes_block_wait | warp.owes_cluster_wait) & bit(current_lane_)) != 0) {
         fail(cudaErrorLaunchFailure, "this thread has ended between barrier_arrive and barrier_wait", Site{"", 0});
     }
@@ -406,6 +408,7 @@ void BlockRunner::complete(Warp& warp, unsigned g) {
     warp.groups[g] = warp.groups[--warp.group_count];
     if (group.work != nullptr) group.work(Lanes{group.arrived, warp.operands.data()});
     warp.ready |= group.arrived;
+    polling_since_ = {};
 }
 
 // Every lane of the warp that could run has run, and these stand in __activemask: those at one place are together.

@@ -133,6 +133,7 @@ class BlockRunner {
     unsigned& current_lane_ = current_lane;
     unsigned& current_warp_ = current_warp;
     uint3& thread_index_ = threadIdx;
+    unsigned& polls_ = polls;
 
     LaunchState* launch_ = nullptr;
     ClusterState* cluster_ = nullptr;

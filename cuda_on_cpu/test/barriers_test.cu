@@ -1,7 +1,6 @@
 // Barriers of a block and of a warp: who waits, for whom, and what everybody sees afterwards.
-#include <gtest/gtest.h>
-
 #include <cuda_runtime.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -38,16 +37,19 @@ TEST_P(BlockShapes, EverybodySeesWhatWasWrittenBeforeTheBarrier) {
     const unsigned n = block.x * block.y * block.z;
     constexpr unsigned kBlocks = 7;
     std::vector<int> numbers(kBlocks * n);
-    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int>(i);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = static_cast<int>(i);
     DeviceVector<int> values(numbers);
     reverse<<<kBlocks, block>>>(values.data());
-    for (unsigned b = 0; b < kBlocks; ++b) std::reverse(numbers.begin() + b * n, numbers.begin() + (b + 1) * n);
+    for (unsigned b = 0; b < kBlocks; ++b)
+        std::reverse(numbers.begin() + b * n, numbers.begin() + (b + 1) * n);
     EXPECT_EQ(values.to_host(), numbers);
 }
 
 INSTANTIATE_TEST_SUITE_P(Blocks, BlockShapes,
                          testing::Values(dim3(1), dim3(2), dim3(31), dim3(32), dim3(33), dim3(64), dim3(1000),
-                                         dim3(1024), dim3(8, 4), dim3(5, 7, 3), dim3(1, 1, 64), dim3(32, 32)));
+                                         dim3(1024), dim3(8, 4), dim3(5, 7, 3), dim3(1, 1, 64),
+                                         dim3(32, 32)));
 
 // Each round every thread reads its neighbour's value of the round before.
 __global__ void shift_many_times(int* values, int rounds) {
@@ -68,7 +70,8 @@ TEST(Syncthreads, StandsInALoop) {
         constexpr int kRounds = 333;
         shift_many_times<<<1, threads>>>(values.data(), kRounds);
         const std::vector<int> got = values.to_host();
-        for (unsigned t = 0; t < threads; ++t) EXPECT_EQ(got[t], static_cast<int>((t + kRounds) % threads)) << threads;
+        for (unsigned t = 0; t < threads; ++t)
+            EXPECT_EQ(got[t], static_cast<int>((t + kRounds) % threads)) << threads;
     }
 }
 
@@ -84,11 +87,13 @@ __global__ void branch_by_block(int* out) {
     if (blockIdx.x % 2 == 0) {
         publish(&slot, 10);
     } else {
-        for (unsigned i = 0; i < blockIdx.x; ++i) publish(&slot, static_cast<int>(i));
+        for (unsigned i = 0; i < blockIdx.x; ++i)
+            publish(&slot, static_cast<int>(i));
     }
     int extra = 0;
     if (threadIdx.x >= 32) {
-        for (unsigned i = 0; i < threadIdx.x; ++i) extra += static_cast<int>(i) * slot;
+        for (unsigned i = 0; i < threadIdx.x; ++i)
+            extra += static_cast<int>(i) * slot;
     }
     __syncthreads();
     out[blockIdx.x * blockDim.x + threadIdx.x] = slot + (extra == -1 ? 1 : 0);
@@ -125,8 +130,8 @@ TEST(Syncthreads, DoesNotWaitForThreadsThatHaveEnded) {
     struct Case {
         unsigned threads, first, end;
     };
-    for (const Case c : {Case{64, 0, 32}, Case{64, 32, 64}, Case{64, 0, 33}, Case{64, 5, 6}, Case{1024, 100, 1000},
-                         Case{33, 0, 32}, Case{128, 3, 125}}) {
+    for (const Case c : {Case{64, 0, 32}, Case{64, 32, 64}, Case{64, 0, 33}, Case{64, 5, 6},
+                         Case{1024, 100, 1000}, Case{33, 0, 32}, Case{128, 3, 125}}) {
         DeviceVector<int> out(std::vector<int>(c.threads, -1));
         leave_early<<<1, c.threads>>>(out.data(), c.first, c.end);
         const std::vector<int> got = out.to_host();
@@ -142,7 +147,8 @@ __global__ void leave_one_warp_a_round(int* rounds_seen) {
     __shared__ int round_of_leader;
     const unsigned warp = threadIdx.x / 32;
     for (unsigned round = 0;; ++round) {
-        if (threadIdx.x == blockDim.x - 1) round_of_leader = static_cast<int>(round);  // the last warp leaves last
+        if (threadIdx.x == blockDim.x - 1)
+            round_of_leader = static_cast<int>(round);  // the last warp leaves last
         __syncthreads();
         rounds_seen[threadIdx.x] += round_of_leader == static_cast<int>(round);
         if (warp == round) return;
@@ -154,7 +160,8 @@ TEST(Syncthreads, WaitsForThoseWhoAreLeft) {
     DeviceVector<int> rounds(8 * 32);
     leave_one_warp_a_round<<<1, 8 * 32>>>(rounds.data());
     const std::vector<int> got = rounds.to_host();
-    for (unsigned t = 0; t < got.size(); ++t) EXPECT_EQ(got[t], static_cast<int>(t / 32) + 1) << t;
+    for (unsigned t = 0; t < got.size(); ++t)
+        EXPECT_EQ(got[t], static_cast<int>(t / 32) + 1) << t;
 }
 
 // ---- Barriers that count --------------------------------------------------------------------------------------------------
@@ -167,7 +174,8 @@ __global__ void vote_in_block(const int* predicates, Verdict* verdicts, int roun
     const unsigned n = blockDim.x;
     for (int round = 0; round < rounds; ++round) {
         const int mine = predicates[round * n + threadIdx.x];
-        verdicts[round * n + threadIdx.x] = {__syncthreads_count(mine), __syncthreads_and(mine), __syncthreads_or(mine)};
+        verdicts[round * n + threadIdx.x] = {__syncthreads_count(mine), __syncthreads_and(mine),
+                                             __syncthreads_or(mine)};
     }
 }
 
@@ -182,11 +190,21 @@ TEST(VotingBarriers, AgreeWithTheHost) {
                 const bool chosen = t == generator() % n;
                 int& p = predicates[round * n + t];
                 switch (round) {
-                    case 0: p = 0; break;
-                    case 1: p = -5; break;
-                    case 2: p = t == n / 2 ? 7 : 0; break;
-                    case 3: p = t == n / 2 ? 0 : 1 << 30; break;
-                    default: p = chosen ? 1 : static_cast<int>(generator() % 3) - 1; break;
+                    case 0:
+                        p = 0;
+                        break;
+                    case 1:
+                        p = -5;
+                        break;
+                    case 2:
+                        p = t == n / 2 ? 7 : 0;
+                        break;
+                    case 3:
+                        p = t == n / 2 ? 0 : 1 << 30;
+                        break;
+                    default:
+                        p = chosen ? 1 : static_cast<int>(generator() % 3) - 1;
+                        break;
                 }
             }
         }
@@ -199,9 +217,12 @@ TEST(VotingBarriers, AgreeWithTheHost) {
             const auto count = std::count_if(first, first + n, [](int p) { return p != 0; });
             for (unsigned t = 0; t < n; ++t) {
                 const Verdict& verdict = got[round * n + t];
-                ASSERT_EQ(verdict.count, count) << "seed " << kSeed << ", " << n << " threads, round " << round;
-                ASSERT_EQ(verdict.all != 0, count == n) << "seed " << kSeed << ", " << n << " threads, round " << round;
-                ASSERT_EQ(verdict.any != 0, count > 0) << "seed " << kSeed << ", " << n << " threads, round " << round;
+                ASSERT_EQ(verdict.count, count)
+                    << "seed " << kSeed << ", " << n << " threads, round " << round;
+                ASSERT_EQ(verdict.all != 0, count == n)
+                    << "seed " << kSeed << ", " << n << " threads, round " << round;
+                ASSERT_EQ(verdict.any != 0, count > 0)
+                    << "seed " << kSeed << ", " << n << " threads, round " << round;
             }
         }
     }
@@ -247,14 +268,16 @@ TEST(Syncwarp, OrdersTheLanesOfAWarp) {
     constexpr unsigned kThreads = 4 * 256;
     std::vector<int> numbers(kThreads);
     const auto words = random_words(kThreads);
-    for (unsigned i = 0; i < kThreads; ++i) numbers[i] = static_cast<int>(words[i] % 1000) - 500;
+    for (unsigned i = 0; i < kThreads; ++i)
+        numbers[i] = static_cast<int>(words[i] % 1000) - 500;
     DeviceVector<int> in(numbers);
     DeviceVector<int> sums(kThreads / 32);
     reduce_with_syncwarp<<<4, 256>>>(in.data(), sums.data());
     const std::vector<int> got = sums.to_host();
     for (unsigned w = 0; w < kThreads / 32; ++w) {
         int expected = 0;
-        for (unsigned lane = 0; lane < 32; ++lane) expected += numbers[w * 32 + lane];
+        for (unsigned lane = 0; lane < 32; ++lane)
+            expected += numbers[w * 32 + lane];
         EXPECT_EQ(got[w], expected) << "seed " << kSeed << ", warp " << w;
     }
 }
@@ -270,7 +293,8 @@ __global__ void rotate_in_groups(const unsigned* group_of, int* out) {
         if (group_of[other] == group) mask |= 1u << other;
     }
     unsigned next = (lane + 1) % 32;
-    while ((mask >> next & 1u) == 0) next = (next + 1) % 32;
+    while ((mask >> next & 1u) == 0)
+        next = (next + 1) % 32;
     int value = static_cast<int>(lane);
     const auto rotate = [&](unsigned times) {
         for (unsigned i = 0; i < times; ++i) {
@@ -295,7 +319,8 @@ TEST(Syncwarp, WaitsForTheLanesOfItsMaskOnly) {
     for (int trial = 0; trial < 50; ++trial) {
         const unsigned groups = 1 + trial % 5;
         std::vector<unsigned> group_of(32);
-        for (unsigned& g : group_of) g = static_cast<unsigned>(generator() % groups);
+        for (unsigned& g : group_of)
+            g = static_cast<unsigned>(generator() % groups);
         DeviceVector<unsigned> in(group_of);
         DeviceVector<int> out(32);
         rotate_in_groups<<<1, 32>>>(in.data(), out.data());
@@ -303,7 +328,8 @@ TEST(Syncwarp, WaitsForTheLanesOfItsMaskOnly) {
         for (unsigned lane = 0; lane < 32; ++lane) {
             unsigned from = lane;
             for (unsigned i = 0; i < group_of[lane] + 1; ++i) {
-                do from = (from + 1) % 32;
+                do
+                    from = (from + 1) % 32;
                 while (group_of[from] != group_of[lane]);
             }
             expected[lane] = static_cast<int>(from);
@@ -327,7 +353,8 @@ TEST(Syncwarp, NamesTheLanesThatAreLeft) {
     DeviceVector<int> out(32);
     syncwarp_after_some_left<<<1, 32>>>(out.data());
     const std::vector<int> got = out.to_host();
-    for (int lane = 0; lane < 32; ++lane) EXPECT_EQ(got[lane], lane % 3 == 0 ? 0 : lane / 3 * 3 + 1) << lane;
+    for (int lane = 0; lane < 32; ++lane)
+        EXPECT_EQ(got[lane], lane % 3 == 0 ? 0 : lane / 3 * 3 + 1) << lane;
 }
 
 // ---- __activemask -----------------------------------------------------------------------------------------------------------

@@ -1,8 +1,7 @@
 // The words CUDA adds to C++: every way of writing a kernel, a launch and a variable of the device that the course or a
 // textbook uses. Runs on a GPU and on the stand-in; both must say the same.
-#include <gtest/gtest.h>
-
 #include <cuda_runtime.h>
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
@@ -26,27 +25,36 @@ std::vector<int> counting(std::size_t size, int first = 0) {
 
 __global__ void declared_first(int* out, int value = 7);
 
-__global__ void calls_a_later_kernel_by_name(int* out) { out[threadIdx.x] = 1; }
+__global__ void calls_a_later_kernel_by_name(int* out) {
+    out[threadIdx.x] = 1;
+}
 
-__global__ static void static_after(int* out) { out[threadIdx.x] = 2; }
-static __global__ void static_before(int* out) { out[threadIdx.x] = 3; }
-void __global__ type_first(int* out) { out[threadIdx.x] = 4; }
-extern "C" __global__ void with_c_linkage(int* out) { out[threadIdx.x] = 5; }
-__global__ void with_newlines(
-    int* out  // a comment, with a ( and a {
-)
+__global__ static void static_after(int* out) {
+    out[threadIdx.x] = 2;
+}
+static __global__ void static_before(int* out) {
+    out[threadIdx.x] = 3;
+}
+void __global__ type_first(int* out) {
+    out[threadIdx.x] = 4;
+}
+extern "C" __global__ void with_c_linkage(int* out) {
+    out[threadIdx.x] = 5;
+}
+__global__ void with_newlines(int* out  // a comment, with a ( and a {
+                              )
 // another }
 {
     out[threadIdx.x] = '}' - '{' + 6;  // 8
 }
 
-__global__ void declared_first(int* out, int value) { out[threadIdx.x] = value; }
+__global__ void declared_first(int* out, int value) {
+    out[threadIdx.x] = value;
+}
 
 TEST(Kernels, AreWrittenInAnyOrderOfWords) {
     DeviceVector<int> out(3);
-    const auto all = [&out](int expected) {
-        EXPECT_EQ(out.to_host(), std::vector<int>(3, expected));
-    };
+    const auto all = [&out](int expected) { EXPECT_EQ(out.to_host(), std::vector<int>(3, expected)); };
     calls_a_later_kernel_by_name<<<1, 3>>>(out.data());
     all(1);
     static_after<<<1, 3>>>(out.data());
@@ -66,17 +74,29 @@ TEST(Kernels, AreWrittenInAnyOrderOfWords) {
 }
 
 namespace outer::inner {
-__global__ void kernel(int* out) { *out = 11; }
+__global__ void kernel(int* out) {
+    *out = 11;
+}
 }  // namespace outer::inner
 namespace other {
-__global__ void kernel(int* out) { *out = 12; }
+__global__ void kernel(int* out) {
+    *out = 12;
+}
 }  // namespace other
 
-__global__ void overloaded(int* out, int) { *out = 1; }
-__global__ void overloaded(int* out, float) { *out = 2; }
-__global__ void overloaded(int* out, int, int) { *out = 3; }
+__global__ void overloaded(int* out, int) {
+    *out = 1;
+}
+__global__ void overloaded(int* out, float) {
+    *out = 2;
+}
+__global__ void overloaded(int* out, int, int) {
+    *out = 3;
+}
 __global__ void without_parameters() {}
-__global__ void unnamed_parameters(int* out, int, float*, const double, int* __restrict__) { *out = 4; }
+__global__ void unnamed_parameters(int* out, int, float*, const double, int* __restrict__) {
+    *out = 4;
+}
 
 TEST(Kernels, AreFoundByNamespaceAndOverload) {
     DeviceVector<int> out(1);
@@ -109,12 +129,14 @@ struct Box {
 
 template <class T, int kCount = 4>
 __global__ void fill(T* out, T value) {
-    for (int i = 0; i < kCount; ++i) out[i] = value;
+    for (int i = 0; i < kCount; ++i)
+        out[i] = value;
 }
 template __global__ void fill<short, 2>(short*, short);
 template <>
 __global__ void fill<int, 3>(int* out, int value) {
-    for (int i = 0; i < 3; ++i) out[i] = -value;
+    for (int i = 0; i < 3; ++i)
+        out[i] = -value;
 }
 
 template <class T>
@@ -203,13 +225,16 @@ struct Parameters {
     int3 triple;
     __host__ __device__ int total() const {
         int sum = c + inner.s + static_cast<int>(inner.d) + triple.x + triple.y + triple.z;
-        for (const int n : numbers) sum += n;
+        for (const int n : numbers)
+            sum += n;
         return sum;
     }
 };
 static_assert(std::is_trivially_copyable_v<Parameters>);
 
-__global__ void take_structure(int* out, Parameters parameters) { *out = parameters.total(); }
+__global__ void take_structure(int* out, Parameters parameters) {
+    *out = parameters.total();
+}
 __global__ void take_const_structure(int* out, const Parameters parameters, std::size_t add) {
     *out = parameters.total() + static_cast<int>(add);
 }
@@ -247,11 +272,17 @@ TEST(Parameters, ChangedByAThreadStayItsOwn) {
 }
 
 using Operation = int (*)(int);
-__device__ int twice(int x) { return 2 * x; }
-__device__ int square(int x) { return x * x; }
+__device__ int twice(int x) {
+    return 2 * x;
+}
+__device__ int square(int x) {
+    return x * x;
+}
 __device__ Operation operations[] = {twice, square};
 
-__global__ void apply_operation(int* out, Operation operation) { out[threadIdx.x] = operation(out[threadIdx.x]); }
+__global__ void apply_operation(int* out, Operation operation) {
+    out[threadIdx.x] = operation(out[threadIdx.x]);
+}
 __global__ void apply_raw_operation(int* out, int (*operation)(int)) {
     out[threadIdx.x] = operation(out[threadIdx.x]);
 }
@@ -302,8 +333,12 @@ TEST(Parameters, AreLambdasAndFunctionObjects) {
 
 // ---- Launches ------------------------------------------------------------------------------------------------------------
 
-__global__ void add_one(int* out) { out[blockIdx.x * blockDim.x + threadIdx.x] += 1; }
-__global__ void add_two(int* out) { out[blockIdx.x * blockDim.x + threadIdx.x] += 2; }
+__global__ void add_one(int* out) {
+    out[blockIdx.x * blockDim.x + threadIdx.x] += 1;
+}
+__global__ void add_two(int* out) {
+    out[blockIdx.x * blockDim.x + threadIdx.x] += 2;
+}
 
 #define LAUNCH(kernel, threads, ...) kernel<<<1, (threads)>>>(__VA_ARGS__)
 
@@ -319,7 +354,9 @@ template <class Kernel, class... Arguments>
 void launch_parameter(Kernel kernel, Arguments&&... arguments) {
     kernel<<<1, 4>>>(std::forward<Arguments>(arguments)...);
 }
-void launch_and_return(int* out) { return add_one<<<1, 4>>>(out); }
+void launch_and_return(int* out) {
+    return add_one<<<1, 4>>>(out);
+}
 
 template <class T>
 unsigned count_of(const std::vector<T>& values) {
@@ -340,7 +377,8 @@ TEST(Launches, TakeKernelsByPointer) {
     (*kernel)<<<1, 4>>>(out.data());
     EXPECT_EQ(out.to_host(), std::vector<int>(4, 3));
     const Entry table[] = {{"one", add_one}, {"two", add_two}};
-    for (const Entry& entry : table) entry.kernel<<<1, 4>>>(out.data());
+    for (const Entry& entry : table)
+        entry.kernel<<<1, 4>>>(out.data());
     EXPECT_EQ(out.to_host(), std::vector<int>(4, 6));
     void (*instance)(int*, int) = fill<int, 4>;
     instance<<<1, 1>>>(out.data(), 50);
@@ -364,17 +402,22 @@ TEST(Launches, StandInEveryKindOfStatement) {
         add_two<<<1, 4>>>(out.data());
     else
         add_one<<<1, 4>>>(out.data());
-    for (int i = 0; i < 3; ++i) add_one<<<1, 4>>>(out.data());
+    for (int i = 0; i < 3; ++i)
+        add_one<<<1, 4>>>(out.data());
     for (int i = 0; i < 2; add_one<<<1, 4>>>(out.data()), ++i) {
     }
     launch_and_return(out.data());
     [&] { add_one<<<1, 4>>>(out.data()); }();
     switch (1) {
-        case 1: add_one<<<1, 4>>>(out.data()); break;
-        default: add_two<<<1, 4>>>(out.data());
+        case 1:
+            add_one<<<1, 4>>>(out.data());
+            break;
+        default:
+            add_two<<<1, 4>>>(out.data());
     }
     add_one<<<1, 4>>>(out.data()), add_one<<<1, 4>>>(out.data());
-    do add_one<<<1, 4>>>(out.data());
+    do
+        add_one<<<1, 4>>>(out.data());
     while (false);
     EXPECT_EQ(out.to_host(), std::vector<int>(4, 14));
 }
@@ -387,8 +430,11 @@ TEST(Launches, TakeTheirConfigurationInEveryForm) {
     add_one<<<dim3{3, 1, 1}, dim3{4}>>>(out.data());
     add_one<<<dim3(3), 4, 0>>>(out.data());
     add_one<<<1, count_of<int>(zeros)>>>(out.data());
+    // It would take these apart:
+    // clang-format off
     add_one<<<(zeros.size() + 3) / 4, zeros.size() > 8 ? 4 : 2>>>(out.data());
     add_one<<<12 >> 2, 1 << 2>>>(out.data());
+    // clang-format on
     add_one<<<make_uint3(3, 1, 1), uint3{4, 1, 1}>>>(out.data());
     cudaStream_t stream = nullptr;
     ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
@@ -397,9 +443,8 @@ TEST(Launches, TakeTheirConfigurationInEveryForm) {
         3,
         /* threads */ 4,
         sizeof(float) * 8,  // dynamic shared memory
-        stream  //
-        >>>(
-        out.data());
+        stream              //
+        >>>(out.data());
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
     EXPECT_EQ(out.to_host(), std::vector<int>(12, 8));
@@ -467,7 +512,8 @@ TEST_P(Shapes, EveryThreadKnowsItsPlace) {
 
 INSTANTIATE_TEST_SUITE_P(InOneTwoAndThreeDimensions, Shapes,
                          testing::Values(std::pair(dim3(1), dim3(1)), std::pair(dim3(5), dim3(33)),
-                                         std::pair(dim3(3, 4), dim3(7, 5)), std::pair(dim3(2, 3, 4), dim3(3, 2, 5)),
+                                         std::pair(dim3(3, 4), dim3(7, 5)),
+                                         std::pair(dim3(2, 3, 4), dim3(3, 2, 5)),
                                          std::pair(dim3(1, 1, 7), dim3(1, 1, 64)),
                                          std::pair(dim3(1, 9, 1), dim3(1, 1024, 1))));
 
@@ -488,7 +534,8 @@ __global__ void read_variables(int* out) {
     out[2] = static_cast<int>(device_array[1][2]);
     out[3] = kDeviceTable[threadIdx.x + 2] + kHostAndDevice;
     out[4] = constant_structure.s + static_cast<int>(constant_structure.d);
-    for (int i = 0; i < 8; ++i) out[5 + i] = constant_array[i];
+    for (int i = 0; i < 8; ++i)
+        out[5 + i] = constant_array[i];
 }
 
 TEST(Variables, OfTheDeviceAreCopiedToAndFrom) {
@@ -503,7 +550,8 @@ TEST(Variables, OfTheDeviceAreCopiedToAndFrom) {
     const int replaced[2] = {-3, -4};
     ASSERT_EQ(cudaMemcpyToSymbol(constant_array, replaced, sizeof replaced, 2 * sizeof(int)), cudaSuccess);
     const int nine = 9;
-    ASSERT_EQ(cudaMemcpyToSymbol(constant_number, &nine, sizeof nine, 0, cudaMemcpyHostToDevice), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyToSymbol(constant_number, &nine, sizeof nine, 0, cudaMemcpyHostToDevice),
+              cudaSuccess);
     read_variables<<<1, 1>>>(out.data());
     EXPECT_EQ(out.to_host(), (std::vector<int>{9, 6, 6, 70, 1100, 1, 2, -3, -4, 5, 6, 7, 8}));
 
@@ -514,12 +562,15 @@ TEST(Variables, OfTheDeviceAreCopiedToAndFrom) {
     ASSERT_EQ(cudaMemcpyToSymbol(constant_number, &five, sizeof five), cudaSuccess);
 }
 
-__global__ void count_threads() { atomicAdd(&device_counter, 1); }
+__global__ void count_threads() {
+    atomicAdd(&device_counter, 1);
+}
 
 TEST(Variables, OfTheDeviceKeepTheirValueBetweenLaunches) {
     const int zero = 0;
     ASSERT_EQ(cudaMemcpyToSymbol(device_counter, &zero, sizeof zero), cudaSuccess);
-    for (int i = 0; i < 3; ++i) count_threads<<<5, 40>>>();
+    for (int i = 0; i < 3; ++i)
+        count_threads<<<5, 40>>>();
     int count = 0;
     ASSERT_EQ(cudaMemcpyFromSymbol(&count, device_counter, sizeof count), cudaSuccess);
     EXPECT_EQ(count, 600);
@@ -557,7 +608,8 @@ __device__ int sum_in_device_function(int value) {
     partial[threadIdx.x] = value;
     __syncthreads();
     int sum = 0;
-    for (unsigned i = 0; i < blockDim.x; ++i) sum += partial[i];
+    for (unsigned i = 0; i < blockDim.x; ++i)
+        sum += partial[i];
     __syncthreads();
     return sum;
 }
@@ -582,9 +634,7 @@ __global__ void static_shared_forms(int* out) {
         int as_int;
         float as_float;
     } pun;
-    __shared__ struct {
-        int first, second[2];
-    } unnamed;
+    __shared__ struct { int first, second[2]; } unnamed;
     __shared__ __align__(16) unsigned char raw[64];
     __shared__ alignas(32) unsigned char aligned_raw[32];
     alignas(64) __shared__ float aligned_first[4];
@@ -637,7 +687,8 @@ __global__ void static_shared_forms(int* out) {
     mine[17] = static_cast<int>(rotate_in_template<double, 16>(static_cast<double>(t % 16)));
     mine[18] = reinterpret_cast<std::uintptr_t>(aligned_first) % 64 == 0 &&
                reinterpret_cast<std::uintptr_t>(aligned_raw) % 32 == 0 &&
-               reinterpret_cast<std::uintptr_t>(raw) % 16 == 0 && reinterpret_cast<std::uintptr_t>(quads) % 16 == 0;
+               reinterpret_cast<std::uintptr_t>(raw) % 16 == 0 &&
+               reinterpret_cast<std::uintptr_t>(quads) % 16 == 0;
     if (t < 2) {  // declared in an inner scope, reached by some threads only
         __shared__ int for_few[2];
         for_few[t] = static_cast<int>(t) + 90;
@@ -675,7 +726,8 @@ TEST(SharedMemory, IsDeclaredInManyForms) {
                                            (t + 1) % 16,
                                            1,
                                            t < 2 ? t + 90 : 0};
-        EXPECT_EQ(std::vector<int>(got.begin() + 20 * t, got.begin() + 20 * (t + 1)), expected) << "thread " << t;
+        EXPECT_EQ(std::vector<int>(got.begin() + 20 * t, got.begin() + 20 * (t + 1)), expected)
+            << "thread " << t;
     }
 }
 
@@ -686,7 +738,9 @@ __device__ float neighbour_through_file_scope(float value) {
     __syncthreads();
     return at_file_scope[(threadIdx.x + 1) % blockDim.x];
 }
-__global__ void use_file_scope(float* out) { out[threadIdx.x] = neighbour_through_file_scope(static_cast<float>(threadIdx.x)); }
+__global__ void use_file_scope(float* out) {
+    out[threadIdx.x] = neighbour_through_file_scope(static_cast<float>(threadIdx.x));
+}
 __global__ void use_file_scope_itself(float* out) {
     at_file_scope[threadIdx.x] = static_cast<float>(2 * threadIdx.x);
     __syncthreads();
@@ -705,7 +759,8 @@ __global__ void use_bytes(int* out) {
 __global__ void use_rows(int* out) {
     extern __shared__ int rows[][4];
     if (threadIdx.x < 4) {
-        for (int row = 0; row < 3; ++row) rows[row][threadIdx.x] = row * 10 + static_cast<int>(threadIdx.x);
+        for (int row = 0; row < 3; ++row)
+            rows[row][threadIdx.x] = row * 10 + static_cast<int>(threadIdx.x);
     }
     __syncthreads();
     out[threadIdx.x] = rows[threadIdx.x / 4][threadIdx.x % 4];
@@ -736,23 +791,30 @@ __global__ void use_both(int* out) {
 TEST(SharedMemory, DynamicIsDeclaredInManyForms) {
     DeviceVector<float> reals(40);
     use_file_scope<<<1, 40, 40 * sizeof(float)>>>(reals.data());
-    for (int t = 0; t < 40; ++t) EXPECT_EQ(reals.to_host()[t], static_cast<float>((t + 1) % 40));
+    for (int t = 0; t < 40; ++t)
+        EXPECT_EQ(reals.to_host()[t], static_cast<float>((t + 1) % 40));
     use_file_scope_itself<<<1, 40, 40 * sizeof(float)>>>(reals.data());
-    for (int t = 0; t < 40; ++t) EXPECT_EQ(reals.to_host()[t], static_cast<float>(2 * (39 - t)));
+    for (int t = 0; t < 40; ++t)
+        EXPECT_EQ(reals.to_host()[t], static_cast<float>(2 * (39 - t)));
 
     DeviceVector<int> out(32);
     use_bytes<<<1, 32, 32 * (sizeof(int) + sizeof(float4))>>>(out.data());
-    for (int t = 0; t < 32; ++t) EXPECT_EQ(out.to_host()[t], 2 * (31 - t));
+    for (int t = 0; t < 32; ++t)
+        EXPECT_EQ(out.to_host()[t], 2 * (31 - t));
     use_rows<<<1, 12, 12 * sizeof(int)>>>(out.data());
-    for (int t = 0; t < 12; ++t) EXPECT_EQ(out.to_host()[t], t / 4 * 10 + t % 4);
+    for (int t = 0; t < 12; ++t)
+        EXPECT_EQ(out.to_host()[t], t / 4 * 10 + t % 4);
     use_both<<<1, 32, 32 * sizeof(int)>>>(out.data());
-    for (int t = 0; t < 32; ++t) EXPECT_EQ(out.to_host()[t], 1000 + 31 - t);
+    for (int t = 0; t < 32; ++t)
+        EXPECT_EQ(out.to_host()[t], 1000 + 31 - t);
 
     use_typed<<<1, 40, 40 * sizeof(float)>>>(reals.data());
-    for (int t = 0; t < 40; ++t) EXPECT_EQ(reals.to_host()[t], static_cast<float>(39 - t) + 0.5f);
+    for (int t = 0; t < 40; ++t)
+        EXPECT_EQ(reals.to_host()[t], static_cast<float>(39 - t) + 0.5f);
     DeviceVector<double> doubles(7);
     use_typed<<<1, 7, 7 * sizeof(double)>>>(doubles.data());
-    for (int t = 0; t < 7; ++t) EXPECT_EQ(doubles.to_host()[t], 6 - t + 0.5);
+    for (int t = 0; t < 7; ++t)
+        EXPECT_EQ(doubles.to_host()[t], 6 - t + 0.5);
 }
 
 __global__ void own_shared_memory(int* wrong) {
@@ -776,23 +838,34 @@ __global__ void read_far_shared(int* out) {
 
 TEST(SharedMemory, AboveTheUsualLimitIsAskedFor) {
     DeviceVector<int> out(32);
-    ASSERT_EQ(cudaFuncSetAttribute(read_far_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 * 1024), cudaSuccess);
+    ASSERT_EQ(cudaFuncSetAttribute(read_far_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 64 * 1024),
+              cudaSuccess);
     read_far_shared<<<1, 32, 64 * 1024>>>(out.data());
     EXPECT_EQ(out.to_host(), std::vector<int>(32, 3));
 }
 
 // ---- Attributes of functions ------------------------------------------------------------------------------------------------
 
-__global__ void __launch_bounds__(64) bounds_after_type(int* out) { *out = 1; }
-__launch_bounds__(64, 2) __global__ void bounds_first(int* out) { *out = 2; }
-__global__ __launch_bounds__(kTile* kTile) void bounds_before_type(int* out) { *out = 3; }
-__global__ void __launch_bounds__(128, 1, 2) three_bounds(int* out) { *out = 4; }
+__global__ void __launch_bounds__(64) bounds_after_type(int* out) {
+    *out = 1;
+}
+__launch_bounds__(64, 2) __global__ void bounds_first(int* out) {
+    *out = 2;
+}
+__global__ __launch_bounds__(kTile* kTile) void bounds_before_type(int* out) {
+    *out = 3;
+}
+__global__ void __launch_bounds__(128, 1, 2) three_bounds(int* out) {
+    *out = 4;
+}
 template <int kThreads>
 __global__ void __launch_bounds__(kThreads, kThreads > 32 ? 2 : 1) bounds_of_template(int* out) {
     *out = kThreads;
 }
 static __global__ void __launch_bounds__(32) declared_with_bounds(int* out);
-static __global__ void declared_with_bounds(int* out) { *out = 6; }
+static __global__ void declared_with_bounds(int* out) {
+    *out = 6;
+}
 
 template <class Kernel>
 int most_threads(Kernel* kernel) {
@@ -827,11 +900,21 @@ TEST(LaunchBounds, LimitTheBlock) {
     EXPECT_EQ(most_threads(add_one), 1024);
 }
 
-__forceinline__ __device__ int forced_inline(int x) { return x + 1; }
-__device__ __noinline__ int never_inline(int x) { return x + 2; }
-__noinline__ __device__ int never_inline_either(int x) { return x + 3; }
-__host__ __device__ constexpr int on_both_sides(int x) { return x + 4; }
-__device__ __forceinline__ static int static_inline(int x) { return x + 5; }
+__forceinline__ __device__ int forced_inline(int x) {
+    return x + 1;
+}
+__device__ __noinline__ int never_inline(int x) {
+    return x + 2;
+}
+__noinline__ __device__ int never_inline_either(int x) {
+    return x + 3;
+}
+__host__ __device__ constexpr int on_both_sides(int x) {
+    return x + 4;
+}
+__device__ __forceinline__ static int static_inline(int x) {
+    return x + 5;
+}
 __global__ void use_restrict(int* __restrict__ out, const int* __restrict__ in) {
     const int* __restrict__ const local = in + threadIdx.x;
     out[threadIdx.x] = static_inline(on_both_sides(never_inline_either(never_inline(forced_inline(*local)))));
@@ -851,24 +934,31 @@ __global__ void unroll_in_every_form(int* out) {
     constexpr int kFour = 4;
     int sum = 0;
 #pragma unroll
-    for (int i = 0; i < kFactor; ++i) sum += i;
+    for (int i = 0; i < kFactor; ++i)
+        sum += i;
 #pragma unroll 2
-    for (int i = 0; i < 7; ++i) sum += i;
+    for (int i = 0; i < 7; ++i)
+        sum += i;
 #pragma unroll(3)
-    for (int i = 0; i < 7; ++i) sum += i;
+    for (int i = 0; i < 7; ++i)
+        sum += i;
 #pragma unroll 1
     for (int i = 0; i < 7; ++i) {
 #pragma unroll kFactor
-        for (int k = 0; k < i; ++k) sum += k;
+        for (int k = 0; k < i; ++k)
+            sum += k;
     }
 #pragma unroll kFour
-    for (int i = 0; i < 9; ++i) sum += i;
-    #pragma unroll (kFour * 2)
-    for (int i = 0; i < 9; ++i) sum += i;
+    for (int i = 0; i < 9; ++i)
+        sum += i;
+#pragma unroll(kFour * 2)
+    for (int i = 0; i < 9; ++i)
+        sum += i;
     _Pragma("unroll") for (int i = 0; i < 5; ++i) sum += i;
     int left = 3;
 #pragma unroll
-    while (left > 0) sum += left--;
+    while (left > 0)
+        sum += left--;
     *out = sum + kFour;
 }
 
@@ -896,14 +986,19 @@ struct Rectangle : Shape {
     __device__ int area() const override { return width * height; }
 };
 
-__device__ int factorial(int n) { return n < 2 ? 1 : n * factorial(n - 1); }
-__host__ __device__ constexpr int fibonacci(int n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+__device__ int factorial(int n) {
+    return n < 2 ? 1 : n * factorial(n - 1);
+}
+__host__ __device__ constexpr int fibonacci(int n) {
+    return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
 
 __global__ void use_the_language(int* out, int n) {
     Shape* shapes[] = {new Square(n), new Rectangle(n, n + 1)};
     out[0] = shapes[0]->area();
     out[1] = shapes[1]->area();
-    for (Shape* shape : shapes) delete shape;
+    for (Shape* shape : shapes)
+        delete shape;
     out[2] = factorial(n);
     constexpr int kFibonacci = fibonacci(10);
     out[3] = kFibonacci;
@@ -915,8 +1010,12 @@ __global__ void use_the_language(int* out, int n) {
     local_array[n % 4] = 7;
     out[6] = local_array[0] + local_array[1];
     switch (n) {
-        case 5: out[7] = 50; break;
-        default: out[7] = -1; break;
+        case 5:
+            out[7] = 50;
+            break;
+        default:
+            out[7] = -1;
+            break;
     }
     int i = 0;
 again:
@@ -952,12 +1051,13 @@ TEST(CxxInKernels, WorksAsOnTheHost) {
 // ---- Output and time ------------------------------------------------------------------------------------------------------------
 
 __global__ void print_something(const char* word) {
-    printf("block %d thread %u: %s %5.2f %llx %c%%\n", static_cast<int>(blockIdx.x), threadIdx.x, word, 3.14159,
-           0xabcdef0123ull, 'x');
+    printf("block %d thread %u: %s %5.2f %llx %c%%\n", static_cast<int>(blockIdx.x), threadIdx.x, word,
+           3.14159, 0xabcdef0123ull, 'x');
 }
 __global__ void copy_text(char* to) {
     const char text[] = "word";
-    for (unsigned i = 0; i < sizeof text; ++i) to[i] = text[i];
+    for (unsigned i = 0; i < sizeof text; ++i)
+        to[i] = text[i];
 }
 
 TEST(Printf, WritesToStandardOutput) {
@@ -968,8 +1068,10 @@ TEST(Printf, WritesToStandardOutput) {
     const cudaError_t error = cudaDeviceSynchronize();
     const std::string output = testing::internal::GetCapturedStdout();
     ASSERT_EQ(error, cudaSuccess);
-    for (const char* place : {"block 0 thread 0", "block 0 thread 1", "block 1 thread 0", "block 1 thread 1"}) {
-        EXPECT_NE(output.find(std::string(place) + ": word  3.14 abcdef0123 x%\n"), std::string::npos) << output;
+    for (const char* place :
+         {"block 0 thread 0", "block 0 thread 1", "block 1 thread 0", "block 1 thread 1"}) {
+        EXPECT_NE(output.find(std::string(place) + ": word  3.14 abcdef0123 x%\n"), std::string::npos)
+            << output;
     }
 }
 
@@ -989,7 +1091,8 @@ __global__ void read_clock(long long* elapsed) {
 TEST(Clock, GoesForward) {
     DeviceVector<long long> elapsed(32);
     read_clock<<<1, 32>>>(elapsed.data());
-    for (const long long t : elapsed.to_host()) EXPECT_GT(t, 0);
+    for (const long long t : elapsed.to_host())
+        EXPECT_GT(t, 0);
 }
 
 }  // namespace

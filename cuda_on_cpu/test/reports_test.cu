@@ -26,9 +26,13 @@ bool descending() {
     return order != nullptr && std::string(order) == "descending";
 }
 
-std::string at_line(int line) { return "reports_test.cu:" + std::to_string(line); }
+std::string at_line(int line) {
+    return "reports_test.cu:" + std::to_string(line);
+}
 
-__global__ void set_all(int* out, int value) { out[threadIdx.x] = value; }
+__global__ void set_all(int* out, int value) {
+    out[threadIdx.x] = value;
+}
 
 // Runs `launch`, which must end in `expected`, and returns what it printed. Afterwards kernels run again.
 std::string report_of(cudaError_t expected, const std::function<void()>& launch) {
@@ -81,14 +85,16 @@ __global__ void read_at(const int* data, long long index, int* out) {
 
 TEST(IllegalAddress, PastTheEnd) {
     const Allocation<int> data(1024);  // whole pages: the guard page begins right behind
-    const std::string report = report_of(cudaErrorIllegalAddress, [&] { write_at<<<3, 64>>>(data.data(), 1024, 37); });
+    const std::string report =
+        report_of(cudaErrorIllegalAddress, [&] { write_at<<<3, 64>>>(data.data(), 1024, 37); });
     EXPECT_TRUE(tells(report, {"write_at", "block (", "thread (37,0,0)", "illegal access",
                                "0 byte(s) past the end of the 4096-byte allocation", at_line(kWriteLine)}));
 }
 
 TEST(IllegalAddress, FarPastTheEndOfAnAllocationOfAnySize) {
     const Allocation<int> data(1003);
-    const std::string report = report_of(cudaErrorIllegalAddress, [&] { write_at<<<1, 1>>>(data.data(), 1003 + 100, 0); });
+    const std::string report =
+        report_of(cudaErrorIllegalAddress, [&] { write_at<<<1, 1>>>(data.data(), 1003 + 100, 0); });
     EXPECT_TRUE(tells(report, {"400 byte(s) past the end of the 4012-byte allocation", at_line(kWriteLine)}));
 }
 
@@ -105,7 +111,8 @@ TEST(IllegalAddress, AfterItWasFreed) {
     ASSERT_EQ(cudaMalloc(&data, 400), cudaSuccess);
     ASSERT_EQ(cudaFree(data), cudaSuccess);
     const std::string report = report_of(cudaErrorIllegalAddress, [&] { write_at<<<1, 1>>>(data, 3, 0); });
-    EXPECT_TRUE(tells(report, {"at byte 12 of the 400-byte allocation", "which has been freed", at_line(kWriteLine)}));
+    EXPECT_TRUE(tells(
+        report, {"at byte 12 of the 400-byte allocation", "which has been freed", at_line(kWriteLine)}));
 }
 
 TEST(IllegalAddress, Null) {
@@ -122,9 +129,11 @@ __global__ void write_after_waiting(int* data, long long index) {
 
 TEST(IllegalAddress, InAThreadThatHasWaited) {
     const Allocation<int> data(1024);
-    const std::string report = report_of(
-        cudaErrorIllegalAddress, [&] { write_after_waiting<<<dim3(1, 2, 1), dim3(8, 4)>>>(data.data(), 1024); });
-    EXPECT_TRUE(tells(report, {"write_after_waiting", "block (0,", "thread (1,3,0)", at_line(kLateWriteLine)}));
+    const std::string report = report_of(cudaErrorIllegalAddress, [&] {
+        write_after_waiting<<<dim3(1, 2, 1), dim3(8, 4)>>>(data.data(), 1024);
+    });
+    EXPECT_TRUE(
+        tells(report, {"write_after_waiting", "block (0,", "thread (1,3,0)", at_line(kLateWriteLine)}));
 }
 
 // The slack between an allocation's end and its guard page, and that before its beginning.
@@ -147,7 +156,8 @@ TEST(IllegalAddress, OfHostMemoryIsToldBeforeTheKernelRuns) {
     std::vector<int> host(100, 7);
     int on_stack = 7;
     for (int* pointer : {host.data(), &on_stack}) {
-        const std::string report = report_of(cudaErrorIllegalAddress, [&] { write_at<<<1, 1>>>(pointer, 0, 0); });
+        const std::string report =
+            report_of(cudaErrorIllegalAddress, [&] { write_at<<<1, 1>>>(pointer, 0, 0); });
         EXPECT_TRUE(tells(report, {"write_at", "argument 1", "host pointer"}));
         EXPECT_EQ(*pointer, 7);
     }
@@ -185,12 +195,15 @@ __device__ __noinline__ int sum_recursively(volatile int* out, int depth) {
     *out = rest;
     return rest + local[depth % 256];
 }
-__global__ void overflow_stack(int* out, int depth) { *out = sum_recursively(out, depth); }
+__global__ void overflow_stack(int* out, int depth) {
+    *out = sum_recursively(out, depth);
+}
 
 TEST(Faults, StackOverflow) {
     const Allocation<int> out(1);
-    EXPECT_TRUE(tells(report_of(cudaErrorHardwareStackError, [&] { overflow_stack<<<1, 2>>>(out.data(), 1000000); }),
-                      {"overflow_stack", "stack is full"}));
+    EXPECT_TRUE(
+        tells(report_of(cudaErrorHardwareStackError, [&] { overflow_stack<<<1, 2>>>(out.data(), 1000000); }),
+              {"overflow_stack", "stack is full"}));
 }
 
 __global__ void misaligned(float4* out) {
@@ -208,8 +221,9 @@ __global__ void assert_small(int limit) {
     assert(static_cast<int>(threadIdx.x) < limit);
 }
 TEST(Faults, Assert) {
-    EXPECT_TRUE(tells(report_of(cudaErrorAssert, [] { assert_small<<<1, 64>>>(63); }),
-                      {"assert_small", "thread (63,0,0)", "static_cast<int>(threadIdx.x) < limit", at_line(kAssertLine)}));
+    EXPECT_TRUE(tells(
+        report_of(cudaErrorAssert, [] { assert_small<<<1, 64>>>(63); }),
+        {"assert_small", "thread (63,0,0)", "static_cast<int>(threadIdx.x) < limit", at_line(kAssertLine)}));
 }
 
 constexpr int kTrapLine = __LINE__ + 2;
@@ -268,13 +282,17 @@ TEST(Misuse, MaskNamesExitedLanes) {
     const std::string report = report_of(cudaErrorLaunchFailure, [] { name_exited_lanes<<<1, 32>>>(); });
     // In descending order the exited lanes are gone already; in ascending order they leave while others wait for them.
     EXPECT_TRUE(tells(report, {"name_exited_lanes", "__shfl_sync", at_line(kExitedLine), "0xffffffff"}));
-    EXPECT_TRUE(tells(report, {descending() ? "names lanes that have ended: 0xffff0000" : "this thread has ended"}));
+    EXPECT_TRUE(
+        tells(report, {descending() ? "names lanes that have ended: 0xffff0000" : "this thread has ended"}));
 }
 
-__global__ void leave_oneself_out() { __any_sync(0xfffffffeu, 1); }
+__global__ void leave_oneself_out() {
+    __any_sync(0xfffffffeu, 1);
+}
 TEST(Misuse, MaskWithoutTheCaller) {
     const std::string report = report_of(cudaErrorLaunchFailure, [] { leave_oneself_out<<<1, 32>>>(); });
-    EXPECT_TRUE(tells(report, {"__any_sync", "0xfffffffe does not name the calling lane 0", "thread (0,0,0)"}));
+    EXPECT_TRUE(
+        tells(report, {"__any_sync", "0xfffffffe does not name the calling lane 0", "thread (0,0,0)"}));
 }
 
 __global__ void disagree() {
@@ -289,9 +307,12 @@ TEST(Misuse, LanesInDifferentFunctions) {
     EXPECT_TRUE(tells(report, {"different functions", "__shfl_sync", "__ballot_sync", "mask 0xffffffff"}));
 }
 
-__global__ void odd_width() { __shfl_sync(0xffffffffu, 1, 0, 12); }
+__global__ void odd_width() {
+    __shfl_sync(0xffffffffu, 1, 0, 12);
+}
 TEST(Misuse, WidthThatIsNoPowerOfTwo) {
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { odd_width<<<1, 32>>>(); }), {"width must be a power of two"}));
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { odd_width<<<1, 32>>>(); }),
+                      {"width must be a power of two"}));
 }
 
 __global__ void shared_too_large() {
@@ -331,7 +352,8 @@ constexpr int kWaiters = 257;
 __global__ void fail_while_all_wait(int round) {
     __shared__ int shared[kWaiters];
     shared[threadIdx.x] = round;
-    for (int i = 0; i < 3; ++i) __syncthreads();
+    for (int i = 0; i < 3; ++i)
+        __syncthreads();
     __syncwarp(threadIdx.x < 256 ? 0xffffffffu : 1u);
     if (threadIdx.x == static_cast<unsigned>(round % kWaiters)) __trap();
     __syncthreads();
@@ -348,7 +370,8 @@ __global__ void sum_with_barriers(int* out) {
 
 TEST(Sticky, ThreadsAreReusableAfterAFailure) {
     for (int round = 0; round < 20; ++round) {
-        static_cast<void>(report_of(cudaErrorLaunchFailure, [round] { fail_while_all_wait<<<8, kWaiters>>>(round * 37); }));
+        static_cast<void>(
+            report_of(cudaErrorLaunchFailure, [round] { fail_while_all_wait<<<8, kWaiters>>>(round * 37); }));
         DeviceVector<int> out(6);
         sum_with_barriers<<<6, 1024>>>(out.data());
         EXPECT_EQ(out.to_host(), std::vector<int>(6, 1023 * 1024 / 2)) << round;
@@ -373,8 +396,8 @@ TEST(Handles, ThatAreGoneAreRefused) {
     EXPECT_EQ(cudaGraphLaunch(nullptr, nullptr), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaGraphDestroy(nullptr), cudaErrorInvalidResourceHandle);
     EXPECT_TRUE(tells(testing::internal::GetCapturedStderr(),
-                      {"cudaStreamDestroy: this stream does not exist", "kernel launch: this stream", "cudaEventRecord",
-                       "cudaGraphLaunch: this executable graph"}));
+                      {"cudaStreamDestroy: this stream does not exist", "kernel launch: this stream",
+                       "cudaEventRecord", "cudaGraphLaunch: this executable graph"}));
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
 }
 
@@ -389,10 +412,11 @@ TEST(Refusals, SayWhatAndWhy) {
     EXPECT_EQ(cudaMemcpy(host.data(), host.data(), 44, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
     EXPECT_EQ(cudaMemcpy(host.data(), out.data(), 44, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
     EXPECT_EQ(cudaFree(host.data()), cudaErrorInvalidValue);
-    EXPECT_TRUE(tells(testing::internal::GetCapturedStderr(),
-                      {"set_all: block (2000, 1, 1) has 2000 threads; at most 1024", "grid (0, 1, 1) has no blocks",
-                       "50000 bytes of dynamic shared memory; allowed are 49152", "44 bytes: not inside one live",
-                       "not device memory", "was not allocated by CUDA"}));
+    EXPECT_TRUE(
+        tells(testing::internal::GetCapturedStderr(),
+              {"set_all: block (2000, 1, 1) has 2000 threads; at most 1024", "grid (0, 1, 1) has no blocks",
+               "50000 bytes of dynamic shared memory; allowed are 49152", "44 bytes: not inside one live",
+               "not device memory", "was not allocated by CUDA"}));
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
@@ -427,13 +451,16 @@ __global__ void count_fresh_shared(int* found) {
 
 TEST(Poison, FillsSharedMemoryOfEveryBlockAnew) {
     DeviceVector<int> found(1);
-    for (int again = 0; again < 2; ++again) count_fresh_shared<<<10, 64, 64 * sizeof(float)>>>(found.data());
+    for (int again = 0; again < 2; ++again)
+        count_fresh_shared<<<10, 64, 64 * sizeof(float)>>>(found.data());
     EXPECT_EQ(found.to_host()[0], 0);
 }
 
 // ---- Order, time and threads -----------------------------------------------------------------------------------------------------
 
-__global__ void note_order(int* order, int* next) { order[atomicAdd(next, 1)] = static_cast<int>(threadIdx.x); }
+__global__ void note_order(int* order, int* next) {
+    order[atomicAdd(next, 1)] = static_cast<int>(threadIdx.x);
+}
 
 TEST(Order, IsAscendingOrDescendingAsAsked) {
     constexpr int kThreads = 100;
@@ -441,7 +468,8 @@ TEST(Order, IsAscendingOrDescendingAsAsked) {
     DeviceVector<int> next(1);
     note_order<<<1, kThreads>>>(order.data(), next.data());
     const std::vector<int> got = order.to_host();
-    for (int i = 0; i < kThreads; ++i) EXPECT_EQ(got[i], descending() ? kThreads - 1 - i : i);
+    for (int i = 0; i < kThreads; ++i)
+        EXPECT_EQ(got[i], descending() ? kThreads - 1 - i : i);
 }
 
 __global__ void who_is_here(unsigned* out) {
@@ -494,7 +522,8 @@ __global__ void wait_for_block(volatile int* flags, int* out) {
     // Every block waits for the next one: the last starts the chain.
     if (threadIdx.x == 0) {
         if (blockIdx.x + 1 < gridDim.x) {
-            while (flags[blockIdx.x + 1] == 0);
+            while (flags[blockIdx.x + 1] == 0)
+                ;
         }
         out[blockIdx.x] = static_cast<int>(blockIdx.x) + 1;
         __threadfence();
@@ -509,7 +538,8 @@ TEST(SpinLoops, WaitForABlockThatComesLater) {
     DeviceVector<int> out(kBlocks);
     wait_for_block<<<kBlocks, 64>>>(flags.data(), out.data());
     const std::vector<int> got = out.to_host();
-    for (unsigned b = 0; b < kBlocks; ++b) EXPECT_EQ(got[b], static_cast<int>(b) + 1);
+    for (unsigned b = 0; b < kBlocks; ++b)
+        EXPECT_EQ(got[b], static_cast<int>(b) + 1);
 }
 
 __global__ void lock_and_count(int* lock, int* count) {
@@ -557,7 +587,8 @@ TEST(Timeout, EndsALoopThatPollsInVain) {
 unsigned os_threads() {
     unsigned count = 0;
     DIR* directory = opendir("/proc/self/task");
-    while (const dirent* entry = readdir(directory)) count += entry->d_name[0] != '.';
+    while (const dirent* entry = readdir(directory))
+        count += entry->d_name[0] != '.';
     closedir(directory);
     return count;
 }
@@ -573,7 +604,8 @@ __global__ void note_blocks_at_once(int* running, int* most) {
     if (threadIdx.x == 0) {
         atomicMax(most, atomicAdd(running, 1) + 1);
         const long long start = clock64();
-        while (clock64() - start < 2000000) __threadfence();
+        while (clock64() - start < 2000000)
+            __threadfence();
         atomicSub(running, 1);
     }
     __syncthreads();
@@ -583,7 +615,8 @@ TEST(OsThreads, AreAsManyAsAsked) {
     cudaDeviceProp properties;
     ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
     const char* asked = std::getenv("CUDA_ON_CPU_THREADS");
-    const int expected = asked != nullptr ? std::atoi(asked) : static_cast<int>(std::thread::hardware_concurrency());
+    const int expected =
+        asked != nullptr ? std::atoi(asked) : static_cast<int>(std::thread::hardware_concurrency());
     EXPECT_EQ(properties.multiProcessorCount, expected);
     DeviceVector<int> running(1);
     DeviceVector<int> most(1);

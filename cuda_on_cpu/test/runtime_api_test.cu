@@ -1,8 +1,7 @@
 // The runtime API: every function the stand-in declares, what it does and which code it returns when it cannot.
 // Calls that would end a GPU's context, or that CUDA leaves undefined, are in reports_test.cu.
-#include <gtest/gtest.h>
-
 #include <cuda_runtime.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
@@ -20,10 +19,13 @@ namespace {
 // Where CUDA's documentation leaves the code open, several are right. Clears the error that the call left behind.
 testing::AssertionResult is_one_of(cudaError_t got, std::initializer_list<cudaError_t> expected) {
     static_cast<void>(cudaGetLastError());
-    if (std::find(expected.begin(), expected.end(), got) != expected.end()) return testing::AssertionSuccess();
+    if (std::find(expected.begin(), expected.end(), got) != expected.end())
+        return testing::AssertionSuccess();
     return testing::AssertionFailure() << "got " << cudaGetErrorName(got);
 }
-testing::AssertionResult gives(cudaError_t got, cudaError_t expected) { return is_one_of(got, {expected}); }
+testing::AssertionResult gives(cudaError_t got, cudaError_t expected) {
+    return is_one_of(got, {expected});
+}
 
 // A launch of impossible shape, and a copy whose rows overlap: the specific code up to CUDA 12, the general one after.
 const std::initializer_list<cudaError_t> kBadShape = {cudaErrorInvalidConfiguration, cudaErrorInvalidValue};
@@ -36,14 +38,21 @@ std::vector<int> counting(std::size_t size) {
 }
 
 __global__ void nothing() {}
-__global__ void set_to(int* out, int value) { out[blockIdx.x * blockDim.x + threadIdx.x] = value; }
-__global__ void add_to(int* out, int value) { out[blockIdx.x * blockDim.x + threadIdx.x] += value; }
-__global__ void times_two_plus(int* out, int value) { *out = 2 * *out + value; }  // the order of calls shows
+__global__ void set_to(int* out, int value) {
+    out[blockIdx.x * blockDim.x + threadIdx.x] = value;
+}
+__global__ void add_to(int* out, int value) {
+    out[blockIdx.x * blockDim.x + threadIdx.x] += value;
+}
+__global__ void times_two_plus(int* out, int value) {
+    *out = 2 * *out + value;
+}  // the order of calls shows
 
 // Long enough for the host to be ahead of it.
 __global__ void slow_set(int* out, int value) {
     const long long start = clock64();
-    while (clock64() - start < 2000000) __threadfence();
+    while (clock64() - start < 2000000)
+        __threadfence();
     *out = value;
 }
 
@@ -130,9 +139,15 @@ TEST(Errors, AllHaveTheirOwnNameAndNumber) {
 }
 
 // Three ways to fail, with codes of their own.
-void launch_too_many_threads() { nothing<<<1, 2000>>>(); }
-void launch_no_blocks() { nothing<<<0, 1>>>(); }
-void choose_missing_device() { EXPECT_EQ(cudaSetDevice(100000), cudaErrorInvalidDevice); }
+void launch_too_many_threads() {
+    nothing<<<1, 2000>>>();
+}
+void launch_no_blocks() {
+    nothing<<<0, 1>>>();
+}
+void choose_missing_device() {
+    EXPECT_EQ(cudaSetDevice(100000), cudaErrorInvalidDevice);
+}
 
 TEST(LastError, IsClearedByGetAndNotByPeek) {
     ASSERT_EQ(cudaGetLastError(), cudaSuccess);
@@ -185,7 +200,8 @@ TEST(Device, IsCountedAndChosen) {
     int value = 0;
     EXPECT_TRUE(gives(cudaDeviceGetAttribute(&value, cudaDevAttrWarpSize, count), cudaErrorInvalidDevice));
     EXPECT_TRUE(gives(cudaGetDeviceCount(nullptr), cudaErrorInvalidValue));
-    EXPECT_TRUE(gives(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(100000), 0), cudaErrorInvalidValue));
+    EXPECT_TRUE(
+        gives(cudaDeviceGetAttribute(&value, static_cast<cudaDeviceAttr>(100000), 0), cudaErrorInvalidValue));
     int can_access = -1;
     EXPECT_TRUE(gives(cudaDeviceCanAccessPeer(&can_access, 0, count), cudaErrorInvalidDevice));
 }
@@ -310,7 +326,8 @@ TEST(Malloc, GivesAlignedMemoryOfEverySize) {
         EXPECT_EQ(back, std::vector<char>(bytes, 7));
         blocks.push_back(memory);
     }
-    for (char* memory : blocks) EXPECT_EQ(cudaFree(memory), cudaSuccess);
+    for (char* memory : blocks)
+        EXPECT_EQ(cudaFree(memory), cudaSuccess);
 }
 
 TEST(Malloc, OfNothingSucceeds) {
@@ -330,7 +347,8 @@ TEST(Malloc, RefusesWhatCannotBe) {
 }
 
 TEST(Free, RefusesWhatIsNotAllocated) {
-    const std::initializer_list<cudaError_t> kRefusals = {cudaErrorInvalidValue, cudaErrorInvalidDevicePointer};
+    const std::initializer_list<cudaError_t> kRefusals = {cudaErrorInvalidValue,
+                                                          cudaErrorInvalidDevicePointer};
     char* memory = nullptr;
     ASSERT_EQ(cudaMalloc(&memory, 1024), cudaSuccess);
     EXPECT_TRUE(is_one_of(cudaFree(memory + 16), kRefusals));
@@ -360,7 +378,8 @@ TEST(MallocAsync, IsOrderedByTheStream) {
     ASSERT_EQ(cudaMallocAsync(&memory, 32 * sizeof(int), stream), cudaSuccess);
     set_to<<<1, 32, 0, stream>>>(memory, 5);
     std::vector<int> back(32);
-    ASSERT_EQ(cudaMemcpyAsync(back.data(), memory, 32 * sizeof(int), cudaMemcpyDeviceToHost, stream), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(back.data(), memory, 32 * sizeof(int), cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
     ASSERT_EQ(cudaFreeAsync(memory, stream), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_EQ(back, std::vector<int>(32, 5));
@@ -393,16 +412,19 @@ TEST(PinnedMemory, MayBeTheProgramsOwn) {
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(own, std::vector<int>(4096, 3));
     EXPECT_EQ(cudaHostUnregister(own.data()), cudaSuccess);
-    EXPECT_TRUE(is_one_of(cudaHostUnregister(own.data()), {cudaErrorHostMemoryNotRegistered, cudaErrorInvalidValue}));
+    EXPECT_TRUE(
+        is_one_of(cudaHostUnregister(own.data()), {cudaErrorHostMemoryNotRegistered, cudaErrorInvalidValue}));
 }
 
 TEST(ManagedMemory, IsReachedFromBothSides) {
     int* both = nullptr;
     ASSERT_EQ(cudaMallocManaged(&both, 64 * sizeof(int)), cudaSuccess);
-    for (int i = 0; i < 64; ++i) both[i] = i;
+    for (int i = 0; i < 64; ++i)
+        both[i] = i;
     add_to<<<2, 32>>>(both, 1000);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    for (int i = 0; i < 64; ++i) EXPECT_EQ(both[i], i + 1000);
+    for (int i = 0; i < 64; ++i)
+        EXPECT_EQ(both[i], i + 1000);
     EXPECT_EQ(cudaFree(both), cudaSuccess);
 }
 
@@ -458,8 +480,10 @@ TEST(Memcpy, RefusesWhatLiesOutside) {
     DeviceVector<int> small(10);
     std::vector<int> host(1000);
     const std::size_t too_many = host.size() * sizeof(int);
-    EXPECT_TRUE(gives(cudaMemcpy(small.data(), host.data(), too_many, cudaMemcpyHostToDevice), cudaErrorInvalidValue));
-    EXPECT_TRUE(gives(cudaMemcpy(host.data(), small.data(), too_many, cudaMemcpyDeviceToHost), cudaErrorInvalidValue));
+    EXPECT_TRUE(gives(cudaMemcpy(small.data(), host.data(), too_many, cudaMemcpyHostToDevice),
+                      cudaErrorInvalidValue));
+    EXPECT_TRUE(gives(cudaMemcpy(host.data(), small.data(), too_many, cudaMemcpyDeviceToHost),
+                      cudaErrorInvalidValue));
     EXPECT_TRUE(gives(cudaMemset(small.data(), 0, too_many), cudaErrorInvalidValue));
     EXPECT_TRUE(gives(cudaMemcpy(nullptr, host.data(), 4, cudaMemcpyHostToDevice), cudaErrorInvalidValue));
     EXPECT_TRUE(gives(cudaMemcpy(small.data(), nullptr, 4, cudaMemcpyHostToDevice), cudaErrorInvalidValue));
@@ -475,28 +499,32 @@ TEST(Memcpy, RunsInAStream) {
     DeviceVector<int> device(values.size());
     std::vector<int> back(values.size());
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
-    EXPECT_EQ(cudaMemcpyAsync(device.data(), values.data(), bytes, cudaMemcpyHostToDevice, stream), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyAsync(device.data(), values.data(), bytes, cudaMemcpyHostToDevice, stream),
+              cudaSuccess);
     EXPECT_EQ(cudaMemsetAsync(device.data(), 0, bytes / 2, stream), cudaSuccess);
-    EXPECT_EQ(cudaMemcpyAsync(back.data(), device.data(), bytes, cudaMemcpyDeviceToHost, stream), cudaSuccess);
+    EXPECT_EQ(cudaMemcpyAsync(back.data(), device.data(), bytes, cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-    for (int i = 0; i < 1000; ++i) EXPECT_EQ(back[i], i < 500 ? 0 : i);
+    for (int i = 0; i < 1000; ++i)
+        EXPECT_EQ(back[i], i < 500 ? 0 : i);
 }
 
 TEST(Memcpy2D, CopiesAndSetsAPartOfAMatrix) {
-    constexpr std::size_t kWidth = 20;   // of the part, in ints
+    constexpr std::size_t kWidth = 20;  // of the part, in ints
     constexpr std::size_t kHeight = 6;
     constexpr std::size_t kHostPitch = 50 * sizeof(int);
     const std::vector<int> values = counting(50 * 10);
     int* device = nullptr;
     std::size_t pitch = 0;
     ASSERT_EQ(cudaMallocPitch(&device, &pitch, kWidth * sizeof(int), kHeight), cudaSuccess);
-    ASSERT_EQ(cudaMemcpy2D(device, pitch, values.data() + 3 * 50 + 7, kHostPitch, kWidth * sizeof(int), kHeight,
-                           cudaMemcpyHostToDevice),
+    ASSERT_EQ(cudaMemcpy2D(device, pitch, values.data() + 3 * 50 + 7, kHostPitch, kWidth * sizeof(int),
+                           kHeight, cudaMemcpyHostToDevice),
               cudaSuccess);
-    ASSERT_EQ(cudaMemset2D(reinterpret_cast<char*>(device) + pitch, pitch, 0, 4 * sizeof(int), 2), cudaSuccess);
+    ASSERT_EQ(cudaMemset2D(reinterpret_cast<char*>(device) + pitch, pitch, 0, 4 * sizeof(int), 2),
+              cudaSuccess);
     std::vector<int> back(50 * 10, -1);
-    ASSERT_EQ(cudaMemcpy2DAsync(back.data() + 2 * 50 + 1, kHostPitch, device, pitch, kWidth * sizeof(int), kHeight,
-                                cudaMemcpyDeviceToHost, nullptr),
+    ASSERT_EQ(cudaMemcpy2DAsync(back.data() + 2 * 50 + 1, kHostPitch, device, pitch, kWidth * sizeof(int),
+                                kHeight, cudaMemcpyDeviceToHost, nullptr),
               cudaSuccess);
     ASSERT_EQ(cudaMemset2DAsync(device, pitch, 1, kWidth * sizeof(int), kHeight, nullptr), cudaSuccess);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
@@ -509,7 +537,8 @@ TEST(Memcpy2D, CopiesAndSetsAPartOfAMatrix) {
         }
     }
     EXPECT_TRUE(is_one_of(
-        cudaMemcpy2D(device, 4, values.data(), kHostPitch, kWidth * sizeof(int), 1, cudaMemcpyHostToDevice), kBadPitch));
+        cudaMemcpy2D(device, 4, values.data(), kHostPitch, kWidth * sizeof(int), 1, cudaMemcpyHostToDevice),
+        kBadPitch));
     EXPECT_EQ(cudaFree(device), cudaSuccess);
 }
 
@@ -520,8 +549,10 @@ TEST(Symbols, AreCopiedInAStream) {
     const Stream stream;
     const int values[4] = {1, 2, 3, 4};
     int back[4] = {};
-    EXPECT_EQ(cudaMemcpyToSymbolAsync(variables, values, sizeof values, 0, cudaMemcpyHostToDevice, stream), cudaSuccess);
-    EXPECT_EQ(cudaMemcpyFromSymbolAsync(back, variables, 2 * sizeof(int), 2 * sizeof(int), cudaMemcpyDeviceToHost, stream),
+    EXPECT_EQ(cudaMemcpyToSymbolAsync(variables, values, sizeof values, 0, cudaMemcpyHostToDevice, stream),
+              cudaSuccess);
+    EXPECT_EQ(cudaMemcpyFromSymbolAsync(back, variables, 2 * sizeof(int), 2 * sizeof(int),
+                                        cudaMemcpyDeviceToHost, stream),
               cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_EQ(std::vector<int>(back, back + 4), (std::vector<int>{3, 4, 0, 0}));
@@ -530,7 +561,8 @@ TEST(Symbols, AreCopiedInAStream) {
 TEST(Symbols, RefuseWhatLiesOutside) {
     int values[5] = {};
     EXPECT_TRUE(gives(cudaMemcpyToSymbol(constants, values, sizeof values), cudaErrorInvalidValue));
-    EXPECT_TRUE(gives(cudaMemcpyToSymbol(constants, values, sizeof(int), 4 * sizeof(int)), cudaErrorInvalidValue));
+    EXPECT_TRUE(
+        gives(cudaMemcpyToSymbol(constants, values, sizeof(int), 4 * sizeof(int)), cudaErrorInvalidValue));
     EXPECT_TRUE(gives(cudaMemcpyFromSymbol(values, constants, 4 * sizeof(int), 1), cudaErrorInvalidValue));
     EXPECT_TRUE(gives(cudaMemcpyFromSymbol(values, constants, 1, ~std::size_t{0}), cudaErrorInvalidValue));
 }
@@ -718,7 +750,9 @@ cudaStreamCaptureStatus capture_status(cudaStream_t stream) {
     return status;
 }
 
-void count_call(void* calls) { ++*static_cast<int*>(calls); }
+void count_call(void* calls) {
+    ++*static_cast<int*>(calls);
+}
 
 TEST(Graphs, ReplayWhatAStreamCaptured) {
     for (const auto mode :
@@ -732,7 +766,8 @@ TEST(Graphs, ReplayWhatAStreamCaptured) {
         ASSERT_EQ(cudaStreamBeginCapture(stream, mode), cudaSuccess);
         EXPECT_EQ(capture_status(stream), cudaStreamCaptureStatusActive);
         times_two_plus<<<1, 1, 0, stream>>>(value.data(), 1);
-        ASSERT_EQ(cudaMemcpyAsync(copy.data(), value.data(), sizeof(int), cudaMemcpyDeviceToDevice, stream), cudaSuccess);
+        ASSERT_EQ(cudaMemcpyAsync(copy.data(), value.data(), sizeof(int), cudaMemcpyDeviceToDevice, stream),
+                  cudaSuccess);
         ASSERT_EQ(cudaMemsetAsync(copy.data() + 1, 0xff, sizeof(int), stream), cudaSuccess);
         ASSERT_EQ(cudaLaunchHostFunc(stream, count_call, &calls), cudaSuccess);
         cudaGraph_t captured = nullptr;
@@ -788,7 +823,8 @@ TEST(Graphs, ForkAndJoinByEvents) {
 TEST(Graphs, RefuseAWrongBeginningOrEnd) {
     const Stream stream;
     cudaGraph_t captured = nullptr;
-    EXPECT_TRUE(gives(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal), cudaErrorStreamCaptureUnsupported));
+    EXPECT_TRUE(gives(cudaStreamBeginCapture(nullptr, cudaStreamCaptureModeGlobal),
+                      cudaErrorStreamCaptureUnsupported));
     EXPECT_TRUE(gives(cudaStreamEndCapture(stream, &captured), cudaErrorIllegalState));
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
     EXPECT_TRUE(gives(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaErrorIllegalState));
@@ -837,7 +873,9 @@ TEST(Graphs, AreNotDisturbedByTheLegacyStream) {
 
 // ---- Launches ------------------------------------------------------------------------------------------------------------------
 
-__global__ void __launch_bounds__(64) for_64_threads(int* out) { *out = 1; }
+__global__ void __launch_bounds__(64) for_64_threads(int* out) {
+    *out = 1;
+}
 __global__ void dynamic_shared(int* out) {
     extern __shared__ int shared[];
     shared[threadIdx.x] = 1;
@@ -884,8 +922,9 @@ TEST(Launch, RefusesTooMuchSharedMemory) {
     const std::initializer_list<cudaError_t> kCodes = {cudaErrorInvalidValue};
     expect_refused([](int* out) { dynamic_shared<<<1, 1, 48 * 1024 + 1>>>(out); }, kCodes);
     expect_refused([](int* out) { dynamic_shared<<<1, 1, 1024 * 1024>>>(out); }, kCodes);
-    EXPECT_TRUE(gives(cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20),
-                      cudaErrorInvalidValue));
+    EXPECT_TRUE(
+        gives(cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 1 << 20),
+              cudaErrorInvalidValue));
 }
 
 TEST(Launch, IsAFunctionToo) {
@@ -896,16 +935,18 @@ TEST(Launch, IsAFunctionToo) {
     EXPECT_EQ(cudaLaunchKernel(set_to, dim3(2), dim3(32), arguments, 0, nullptr), cudaSuccess);
     EXPECT_EQ(out.to_host(), std::vector<int>(64, 4));
     value = 5;
-    EXPECT_EQ(cudaLaunchKernel(reinterpret_cast<const void*>(set_to), dim3(2), dim3(32), arguments, 0, nullptr),
-              cudaSuccess);
+    EXPECT_EQ(
+        cudaLaunchKernel(reinterpret_cast<const void*>(set_to), dim3(2), dim3(32), arguments, 0, nullptr),
+        cudaSuccess);
     EXPECT_EQ(out.to_host(), std::vector<int>(64, 5));
     value = 6;
     EXPECT_EQ(cudaLaunchKernel((const void*)set_to, dim3(2), dim3(32), arguments, 0, nullptr), cudaSuccess);
     EXPECT_EQ(out.to_host(), std::vector<int>(64, 6));
     EXPECT_EQ(cudaLaunchKernel(nothing, dim3(1), dim3(1), nullptr, 0, nullptr), cudaSuccess);
     EXPECT_TRUE(is_one_of(cudaLaunchKernel(set_to, dim3(1), dim3(2000), arguments, 0, nullptr), kBadShape));
-    EXPECT_TRUE(gives(cudaLaunchKernel(static_cast<const void*>(nullptr), dim3(1), dim3(1), nullptr, 0, nullptr),
-                      cudaErrorInvalidDeviceFunction));
+    EXPECT_TRUE(
+        gives(cudaLaunchKernel(static_cast<const void*>(nullptr), dim3(1), dim3(1), nullptr, 0, nullptr),
+              cudaErrorInvalidDeviceFunction));
 }
 
 TEST(LaunchEx, TakesAConfiguration) {
@@ -959,18 +1000,22 @@ TEST(FunctionAttributes, AreToldAndSet) {
     ASSERT_EQ(cudaFuncGetAttributes(&attributes, (const void*)for_64_threads), cudaSuccess);
     EXPECT_EQ(attributes.maxThreadsPerBlock, 64);
 
-    ASSERT_EQ(cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024), cudaSuccess);
+    ASSERT_EQ(cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024),
+              cudaSuccess);
     ASSERT_EQ(cudaFuncGetAttributes(&attributes, dynamic_shared), cudaSuccess);
     EXPECT_EQ(attributes.maxDynamicSharedSizeBytes, 100 * 1024);
-    ASSERT_EQ(cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributePreferredSharedMemoryCarveout, 50), cudaSuccess);
+    ASSERT_EQ(cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributePreferredSharedMemoryCarveout, 50),
+              cudaSuccess);
     ASSERT_EQ(cudaFuncGetAttributes(&attributes, dynamic_shared), cudaSuccess);
     EXPECT_EQ(attributes.preferredShmemCarveout, 50);
     EXPECT_EQ(cudaFuncSetCacheConfig(dynamic_shared, cudaFuncCachePreferShared), cudaSuccess);
     EXPECT_TRUE(gives(cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, -1),
                       cudaErrorInvalidValue));
-    EXPECT_TRUE(gives(cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributePreferredSharedMemoryCarveout, 101),
-                      cudaErrorInvalidValue));
-    EXPECT_EQ(cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024), cudaSuccess);
+    EXPECT_TRUE(
+        gives(cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributePreferredSharedMemoryCarveout, 101),
+              cudaErrorInvalidValue));
+    EXPECT_EQ(cudaFuncSetAttribute(dynamic_shared, cudaFuncAttributeMaxDynamicSharedMemorySize, 48 * 1024),
+              cudaSuccess);
 }
 
 TEST(Occupancy, CountsBlocksByThreadsAndSharedMemory) {
@@ -978,7 +1023,8 @@ TEST(Occupancy, CountsBlocksByThreadsAndSharedMemory) {
     ASSERT_EQ(cudaGetDeviceProperties(&p, 0), cudaSuccess);
     const auto active = [](auto kernel, int threads, std::size_t shared) {
         int blocks = -1;
-        EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared), cudaSuccess);
+        EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared),
+                  cudaSuccess);
         return blocks;
     };
     for (const int threads : {1, 32, 33, 64, 100, 128, 256, 512, 1024}) {
@@ -992,7 +1038,8 @@ TEST(Occupancy, CountsBlocksByThreadsAndSharedMemory) {
               static_cast<int>(p.sharedMemPerMultiprocessor / (each + p.reservedSharedMemPerBlock)));
     EXPECT_EQ(active(nothing, 1025, 0), 0);
     int blocks = 0;
-    EXPECT_TRUE(gives(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 0, 0), cudaErrorInvalidValue));
+    EXPECT_TRUE(
+        gives(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 0, 0), cudaErrorInvalidValue));
 }
 
 TEST(Occupancy, ProposesABlockSize) {
@@ -1007,7 +1054,8 @@ TEST(Occupancy, ProposesABlockSize) {
         int active = 0;
         ASSERT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&active, set_to, block, 0), cudaSuccess);
         EXPECT_EQ(grid, active * p.multiProcessorCount);
-        EXPECT_EQ(active * block, std::min(p.maxThreadsPerMultiProcessor, p.maxBlocksPerMultiProcessor * block));
+        EXPECT_EQ(active * block,
+                  std::min(p.maxThreadsPerMultiProcessor, p.maxBlocksPerMultiProcessor * block));
     }
 }
 
@@ -1032,12 +1080,14 @@ TEST(Clusters, AreRefusedWhenTheyDoNotFit) {
     EXPECT_EQ(cudaOccupancyMaxActiveClusters(&clusters, set_to, &config), cudaSuccess);
     EXPECT_GT(clusters, 0);
     config.gridDim = dim3(7);
-    EXPECT_TRUE(is_one_of(cudaLaunchKernelEx(&config, set_to, out.data(), 2),
-                          {cudaErrorInvalidClusterSize, cudaErrorInvalidValue, cudaErrorInvalidConfiguration}));
+    EXPECT_TRUE(
+        is_one_of(cudaLaunchKernelEx(&config, set_to, out.data(), 2),
+                  {cudaErrorInvalidClusterSize, cudaErrorInvalidValue, cudaErrorInvalidConfiguration}));
     config.gridDim = dim3(18);
     attribute.val.clusterDim.x = 9;
-    EXPECT_TRUE(is_one_of(cudaLaunchKernelEx(&config, set_to, out.data(), 2),
-                          {cudaErrorInvalidClusterSize, cudaErrorInvalidValue, cudaErrorInvalidConfiguration}));
+    EXPECT_TRUE(
+        is_one_of(cudaLaunchKernelEx(&config, set_to, out.data(), 2),
+                  {cudaErrorInvalidClusterSize, cudaErrorInvalidValue, cudaErrorInvalidConfiguration}));
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(out.to_host(), std::vector<int>(8 * 32, 1));
 }

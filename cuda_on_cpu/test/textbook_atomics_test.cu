@@ -267,7 +267,9 @@ struct Account {
 template <class Lock>
 __device__ void visit(Lock& lock, Account* account, int amount) {
     lock.lock();
-    account->balance = account->balance + amount;
+    const int before = account->balance;
+    __nanosleep(20);  // so that others have the time to interfere
+    account->balance = before + amount;
     account->visits = account->visits + 1;
     lock.unlock();
 }
@@ -376,7 +378,8 @@ TEST(TextbookProducerConsumer, RingInABlock) {
     release(device_in, out);
 }
 
-// Between blocks: each waits for the one before it, adds its own number and passes the sum on.
+// Between blocks: each waits for the one behind it, adds its own number and passes the sum on. Blocks start in ascending
+// order, so all must be on the device at the same time.
 __device__ int load_acquire(const int* address) {
     const int value = *static_cast<const volatile int*>(address);
     __threadfence();
@@ -389,24 +392,27 @@ __device__ void store_release(int* address, int value) {
 }
 
 __global__ void relay(int* baton, int* ready) {
-    const int block = blockIdx.x;
+    const unsigned block = blockIdx.x;
     if (threadIdx.x == 0) {
-        if (block > 0) {
-            while (load_acquire(&ready[block - 1]) == 0) {
+        int sum = 0;
+        if (block + 1 < gridDim.x) {
+            while (load_acquire(&ready[block + 1]) == 0) {
             }
+            sum = baton[block + 1];
         }
-        baton[block] = (block > 0 ? baton[block - 1] : 0) + block;
+        baton[block] = sum + static_cast<int>(block);
         store_release(&ready[block], 1);
     }
 }
 
 TEST(TextbookProducerConsumer, RelayBetweenBlocks) {
-    constexpr int kBlocks = 40;
+    constexpr int kBlocks = 12;
     int* const baton = device_array<int>(kBlocks);
     int* const ready = upload(std::vector<int>(kBlocks, 0));
     relay<<<kBlocks, 32>>>(baton, ready);
     std::vector<int> expected(kBlocks);
-    for (int block = 1; block < kBlocks; ++block) expected[block] = expected[block - 1] + block;
+    expected[kBlocks - 1] = kBlocks - 1;
+    for (int block = kBlocks - 2; block >= 0; --block) expected[block] = expected[block + 1] + block;
     expect_same(download(baton, kBlocks), expected);
     release(baton, ready);
 }

@@ -185,8 +185,7 @@ __global__ void __launch_bounds__(kThreads) radix_sort_block(Key* keys, int bits
     for (int bit = 0; bit < bits; ++bit) {
         sorted[split.place((key >> bit & 1) != 0)] = key;
         __syncthreads();
-        key = sorted[threadIdx.x];
-        __syncthreads();
+        key = sorted[threadIdx.x];  // the next split has barriers enough before `sorted` is written again
     }
     keys[blockIdx.x * kThreads + threadIdx.x] = key;
 }

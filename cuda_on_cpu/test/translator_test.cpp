@@ -1,6 +1,4 @@
 // The translator, text to text: what it must leave alone, what it must change, and that lines stay where they are.
-#include "translate.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,17 +8,25 @@
 #include <string_view>
 #include <vector>
 
+#include "translate.hpp"
+
 namespace {
 
 using translator::Dialect;
 using translator::translate;
 using translator::TranslationError;
 
-std::string gnu(std::string_view input) { return translate(input, Dialect::gnu); }
+std::string gnu(std::string_view input) {
+    return translate(input, Dialect::gnu);
+}
 
-auto lines_of(std::string_view text) { return std::count(text.begin(), text.end(), '\n'); }
+auto lines_of(std::string_view text) {
+    return std::count(text.begin(), text.end(), '\n');
+}
 
-bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
+bool contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+}
 
 // The text without blanks: how the translator spaces its words is its own affair.
 std::string dense(std::string_view text) {
@@ -47,43 +53,53 @@ TEST_P(Untouched, ComesBackByteForByte) {
 INSTANTIATE_TEST_SUITE_P(
     Text, Untouched,
     testing::Values(
-        "", "\n", "x", "int main() { return 0; }\n", "# 1 \"file.cu\"\nint x;\n# 2 \"other.h\" 1 3 4\nint y;\n",
+        "", "\n", "x", "int main() { return 0; }\n",
+        "# 1 \"file.cu\"\nint x;\n# 2 \"other.h\" 1 3 4\nint y;\n",
         "// comment with __global__ void k() { and <<<1, 2>>>(\nint x;\n",
         "/* __shared__ int x; \n <<< */ int x; // \\\n continued __shared__\n",
         "const char* s = \"kernel<<<1, 1>>>(x) __shared__ \\\" // no comment\";\n",
         "const char* s = R\"(kernel<<<1, 1>>>(\") __global__ \\)\";\n",
-        "const char* s = R\"xy()\" __shared__ )xy\" \"tail\";\nauto t = u8R\"(/*)\"; auto u = LR\"(\n\n)\";\n",
+        "const char* s = R\"xy()\" __shared__ )xy\" \"tail\";\nauto t = u8R\"(/*)\"; auto u = "
+        "LR\"(\n\n)\";\n",
         "char c = '\"'; char d = '\\''; char e = '\\\\'; char f = L'<'; int after = '{';\n",
         "long n = 1'000'000; double d = 1.5e-10; auto h = 0x1.8p+3f; int b = 0b1'0; auto u = 10'0'0ull;\n",
         "auto operators = a << b; c <<= d; e >> f >= g; h < i; bool x = a<b>>c;\n",
-        "template <class T> std::ostream& operator<<<T>(std::ostream&, const T&);\nauto f = &X::operator<<<int>;\n",
+        "template <class T> std::ostream& operator<<<T>(std::ostream&, const T&);\nauto f = "
+        "&X::operator<<<int>;\n",
         "std::vector<std::vector<std::vector<int>>> v(3); f<g<h<int>>>(x);\n",
         "do { work(); } while (more());\n", "void f() { do work(); while (more()); }\n",
-        "void f() { do if (a) b(); else c(); while (d()); }\n", "void f() { do for (;;) { break; } while (d()); }\n",
+        "void f() { do if (a) b(); else c(); while (d()); }\n",
+        "void f() { do for (;;) { break; } while (d()); }\n",
         "void f() { do { do x(); while (y); } while (d()); }\n",
-        "void f() { do if constexpr (a) { b(); } else if (c) for (;;) e(); else while (g) h(); while (d()); i(); }\n",
+        "void f() { do if constexpr (a) { b(); } else if (c) for (;;) e(); else while (g) h(); while (d()); "
+        "i(); }\n",
         "void f() { while (x) { y(); } for (int i = 0; i < 3; ++i) z(i); }\n",
         "__attribute__((__noinline__)) void f(); __attribute__((cold, __noinline__)) void g();\n",
         "#pragma omp parallel for\nfor (int i = 0; i < 3; ++i) f(i);\n#pragma GCC unroll 4\nfor (;;) f();\n",
-        "#pragma GCC diagnostic ignored \"-Wloop-unroll\"\n", "struct S { int __shared; int global__; int launch_bounds; };\n",
-        "extern \"C\" { int f(); }\nextern \"C\" int g();\nextern int x[];\n", "cudaMemcpy((void*)to, (const void*)from, 4);\n"));
+        "#pragma GCC diagnostic ignored \"-Wloop-unroll\"\n",
+        "struct S { int __shared; int global__; int launch_bounds; };\n",
+        "extern \"C\" { int f(); }\nextern \"C\" int g();\nextern int x[];\n",
+        "cudaMemcpy((void*)to, (const void*)from, 4);\n"));
 
 // ---- Launches ----------------------------------------------------------------------------------------------------------
 
 TEST(Launch, BecomesACallAndAConfiguration) {
     expect_translation("k<<<1, 2>>>(x, y);", "k(x, y), ::cuda_on_cpu::launch(1, 2);");
     expect_translation("k<<<grid, dim3(1, 2), n * sizeof(int), s>>>();",
-              "k(), ::cuda_on_cpu::launch(grid, dim3(1, 2), n * sizeof(int), s);");
-    expect_translation("a::k<b<c<int>>><<<1, f<g<int>>(2)>>>(x);", "a::k<b<c<int>>>(x), ::cuda_on_cpu::launch(1, f<g<int>>(2));");
-    expect_translation("k<(N >> 1)><<<n >> 2, m << 1>>>(x);", "k<(N >> 1)>(x), ::cuda_on_cpu::launch(n >> 2, m << 1);");
+                       "k(), ::cuda_on_cpu::launch(grid, dim3(1, 2), n * sizeof(int), s);");
+    expect_translation("a::k<b<c<int>>><<<1, f<g<int>>(2)>>>(x);",
+                       "a::k<b<c<int>>>(x), ::cuda_on_cpu::launch(1, f<g<int>>(2));");
+    expect_translation("k<(N >> 1)><<<n >> 2, m << 1>>>(x);",
+                       "k<(N >> 1)>(x), ::cuda_on_cpu::launch(n >> 2, m << 1);");
     expect_translation("(*p)<<<1, 1>>>(x[1], {2, 3});", "(*p)(x[1], {2, 3}), ::cuda_on_cpu::launch(1, 1);");
-    expect_translation("k<<<[&] { return 1; }(), 2>>>(x);", "k(x), ::cuda_on_cpu::launch([&] { return 1; }(), 2);");
+    expect_translation("k<<<[&] { return 1; }(), 2>>>(x);",
+                       "k(x), ::cuda_on_cpu::launch([&] { return 1; }(), 2);");
 }
 
 TEST(Launch, InsideAnArgumentOfAnother) {
     expect_translation("f([&] { k<<<1, 2>>>(x); });", "f([&] { k(x), ::cuda_on_cpu::launch(1, 2); });");
     expect_translation("a<<<1, 2>>>(x), b<<<3, 4>>>(y);",
-              "a(x), ::cuda_on_cpu::launch(1, 2), b(y), ::cuda_on_cpu::launch(3, 4);");
+                       "a(x), ::cuda_on_cpu::launch(1, 2), b(y), ::cuda_on_cpu::launch(3, 4);");
 }
 
 TEST(Launch, KeepsLinesAndDirectives) {
@@ -109,7 +125,8 @@ class Kernels : public testing::TestWithParam<KernelCase> {};
 
 TEST_P(Kernels, BecomeClosuresOverTheirParameters) {
     const std::string translated = gnu(GetParam().source);
-    EXPECT_TRUE(contains(translated, std::string("Kernel cuda_on_cpu_kernel_(") + GetParam().constructor + ");"))
+    EXPECT_TRUE(
+        contains(translated, std::string("Kernel cuda_on_cpu_kernel_(") + GetParam().constructor + ");"))
         << translated;
     EXPECT_TRUE(contains(translated, std::string("}") + GetParam().arguments + ");}")) << translated;
     for (const char* word : {"__global__", "__launch_bounds__", "__cluster_dims__"}) {
@@ -126,10 +143,12 @@ INSTANTIATE_TEST_SUITE_P(
         KernelCase{"static __global__\nvoid k(const T* __restrict__ a,\n std::size_t n = 3)\n{ f(); }\n",
                    "__PRETTY_FUNCTION__", ", a, n"},
         KernelCase{"void __global__ k(int (*f)(int), int x) { f(x); }", "__PRETTY_FUNCTION__", ", f, x"},
-        KernelCase{"__global__ void k(int, float*, const double, T, a::b, int* __restrict__) {}", "__PRETTY_FUNCTION__", ""},
-        KernelCase{"template <class... T> __global__ void k(int* out, T... v) { f(v...); }", "__PRETTY_FUNCTION__",
-                   ", out, v..."},
-        KernelCase{"__global__ void k(std::pair<int, float> p, std::array<int, 3> q = {1, 2, 3}, unsigned long long n) {}",
+        KernelCase{"__global__ void k(int, float*, const double, T, a::b, int* __restrict__) {}",
+                   "__PRETTY_FUNCTION__", ""},
+        KernelCase{"template <class... T> __global__ void k(int* out, T... v) { f(v...); }",
+                   "__PRETTY_FUNCTION__", ", out, v..."},
+        KernelCase{"__global__ void k(std::pair<int, float> p, std::array<int, 3> q = {1, 2, 3}, unsigned "
+                   "long long n) {}",
                    "__PRETTY_FUNCTION__", ", p, q, n"},
         KernelCase{"__global__ void __launch_bounds__(256) k(int a) {}",
                    "__PRETTY_FUNCTION__, ::cuda_on_cpu::first_of(256)", ", a"},
@@ -139,8 +158,9 @@ INSTANTIATE_TEST_SUITE_P(
                    "__PRETTY_FUNCTION__, ::cuda_on_cpu::first_of(f<1, 2>(3), 1, 2)", ", a"},
         KernelCase{"__global__ void __cluster_dims__(2, 1, 1) k(int a) {}",
                    "__PRETTY_FUNCTION__, ::cuda_on_cpu::first_of(1024), dim3(2, 1, 1)", ", a"},
-        KernelCase{"__global__ void __cluster_dims__(2) __launch_bounds__(64) k(int a) { if (a) { return; } }",
-                   "__PRETTY_FUNCTION__, ::cuda_on_cpu::first_of(64), dim3(2)", ", a"},
+        KernelCase{
+            "__global__ void __cluster_dims__(2) __launch_bounds__(64) k(int a) { if (a) { return; } }",
+            "__PRETTY_FUNCTION__, ::cuda_on_cpu::first_of(64), dim3(2)", ", a"},
         KernelCase{"extern \"C\" __global__ void k(float4 a[], int b) {}", "__PRETTY_FUNCTION__", ", a, b"}));
 
 TEST(KernelDeclarations, AreDeclarationsOnly) {
@@ -163,7 +183,8 @@ TEST(Shared, IsThreadLocalAndRegisteredWhereItIsDeclared) {
     EXPECT_TRUE(contains(gnu("void f() { static __shared__ std::array<int, 4> x; }"), "x_shared_.enter(x)"));
     EXPECT_TRUE(contains(gnu("void f() { __shared__ struct { int a; float b; } x; }"), "x_shared_.enter(x)"));
     EXPECT_TRUE(contains(gnu("void f() { __shared__ typename C<T, 3>::Storage x; }"), "x_shared_.enter(x)"));
-    EXPECT_TRUE(contains(gnu("void f() { __shared__ alignas(16) char x[4]; }"), "alignas(16) static thread_local"));
+    EXPECT_TRUE(
+        contains(gnu("void f() { __shared__ alignas(16) char x[4]; }"), "alignas(16) static thread_local"));
 }
 
 TEST(Shared, OutsideFunctionsIsOnlyThreadLocal) {
@@ -172,8 +193,10 @@ TEST(Shared, OutsideFunctionsIsOnlyThreadLocal) {
 }
 
 TEST(Shared, DynamicIsAReferenceIntoTheBlocksMemory) {
-    const std::string translated = gnu("void f() { extern __shared__ __attribute__((aligned(16))) float4 tile[]; g(tile); }");
-    EXPECT_TRUE(contains(dense(translated), "float4(&tile)[]=*reinterpret_cast<float4(*)[]>(::cuda_on_cpu::dynamic_shared());"))
+    const std::string translated =
+        gnu("void f() { extern __shared__ __attribute__((aligned(16))) float4 tile[]; g(tile); }");
+    EXPECT_TRUE(contains(dense(translated),
+                         "float4(&tile)[]=*reinterpret_cast<float4(*)[]>(::cuda_on_cpu::dynamic_shared());"))
         << translated;
     EXPECT_FALSE(contains(translated, "extern"));
     EXPECT_TRUE(contains(gnu("void f() { extern __shared__ int rows[][4]; }"), "(&rows)[][4]"));
@@ -228,9 +251,12 @@ TEST(VolatileLoops, LetOthersRun) {
 }
 
 TEST(CastsOfKernels, AreRemoved) {
-    expect_translation("cudaFuncSetAttribute((const void*)k<int>, a, 3);", "cudaFuncSetAttribute(k<int>, a, 3);");
-    expect_translation("cudaLaunchKernel((void*)k, g, b, (void**)args);", "cudaLaunchKernel(k, g, b, (void**)args);");
-    expect_translation("cudaFuncGetAttributes(&a, reinterpret_cast<const void*>(k));", "cudaFuncGetAttributes(&a, (k));");
+    expect_translation("cudaFuncSetAttribute((const void*)k<int>, a, 3);",
+                       "cudaFuncSetAttribute(k<int>, a, 3);");
+    expect_translation("cudaLaunchKernel((void*)k, g, b, (void**)args);",
+                       "cudaLaunchKernel(k, g, b, (void**)args);");
+    expect_translation("cudaFuncGetAttributes(&a, reinterpret_cast<const void*>(k));",
+                       "cudaFuncGetAttributes(&a, (k));");
 }
 
 // ---- Errors ------------------------------------------------------------------------------------------------------------------
@@ -253,30 +279,104 @@ TEST(Errors, NameTheLine) {
     EXPECT_EQ(line_of_error("\n__global__ void k(\n"), 2);
     EXPECT_EQ(line_of_error("void f() {\n\n extern __shared__ int x;\n}\n"), 3);
     EXPECT_EQ(line_of_error("void f() {\n __shared__ int\n"), 2);
+    EXPECT_EQ(line_of_error("k<<<\nf(R\"(\n)\"), 1>>>();\n"), 2);
 }
 
 TEST(Errors, CountFromTheLineMarker) {
-    EXPECT_EQ(line_of_error("# 1 \"a.cu\"\n# 1 \"header.h\" 1\nint x;\n# 40 \"a.cu\" 2\nint y;\n\n__global__ int z;\n"), 42);
+    EXPECT_EQ(line_of_error(
+                  "# 1 \"a.cu\"\n# 1 \"header.h\" 1\nint x;\n# 40 \"a.cu\" 2\nint y;\n\n__global__ int z;\n"),
+              42);
     EXPECT_EQ(line_of_error("/* a\n b */ R\"(\n\n)\"; __global__ int z;\n"), 4);
 }
 
 // ---- Anything ------------------------------------------------------------------------------------------------------------------
 
-constexpr const char* kVocabulary[] = {
-    "__global__", "__shared__", "extern", "void", "int", "float*", "k", "x", "tile", "volatile", "while", "for", "do",
-    "if", "else", "template <class T>", "namespace n", "struct S", "__launch_bounds__", "__cluster_dims__", "alignas",
-    "__noinline__", "cudaFuncSetAttribute", "(void*)", "reinterpret_cast<const void*>", "static", "const", "typename",
-    "operator", "...", "<<<", ">>>", "(", ")", "{", "}", "[", "]", "<", ">", ",", ";", ";", "=", "*", "&", "::", ":", "1",
-    "1'000", "'c'", "\"text\"", "R\"(raw)\"", "R\"x(", "'", "\"", "\\", "/* c \n */", "/*", "// c\n", "\n", "\n", " ",
-    "\n# 12 \"a.cu\"\n", "\n#pragma unroll\n", "\n#pragma unroll 4\n", "\n# 3 \"b.h\" 1 3\n", "#", "$", "u8", "noexcept",
-    "requires", "decltype", "__attribute__((aligned(8)))", "k<<<1, 2>>>(x);", "__global__ void k(int a) {", "}\n"};
+constexpr const char* kVocabulary[] = {"__global__",
+                                       "__shared__",
+                                       "extern",
+                                       "void",
+                                       "int",
+                                       "float*",
+                                       "k",
+                                       "x",
+                                       "tile",
+                                       "volatile",
+                                       "while",
+                                       "for",
+                                       "do",
+                                       "if",
+                                       "else",
+                                       "template <class T>",
+                                       "namespace n",
+                                       "struct S",
+                                       "__launch_bounds__",
+                                       "__cluster_dims__",
+                                       "alignas",
+                                       "__noinline__",
+                                       "cudaFuncSetAttribute",
+                                       "(void*)",
+                                       "reinterpret_cast<const void*>",
+                                       "static",
+                                       "const",
+                                       "typename",
+                                       "operator",
+                                       "...",
+                                       "<<<",
+                                       ">>>",
+                                       "(",
+                                       ")",
+                                       "{",
+                                       "}",
+                                       "[",
+                                       "]",
+                                       "<",
+                                       ">",
+                                       ",",
+                                       ";",
+                                       ";",
+                                       "=",
+                                       "*",
+                                       "&",
+                                       "::",
+                                       ":",
+                                       "1",
+                                       "1'000",
+                                       "'c'",
+                                       "\"text\"",
+                                       "R\"(raw\n)\"",
+                                       "R\"x(",
+                                       "'",
+                                       "\"",
+                                       "\\",
+                                       "/* c \n */",
+                                       "/*",
+                                       "// c\n",
+                                       "\n",
+                                       "\n",
+                                       " ",
+                                       "\n# 12 \"a.cu\"\n",
+                                       "\n#pragma unroll\n",
+                                       "\n#pragma unroll 4\n",
+                                       "\n# 3 \"b.h\" 1 3\n",
+                                       "#",
+                                       "$",
+                                       "u8",
+                                       "noexcept",
+                                       "requires",
+                                       "decltype",
+                                       "__attribute__((aligned(8)))",
+                                       "k<<<1, 2>>>(x);",
+                                       "__global__ void k(int a) {",
+                                       "}\n"};
 
 // Translates; every line must stay a line.
 void expect_survives(const std::string& text, std::uint64_t seed) {
     for (const Dialect dialect : {Dialect::gnu, Dialect::clang}) {
         try {
             const std::string translated = translate(text, dialect);
-            ASSERT_EQ(lines_of(translated), lines_of(text)) << "seed " << seed << "\n" << text << "\n---\n" << translated;
+            ASSERT_EQ(lines_of(translated), lines_of(text)) << "seed " << seed << "\n"
+                                                            << text << "\n---\n"
+                                                            << translated;
         } catch (const TranslationError&) {
             // refused: as good
         }

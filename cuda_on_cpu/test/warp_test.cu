@@ -1,8 +1,7 @@
 // Warp collectives against models written from the programming guide: which lane reads from which, who votes, who
 // matches. Random values, widths, masks and distances; the seed stands in every message.
-#include <gtest/gtest.h>
-
 #include <cuda_runtime.h>
+#include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
@@ -19,11 +18,14 @@ namespace {
 constexpr unsigned kLanes = 32;
 constexpr unsigned kFullWarp = 0xffffffffu;
 
-bool holds(unsigned mask, unsigned lane) { return (mask >> lane & 1u) != 0; }
+bool holds(unsigned mask, unsigned lane) {
+    return (mask >> lane & 1u) != 0;
+}
 
 // Random masks, the extremes among them; never empty.
 std::vector<unsigned> some_masks(std::mt19937_64& generator) {
-    std::vector<unsigned> masks = {kFullWarp, 1u, 0x80000000u, 0xffffu, 0xffff0000u, 0x55555555u, 0xaaaaaaaau, 6u};
+    std::vector<unsigned> masks = {kFullWarp,   1u,          0x80000000u, 0xffffu,
+                                   0xffff0000u, 0x55555555u, 0xaaaaaaaau, 6u};
     for (int i = 0; i < 24; ++i) {
         const auto random = static_cast<unsigned>(generator() & generator() << (i % 3));
         masks.push_back(random != 0 ? random : 1u);
@@ -57,10 +59,14 @@ unsigned source_of(const ShuffleCall& call, unsigned lane) {
     const unsigned first = lane / width * width;
     const unsigned argument = static_cast<unsigned>(call.argument[lane]);
     switch (call.kind) {
-        case Shuffle::from: return first + argument % width;
-        case Shuffle::up: return lane >= first + argument ? lane - argument : lane;
-        case Shuffle::down: return lane + argument < first + width ? lane + argument : lane;
-        case Shuffle::by_xor: return (lane ^ argument) < first + width ? lane ^ argument : lane;
+        case Shuffle::from:
+            return first + argument % width;
+        case Shuffle::up:
+            return lane >= first + argument ? lane - argument : lane;
+        case Shuffle::down:
+            return lane + argument < first + width ? lane + argument : lane;
+        case Shuffle::by_xor:
+            return (lane ^ argument) < first + width ? lane ^ argument : lane;
     }
     return lane;
 }
@@ -72,10 +78,18 @@ __global__ void call_shuffle(ShuffleCall call, const T* in, T* out) {
     const int argument = call.argument[lane];
     const unsigned distance = static_cast<unsigned>(argument);
     switch (call.kind) {
-        case Shuffle::from: out[lane] = __shfl_sync(call.mask, in[lane], argument, call.width); break;
-        case Shuffle::up: out[lane] = __shfl_up_sync(call.mask, in[lane], distance, call.width); break;
-        case Shuffle::down: out[lane] = __shfl_down_sync(call.mask, in[lane], distance, call.width); break;
-        case Shuffle::by_xor: out[lane] = __shfl_xor_sync(call.mask, in[lane], argument, call.width); break;
+        case Shuffle::from:
+            out[lane] = __shfl_sync(call.mask, in[lane], argument, call.width);
+            break;
+        case Shuffle::up:
+            out[lane] = __shfl_up_sync(call.mask, in[lane], distance, call.width);
+            break;
+        case Shuffle::down:
+            out[lane] = __shfl_down_sync(call.mask, in[lane], distance, call.width);
+            break;
+        case Shuffle::by_xor:
+            out[lane] = __shfl_xor_sync(call.mask, in[lane], argument, call.width);
+            break;
     }
 }
 
@@ -84,7 +98,8 @@ class Shuffles : public testing::Test {
   protected:
     void check(const ShuffleCall& call, std::mt19937_64& generator) {
         std::vector<T> values(kLanes);
-        for (T& value : values) value = random_value<T>(generator);
+        for (T& value : values)
+            value = random_value<T>(generator);
         DeviceVector<T> in(values);
         DeviceVector<T> out(kLanes);
         call_shuffle<<<1, kLanes>>>(call, static_cast<const T*>(in.data()), out.data());
@@ -93,9 +108,9 @@ class Shuffles : public testing::Test {
             const unsigned source = source_of(call, lane);
             if (!holds(call.mask, lane) || !holds(call.mask, source)) continue;  // undefined
             EXPECT_EQ(got[lane], values[source])
-                << "seed " << kSeed << ", kind " << static_cast<int>(call.kind) << ", mask " << std::hex << call.mask
-                << std::dec << ", width " << call.width << ", argument " << call.argument[lane] << ", lane " << lane
-                << ", source " << source;
+                << "seed " << kSeed << ", kind " << static_cast<int>(call.kind) << ", mask " << std::hex
+                << call.mask << std::dec << ", width " << call.width << ", argument " << call.argument[lane]
+                << ", lane " << lane << ", source " << source;
         }
     }
 
@@ -107,7 +122,8 @@ class Shuffles : public testing::Test {
                 ShuffleCall call{kind, mask, width, {}};
                 const bool uniform = generator() % 2 == 0;
                 for (int& argument : call.argument) {
-                    argument = least + static_cast<int>(generator() % static_cast<unsigned>(most - least + 1));
+                    argument =
+                        least + static_cast<int>(generator() % static_cast<unsigned>(most - least + 1));
                 }
                 if (uniform) call.argument.fill(call.argument[0]);
                 check(call, generator);
@@ -117,13 +133,22 @@ class Shuffles : public testing::Test {
     }
 };
 
-using ShuffledTypes = testing::Types<int, unsigned, long, unsigned long, long long, unsigned long long, float, double>;
+using ShuffledTypes =
+    testing::Types<int, unsigned, long, unsigned long, long long, unsigned long long, float, double>;
 TYPED_TEST_SUITE(Shuffles, ShuffledTypes);
 
-TYPED_TEST(Shuffles, FromALane) { this->check_kind(Shuffle::from, -64, 64); }
-TYPED_TEST(Shuffles, Up) { this->check_kind(Shuffle::up, 0, 31); }
-TYPED_TEST(Shuffles, Down) { this->check_kind(Shuffle::down, 0, 31); }
-TYPED_TEST(Shuffles, ByXor) { this->check_kind(Shuffle::by_xor, 0, 31); }
+TYPED_TEST(Shuffles, FromALane) {
+    this->check_kind(Shuffle::from, -64, 64);
+}
+TYPED_TEST(Shuffles, Up) {
+    this->check_kind(Shuffle::up, 0, 31);
+}
+TYPED_TEST(Shuffles, Down) {
+    this->check_kind(Shuffle::down, 0, 31);
+}
+TYPED_TEST(Shuffles, ByXor) {
+    this->check_kind(Shuffle::by_xor, 0, 31);
+}
 
 __global__ void default_width(int* out) {
     const int lane = static_cast<int>(threadIdx.x);
@@ -161,7 +186,8 @@ TEST(Warps, OfABlockDoNotMix) {
     for (const unsigned threads : {32u, 64u, 1000u, 1024u, 33u, 7u}) {
         std::vector<int> values(kBlocks * threads);
         const auto words = random_words(values.size());
-        for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int>(words[i] % 2001) - 1000;
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = static_cast<int>(words[i] % 2001) - 1000;
         DeviceVector<int> in(values);
         DeviceVector<int> out(values.size());
         sum_of_warp<<<kBlocks, threads>>>(in.data(), out.data());
@@ -169,7 +195,8 @@ TEST(Warps, OfABlockDoNotMix) {
         for (unsigned block = 0; block < kBlocks; ++block) {
             for (unsigned first = 0; first < threads; first += 32) {
                 int expected = 0;
-                for (unsigned t = first; t < std::min(first + 32, threads); ++t) expected += values[block * threads + t];
+                for (unsigned t = first; t < std::min(first + 32, threads); ++t)
+                    expected += values[block * threads + t];
                 for (unsigned t = first; t < std::min(first + 32, threads); ++t) {
                     ASSERT_EQ(got[block * threads + t], expected) << "seed " << kSeed << ", thread " << t;
                 }
@@ -199,7 +226,8 @@ TEST(Voting, AgreesWithTheHost) {
             std::vector<int> predicates(kLanes);
             unsigned expected = 0;
             for (unsigned lane = 0; lane < kLanes; ++lane) {
-                predicates[lane] = static_cast<int>(generator() % 4) < density ? static_cast<int>(generator() % 7) - 8 : 0;
+                predicates[lane] =
+                    static_cast<int>(generator() % 4) < density ? static_cast<int>(generator() % 7) - 8 : 0;
                 if (predicates[lane] != 0 && holds(mask, lane)) expected |= 1u << lane;
             }
             DeviceVector<int> in(predicates);
@@ -234,7 +262,8 @@ TEST(Voting, LeavesOutLanesThatHaveEndedOrNeverWere) {
             vote_of_the_last_lanes<<<1, threads>>>(stay_from, out.data(), shuffled.data());
             const std::vector<Votes> got = out.to_host();
             unsigned odd = 0;
-            for (unsigned lane = stay_from; lane < threads; ++lane) odd |= (lane % 2) << lane;
+            for (unsigned lane = stay_from; lane < threads; ++lane)
+                odd |= (lane % 2) << lane;
             for (unsigned lane = stay_from; lane < threads; ++lane) {
                 EXPECT_EQ(got[lane].ballot, odd) << threads << " threads, " << stay_from << " ended";
                 EXPECT_EQ(got[lane].any, 0) << threads << " threads, " << stay_from << " ended";
@@ -271,9 +300,11 @@ TYPED_TEST(Matching, AgreesWithTheHost) {
     for (const unsigned mask : some_masks(generator)) {
         for (const unsigned kinds : {1u, 2u, 5u, 100u}) {
             std::vector<TypeParam> choices(kinds);
-            for (auto& choice : choices) choice = random_value<TypeParam>(generator);
+            for (auto& choice : choices)
+                choice = random_value<TypeParam>(generator);
             std::vector<TypeParam> values(kLanes);
-            for (auto& value : values) value = choices[generator() % kinds];
+            for (auto& value : values)
+                value = choices[generator() % kinds];
             DeviceVector<TypeParam> in(values);
             DeviceVector<Matches> out(kLanes);
             match<<<1, kLanes>>>(mask, static_cast<const TypeParam*>(in.data()), out.data());
@@ -341,7 +372,8 @@ TEST(Reducing, AgreesWithTheHost) {
     for (const unsigned mask : some_masks(generator)) {
         for (const int shift : {0, 16, 28}) {  // anything (sums overflow), then small numbers
             std::vector<int> values(kLanes);
-            for (int& value : values) value = static_cast<int>(static_cast<std::uint32_t>(generator())) >> shift;
+            for (int& value : values)
+                value = static_cast<int>(static_cast<std::uint32_t>(generator())) >> shift;
             Reductions expected{0, INT32_MAX, INT32_MIN, 0, UINT32_MAX, 0, UINT32_MAX, 0, 0};
             for (unsigned lane = 0; lane < kLanes; ++lane) {
                 if (!holds(mask, lane)) continue;
@@ -390,7 +422,8 @@ __global__ void divided_warp(const unsigned* group_of, int* out) {
     } else if (group == 1) {
         result = __shfl_sync(mask, static_cast<int>(lane), static_cast<int>(leader));
     } else if (group == 2) {
-        for (int i = 0; i < 3; ++i) result += __any_sync(mask, lane == leader) != 0;
+        for (int i = 0; i < 3; ++i)
+            result += __any_sync(mask, lane == leader) != 0;
     } else {
         result = __all_sync(mask, group > 2) != 0 ? static_cast<int>(__popc(mask)) : -1;
     }
@@ -402,7 +435,8 @@ TEST(Groups, OfAWarpAreInDifferentCollectives) {
     std::mt19937_64 generator(kSeed);
     for (int trial = 0; trial < 50; ++trial) {
         std::vector<unsigned> group_of(kLanes);
-        for (unsigned& group : group_of) group = static_cast<unsigned>(generator() % (1 + trial % 6));
+        for (unsigned& group : group_of)
+            group = static_cast<unsigned>(generator() % (1 + trial % 6));
         std::vector<int> sizes(6);
         std::vector<int> leaders(6, -1);
         for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -416,7 +450,8 @@ TEST(Groups, OfAWarpAreInDifferentCollectives) {
             results[lane] = group == 1 ? leaders[1] : group == 2 ? 3 : sizes[group];
             positive += results[lane] > 0;
         }
-        for (int& result : results) result += 1000 * positive;
+        for (int& result : results)
+            result += 1000 * positive;
         DeviceVector<unsigned> in(group_of);
         DeviceVector<int> out(kLanes);
         divided_warp<<<1, kLanes>>>(in.data(), out.data());

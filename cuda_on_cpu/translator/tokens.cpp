@@ -134,6 +134,7 @@ void Tokens::match_brackets() {
 }
 
 std::size_t Tokens::next(std::size_t i) const {
+    if (i == kNone) return kNone;
     for (++i; i < tokens_.size(); ++i) {
         if (tokens_[i].significant()) return i;
     }
@@ -141,6 +142,7 @@ std::size_t Tokens::next(std::size_t i) const {
 }
 
 std::size_t Tokens::previous(std::size_t i) const {
+    if (i == kNone) return kNone;
     while (i-- > 0) {
         if (tokens_[i].significant()) return i;
     }

@@ -29,7 +29,7 @@ class Tokens {
     std::size_t size() const { return tokens_.size(); }
     const Token& operator[](std::size_t i) const { return tokens_[i]; }
 
-    // The next or previous token that is neither space nor a directive; kNone at the ends.
+    // The next or previous token that is neither space nor a directive; kNone at the ends, and for kNone.
     std::size_t next(std::size_t i) const;
     std::size_t previous(std::size_t i) const;
     // The bracket that belongs to the bracket at `i`; kNone if it has none.

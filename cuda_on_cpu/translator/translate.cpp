@@ -67,9 +67,12 @@ class Translation {
   private:
     // --- Editing -----------------------------------------------------------------------------------------------------
 
-    // Removes a token; line ends and directives stay, so that the line structure does.
+    // Removes a token; line ends (a raw string may hold some) and directives stay, so that the line structure does.
     void erase(std::size_t i) {
-        if (tokens_[i].significant()) text_[i].clear();
+        if (tokens_[i].significant()) text_[i] = line_ends(tokens_[i].text);
+    }
+    static std::string line_ends(std::string_view text) {
+        return std::string(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), '\n');
     }
     void erase(Range range) {
         for (std::size_t i = range.begin; i < range.end; ++i) erase(i);
@@ -79,6 +82,7 @@ class Translation {
         std::string result;
         for (std::size_t i = range.begin; i < range.end; ++i) {
             if (tokens_[i].significant()) {
+                if (tokens_[i].text.find('\n') != std::string_view::npos) fail(i, "a literal of several lines in here");
                 result += tokens_[i].text;
             } else if (!result.empty() && result.back() != ' ') {
                 result += ' ';
@@ -138,10 +142,8 @@ class Translation {
         const std::string_view factor = take_word();
         const bool is_number =
             !factor.empty() && std::all_of(factor.begin(), factor.end(), [](char c) { return c >= '0' && c <= '9'; });
-        const auto lines = std::count(tokens_[i].text.begin(), tokens_[i].text.end(), '\n');
         // g++ takes a literal number only. Sixteen unrolls the loops over a thread's own tile completely.
-        text_[i] = "#pragma GCC unroll " + (is_number ? std::string(factor) : "16"s) +
-                   std::string(static_cast<std::size_t>(lines), '\n');
+        text_[i] = "#pragma GCC unroll " + (is_number ? std::string(factor) : "16"s) + line_ends(tokens_[i].text);
     }
 
     // --- kernel<<<...>>>(...) -------------------------------------------------------------------------------------------
@@ -392,7 +394,7 @@ class Translation {
             if (is_decoration(i)) {
                 i = closing(tokens_.next(i));
             } else {
-                type += tokens_[i].significant() ? std::string(tokens_[i].text) : " "s;
+                type += tokens_[i].significant() ? flat({i, i + 1}) : " "s;
             }
         }
         const std::string variable(tokens_[name].text);
@@ -456,14 +458,14 @@ class Translation {
         }
         const std::size_t first = next_in(condition);
         if (first == kNone) {
-            text_[condition.end] = " ::cuda_on_cpu::poll()" + text_[condition.end];
+            text_[condition.end] = " ::cuda_on_cpu::poll(), true" + text_[condition.end];  // still seen to be endless
             return;
         }
         const std::size_t second = next_in({first + 1, condition.end});
         const bool declares = second != kNone && tokens_[first].kind == TokenKind::identifier &&
                               tokens_[second].kind == TokenKind::identifier;  // while (int value = ...)
         if (declares) return;
-        text_[first] = "::cuda_on_cpu::poll() && (" + text_[first];
+        text_[first] = "::cuda_on_cpu::poll(), (" + text_[first];
         text_[condition.end] = ")" + text_[condition.end];
     }
 

@@ -9,11 +9,10 @@ namespace cuda_on_cpu {
 void spin_hint();
 
 // The translator puts this into the condition of loops that read volatile memory: they may wait, or only compute. A hint
-// now and then is enough for the former and costs the latter little. Always true.
-extern constinit thread_local unsigned polls;
-constexpr bool poll() {
+// after many rounds in which the thread did not wait for anybody is enough for the former, and costs the latter little.
+extern constinit thread_local unsigned polls;  // of the running thread, since it last waited
+constexpr void poll() {
     if (!std::is_constant_evaluated() && ++polls % 64 == 0) spin_hint();
-    return true;
 }
 
 }  // namespace cuda_on_cpu

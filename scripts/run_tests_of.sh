@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Runs every test program of a build on this machine, without CMake and without the sources: for a machine with a GPU to
+# which only <build>/bin was copied.
+set -uo pipefail
+
+usage() {
+    cat <<'END'
+usage: scripts/run_tests_of.sh BIN_DIRECTORY [--sanitizer memcheck|racecheck|initcheck|synccheck] [PROGRAM...]
+  Runs the *_test programs in BIN_DIRECTORY (or those named), prints a line for each and the output of those that fail.
+  --sanitizer   runs them under compute-sanitizer, which must find nothing
+example: scripts/run_tests_of.sh build/gpu/bin --sanitizer memcheck
+exit codes: 0 all passed, 1 some failed, 2 wrong usage
+END
+}
+
+[[ $# -ge 1 && -d $1 ]] || { usage >&2; exit 2; }
+directory=$1
+shift
+sanitizer=()
+if [[ ${1:-} == --sanitizer ]]; then
+    case ${2:-} in
+        memcheck | racecheck | initcheck | synccheck) ;;
+        *) usage >&2; exit 2 ;;
+    esac
+    # Some tests provoke API errors to see them reported; those are not findings.
+    sanitizer=(compute-sanitizer --tool "$2" --error-exitcode 86 --report-api-errors no)
+    shift 2
+fi
+programs=("$@")
+[[ ${#programs[@]} -gt 0 ]] || programs=("$directory"/*_test)
+
+passed=0 failed=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+for program in "${programs[@]##*/}"; do
+    begin=$SECONDS
+    if "${sanitizer[@]}" "$directory/$program" >"$log" 2>&1; then
+        passed=$((passed + 1)) result=passed
+    else
+        failed=$((failed + 1)) result="FAILED ($?)"
+        grep -vE '^\[ RUN|^\[       OK' "$log" | head -n 60
+    fi
+    counts=$(grep -oE '(PASSED|SKIPPED)  ?\] [0-9]+ tests?' "$log" | tr -d ']' | tr -s ' ' | paste -sd, -)
+    printf '%-32s %-10s %3d s  %s\n' "$program" "$result" $((SECONDS - begin)) "$counts"
+done
+echo "$passed passed, $failed failed"
+[[ $failed == 0 && $passed != 0 ]]

@@ -92,7 +92,8 @@ course::Case make_case(const course::Dims& size) {
                  CUDA_CHECK(cudaMemcpyAsync(data->c_device.data(), data->a_device.data(),
                                             data->a_device.bytes(), cudaMemcpyDeviceToDevice, stream));
              },
-         .work = {.bytes = 2.0 * sizeof(float) * static_cast<double>(n), .written = sizeof(float) * static_cast<double>(n)}});
+         .work = {.bytes = 2.0 * sizeof(float) * static_cast<double>(n),
+                  .written = sizeof(float) * static_cast<double>(n)}});
     return result;
 }
 

@@ -53,7 +53,9 @@ __global__ void matmul_tiled(const float* a, const float* b, float* c, int n) {
         tile_a[y][x] = a[row * n + k0 + x];
         tile_b[y][x] = b[(k0 + y) * n + column];
         __syncthreads();
-        for (int k = 0; k < kTile; ++k) sum += tile_a[y][k] * tile_b[k][x];
+#pragma unroll
+        for (int k = 0; k < kTile; ++k)
+            sum += tile_a[y][k] * tile_b[k][x];
         __syncthreads();
     }
     c[row * n + column] = sum;
@@ -61,7 +63,8 @@ __global__ void matmul_tiled(const float* a, const float* b, float* c, int n) {
 
 // C = A B, square, n a multiple of the tile; a block of 256 threads makes BM x BN of C, each thread TM x TN of it.
 template <int BM, int BN, int BK, int TM, int TN>
-__global__ void __launch_bounds__((BM / TM) * (BN / TN)) sgemm_register_tiled(const float* a, const float* b, float* c, int n) {
+__global__ void __launch_bounds__((BM / TM) * (BN / TN))
+    sgemm_register_tiled(const float* a, const float* b, float* c, int n) {
     constexpr int kBlock = (BM / TM) * (BN / TN);
     __shared__ float tile_a[BK][BM];  // transposed
     __shared__ float tile_b[BK][BN];
@@ -73,31 +76,38 @@ __global__ void __launch_bounds__((BM / TM) * (BN / TN)) sgemm_register_tiled(co
 
     float sums[TM][TN] = {};
     for (int k0 = 0; k0 < n; k0 += BK) {
-        for (int i = thread; i < BM * BK; i += kBlock) tile_a[i % BK][i / BK] = a[(row0 + i / BK) * n + k0 + i % BK];
-        for (int i = thread; i < BK * BN; i += kBlock) tile_b[i / BN][i % BN] = b[(k0 + i / BN) * n + column0 + i % BN];
+        for (int i = thread; i < BM * BK; i += kBlock)
+            tile_a[i % BK][i / BK] = a[(row0 + i / BK) * n + k0 + i % BK];
+        for (int i = thread; i < BK * BN; i += kBlock)
+            tile_b[i / BN][i % BN] = b[(k0 + i / BN) * n + column0 + i % BN];
         __syncthreads();
         for (int k = 0; k < BK; ++k) {
             float left[TM];
             float right[TN];
 #pragma unroll
-            for (int i = 0; i < TM; ++i) left[i] = tile_a[k][thread_row + i];
+            for (int i = 0; i < TM; ++i)
+                left[i] = tile_a[k][thread_row + i];
 #pragma unroll
-            for (int j = 0; j < TN; ++j) right[j] = tile_b[k][thread_column + j];
+            for (int j = 0; j < TN; ++j)
+                right[j] = tile_b[k][thread_column + j];
 #pragma unroll
             for (int i = 0; i < TM; ++i) {
 #pragma unroll
-                for (int j = 0; j < TN; ++j) sums[i][j] += left[i] * right[j];
+                for (int j = 0; j < TN; ++j)
+                    sums[i][j] += left[i] * right[j];
             }
         }
         __syncthreads();
     }
     for (int i = 0; i < TM; ++i) {
-        for (int j = 0; j < TN; ++j) c[(row0 + thread_row + i) * n + column0 + thread_column + j] = sums[i][j];
+        for (int j = 0; j < TN; ++j)
+            c[(row0 + thread_row + i) * n + column0 + thread_column + j] = sums[i][j];
     }
 }
 
 __device__ float warp_sum(float value) {
-    for (int offset = warpSize / 2; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffffu, value, offset);
+    for (int offset = warpSize / 2; offset > 0; offset /= 2)
+        value += __shfl_down_sync(0xffffffffu, value, offset);
     return value;
 }
 
@@ -105,7 +115,8 @@ __global__ void reduce_shuffle(const float* in, float* out, int n) {
     __shared__ float warp_sums[kThreads / 32];
     const int stride = static_cast<int>(gridDim.x * blockDim.x);
     float sum = 0.0f;
-    for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < n; i += stride) sum += in[i];
+    for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < n; i += stride)
+        sum += in[i];
     sum = warp_sum(sum);
     if (threadIdx.x % 32 == 0) warp_sums[threadIdx.x / 32] = sum;
     __syncthreads();
@@ -116,7 +127,8 @@ __global__ void reduce_shuffle(const float* in, float* out, int n) {
 }
 
 __global__ void only_barriers(int rounds, int* out) {
-    for (int i = 0; i < rounds; ++i) __syncthreads();
+    for (int i = 0; i < rounds; ++i)
+        __syncthreads();
     out[threadIdx.x] = rounds;
 }
 
@@ -124,7 +136,8 @@ __global__ void only_barriers(int rounds, int* out) {
 __global__ void only_shuffles(int rounds, int* out) {
     int value = static_cast<int>(threadIdx.x);
     const int source = static_cast<int>((threadIdx.x + 1) % 32);
-    for (int i = 0; i < rounds; ++i) value = __shfl_sync(0xffffffffu, value, source);
+    for (int i = 0; i < rounds; ++i)
+        value = __shfl_sync(0xffffffffu, value, source);
     out[threadIdx.x] = value;
 }
 
@@ -142,7 +155,8 @@ Times time_of(const std::function<void()>& work) {
         const auto start = std::chrono::steady_clock::now();
         work();
         CHECK(cudaDeviceSynchronize());
-        runs.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+        runs.push_back(
+            std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
     }
     CHECK(cudaGetLastError());
     std::sort(runs.begin(), runs.end());
@@ -153,7 +167,9 @@ void print_row(const char* what, double best, double median, const char* unit, d
     char bound[32] = "-";
     if (target > 0) std::snprintf(bound, sizeof bound, "%g %s", target, unit);
     std::printf("%-40s %8.2f %8.2f %-3s %9s   %s\n", what, best, median, unit, bound,
-                !right ? "WRONG RESULT" : target > 0 && best > target ? "missed" : "ok");
+                !right                        ? "WRONG RESULT"
+                : target > 0 && best > target ? "missed"
+                                              : "ok");
 }
 
 template <class T>
@@ -174,15 +190,18 @@ T* to_device(const std::vector<T>& host) {
 // Small whole numbers, so that every sum is exact in any order.
 std::vector<float> whole_numbers(int count, int modulus) {
     std::vector<float> values(static_cast<std::size_t>(count));
-    for (int i = 0; i < count; ++i) values[static_cast<std::size_t>(i)] = static_cast<float>(i * 7 % modulus - modulus / 2);
+    for (int i = 0; i < count; ++i)
+        values[static_cast<std::size_t>(i)] = static_cast<float>(i * 7 % modulus - modulus / 2);
     return values;
 }
 
-bool is_product(const std::vector<float>& a, const std::vector<float>& b, const std::vector<float>& c, int n) {
+bool is_product(const std::vector<float>& a, const std::vector<float>& b, const std::vector<float>& c,
+                int n) {
     for (int row = 0; row < n; row += 37) {
         for (int column = 0; column < n; ++column) {
             double sum = 0.0;
-            for (int k = 0; k < n; ++k) sum += static_cast<double>(a[row * n + k]) * b[k * n + column];
+            for (int k = 0; k < n; ++k)
+                sum += static_cast<double>(a[row * n + k]) * b[k * n + column];
             if (c[row * n + column] != static_cast<float>(sum)) return false;
         }
     }
@@ -201,9 +220,11 @@ void benchmark_vector_add() {
         [&] { vector_add<<<kElements / kThreads, kThreads>>>(device_a, device_b, device_c, kElements); });
     const std::vector<float> c = to_host(device_c, kElements);
     bool right = true;
-    for (std::size_t i = 0; i < c.size(); ++i) right = right && c[i] == a[i] + b[i];
+    for (std::size_t i = 0; i < c.size(); ++i)
+        right = right && c[i] == a[i] + b[i];
     print_row("vector add, 1 M", times.best_ms, times.median_ms, "ms", 20, right);
-    for (float* pointer : {device_a, device_b, device_c}) CHECK(cudaFree(pointer));
+    for (float* pointer : {device_a, device_b, device_c})
+        CHECK(cudaFree(pointer));
 }
 
 void benchmark_matmul() {
@@ -214,8 +235,8 @@ void benchmark_matmul() {
     float* const device_b = to_device(b);
     float* const device_c = to_device(std::vector<float>(a.size()));
     Times times = time_of([&] {
-        matmul_tiled<kTile><<<dim3(kMatrix / kTile, kMatrix / kTile), dim3(kTile, kTile)>>>(device_a, device_b, device_c,
-                                                                                        kMatrix);
+        matmul_tiled<kTile><<<dim3(kMatrix / kTile, kMatrix / kTile), dim3(kTile, kTile)>>>(
+            device_a, device_b, device_c, kMatrix);
     });
     print_row("matmul 512^3, 32x32 tiles", times.best_ms, times.median_ms, "ms", 350,
               is_product(a, b, to_host(device_c, kMatrix * kMatrix), kMatrix));
@@ -227,7 +248,8 @@ void benchmark_matmul() {
     });
     print_row("SGEMM 512^3, 128x128x8 register-tiled", times.best_ms, times.median_ms, "ms", 60,
               is_product(a, b, to_host(device_c, kMatrix * kMatrix), kMatrix));
-    for (float* pointer : {device_a, device_b, device_c}) CHECK(cudaFree(pointer));
+    for (float* pointer : {device_a, device_b, device_c})
+        CHECK(cudaFree(pointer));
 }
 
 void benchmark_reduction(const char* name, int elements_per_thread, double target) {
@@ -236,12 +258,16 @@ void benchmark_reduction(const char* name, int elements_per_thread, double targe
     float* const device_out = to_device(std::vector<float>(1));
     const Times times = time_of([&] {
         CHECK(cudaMemset(device_out, 0, sizeof(float)));
-        reduce_shuffle<<<kElements / kThreads / elements_per_thread, kThreads>>>(device_in, device_out, kElements);
+        reduce_shuffle<<<kElements / kThreads / elements_per_thread, kThreads>>>(device_in, device_out,
+                                                                                 kElements);
     });
     double sum = 0.0;
-    for (const float value : in) sum += value;
-    print_row(name, times.best_ms, times.median_ms, "ms", target, to_host(device_out, 1)[0] == static_cast<float>(sum));
-    for (float* pointer : {device_in, device_out}) CHECK(cudaFree(pointer));
+    for (const float value : in)
+        sum += value;
+    print_row(name, times.best_ms, times.median_ms, "ms", target,
+              to_host(device_out, 1)[0] == static_cast<float>(sum));
+    for (float* pointer : {device_in, device_out})
+        CHECK(cudaFree(pointer));
 }
 
 void benchmark_switches() {
@@ -250,14 +276,16 @@ void benchmark_switches() {
 
     Times times = time_of([&] { only_barriers<<<1, kThreads>>>(kRounds, device_out); });
     bool right = true;
-    for (const int value : to_host(device_out, kThreads)) right = right && value == kRounds;
+    for (const int value : to_host(device_out, kThreads))
+        right = right && value == kRounds;
     print_row("barrier, per thread of a block of 256", times.best_ms * kNanosecondsEach,
               times.median_ms * kNanosecondsEach, "ns", 50, right);
 
     times = time_of([&] { only_shuffles<<<1, kThreads>>>(kRounds, device_out); });
     const std::vector<int> values = to_host(device_out, kThreads);
     right = true;
-    for (int i = 0; i < kThreads; ++i) right = right && values[i] == i / 32 * 32 + (i + kRounds) % 32;
+    for (int i = 0; i < kThreads; ++i)
+        right = right && values[i] == i / 32 * 32 + (i + kRounds) % 32;
     print_row("shuffle, per thread of a block of 256", times.best_ms * kNanosecondsEach,
               times.median_ms * kNanosecondsEach, "ns", 50, right);
     CHECK(cudaFree(device_out));

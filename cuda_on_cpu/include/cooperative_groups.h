@@ -38,7 +38,12 @@ inline unsigned long long thread_group::size() const {
 inline unsigned long long thread_group::thread_rank() const {
     return visit([](const auto& group) -> unsigned long long { return group.thread_rank(); });
 }
+// A grid that was turned into a thread_group does not synchronise on a GPU either: there, nothing tells.
 inline void thread_group::sync(Site site) const {
+    if (kind_ == details::GroupKind::grid) {
+        cuda_on_cpu::device_failure(cudaErrorLaunchFailure,
+                                    "a grid as thread_group cannot sync(); use grid_group", site);
+    }
     visit([site](const auto& group) { group.sync(site); });
 }
 

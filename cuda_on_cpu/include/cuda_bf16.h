@@ -1,10 +1,10 @@
 // Brain floating point, the upper half of a float: __nv_bfloat16, its pair __nv_bfloat162, and their functions.
 #pragma once
 
-#include <concepts>
-
 #include <cuda_fp16.h>
 #include <vector_types.h>
+
+#include <concepts>
 
 #include "cuda_on_cpu/atomics.h"
 #include "cuda_on_cpu/math.h"

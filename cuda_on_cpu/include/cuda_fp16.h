@@ -1,9 +1,9 @@
 // Half precision: __half, its pair __half2, and their functions.
 #pragma once
 
-#include <concepts>
-
 #include <vector_types.h>
+
+#include <concepts>
 
 #include "cuda_on_cpu/atomics.h"
 #include "cuda_on_cpu/math.h"

@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cuda_runtime_api.h"
-#include "math_constants.h"
 #include "cuda_on_cpu/atomics.h"
 #include "cuda_on_cpu/barriers.h"
 #include "cuda_on_cpu/cluster.h"
@@ -18,3 +16,4 @@
 #include "cuda_on_cpu/math.h"
 #include "cuda_on_cpu/thread.h"
 #include "cuda_on_cpu/warp.h"
+#include "cuda_runtime_api.h"

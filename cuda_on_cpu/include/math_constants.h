@@ -18,7 +18,8 @@ inline constexpr float CUDART_PIO4_F = std::numbers::pi_v<float> / 4;
 inline constexpr float CUDART_PIO2_F = std::numbers::pi_v<float> / 2;
 inline constexpr float CUDART_3PIO4_F = static_cast<float>(std::numbers::pi * 3 / 4);
 inline constexpr float CUDART_2_OVER_PI_F = static_cast<float>(2 / std::numbers::pi);
-inline constexpr float CUDART_SQRT_2_OVER_PI_F = static_cast<float>(std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
+inline constexpr float CUDART_SQRT_2_OVER_PI_F =
+    static_cast<float>(std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
 inline constexpr float CUDART_PI_F = std::numbers::pi_v<float>;
 inline constexpr float CUDART_L2E_F = std::numbers::log2e_v<float>;
 inline constexpr float CUDART_L2T_F = static_cast<float>(std::numbers::ln10 / std::numbers::ln2);

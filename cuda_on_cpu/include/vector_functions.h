@@ -3,13 +3,21 @@
 
 #include <vector_types.h>
 
-#define CUDA_ON_CPU_MAKE_4(Vector, Scalar)                                          \
-    constexpr Vector make_##Vector(Scalar x, Scalar y, Scalar z, Scalar w) { return {x, y, z, w}; }
+#define CUDA_ON_CPU_MAKE_4(Vector, Scalar)                                   \
+    constexpr Vector make_##Vector(Scalar x, Scalar y, Scalar z, Scalar w) { \
+        return {x, y, z, w};                                                 \
+    }
 
-#define CUDA_ON_CPU_MAKE(Name, Scalar)                                                       \
-    constexpr Name##1 make_##Name##1(Scalar x) { return {x}; }                               \
-    constexpr Name##2 make_##Name##2(Scalar x, Scalar y) { return {x, y}; }                  \
-    constexpr Name##3 make_##Name##3(Scalar x, Scalar y, Scalar z) { return {x, y, z}; }     \
+#define CUDA_ON_CPU_MAKE(Name, Scalar)                               \
+    constexpr Name##1 make_##Name##1(Scalar x) {                     \
+        return {x};                                                  \
+    }                                                                \
+    constexpr Name##2 make_##Name##2(Scalar x, Scalar y) {           \
+        return {x, y};                                               \
+    }                                                                \
+    constexpr Name##3 make_##Name##3(Scalar x, Scalar y, Scalar z) { \
+        return {x, y, z};                                            \
+    }                                                                \
     CUDA_ON_CPU_MAKE_4(Name##4, Scalar)
 
 CUDA_ON_CPU_MAKE(char, signed char)

@@ -4,18 +4,18 @@
 
 // One scalar type's four vectors. Two and four components are aligned to their whole size, so that one access moves
 // them all; three components are never more than their scalar. No vector is aligned beyond 16 bytes.
-#define CUDA_ON_CPU_VECTORS(Name, Scalar)                           \
-    struct Name##1 {                                                \
-        Scalar x;                                                   \
-    };                                                              \
-    struct alignas(2 * sizeof(Scalar)) Name##2 {                    \
-        Scalar x, y;                                                \
-    };                                                              \
-    struct Name##3 {                                                \
-        Scalar x, y, z;                                             \
-    };                                                              \
+#define CUDA_ON_CPU_VECTORS(Name, Scalar)                                   \
+    struct Name##1 {                                                        \
+        Scalar x;                                                           \
+    };                                                                      \
+    struct alignas(2 * sizeof(Scalar)) Name##2 {                            \
+        Scalar x, y;                                                        \
+    };                                                                      \
+    struct Name##3 {                                                        \
+        Scalar x, y, z;                                                     \
+    };                                                                      \
     struct alignas(sizeof(Scalar) == 8 ? 16 : 4 * sizeof(Scalar)) Name##4 { \
-        Scalar x, y, z, w;                                          \
+        Scalar x, y, z, w;                                                  \
     };
 
 CUDA_ON_CPU_VECTORS(char, signed char)

@@ -26,12 +26,14 @@ constinit thread_local std::uint64_t current_block = 0;
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kArenaSize = 57 * kPage;          // 228 KB: an SM's shared memory
-constexpr std::size_t kDynamicSharedAlignment = 128;    // bank 0 at its start
-constexpr unsigned char kPoison = 0xFF;                 // all-ones bytes are NaN in every floating-point format
+constexpr std::size_t kArenaSize = 57 * kPage;        // 228 KB: an SM's shared memory
+constexpr std::size_t kDynamicSharedAlignment = 128;  // bank 0 at its start
+constexpr unsigned char kPoison = 0xFF;               // all-ones bytes are NaN in every floating-point format
 constexpr unsigned char kCanary = 0xC5;
 
-LaneMask bit(unsigned lane) { return LaneMask{1} << lane; }
+LaneMask bit(unsigned lane) {
+    return LaneMask{1} << lane;
+}
 
 unsigned first(LaneMask mask, bool descending) {
     return static_cast<unsigned>(descending ? 31 - std::countl_zero(mask) : std::countr_zero(mask));
@@ -47,7 +49,9 @@ std::string hexadecimal(LaneMask mask) {
     return text;
 }
 
-std::string place(Site site) { return std::string(site.file) + ":" + std::to_string(site.line); }
+std::string place(Site site) {
+    return std::string(site.file) + ":" + std::to_string(site.line);
+}
 
 const char* name_of(BarrierKind kind) {
     static constexpr const char* kNames[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
@@ -73,13 +77,16 @@ BlockRunner& first_block_runner() {
 BlockRunner::BlockRunner() : descending_(environment().descending) {
     all_fibres_.reserve(kMaxThreads + 1);
     idle_fibres_.reserve(kMaxThreads + 1);
-    void* memory = mmap(nullptr, kArenaSize + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        mmap(nullptr, kArenaSize + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     arena_ = static_cast<char*>(memory) + kPage;
     mprotect(arena_, kArenaSize, PROT_READ | PROT_WRITE);
 }
 
-BlockRunner::~BlockRunner() { munmap(arena_ - kPage, kArenaSize + 2 * kPage); }
+BlockRunner::~BlockRunner() {
+    munmap(arena_ - kPage, kArenaSize + 2 * kPage);
+}
 
 // --- One block ---------------------------------------------------------------------------------------------------
 
@@ -141,7 +148,8 @@ void BlockRunner::set_shape(dim3 block) {
     unsigned i = 0;
     for (unsigned z = 0; z < block.z; ++z) {
         for (unsigned y = 0; y < block.y; ++y) {
-            for (unsigned x = 0; x < block.x; ++x) index_[i++] = uint3{x, y, z};
+            for (unsigned x = 0; x < block.x; ++x)
+                index_[i++] = uint3{x, y, z};
         }
     }
 }
@@ -183,10 +191,10 @@ bool BlockRunner::wake_polling() {
     polling_warps_ = 0;
     if (polling_since_ == Clock::time_point()) polling_since_ = Clock::now();
     if (Clock::now() - polling_since_ > environment().timeout) {
-        launch_->fail(cudaErrorLaunchTimeout,
-                      "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) + " has polled memory for " +
-                          std::to_string(environment().timeout.count()) +
-                          " s for a value that never came (CUDA_ON_CPU_TIMEOUT)");
+        launch_->fail(cudaErrorLaunchTimeout, "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) +
+                                                  " has polled memory for " +
+                                                  std::to_string(environment().timeout.count()) +
+                                                  " s for a value that never came (CUDA_ON_CPU_TIMEOUT)");
         return false;
     }
     launch_->let_other_blocks_run();
@@ -248,7 +256,8 @@ void BlockRunner::finish_thread() {
     --live_threads_;
     polling_since_ = {};  // the block makes progress
     if (((warp.owes_block_wait | warp.owes_cluster_wait) & bit(current_lane_)) != 0) {
-        fail(cudaErrorLaunchFailure, "this thread has ended between barrier_arrive and barrier_wait", Site{"", 0});
+        fail(cudaErrorLaunchFailure, "this thread has ended between barrier_arrive and barrier_wait",
+             Site{"", 0});
     }
     if (cluster_ != nullptr) cluster_->barrier.drop();
     for (unsigned g = warp.group_count; g-- > 0;) {  // backwards: complete() moves the last one into the gap
@@ -259,8 +268,8 @@ void BlockRunner::finish_thread() {
         } else {
             const Thread& waiting = thread_[current_warp_ * kWarpLanes + first(group.arrived, false)];
             fail(cudaErrorLaunchFailure,
-                 "this thread has ended, but lanes " + hexadecimal(group.arrived) + " of its warp wait for it in " +
-                     group.name + " with mask " + hexadecimal(group.mask),
+                 "this thread has ended, but lanes " + hexadecimal(group.arrived) +
+                     " of its warp wait for it in " + group.name + " with mask " + hexadecimal(group.mask),
                  waiting.site);
         }
     }
@@ -276,7 +285,9 @@ void BlockRunner::finish_thread() {
     return self;
 }
 
-[[gnu::always_inline]] inline void BlockRunner::suspend(const char* name, Site site) { hand_over(note_wait(name, site)); }
+[[gnu::always_inline]] inline void BlockRunner::suspend(const char* name, Site site) {
+    hand_over(note_wait(name, site));
+}
 
 // Lets the next thread run; returns when somebody hands over to `self`.
 [[gnu::always_inline]] inline void BlockRunner::hand_over(Thread& self) {
@@ -318,8 +329,8 @@ int BlockRunner::barrier(BarrierKind kind, int predicate, Site site) {
 void BlockRunner::fail_at_different_barrier(BarrierKind kind, Site site) {
     fail(cudaErrorLaunchFailure,
          std::string("threads of one block wait at different barriers: this one in ") + name_of(kind) + ", " +
-             std::to_string(barrier_.arrived) + " other(s) in " + name_of(barrier_.kind) + " at " + place(barrier_.site) +
-             ". A barrier in a branch must be reached by the whole block",
+             std::to_string(barrier_.arrived) + " other(s) in " + name_of(barrier_.kind) + " at " +
+             place(barrier_.site) + ". A barrier in a branch must be reached by the whole block",
          site);
 }
 
@@ -349,10 +360,17 @@ void BlockRunner::release_barrier() {
     ++barrier_.phase;
     switch (barrier_.kind) {
         case BarrierKind::sync:
-        case BarrierKind::split: break;
-        case BarrierKind::count: barrier_.result = barrier_.true_count; break;
-        case BarrierKind::all: barrier_.result = barrier_.true_count == static_cast<int>(barrier_.arrived); break;
-        case BarrierKind::any: barrier_.result = barrier_.true_count > 0; break;
+        case BarrierKind::split:
+            break;
+        case BarrierKind::count:
+            barrier_.result = barrier_.true_count;
+            break;
+        case BarrierKind::all:
+            barrier_.result = barrier_.true_count == static_cast<int>(barrier_.arrived);
+            break;
+        case BarrierKind::any:
+            barrier_.result = barrier_.true_count > 0;
+            break;
     }
     barrier_.arrived = 0;
     for (unsigned w = 0; w < warps_in_block_; ++w) {
@@ -370,12 +388,15 @@ void BlockRunner::collective(unsigned named, void* operand, CollectiveWork work,
                              Ended ended) {
     Warp& warp = warps_[current_warp_];
     const LaneMask self = bit(current_lane_);
-    const LaneMask mask = named & warp.lanes;  // what a mask says of lanes beyond the end of the block means nothing
-    if ((mask & self) == 0 || (ended == Ended::refused && (mask & ~warp.live) != 0)) fail_on_mask(named, name, site);
+    const LaneMask mask =
+        named & warp.lanes;  // what a mask says of lanes beyond the end of the block means nothing
+    if ((mask & self) == 0 || (ended == Ended::refused && (mask & ~warp.live) != 0))
+        fail_on_mask(named, name, site);
     warp.operands[current_lane_] = operand;
 
     unsigned g = 0;
-    while (g < warp.group_count && warp.groups[g].mask != mask) ++g;
+    while (g < warp.group_count && warp.groups[g].mask != mask)
+        ++g;
     if (g == warp.group_count) {
         warp.groups[warp.group_count++] = Group{mask, 0, work, name, ended};
     } else if (warp.groups[g].work != work) {
@@ -389,10 +410,13 @@ void BlockRunner::collective(unsigned named, void* operand, CollectiveWork work,
 void BlockRunner::fail_on_mask(LaneMask mask, const char* name, Site site) {
     const std::string start = std::string(name) + ": mask " + hexadecimal(mask);
     if ((mask & bit(current_lane_)) == 0) {
-        fail(cudaErrorLaunchFailure, start + " does not name the calling lane " + std::to_string(current_lane_), site);
+        fail(cudaErrorLaunchFailure,
+             start + " does not name the calling lane " + std::to_string(current_lane_), site);
     }
     fail(cudaErrorLaunchFailure,
-         start + " names lanes that have ended: " + hexadecimal(mask & warps_[current_warp_].lanes & ~warps_[current_warp_].live), site);
+         start + " names lanes that have ended: " +
+             hexadecimal(mask & warps_[current_warp_].lanes & ~warps_[current_warp_].live),
+         site);
 }
 
 void BlockRunner::fail_in_different_collective(const Group& group, const char* name, Site site) {
@@ -421,7 +445,8 @@ void BlockRunner::converge(Warp& warp) {
             const unsigned lane = first(left, false);
             if (same_place(thread_[base + leader].site, thread_[base + lane].site)) together |= bit(lane);
         }
-        for (LaneMask left = together; left != 0; left &= left - 1) warp.converged[first(left, false)] = together;
+        for (LaneMask left = together; left != 0; left &= left - 1)
+            warp.converged[first(left, false)] = together;
         warp.converging &= ~together;
         warp.ready |= together;
     }
@@ -473,7 +498,8 @@ ClusterState& BlockRunner::cluster() {
 void BlockRunner::cluster_arrive(Site site) {
     Warp& warp = warps_[current_warp_];
     if ((warp.owes_cluster_wait & bit(current_lane_)) != 0) {
-        fail(cudaErrorLaunchFailure, "the cluster's barrier_arrive again without barrier_wait in between", site);
+        fail(cudaErrorLaunchFailure, "the cluster's barrier_arrive again without barrier_wait in between",
+             site);
     }
     warp.owes_cluster_wait |= bit(current_lane_);
     thread_[thread_number()].cluster_phase = cluster().barrier.arrive();
@@ -509,7 +535,8 @@ bool BlockRunner::wait_for_other_blocks() {
             const Thread& thread = thread_[w * kWarpLanes + lane];
             // The others cannot help if a thread of this very block is missing.
             const bool at_cluster = cluster_ != nullptr && thread.blocks_barrier == &cluster_->barrier;
-            if (at_cluster && !cluster_->barrier.passed(thread.phase) && !all_arrived_at_cluster_barrier(thread.phase)) {
+            if (at_cluster && !cluster_->barrier.passed(thread.phase) &&
+                !all_arrived_at_cluster_barrier(thread.phase)) {
                 continue;
             }
             if (!thread.blocks_barrier->wait(thread.phase, launch_->failed)) return false;
@@ -526,7 +553,8 @@ bool BlockRunner::wait_for_other_blocks() {
 
 // Dynamic shared memory ends at a guard page, so that reading past its end stops at the line that does it.
 void BlockRunner::place_dynamic_shared(std::size_t size) {
-    const std::size_t room = (size + kDynamicSharedAlignment - 1) / kDynamicSharedAlignment * kDynamicSharedAlignment;
+    const std::size_t room =
+        (size + kDynamicSharedAlignment - 1) / kDynamicSharedAlignment * kDynamicSharedAlignment;
     char* start = arena_ + kArenaSize - room;
     dynamic_shared_ = start;
     dynamic_shared_size_ = size;
@@ -599,7 +627,8 @@ void BlockRunner::report_deadlock() {
                 if (other.waits == leader.waits && same_place(other.site, leader.site)) together |= bit(lane);
             }
             left &= ~together;
-            message += "\n    warp " + std::to_string(w) + ", lanes " + hexadecimal(together) + ", from thread " +
+            message += "\n    warp " + std::to_string(w) + ", lanes " + hexadecimal(together) +
+                       ", from thread " +
                        triple(index_[w * kWarpLanes + first(together, false)].x,
                               index_[w * kWarpLanes + first(together, false)].y,
                               index_[w * kWarpLanes + first(together, false)].z) +

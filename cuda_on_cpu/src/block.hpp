@@ -41,7 +41,8 @@ class BlockRunner {
     int barrier(BarrierKind kind, int predicate, Site site);
     void barrier_arrive(Site site);
     void barrier_wait(Site site);
-    void collective(unsigned named, void* operand, CollectiveWork work, const char* name, Site site, Ended ended);
+    void collective(unsigned named, void* operand, CollectiveWork work, const char* name, Site site,
+                    Ended ended);
     unsigned converged(Site site);
     void yield();
     void grid_sync(Site site);
@@ -80,7 +81,8 @@ class BlockRunner {
         LaneMask converging = 0;  // lanes waiting in __activemask
         LaneMask at_barrier = 0;
         LaneMask at_blocks_barrier = 0;
-        LaneMask owes_block_wait = 0;  // lanes between the halves of a barrier of the block, or of the cluster
+        LaneMask owes_block_wait =
+            0;  // lanes between the halves of a barrier of the block, or of the cluster
         LaneMask owes_cluster_wait = 0;
         LaneMask live = 0;
         unsigned group_count = 0;
@@ -89,8 +91,8 @@ class BlockRunner {
         std::array<unsigned, kWarpLanes> converged;
     };
     struct Thread {
-        Fibre* fibre = nullptr;     // where it is suspended
-        const char* waits = "";     // in which function, and where in the source
+        Fibre* fibre = nullptr;  // where it is suspended
+        const char* waits = "";  // in which function, and where in the source
         Site site{"", 0};
         BlocksBarrier* blocks_barrier = nullptr;
         unsigned phase = 0;
@@ -101,7 +103,7 @@ class BlockRunner {
     static void fibre_entry(boost::context::detail::transfer_t arrival);
     void run_threads();
     void finish_thread();
-    bool pick();                    // chooses the next thread into current_*; false: nobody can run
+    bool pick();  // chooses the next thread into current_*; false: nobody can run
     bool pick_warp();
     void converge(Warp& warp);
     bool wake_polling();
@@ -122,10 +124,10 @@ class BlockRunner {
     [[noreturn, gnu::cold]] void fail_at_different_barrier(BarrierKind kind, Site site);
     [[noreturn, gnu::cold]] void fail_on_mask(LaneMask mask, const char* name, Site site);
     void complete(Warp& warp, unsigned g);
-    [[noreturn, gnu::cold]] void fail_in_different_collective(const Group& group, const char* name, Site site);
+    [[noreturn, gnu::cold]] void fail_in_different_collective(const Group& group, const char* name,
+                                                              Site site);
     void report_deadlock();
     void abandon_fibres();
-    void back_to_caller();
 
     unsigned thread_number() const { return current_warp_ * kWarpLanes + current_lane_; }
 
@@ -162,11 +164,12 @@ class BlockRunner {
         unsigned phase = 0;
     } barrier_;
 
-    unsigned grid_sync_left_ = 0;  // threads of the block that have yet to pass through the grid.sync under way
+    unsigned grid_sync_left_ =
+        0;  // threads of the block that have yet to pass through the grid.sync under way
     unsigned grid_sync_phase_ = 0;
 
     FibreStacks stacks_;
-    Fibre caller_;                          // the OS thread's own stack
+    Fibre caller_;  // the OS thread's own stack
     std::vector<std::unique_ptr<Fibre>> all_fibres_;
     std::vector<Fibre*> idle_fibres_;
     Fibre* current_fibre_ = nullptr;

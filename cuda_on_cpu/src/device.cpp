@@ -35,7 +35,9 @@ cudaError_t check_device(int device, const char* function) {
 
 }  // namespace
 
-unsigned multiprocessors() { return environment().threads; }
+unsigned multiprocessors() {
+    return environment().threads;
+}
 
 unsigned blocks_per_multiprocessor(unsigned threads, std::size_t shared) {
     const DeviceLimits& limits = device_limits();
@@ -48,7 +50,8 @@ unsigned blocks_per_multiprocessor(unsigned threads, std::size_t shared) {
 }
 
 cudaError_t get_attributes(cudaFuncAttributes* attributes, const Kernel* kernel) {
-    if (kernel == nullptr) return refuse(cudaErrorInvalidDeviceFunction, "cudaFuncGetAttributes", "not a kernel");
+    if (kernel == nullptr)
+        return refuse(cudaErrorInvalidDeviceFunction, "cudaFuncGetAttributes", "not a kernel");
     *attributes = {};
     attributes->sharedSizeBytes = kernel->static_shared;
     attributes->maxThreadsPerBlock = static_cast<int>(kernel->max_threads_per_block);
@@ -63,17 +66,19 @@ cudaError_t set_attribute(Kernel* kernel, cudaFuncAttribute attribute, int value
     if (kernel == nullptr) return refuse(cudaErrorInvalidDeviceFunction, kFunction, "not a kernel");
     switch (attribute) {
         case cudaFuncAttributeMaxDynamicSharedMemorySize: {
-            const auto maximum = static_cast<int>(device_limits().shared_per_block_optin - kernel->static_shared);
+            const auto maximum =
+                static_cast<int>(device_limits().shared_per_block_optin - kernel->static_shared);
             if (value < 0 || value > maximum) {
-                return refuse(cudaErrorInvalidValue, kFunction, "%d bytes of dynamic shared memory; at most %d", value,
-                              maximum);
+                return refuse(cudaErrorInvalidValue, kFunction,
+                              "%d bytes of dynamic shared memory; at most %d", value, maximum);
             }
             kernel->max_dynamic_shared = value;
             return cudaSuccess;
         }
         case cudaFuncAttributePreferredSharedMemoryCarveout:
             if (value < -1 || value > 100) {
-                return refuse(cudaErrorInvalidValue, kFunction, "carveout %d; expected -1 or a percentage", value);
+                return refuse(cudaErrorInvalidValue, kFunction, "carveout %d; expected -1 or a percentage",
+                              value);
             }
             kernel->preferred_carveout = value;
             return cudaSuccess;
@@ -89,15 +94,16 @@ cudaError_t max_active_blocks(int* blocks, const Kernel* kernel, int block_size,
     if (kernel == nullptr) return refuse(cudaErrorInvalidDeviceFunction, kFunction, "not a kernel");
     if (block_size <= 0) return refuse(cudaErrorInvalidValue, kFunction, "block size %d", block_size);
     const auto threads = static_cast<unsigned>(block_size);
-    const bool fits = threads <= kernel->max_threads_per_block &&
-                      dynamic_shared <= static_cast<std::size_t>(kernel->max_dynamic_shared);
-    *blocks = fits ? static_cast<int>(blocks_per_multiprocessor(threads, dynamic_shared + kernel->static_shared)) : 0;
+    const bool fits = dynamic_shared <= static_cast<std::size_t>(kernel->max_dynamic_shared);
+    *blocks =
+        fits ? static_cast<int>(blocks_per_multiprocessor(threads, dynamic_shared + kernel->static_shared))
+             : 0;
     return cudaSuccess;
 }
 
 // The block size with the most resident threads; of equals the largest, as the toolkit's own function chooses.
-cudaError_t max_potential_block_size(int* min_grid, int* block_size, const Kernel* kernel, std::size_t dynamic_shared,
-                                     int limit) {
+cudaError_t max_potential_block_size(int* min_grid, int* block_size, const Kernel* kernel,
+                                     std::size_t dynamic_shared, int limit) {
     if (kernel == nullptr) {
         return refuse(cudaErrorInvalidDeviceFunction, "cudaOccupancyMaxPotentialBlockSize", "not a kernel");
     }
@@ -122,12 +128,13 @@ cudaError_t max_active_clusters(int* clusters, const Kernel* kernel, const cudaL
     static constexpr const char* kFunction = "cudaOccupancyMaxActiveClusters";
     if (kernel == nullptr) return refuse(cudaErrorInvalidDeviceFunction, kFunction, "not a kernel");
     LaunchConfiguration configuration;
-    if (const cudaError_t error = configuration_of(config, &configuration); error != cudaSuccess) return error;
+    if (const cudaError_t error = configuration_of(config, &configuration); error != cudaSuccess)
+        return error;
     const dim3 cluster = configuration.cluster;
     const unsigned size = std::max(1U, cluster.x * cluster.y * cluster.z);
     const dim3 block = config->blockDim;
-    const unsigned blocks =
-        blocks_per_multiprocessor(block.x * block.y * block.z, config->dynamicSmemBytes + kernel->static_shared);
+    const unsigned blocks = blocks_per_multiprocessor(block.x * block.y * block.z,
+                                                      config->dynamicSmemBytes + kernel->static_shared);
     *clusters = static_cast<int>(blocks * multiprocessors() / size);
     return cudaSuccess;
 }
@@ -146,18 +153,23 @@ cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfigurati
         switch (attribute.id) {
             case cudaLaunchAttributeIgnore:
             case cudaLaunchAttributePriority:
-            case cudaLaunchAttributeProgrammaticStreamSerialization: break;  // hints: the order of issue satisfies them
-            case cudaLaunchAttributeCooperative: result->cooperative = attribute.val.cooperative != 0; break;
+            case cudaLaunchAttributeProgrammaticStreamSerialization:
+                break;  // hints: the order of issue satisfies them
+            case cudaLaunchAttributeCooperative:
+                result->cooperative = attribute.val.cooperative != 0;
+                break;
             case cudaLaunchAttributeClusterDimension: {
                 const auto& dims = attribute.val.clusterDim;
                 if (dims.x == 0 || dims.y == 0 || dims.z == 0) {
-                    return refuse(cudaErrorInvalidClusterSize, kFunction, "cluster (%u, %u, %u)", dims.x, dims.y, dims.z);
+                    return refuse(cudaErrorInvalidClusterSize, kFunction, "cluster (%u, %u, %u)", dims.x,
+                                  dims.y, dims.z);
                 }
                 result->cluster = dim3(dims.x, dims.y, dims.z);
                 break;
             }
             default:
-                return refuse(cudaErrorNotSupported, kFunction, "launch attribute %d", static_cast<int>(attribute.id));
+                return refuse(cudaErrorNotSupported, kFunction, "launch attribute %d",
+                              static_cast<int>(attribute.id));
         }
     }
     return cudaSuccess;
@@ -179,7 +191,9 @@ cudaError_t cudaGetDevice(int* device) {
     return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int device) { return check_device(device, __func__); }
+cudaError_t cudaSetDevice(int device) {
+    return check_device(device, __func__);
+}
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     if (properties == nullptr) return refuse(cudaErrorInvalidValue, __func__, "properties is null");
@@ -226,71 +240,154 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     cudaDeviceProp p;
     if (const cudaError_t error = cudaGetDeviceProperties(&p, device); error != cudaSuccess) return error;
     switch (attribute) {
-        case cudaDevAttrMaxThreadsPerBlock: *value = p.maxThreadsPerBlock; break;
-        case cudaDevAttrMaxBlockDimX: *value = p.maxThreadsDim[0]; break;
-        case cudaDevAttrMaxBlockDimY: *value = p.maxThreadsDim[1]; break;
-        case cudaDevAttrMaxBlockDimZ: *value = p.maxThreadsDim[2]; break;
-        case cudaDevAttrMaxGridDimX: *value = p.maxGridSize[0]; break;
-        case cudaDevAttrMaxGridDimY: *value = p.maxGridSize[1]; break;
-        case cudaDevAttrMaxGridDimZ: *value = p.maxGridSize[2]; break;
-        case cudaDevAttrMaxSharedMemoryPerBlock: *value = static_cast<int>(p.sharedMemPerBlock); break;
-        case cudaDevAttrTotalConstantMemory: *value = static_cast<int>(p.totalConstMem); break;
-        case cudaDevAttrWarpSize: *value = p.warpSize; break;
-        case cudaDevAttrMaxRegistersPerBlock: *value = p.regsPerBlock; break;
-        case cudaDevAttrMultiProcessorCount: *value = p.multiProcessorCount; break;
-        case cudaDevAttrIntegrated: *value = p.integrated; break;
-        case cudaDevAttrCanMapHostMemory: *value = p.canMapHostMemory; break;
-        case cudaDevAttrConcurrentKernels: *value = p.concurrentKernels; break;
-        case cudaDevAttrEccEnabled: *value = p.ECCEnabled; break;
+        case cudaDevAttrMaxThreadsPerBlock:
+            *value = p.maxThreadsPerBlock;
+            break;
+        case cudaDevAttrMaxBlockDimX:
+            *value = p.maxThreadsDim[0];
+            break;
+        case cudaDevAttrMaxBlockDimY:
+            *value = p.maxThreadsDim[1];
+            break;
+        case cudaDevAttrMaxBlockDimZ:
+            *value = p.maxThreadsDim[2];
+            break;
+        case cudaDevAttrMaxGridDimX:
+            *value = p.maxGridSize[0];
+            break;
+        case cudaDevAttrMaxGridDimY:
+            *value = p.maxGridSize[1];
+            break;
+        case cudaDevAttrMaxGridDimZ:
+            *value = p.maxGridSize[2];
+            break;
+        case cudaDevAttrMaxSharedMemoryPerBlock:
+            *value = static_cast<int>(p.sharedMemPerBlock);
+            break;
+        case cudaDevAttrTotalConstantMemory:
+            *value = static_cast<int>(p.totalConstMem);
+            break;
+        case cudaDevAttrWarpSize:
+            *value = p.warpSize;
+            break;
+        case cudaDevAttrMaxRegistersPerBlock:
+            *value = p.regsPerBlock;
+            break;
+        case cudaDevAttrMultiProcessorCount:
+            *value = p.multiProcessorCount;
+            break;
+        case cudaDevAttrIntegrated:
+            *value = p.integrated;
+            break;
+        case cudaDevAttrCanMapHostMemory:
+            *value = p.canMapHostMemory;
+            break;
+        case cudaDevAttrConcurrentKernels:
+            *value = p.concurrentKernels;
+            break;
+        case cudaDevAttrEccEnabled:
+            *value = p.ECCEnabled;
+            break;
         case cudaDevAttrClockRate:
-        case cudaDevAttrMemoryClockRate: *value = 0; break;
-        case cudaDevAttrGlobalMemoryBusWidth: *value = p.memoryBusWidth; break;
-        case cudaDevAttrL2CacheSize: *value = p.l2CacheSize; break;
-        case cudaDevAttrMaxThreadsPerMultiProcessor: *value = p.maxThreadsPerMultiProcessor; break;
-        case cudaDevAttrAsyncEngineCount: *value = p.asyncEngineCount; break;
-        case cudaDevAttrUnifiedAddressing: *value = p.unifiedAddressing; break;
-        case cudaDevAttrComputeCapabilityMajor: *value = p.major; break;
-        case cudaDevAttrComputeCapabilityMinor: *value = p.minor; break;
-        case cudaDevAttrStreamPrioritiesSupported: *value = p.streamPrioritiesSupported; break;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = static_cast<int>(p.sharedMemPerMultiprocessor); break;
-        case cudaDevAttrMaxRegistersPerMultiprocessor: *value = p.regsPerMultiprocessor; break;
-        case cudaDevAttrManagedMemory: *value = p.managedMemory; break;
-        case cudaDevAttrConcurrentManagedAccess: *value = p.concurrentManagedAccess; break;
-        case cudaDevAttrCooperativeLaunch: *value = p.cooperativeLaunch; break;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = static_cast<int>(p.sharedMemPerBlockOptin); break;
-        case cudaDevAttrMaxBlocksPerMultiprocessor: *value = p.maxBlocksPerMultiProcessor; break;
-        case cudaDevAttrReservedSharedMemoryPerBlock: *value = static_cast<int>(p.reservedSharedMemPerBlock); break;
-        case cudaDevAttrMemoryPoolsSupported: *value = p.memoryPoolsSupported; break;
-        case cudaDevAttrClusterLaunch: *value = p.clusterLaunch; break;
-        default: return refuse(cudaErrorInvalidValue, __func__, "attribute %d", static_cast<int>(attribute));
+        case cudaDevAttrMemoryClockRate:
+            *value = 0;
+            break;
+        case cudaDevAttrGlobalMemoryBusWidth:
+            *value = p.memoryBusWidth;
+            break;
+        case cudaDevAttrL2CacheSize:
+            *value = p.l2CacheSize;
+            break;
+        case cudaDevAttrMaxThreadsPerMultiProcessor:
+            *value = p.maxThreadsPerMultiProcessor;
+            break;
+        case cudaDevAttrAsyncEngineCount:
+            *value = p.asyncEngineCount;
+            break;
+        case cudaDevAttrUnifiedAddressing:
+            *value = p.unifiedAddressing;
+            break;
+        case cudaDevAttrComputeCapabilityMajor:
+            *value = p.major;
+            break;
+        case cudaDevAttrComputeCapabilityMinor:
+            *value = p.minor;
+            break;
+        case cudaDevAttrStreamPrioritiesSupported:
+            *value = p.streamPrioritiesSupported;
+            break;
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+            *value = static_cast<int>(p.sharedMemPerMultiprocessor);
+            break;
+        case cudaDevAttrMaxRegistersPerMultiprocessor:
+            *value = p.regsPerMultiprocessor;
+            break;
+        case cudaDevAttrManagedMemory:
+            *value = p.managedMemory;
+            break;
+        case cudaDevAttrConcurrentManagedAccess:
+            *value = p.concurrentManagedAccess;
+            break;
+        case cudaDevAttrCooperativeLaunch:
+            *value = p.cooperativeLaunch;
+            break;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+            *value = static_cast<int>(p.sharedMemPerBlockOptin);
+            break;
+        case cudaDevAttrMaxBlocksPerMultiprocessor:
+            *value = p.maxBlocksPerMultiProcessor;
+            break;
+        case cudaDevAttrReservedSharedMemoryPerBlock:
+            *value = static_cast<int>(p.reservedSharedMemPerBlock);
+            break;
+        case cudaDevAttrMemoryPoolsSupported:
+            *value = p.memoryPoolsSupported;
+            break;
+        case cudaDevAttrClusterLaunch:
+            *value = p.clusterLaunch;
+            break;
+        default:
+            return refuse(cudaErrorInvalidValue, __func__, "attribute %d", static_cast<int>(attribute));
     }
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceSynchronize() { return submit(nullptr, __func__, [] { return cudaSuccess; }); }
+cudaError_t cudaDeviceSynchronize() {
+    if (const cudaError_t error = check_no_capture(__func__, Forbidden::by_every_capture);
+        error != cudaSuccess)
+        return error;
+    return note(lost_context());
+}
 
 cudaError_t cudaDeviceReset() {
     restore_context();
     return cudaSuccess;
 }
 
-cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
+cudaError_t cudaSetDeviceFlags(unsigned) {
+    return cudaSuccess;
+}
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
-    if (limit != cudaLimitStackSize) return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
+    if (limit != cudaLimitStackSize)
+        return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
     if (value > stack_limit) {
-        return refuse(cudaErrorInvalidValue, __func__, "a stack of %zu bytes; threads have %zu", value, stack_limit);
+        return refuse(cudaErrorInvalidValue, __func__, "a stack of %zu bytes; threads have %zu", value,
+                      stack_limit);
     }
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
-    if (limit != cudaLimitStackSize) return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
+    if (limit != cudaLimitStackSize)
+        return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
     *value = stack_limit;
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
+cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {
+    return cudaSuccess;
+}
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
     *least = *greatest = 0;
@@ -319,5 +416,9 @@ cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
     return cudaSuccess;
 }
 
-cudaError_t cudaProfilerStart() { return cudaSuccess; }
-cudaError_t cudaProfilerStop() { return cudaSuccess; }
+cudaError_t cudaProfilerStart() {
+    return cudaSuccess;
+}
+cudaError_t cudaProfilerStop() {
+    return cudaSuccess;
+}

@@ -1,9 +1,9 @@
 #include "environment.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -12,8 +12,8 @@ namespace cuda_on_cpu {
 namespace {
 
 [[noreturn]] void refuse(const char* name, std::string_view value, const char* expected) {
-    std::fprintf(stderr, "cuda_on_cpu: %s is '%.*s'; expected %s\n", name, static_cast<int>(value.size()), value.data(),
-                 expected);
+    std::fprintf(stderr, "cuda_on_cpu: %s is '%.*s'; expected %s\n", name, static_cast<int>(value.size()),
+                 value.data(), expected);
     std::exit(2);
 }
 
@@ -42,7 +42,8 @@ bool descending_order() {
 
 const Environment& environment() {
     static const Environment read = {
-        .threads = positive_number("CUDA_ON_CPU_THREADS", std::max(1U, std::thread::hardware_concurrency()), 1024),
+        .threads =
+            positive_number("CUDA_ON_CPU_THREADS", std::max(1U, std::thread::hardware_concurrency()), 1024),
         .descending = descending_order(),
         .timeout = std::chrono::seconds(positive_number("CUDA_ON_CPU_TIMEOUT", 30, 86400)),
     };

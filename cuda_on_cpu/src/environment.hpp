@@ -6,9 +6,10 @@
 namespace cuda_on_cpu {
 
 struct Environment {
-    unsigned threads;              // CUDA_ON_CPU_THREADS: OS threads that run blocks (default: one per core)
-    bool descending;               // CUDA_ON_CPU_ORDER=descending: lanes and warps run last to first
-    std::chrono::seconds timeout;  // CUDA_ON_CPU_TIMEOUT: how long a block may poll memory in vain (default 30)
+    unsigned threads;  // CUDA_ON_CPU_THREADS: OS threads that run blocks (default: one per core)
+    bool descending;   // CUDA_ON_CPU_ORDER=descending: lanes and warps run last to first
+    std::chrono::seconds
+        timeout;  // CUDA_ON_CPU_TIMEOUT: how long a block may poll memory in vain (default 30)
 };
 
 // Read once. A value that makes no sense ends the program with a message.

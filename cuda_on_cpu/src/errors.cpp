@@ -19,7 +19,10 @@ struct ErrorText {
     const char* text;
 };
 
-#define CUDA_ON_CPU_ERROR(code, text) ErrorText{code, #code, text}
+#define CUDA_ON_CPU_ERROR(code, text) \
+    ErrorText {                       \
+        code, #code, text             \
+    }
 constexpr ErrorText kErrors[] = {
     CUDA_ON_CPU_ERROR(cudaSuccess, "no error"),
     CUDA_ON_CPU_ERROR(cudaErrorInvalidValue, "invalid argument"),
@@ -30,13 +33,16 @@ constexpr ErrorText kErrors[] = {
     CUDA_ON_CPU_ERROR(cudaErrorInvalidSymbol, "invalid device symbol"),
     CUDA_ON_CPU_ERROR(cudaErrorInvalidDevicePointer, "invalid device pointer"),
     CUDA_ON_CPU_ERROR(cudaErrorInvalidMemcpyDirection, "invalid copy direction for memcpy"),
-    CUDA_ON_CPU_ERROR(cudaErrorInsufficientDriver, "CUDA driver version is insufficient for CUDA runtime version"),
+    CUDA_ON_CPU_ERROR(cudaErrorInsufficientDriver,
+                      "CUDA driver version is insufficient for CUDA runtime version"),
     CUDA_ON_CPU_ERROR(cudaErrorMissingConfiguration, "launch configuration is missing"),
     CUDA_ON_CPU_ERROR(cudaErrorInvalidDeviceFunction, "invalid device function"),
     CUDA_ON_CPU_ERROR(cudaErrorNoDevice, "no CUDA-capable device is detected"),
     CUDA_ON_CPU_ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
-    CUDA_ON_CPU_ERROR(cudaErrorNoKernelImageForDevice, "no kernel image is available for execution on the device"),
-    CUDA_ON_CPU_ERROR(cudaErrorPeerAccessUnsupported, "peer access is not supported between these two devices"),
+    CUDA_ON_CPU_ERROR(cudaErrorNoKernelImageForDevice,
+                      "no kernel image is available for execution on the device"),
+    CUDA_ON_CPU_ERROR(cudaErrorPeerAccessUnsupported,
+                      "peer access is not supported between these two devices"),
     CUDA_ON_CPU_ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle"),
     CUDA_ON_CPU_ERROR(cudaErrorIllegalState, "the operation cannot be performed in the present state"),
     CUDA_ON_CPU_ERROR(cudaErrorSymbolNotFound, "named symbol not found"),
@@ -45,8 +51,10 @@ constexpr ErrorText kErrors[] = {
     CUDA_ON_CPU_ERROR(cudaErrorLaunchOutOfResources, "too many resources requested for launch"),
     CUDA_ON_CPU_ERROR(cudaErrorLaunchTimeout, "the launch timed out and was terminated"),
     CUDA_ON_CPU_ERROR(cudaErrorAssert, "device-side assert triggered"),
-    CUDA_ON_CPU_ERROR(cudaErrorHostMemoryAlreadyRegistered, "part or all of the requested memory range is already mapped"),
-    CUDA_ON_CPU_ERROR(cudaErrorHostMemoryNotRegistered, "pointer does not correspond to a registered memory region"),
+    CUDA_ON_CPU_ERROR(cudaErrorHostMemoryAlreadyRegistered,
+                      "part or all of the requested memory range is already mapped"),
+    CUDA_ON_CPU_ERROR(cudaErrorHostMemoryNotRegistered,
+                      "pointer does not correspond to a registered memory region"),
     CUDA_ON_CPU_ERROR(cudaErrorHardwareStackError, "hardware stack error"),
     CUDA_ON_CPU_ERROR(cudaErrorIllegalInstruction, "an illegal instruction was encountered"),
     CUDA_ON_CPU_ERROR(cudaErrorMisalignedAddress, "misaligned address"),
@@ -56,11 +64,15 @@ constexpr ErrorText kErrors[] = {
     CUDA_ON_CPU_ERROR(cudaErrorNotPermitted, "operation not permitted"),
     CUDA_ON_CPU_ERROR(cudaErrorNotSupported, "operation not supported"),
     CUDA_ON_CPU_ERROR(cudaErrorStreamCaptureUnsupported, "operation not permitted when stream is capturing"),
-    CUDA_ON_CPU_ERROR(cudaErrorStreamCaptureInvalidated, "operation failed due to a previous error during capture"),
-    CUDA_ON_CPU_ERROR(cudaErrorStreamCaptureUnmatched, "capture was not ended in the same stream as it began"),
+    CUDA_ON_CPU_ERROR(cudaErrorStreamCaptureInvalidated,
+                      "operation failed due to a previous error during capture"),
+    CUDA_ON_CPU_ERROR(cudaErrorStreamCaptureUnmatched,
+                      "capture was not ended in the same stream as it began"),
     CUDA_ON_CPU_ERROR(cudaErrorStreamCaptureUnjoined, "capturing stream has unjoined work"),
-    CUDA_ON_CPU_ERROR(cudaErrorStreamCaptureImplicit, "operation would make the legacy stream depend on a capturing stream"),
-    CUDA_ON_CPU_ERROR(cudaErrorCapturedEvent, "operation not permitted on an event last recorded in a capturing stream"),
+    CUDA_ON_CPU_ERROR(cudaErrorStreamCaptureImplicit,
+                      "operation would make the legacy stream depend on a capturing stream"),
+    CUDA_ON_CPU_ERROR(cudaErrorCapturedEvent,
+                      "operation not permitted on an event last recorded in a capturing stream"),
     CUDA_ON_CPU_ERROR(cudaErrorTimeout, "wait operation timed out"),
     CUDA_ON_CPU_ERROR(cudaErrorInvalidClusterSize, "cluster misconfiguration"),
     CUDA_ON_CPU_ERROR(cudaErrorUnknown, "unknown error"),
@@ -91,7 +103,9 @@ cudaError_t refuse(cudaError_t error, const char* function, const char* format, 
     return note(error);
 }
 
-cudaError_t lost_context() { return lost.load(std::memory_order_relaxed); }
+cudaError_t lost_context() {
+    return lost.load(std::memory_order_relaxed);
+}
 
 void lose_context(cudaError_t error) {
     cudaError_t none = cudaSuccess;

@@ -9,7 +9,8 @@ namespace cuda_on_cpu {
 cudaError_t note(cudaError_t error);
 
 // Prints `function: message` on stderr, then notes the error.
-[[gnu::format(printf, 3, 4)]] cudaError_t refuse(cudaError_t error, const char* function, const char* format, ...);
+[[gnu::format(printf, 3, 4)]] cudaError_t refuse(cudaError_t error, const char* function, const char* format,
+                                                 ...);
 
 // After a kernel has failed nothing works any more until cudaDeviceReset(): as on a GPU, whose context is lost.
 cudaError_t lost_context();

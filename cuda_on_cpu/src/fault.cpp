@@ -15,6 +15,13 @@
 #include "fibre.hpp"
 #include "memory.hpp"
 
+#ifdef CUDA_ON_CPU_ASAN
+
+// The sanitizer has a handler of its own, and its report is better than ours.
+void cuda_on_cpu::prepare_thread_for_faults() {}
+
+#else
+
 namespace cuda_on_cpu {
 namespace {
 
@@ -34,7 +41,8 @@ std::string run_and_read(const std::string& command) {
     std::string output;
     if (FILE* pipe = popen(command.c_str(), "r"); pipe != nullptr) {
         char line[1024];
-        while (std::fgets(line, sizeof line, pipe) != nullptr) output += line;
+        while (std::fgets(line, sizeof line, pipe) != nullptr)
+            output += line;
         pclose(pipe);
     }
     return output;
@@ -45,8 +53,9 @@ std::string source_of(void* instruction) {
     Dl_info image;
     if (dladdr(instruction, &image) == 0) return {};
     char command[1200];
-    std::snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", image.dli_fname,
-                  static_cast<std::size_t>(static_cast<char*>(instruction) - static_cast<char*>(image.dli_fbase)));
+    std::snprintf(
+        command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", image.dli_fname,
+        static_cast<std::size_t>(static_cast<char*>(instruction) - static_cast<char*>(image.dli_fbase)));
     std::string lines = run_and_read(command);
     lines = lines.substr(0, lines.find('\n'));
     if (const auto discriminator = lines.find(" (discriminator"); discriminator != std::string::npos) {
@@ -108,21 +117,22 @@ void handle(int signal, siginfo_t* info, void* context) {
 }
 
 char* map_stack() {
-    void* memory = mmap(nullptr, kStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory =
+        mmap(nullptr, kStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? nullptr : static_cast<char*>(memory);
 }
 
 }  // namespace
 
 void prepare_thread_for_faults() {
-#ifndef CUDA_ON_CPU_ASAN  // the sanitizer has a handler of its own
     if (report_stack != nullptr) return;
     static const bool installed = [] {
         struct sigaction action {};
         action.sa_sigaction = handle;
         // Not blocked while it runs: it never returns to where it came from.
         action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-        for (const int signal : {SIGSEGV, SIGBUS, SIGFPE}) sigaction(signal, &action, nullptr);
+        for (const int signal : {SIGSEGV, SIGBUS, SIGFPE})
+            sigaction(signal, &action, nullptr);
         return true;
     }();
     static_cast<void>(installed);
@@ -131,7 +141,8 @@ void prepare_thread_for_faults() {
     alternative.ss_size = kStackSize;
     if (alternative.ss_sp != nullptr) sigaltstack(&alternative, nullptr);
     report_stack = map_stack();
-#endif
 }
 
 }  // namespace cuda_on_cpu
+
+#endif

@@ -69,7 +69,8 @@ class FibreStacks {
   private:
     static constexpr std::size_t kPage = 4096;
     static constexpr std::size_t kCacheLine = 64;
-    static constexpr std::size_t kLinesApart = 5;  // about what a waiting thread touches; odd, so that all sets are used
+    static constexpr std::size_t kLinesApart =
+        5;  // about what a waiting thread touches; odd, so that all sets are used
 #ifdef CUDA_ON_CPU_ASAN
     static constexpr std::size_t kPagesPerStack = 65;
 #else

@@ -32,7 +32,9 @@ thread_local Prepared prepared;
 constinit thread_local bool asking = false;
 constinit thread_local Kernel* answer = nullptr;
 
-std::uint64_t volume(dim3 d) { return std::uint64_t{d.x} * d.y * d.z; }
+std::uint64_t volume(dim3 d) {
+    return std::uint64_t{d.x} * d.y * d.z;
+}
 
 std::string text_of(dim3 d) {
     return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ")";
@@ -59,36 +61,42 @@ cudaError_t check(const Kernel& kernel, const LaunchConfiguration& c) {
     const std::string name = "kernel " + short_name(kernel.pretty_name);
     const char* function = name.c_str();
     if (volume(c.grid) == 0) {
-        return refuse(cudaErrorInvalidConfiguration, function, "grid %s has no blocks", text_of(c.grid).c_str());
+        return refuse(cudaErrorInvalidConfiguration, function, "grid %s has no blocks",
+                      text_of(c.grid).c_str());
     }
     if (volume(c.block) == 0) {
-        return refuse(cudaErrorInvalidConfiguration, function, "block %s has no threads", text_of(c.block).c_str());
+        return refuse(cudaErrorInvalidConfiguration, function, "block %s has no threads",
+                      text_of(c.block).c_str());
     }
-    if (c.block.x > limits.threads_per_block || c.block.y > limits.threads_per_block || c.block.z > limits.block_z ||
-        volume(c.block) > limits.threads_per_block) {
+    if (c.block.x > limits.threads_per_block || c.block.y > limits.threads_per_block ||
+        c.block.z > limits.block_z || volume(c.block) > limits.threads_per_block) {
         return refuse(cudaErrorInvalidConfiguration, function,
                       "block %s has %llu threads; at most %u, and at most %u in z", text_of(c.block).c_str(),
-                      static_cast<unsigned long long>(volume(c.block)), limits.threads_per_block, limits.block_z);
+                      static_cast<unsigned long long>(volume(c.block)), limits.threads_per_block,
+                      limits.block_z);
     }
     if (c.grid.x > limits.grid_x || c.grid.y > limits.grid_yz || c.grid.z > limits.grid_yz) {
         return refuse(cudaErrorInvalidConfiguration, function, "grid %s is too large; at most (%u, %u, %u)",
                       text_of(c.grid).c_str(), limits.grid_x, limits.grid_yz, limits.grid_yz);
     }
     if (volume(c.block) > kernel.max_threads_per_block) {
-        return refuse(cudaErrorLaunchFailure, function, "block %s has more threads than its __launch_bounds__(%u)",
-                      text_of(c.block).c_str(), kernel.max_threads_per_block);
+        return refuse(cudaErrorInvalidValue, function,
+                      "block %s has more threads than its __launch_bounds__(%u)", text_of(c.block).c_str(),
+                      kernel.max_threads_per_block);
     }
     if (c.dynamic_shared > static_cast<std::size_t>(kernel.max_dynamic_shared)) {
-        return refuse(cudaErrorInvalidValue, function,
-                      "%zu bytes of dynamic shared memory; allowed are %d. More, up to %zu, must be asked for with "
-                      "cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)",
-                      c.dynamic_shared, kernel.max_dynamic_shared, limits.shared_per_block_optin);
+        return refuse(
+            cudaErrorInvalidValue, function,
+            "%zu bytes of dynamic shared memory; allowed are %d. More, up to %zu, must be asked for with "
+            "cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)",
+            c.dynamic_shared, kernel.max_dynamic_shared, limits.shared_per_block_optin);
     }
     const unsigned fit = blocks_per_multiprocessor(static_cast<unsigned>(volume(c.block)),
                                                    c.dynamic_shared + kernel.static_shared);
     if (c.cooperative && volume(c.grid) > std::uint64_t{fit} * multiprocessors()) {
         return refuse(cudaErrorCooperativeLaunchTooLarge, function,
-                      "a cooperative grid of %llu blocks; %u multiprocessors with %u such blocks each run %llu at a time",
+                      "a cooperative grid of %llu blocks; %u multiprocessors with %u such blocks each run "
+                      "%llu at a time",
                       static_cast<unsigned long long>(volume(c.grid)), multiprocessors(), fit,
                       static_cast<unsigned long long>(fit) * multiprocessors());
     }
@@ -97,14 +105,16 @@ cudaError_t check(const Kernel& kernel, const LaunchConfiguration& c) {
         return refuse(cudaErrorNotSupported, function, "a cooperative launch with clusters");
     }
     if (volume(cluster) != 0) {
-        const unsigned maximum = kernel.non_portable_cluster ? limits.cluster_maximum : limits.cluster_portable;
+        const unsigned maximum =
+            kernel.non_portable_cluster ? limits.cluster_maximum : limits.cluster_portable;
         if (volume(cluster) > maximum) {
             return refuse(cudaErrorInvalidClusterSize, function, "a cluster of %llu blocks; at most %u",
                           static_cast<unsigned long long>(volume(cluster)), maximum);
         }
         if (c.grid.x % cluster.x != 0 || c.grid.y % cluster.y != 0 || c.grid.z % cluster.z != 0) {
-            return refuse(cudaErrorInvalidValue, function, "grid %s is not a multiple of the cluster %s",
-                          text_of(c.grid).c_str(), text_of(cluster).c_str());
+            return refuse(cudaErrorInvalidClusterSize, function,
+                          "grid %s is not a multiple of the cluster %s", text_of(c.grid).c_str(),
+                          text_of(cluster).c_str());
         }
     }
     return cudaSuccess;
@@ -129,7 +139,8 @@ void run_independent(LaunchState& launch) {
     };
     launch.team = &team;
     launch.os_threads = static_cast<unsigned>(std::min<std::uint64_t>(blocks, environment().threads));
-    for (unsigned i = 1; i < launch.os_threads; ++i) team.start(launch.work);
+    for (unsigned i = 1; i < launch.os_threads; ++i)
+        team.start(launch.work);
     launch.work();
 }
 
@@ -141,7 +152,8 @@ void run_cooperative(LaunchState& launch) {
     const auto work = [&launch](unsigned block) {
         block_runner().run(launch, index_in(launch.configuration.grid, block), nullptr);
     };
-    for (unsigned block = 1; block < blocks; ++block) team.start([&work, block] { work(block); });
+    for (unsigned block = 1; block < blocks; ++block)
+        team.start([&work, block] { work(block); });
     work(0);
 }
 
@@ -154,7 +166,8 @@ void run_clusters(LaunchState& launch) {
     std::shared_ptr<ClusterState>& cluster = launch.cluster;
     std::uint64_t number = 0;
     const auto next_cluster = [&]() noexcept {
-        cluster = std::make_shared<ClusterState>(dims, size * static_cast<unsigned>(volume(launch.configuration.block)));
+        cluster = std::make_shared<ClusterState>(
+            dims, size * static_cast<unsigned>(volume(launch.configuration.block)));
     };
     next_cluster();
     std::barrier entered(size);
@@ -165,7 +178,8 @@ void run_clusters(LaunchState& launch) {
     const auto work = [&](unsigned rank) {
         BlockRunner& runner = block_runner();
         while (number < volume(clusters)) {
-            cluster->block[rank] = {static_cast<char*>(runner.dynamic_shared_arena()), reinterpret_cast<char*>(&threadIdx)};
+            cluster->block[rank] = {static_cast<char*>(runner.dynamic_shared_arena()),
+                                    reinterpret_cast<char*>(&threadIdx)};
             entered.arrive_and_wait();
             const uint3 of_cluster = index_in(clusters, number);
             const uint3 in_cluster = index_in(dims, rank);
@@ -179,7 +193,8 @@ void run_clusters(LaunchState& launch) {
         }
     };
     Team team;
-    for (unsigned rank = 1; rank < size; ++rank) team.start([&work, rank] { work(rank); });
+    for (unsigned rank = 1; rank < size; ++rank)
+        team.start([&work, rank] { work(rank); });
     work(0);
 }
 
@@ -214,16 +229,18 @@ bool Kernel::asked() {
 
 void Kernel::check_pointer(int position, const volatile void* pointer) {
     if (!plain_host_memory(pointer)) return;
-    std::fprintf(stderr,
-                 "cuda_on_cpu: kernel %s: argument %d is the host pointer %p; a GPU cannot reach that memory. "
-                 "Copy it to memory from cudaMalloc\n",
-                 short_name(pretty_name).c_str(), position, const_cast<void*>(pointer));
+    std::fprintf(
+        stderr,
+        "cuda_on_cpu: kernel %s: argument %d is the host pointer %p; a GPU cannot reach that memory. "
+        "Copy it to memory from cudaMalloc\n",
+        short_name(pretty_name).c_str(), position, const_cast<void*>(pointer));
     prepared.error = cudaErrorIllegalAddress;
 }
 
 void Kernel::prepare_erased(std::shared_ptr<const void> closure, void (*run)(const void*)) {
     if (on_device()) {
-        device_failure(cudaErrorNotSupported, "a kernel launched by a kernel: this is not supported", Site{"", 0});
+        device_failure(cudaErrorNotSupported, "a kernel launched by a kernel: this is not supported",
+                       Site{"", 0});
     }
     prepared = {this, std::move(closure), run, prepared.error};
 }
@@ -244,7 +261,10 @@ cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     LaunchConfiguration complete = configuration;
     if (volume(complete.cluster) == 0) complete.cluster = call.kernel->cluster_dims;
-    if (const cudaError_t error = check(*call.kernel, complete); error != cudaSuccess) return error;
+    if (const cudaError_t error = check(*call.kernel, complete); error != cudaSuccess) {
+        invalidate_capture_of(complete.stream);
+        return error;
+    }
     if (call.error != cudaSuccess) {
         lose_context(call.error);
         return cudaSuccess;

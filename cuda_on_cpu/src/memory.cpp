@@ -27,7 +27,8 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kAlignment = 16;  // less than a GPU's 256: the closer the end lies to its guard page, the better
+constexpr std::size_t kAlignment =
+    16;  // less than a GPU's 256: the closer the end lies to its guard page, the better
 constexpr unsigned char kPoison = 0xFF;
 constexpr unsigned char kCanary = 0xC5;
 constexpr std::size_t kQuarantine = 1024;  // freed allocations whose addresses are not used again yet
@@ -37,7 +38,9 @@ std::map<const char*, Allocation> allocations;  // by the first byte of the mapp
 std::deque<const char*> freed_order;
 std::size_t live_bytes = 0;
 
-std::size_t round_up(std::size_t value, std::size_t step) { return (value + step - 1) / step * step; }
+std::size_t round_up(std::size_t value, std::size_t step) {
+    return (value + step - 1) / step * step;
+}
 
 Allocation* find_locked(const volatile void* address) {
     const char* byte = const_cast<const char*>(static_cast<const volatile char*>(address));
@@ -46,7 +49,8 @@ Allocation* find_locked(const volatile void* address) {
     Allocation& candidate = std::prev(after)->second;
     const char* begin = std::prev(after)->first;
     const std::size_t size = candidate.mapping != nullptr ? candidate.mapping_size : candidate.size;
-    return byte < begin + size || (candidate.mapping == nullptr && byte == begin + size) ? &candidate : nullptr;
+    return byte < begin + size || (candidate.mapping == nullptr && byte == begin + size) ? &candidate
+                                                                                         : nullptr;
 }
 
 void forget_oldest_freed() {
@@ -62,6 +66,7 @@ bool in_program_image(const volatile void* pointer, std::size_t size) {
            first + size <= reinterpret_cast<std::uintptr_t>(&end);
 }
 
+#ifndef CUDA_ON_CPU_ASAN
 // First byte of `allocation`'s slack, before or behind it, that is not the canary any more; null if all are.
 const char* damaged_byte(const Allocation& allocation) {
     const char* pages = allocation.mapping + kPage;
@@ -72,25 +77,29 @@ const char* damaged_byte(const Allocation& allocation) {
         }
         return nullptr;
     };
-    const char* before = damaged(std::max<const char*>(pages, allocation.begin - kAlignment), allocation.begin);
+    const char* before =
+        damaged(std::max<const char*>(pages, allocation.begin - kAlignment), allocation.begin);
     return before != nullptr ? before : damaged(allocation.begin + allocation.size, pages_end);
 }
 
 std::string damage_report(const Allocation& allocation) {
     if (allocation.mapping == nullptr || allocation.freed) return {};
-#ifdef CUDA_ON_CPU_ASAN
-    return {};  // the sanitizer has reported the access itself
-#else
     const char* byte = damaged_byte(allocation);
     if (byte == nullptr) return {};
     const bool before = byte < allocation.begin;
     const auto distance = before ? allocation.begin - byte : byte - (allocation.begin + allocation.size);
     char text[160];
     std::snprintf(text, sizeof text, "wrote %td byte(s) %s the %zu-byte allocation at %p", distance,
-                  before ? "before" : "past the end of", allocation.size, static_cast<void*>(allocation.begin));
+                  before ? "before" : "past the end of", allocation.size,
+                  static_cast<void*>(allocation.begin));
     return text;
-#endif
 }
+#else
+// The sanitizer has reported the access itself.
+std::string damage_report(const Allocation&) {
+    return {};
+}
+#endif
 
 }  // namespace
 
@@ -98,7 +107,8 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     const std::size_t pages = round_up(size, kPage);
     if (pages < size || size > total_bytes()) return nullptr;
     const std::size_t mapping_size = pages + 2 * kPage;
-    void* mapping = mmap(nullptr, mapping_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* mapping =
+        mmap(nullptr, mapping_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return nullptr;
     char* first_page = static_cast<char*>(mapping) + kPage;
     mprotect(first_page, pages, PROT_READ | PROT_WRITE);
@@ -120,12 +130,13 @@ void* allocate(std::size_t size, cudaMemoryType type) {
 cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     const std::scoped_lock lock(mutex);
     Allocation* allocation = find_locked(pointer);
-    const bool managed_as_device = allocation != nullptr && type == cudaMemoryTypeDevice &&
-                                   allocation->type == cudaMemoryTypeManaged;
-    if (allocation == nullptr || allocation->mapping == nullptr || allocation->begin != pointer || allocation->freed ||
-        (allocation->type != type && !managed_as_device)) {
-        const char* why = allocation == nullptr || allocation->mapping == nullptr ? "was not allocated by CUDA"
-                          : allocation->freed                                     ? "has been freed already"
+    const bool managed_as_device =
+        allocation != nullptr && type == cudaMemoryTypeDevice && allocation->type == cudaMemoryTypeManaged;
+    if (allocation == nullptr || allocation->mapping == nullptr || allocation->begin != pointer ||
+        allocation->freed || (allocation->type != type && !managed_as_device)) {
+        const char* why = allocation == nullptr || allocation->mapping == nullptr
+                              ? "was not allocated by CUDA"
+                          : allocation->freed            ? "has been freed already"
                           : allocation->begin != pointer ? "is not the start of its allocation"
                                                          : "is memory of another kind";
         std::fprintf(stderr, "cuda_on_cpu: %s(%p): this pointer %s\n", function, pointer, why);
@@ -170,7 +181,8 @@ bool device_accessible(const volatile void* pointer, std::size_t size) {
     const auto allocation = find_allocation(pointer);
     if (!allocation || allocation->freed) return false;
     const char* first = const_cast<const char*>(static_cast<const volatile char*>(pointer));
-    return first >= allocation->begin && size <= static_cast<std::size_t>(allocation->begin + allocation->size - first) &&
+    return first >= allocation->begin &&
+           size <= static_cast<std::size_t>(allocation->begin + allocation->size - first) &&
            first <= allocation->begin + allocation->size;
 }
 

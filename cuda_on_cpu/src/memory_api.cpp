@@ -14,6 +14,10 @@ namespace {
 cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes, cudaMemoryType type) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     if (pointer == nullptr) return refuse(cudaErrorInvalidValue, function, "the pointer to set is null");
+    if (const cudaError_t error = check_no_capture(function, Forbidden::by_strict_captures);
+        error != cudaSuccess) {
+        return error;
+    }
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
     *pointer = allocate(bytes, type);
@@ -45,35 +49,40 @@ cudaError_t check_side(const char* function, const Side& side, std::size_t width
     if (!allocation && !side.on_device) return cudaSuccess;
     if (!device_accessible(side.pointer, extent)) {
         const std::string where = describe_address(side.pointer);
-        return refuse(cudaErrorInvalidValue, function, "%s = %p, %zu bytes: %s%s", side.name, side.pointer, extent,
-                      allocation ? "not inside one live allocation; it starts " : "not device memory", where.c_str());
+        return refuse(cudaErrorInvalidValue, function, "%s = %p, %zu bytes: %s%s", side.name, side.pointer,
+                      extent, allocation ? "not inside one live allocation; it starts " : "not device memory",
+                      where.c_str());
     }
-    if (side.on_device && allocation && allocation->type == cudaMemoryTypeHost && allocation->mapping == nullptr) {
+    if (side.on_device && allocation && allocation->type == cudaMemoryTypeHost &&
+        allocation->mapping == nullptr) {
         return refuse(cudaErrorInvalidValue, function, "%s = %p is host memory", side.name, side.pointer);
     }
     return cudaSuccess;
 }
 
-cudaError_t copy(const char* function, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                 std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t copy(const char* function, void* to, std::size_t to_pitch, const void* from,
+                 std::size_t from_pitch, std::size_t width, std::size_t height, cudaMemcpyKind kind,
+                 cudaStream_t stream) {
     if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
         return refuse(cudaErrorInvalidMemcpyDirection, function, "kind %d", static_cast<int>(kind));
     }
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     if (width == 0 || height == 0) return cudaSuccess;
     if (to_pitch < width || from_pitch < width) {
-        return refuse(cudaErrorInvalidPitchValue, function, "pitches %zu and %zu for rows of %zu bytes", to_pitch,
-                      from_pitch, width);
+        return refuse(cudaErrorInvalidPitchValue, function, "pitches %zu and %zu for rows of %zu bytes",
+                      to_pitch, from_pitch, width);
     }
     const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
     const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    for (const Side& side : {Side{"destination", to, to_pitch, to_device}, Side{"source", from, from_pitch, from_device}}) {
-        if (const cudaError_t error = check_side(function, side, width, height); error != cudaSuccess) return error;
+    for (const Side& side :
+         {Side{"destination", to, to_pitch, to_device}, Side{"source", from, from_pitch, from_device}}) {
+        if (const cudaError_t error = check_side(function, side, width, height); error != cudaSuccess)
+            return error;
     }
     return submit(stream, function, [=] {
         for (std::size_t row = 0; row < height; ++row) {
-            std::memmove(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch,
-                         width);
+            std::memmove(static_cast<char*>(to) + row * to_pitch,
+                         static_cast<const char*>(from) + row * from_pitch, width);
         }
         return cudaSuccess;
     });
@@ -83,7 +92,8 @@ cudaError_t set(const char* function, void* pointer, std::size_t pitch, int valu
                 std::size_t height, cudaStream_t stream) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     if (width == 0 || height == 0) return cudaSuccess;
-    if (pitch < width) return refuse(cudaErrorInvalidPitchValue, function, "pitch %zu for rows of %zu bytes", pitch, width);
+    if (pitch < width)
+        return refuse(cudaErrorInvalidPitchValue, function, "pitch %zu for rows of %zu bytes", pitch, width);
     if (const cudaError_t error = check_side(function, {"destination", pointer, pitch, true}, width, height);
         error != cudaSuccess) {
         return error;
@@ -98,24 +108,27 @@ cudaError_t set(const char* function, void* pointer, std::size_t pitch, int valu
 
 cudaError_t check_symbol(const char* function, std::size_t size, std::size_t bytes, std::size_t offset) {
     if (offset <= size && bytes <= size - offset) return cudaSuccess;
-    return refuse(cudaErrorInvalidValue, function, "bytes %zu to %zu of a symbol of %zu bytes", offset, offset + bytes,
-                  size);
+    return refuse(cudaErrorInvalidValue, function, "bytes %zu to %zu of a symbol of %zu bytes", offset,
+                  offset + bytes, size);
 }
 
 }  // namespace
 
-cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std::size_t bytes, std::size_t offset,
-                           cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std::size_t bytes,
+                           std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
     static constexpr const char* kFunction = "cudaMemcpyToSymbol";
-    if (const cudaError_t error = check_symbol(kFunction, size, bytes, offset); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_symbol(kFunction, size, bytes, offset); error != cudaSuccess)
+        return error;
     return copy(kFunction, static_cast<char*>(symbol) + offset, bytes, from, bytes, bytes, 1, kind, stream);
 }
 
-cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std::size_t bytes, std::size_t offset,
-                             cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std::size_t bytes,
+                             std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
     static constexpr const char* kFunction = "cudaMemcpyFromSymbol";
-    if (const cudaError_t error = check_symbol(kFunction, size, bytes, offset); error != cudaSuccess) return error;
-    return copy(kFunction, to, bytes, static_cast<const char*>(symbol) + offset, bytes, bytes, 1, kind, stream);
+    if (const cudaError_t error = check_symbol(kFunction, size, bytes, offset); error != cudaSuccess)
+        return error;
+    return copy(kFunction, to, bytes, static_cast<const char*>(symbol) + offset, bytes, bytes, 1, kind,
+                stream);
 }
 
 }  // namespace cuda_on_cpu
@@ -140,16 +153,20 @@ cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    if (capture != nullptr) return refuse(cudaErrorNotSupported, __func__, "allocation in a stream that captures");
+    if (capture != nullptr)
+        return refuse(cudaErrorNotSupported, __func__, "allocation in a stream that captures");
     return allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
 }
 
-cudaError_t cudaFree(void* pointer) { return release_for(__func__, pointer, cudaMemoryTypeDevice); }
+cudaError_t cudaFree(void* pointer) {
+    return release_for(__func__, pointer, cudaMemoryTypeDevice);
+}
 
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    if (capture != nullptr) return refuse(cudaErrorNotSupported, __func__, "release in a stream that captures");
+    if (capture != nullptr)
+        return refuse(cudaErrorNotSupported, __func__, "release in a stream that captures");
     return release_for(__func__, pointer, cudaMemoryTypeDevice);
 }
 
@@ -161,7 +178,9 @@ cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned) {
     return allocate_for(__func__, pointer, bytes, cudaMemoryTypeHost);
 }
 
-cudaError_t cudaFreeHost(void* pointer) { return release_for(__func__, pointer, cudaMemoryTypeHost); }
+cudaError_t cudaFreeHost(void* pointer) {
+    return release_for(__func__, pointer, cudaMemoryTypeHost);
+}
 
 cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned) {
     if (pointer == nullptr || bytes == 0) {
@@ -196,7 +215,8 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
         return cudaSuccess;
     }
     auto* address = const_cast<void*>(pointer);
-    *attributes = {allocation->type, 0, address, allocation->type == cudaMemoryTypeDevice ? nullptr : address};
+    *attributes = {allocation->type, 0, address,
+                   allocation->type == cudaMemoryTypeDevice ? nullptr : address};
     return cudaSuccess;
 }
 
@@ -204,17 +224,19 @@ cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpy
     return copy(__func__, to, bytes, from, bytes, bytes, 1, kind, nullptr);
 }
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
     return copy(__func__, to, bytes, from, bytes, bytes, 1, kind, stream);
 }
 
-cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch, std::size_t width,
-                         std::size_t height, cudaMemcpyKind kind) {
+cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+                         std::size_t width, std::size_t height, cudaMemcpyKind kind) {
     return copy(__func__, to, to_pitch, from, from_pitch, width, height, kind, nullptr);
 }
 
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                              std::size_t width, std::size_t height, cudaMemcpyKind kind, cudaStream_t stream) {
+                              std::size_t width, std::size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream) {
     return copy(__func__, to, to_pitch, from, from_pitch, width, height, kind, stream);
 }
 
@@ -230,7 +252,7 @@ cudaError_t cudaMemset2D(void* pointer, std::size_t pitch, int value, std::size_
     return set(__func__, pointer, pitch, value, width, height, nullptr);
 }
 
-cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int value, std::size_t width, std::size_t height,
-                              cudaStream_t stream) {
+cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int value, std::size_t width,
+                              std::size_t height, cudaStream_t stream) {
     return set(__func__, pointer, pitch, value, width, height, stream);
 }

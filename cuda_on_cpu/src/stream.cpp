@@ -61,7 +61,8 @@ class Handles {
     template <class Function>
     void for_each(Function function) {
         const std::scoped_lock lock(mutex_);
-        for (T* handle : alive_) function(*handle);
+        for (T* handle : alive_)
+            function(*handle);
     }
 
   private:
@@ -94,20 +95,30 @@ cudaError_t invalid_handle(const char* function, const char* what) {
     return refuse(cudaErrorInvalidResourceHandle, function, "this %s does not exist (any more)", what);
 }
 
+cudaError_t no_such_graph(const char* function) {
+    return refuse(cudaErrorInvalidValue, function, "this graph does not exist (any more)");
+}
+
 cudaError_t check_stream(cudaStream_t stream, const char* function) {
     if (is_default(stream) || streams().contains(stream)) return cudaSuccess;
     return invalid_handle(function, "stream");
 }
 
-// The legacy stream waits for all blocking streams, and nobody can wait for one that only notes its work.
-bool invalidate_captures_of_blocking_streams() {
+// Invalidates the captures of all streams that `concerns` picks. True if there was one.
+template <class Predicate>
+bool invalidate_captures(Predicate concerns) {
     bool found = false;
-    streams().for_each([&found](CUstream_st& stream) {
-        if (stream.capture == nullptr || (stream.flags & cudaStreamNonBlocking) != 0) return;
+    streams().for_each([&](CUstream_st& stream) {
+        if (stream.capture == nullptr || !concerns(stream)) return;
         stream.capture->invalidated = true;
         found = true;
     });
     return found;
+}
+
+// The legacy stream waits for all blocking streams, and nobody can wait for one that only notes its work.
+bool is_blocking(const CUstream_st& stream) {
+    return (stream.flags & cudaStreamNonBlocking) == 0;
 }
 
 }  // namespace
@@ -116,6 +127,18 @@ cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_pt
     if (const cudaError_t error = check_stream(stream, function); error != cudaSuccess) return error;
     if (!is_default(stream)) capture = stream->capture;
     return cudaSuccess;
+}
+
+void invalidate_capture_of(cudaStream_t stream) {
+    invalidate_captures([stream](const CUstream_st& other) { return &other == stream; });
+}
+
+cudaError_t check_no_capture(const char* function, Forbidden forbidden) {
+    const auto forbids = [forbidden](const CUstream_st& stream) {
+        return forbidden == Forbidden::by_every_capture || !stream.capture->relaxed;
+    };
+    if (!invalidate_captures(forbids)) return cudaSuccess;
+    return refuse(cudaErrorStreamCaptureUnsupported, function, "not while a stream captures");
 }
 
 cudaError_t submit(cudaStream_t stream, const char* function, Work work) {
@@ -127,8 +150,9 @@ cudaError_t submit(cudaStream_t stream, const char* function, Work work) {
         capture->nodes.push_back(std::move(work));
         return cudaSuccess;
     }
-    if ((stream == nullptr || stream == cudaStreamLegacy) && invalidate_captures_of_blocking_streams()) {
-        return refuse(cudaErrorStreamCaptureImplicit, function, "the default stream would wait for a stream that captures");
+    if ((stream == nullptr || stream == cudaStreamLegacy) && invalidate_captures(is_blocking)) {
+        return refuse(cudaErrorStreamCaptureImplicit, function,
+                      "the default stream would wait for a stream that captures");
     }
     return note(work());
 }
@@ -150,7 +174,9 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
     return cudaStreamCreateWithPriority(stream, flags, 0);
 }
 
-cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0); }
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+    return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
+}
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     if (is_default(stream) || !streams().destroy(stream)) return invalid_handle(__func__, "stream");
@@ -162,12 +188,15 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     if (capture != nullptr) {
         capture->invalidated = true;
-        return refuse(cudaErrorStreamCaptureUnsupported, __func__, "the stream captures: there is nothing to wait for");
+        return refuse(cudaErrorStreamCaptureUnsupported, __func__,
+                      "the stream captures: there is nothing to wait for");
     }
     return note(lost_context());
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(stream); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+    return cudaStreamSynchronize(stream);
+}
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
@@ -175,10 +204,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (event->captured) {
         const auto capture = event->capture.lock();
         if (capture == nullptr || is_default(stream)) {
-            return refuse(cudaErrorCapturedEvent, __func__, "the event belongs to a capture that this stream cannot join");
+            return refuse(cudaErrorCapturedEvent, __func__,
+                          "the event belongs to a capture that this stream cannot join");
         }
         if (stream->capture != nullptr && stream->capture != capture) {
-            return refuse(cudaErrorStreamCaptureInvalidated, __func__, "the stream is part of another capture");
+            return refuse(cudaErrorStreamCaptureInvalidated, __func__,
+                          "the stream is part of another capture");
         }
         stream->capture = capture;
         stream->after.insert(event->after.begin(), event->after.end());
@@ -198,7 +229,8 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* user_data, unsigned) {
+cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* user_data,
+                                  unsigned) {
     if (callback == nullptr) return refuse(cudaErrorInvalidValue, __func__, "callback is null");
     return submit(stream, __func__, [=] {
         callback(stream, cudaSuccess, user_data);
@@ -218,11 +250,14 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
     if (event == nullptr) return refuse(cudaErrorInvalidValue, __func__, "event is null");
-    *event = events().create({.flags = flags, .recorded = false, .time = {}, .capture = {}, .captured = false, .after = {}});
+    *event = events().create(
+        {.flags = flags, .recorded = false, .time = {}, .capture = {}, .captured = false, .after = {}});
     return cudaSuccess;
 }
 
-cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+    return cudaEventCreateWithFlags(event, cudaEventDefault);
+}
 
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
     return events().destroy(event) ? cudaSuccess : invalid_handle(__func__, "event");
@@ -249,18 +284,22 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
-    if (event->captured) return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture");
+    if (event->captured)
+        return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture");
     return note(lost_context());
 }
 
-cudaError_t cudaEventQuery(cudaEvent_t event) { return cudaEventSynchronize(event); }
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+    return cudaEventSynchronize(event);
+}
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
     if (milliseconds == nullptr) return refuse(cudaErrorInvalidValue, __func__, "milliseconds is null");
     if (!events().contains(start) || !events().contains(end)) return invalid_handle(__func__, "event");
     for (const cudaEvent_t event : {start, end}) {
         if ((event->flags & cudaEventDisableTiming) != 0 || !event->recorded) {
-            return refuse(cudaErrorInvalidResourceHandle, __func__, "an event that was not recorded, or without timing");
+            return refuse(cudaErrorInvalidResourceHandle, __func__,
+                          "an event that was not recorded, or without timing");
         }
     }
     *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
@@ -269,14 +308,16 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 
 // --- Graphs ------------------------------------------------------------------------------------------------------------
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
     if (is_default(stream)) {
         return refuse(cudaErrorStreamCaptureUnsupported, __func__, "the default stream cannot capture");
     }
     if (const cudaError_t error = check_stream(stream, __func__); error != cudaSuccess) return error;
-    if (stream->capture != nullptr) return refuse(cudaErrorIllegalState, __func__, "the stream captures already");
+    if (stream->capture != nullptr)
+        return refuse(cudaErrorIllegalState, __func__, "the stream captures already");
     stream->capture = std::make_shared<Capture>();
     stream->capture->origin = stream;
+    stream->capture->relaxed = mode == cudaStreamCaptureModeRelaxed;
     return cudaSuccess;
 }
 
@@ -301,7 +342,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     }
     if (!joined) {
         *graph = nullptr;
-        return refuse(cudaErrorStreamCaptureUnjoined, __func__, "work of another stream that this one did not wait for");
+        return refuse(cudaErrorStreamCaptureUnjoined, __func__,
+                      "work of another stream that this one did not wait for");
     }
     *graph = graphs().create({capture->nodes});
     return cudaSuccess;
@@ -310,7 +352,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    *status = capture == nullptr      ? cudaStreamCaptureStatusNone
+    *status = capture == nullptr     ? cudaStreamCaptureStatusNone
               : capture->invalidated ? cudaStreamCaptureStatusInvalidated
                                      : cudaStreamCaptureStatusActive;
     return cudaSuccess;
@@ -318,17 +360,18 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* 
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
     if (executable == nullptr) return refuse(cudaErrorInvalidValue, __func__, "executable is null");
-    if (!graphs().contains(graph)) return invalid_handle(__func__, "graph");
+    if (!graphs().contains(graph)) return no_such_graph(__func__);
     *executable = executables().create({graph->nodes});
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t*, char*, std::size_t) {
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t*, char*,
+                                 std::size_t) {
     return cudaGraphInstantiate(executable, graph);
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-    if (!executables().contains(executable)) return invalid_handle(__func__, "executable graph");
+    if (!executables().contains(executable)) return no_such_graph(__func__);
     return submit(stream, __func__, [nodes = executable->nodes] {
         for (const Work& node : nodes) {
             if (const cudaError_t error = node(); error != cudaSuccess) return error;
@@ -338,16 +381,17 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
 }
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
-    if (!graphs().contains(graph)) return invalid_handle(__func__, "graph");
-    if (nodes != nullptr) return refuse(cudaErrorNotSupported, __func__, "only the number of nodes can be asked for");
+    if (!graphs().contains(graph)) return no_such_graph(__func__);
+    if (nodes != nullptr)
+        return refuse(cudaErrorNotSupported, __func__, "only the number of nodes can be asked for");
     *count = graph->nodes.size();
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-    return executables().destroy(executable) ? cudaSuccess : invalid_handle(__func__, "executable graph");
+    return executables().destroy(executable) ? cudaSuccess : no_such_graph(__func__);
 }
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-    return graphs().destroy(graph) ? cudaSuccess : invalid_handle(__func__, "graph");
+    return graphs().destroy(graph) ? cudaSuccess : no_such_graph(__func__);
 }

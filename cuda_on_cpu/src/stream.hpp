@@ -18,11 +18,19 @@ struct Capture {
     std::vector<Work> nodes;
     cudaStream_t origin = nullptr;
     unsigned long long id = 0;
+    bool relaxed = false;  // allows calls that a GPU's driver may answer by waiting
     bool invalidated = false;
 };
 
 // The capture that `stream` is part of, or null. An invalid handle is an error of `function`.
 cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_ptr<Capture>& capture);
+
+// Something went wrong in `stream`: the capture it is part of, if any, can only end in an error.
+void invalidate_capture_of(cudaStream_t stream);
+
+// A call that no capture, or none but a relaxed one, may see while it is under way. An error, and the end of those captures.
+enum class Forbidden { by_every_capture, by_strict_captures };
+cudaError_t check_no_capture(const char* function, Forbidden forbidden);
 
 // Runs `work` now, or notes it when the stream captures. Refuses when the context is lost or the handle is invalid.
 cudaError_t submit(cudaStream_t stream, const char* function, Work work);

@@ -12,17 +12,28 @@
 
 namespace cuda_on_cpu {
 
-bool on_device() { return block_runner().running(); }
+bool on_device() {
+    return block_runner().running();
+}
 
-int block_barrier(BarrierKind kind, int predicate, Site site) { return block_runner().barrier(kind, predicate, site); }
-void block_barrier_arrive(Site site) { block_runner().barrier_arrive(site); }
-void block_barrier_wait(Site site) { block_runner().barrier_wait(site); }
+int block_barrier(BarrierKind kind, int predicate, Site site) {
+    return block_runner().barrier(kind, predicate, site);
+}
+void block_barrier_arrive(Site site) {
+    block_runner().barrier_arrive(site);
+}
+void block_barrier_wait(Site site) {
+    block_runner().barrier_wait(site);
+}
 
-void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site, Ended ended) {
+void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site,
+                     Ended ended) {
     block_runner().collective(mask, operand, work, name, site, ended);
 }
 
-unsigned converged_lanes(Site site) { return block_runner().converged(site); }
+unsigned converged_lanes(Site site) {
+    return block_runner().converged(site);
+}
 
 constinit thread_local unsigned polls = 0;
 
@@ -30,21 +41,29 @@ void spin_hint() {
     if (BlockRunner& runner = block_runner(); runner.running()) runner.yield();
 }
 
-bool grid_barrier_available() { return block_runner().launch().configuration.cooperative; }
+bool grid_barrier_available() {
+    return block_runner().launch().configuration.cooperative;
+}
 
 void grid_barrier(Site site) {
     BlockRunner& runner = block_runner();
     if (!grid_barrier_available()) {
-        runner.fail(cudaErrorLaunchFailure, "grid sync in a kernel that was not launched with cudaLaunchCooperativeKernel",
-                    site);
+        runner.fail(cudaErrorLaunchFailure,
+                    "grid sync in a kernel that was not launched with cudaLaunchCooperativeKernel", site);
     }
     runner.grid_sync(site);
 }
 
-void cluster_barrier_arrive(Site site) { block_runner().cluster_arrive(site); }
-void cluster_barrier_wait(Site site) { block_runner().cluster_wait(site); }
+void cluster_barrier_arrive(Site site) {
+    block_runner().cluster_arrive(site);
+}
+void cluster_barrier_wait(Site site) {
+    block_runner().cluster_wait(site);
+}
 
-dim3 cluster_dimensions() { return block_runner().cluster().dims; }
+dim3 cluster_dimensions() {
+    return block_runner().cluster().dims;
+}
 
 uint3 cluster_block_index() {
     const dim3 dims = cluster_dimensions();
@@ -93,7 +112,8 @@ bool in_static_shared(const char* byte) {
 // Whether the byte is in the shared memory of that block: then the byte at the same place here is in this block's.
 bool in_shared_of(const ClusterState::Block& other, const char* byte) {
     BlockRunner& runner = block_runner();
-    return runner.in_dynamic_shared(static_cast<char*>(runner.dynamic_shared_arena()) + (byte - other.dynamic_arena)) ||
+    return runner.in_dynamic_shared(static_cast<char*>(runner.dynamic_shared_arena()) +
+                                    (byte - other.dynamic_arena)) ||
            in_static_shared(reinterpret_cast<char*>(&threadIdx) + (byte - other.thread_local_base));
 }
 
@@ -119,8 +139,8 @@ void* map_shared(const void* pointer, unsigned rank, Site site) {
         return other.dynamic_arena + (byte - static_cast<char*>(runner.dynamic_shared_arena()));
     }
     if (!in_static_shared(byte)) {
-        runner.fail(cudaErrorIllegalAddress, "a pointer to map to another block does not point to shared memory of this one",
-                    site);
+        runner.fail(cudaErrorIllegalAddress,
+                    "a pointer to map to another block does not point to shared memory of this one", site);
     }
     return other.thread_local_base + (byte - reinterpret_cast<char*>(&threadIdx));
 }
@@ -134,10 +154,16 @@ unsigned shared_rank(const void* pointer, Site site) {
     runner.fail(cudaErrorIllegalAddress, "a pointer that is not to shared memory of this cluster", site);
 }
 
-void* dynamic_shared() { return block_runner().dynamic_shared(); }
-std::size_t dynamic_shared_size() { return block_runner().dynamic_shared_size(); }
+void* dynamic_shared() {
+    return block_runner().dynamic_shared();
+}
+std::size_t dynamic_shared_size() {
+    return block_runner().dynamic_shared_size();
+}
 
-void enter_shared(void* object, std::size_t size, bool poison) { block_runner().enter_shared(object, size, poison); }
+void enter_shared(void* object, std::size_t size, bool poison) {
+    block_runner().enter_shared(object, size, poison);
+}
 
 void device_failure(cudaError_t error, const char* message, Site site) {
     BlockRunner& runner = block_runner();
@@ -149,7 +175,8 @@ void device_failure(cudaError_t error, const char* message, Site site) {
 }  // namespace cuda_on_cpu
 
 // The C library's assert() ends here. Inside a kernel it must end the launch, not the program.
-extern "C" void __assert_fail(const char* assertion, const char* file, unsigned line, const char* function) noexcept {
+extern "C" void __assert_fail(const char* assertion, const char* file, unsigned line,
+                              const char* function) noexcept {
     using namespace cuda_on_cpu;
     const std::string message = std::string("Assertion `") + assertion + "' failed";
     if (BlockRunner& runner = block_runner(); runner.running()) {

@@ -43,7 +43,8 @@ std::size_t thread_local_bytes() {
     dl_iterate_phdr(
         [](dl_phdr_info* info, std::size_t, void* sum) {
             for (int i = 0; i < info->dlpi_phnum; ++i) {
-                if (info->dlpi_phdr[i].p_type == PT_TLS) *static_cast<std::size_t*>(sum) += info->dlpi_phdr[i].p_memsz;
+                if (info->dlpi_phdr[i].p_type == PT_TLS)
+                    *static_cast<std::size_t*>(sum) += info->dlpi_phdr[i].p_memsz;
             }
             return 0;
         },
@@ -62,7 +63,8 @@ Worker* new_worker() {
     pthread_attr_destroy(&attributes);
     if (error != 0) {
         delete worker;
-        throw std::system_error(error, std::generic_category(), "cuda_on_cpu: one more OS thread for a block");
+        throw std::system_error(error, std::generic_category(),
+                                "cuda_on_cpu: one more OS thread for a block");
     }
     return worker;
 }

@@ -1,13 +1,12 @@
 // Atomic functions, fences and cuda::atomic: nothing is lost between the threads of many blocks, the values returned are
 // those that were there, and whoever waits for another thread gets what that thread wrote before.
+#include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <numeric>
-
 #include <cuda/atomic>
 #include <cuda/std/atomic>
-#include <cuda_runtime.h>
+#include <numeric>
 
 #include "on_device.cuh"
 
@@ -17,14 +16,16 @@ constexpr unsigned kGrid = 24;
 constexpr unsigned kBlock = 96;
 constexpr unsigned kThreads = kGrid * kBlock;
 
-__device__ unsigned global_thread() { return blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ unsigned global_thread() {
+    return blockIdx.x * blockDim.x + threadIdx.x;
+}
 
 // ---- What each function leaves behind ------------------------------------------------------------------------------
 
 struct Totals {
     int added, subtracted, smallest, largest;
-    unsigned added_unsigned, subtracted_unsigned, smallest_unsigned, largest_unsigned, incremented, decremented, anded,
-        ored, xored, exchanged;
+    unsigned added_unsigned, subtracted_unsigned, smallest_unsigned, largest_unsigned, incremented,
+        decremented, anded, ored, xored, exchanged;
     unsigned long long added_wide, smallest_wide, largest_wide, ored_wide, exchanged_wide;
     long long smallest_signed_wide, largest_signed_wide;
     float added_float, exchanged_float;
@@ -94,7 +95,8 @@ TEST(Atomics, LoseNothing) {
     EXPECT_EQ(got.anded, 0xffff0000u);
     EXPECT_EQ(got.ored, 0xffffffffu);
     unsigned xored = 0;
-    for (unsigned id = 0; id < kThreads; ++id) xored ^= id;
+    for (unsigned id = 0; id < kThreads; ++id)
+        xored ^= id;
     EXPECT_EQ(got.xored, xored);
     EXPECT_EQ(got.ored_wide, ~0ull);
     EXPECT_EQ(got.exchanged, 77u);
@@ -138,8 +140,8 @@ TEST(Atomics, LoseNothingUnderContention) {
 
 // ---- What each function returns ------------------------------------------------------------------------------------
 
-__global__ void look_at_returned_values(Checks check, int* i, unsigned* u, unsigned long long* wide, unsigned short* s,
-                                        float* f) {
+__global__ void look_at_returned_values(Checks check, int* i, unsigned* u, unsigned long long* wide,
+                                        unsigned short* s, float* f) {
     *i = 5;
     check.equal(atomicAdd(i, 3), 5);
     check.equal(atomicSub(i, 1), 8);
@@ -186,7 +188,9 @@ __global__ void look_at_returned_values(Checks check, int* i, unsigned* u, unsig
     check.equal(atomicAdd_system(f, 0.25f), 2.75f);
 }
 
-__global__ void give_out_tickets(unsigned* next, unsigned* taken) { taken[atomicAdd(next, 1)] += 1; }
+__global__ void give_out_tickets(unsigned* next, unsigned* taken) {
+    taken[atomicAdd(next, 1)] += 1;
+}
 
 TEST(Atomics, ReturnWhatWasThere) {
     DeviceVector<int> i(1);
@@ -250,22 +254,28 @@ __global__ void wait_for_the_last_thread(int way, int* flag, int* message, int* 
     const cuda::atomic_ref<int, cuda::thread_scope_device> object(*flag);
     switch (way) {
         case 0:
-            while (atomicAdd(flag, 0) == 0) ++*polls;
+            while (atomicAdd(flag, 0) == 0)
+                ++*polls;
             break;
         case 1:
-            while (atomicCAS(flag, 2, 3) == 0) ++*polls;
+            while (atomicCAS(flag, 2, 3) == 0)
+                ++*polls;
             break;
         case 2:
-            while (atomicOr(flag, 0) == 0) ++*polls;
+            while (atomicOr(flag, 0) == 0)
+                ++*polls;
             break;
         case 3:
-            while (atomicExch(flag, 0) == 0) ++*polls;
+            while (atomicExch(flag, 0) == 0)
+                ++*polls;
             break;
         case 4:
-            while (object.load(cuda::memory_order_acquire) == 0) ++*polls;
+            while (object.load(cuda::memory_order_acquire) == 0)
+                ++*polls;
             break;
         case 5:
-            while (__ldcv(flag) == 0) ++*polls;
+            while (__ldcv(flag) == 0)
+                ++*polls;
             break;
     }
     __threadfence();
@@ -277,7 +287,8 @@ class Polling : public ::testing::TestWithParam<int> {};
 TEST_P(Polling, LetsOthersRun) {
     DeviceVector<int> flag(1), message(1), received(1);
     DeviceVector<unsigned> polls(1);
-    wait_for_the_last_thread<<<1, 64>>>(GetParam(), flag.data(), message.data(), received.data(), polls.data());
+    wait_for_the_last_thread<<<1, 64>>>(GetParam(), flag.data(), message.data(), received.data(),
+                                        polls.data());
     EXPECT_EQ(received.to_host()[0], 100 + GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(EveryWay, Polling, ::testing::Range(0, kWaysToPoll));
@@ -344,7 +355,8 @@ __global__ void use_every_operation(Checks check) {
     int expected = 1;
     check.equal(a.compare_exchange_strong(expected, 8), false);
     check.equal(expected, 4);
-    check.equal(a.compare_exchange_strong(expected, 8, cuda::memory_order_acq_rel, cuda::memory_order_acquire), true);
+    check.equal(
+        a.compare_exchange_strong(expected, 8, cuda::memory_order_acq_rel, cuda::memory_order_acquire), true);
     a.store(9, cuda::memory_order_release);
     a = a + 1;
     a += 5;
@@ -361,6 +373,8 @@ __global__ void use_every_operation(Checks check) {
     flag.clear();
     check.equal(flag.test(), false);
 }
-TEST(AtomicObjects, HaveTheStandardOperations) { run_checks(use_every_operation); }
+TEST(AtomicObjects, HaveTheStandardOperations) {
+    run_checks(use_every_operation);
+}
 
 }  // namespace

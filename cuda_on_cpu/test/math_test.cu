@@ -1,5 +1,7 @@
 // Mathematical functions against long double references on the host, and the rounding intrinsics to the last bit.
+#include <cuda_runtime.h>
 #include <gtest/gtest.h>
+#include <math_constants.h>
 
 #include <algorithm>
 #include <array>
@@ -7,9 +9,6 @@
 #include <numbers>
 #include <string>
 #include <type_traits>
-
-#include <cuda_runtime.h>
-#include <math_constants.h>
 
 #include "on_device.cuh"
 
@@ -38,7 +37,9 @@ __global__ void take_extremes(Checks check) {
     check.equal(isnan(CUDART_NAN_F) && !isnan(1.0) && isinf(CUDART_INF) && !isinf(1.0f), true);
     check.equal(isfinite(1.0f) && !isfinite(CUDART_INF_F) && signbit(-0.0f) && !signbit(0.0), true);
 }
-TEST(Extremes, NumbersAndNan) { run_checks(take_extremes); }
+TEST(Extremes, NumbersAndNan) {
+    run_checks(take_extremes);
+}
 
 static_assert(std::is_same_v<decltype(max(1, 1u)), unsigned int>);
 static_assert(std::is_same_v<decltype(max(1l, 1ul)), unsigned long>);
@@ -56,7 +57,9 @@ __global__ void take_extremes_beside_std(Checks check) {
     check.equal(abs(-1.5), 1.5);
 }
 
-int on_the_host(int a, int b) { return max(a, b) + std::max(a, b) + ::max(a, b); }
+int on_the_host(int a, int b) {
+    return max(a, b) + std::max(a, b) + ::max(a, b);
+}
 }  // namespace with_using_directive
 
 TEST(Extremes, BesideTheStandardOnes) {
@@ -76,8 +79,10 @@ struct Operands {
 };
 
 // Fixed names for four functions that differ in the suffix.
-#define ALL_ROUNDINGS(name, ...) \
-    Rounded { name##_rn(__VA_ARGS__), name##_rz(__VA_ARGS__), name##_ru(__VA_ARGS__), name##_rd(__VA_ARGS__) }
+#define ALL_ROUNDINGS(name, ...)                                                                       \
+    Rounded {                                                                                          \
+        name##_rn(__VA_ARGS__), name##_rz(__VA_ARGS__), name##_ru(__VA_ARGS__), name##_rd(__VA_ARGS__) \
+    }
 struct Add {
     __device__ Rounded operator()(Operands o) const { return ALL_ROUNDINGS(__fadd, o.a, o.b); }
     static long double exact(Operands o) { return static_cast<long double>(o.a) + o.b; }
@@ -124,7 +129,8 @@ std::vector<Operands> random_operands(std::size_t count) {
 
 template <class Operation>
 class RoundingIntrinsics : public ::testing::Test {};
-using Operations = ::testing::Types<Add, Subtract, Multiply, FusedMultiplyAdd, Divide, Reciprocal, SquareRoot>;
+using Operations =
+    ::testing::Types<Add, Subtract, Multiply, FusedMultiplyAdd, Divide, Reciprocal, SquareRoot>;
 TYPED_TEST_SUITE(RoundingIntrinsics, Operations);
 
 TYPED_TEST(RoundingIntrinsics, AreExactToTheBit) {
@@ -147,35 +153,38 @@ TYPED_TEST(RoundingIntrinsics, AreExactToTheBit) {
 
 __global__ void round_in_double(Checks check) {
     const double next = 1.0 + 2.220446049250313e-16;
-    check.equal(__dadd_rn(1.0, 1e-30), 1.0);
-    check.equal(__dadd_ru(1.0, 1e-30), next);
-    check.equal(__dadd_rz(-1.0, -1e-30), -1.0);
-    check.equal(__dadd_rd(-1.0, -1e-30), -next);
-    check.equal(__dsub_rd(-1.0, 1e-30), -next);
-    check.equal(__dmul_ru(next, next), 1.0 + 3 * 2.220446049250313e-16);
-    check.equal(__dmul_rn(next, next), 1.0 + 2 * 2.220446049250313e-16);
-    check.equal(__ddiv_ru(1.0, 3.0), 0.33333333333333337);
-    check.equal(__ddiv_rd(1.0, 3.0), 0.3333333333333333);
-    check.equal(__drcp_ru(3.0), 0.33333333333333337);
-    check.equal(__dsqrt_rd(2.0), 1.4142135623730949);
-    check.equal(__dsqrt_ru(2.0), 1.4142135623730951);
-    check.equal(__fma_rn(next, next, -1.0 - 2 * 2.220446049250313e-16), 4.930380657631324e-32);
-    check.equal(__fma_rz(1.0, 1.0, 1e-30), 1.0);
-    check.equal(__fma_ru(1.0, 1.0, 1e-30), next);
-    check.equal(__fadd_ru(3.40282347e38f, 1.0f), CUDART_INF_F);
-    check.equal(__fadd_rz(3.40282347e38f, 3.40282347e38f), 3.40282347e38f);
-    check.equal(__fmul_ru(CUDART_MIN_DENORM_F, 0.25f), CUDART_MIN_DENORM_F);
-    check.equal(__fmul_rn(CUDART_MIN_DENORM_F, 0.25f), 0.0f);
-    check.equal(__fadd_rd(1.0f, -1.0f), -0.0f);
-    check.equal(__fsqrt_rn(-1.0f), CUDART_NAN_F);
-    check.equal(__frsqrt_rn(4.0f), 0.5f);
-    check.equal(__frsqrt_rn(0.0f), CUDART_INF_F);
+    check.equal(__dadd_rn(hidden(1.0), 1e-30), 1.0);
+    check.equal(__dadd_ru(hidden(1.0), 1e-30), next);
+    check.equal(__dadd_rz(hidden(-1.0), -1e-30), -1.0);
+    check.equal(__dadd_rd(hidden(-1.0), -1e-30), -next);
+    check.equal(__dsub_rd(hidden(-1.0), 1e-30), -next);
+    check.equal(__dmul_ru(hidden(next), next), 1.0 + 3 * 2.220446049250313e-16);
+    check.equal(__dmul_rn(hidden(next), next), 1.0 + 2 * 2.220446049250313e-16);
+    check.equal(__ddiv_ru(hidden(1.0), 3.0), 0.33333333333333337);
+    check.equal(__ddiv_rd(hidden(1.0), 3.0), 0.3333333333333333);
+    check.equal(__drcp_ru(hidden(3.0)), 0.33333333333333337);
+    check.equal(__dsqrt_rd(hidden(2.0)), 1.4142135623730949);
+    check.equal(__dsqrt_ru(hidden(2.0)), 1.4142135623730951);
+    check.equal(__fma_rn(hidden(next), next, -1.0 - 2 * 2.220446049250313e-16), 4.930380657631324e-32);
+    check.equal(__fma_rz(hidden(1.0), 1.0, 1e-30), 1.0);
+    check.equal(__fma_ru(hidden(1.0), 1.0, 1e-30), next);
+    check.equal(__fadd_ru(hidden(3.40282347e38f), 1.0f), CUDART_INF_F);
+    check.equal(__fadd_rz(hidden(3.40282347e38f), 3.40282347e38f), 3.40282347e38f);
+    check.equal(__fmul_ru(hidden(CUDART_MIN_DENORM_F), 0.25f), CUDART_MIN_DENORM_F);
+    check.equal(__fmul_rn(hidden(CUDART_MIN_DENORM_F), 0.25f), 0.0f);
+    check.equal(__fadd_rd(hidden(1.0f), -1.0f), -0.0f);
+    check.equal(__fsqrt_rn(hidden(-1.0f)), CUDART_NAN_F);
+    check.equal(__frsqrt_rn(hidden(4.0f)), 0.5f);
+    check.equal(__frsqrt_rn(hidden(0.0f)), CUDART_INF_F);
 }
-TEST(RoundingIntrinsics, DoubleAndEdges) { run_checks(round_in_double); }
+TEST(RoundingIntrinsics, DoubleAndEdges) {
+    run_checks(round_in_double);
+}
 
 // In a loop, which compilers like to vectorise: a product must not be fused with the sum it goes into.
 __global__ void multiply_then_add(const float* a, const float* b, const float* c, float* result, int count) {
-    for (int i = 0; i < count; ++i) result[i] = __fadd_rn(__fmul_rn(a[i], b[i]), c[i]);
+    for (int i = 0; i < count; ++i)
+        result[i] = __fadd_rn(__fmul_rn(a[i], b[i]), c[i]);
 }
 
 TEST(RoundingIntrinsics, AreNotFused) {
@@ -188,7 +197,8 @@ TEST(RoundingIntrinsics, AreNotFused) {
         c.push_back(o.c);
     }
     DeviceVector<float> device_a(a), device_b(b), device_c(c), device_result(kCount);
-    multiply_then_add<<<1, 1>>>(static_cast<const float*>(device_a.data()), static_cast<const float*>(device_b.data()),
+    multiply_then_add<<<1, 1>>>(static_cast<const float*>(device_a.data()),
+                                static_cast<const float*>(device_b.data()),
                                 static_cast<const float*>(device_c.data()), device_result.data(), kCount);
     const std::vector<float> got = device_result.to_host();
     int fused_would_differ = 0;
@@ -205,7 +215,8 @@ TEST(RoundingIntrinsics, AreNotFused) {
 
 std::vector<double> evenly(double from, double to, int count) {
     std::vector<double> values;
-    for (int i = 0; i < count; ++i) values.push_back(from + (to - from) * i / (count - 1));
+    for (int i = 0; i < count; ++i)
+        values.push_back(from + (to - from) * i / (count - 1));
     return values;
 }
 
@@ -222,12 +233,12 @@ void expect_close(Function function, const std::vector<double>& inputs, Referenc
     }
 }
 
-#define DEVICE_FUNCTION(Name, Real, call)                                   \
-    struct Name {                                                           \
-        __device__ double operator()(double input) const {                  \
-            const Real x = static_cast<Real>(input);                        \
-            return call;                                                    \
-        }                                                                   \
+#define DEVICE_FUNCTION(Name, Real, call)                  \
+    struct Name {                                          \
+        __device__ double operator()(double input) const { \
+            const Real x = static_cast<Real>(input);       \
+            return call;                                   \
+        }                                                  \
     }
 DEVICE_FUNCTION(FastExp, float, __expf(x));
 DEVICE_FUNCTION(FastExp10, float, __exp10f(x));
@@ -247,26 +258,36 @@ constexpr double kDouble = 2e-14;
 TEST(FastMaths, IsNearTheTruth) {
     const std::vector<double> around_zero = evenly(-3, 3, 385);
     const std::vector<double> positive = evenly(0.25, 8.25, 513);
-    expect_close(FastExp{}, around_zero, [](long double x) { return std::exp(x); }, 1e-5);
-    expect_close(FastExp10{}, around_zero, [](long double x) { return std::pow(10.0l, x); }, 1e-5);
-    expect_close(FastLog{}, positive, [](long double x) { return std::log(x); }, 1e-5, 1e-6);
-    expect_close(FastLog2{}, positive, [](long double x) { return std::log2(x); }, 1e-5, 1e-6);
-    expect_close(FastLog10{}, positive, [](long double x) { return std::log10(x); }, 1e-5, 1e-6);
-    expect_close(FastSin{}, around_zero, [](long double x) { return std::sin(x); }, 0, 1e-6);
-    expect_close(FastCos{}, around_zero, [](long double x) { return std::cos(x); }, 0, 1e-6);
-    expect_close(FastTan{}, evenly(-1, 1, 129), [](long double x) { return std::tan(x); }, 1e-5, 1e-6);
-    expect_close(FastPow{}, positive, [](long double x) { return std::pow(x, 1.5l); }, 1e-5);
-    expect_close(FastDivide{}, positive, [](long double x) { return 2 / x; }, 1e-6);
+    expect_close(
+        FastExp{}, around_zero, [](long double x) { return std::exp(x); }, 1e-5);
+    expect_close(
+        FastExp10{}, around_zero, [](long double x) { return std::pow(10.0l, x); }, 1e-5);
+    expect_close(
+        FastLog{}, positive, [](long double x) { return std::log(x); }, 1e-5, 1e-6);
+    expect_close(
+        FastLog2{}, positive, [](long double x) { return std::log2(x); }, 1e-5, 1e-6);
+    expect_close(
+        FastLog10{}, positive, [](long double x) { return std::log10(x); }, 1e-5, 1e-6);
+    expect_close(
+        FastSin{}, around_zero, [](long double x) { return std::sin(x); }, 0, 1e-6);
+    expect_close(
+        FastCos{}, around_zero, [](long double x) { return std::cos(x); }, 0, 1e-6);
+    expect_close(
+        FastTan{}, evenly(-1, 1, 129), [](long double x) { return std::tan(x); }, 1e-5, 1e-6);
+    expect_close(
+        FastPow{}, positive, [](long double x) { return std::pow(x, 1.5l); }, 1e-5);
+    expect_close(
+        FastDivide{}, positive, [](long double x) { return 2 / x; }, 1e-6);
 }
 
 __global__ void call_at_the_edges(Checks check) {
-    check.equal(__fdividef(1.0f, 1.5f * 8.507059e37f), 0.0f);
-    check.equal(__fdividef(CUDART_INF_F, 1.5f * 8.507059e37f), CUDART_NAN_F);
-    check.equal(__powf(-2.0f, 2.0f), CUDART_NAN_F);
-    check.equal(__saturatef(-1.0f), 0.0f);
-    check.equal(__saturatef(0.25f), 0.25f);
-    check.equal(__saturatef(7.0f), 1.0f);
-    check.equal(__saturatef(CUDART_NAN_F), 0.0f);
+    check.equal(__fdividef(hidden(1.0f), 1.5f * 8.507059e37f), 0.0f);
+    check.equal(__fdividef(hidden(CUDART_INF_F), 1.5f * 8.507059e37f), CUDART_NAN_F);
+    check.equal(__powf(hidden(-2.0f), 2.0f), CUDART_NAN_F);
+    check.equal(__saturatef(hidden(-1.0f)), 0.0f);
+    check.equal(__saturatef(hidden(0.25f)), 0.25f);
+    check.equal(__saturatef(hidden(7.0f)), 1.0f);
+    check.equal(__saturatef(hidden(CUDART_NAN_F)), 0.0f);
     float sine, cosine;
     __sincosf(0.0f, &sine, &cosine);
     check.equal(sine, 0.0f);
@@ -276,43 +297,45 @@ __global__ void call_at_the_edges(Checks check) {
     sincospif(0.5f, &sine, &cosine);
     check.equal(sine, 1.0f);
     check.equal(cosine, 0.0f);
-    check.equal(sinpi(1.0), 0.0);
-    check.equal(sinpi(-3.0), -0.0);
-    check.equal(sinpi(1e15 + 0.5), 1.0);
-    check.equal(cospi(1.5), 0.0);
-    check.equal(cospif(3.0f), -1.0f);
-    check.equal(rsqrt(0.25), 2.0);
-    check.equal(rsqrtf(CUDART_INF_F), 0.0f);
-    check.equal(rsqrtf(-1.0f), CUDART_NAN_F);
-    check.near(rcbrt(27.0), 1.0 / 3, 1e-15);
-    check.near(rcbrtf(8.0f), 0.5, 1e-6);
-    check.near(exp10f(2.0f), 100.0, 1e-6);
-    check.near(exp10(-3.0), 1e-3, 1e-15);
-    check.near(fdividef(7.0f, 2.0f), 3.5, 1e-6);
-    check.equal(norm3df(2.0f, 3.0f, 6.0f), 7.0f);
-    check.near(rnorm3df(2.0f, 3.0f, 6.0f), 1.0 / 7, 1e-6);
-    check.equal(norm4df(2.0f, 4.0f, 5.0f, 6.0f), 9.0f);
-    check.equal(norm3d(2e200, 3e200, 6e200), 7e200);
-    check.near(norm4d(1.0, 1.0, 1.0, 1.0), 2.0, 1e-15);
-    check.near(rnorm4d(1.0, 1.0, 1.0, 1.0), 0.5, 1e-15);
-    check.near(rhypotf(3.0f, 4.0f), 0.2, 1e-6);
-    check.near(rhypot(3e-200, 4e-200), 2e199, 1e-15);
+    check.equal(sinpi(hidden(1.0)), 0.0);
+    check.equal(sinpi(hidden(-3.0)), -0.0);
+    check.equal(sinpi(hidden(1e15 + 0.5)), 1.0);
+    check.equal(cospi(hidden(1.5)), 0.0);
+    check.equal(cospif(hidden(3.0f)), -1.0f);
+    check.equal(rsqrt(hidden(0.25)), 2.0);
+    check.equal(rsqrtf(hidden(CUDART_INF_F)), 0.0f);
+    check.equal(rsqrtf(hidden(-1.0f)), CUDART_NAN_F);
+    check.near(rcbrt(hidden(27.0)), 1.0 / 3, 1e-15);
+    check.near(rcbrtf(hidden(8.0f)), 0.5, 1e-6);
+    check.near(exp10f(hidden(2.0f)), 100.0, 1e-6);
+    check.near(exp10(hidden(-3.0)), 1e-3, 1e-15);
+    check.near(fdividef(hidden(7.0f), 2.0f), 3.5, 1e-6);
+    check.near(norm3df(hidden(2.0f), 3.0f, 6.0f), 7.0f, 1e-6);
+    check.near(rnorm3df(hidden(2.0f), 3.0f, 6.0f), 1.0 / 7, 1e-6);
+    check.near(norm4df(hidden(2.0f), 4.0f, 5.0f, 6.0f), 9.0f, 1e-6);
+    check.near(norm3d(hidden(2e200), 3e200, 6e200), 7e200, 1e-15);
+    check.near(norm4d(hidden(1.0), 1.0, 1.0, 1.0), 2.0, 1e-15);
+    check.near(rnorm4d(hidden(1.0), 1.0, 1.0, 1.0), 0.5, 1e-15);
+    check.near(rhypotf(hidden(3.0f), 4.0f), 0.2, 1e-6);
+    check.near(rhypot(hidden(3e-200), 4e-200), 2e199, 1e-15);
     const double numbers[] = {2, 3, 6};
     check.near(norm(3, numbers), 7.0, 1e-15);
     check.near(rnorm(3, numbers), 1.0 / 7, 1e-15);
-    check.equal(erfinv(0.0), 0.0);
-    check.equal(erfinv(1.0), CUDART_INF);
-    check.equal(erfinv(1.5), CUDART_NAN);
-    check.equal(erfcinv(2.0), -CUDART_INF);
-    check.equal(erfcinvf(0.0f), CUDART_INF_F);
-    check.equal(normcdfinv(0.5), 0.0);
-    check.equal(normcdf(CUDART_INF), 1.0);
-    check.equal(erfcx(0.0), 1.0);
-    check.equal(erfcx(CUDART_INF), 0.0);
+    check.near(erfinv(hidden(0.0)), 0.0, 1e-15);
+    check.equal(erfinv(hidden(1.0)), CUDART_INF);
+    check.equal(erfinv(hidden(1.5)), CUDART_NAN);
+    check.equal(erfcinv(hidden(2.0)), -CUDART_INF);
+    check.equal(erfcinvf(hidden(0.0f)), CUDART_INF_F);
+    check.near(normcdfinv(hidden(0.5)), 0.0, 1e-15);
+    check.equal(normcdf(hidden(CUDART_INF)), 1.0);
+    check.near(erfcx(hidden(0.0)), 1.0, 1e-15);
+    check.equal(erfcx(hidden(CUDART_INF)), 0.0);
     check.near(CUDART_PI_F, 3.14159274101257324, 1e-7);
     check.near(CUDART_SQRT_2PI * CUDART_SQRT_2PI, 2 * CUDART_PI, 1e-15);
 }
-TEST(Functions, AtTheEdges) { run_checks(call_at_the_edges); }
+TEST(Functions, AtTheEdges) {
+    run_checks(call_at_the_edges);
+}
 
 DEVICE_FUNCTION(SinPi, double, sinpi(x));
 DEVICE_FUNCTION(CosPi, double, cospi(x));
@@ -336,12 +359,19 @@ TEST(Functions, AreNearTheTruth) {
     constexpr long double kPi = std::numbers::pi_v<long double>;
     constexpr long double kRoot2 = std::numbers::sqrt2_v<long double>;
     const std::vector<double> wide = evenly(-8, 8, 1025);
-    expect_close(SinPi{}, wide, [](long double x) { return std::sin(kPi * std::remainder(x, 2.0l)); }, kDouble, 1e-16);
-    expect_close(CosPi{}, wide, [](long double x) { return std::cos(kPi * std::remainder(x, 2.0l)); }, kDouble, 1e-16);
-    expect_close(SinPiFloat{}, wide, [](long double x) { return std::sin(kPi * std::remainder(x, 2.0l)); }, kFloat, 1e-16);
-    expect_close(ReciprocalRoot{}, evenly(0.25, 8.25, 513), [](long double x) { return 1 / std::sqrt(x); }, kFloat);
-    expect_close(NormalCdf{}, wide, [](long double x) { return std::erfc(-x / kRoot2) / 2; }, kDouble);
-    expect_close(NormalCdfFloat{}, wide, [](long double x) { return std::erfc(-x / kRoot2) / 2; }, 2 * kFloat);
+    expect_close(
+        SinPi{}, wide, [](long double x) { return std::sin(kPi * std::remainder(x, 2.0l)); }, kDouble, 1e-16);
+    expect_close(
+        CosPi{}, wide, [](long double x) { return std::cos(kPi * std::remainder(x, 2.0l)); }, kDouble, 1e-16);
+    expect_close(
+        SinPiFloat{}, wide, [](long double x) { return std::sin(kPi * std::remainder(x, 2.0l)); }, kFloat,
+        1e-16);
+    expect_close(
+        ReciprocalRoot{}, evenly(0.25, 8.25, 513), [](long double x) { return 1 / std::sqrt(x); }, kFloat);
+    expect_close(
+        NormalCdf{}, wide, [](long double x) { return std::erfc(-x / kRoot2) / 2; }, kDouble);
+    expect_close(
+        NormalCdfFloat{}, wide, [](long double x) { return std::erfc(-x / kRoot2) / 2; }, 2 * kFloat);
     const auto scaled_erfc = [](long double x) { return std::exp(x * x) * std::erfc(x); };
     expect_close(ScaledErfc{}, evenly(-4, 28, 1025), scaled_erfc, kDouble);
     expect_close(ScaledErfcFloat{}, evenly(-4, 28, 1025), scaled_erfc, kFloat);
@@ -350,13 +380,21 @@ TEST(Functions, AreNearTheTruth) {
     expect_close(ErfcOfInverse{}, evenly(1.0 / 128, 2, 257), same, kDouble);
     expect_close(ErfcOfInverse{}, {1e-300, 1e-100, 1e-20, 1e-5}, same, 1e-12);
     expect_close(NormalOfInverse{}, evenly(1.0 / 128, 127.0 / 128, 127), same, kDouble);
-    expect_close(ErfInverseFloat{}, {0.25, 0.5, -0.75}, [](double x) {
-        return x == 0.25 ? 0.22531205501217808 : x == 0.5 ? 0.47693627620446987 : -0.81341984759761830;
-    }, kFloat);
-    expect_close(NormalInverseFloat{}, {0.5, 0.75}, [](double x) { return x == 0.5 ? 0.0 : 0.67448975019608174; }, kFloat);
-    expect_close(Gamma{}, evenly(0.5, 10, 153), [](long double x) { return std::tgamma(x); }, 2 * kFloat);
-    expect_close(LogGamma{}, evenly(3, 20, 137), [](long double x) { return std::lgamma(x); }, 2 * kFloat);
-    expect_close(Bessel{}, evenly(0, 8, 513), [](double x) { return j0(x); }, kFloat, 1e-6);
+    expect_close(
+        ErfInverseFloat{}, {0.25, 0.5, -0.75},
+        [](double x) {
+            return x == 0.25 ? 0.22531205501217808 : x == 0.5 ? 0.47693627620446987 : -0.81341984759761830;
+        },
+        kFloat);
+    expect_close(
+        NormalInverseFloat{}, {0.5, 0.75}, [](double x) { return x == 0.5 ? 0.0 : 0.67448975019608174; },
+        kFloat);
+    expect_close(
+        Gamma{}, evenly(0.5, 10, 153), [](long double x) { return std::tgamma(x); }, 2 * kFloat);
+    expect_close(
+        LogGamma{}, evenly(3, 20, 137), [](long double x) { return std::lgamma(x); }, 2 * kFloat);
+    expect_close(
+        Bessel{}, evenly(0, 8, 513), [](double x) { return j0(x); }, kFloat, 1e-6);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Runs small functions on the device and brings their results to the host, for tests that must hold on a GPU as well.
 #pragma once
 
+#include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,8 +10,6 @@
 #include <random>
 #include <type_traits>
 #include <vector>
-
-#include <cuda_runtime.h>
 
 #include "gpu.hpp"
 
@@ -109,9 +108,16 @@ class Checks {
     unsigned* count_;
 };
 
+// The same value, unknown to the compiler: what is called with it is computed by the machine, not by the compiler.
+template <class T>
+__device__ T hidden(T value) {
+    const volatile T copy = value;
+    return copy;
+}
+
 inline bool agrees(double got, double expected, double tolerance) {
     if (std::isnan(expected)) return std::isnan(got);
-    if (got == expected) return std::signbit(got) == std::signbit(expected);
+    if (got == expected) return tolerance > 0 || std::signbit(got) == std::signbit(expected);
     return std::fabs(got - expected) <= tolerance * std::fabs(expected);
 }
 
@@ -148,7 +154,8 @@ inline std::vector<std::uint32_t> random_words(std::size_t count, std::uint64_t 
     ::testing::Test::RecordProperty("seed", std::to_string(seed));
     std::mt19937_64 generator(seed);
     std::vector<std::uint32_t> words(count);
-    for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(generator() >> 32);
+    for (std::uint32_t& word : words)
+        word = static_cast<std::uint32_t>(generator() >> 32);
     return words;
 }
 
@@ -160,7 +167,8 @@ void expect_same(const std::vector<Out>& got, const std::vector<In>& inputs, Ref
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         const Out expected = reference(inputs[i]);
         if (got[i] == expected) continue;
-        if (wrong++ < kReported) ADD_FAILURE() << "input " << i << ": got " << got[i] << ", expected " << expected;
+        if (wrong++ < kReported)
+            ADD_FAILURE() << "input " << i << ": got " << got[i] << ", expected " << expected;
     }
     EXPECT_EQ(wrong, 0) << "seed " << kSeed;
 }

@@ -393,12 +393,12 @@ TEST(Handles, ThatAreGoneAreRefused) {
     ASSERT_EQ(cudaEventDestroy(event), cudaSuccess);
     EXPECT_EQ(cudaEventDestroy(event), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaEventRecord(event), cudaErrorInvalidResourceHandle);
-    EXPECT_EQ(cudaGraphLaunch(nullptr, nullptr), cudaErrorInvalidResourceHandle);
-    EXPECT_EQ(cudaGraphDestroy(nullptr), cudaErrorInvalidResourceHandle);
+    EXPECT_EQ(cudaGraphLaunch(nullptr, nullptr), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaGraphDestroy(nullptr), cudaErrorInvalidValue);
     EXPECT_TRUE(tells(testing::internal::GetCapturedStderr(),
                       {"cudaStreamDestroy: this stream does not exist", "kernel launch: this stream",
-                       "cudaEventRecord", "cudaGraphLaunch: this executable graph"}));
-    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidResourceHandle);
+                       "cudaEventRecord", "cudaGraphLaunch: this graph"}));
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
 TEST(Refusals, SayWhatAndWhy) {

@@ -50,7 +50,9 @@ void release(T*... data) {
     (CUDA_CHECK(cudaFree(data)), ...);
 }
 
-constexpr __host__ __device__ int ceil_div(int a, int b) { return (a + b - 1) / b; }
+constexpr __host__ __device__ int ceil_div(int a, int b) {
+    return (a + b - 1) / b;
+}
 
 // ---- Data: the same on every machine and with every compiler -----------------------------------------------------------
 
@@ -79,14 +81,16 @@ class Random {
 inline std::vector<int> random_ints(int count, int bound, std::uint64_t seed = kSeed) {
     Random random(seed);
     std::vector<int> values(static_cast<std::size_t>(count));
-    for (int& value : values) value = random.below(2 * bound + 1) - bound;
+    for (int& value : values)
+        value = random.below(2 * bound + 1) - bound;
     return values;
 }
 
 inline std::vector<float> random_floats(int count, std::uint64_t seed = kSeed) {
     Random random(seed);
     std::vector<float> values(static_cast<std::size_t>(count));
-    for (float& value : values) value = random.real();
+    for (float& value : values)
+        value = random.real();
     return values;
 }
 

@@ -25,7 +25,8 @@ __global__ void histogram_global(const char* text, int length, unsigned int* bin
 
 __global__ void histogram_private(const char* text, int length, unsigned int* bins) {
     extern __shared__ unsigned int own_bins[];
-    for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x) own_bins[bin] = 0u;
+    for (unsigned bin = threadIdx.x; bin < kBins; bin += blockDim.x)
+        own_bins[bin] = 0u;
     __syncthreads();
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < length; i += blockDim.x * gridDim.x) {
         const int letter = text[i] - 'a';
@@ -67,14 +68,16 @@ TEST(TextbookAtomics, Histogram) {
         SCOPED_TRACE(length);
         Random random;
         std::vector<char> text(length);
-        for (char& character : text) character = static_cast<char>('a' - 3 + random.below(kBins + 6));  // some are no letters
+        for (char& character : text)
+            character = static_cast<char>('a' - 3 + random.below(kBins + 6));  // some are no letters
         std::vector<unsigned int> expected(kBins);
         for (const char character : text) {
             if (character >= 'a' && character <= 'z') ++expected[character - 'a'];
         }
         char* const device_text = upload(text);
         unsigned int* const bins = device_array<unsigned int>(kBins);
-        for (void (*const kernel)(const char*, int, unsigned int*) : {histogram_global, histogram_private, histogram_runs}) {
+        for (void (*const kernel)(const char*, int, unsigned int*) :
+             {histogram_global, histogram_private, histogram_runs}) {
             CUDA_CHECK(cudaMemset(bins, 0, kBins * sizeof(unsigned int)));
             kernel<<<3, 256, kBins * sizeof(unsigned int)>>>(device_text, length, bins);
             expect_same(download(bins, kBins), expected);
@@ -146,9 +149,15 @@ void expect_keeps_positive() {
     }
 }
 
-TEST(TextbookAtomics, FilterAggregatedByActiveMask) { expect_keeps_positive<Aggregation::mask>(); }
-TEST(TextbookAtomics, FilterAggregatedByCoalescedGroup) { expect_keeps_positive<Aggregation::group>(); }
-TEST(TextbookAtomics, FilterAggregatedByMatch) { expect_keeps_positive<Aggregation::key>(); }
+TEST(TextbookAtomics, FilterAggregatedByActiveMask) {
+    expect_keeps_positive<Aggregation::mask>();
+}
+TEST(TextbookAtomics, FilterAggregatedByCoalescedGroup) {
+    expect_keeps_positive<Aggregation::group>();
+}
+TEST(TextbookAtomics, FilterAggregatedByMatch) {
+    expect_keeps_positive<Aggregation::key>();
+}
 
 // Each lane takes another way; the aggregated counters must be right all the same.
 __global__ void count_by_remainder(int* counters, int* places, int n) {
@@ -156,10 +165,16 @@ __global__ void count_by_remainder(int* counters, int* places, int n) {
     if (i >= n) return;
     const int key = i % 5;
     switch (key) {
-        case 0: places[i] = add_one_by_mask(&counters[0]); break;
+        case 0:
+            places[i] = add_one_by_mask(&counters[0]);
+            break;
         case 1:
-        case 2: places[i] = add_one_by_key(counters, key); break;
-        default: places[i] = add_one_by_group(&counters[3]); break;
+        case 2:
+            places[i] = add_one_by_key(counters, key);
+            break;
+        default:
+            places[i] = add_one_by_group(&counters[3]);
+            break;
     }
 }
 
@@ -171,7 +186,8 @@ TEST(TextbookAtomics, AggregationInDivergentBranches) {
     expect_same(download(counters, 4), {201, 201, 201, 400});
     std::vector<std::vector<int>> seen(4);
     const std::vector<int> got = download(places, kCount);
-    for (int i = 0; i < kCount; ++i) seen[std::min(i % 5, 3)].push_back(got[i]);
+    for (int i = 0; i < kCount; ++i)
+        seen[std::min(i % 5, 3)].push_back(got[i]);
     for (std::vector<int>& of_counter : seen) {  // each place once
         std::sort(of_counter.begin(), of_counter.end());
         std::vector<int> all(of_counter.size());
@@ -245,7 +261,8 @@ class TicketLock {
     __device__ TicketLock(unsigned* next, unsigned* serving) : next_(next), serving_(serving) {}
     __device__ void lock() {
         const unsigned ticket = atomicAdd(next_, 1u);
-        while (*serving_ != ticket);
+        while (*serving_ != ticket)
+            ;
         __threadfence();
     }
     __device__ void unlock() {
@@ -315,7 +332,8 @@ __global__ void insert_sorted(int* lock, int* list, int* count) {
             volatile int* const sorted = list;
             int place = *static_cast<volatile int*>(count);
             *static_cast<volatile int*>(count) = place + 1;
-            for (; place > 0 && sorted[place - 1] > value; --place) sorted[place] = sorted[place - 1];
+            for (; place > 0 && sorted[place - 1] > value; --place)
+                sorted[place] = sorted[place - 1];
             sorted[place] = value;
             done = true;
             __threadfence();
@@ -356,7 +374,8 @@ __global__ void ring_in_a_block(const int* in, int* out, int rounds) {
             __syncwarp();
             if (lane == 0) full[slot] = 1;
         } else {
-            while (full[slot] == 0);
+            while (full[slot] == 0)
+                ;
             __syncwarp();
             out[round * 32 + lane] = ring[slot][lane] + 1;
             __threadfence_block();
@@ -373,7 +392,8 @@ TEST(TextbookProducerConsumer, RingInABlock) {
     int* const device_in = upload(in);
     int* const out = device_array<int>(in.size());
     ring_in_a_block<<<1, 64>>>(device_in, out, kRounds);
-    for (int& value : in) value = 2 * value + 1;
+    for (int& value : in)
+        value = 2 * value + 1;
     expect_same(download(out, in.size()), in);
     release(device_in, out);
 }
@@ -412,7 +432,8 @@ TEST(TextbookProducerConsumer, RelayBetweenBlocks) {
     relay<<<kBlocks, 32>>>(baton, ready);
     std::vector<int> expected(kBlocks);
     expected[kBlocks - 1] = kBlocks - 1;
-    for (int block = kBlocks - 2; block >= 0; --block) expected[block] = expected[block + 1] + block;
+    for (int block = kBlocks - 2; block >= 0; --block)
+        expected[block] = expected[block + 1] + block;
     expect_same(download(baton, kBlocks), expected);
     release(baton, ready);
 }
@@ -452,7 +473,8 @@ __global__ void last_thread_sets_flag(volatile int* flag, int* polls) {
     }
     int count = 0;
     if constexpr (kPolling == Polling::countdown) {
-        while (*flag == 0) ++count;
+        while (*flag == 0)
+            ++count;
     } else if constexpr (kPolling == Polling::do_while) {
         do {
             ++count;
@@ -464,7 +486,8 @@ __global__ void last_thread_sets_flag(volatile int* flag, int* polls) {
         }
     } else {
         int seen = 0;
-        while ((seen = *flag) != 1) count += 1 + seen;
+        while ((seen = *flag) != 1)
+            count += 1 + seen;
     }
     polls[threadIdx.x] = count < 0 ? -1 : 1;
 }
@@ -479,10 +502,18 @@ void expect_sees_flag() {
     release(flag, polls);
 }
 
-TEST(TextbookProducerConsumer, PollsWithABody) { expect_sees_flag<Polling::countdown>(); }
-TEST(TextbookProducerConsumer, PollsInDoWhile) { expect_sees_flag<Polling::do_while>(); }
-TEST(TextbookProducerConsumer, PollsInAnEndlessLoop) { expect_sees_flag<Polling::endless>(); }
-TEST(TextbookProducerConsumer, PollsWithAnAssignment) { expect_sees_flag<Polling::in_condition>(); }
+TEST(TextbookProducerConsumer, PollsWithABody) {
+    expect_sees_flag<Polling::countdown>();
+}
+TEST(TextbookProducerConsumer, PollsInDoWhile) {
+    expect_sees_flag<Polling::do_while>();
+}
+TEST(TextbookProducerConsumer, PollsInAnEndlessLoop) {
+    expect_sees_flag<Polling::endless>();
+}
+TEST(TextbookProducerConsumer, PollsWithAnAssignment) {
+    expect_sees_flag<Polling::in_condition>();
+}
 
 // ---- k-means: a step is an assignment and a sum per cluster -----------------------------------------------------------------------
 
@@ -543,7 +574,8 @@ TEST(TextbookAtomics, KMeans) {
                           static_cast<float>(2 * c) + static_cast<float>(random.below(129) - 64) / 64.0f});
     }
     float2 host_centres[kClusters];
-    for (int c = 0; c < kClusters; ++c) host_centres[c] = points[c];
+    for (int c = 0; c < kClusters; ++c)
+        host_centres[c] = points[c];
 
     float2* const device_points = upload(points);
     ClusterSums* const sums = device_array<ClusterSums>(1);
@@ -564,7 +596,8 @@ TEST(TextbookAtomics, KMeans) {
             EXPECT_EQ(got.y[c], expected.y[c]);
             ASSERT_EQ(got.count[c], expected.count[c]);
             ASSERT_GT(got.count[c], 0);
-            host_centres[c] = {got.x[c] / static_cast<float>(got.count[c]), got.y[c] / static_cast<float>(got.count[c])};
+            host_centres[c] = {got.x[c] / static_cast<float>(got.count[c]),
+                               got.y[c] / static_cast<float>(got.count[c])};
         }
     }
     release(device_points, sums);

@@ -30,13 +30,15 @@ __global__ void transpose_tiled(const T* in, T* out, int rows, int columns) {
     int column = blockIdx.x * kTile + threadIdx.x;
     int row = blockIdx.y * kTile + threadIdx.y;
     for (int y = 0; y < kTile; y += kTileRows) {
-        if (row + y < rows && column < columns) tile[threadIdx.y + y][threadIdx.x] = in[(row + y) * columns + column];
+        if (row + y < rows && column < columns)
+            tile[threadIdx.y + y][threadIdx.x] = in[(row + y) * columns + column];
     }
     __syncthreads();
     column = blockIdx.y * kTile + threadIdx.x;
     row = blockIdx.x * kTile + threadIdx.y;
     for (int y = 0; y < kTile; y += kTileRows) {
-        if (row + y < columns && column < rows) out[(row + y) * rows + column] = tile[threadIdx.x][threadIdx.y + y];
+        if (row + y < columns && column < rows)
+            out[(row + y) * rows + column] = tile[threadIdx.x][threadIdx.y + y];
     }
 }
 
@@ -60,16 +62,19 @@ __global__ void transpose_swizzled(const T* in, T* out, int rows, int columns) {
 
 template <class T>
 void expect_transposes(void (*kernel)(const T*, T*, int, int)) {
-    const std::vector<std::pair<int, int>> shapes = {{1, 1}, {1, 100}, {31, 33}, {32, 32}, {65, 97}, {130, 63}};
+    const std::vector<std::pair<int, int>> shapes = {{1, 1},   {1, 100}, {31, 33},
+                                                     {32, 32}, {65, 97}, {130, 63}};
     for (const auto& shape : shapes) {
         const int rows = shape.first;
         const int columns = shape.second;
         SCOPED_TRACE(testing::Message() << rows << " x " << columns);
         std::vector<T> in;
-        for (const int value : random_ints(rows * columns, 100)) in.push_back(static_cast<T>(value));
+        for (const int value : random_ints(rows * columns, 100))
+            in.push_back(static_cast<T>(value));
         std::vector<T> expected(in.size());
         for (int row = 0; row < rows; ++row) {
-            for (int column = 0; column < columns; ++column) expected[column * rows + row] = in[row * columns + column];
+            for (int column = 0; column < columns; ++column)
+                expected[column * rows + row] = in[row * columns + column];
         }
         T* const device_in = upload(in);
         T* const device_out = device_array<T>(in.size());
@@ -81,10 +86,18 @@ void expect_transposes(void (*kernel)(const T*, T*, int, int)) {
     }
 }
 
-TEST(TextbookTranspose, Naive) { expect_transposes<float>(transpose_naive); }
-TEST(TextbookTranspose, Tiled) { expect_transposes<float>(transpose_tiled<float, 0>); }
-TEST(TextbookTranspose, Padded) { expect_transposes(transpose_tiled<double, 1>); }
-TEST(TextbookTranspose, Swizzled) { expect_transposes<int>(transpose_swizzled<int>); }
+TEST(TextbookTranspose, Naive) {
+    expect_transposes<float>(transpose_naive);
+}
+TEST(TextbookTranspose, Tiled) {
+    expect_transposes<float>(transpose_tiled<float, 0>);
+}
+TEST(TextbookTranspose, Padded) {
+    expect_transposes(transpose_tiled<double, 1>);
+}
+TEST(TextbookTranspose, Swizzled) {
+    expect_transposes<int>(transpose_swizzled<int>);
+}
 
 // ---- Dense product --------------------------------------------------------------------------------------------------------
 
@@ -114,7 +127,8 @@ __global__ void multiply_tiled(Matrix<T> a, Matrix<T> b, Matrix<T> c) {
         tile_b[y][x] = b.at_or_zero(k0 + y, column);
         __syncthreads();
 #pragma unroll
-        for (int k = 0; k < kSide; ++k) sum += tile_a[y][k] * tile_b[k][x];
+        for (int k = 0; k < kSide; ++k)
+            sum += tile_a[y][k] * tile_b[k][x];
         __syncthreads();
     }
     if (row < c.rows && column < c.columns) c(row, column) = sum;
@@ -122,7 +136,8 @@ __global__ void multiply_tiled(Matrix<T> a, Matrix<T> b, Matrix<T> c) {
 
 // Each thread keeps TM x TN sums in registers.
 template <int BM, int BN, int BK, int TM, int TN, class T>
-__global__ void __launch_bounds__((BM / TM) * (BN / TN)) multiply_in_registers(Matrix<T> a, Matrix<T> b, Matrix<T> c) {
+__global__ void __launch_bounds__((BM / TM) * (BN / TN))
+    multiply_in_registers(Matrix<T> a, Matrix<T> b, Matrix<T> c) {
     static_assert(BM % TM == 0 && BN % TN == 0, "threads share a block tile evenly");
     constexpr int kThreads = (BM / TM) * (BN / TN);
     __shared__ T tile_a[BK][BM];
@@ -133,19 +148,24 @@ __global__ void __launch_bounds__((BM / TM) * (BN / TN)) multiply_in_registers(M
     const int thread_column = threadIdx.x % (BN / TN);
     T sums[TM][TN] = {};
     for (int k0 = 0; k0 < a.columns; k0 += BK) {
-        for (int i = threadIdx.x; i < BM * BK; i += kThreads) tile_a[i % BK][i / BK] = a.at_or_zero(row0 + i / BK, k0 + i % BK);
-        for (int i = threadIdx.x; i < BK * BN; i += kThreads) tile_b[i / BN][i % BN] = b.at_or_zero(k0 + i / BN, column0 + i % BN);
+        for (int i = threadIdx.x; i < BM * BK; i += kThreads)
+            tile_a[i % BK][i / BK] = a.at_or_zero(row0 + i / BK, k0 + i % BK);
+        for (int i = threadIdx.x; i < BK * BN; i += kThreads)
+            tile_b[i / BN][i % BN] = b.at_or_zero(k0 + i / BN, column0 + i % BN);
         __syncthreads();
         for (int k = 0; k < BK; ++k) {
             T left[TM], right[TN];
 #pragma unroll
-            for (int i = 0; i < TM; ++i) left[i] = tile_a[k][thread_row * TM + i];
+            for (int i = 0; i < TM; ++i)
+                left[i] = tile_a[k][thread_row * TM + i];
 #pragma unroll
-            for (int j = 0; j < TN; ++j) right[j] = tile_b[k][thread_column * TN + j];
+            for (int j = 0; j < TN; ++j)
+                right[j] = tile_b[k][thread_column * TN + j];
 #pragma unroll
             for (int i = 0; i < TM; ++i)
 #pragma unroll
-                for (int j = 0; j < TN; ++j) sums[i][j] += left[i] * right[j];
+                for (int j = 0; j < TN; ++j)
+                    sums[i][j] += left[i] * right[j];
         }
         __syncthreads();
     }
@@ -167,12 +187,15 @@ void expect_product(Launch launch) {
     for (const Shape shape : {Shape{1, 1, 1}, Shape{16, 16, 16}, Shape{33, 65, 17}, Shape{100, 31, 50}}) {
         SCOPED_TRACE(testing::Message() << shape.m << " x " << shape.n << " x " << shape.k);
         std::vector<T> a, b;
-        for (const int value : random_ints(shape.m * shape.k, 9)) a.push_back(static_cast<T>(value));
-        for (const int value : random_ints(shape.k * shape.n, 9, kSeed + 1)) b.push_back(static_cast<T>(value));
+        for (const int value : random_ints(shape.m * shape.k, 9))
+            a.push_back(static_cast<T>(value));
+        for (const int value : random_ints(shape.k * shape.n, 9, kSeed + 1))
+            b.push_back(static_cast<T>(value));
         std::vector<T> expected(shape.m * shape.n, T(0));
         for (int i = 0; i < shape.m; ++i) {
             for (int k = 0; k < shape.k; ++k) {
-                for (int j = 0; j < shape.n; ++j) expected[i * shape.n + j] += a[i * shape.k + k] * b[k * shape.n + j];
+                for (int j = 0; j < shape.n; ++j)
+                    expected[i * shape.n + j] += a[i * shape.k + k] * b[k * shape.n + j];
             }
         }
         const Matrix<T> device_a = {shape.m, shape.k, shape.k, upload(a)};
@@ -199,11 +222,12 @@ TEST(TextbookProduct, InRegisters) {
 }
 
 // A warp per row; four loads at a time where the row allows it.
-__global__ void matrix_vector(const float* __restrict__ matrix, const float* __restrict__ vector, float* __restrict__ out,
-                              int rows, int columns) {
+__global__ void matrix_vector(const float* __restrict__ matrix, const float* __restrict__ vector,
+                              float* __restrict__ out, int rows, int columns) {
     const int warps_per_block = blockDim.x / warpSize;
     const int lane = threadIdx.x & (warpSize - 1);
-    for (int row = blockIdx.x * warps_per_block + threadIdx.x / warpSize; row < rows; row += gridDim.x * warps_per_block) {
+    for (int row = blockIdx.x * warps_per_block + threadIdx.x / warpSize; row < rows;
+         row += gridDim.x * warps_per_block) {
         const float* const own = matrix + static_cast<size_t>(row) * columns;
         float sum = 0.0f;
         if (columns % 4 == 0) {
@@ -214,9 +238,11 @@ __global__ void matrix_vector(const float* __restrict__ matrix, const float* __r
                 sum += m.x * v.x + m.y * v.y + m.z * v.z + m.w * v.w;
             }
         } else {
-            for (int c = lane; c < columns; c += warpSize) sum = fmaf(own[c], vector[c], sum);
+            for (int c = lane; c < columns; c += warpSize)
+                sum = fmaf(own[c], vector[c], sum);
         }
-        for (int mask = 16; mask; mask >>= 1) sum += __shfl_xor_sync(0xffffffff, sum, mask);
+        for (int mask = 16; mask; mask >>= 1)
+            sum += __shfl_xor_sync(0xffffffff, sum, mask);
         if (lane == 0) out[row] = sum;
     }
 }
@@ -228,7 +254,8 @@ TEST(TextbookProduct, MatrixVectorWithAWarpPerRow) {
         const std::vector<float> matrix = random_floats(kRows * columns);
         const std::vector<float> vector = random_floats(columns, kSeed + 1);
         std::vector<double> expected(kRows);
-        for (int i = 0; i < kRows * columns; ++i) expected[i / columns] += static_cast<double>(matrix[i]) * vector[i % columns];
+        for (int i = 0; i < kRows * columns; ++i)
+            expected[i / columns] += static_cast<double>(matrix[i]) * vector[i % columns];
         float* const device_matrix = upload(matrix);
         float* const device_vector = upload(vector);
         float* const device_out = device_array<float>(kRows);
@@ -262,11 +289,13 @@ Csr random_csr(int rows, int columns) {
     return matrix;
 }
 
-__global__ void spmv_scalar(int rows, const int* row_begin, const int* column, const float* value, const float* x, float* y) {
+__global__ void spmv_scalar(int rows, const int* row_begin, const int* column, const float* value,
+                            const float* x, float* y) {
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row < rows) {
         float sum = 0.0f;
-        for (int i = row_begin[row]; i < row_begin[row + 1]; ++i) sum += value[i] * x[column[i]];
+        for (int i = row_begin[row]; i < row_begin[row + 1]; ++i)
+            sum += value[i] * x[column[i]];
         y[row] = sum;
     }
 }
@@ -274,15 +303,18 @@ __global__ void spmv_scalar(int rows, const int* row_begin, const int* column, c
 // kLanes threads share a row; a warp takes 32 / kLanes rows. Bell and Garland, "Implementing sparse matrix-vector
 // multiplication on throughput-oriented processors", 2009.
 template <int kLanes>
-__global__ void spmv_vector(int rows, const int* row_begin, const int* column, const float* value, const float* x, float* y) {
+__global__ void spmv_vector(int rows, const int* row_begin, const int* column, const float* value,
+                            const float* x, float* y) {
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;
     const int row = thread / kLanes;
     const int lane = thread % kLanes;
     float sum = 0.0f;
     if (row < rows) {
-        for (int i = row_begin[row] + lane; i < row_begin[row + 1]; i += kLanes) sum += value[i] * x[column[i]];
+        for (int i = row_begin[row] + lane; i < row_begin[row + 1]; i += kLanes)
+            sum += value[i] * x[column[i]];
     }
-    for (int offset = kLanes / 2; offset > 0; offset /= 2) sum += __shfl_down_sync(0xffffffff, sum, offset, kLanes);
+    for (int offset = kLanes / 2; offset > 0; offset /= 2)
+        sum += __shfl_down_sync(0xffffffff, sum, offset, kLanes);
     if (lane == 0 && row < rows) y[row] = sum;
 }
 
@@ -301,8 +333,10 @@ TEST(TextbookSparse, MatrixVector) {
         int* const row_begin = upload(matrix.row_begin);
         int* const column = device_array<int>(matrix.column.size() + 1);  // the matrix may be empty
         float* const value = device_array<float>(matrix.value.size() + 1);
-        CUDA_CHECK(cudaMemcpy(column, matrix.column.data(), matrix.column.size() * sizeof(int), cudaMemcpyHostToDevice));
-        CUDA_CHECK(cudaMemcpy(value, matrix.value.data(), matrix.value.size() * sizeof(float), cudaMemcpyDefault));
+        CUDA_CHECK(cudaMemcpy(column, matrix.column.data(), matrix.column.size() * sizeof(int),
+                              cudaMemcpyHostToDevice));
+        CUDA_CHECK(
+            cudaMemcpy(value, matrix.value.data(), matrix.value.size() * sizeof(float), cudaMemcpyDefault));
         float* const device_x = upload(x);
         float* const y = device_array<float>(rows);
         spmv_scalar<<<ceil_div(rows, 128), 128>>>(rows, row_begin, column, value, device_x, y);
@@ -321,8 +355,8 @@ constexpr int kUnreached = -1;
 constexpr int kLocalQueue = 64;
 
 // Vertices found by a block gather in shared memory first: one reservation in the global queue for all of them.
-__global__ void expand_frontier(const int* row_begin, const int* neighbour, int* level, const int* frontier, int frontier_size,
-                                int* next, int* next_size, int depth) {
+__global__ void expand_frontier(const int* row_begin, const int* neighbour, int* level, const int* frontier,
+                                int frontier_size, int* next, int* next_size, int depth) {
     __shared__ int found[kLocalQueue];
     __shared__ int found_count;
     __shared__ int base;
@@ -346,7 +380,8 @@ __global__ void expand_frontier(const int* row_begin, const int* neighbour, int*
     const int count = min(found_count, kLocalQueue);
     if (threadIdx.x == 0) base = atomicAdd(next_size, count);
     __syncthreads();
-    for (int k = threadIdx.x; k < count; k += blockDim.x) next[base + k] = found[k];
+    for (int k = threadIdx.x; k < count; k += blockDim.x)
+        next[base + k] = found[k];
 }
 
 TEST(TextbookSparse, BreadthFirstSearch) {
@@ -381,7 +416,8 @@ TEST(TextbookSparse, BreadthFirstSearch) {
     while (size > 0) {
         ++depth;
         CUDA_CHECK(cudaMemset(next_size, 0, sizeof(int)));
-        expand_frontier<<<ceil_div(size, 64), 64>>>(row_begin, neighbour, device_level, frontier, size, next, next_size, depth);
+        expand_frontier<<<ceil_div(size, 64), 64>>>(row_begin, neighbour, device_level, frontier, size, next,
+                                                    next_size, depth);
         CUDA_CHECK(cudaGetLastError());
         CUDA_CHECK(cudaMemcpy(&size, next_size, sizeof(int), cudaMemcpyDeviceToHost));
         std::swap(frontier, next);
@@ -410,7 +446,8 @@ __global__ void accelerations(const float4* bodies, float4* out, int n) {
         const int j = start + threadIdx.x;
         tile[threadIdx.x] = j < n ? bodies[j] : float4{0.0f, 0.0f, 0.0f, 0.0f};  // no mass: no attraction
         __syncthreads();
-        for (unsigned k = 0; k < blockDim.x; ++k) sum = attraction(own, tile[k], sum);
+        for (unsigned k = 0; k < blockDim.x; ++k)
+            sum = attraction(own, tile[k], sum);
         __syncthreads();
     }
     if (i < n) out[i] = make_float4(sum.x, sum.y, sum.z, 0.0f);
@@ -422,22 +459,26 @@ TEST(TextbookProduct, NBody) {
         SCOPED_TRACE(n);
         Random random;
         std::vector<float4> bodies;
-        for (int i = 0; i < n; ++i) bodies.push_back({random.real(), random.real(), random.real(), 1.0f + random.real()});
+        for (int i = 0; i < n; ++i)
+            bodies.push_back({random.real(), random.real(), random.real(), 1.0f + random.real()});
         std::vector<double> expected;
         for (const float4& on : bodies) {
             double sum[3] = {0.0, 0.0, 0.0};
             for (const float4& by : bodies) {
                 const double d[3] = {by.x - on.x, by.y - on.y, by.z - on.z};
                 const double distance2 = d[0] * d[0] + d[1] * d[1] + d[2] * d[2] + 0.01;
-                for (int axis = 0; axis < 3; ++axis) sum[axis] += by.w * d[axis] / (distance2 * std::sqrt(distance2));
+                for (int axis = 0; axis < 3; ++axis)
+                    sum[axis] += by.w * d[axis] / (distance2 * std::sqrt(distance2));
             }
             expected.insert(expected.end(), sum, sum + 3);
         }
         float4* const device_bodies = upload(bodies);
         float4* const device_out = device_array<float4>(n);
-        accelerations<<<ceil_div(n, kThreads), kThreads, kThreads * sizeof(float4)>>>(device_bodies, device_out, n);
+        accelerations<<<ceil_div(n, kThreads), kThreads, kThreads * sizeof(float4)>>>(device_bodies,
+                                                                                      device_out, n);
         std::vector<float> got;
-        for (const float4& a : download(device_out, n)) got.insert(got.end(), {a.x, a.y, a.z});
+        for (const float4& a : download(device_out, n))
+            got.insert(got.end(), {a.x, a.y, a.z});
         expect_near(got, expected, 2e-5 * n + 1e-5);
         release(device_bodies, device_out);
     }

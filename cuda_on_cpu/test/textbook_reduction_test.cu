@@ -106,9 +106,18 @@ __global__ void completely_unrolled(const int* in, int* out, int n) {
     const int i = blockIdx.x * kThreads * 2 + t;
     values[t] = (i < n ? in[i] : 0) + (i + static_cast<int>(kThreads) < n ? in[i + kThreads] : 0);
     __syncthreads();
-    if (kThreads >= 512) { if (t < 256) values[t] += values[t + 256]; __syncthreads(); }
-    if (kThreads >= 256) { if (t < 128) values[t] += values[t + 128]; __syncthreads(); }
-    if (kThreads >= 128) { if (t < 64) values[t] += values[t + 64]; __syncthreads(); }
+    if (kThreads >= 512) {
+        if (t < 256) values[t] += values[t + 256];
+        __syncthreads();
+    }
+    if (kThreads >= 256) {
+        if (t < 128) values[t] += values[t + 128];
+        __syncthreads();
+    }
+    if (kThreads >= 128) {
+        if (t < 64) values[t] += values[t + 64];
+        __syncthreads();
+    }
     if (t < 32) reduce_last_warp(values, t);
     if (t == 0) out[blockIdx.x] = values[0];
 }
@@ -118,7 +127,8 @@ __global__ void many_per_thread(const int* in, int* out, int n) {
     extern __shared__ int values[];
     const unsigned t = threadIdx.x;
     int sum = 0;
-    for (int i = blockIdx.x * kThreads + t; i < n; i += kThreads * gridDim.x) sum += in[i];
+    for (int i = blockIdx.x * kThreads + t; i < n; i += kThreads * gridDim.x)
+        sum += in[i];
     values[t] = sum;
     __syncthreads();
 #pragma unroll
@@ -169,7 +179,8 @@ INSTANTIATE_TEST_SUITE_P(Ladder, TextbookReductionStep,
 
 template <class T>
 __inline__ __device__ T warp_reduce_sum(T value) {
-    for (int offset = warpSize / 2; offset > 0; offset /= 2) value += __shfl_down_sync(0xffffffff, value, offset);
+    for (int offset = warpSize / 2; offset > 0; offset /= 2)
+        value += __shfl_down_sync(0xffffffff, value, offset);
     return value;
 }
 
@@ -189,7 +200,8 @@ __inline__ __device__ T block_reduce_sum(T value) {
 template <class In, class Out>
 __global__ void reduce_with_shuffles(const In* in, Out* out, int n) {
     Out sum = 0;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) sum += in[i];
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        sum += in[i];
     sum = block_reduce_sum(sum);
     if (threadIdx.x == 0) atomicAdd(out, sum);
 }
@@ -218,7 +230,8 @@ __device__ unsigned int finished_blocks = 0;
 __global__ void reduce_in_one_launch(const float* in, volatile float* partial, float* out, int n) {
     __shared__ bool is_last;
     float sum = 0.0f;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) sum += in[i];
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x)
+        sum += in[i];
     sum = block_reduce_sum(sum);
     if (threadIdx.x == 0) {
         partial[blockIdx.x] = sum;
@@ -229,7 +242,8 @@ __global__ void reduce_in_one_launch(const float* in, volatile float* partial, f
     __syncthreads();
     if (is_last) {
         sum = 0.0f;
-        for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x) sum += partial[i];
+        for (unsigned i = threadIdx.x; i < gridDim.x; i += blockDim.x)
+            sum += partial[i];
         sum = block_reduce_sum(sum);
         if (threadIdx.x == 0) {
             *out = sum;
@@ -243,7 +257,8 @@ TEST(TextbookReduction, LastBlockWithAFence) {
     for (const int n : {1, 1000, 20011}) {
         SCOPED_TRACE(n);
         std::vector<float> in;
-        for (const int value : random_ints(n, 100)) in.push_back(static_cast<float>(value));  // exact in any order
+        for (const int value : random_ints(n, 100))
+            in.push_back(static_cast<float>(value));  // exact in any order
         float* const device_in = upload(in);
         float* const partial = device_array<float>(kBlocks);
         float* const out = device_array<float>(1);
@@ -299,7 +314,8 @@ TEST(TextbookReduction, DotProductOfACooperativeGrid) {
         void* arguments[] = {&device_a, &device_b, &partial, &result, &n};
         CUDA_CHECK(cudaLaunchCooperativeKernel((void*)dot, dim3(blocks), dim3(64), arguments, 0, nullptr));
         double expected = 0.0;
-        for (int i = 0; i < n; ++i) expected += static_cast<double>(a[i]) * b[i];
+        for (int i = 0; i < n; ++i)
+            expected += static_cast<double>(a[i]) * b[i];
         EXPECT_NEAR(download(result, 1)[0], expected, 1e-12 * n);
         release(device_a, device_b, partial, result);
     }
@@ -320,7 +336,8 @@ __device__ Greatest better(Greatest a, Greatest b) {
 __global__ void argmax(const float* in, int* out, int n) {
     __shared__ Greatest of_warp[kBlock / 32];
     Greatest best = {-INFINITY, INT_MAX};
-    for (int i = threadIdx.x; i < n; i += blockDim.x) best = better(best, {in[i], i});
+    for (int i = threadIdx.x; i < n; i += blockDim.x)
+        best = better(best, {in[i], i});
     for (int offset = 16; offset > 0; offset /= 2) {
         Greatest other;
         other.value = __shfl_down_sync(0xffffffff, best.value, offset);
@@ -330,7 +347,8 @@ __global__ void argmax(const float* in, int* out, int n) {
     if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = best;
     __syncthreads();
     if (threadIdx.x == 0) {
-        for (const Greatest& candidate : of_warp) best = better(best, candidate);
+        for (const Greatest& candidate : of_warp)
+            best = better(best, candidate);
         *out = best.index;
     }
 }
@@ -339,7 +357,8 @@ TEST(TextbookReduction, Argmax) {
     for (const int n : kSizes) {
         SCOPED_TRACE(n);
         std::vector<float> in;
-        for (const int value : random_ints(n, 50)) in.push_back(static_cast<float>(value));  // many equal ones
+        for (const int value : random_ints(n, 50))
+            in.push_back(static_cast<float>(value));  // many equal ones
         float* const device_in = upload(in);
         int* const out = device_array<int>(1);
         argmax<<<1, kBlock>>>(device_in, out, n);
@@ -369,13 +388,15 @@ __global__ void softmax_online(const float* in, float* out, int rows, int column
     in += row * columns;
     out += row * columns;
     Normalizer total = {-INFINITY, 0.0f};
-    for (int c = threadIdx.x; c < columns; c += warpSize) total = Normalizer::merge(total, {in[c], 1.0f});
+    for (int c = threadIdx.x; c < columns; c += warpSize)
+        total = Normalizer::merge(total, {in[c], 1.0f});
     for (int mask = 16; mask > 0; mask /= 2) {
         const Normalizer other = {__shfl_xor_sync(0xffffffff, total.maximum, mask),
                                   __shfl_xor_sync(0xffffffff, total.sum, mask)};
         total = Normalizer::merge(total, other);
     }
-    for (int c = threadIdx.x; c < columns; c += warpSize) out[c] = expf(in[c] - total.maximum) / total.sum;
+    for (int c = threadIdx.x; c < columns; c += warpSize)
+        out[c] = expf(in[c] - total.maximum) / total.sum;
 }
 
 TEST(TextbookReduction, OnlineSoftmax) {
@@ -383,14 +404,17 @@ TEST(TextbookReduction, OnlineSoftmax) {
     for (const int columns : {1, 31, 32, 33, 257}) {
         SCOPED_TRACE(columns);
         std::vector<float> in = random_floats(kRows * columns);
-        for (float& value : in) value *= 90.0f;  // exp() of the values themselves would overflow
+        for (float& value : in)
+            value *= 90.0f;  // exp() of the values themselves would overflow
         std::vector<double> expected(in.size());
         for (int r = 0; r < kRows; ++r) {
             const auto row = in.begin() + r * columns;
             const double maximum = *std::max_element(row, row + columns);
             double sum = 0.0;
-            for (int c = 0; c < columns; ++c) sum += std::exp(row[c] - maximum);
-            for (int c = 0; c < columns; ++c) expected[r * columns + c] = std::exp(row[c] - maximum) / sum;
+            for (int c = 0; c < columns; ++c)
+                sum += std::exp(row[c] - maximum);
+            for (int c = 0; c < columns; ++c)
+                expected[r * columns + c] = std::exp(row[c] - maximum) / sum;
         }
         float* const device_in = upload(in);
         float* const device_out = device_array<float>(in.size());
@@ -404,7 +428,8 @@ TEST(TextbookReduction, OnlineSoftmax) {
 class XorShift {
   public:
     __host__ __device__ explicit XorShift(unsigned seed) : state_(seed * 747796405u + 2891336453u) {
-        for (int i = 0; i < 8; ++i) next();
+        for (int i = 0; i < 8; ++i)
+            next();
     }
     __host__ __device__ unsigned next() {
         state_ ^= state_ << 13;
@@ -431,7 +456,8 @@ __host__ __device__ int points_in_circle(unsigned seed, int points) {
 
 __global__ void monte_carlo(unsigned long long* inside, int points_per_thread) {
     const unsigned seed = blockIdx.x * blockDim.x + threadIdx.x + 1;
-    const unsigned long long sum = block_reduce_sum<unsigned long long>(points_in_circle(seed, points_per_thread));
+    const unsigned long long sum =
+        block_reduce_sum<unsigned long long>(points_in_circle(seed, points_per_thread));
     if (threadIdx.x == 0) atomicAdd(inside, sum);
 }
 
@@ -442,7 +468,8 @@ TEST(TextbookReduction, MonteCarloPi) {
     unsigned long long* const inside = upload(std::vector<unsigned long long>{0});
     monte_carlo<<<kBlocks, kThreads>>>(inside, kPoints);
     long expected = 0;
-    for (unsigned seed = 1; seed <= kBlocks * kThreads; ++seed) expected += points_in_circle(seed, kPoints);
+    for (unsigned seed = 1; seed <= kBlocks * kThreads; ++seed)
+        expected += points_in_circle(seed, kPoints);
     const auto got = static_cast<double>(download(inside, 1)[0]);
     EXPECT_NEAR(got, static_cast<double>(expected), 4.0);  // a compiler may fuse x * x + y * y
     EXPECT_NEAR(4.0 * got / (kBlocks * kThreads * kPoints), 3.14159265, 0.02);

@@ -94,7 +94,8 @@ __global__ void blelloch(const int* in, int* out, int* block_sums, int n) {
     __shared__ int tree[kValues];
     const int t = threadIdx.x;
     const int base = blockIdx.x * kValues;
-    for (int i = t; i < kValues; i += kBlock) tree[i] = base + i < n ? in[base + i] : 0;
+    for (int i = t; i < kValues; i += kBlock)
+        tree[i] = base + i < n ? in[base + i] : 0;
 
     int stride = 1;
     for (int nodes = kBlock; nodes > 0; nodes >>= 1) {
@@ -255,7 +256,8 @@ __global__ void single_pass_scan(const int* in, int* out, TileState state, int* 
     __shared__ int warp_sums[32];
     __shared__ int tile;
     __shared__ int before;
-    if (threadIdx.x == 0) tile = atomicAdd(next_tile, 1);  // whoever waits, waits for a block that has started
+    if (threadIdx.x == 0)
+        tile = atomicAdd(next_tile, 1);  // whoever waits, waits for a block that has started
     __syncthreads();
     const int i = tile * kBlock + threadIdx.x;
     const int value = block_inclusive_scan(i < n ? in[i] : 0, warp_sums, Plus());
@@ -305,7 +307,8 @@ __device__ int look_back_as_warp(const volatile unsigned long long* state, int t
     int before = 0;
     for (int last = tile - 1;; last -= 32) {
         const int mine = last - lane;
-        unsigned long long word = PackedState::pack(TileState::kPrefix, 0);  // before the first tile there is nothing
+        unsigned long long word =
+            PackedState::pack(TileState::kPrefix, 0);  // before the first tile there is nothing
         do {
             if (mine >= 0) word = state[mine];
         } while (__any_sync(0xffffffff, PackedState::flag(word) == TileState::kNothing));
@@ -316,7 +319,8 @@ __device__ int look_back_as_warp(const volatile unsigned long long* state, int t
     }
 }
 
-__global__ void single_pass_scan_packed(const int* in, int* out, volatile unsigned long long* state, int* next_tile, int n) {
+__global__ void single_pass_scan_packed(const int* in, int* out, volatile unsigned long long* state,
+                                        int* next_tile, int n) {
     __shared__ int warp_sums[32];
     __shared__ int tile;
     __shared__ int sum;

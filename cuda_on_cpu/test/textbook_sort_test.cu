@@ -29,7 +29,8 @@ __global__ void bitonic_shared(T* data) {
     extern __shared__ int raw[];
     T* const values = reinterpret_cast<T*>(raw);
     const unsigned n = 2 * blockDim.x;
-    for (unsigned i = threadIdx.x; i < n; i += blockDim.x) values[i] = data[i];
+    for (unsigned i = threadIdx.x; i < n; i += blockDim.x)
+        values[i] = data[i];
     for (unsigned run = 2; run <= n; run <<= 1) {
         for (unsigned distance = run / 2; distance > 0; distance >>= 1) {
             __syncthreads();
@@ -38,7 +39,8 @@ __global__ void bitonic_shared(T* data) {
         }
     }
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < n; i += blockDim.x) data[i] = values[i];
+    for (unsigned i = threadIdx.x; i < n; i += blockDim.x)
+        data[i] = values[i];
 }
 
 TEST(TextbookSort, BitonicShared) {
@@ -65,7 +67,8 @@ TEST(TextbookSort, BitonicGlobal) {
         SCOPED_TRACE(n);
         std::vector<float> values = random_floats(n);
         int padded = kBlock;
-        while (padded < n) padded *= 2;
+        while (padded < n)
+            padded *= 2;
         std::vector<float> with_padding = values;
         with_padding.resize(padded, INFINITY);
         float* const device = upload(with_padding);
@@ -97,7 +100,8 @@ __global__ void bitonic_warp(unsigned* data) {
 
 TEST(TextbookSort, BitonicWarp) {
     std::vector<unsigned> values;
-    for (const int value : random_ints(4 * 96, 1000000)) values.push_back(static_cast<unsigned>(value));
+    for (const int value : random_ints(4 * 96, 1000000))
+        values.push_back(static_cast<unsigned>(value));
     unsigned* const device = upload(values);
     bitonic_warp<<<4, 96>>>(device);
     for (std::size_t warp = 0; warp < values.size(); warp += 32) {
@@ -194,10 +198,12 @@ TEST(TextbookSort, RadixInBlocks) {
     constexpr int kBits = 20;
     Random random;
     std::vector<std::uint64_t> keys(3 * kBlock);
-    for (auto& key : keys) key = static_cast<std::uint64_t>(random.below(1 << kBits));
+    for (auto& key : keys)
+        key = static_cast<std::uint64_t>(random.below(1 << kBits));
     std::uint64_t* const device = upload(keys);
     radix_sort_block<kBlock><<<3, kBlock>>>(device, kBits);
-    for (int b = 0; b < 3; ++b) std::sort(keys.begin() + b * kBlock, keys.begin() + (b + 1) * kBlock);
+    for (int b = 0; b < 3; ++b)
+        std::sort(keys.begin() + b * kBlock, keys.begin() + (b + 1) * kBlock);
     expect_same(download(device, keys.size()), keys);
     release(device);
 }
@@ -206,7 +212,9 @@ TEST(TextbookSort, RadixInBlocks) {
 constexpr int kDigitBits = 4;
 constexpr int kDigits = 1 << kDigitBits;
 
-__device__ unsigned digit_of(unsigned key, int shift) { return key >> shift & (kDigits - 1); }
+__device__ unsigned digit_of(unsigned key, int shift) {
+    return key >> shift & (kDigits - 1);
+}
 
 // counts[digit][block], so that one scan gives every block its place for every digit.
 __global__ void count_digits(const unsigned* keys, int* counts, int n, int shift) {
@@ -238,7 +246,8 @@ __global__ void scatter_by_digit(const unsigned* keys, const int* values, unsign
     __syncthreads();
     if (i >= n) return;
     int equal_before = 0;
-    for (unsigned t = 0; t < threadIdx.x; ++t) equal_before += digits[t] == digit ? 1 : 0;
+    for (unsigned t = 0; t < threadIdx.x; ++t)
+        equal_before += digits[t] == digit ? 1 : 0;
     const int place = places[digit * gridDim.x + blockIdx.x] + equal_before;
     keys_out[place] = keys[i];
     values_out[place] = values[i];
@@ -249,7 +258,8 @@ TEST(TextbookSort, RadixPairsOverManyBlocks) {
         SCOPED_TRACE(n);
         std::vector<std::pair<unsigned, int>> pairs;
         const std::vector<int> numbers = random_ints(n, 500);
-        for (int i = 0; i < n; ++i) pairs.emplace_back(static_cast<unsigned>(numbers[i] + 500), i);
+        for (int i = 0; i < n; ++i)
+            pairs.emplace_back(static_cast<unsigned>(numbers[i] + 500), i);
         std::vector<unsigned> keys;
         std::vector<int> values;
         for (const auto& [key, value] : pairs) {
@@ -265,12 +275,15 @@ TEST(TextbookSort, RadixPairsOverManyBlocks) {
         for (int shift = 0; shift < 12; shift += kDigitBits) {
             count_digits<<<blocks, kBlock>>>(from_keys, counts, n, shift);
             scan_counts<<<1, 1>>>(counts, kDigits * blocks);
-            scatter_by_digit<<<blocks, kBlock>>>(from_keys, from_values, to_keys, to_values, counts, n, shift);
+            scatter_by_digit<<<blocks, kBlock>>>(from_keys, from_values, to_keys, to_values, counts, n,
+                                                 shift);
             std::swap(from_keys, to_keys);
             std::swap(from_values, to_values);
         }
-        std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-        for (int i = 0; i < n; ++i) std::tie(keys[i], values[i]) = pairs[i];
+        std::stable_sort(pairs.begin(), pairs.end(),
+                         [](const auto& a, const auto& b) { return a.first < b.first; });
+        for (int i = 0; i < n; ++i)
+            std::tie(keys[i], values[i]) = pairs[i];
         expect_same(download(from_keys, keys.size()), keys);
         expect_same(download(from_values, values.size()), values);  // stable
         release(from_keys, to_keys, from_values, to_values, counts);
@@ -339,8 +352,8 @@ TEST(TextbookSort, MergeSort) {
         for (int start = 0; start < kCount; start += 2 * width) {
             const int a_count = std::min(width, kCount - start);
             const int b_count = std::min(width, kCount - start - a_count);
-            merge_sorted<16><<<ceil_div(a_count + b_count, 16 * 32), 32>>>(from + start, a_count, from + start + a_count,
-                                                                       b_count, to + start);
+            merge_sorted<16><<<ceil_div(a_count + b_count, 16 * 32), 32>>>(
+                from + start, a_count, from + start + a_count, b_count, to + start);
         }
         std::swap(from, to);
     }

@@ -28,7 +28,8 @@ __global__ void stencil_1d(const float* in, float* out, int n) {
     if (global >= n) return;
     float sum = 0.0f;
 #pragma unroll
-    for (int offset = -kRadius; offset <= kRadius; ++offset) sum += weights[kRadius + offset] * tile[local + offset];
+    for (int offset = -kRadius; offset <= kRadius; ++offset)
+        sum += weights[kRadius + offset] * tile[local + offset];
     out[global] = sum;
 }
 
@@ -59,10 +60,13 @@ TEST(TextbookStencil, OneDimension) {
 constexpr int kFilter = 5;
 __constant__ float filter[kFilter][kFilter];
 
-__device__ int clamp_to(int value, int size) { return max(0, min(value, size - 1)); }
+__device__ int clamp_to(int value, int size) {
+    return max(0, min(value, size - 1));
+}
 
 template <int kTile>
-__global__ void convolve_2d(const float* __restrict__ in, float* __restrict__ out, int rows, int columns, size_t pitch) {
+__global__ void convolve_2d(const float* __restrict__ in, float* __restrict__ out, int rows, int columns,
+                            size_t pitch) {
     constexpr int kHalo = kFilter / 2;
     constexpr int kSide = kTile + 2 * kHalo;
     __shared__ float tile[kSide][kSide];
@@ -79,7 +83,8 @@ __global__ void convolve_2d(const float* __restrict__ in, float* __restrict__ ou
     if (row >= rows || column >= columns) return;
     float sum = 0.0f;
     for (int y = 0; y < kFilter; ++y) {
-        for (int x = 0; x < kFilter; ++x) sum += filter[y][x] * tile[threadIdx.y + y][threadIdx.x + x];
+        for (int x = 0; x < kFilter; ++x)
+            sum += filter[y][x] * tile[threadIdx.y + y][threadIdx.x + x];
     }
     out[row * columns + column] = sum;
 }
@@ -103,7 +108,8 @@ TEST(TextbookStencil, ConvolutionOfAPitchedImage) {
             for (int column = 0; column < columns; ++column) {
                 double sum = 0.0;
                 for (int y = 0; y < kFilter; ++y) {
-                    for (int x = 0; x < kFilter; ++x) sum += host_filter[y * kFilter + x] * at(row + y - 2, column + x - 2);
+                    for (int x = 0; x < kFilter; ++x)
+                        sum += host_filter[y * kFilter + x] * at(row + y - 2, column + x - 2);
                 }
                 expected.push_back(sum);
             }
@@ -115,7 +121,8 @@ TEST(TextbookStencil, ConvolutionOfAPitchedImage) {
         CUDA_CHECK(cudaMemcpy2D(device_in, pitch, in.data(), width, width, rows, cudaMemcpyHostToDevice));
         float* const device_out = device_array<float>(in.size());
         const dim3 grid(ceil_div(columns, kTile), ceil_div(rows, kTile));
-        convolve_2d<kTile><<<grid, dim3(kTile, kTile)>>>(device_in, device_out, rows, columns, pitch / sizeof(float));
+        convolve_2d<kTile>
+            <<<grid, dim3(kTile, kTile)>>>(device_in, device_out, rows, columns, pitch / sizeof(float));
         expect_near(download(device_out, in.size()), expected, 1e-4);
         release(device_in, device_out);
     }
@@ -153,8 +160,8 @@ __global__ void stencil_3d(const float* in, float* out, Extent extent) {
         if (y == kTile) plane[kTile + 1][x] = load(i, j + 1, k);
         __syncthreads();
         if (i < extent.x && j < extent.y) {
-            out[extent(i, j, k)] = below + above + plane[y][x - 1] + plane[y][x + 1] + plane[y - 1][x] + plane[y + 1][x] -
-                                   6.0f * here;
+            out[extent(i, j, k)] = below + above + plane[y][x - 1] + plane[y][x + 1] + plane[y - 1][x] +
+                                   plane[y + 1][x] - 6.0f * here;
         }
         below = here;
         here = above;
@@ -182,7 +189,8 @@ TEST(TextbookStencil, ThreeDimensions) {
         }
         float* const device_in = upload(in);
         float* const device_out = device_array<float>(in.size());
-        stencil_3d<<<dim3(ceil_div(extent.x, 8), ceil_div(extent.y, 8)), dim3(8, 8)>>>(device_in, device_out, extent);
+        stencil_3d<<<dim3(ceil_div(extent.x, 8), ceil_div(extent.y, 8)), dim3(8, 8)>>>(device_in, device_out,
+                                                                                       extent);
         expect_near(download(device_out, in.size()), expected, 1e-5);
         release(device_in, device_out);
     }
@@ -205,7 +213,8 @@ __global__ void life(const unsigned char* now, unsigned char* next, int rows, in
     if (halo || row >= rows || column >= columns) return;
     int neighbours = -cells[threadIdx.y][threadIdx.x];
     for (int dy = -1; dy <= 1; ++dy) {
-        for (int dx = -1; dx <= 1; ++dx) neighbours += cells[threadIdx.y + dy][threadIdx.x + dx];
+        for (int dx = -1; dx <= 1; ++dx)
+            neighbours += cells[threadIdx.y + dy][threadIdx.x + dx];
     }
     next[row * columns + column] = next_cell(cells[threadIdx.y][threadIdx.x], neighbours);
 }
@@ -215,7 +224,8 @@ TEST(TextbookStencil, GameOfLife) {
     constexpr int kColumns = 29;
     std::vector<unsigned char> cells;
     Random random;
-    for (int i = 0; i < kRows * kColumns; ++i) cells.push_back(random.below(3) == 0 ? 1 : 0);
+    for (int i = 0; i < kRows * kColumns; ++i)
+        cells.push_back(random.below(3) == 0 ? 1 : 0);
     unsigned char* now = upload(cells);
     unsigned char* next = device_array<unsigned char>(cells.size());
     for (int generation = 0; generation < 10; ++generation) {
@@ -230,7 +240,8 @@ TEST(TextbookStencil, GameOfLife) {
                     neighbours += cells[(row + i / 3 - 1 + kRows) % kRows * kColumns +
                                         (column + i % 3 - 1 + kColumns) % kColumns];
                 }
-                expected[row * kColumns + column] = next_cell(cells[row * kColumns + column] != 0, neighbours);
+                expected[row * kColumns + column] =
+                    next_cell(cells[row * kColumns + column] != 0, neighbours);
             }
         }
         cells = expected;
@@ -244,9 +255,12 @@ TEST(TextbookStencil, GameOfLife) {
 struct Complex {
     double real, imaginary;
 
-    __host__ __device__ Complex operator+(Complex other) const { return {real + other.real, imaginary + other.imaginary}; }
+    __host__ __device__ Complex operator+(Complex other) const {
+        return {real + other.real, imaginary + other.imaginary};
+    }
     __host__ __device__ Complex operator*(Complex other) const {
-        return {real * other.real - imaginary * other.imaginary, real * other.imaginary + imaginary * other.real};
+        return {real * other.real - imaginary * other.imaginary,
+                real * other.imaginary + imaginary * other.real};
     }
     __host__ __device__ double norm() const { return real * real + imaginary * imaginary; }
 };
@@ -335,7 +349,8 @@ TEST(TextbookStencil, JacobiWithStreamsAndEvents) {
     constexpr int kIterations = 30;
     constexpr int kMiddle = 20;  // rows of the upper half
     std::vector<double> grid(kRows * kColumns, 0.0);
-    for (int column = 0; column < kColumns; ++column) grid[column] = 100.0;
+    for (int column = 0; column < kColumns; ++column)
+        grid[column] = 100.0;
     double* now = upload(grid);
     double* next = upload(grid);
 
@@ -374,7 +389,8 @@ TEST(TextbookStencil, JacobiAsAGraph) {
     constexpr int kColumns = 34;
     constexpr int kPairs = 12;
     std::vector<double> grid(kRows * kColumns, 0.0);
-    for (int row = 0; row < kRows; ++row) grid[row * kColumns] = row;
+    for (int row = 0; row < kRows; ++row)
+        grid[row * kColumns] = row;
     double* const a = upload(grid);
     double* const b = upload(grid);
 
@@ -389,7 +405,8 @@ TEST(TextbookStencil, JacobiAsAGraph) {
     CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
     CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
     CUDA_CHECK(cudaGraphDestroy(graph));
-    for (int pair = 0; pair < kPairs; ++pair) CUDA_CHECK(cudaGraphLaunch(executable, stream));
+    for (int pair = 0; pair < kPairs; ++pair)
+        CUDA_CHECK(cudaGraphLaunch(executable, stream));
     CUDA_CHECK(cudaStreamSynchronize(stream));
     CUDA_CHECK(cudaGraphExecDestroy(executable));
 

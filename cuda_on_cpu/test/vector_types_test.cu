@@ -1,10 +1,9 @@
 // Short vectors and dim3: sizes and alignments are those of a GPU, because host and device share memory images of them.
+#include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <type_traits>
-
-#include <cuda_runtime.h>
 
 #include "on_device.cuh"
 
@@ -16,17 +15,24 @@ constexpr bool laid_out(std::size_t size, std::size_t alignment) {
            std::is_aggregate_v<Vector>;
 }
 
-static_assert(laid_out<char1>(1, 1) && laid_out<char2>(2, 2) && laid_out<char3>(3, 1) && laid_out<char4>(4, 4));
-static_assert(laid_out<uchar1>(1, 1) && laid_out<uchar2>(2, 2) && laid_out<uchar3>(3, 1) && laid_out<uchar4>(4, 4));
-static_assert(laid_out<short1>(2, 2) && laid_out<short2>(4, 4) && laid_out<short3>(6, 2) && laid_out<short4>(8, 8));
-static_assert(laid_out<ushort1>(2, 2) && laid_out<ushort2>(4, 4) && laid_out<ushort3>(6, 2) && laid_out<ushort4>(8, 8));
-static_assert(laid_out<int1>(4, 4) && laid_out<int2>(8, 8) && laid_out<int3>(12, 4) && laid_out<int4>(16, 16));
-static_assert(laid_out<uint1>(4, 4) && laid_out<uint2>(8, 8) && laid_out<uint3>(12, 4) && laid_out<uint4>(16, 16));
+static_assert(laid_out<char1>(1, 1) && laid_out<char2>(2, 2) && laid_out<char3>(3, 1) &&
+              laid_out<char4>(4, 4));
+static_assert(laid_out<uchar1>(1, 1) && laid_out<uchar2>(2, 2) && laid_out<uchar3>(3, 1) &&
+              laid_out<uchar4>(4, 4));
+static_assert(laid_out<short1>(2, 2) && laid_out<short2>(4, 4) && laid_out<short3>(6, 2) &&
+              laid_out<short4>(8, 8));
+static_assert(laid_out<ushort1>(2, 2) && laid_out<ushort2>(4, 4) && laid_out<ushort3>(6, 2) &&
+              laid_out<ushort4>(8, 8));
+static_assert(laid_out<int1>(4, 4) && laid_out<int2>(8, 8) && laid_out<int3>(12, 4) &&
+              laid_out<int4>(16, 16));
+static_assert(laid_out<uint1>(4, 4) && laid_out<uint2>(8, 8) && laid_out<uint3>(12, 4) &&
+              laid_out<uint4>(16, 16));
 static_assert(laid_out<long1>(8, 8) && laid_out<long2>(16, 16) && laid_out<long3>(24, 8));
 static_assert(laid_out<ulong1>(8, 8) && laid_out<ulong2>(16, 16) && laid_out<ulong3>(24, 8));
 static_assert(laid_out<longlong1>(8, 8) && laid_out<longlong2>(16, 16) && laid_out<longlong3>(24, 8));
 static_assert(laid_out<ulonglong1>(8, 8) && laid_out<ulonglong2>(16, 16) && laid_out<ulonglong3>(24, 8));
-static_assert(laid_out<float1>(4, 4) && laid_out<float2>(8, 8) && laid_out<float3>(12, 4) && laid_out<float4>(16, 16));
+static_assert(laid_out<float1>(4, 4) && laid_out<float2>(8, 8) && laid_out<float3>(12, 4) &&
+              laid_out<float4>(16, 16));
 static_assert(laid_out<double1>(8, 8) && laid_out<double2>(16, 16) && laid_out<double3>(24, 8));
 #if CUDART_VERSION >= 13000
 static_assert(laid_out<double4_16a>(32, 16) && laid_out<double4_32a>(32, 32));
@@ -60,7 +66,9 @@ __global__ void make_vectors(Checks check) {
     check.equal(back.y, 3u);
 }
 
-TEST(VectorTypes, AreMadeAndTakenApart) { run_checks(make_vectors); }
+TEST(VectorTypes, AreMadeAndTakenApart) {
+    run_checks(make_vectors);
+}
 
 struct Swizzle {
     __device__ float4 operator()(float4 v) const { return make_float4(v.w, v.z, v.y, v.x); }
@@ -68,7 +76,8 @@ struct Swizzle {
 
 TEST(VectorTypes, MoveThroughMemoryAsOne) {
     std::vector<float4> inputs;
-    for (int i = 0; i < 1000; ++i) inputs.push_back(make_float4(i, i + 0.25f, i + 0.5f, i + 0.75f));
+    for (int i = 0; i < 1000; ++i)
+        inputs.push_back(make_float4(i, i + 0.25f, i + 0.5f, i + 0.75f));
     const std::vector<float4> outputs = map_on_device<float4>(Swizzle{}, inputs);
     for (std::size_t i = 0; i < inputs.size(); ++i) {
         ASSERT_EQ(outputs[i].x, inputs[i].w) << i;

@@ -52,7 +52,8 @@ Command parse(const Arguments& arguments) {
 
 Arguments joined(const Arguments& compiler, std::initializer_list<Arguments> parts) {
     Arguments result = compiler;
-    for (const Arguments& part : parts) result.insert(result.end(), part.begin(), part.end());
+    for (const Arguments& part : parts)
+        result.insert(result.end(), part.begin(), part.end());
     return result;
 }
 
@@ -72,13 +73,16 @@ bool write_file(const std::string& path, const std::string& text) {
 
 int compile_cuda(const std::string& compiler, const Command& command) {
     // What nvcc defines. __CUDA_ARCH__ is not: host and device code are compiled in one pass.
-    static const Arguments kDefinitions = {"-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13", "-D__CUDACC_VER_MINOR__=0"};
+    static const Arguments kDefinitions = {"-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13",
+                                           "-D__CUDACC_VER_MINOR__=0"};
     const std::string preprocessed = command.object + ".ii";
     const std::string translated = command.object + ".translated.ii";
 
-    int status = translator::run_program(
-        joined({compiler}, {command.others, command.dependencies, kDefinitions,
-                            {"-E", "-x", "c++", "-include", "cuda_runtime.h", command.source, "-o", preprocessed}}));
+    int status = translator::run_program(joined(
+        {compiler}, {command.others,
+                     command.dependencies,
+                     kDefinitions,
+                     {"-E", "-x", "c++", "-include", "cuda_runtime.h", command.source, "-o", preprocessed}}));
     if (status != 0) return status;
 
     std::string text;
@@ -86,7 +90,8 @@ int compile_cuda(const std::string& compiler, const Command& command) {
         std::fprintf(stderr, "cuda_on_cpu_compile: cannot read %s\n", preprocessed.c_str());
         return 1;
     }
-    const auto dialect = compiler.find("clang") != std::string::npos ? translator::Dialect::clang : translator::Dialect::gnu;
+    const auto dialect =
+        compiler.find("clang") != std::string::npos ? translator::Dialect::clang : translator::Dialect::gnu;
     try {
         text = translator::translate(text, dialect);
     } catch (const translator::TranslationError& error) {
@@ -97,9 +102,10 @@ int compile_cuda(const std::string& compiler, const Command& command) {
         std::fprintf(stderr, "cuda_on_cpu_compile: cannot write %s\n", translated.c_str());
         return 1;
     }
-    status = translator::run_program(joined(
-        {compiler}, {command.others, // -I and the like have done their work; clang would complain.
-                     {"-Wno-unused-command-line-argument", "-x", "c++-cpp-output", "-c", translated, "-o", command.object}}));
+    status = translator::run_program(
+        joined({compiler}, {command.others,  // -I and the like have done their work; clang would complain.
+                            {"-Wno-unused-command-line-argument", "-x", "c++-cpp-output", "-c", translated,
+                             "-o", command.object}}));
     std::remove(preprocessed.c_str());  // the translated text stays: worth a look
     return status;
 }
@@ -109,8 +115,10 @@ int compile_cuda(const std::string& compiler, const Command& command) {
 int main(int count, char** values) {
     const Arguments arguments(values + 1, values + count);
     if (arguments.empty() || arguments[0].starts_with("-")) {
-        std::fprintf(stderr, "usage: cuda_on_cpu_compile COMPILER ARGUMENTS...\n"
-                             "example: cuda_on_cpu_compile g++ -std=c++20 -Icuda_on_cpu/include -c day.cu -o day.o\n");
+        std::fprintf(
+            stderr,
+            "usage: cuda_on_cpu_compile COMPILER ARGUMENTS...\n"
+            "example: cuda_on_cpu_compile g++ -std=c++20 -Icuda_on_cpu/include -c day.cu -o day.o\n");
         return 2;
     }
     const Command command = parse({arguments.begin() + 1, arguments.end()});

@@ -7,20 +7,28 @@
 namespace translator {
 namespace {
 
-bool starts_identifier(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
-bool continues_identifier(char c) { return starts_identifier(c) || std::isdigit(static_cast<unsigned char>(c)) != 0; }
-bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+bool starts_identifier(char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$';
+}
+bool continues_identifier(char c) {
+    return starts_identifier(c) || std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+bool is_blank(char c) {
+    return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
 
 // Each of these returns the end of the token that starts at `i`.
 
 std::size_t end_of_line(std::string_view s, std::size_t i) {
-    while (i < s.size() && s[i] != '\n') i += s[i] == '\\' ? 2 : 1;
+    while (i < s.size() && s[i] != '\n')
+        i += s[i] == '\\' ? 2 : 1;
     return std::min(i, s.size());
 }
 
 std::size_t end_of_quoted(std::string_view s, std::size_t i) {
     const char quote = s[i++];
-    while (i < s.size() && s[i] != quote) i += s[i] == '\\' ? 2 : 1;
+    while (i < s.size() && s[i] != quote)
+        i += s[i] == '\\' ? 2 : 1;
     return std::min(i + 1, s.size());
 }
 
@@ -51,8 +59,9 @@ std::size_t end_of_space(std::string_view s, std::size_t i) {
 }
 
 std::size_t end_of_number(std::string_view s, std::size_t i) {
-    while (i < s.size() && (continues_identifier(s[i]) || s[i] == '.' || s[i] == '\'' ||
-                            ((s[i] == '+' || s[i] == '-') && std::string_view("eEpP").find(s[i - 1]) != s.npos))) {
+    while (i < s.size() &&
+           (continues_identifier(s[i]) || s[i] == '.' || s[i] == '\'' ||
+            ((s[i] == '+' || s[i] == '-') && std::string_view("eEpP").find(s[i - 1]) != s.npos))) {
         ++i;
     }
     return i;
@@ -80,13 +89,16 @@ Tokens::Tokens(std::string_view s) {
             end = end_of_space(s, i);
         } else if (starts_identifier(c)) {
             kind = TokenKind::identifier;
-            while (end < s.size() && continues_identifier(s[end])) ++end;
-            if (end < s.size() && (s[end] == '"' || s[end] == '\'') && is_string_prefix(s.substr(i, end - i))) {
+            while (end < s.size() && continues_identifier(s[end]))
+                ++end;
+            if (end < s.size() && (s[end] == '"' || s[end] == '\'') &&
+                is_string_prefix(s.substr(i, end - i))) {
                 kind = TokenKind::literal;
                 end = s[end - 1] == 'R' ? end_of_raw_string(s, end) : end_of_quoted(s, end);
             }
         } else if (std::isdigit(static_cast<unsigned char>(c)) != 0 ||
-                   (c == '.' && i + 1 < s.size() && std::isdigit(static_cast<unsigned char>(s[i + 1])) != 0)) {
+                   (c == '.' && i + 1 < s.size() &&
+                    std::isdigit(static_cast<unsigned char>(s[i + 1])) != 0)) {
             kind = TokenKind::number;
             end = end_of_number(s, i + 1);
         } else if (c == '"' || c == '\'') {
@@ -95,7 +107,8 @@ Tokens::Tokens(std::string_view s) {
         }
         const std::string_view text = s.substr(i, end - i);
         tokens_.push_back({kind, text, line});
-        if (kind == TokenKind::directive && text.size() > 2 && std::isdigit(static_cast<unsigned char>(text[2])) != 0) {
+        if (kind == TokenKind::directive && text.size() > 2 &&
+            std::isdigit(static_cast<unsigned char>(text[2])) != 0) {
             line = std::atoi(text.data() + 2) - 1;  // the marker's own line end counts
         }
         line += static_cast<int>(std::count(text.begin(), text.end(), '\n'));
@@ -114,9 +127,13 @@ void Tokens::match_brackets() {
         brace_[i] = braces.empty() ? kNone : braces.back();
         if (tokens_[i].kind != TokenKind::punctuation) continue;
         switch (tokens_[i].text.front()) {
-            case '{': braces.push_back(i); [[fallthrough]];
+            case '{':
+                braces.push_back(i);
+                [[fallthrough]];
             case '(':
-            case '[': open.push_back(i); break;
+            case '[':
+                open.push_back(i);
+                break;
             case '}':
                 if (!braces.empty()) braces.pop_back();
                 [[fallthrough]];
@@ -128,7 +145,8 @@ void Tokens::match_brackets() {
                     open.pop_back();
                 }
                 break;
-            default: break;
+            default:
+                break;
         }
     }
 }

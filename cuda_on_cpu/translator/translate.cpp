@@ -39,7 +39,8 @@ class Translation {
   public:
     Translation(std::string_view input, Dialect dialect) : tokens_(input), dialect_(dialect) {
         text_.reserve(tokens_.size());
-        for (std::size_t i = 0; i < tokens_.size(); ++i) text_.emplace_back(tokens_[i].text);
+        for (std::size_t i = 0; i < tokens_.size(); ++i)
+            text_.emplace_back(tokens_[i].text);
         after_.resize(tokens_.size());
     }
 
@@ -51,7 +52,8 @@ class Translation {
                 if (token.text.find("unroll") != std::string_view::npos) translate_unroll(i);
             } else if (token.kind == TokenKind::identifier) {
                 translate_word(i);
-            } else if (token.is("<") && tokens_.is_run(i, "<", 3) && !tokens_.is(tokens_.previous(i), "operator")) {
+            } else if (token.is("<") && tokens_.is_run(i, "<", 3) &&
+                       !tokens_.is(tokens_.previous(i), "operator")) {
                 translate_launch(i);
             }
         }
@@ -75,20 +77,23 @@ class Translation {
         return std::string(static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')), '\n');
     }
     void erase(Range range) {
-        for (std::size_t i = range.begin; i < range.end; ++i) erase(i);
+        for (std::size_t i = range.begin; i < range.end; ++i)
+            erase(i);
     }
     // The text of some tokens, on one line.
     std::string flat(Range range) const {
         std::string result;
         for (std::size_t i = range.begin; i < range.end; ++i) {
             if (tokens_[i].significant()) {
-                if (tokens_[i].text.find('\n') != std::string_view::npos) fail(i, "a literal of several lines in here");
+                if (tokens_[i].text.find('\n') != std::string_view::npos)
+                    fail(i, "a literal of several lines in here");
                 result += tokens_[i].text;
             } else if (!result.empty() && result.back() != ' ') {
                 result += ' ';
             }
         }
-        while (!result.empty() && result.back() == ' ') result.pop_back();
+        while (!result.empty() && result.back() == ' ')
+            result.pop_back();
         return result;
     }
     std::size_t closing(std::size_t open) const {
@@ -108,7 +113,8 @@ class Translation {
             translate_shared(i);
         } else if (word.is("__launch_bounds__") || word.is("__cluster_dims__") || word.is("__maxnreg__")) {
             erase(i);
-            if (const std::size_t open = tokens_.next(i); tokens_.is(open, "(")) erase({open, closing(open) + 1});
+            if (const std::size_t open = tokens_.next(i); tokens_.is(open, "("))
+                erase({open, closing(open) + 1});
         } else if (word.is("__noinline__")) {
             // Inside __attribute__((...)) it is the compiler's own word.
             if (!tokens_.is(tokens_.previous(i), "(") && !tokens_.is(tokens_.previous(i), ",")) {
@@ -127,11 +133,13 @@ class Translation {
         if (dialect_ == Dialect::clang) return;  // knows it
         std::string_view rest = tokens_[i].text.substr(1);
         const auto take_word = [&rest] {
-            while (!rest.empty() && !(std::isalnum(static_cast<unsigned char>(rest.front())) || rest.front() == '_')) {
+            while (!rest.empty() &&
+                   !(std::isalnum(static_cast<unsigned char>(rest.front())) || rest.front() == '_')) {
                 rest.remove_prefix(1);
             }
             std::size_t length = 0;
-            while (length < rest.size() && (std::isalnum(static_cast<unsigned char>(rest[length])) || rest[length] == '_')) {
+            while (length < rest.size() &&
+                   (std::isalnum(static_cast<unsigned char>(rest[length])) || rest[length] == '_')) {
                 ++length;
             }
             const std::string_view taken = rest.substr(0, length);
@@ -140,10 +148,12 @@ class Translation {
         };
         if (take_word() != "pragma" || take_word() != "unroll") return;
         const std::string_view factor = take_word();
-        const bool is_number =
-            !factor.empty() && std::all_of(factor.begin(), factor.end(), [](char c) { return c >= '0' && c <= '9'; });
-        // g++ takes a literal number only. Sixteen unrolls the loops over a thread's own tile completely.
-        text_[i] = "#pragma GCC unroll " + (is_number ? std::string(factor) : "16"s) + line_ends(tokens_[i].text);
+        const bool is_number = !factor.empty() && std::all_of(factor.begin(), factor.end(),
+                                                              [](char c) { return c >= '0' && c <= '9'; });
+        // g++ takes a literal number only. 32 unrolls loops over a tile completely; one that is unrolled in part, or not,
+        // adds to its sum in memory, because a barrier further out leaves no register alone.
+        text_[i] =
+            "#pragma GCC unroll " + (is_number ? std::string(factor) : "32"s) + line_ends(tokens_[i].text);
     }
 
     // --- kernel<<<...>>>(...) -------------------------------------------------------------------------------------------
@@ -152,11 +162,13 @@ class Translation {
         std::size_t close = open + 3;
         while (!(tokens_.is_run(close, ">", 3) && tokens_.is(tokens_.next(close + 2), "("))) {
             if (close >= tokens_.size() || tokens_[close].is(";")) fail(open, "<<< without >>>(");
-            const bool bracket = tokens_[close].kind == TokenKind::punctuation && tokens_.match(close) != kNone;
+            const bool bracket =
+                tokens_[close].kind == TokenKind::punctuation && tokens_.match(close) != kNone;
             close = bracket && tokens_.match(close) > close ? tokens_.match(close) + 1 : close + 1;
         }
         const std::size_t arguments = tokens_.next(close + 2);
-        after_[closing(arguments)] = ", ::cuda_on_cpu::launch(" + flat({open + 3, close}) + ")" + after_[closing(arguments)];
+        after_[closing(arguments)] =
+            ", ::cuda_on_cpu::launch(" + flat({open + 3, close}) + ")" + after_[closing(arguments)];
         erase({open, close + 3});
     }
 
@@ -207,7 +219,8 @@ class Translation {
         erase(global);
         std::size_t parameters = skip_decorations(tokens_.next(global));
         while (parameters != kNone && !tokens_[parameters].is("(")) {
-            if (tokens_[parameters].is(";") || tokens_[parameters].is("{")) fail(global, "__global__ without a function");
+            if (tokens_[parameters].is(";") || tokens_[parameters].is("{"))
+                fail(global, "__global__ without a function");
             parameters = skip_decorations(tokens_.next(parameters));
         }
         if (parameters == kNone) fail(global, "__global__ without a function");
@@ -223,8 +236,10 @@ class Translation {
             constructor += ", ::cuda_on_cpu::first_of(" + (bounds.empty() ? "1024"s : bounds) + ")";
         }
         if (!cluster.empty()) constructor += ", dim3(" + cluster + ")";
-        after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
-                       "); if (cuda_on_cpu_kernel_.asked()) return; cuda_on_cpu_kernel_.prepare([=]() mutable {" + after_[body];
+        after_[body] =
+            " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
+            "); if (cuda_on_cpu_kernel_.asked()) return; cuda_on_cpu_kernel_.prepare([=]() mutable {" +
+            after_[body];
         text_[closing(body)] = "}" + parameter_names({parameters + 1, closing(parameters)}) + ");}";
     }
 
@@ -284,7 +299,8 @@ class Translation {
                 name = kNone;
                 words = std::max(words, 1);
             } else if (token.kind == TokenKind::identifier) {
-                const bool part_of_type = tokens_.is(tokens_.previous(i), "::") || one_of(token.text, kNotNames) ||
+                const bool part_of_type = tokens_.is(tokens_.previous(i), "::") ||
+                                          one_of(token.text, kNotNames) ||
                                           (tokens_.is(tokens_.previous(i), ":"));
                 name = part_of_type ? kNone : i;
                 if (!token.is("const") && !token.is("volatile") && !token.is("typename")) ++words;
@@ -296,7 +312,8 @@ class Translation {
     bool angle_before(Range range, std::size_t name) const {
         if (name == kNone) return false;
         return std::any_of(text_.begin() + static_cast<std::ptrdiff_t>(range.begin),
-                           text_.begin() + static_cast<std::ptrdiff_t>(name), [](const auto& t) { return t == ">"; });
+                           text_.begin() + static_cast<std::ptrdiff_t>(name),
+                           [](const auto& t) { return t == ">"; });
     }
 
     std::string parameter_names(Range parameters) const {
@@ -324,12 +341,14 @@ class Translation {
             if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;
             if (tokens_[p].is(")")) return true;
             if (one_of(tokens_[p].text, kScopes)) return false;
-            if (tokens_[p].kind == TokenKind::literal && tokens_.is(tokens_.previous(p), "extern")) return false;
+            if (tokens_[p].kind == TokenKind::literal && tokens_.is(tokens_.previous(p), "extern"))
+                return false;
         }
         return true;
     }
     bool in_function(std::size_t i) const {
-        for (std::size_t brace = tokens_.enclosing_brace(i); brace != kNone; brace = tokens_.enclosing_brace(brace)) {
+        for (std::size_t brace = tokens_.enclosing_brace(i); brace != kNone;
+             brace = tokens_.enclosing_brace(brace)) {
             if (opens_function(brace)) return true;
         }
         return false;
@@ -388,7 +407,8 @@ class Translation {
         const Range declaration{declaration_begin(shared), end};
         const std::size_t name = declared_name({shared + 1, end});
         const std::size_t bounds = name == kNone ? kNone : tokens_.next(name);
-        if (!tokens_.is(bounds, "[")) fail(shared, "extern __shared__: expected an array, `extern __shared__ T name[];`");
+        if (!tokens_.is(bounds, "["))
+            fail(shared, "extern __shared__: expected an array, `extern __shared__ T name[];`");
         std::string type;
         for (std::size_t i = shared + 1; i < name; ++i) {
             if (is_decoration(i)) {
@@ -399,8 +419,9 @@ class Translation {
         }
         const std::string variable(tokens_[name].text);
         const std::string dimensions = flat({bounds, end});
-        const std::string text = "[[maybe_unused]] " + type + "(&" + variable + ")" + dimensions + " = *reinterpret_cast<" +
-                                 type + "(*)" + dimensions + ">(::cuda_on_cpu::dynamic_shared())";
+        const std::string text = "[[maybe_unused]] " + type + "(&" + variable + ")" + dimensions +
+                                 " = *reinterpret_cast<" + type + "(*)" + dimensions +
+                                 ">(::cuda_on_cpu::dynamic_shared())";
         erase(declaration);
         if (in_function(shared)) {
             text_[shared] = text;
@@ -457,8 +478,11 @@ class Translation {
             if (condition.end >= close) return;  // for (element : range)
         }
         const std::size_t first = next_in(condition);
-        if (first == kNone) {
-            text_[condition.end] = " ::cuda_on_cpu::poll(), true" + text_[condition.end];  // still seen to be endless
+        if (first == kNone || tokens_[first].is("true") || tokens_[first].is("1")) {
+            // The compiler must still see that the loop is endless, so the condition stays as it is.
+            const std::size_t body =
+                ends_do(loop) ? tokens_.match(tokens_.previous(loop)) : tokens_.next(close);
+            if (tokens_.is(body, "{")) after_[body] += " ::cuda_on_cpu::poll();";
             return;
         }
         const std::size_t second = next_in({first + 1, condition.end});
@@ -502,7 +526,8 @@ class Translation {
             if (tokens_[i].kind != TokenKind::identifier) continue;
             if (tokens_[i].is("volatile")) return true;
             for (const VolatileName& name : volatile_names_) {
-                if (tokens_[i].is(name.text) && (name.function == kNone || name.function == function)) return true;
+                if (tokens_[i].is(name.text) && (name.function == kNone || name.function == function))
+                    return true;
             }
         }
         return false;
@@ -510,7 +535,8 @@ class Translation {
 
     std::size_t outermost_function(std::size_t i) const {
         std::size_t function = kNone;
-        for (std::size_t brace = tokens_.enclosing_brace(i); brace != kNone; brace = tokens_.enclosing_brace(brace)) {
+        for (std::size_t brace = tokens_.enclosing_brace(i); brace != kNone;
+             brace = tokens_.enclosing_brace(brace)) {
             if (opens_function(brace)) function = brace;
         }
         return function;
@@ -534,12 +560,14 @@ class Translation {
         static constexpr std::array<std::string_view, 6> kEnds = {";", "=", "[", ",", ")", "{"};
         std::size_t name = i;
         std::size_t end = tokens_.next(i);
-        while (end != kNone && !one_of(tokens_[end].text, kEnds) && !tokens_[end].is("(") && !tokens_[end].is(">")) {
+        while (end != kNone && !one_of(tokens_[end].text, kEnds) && !tokens_[end].is("(") &&
+               !tokens_[end].is(">")) {
             name = end;
             end = tokens_.next(end);
         }
         const bool named = end != kNone && one_of(tokens_[end].text, kEnds) &&
-                           tokens_[name].kind == TokenKind::identifier && !is_builtin_type(tokens_[name].text);
+                           tokens_[name].kind == TokenKind::identifier &&
+                           !is_builtin_type(tokens_[name].text);
         std::size_t function = outermost_function(i);
         const std::size_t parentheses = enclosing_parenthesis(i);
         if (function == kNone && parentheses != kNone) {  // a parameter
@@ -555,8 +583,8 @@ class Translation {
     }
 
     static bool is_builtin_type(std::string_view word) {
-        static constexpr std::array<std::string_view, 10> kTypes = {"int",   "unsigned", "char", "long", "short",
-                                                                    "float", "double",   "bool", "void", "const"};
+        static constexpr std::array<std::string_view, 10> kTypes = {
+            "int", "unsigned", "char", "long", "short", "float", "double", "bool", "void", "const"};
         return one_of(word, kTypes);
     }
 
@@ -579,7 +607,9 @@ class Translation {
 
     std::size_t name_of_function(std::size_t brace) const {
         for (std::size_t p = declaration_begin(brace == 0 ? 0 : tokens_.previous(brace)); p < brace; ++p) {
-            if (tokens_[p].kind == TokenKind::identifier && !is_decoration(p) && tokens_.is(tokens_.next(p), "(")) return p;
+            if (tokens_[p].kind == TokenKind::identifier && !is_decoration(p) &&
+                tokens_.is(tokens_.next(p), "("))
+                return p;
         }
         return kNone;
     }
@@ -611,7 +641,8 @@ class Translation {
         if (tokens_.is(condition, "constexpr")) condition = tokens_.next(condition);
         if (!tokens_.is(condition, "(")) return kNone;
         const std::size_t behind = behind_statement(tokens_.next(closing(condition)));
-        return tokens_[i].is("if") && tokens_.is(behind, "else") ? behind_statement(tokens_.next(behind)) : behind;
+        return tokens_[i].is("if") && tokens_.is(behind, "else") ? behind_statement(tokens_.next(behind))
+                                                                 : behind;
     }
     std::size_t behind_simple_statement(std::size_t i) const {
         const std::size_t end = end_of_statement(i);
@@ -648,7 +679,8 @@ class Translation {
             for (const std::string_view type : {"void*>", "void *>", "const void*>", "const void *>"}) {
                 if (tokens_[i].is("<") && inner.starts_with(type)) {
                     std::size_t close = i;
-                    while (!tokens_[close].is(">")) ++close;
+                    while (!tokens_[close].is(">"))
+                        ++close;
                     erase({tokens_.previous(i), close + 1});
                 }
             }

@@ -6,11 +6,11 @@
 // there it is the usual case that nothing changes.
 #pragma once
 
+#include <vector_types.h>
+
 #include <atomic>
 #include <concepts>
 #include <type_traits>
-
-#include <vector_types.h>
 
 #include "cuda_on_cpu/spin_hint.h"
 
@@ -53,8 +53,7 @@ T atomicAdd(T* address, std::type_identity_t<T> value) {
 }
 
 template <class T>
-    requires cuda_on_cpu::one_of<T, float, double>
-T atomicAdd(T* address, std::type_identity_t<T> value) {
+requires cuda_on_cpu::one_of<T, float, double> T atomicAdd(T* address, std::type_identity_t<T> value) {
     return cuda_on_cpu::fetch_and_change(address, [value](T old) { return old + value; });
 }
 
@@ -68,8 +67,7 @@ inline float4 atomicAdd(float4* address, float4 value) {
 }
 
 template <class T>
-    requires cuda_on_cpu::one_of<T, int, unsigned int>
-T atomicSub(T* address, std::type_identity_t<T> value) {
+requires cuda_on_cpu::one_of<T, int, unsigned int> T atomicSub(T* address, std::type_identity_t<T> value) {
     const T old = std::atomic_ref<T>(*address).fetch_sub(value, std::memory_order_relaxed);
     if (value == 0) cuda_on_cpu::spin_hint();
     return old;
@@ -87,7 +85,8 @@ T atomicMax(T* address, std::type_identity_t<T> value) {
 
 // Counts up to `limit`, then starts again at 0.
 inline unsigned int atomicInc(unsigned int* address, unsigned int limit) {
-    return cuda_on_cpu::fetch_and_change(address, [limit](unsigned int old) { return old >= limit ? 0 : old + 1; });
+    return cuda_on_cpu::fetch_and_change(address,
+                                         [limit](unsigned int old) { return old >= limit ? 0 : old + 1; });
 }
 
 // Counts down to 0, then starts again at `limit`.
@@ -119,15 +118,15 @@ T atomicXor(T* address, std::type_identity_t<T> value) {
 // ---- Exchange ------------------------------------------------------------------------------------------------------
 
 template <class T>
-    requires(cuda_on_cpu::word<T> || std::same_as<T, float>)
-T atomicExch(T* address, std::type_identity_t<T> value) {
+requires(cuda_on_cpu::word<T> || std::same_as<T, float>) T
+    atomicExch(T* address, std::type_identity_t<T> value) {
     const T old = std::atomic_ref<T>(*address).exchange(value, std::memory_order_relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, value);
 }
 
 template <class T>
-    requires(cuda_on_cpu::word<T> || std::same_as<T, unsigned short>)
-T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+requires(cuda_on_cpu::word<T> || std::same_as<T, unsigned short>) T
+    atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
     T old = expected;
     std::atomic_ref<T>(*address).compare_exchange_strong(old, desired, std::memory_order_relaxed);
     const T now = old == expected ? desired : old;
@@ -136,16 +135,20 @@ T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T
 
 // ---- Scopes: on the CPU there is only one, the whole system --------------------------------------------------------
 
-#define CUDA_ON_CPU_SCOPED(function)                                            \
-    template <class T>                                                          \
-        requires requires(T* address, T value) { function(address, value); }    \
-    T function##_block(T* address, std::type_identity_t<T> value) {             \
-        return function(address, value);                                        \
-    }                                                                           \
-    template <class T>                                                          \
-        requires requires(T* address, T value) { function(address, value); }    \
-    T function##_system(T* address, std::type_identity_t<T> value) {            \
-        return function(address, value);                                        \
+#define CUDA_ON_CPU_SCOPED(function)                                 \
+    template <class T>                                               \
+    requires requires(T * address, T value) {                        \
+        function(address, value);                                    \
+    }                                                                \
+    T function##_block(T* address, std::type_identity_t<T> value) {  \
+        return function(address, value);                             \
+    }                                                                \
+    template <class T>                                               \
+    requires requires(T * address, T value) {                        \
+        function(address, value);                                    \
+    }                                                                \
+    T function##_system(T* address, std::type_identity_t<T> value) { \
+        return function(address, value);                             \
     }
 
 CUDA_ON_CPU_SCOPED(atomicAdd)
@@ -171,6 +174,12 @@ T atomicCAS_system(T* address, std::type_identity_t<T> expected, std::type_ident
 
 // ---- Fences --------------------------------------------------------------------------------------------------------
 
-inline void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-inline void __threadfence_block() { std::atomic_thread_fence(std::memory_order_seq_cst); }
-inline void __threadfence_system() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+inline void __threadfence() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+inline void __threadfence_block() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+inline void __threadfence_system() {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}

@@ -29,7 +29,8 @@ inline unsigned __activemask(cuda_on_cpu::Site site = cuda_on_cpu::Site::here())
 
 // Nanoseconds stand in for clock cycles: differences mean something, rates do not.
 inline long long clock64() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
         .count();
 }
 

@@ -20,7 +20,8 @@ class LaneGroup : public thread_group {
     unsigned meta_group_size() const { return lanes().meta_group_size; }
 
     void sync(Site site = Site::here()) const {
-        cuda_on_cpu::warp_collective(lanes().mask, nullptr, nullptr, "group.sync", site, cuda_on_cpu::Ended::allowed);
+        cuda_on_cpu::warp_collective(lanes().mask, nullptr, nullptr, "group.sync", site,
+                                     cuda_on_cpu::Ended::allowed);
     }
 
     // A rank outside the group gives a thread its own value back.
@@ -252,7 +253,7 @@ coalesced_group labeled_partition(const details::LaneGroup& parent, Label label,
         return binary_partition(parent, label, site);
     } else {
         const unsigned all = details::lanes_of(parent).mask;
-        const unsigned part = cuda_on_cpu::match(all, label, "labeled_partition", site);
+        const unsigned part = cuda_on_cpu::match(all, label, "labeled_partition", site).same;
         const unsigned first = part & ~(part - 1);
         const bool is_first = first == 1U << cuda_on_cpu::current_lane;
         const unsigned firsts = cuda_on_cpu::ballot(all, is_first, "labeled_partition", site);

@@ -1,6 +1,8 @@
 // Integer, bit, conversion and cache-hint intrinsics: what a GPU does in one or a few instructions.
 #pragma once
 
+#include <vector_types.h>
+
 #include <bit>
 #include <concepts>
 #include <csignal>
@@ -8,21 +10,31 @@
 #include <limits>
 #include <type_traits>
 
-#include <vector_types.h>
-
 #include "cuda_on_cpu/rounding.h"
 #include "cuda_on_cpu/spin_hint.h"
 
 // ---- Bits ----------------------------------------------------------------------------------------------------------
 
-inline int __popc(unsigned int x) { return std::popcount(x); }
-inline int __popcll(unsigned long long x) { return std::popcount(x); }
-inline int __clz(int x) { return std::countl_zero(static_cast<unsigned int>(x)); }
-inline int __clzll(long long x) { return std::countl_zero(static_cast<unsigned long long>(x)); }
+inline int __popc(unsigned int x) {
+    return std::popcount(x);
+}
+inline int __popcll(unsigned long long x) {
+    return std::popcount(x);
+}
+inline int __clz(int x) {
+    return std::countl_zero(static_cast<unsigned int>(x));
+}
+inline int __clzll(long long x) {
+    return std::countl_zero(static_cast<unsigned long long>(x));
+}
 
 // Place of the lowest set bit counted from 1; 0 when there is none.
-inline int __ffs(int x) { return __builtin_ffs(x); }
-inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+inline int __ffs(int x) {
+    return __builtin_ffs(x);
+}
+inline int __ffsll(long long x) {
+    return __builtin_ffsll(x);
+}
 
 inline unsigned int __brev(unsigned int x) {
     x = (x & 0x55555555u) << 1 | (x >> 1 & 0x55555555u);
@@ -80,7 +92,9 @@ inline unsigned int __funnelshift_r(unsigned int lo, unsigned int hi, unsigned i
 
 // ---- Integer arithmetic --------------------------------------------------------------------------------------------
 
-inline int __mulhi(int x, int y) { return static_cast<int>((static_cast<std::int64_t>(x) * y) >> 32); }
+inline int __mulhi(int x, int y) {
+    return static_cast<int>((static_cast<std::int64_t>(x) * y) >> 32);
+}
 inline unsigned int __umulhi(unsigned int x, unsigned int y) {
     return static_cast<unsigned int>((static_cast<std::uint64_t>(x) * y) >> 32);
 }
@@ -94,22 +108,32 @@ inline unsigned long long __umul64hi(unsigned long long x, unsigned long long y)
 }
 
 // Low 32 bits of the product of the low 24 bits.
-inline unsigned int __umul24(unsigned int x, unsigned int y) { return (x & 0xffffffu) * (y & 0xffffffu); }
+inline unsigned int __umul24(unsigned int x, unsigned int y) {
+    return (x & 0xffffffu) * (y & 0xffffffu);
+}
 inline int __mul24(int x, int y) {
-    const auto low_24 = [](int value) { return static_cast<std::int64_t>(static_cast<int>(static_cast<unsigned int>(value) << 8) >> 8); };
+    const auto low_24 = [](int value) {
+        return static_cast<std::int64_t>(static_cast<int>(static_cast<unsigned int>(value) << 8) >> 8);
+    };
     return static_cast<int>(low_24(x) * low_24(y));
 }
 
 // |x - y| + z
-inline unsigned int __usad(unsigned int x, unsigned int y, unsigned int z) { return (x > y ? x - y : y - x) + z; }
+inline unsigned int __usad(unsigned int x, unsigned int y, unsigned int z) {
+    return (x > y ? x - y : y - x) + z;
+}
 inline unsigned int __sad(int x, int y, unsigned int z) {
     const unsigned int difference = static_cast<unsigned int>(x) - static_cast<unsigned int>(y);
     return (x > y ? difference : 0u - difference) + z;
 }
 
 // Averages that do not overflow: __hadd rounds down, __rhadd up.
-inline int __hadd(int x, int y) { return static_cast<int>((static_cast<std::int64_t>(x) + y) >> 1); }
-inline int __rhadd(int x, int y) { return static_cast<int>((static_cast<std::int64_t>(x) + y + 1) >> 1); }
+inline int __hadd(int x, int y) {
+    return static_cast<int>((static_cast<std::int64_t>(x) + y) >> 1);
+}
+inline int __rhadd(int x, int y) {
+    return static_cast<int>((static_cast<std::int64_t>(x) + y + 1) >> 1);
+}
 inline unsigned int __uhadd(unsigned int x, unsigned int y) {
     return static_cast<unsigned int>((static_cast<std::uint64_t>(x) + y) >> 1);
 }
@@ -166,29 +190,36 @@ unsigned int dot_product(unsigned int a, unsigned int b, int first_byte, unsigne
     return sum;
 }
 
-inline unsigned int word_of(int value) { return static_cast<unsigned int>(value); }
-inline unsigned int word_of(unsigned int value) { return value; }
+inline unsigned int word_of(int value) {
+    return static_cast<unsigned int>(value);
+}
+inline unsigned int word_of(unsigned int value) {
+    return value;
+}
 template <class Vector>
-    requires(std::is_class_v<Vector> && sizeof(Vector) == sizeof(unsigned int))
-unsigned int word_of(Vector vector) {
+requires(std::is_class_v<Vector> &&
+         sizeof(Vector) == sizeof(unsigned int)) unsigned int word_of(Vector vector) {
     return std::bit_cast<unsigned int>(vector);
 }
 
 }  // namespace cuda_on_cpu
 
 // __dp4a: four bytes by four bytes. __dp2a: a's two halves by b's two low (_lo) or high (_hi) bytes.
-#define CUDA_ON_CPU_DOT(Sum, Bytes, Byte, Halves, Half)                                                              \
-    inline Sum __dp4a(Bytes a, Bytes b, Sum c) {                                                                     \
-        using namespace cuda_on_cpu;                                                                                 \
-        return static_cast<Sum>(dot_product<Byte, Byte>(word_of(a), word_of(b), 0, static_cast<unsigned int>(c)));   \
-    }                                                                                                                \
-    inline Sum __dp2a_lo(Halves a, Bytes b, Sum c) {                                                                 \
-        using namespace cuda_on_cpu;                                                                                 \
-        return static_cast<Sum>(dot_product<Half, Byte>(word_of(a), word_of(b), 0, static_cast<unsigned int>(c)));   \
-    }                                                                                                                \
-    inline Sum __dp2a_hi(Halves a, Bytes b, Sum c) {                                                                 \
-        using namespace cuda_on_cpu;                                                                                 \
-        return static_cast<Sum>(dot_product<Half, Byte>(word_of(a), word_of(b), 2, static_cast<unsigned int>(c)));   \
+#define CUDA_ON_CPU_DOT(Sum, Bytes, Byte, Halves, Half)                                        \
+    inline Sum __dp4a(Bytes a, Bytes b, Sum c) {                                               \
+        using namespace cuda_on_cpu;                                                           \
+        return static_cast<Sum>(                                                               \
+            dot_product<Byte, Byte>(word_of(a), word_of(b), 0, static_cast<unsigned int>(c))); \
+    }                                                                                          \
+    inline Sum __dp2a_lo(Halves a, Bytes b, Sum c) {                                           \
+        using namespace cuda_on_cpu;                                                           \
+        return static_cast<Sum>(                                                               \
+            dot_product<Half, Byte>(word_of(a), word_of(b), 0, static_cast<unsigned int>(c))); \
+    }                                                                                          \
+    inline Sum __dp2a_hi(Halves a, Bytes b, Sum c) {                                           \
+        using namespace cuda_on_cpu;                                                           \
+        return static_cast<Sum>(                                                               \
+            dot_product<Half, Byte>(word_of(a), word_of(b), 2, static_cast<unsigned int>(c))); \
     }
 
 CUDA_ON_CPU_DOT(int, int, std::int8_t, int, std::int16_t)
@@ -198,56 +229,56 @@ CUDA_ON_CPU_DOT(unsigned int, uchar4, std::uint8_t, ushort2, std::uint16_t)
 #undef CUDA_ON_CPU_DOT
 
 // One lane-wise function of one or two words.
-#define CUDA_ON_CPU_LANES_1(name, Lane, expression)                                    \
-    inline unsigned int name(unsigned int word_a) {                                    \
-        return cuda_on_cpu::lanewise<Lane>([](int a) { return expression; }, word_a);  \
+#define CUDA_ON_CPU_LANES_1(name, Lane, expression)                                   \
+    inline unsigned int name(unsigned int word_a) {                                   \
+        return cuda_on_cpu::lanewise<Lane>([](int a) { return expression; }, word_a); \
     }
-#define CUDA_ON_CPU_LANES_2(name, Lane, expression)                                                   \
-    inline unsigned int name(unsigned int word_a, unsigned int word_b) {                              \
-        return cuda_on_cpu::lanewise<Lane>([](int a, int b) { return expression; }, word_a, word_b);  \
+#define CUDA_ON_CPU_LANES_2(name, Lane, expression)                                                  \
+    inline unsigned int name(unsigned int word_a, unsigned int word_b) {                             \
+        return cuda_on_cpu::lanewise<Lane>([](int a, int b) { return expression; }, word_a, word_b); \
     }
 // A comparison answers with all bits of the lane set (__vcmp) or with 1 (__vset).
-#define CUDA_ON_CPU_LANES_COMPARE(name, Lane, condition)               \
-    CUDA_ON_CPU_LANES_2(__vcmp##name, Lane, (condition) ? -1 : 0)      \
+#define CUDA_ON_CPU_LANES_COMPARE(name, Lane, condition)          \
+    CUDA_ON_CPU_LANES_2(__vcmp##name, Lane, (condition) ? -1 : 0) \
     CUDA_ON_CPU_LANES_2(__vset##name, Lane, (condition) ? 1 : 0)
 
 // n lanes of the type Signed or Unsigned. A final s or u (ss, us) says: signed or unsigned (with saturation).
 // Averages round halves away from zero.
-#define CUDA_ON_CPU_LANES(n, Signed, Unsigned)                                                   \
-    CUDA_ON_CPU_LANES_1(__vabs##n, Signed, a < 0 ? -a : a)                                       \
-    CUDA_ON_CPU_LANES_1(__vabsss##n, Signed, cuda_on_cpu::saturate_to<Signed>(a < 0 ? -a : a))   \
-    CUDA_ON_CPU_LANES_1(__vneg##n, Signed, -a)                                                   \
-    CUDA_ON_CPU_LANES_1(__vnegss##n, Signed, cuda_on_cpu::saturate_to<Signed>(-a))               \
-    CUDA_ON_CPU_LANES_2(__vadd##n, Unsigned, a + b)                                              \
-    CUDA_ON_CPU_LANES_2(__vaddss##n, Signed, cuda_on_cpu::saturate_to<Signed>(a + b))            \
-    CUDA_ON_CPU_LANES_2(__vaddus##n, Unsigned, cuda_on_cpu::saturate_to<Unsigned>(a + b))        \
-    CUDA_ON_CPU_LANES_2(__vsub##n, Unsigned, a - b)                                              \
-    CUDA_ON_CPU_LANES_2(__vsubss##n, Signed, cuda_on_cpu::saturate_to<Signed>(a - b))            \
-    CUDA_ON_CPU_LANES_2(__vsubus##n, Unsigned, cuda_on_cpu::saturate_to<Unsigned>(a - b))        \
-    CUDA_ON_CPU_LANES_2(__vavgs##n, Signed, (a + b + (a + b >= 0)) >> 1)                                    \
-    CUDA_ON_CPU_LANES_2(__vavgu##n, Unsigned, (a + b + 1) >> 1)                                  \
-    CUDA_ON_CPU_LANES_2(__vhaddu##n, Unsigned, (a + b) >> 1)                                     \
-    CUDA_ON_CPU_LANES_2(__vmins##n, Signed, a < b ? a : b)                                       \
-    CUDA_ON_CPU_LANES_2(__vminu##n, Unsigned, a < b ? a : b)                                     \
-    CUDA_ON_CPU_LANES_2(__vmaxs##n, Signed, a > b ? a : b)                                       \
-    CUDA_ON_CPU_LANES_2(__vmaxu##n, Unsigned, a > b ? a : b)                                     \
-    CUDA_ON_CPU_LANES_2(__vabsdiffs##n, Signed, a > b ? a - b : b - a)                           \
-    CUDA_ON_CPU_LANES_2(__vabsdiffu##n, Unsigned, a > b ? a - b : b - a)                         \
-    CUDA_ON_CPU_LANES_COMPARE(eq##n, Unsigned, a == b)                                           \
-    CUDA_ON_CPU_LANES_COMPARE(ne##n, Unsigned, a != b)                                           \
-    CUDA_ON_CPU_LANES_COMPARE(gts##n, Signed, a > b)                                             \
-    CUDA_ON_CPU_LANES_COMPARE(gtu##n, Unsigned, a > b)                                           \
-    CUDA_ON_CPU_LANES_COMPARE(ges##n, Signed, a >= b)                                            \
-    CUDA_ON_CPU_LANES_COMPARE(geu##n, Unsigned, a >= b)                                          \
-    CUDA_ON_CPU_LANES_COMPARE(lts##n, Signed, a < b)                                             \
-    CUDA_ON_CPU_LANES_COMPARE(ltu##n, Unsigned, a < b)                                           \
-    CUDA_ON_CPU_LANES_COMPARE(les##n, Signed, a <= b)                                            \
-    CUDA_ON_CPU_LANES_COMPARE(leu##n, Unsigned, a <= b)                                          \
-    inline unsigned int __vsads##n(unsigned int a, unsigned int b) {                             \
-        return cuda_on_cpu::sum_of_differences<Signed>(a, b);                                    \
-    }                                                                                            \
-    inline unsigned int __vsadu##n(unsigned int a, unsigned int b) {                             \
-        return cuda_on_cpu::sum_of_differences<Unsigned>(a, b);                                  \
+#define CUDA_ON_CPU_LANES(n, Signed, Unsigned)                                                 \
+    CUDA_ON_CPU_LANES_1(__vabs##n, Signed, a < 0 ? -a : a)                                     \
+    CUDA_ON_CPU_LANES_1(__vabsss##n, Signed, cuda_on_cpu::saturate_to<Signed>(a < 0 ? -a : a)) \
+    CUDA_ON_CPU_LANES_1(__vneg##n, Signed, -a)                                                 \
+    CUDA_ON_CPU_LANES_1(__vnegss##n, Signed, cuda_on_cpu::saturate_to<Signed>(-a))             \
+    CUDA_ON_CPU_LANES_2(__vadd##n, Unsigned, a + b)                                            \
+    CUDA_ON_CPU_LANES_2(__vaddss##n, Signed, cuda_on_cpu::saturate_to<Signed>(a + b))          \
+    CUDA_ON_CPU_LANES_2(__vaddus##n, Unsigned, cuda_on_cpu::saturate_to<Unsigned>(a + b))      \
+    CUDA_ON_CPU_LANES_2(__vsub##n, Unsigned, a - b)                                            \
+    CUDA_ON_CPU_LANES_2(__vsubss##n, Signed, cuda_on_cpu::saturate_to<Signed>(a - b))          \
+    CUDA_ON_CPU_LANES_2(__vsubus##n, Unsigned, cuda_on_cpu::saturate_to<Unsigned>(a - b))      \
+    CUDA_ON_CPU_LANES_2(__vavgs##n, Signed, (a + b + (a + b >= 0)) >> 1)                       \
+    CUDA_ON_CPU_LANES_2(__vavgu##n, Unsigned, (a + b + 1) >> 1)                                \
+    CUDA_ON_CPU_LANES_2(__vhaddu##n, Unsigned, (a + b) >> 1)                                   \
+    CUDA_ON_CPU_LANES_2(__vmins##n, Signed, a < b ? a : b)                                     \
+    CUDA_ON_CPU_LANES_2(__vminu##n, Unsigned, a < b ? a : b)                                   \
+    CUDA_ON_CPU_LANES_2(__vmaxs##n, Signed, a > b ? a : b)                                     \
+    CUDA_ON_CPU_LANES_2(__vmaxu##n, Unsigned, a > b ? a : b)                                   \
+    CUDA_ON_CPU_LANES_2(__vabsdiffs##n, Signed, a > b ? a - b : b - a)                         \
+    CUDA_ON_CPU_LANES_2(__vabsdiffu##n, Unsigned, a > b ? a - b : b - a)                       \
+    CUDA_ON_CPU_LANES_COMPARE(eq##n, Unsigned, a == b)                                         \
+    CUDA_ON_CPU_LANES_COMPARE(ne##n, Unsigned, a != b)                                         \
+    CUDA_ON_CPU_LANES_COMPARE(gts##n, Signed, a > b)                                           \
+    CUDA_ON_CPU_LANES_COMPARE(gtu##n, Unsigned, a > b)                                         \
+    CUDA_ON_CPU_LANES_COMPARE(ges##n, Signed, a >= b)                                          \
+    CUDA_ON_CPU_LANES_COMPARE(geu##n, Unsigned, a >= b)                                        \
+    CUDA_ON_CPU_LANES_COMPARE(lts##n, Signed, a < b)                                           \
+    CUDA_ON_CPU_LANES_COMPARE(ltu##n, Unsigned, a < b)                                         \
+    CUDA_ON_CPU_LANES_COMPARE(les##n, Signed, a <= b)                                          \
+    CUDA_ON_CPU_LANES_COMPARE(leu##n, Unsigned, a <= b)                                        \
+    inline unsigned int __vsads##n(unsigned int a, unsigned int b) {                           \
+        return cuda_on_cpu::sum_of_differences<Signed>(a, b);                                  \
+    }                                                                                          \
+    inline unsigned int __vsadu##n(unsigned int a, unsigned int b) {                           \
+        return cuda_on_cpu::sum_of_differences<Unsigned>(a, b);                                \
     }
 
 CUDA_ON_CPU_LANES(2, std::int16_t, std::uint16_t)
@@ -259,31 +290,58 @@ CUDA_ON_CPU_LANES(4, std::int8_t, std::uint8_t)
 
 // ---- Bit casts -----------------------------------------------------------------------------------------------------
 
-inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
-inline unsigned int __float_as_uint(float x) { return std::bit_cast<unsigned int>(x); }
-inline float __int_as_float(int x) { return std::bit_cast<float>(x); }
-inline float __uint_as_float(unsigned int x) { return std::bit_cast<float>(x); }
-inline long long __double_as_longlong(double x) { return std::bit_cast<long long>(x); }
-inline double __longlong_as_double(long long x) { return std::bit_cast<double>(x); }
-inline int __double2hiint(double x) { return static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 32); }
-inline int __double2loint(double x) { return static_cast<int>(std::bit_cast<std::uint64_t>(x)); }
+inline int __float_as_int(float x) {
+    return std::bit_cast<int>(x);
+}
+inline unsigned int __float_as_uint(float x) {
+    return std::bit_cast<unsigned int>(x);
+}
+inline float __int_as_float(int x) {
+    return std::bit_cast<float>(x);
+}
+inline float __uint_as_float(unsigned int x) {
+    return std::bit_cast<float>(x);
+}
+inline long long __double_as_longlong(double x) {
+    return std::bit_cast<long long>(x);
+}
+inline double __longlong_as_double(long long x) {
+    return std::bit_cast<double>(x);
+}
+inline int __double2hiint(double x) {
+    return static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 32);
+}
+inline int __double2loint(double x) {
+    return static_cast<int>(std::bit_cast<std::uint64_t>(x));
+}
 inline double __hiloint2double(int hi, int lo) {
-    return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<unsigned int>(hi)) << 32 | static_cast<unsigned int>(lo));
+    return std::bit_cast<double>(static_cast<std::uint64_t>(static_cast<unsigned int>(hi)) << 32 |
+                                 static_cast<unsigned int>(lo));
 }
 
 // ---- Conversions with a rounding mode ------------------------------------------------------------------------------
 
-#define CUDA_ON_CPU_CONVERT(suffix, Name, Integer, mode)                                                                    \
-    inline Integer __float2##Name##_##suffix(float x) { return cuda_on_cpu::to_integer<Integer, cuda_on_cpu::Rounding::mode>(x); }    \
-    inline Integer __double2##Name##_##suffix(double x) { return cuda_on_cpu::to_integer<Integer, cuda_on_cpu::Rounding::mode>(x); }  \
-    inline float __##Name##2float_##suffix(Integer x) { return cuda_on_cpu::from_integer<float, cuda_on_cpu::Rounding::mode>(x); }    \
-    inline double __##Name##2double_##suffix(Integer x) { return cuda_on_cpu::from_integer<double, cuda_on_cpu::Rounding::mode>(x); }
-#define CUDA_ON_CPU_CONVERT_ALL(suffix, mode)                                                                \
-    CUDA_ON_CPU_CONVERT(suffix, int, int, mode)                                                              \
-    CUDA_ON_CPU_CONVERT(suffix, uint, unsigned int, mode)                                                    \
-    CUDA_ON_CPU_CONVERT(suffix, ll, long long, mode)                                                         \
-    CUDA_ON_CPU_CONVERT(suffix, ull, unsigned long long, mode)                                               \
-    inline float __double2float_##suffix(double x) { return cuda_on_cpu::to_float<cuda_on_cpu::Rounding::mode>(x); }
+#define CUDA_ON_CPU_CONVERT(suffix, Name, Integer, mode)                          \
+    inline Integer __float2##Name##_##suffix(float x) {                           \
+        return cuda_on_cpu::to_integer<Integer, cuda_on_cpu::Rounding::mode>(x);  \
+    }                                                                             \
+    inline Integer __double2##Name##_##suffix(double x) {                         \
+        return cuda_on_cpu::to_integer<Integer, cuda_on_cpu::Rounding::mode>(x);  \
+    }                                                                             \
+    inline float __##Name##2float_##suffix(Integer x) {                           \
+        return cuda_on_cpu::from_integer<float, cuda_on_cpu::Rounding::mode>(x);  \
+    }                                                                             \
+    inline double __##Name##2double_##suffix(Integer x) {                         \
+        return cuda_on_cpu::from_integer<double, cuda_on_cpu::Rounding::mode>(x); \
+    }
+#define CUDA_ON_CPU_CONVERT_ALL(suffix, mode)                         \
+    CUDA_ON_CPU_CONVERT(suffix, int, int, mode)                       \
+    CUDA_ON_CPU_CONVERT(suffix, uint, unsigned int, mode)             \
+    CUDA_ON_CPU_CONVERT(suffix, ll, long long, mode)                  \
+    CUDA_ON_CPU_CONVERT(suffix, ull, unsigned long long, mode)        \
+    inline float __double2float_##suffix(double x) {                  \
+        return cuda_on_cpu::to_float<cuda_on_cpu::Rounding::mode>(x); \
+    }
 
 CUDA_ON_CPU_CONVERT_ALL(rn, kNearest)
 CUDA_ON_CPU_CONVERT_ALL(rz, kTowardZero)
@@ -294,11 +352,26 @@ CUDA_ON_CPU_CONVERT_ALL(rd, kDown)
 
 // ---- Loads and stores with a hint for the cache: plain accesses, a CPU's cache takes no hints -----------------------
 
-template <class T> T __ldg(const T* address) { return *address; }
-template <class T> T __ldcg(const T* address) { return *address; }
-template <class T> T __ldca(const T* address) { return *address; }
-template <class T> T __ldcs(const T* address) { return *address; }
-template <class T> T __ldlu(const T* address) { return *address; }
+template <class T>
+T __ldg(const T* address) {
+    return *address;
+}
+template <class T>
+T __ldcg(const T* address) {
+    return *address;
+}
+template <class T>
+T __ldca(const T* address) {
+    return *address;
+}
+template <class T>
+T __ldcs(const T* address) {
+    return *address;
+}
+template <class T>
+T __ldlu(const T* address) {
+    return *address;
+}
 
 // Fetches again what another thread may have written: the load of a waiting loop.
 template <class T>
@@ -307,10 +380,22 @@ T __ldcv(const T* address) {
     return *address;
 }
 
-template <class T> void __stwb(T* address, std::type_identity_t<T> value) { *address = value; }
-template <class T> void __stcg(T* address, std::type_identity_t<T> value) { *address = value; }
-template <class T> void __stcs(T* address, std::type_identity_t<T> value) { *address = value; }
-template <class T> void __stwt(T* address, std::type_identity_t<T> value) { *address = value; }
+template <class T>
+void __stwb(T* address, std::type_identity_t<T> value) {
+    *address = value;
+}
+template <class T>
+void __stcg(T* address, std::type_identity_t<T> value) {
+    *address = value;
+}
+template <class T>
+void __stcs(T* address, std::type_identity_t<T> value) {
+    *address = value;
+}
+template <class T>
+void __stwt(T* address, std::type_identity_t<T> value) {
+    *address = value;
+}
 
 // ---- Hints ---------------------------------------------------------------------------------------------------------
 
@@ -319,11 +404,17 @@ inline void __assume(bool condition) {
 }
 
 #if !defined(__clang__)  // has it built in
-inline void __builtin_assume(bool condition) { __assume(condition); }
+inline void __builtin_assume(bool condition) {
+    __assume(condition);
+}
 #endif
 
 // Gives way; the time, in nanoseconds, is only a hint on a GPU too.
-inline void __nanosleep(unsigned int) { cuda_on_cpu::spin_hint(); }
+inline void __nanosleep(unsigned int) {
+    cuda_on_cpu::spin_hint();
+}
 
-inline void __brkpt() { std::raise(SIGTRAP); }
+inline void __brkpt() {
+    std::raise(SIGTRAP);
+}
 inline void __prof_trigger(int) {}

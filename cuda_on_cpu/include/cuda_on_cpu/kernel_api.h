@@ -38,22 +38,24 @@ cudaError_t cudaHostGetDevicePointer(T** device_pointer, void* host_pointer, uns
 }
 
 namespace cuda_on_cpu {
-cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std::size_t bytes, std::size_t offset,
-                           cudaMemcpyKind kind, cudaStream_t stream);
-cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std::size_t bytes, std::size_t offset,
-                             cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std::size_t bytes,
+                           std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
+cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std::size_t bytes,
+                             std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
 }  // namespace cuda_on_cpu
 
 // A symbol is the variable itself: its address and its size are known here.
 template <class T>
 cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, std::size_t bytes, std::size_t offset = 0,
                                cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
-    return cuda_on_cpu::copy_to_symbol(const_cast<T*>(&symbol), sizeof symbol, from, bytes, offset, kind, nullptr);
+    return cuda_on_cpu::copy_to_symbol(const_cast<T*>(&symbol), sizeof symbol, from, bytes, offset, kind,
+                                       nullptr);
 }
 template <class T>
 cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, std::size_t bytes, std::size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
-    return cuda_on_cpu::copy_to_symbol(const_cast<T*>(&symbol), sizeof symbol, from, bytes, offset, kind, stream);
+    return cuda_on_cpu::copy_to_symbol(const_cast<T*>(&symbol), sizeof symbol, from, bytes, offset, kind,
+                                       stream);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, std::size_t bytes, std::size_t offset = 0,
@@ -86,13 +88,15 @@ template <class... Parameters>
 Kernel* find_kernel(void (*function)(Parameters...)) {
     return kernel_of(function);
 }
-inline Kernel* find_kernel(const void*) { return nullptr; }
+inline Kernel* find_kernel(const void*) {
+    return nullptr;
+}
 
 cudaError_t get_attributes(cudaFuncAttributes* attributes, const Kernel* kernel);
 cudaError_t set_attribute(Kernel* kernel, cudaFuncAttribute attribute, int value);
 cudaError_t max_active_blocks(int* blocks, const Kernel* kernel, int block_size, std::size_t dynamic_shared);
-cudaError_t max_potential_block_size(int* min_grid, int* block_size, const Kernel* kernel, std::size_t dynamic_shared,
-                                     int limit);
+cudaError_t max_potential_block_size(int* min_grid, int* block_size, const Kernel* kernel,
+                                     std::size_t dynamic_shared, int limit);
 cudaError_t max_active_clusters(int* clusters, const Kernel* kernel, const cudaLaunchConfig_t* config);
 cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfiguration* result);
 
@@ -115,16 +119,18 @@ cudaError_t cudaFuncSetCacheConfig(Function* kernel, cudaFuncCache) {
 template <class Function>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Function* kernel, int block_size,
                                                           std::size_t dynamic_shared) {
-    return cuda_on_cpu::max_active_blocks(blocks, cuda_on_cpu::find_kernel(kernel), block_size, dynamic_shared);
+    return cuda_on_cpu::max_active_blocks(blocks, cuda_on_cpu::find_kernel(kernel), block_size,
+                                          dynamic_shared);
 }
 template <class Function>
 cudaError_t cudaOccupancyMaxPotentialBlockSize(int* min_grid, int* block_size, Function* kernel,
                                                std::size_t dynamic_shared = 0, int limit = 0) {
-    return cuda_on_cpu::max_potential_block_size(min_grid, block_size, cuda_on_cpu::find_kernel(kernel), dynamic_shared,
-                                                 limit);
+    return cuda_on_cpu::max_potential_block_size(min_grid, block_size, cuda_on_cpu::find_kernel(kernel),
+                                                 dynamic_shared, limit);
 }
 template <class Function>
-cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Function* kernel, const cudaLaunchConfig_t* config) {
+cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Function* kernel,
+                                           const cudaLaunchConfig_t* config) {
     return cuda_on_cpu::max_active_clusters(clusters, cuda_on_cpu::find_kernel(kernel), config);
 }
 
@@ -143,11 +149,15 @@ inline cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, 
     return cudaErrorInvalidDeviceFunction;
 }
 template <class... Parameters>
-cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
-                                        std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr) {
+cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,
+                                        void** arguments, std::size_t dynamic_shared = 0,
+                                        cudaStream_t stream = nullptr) {
     cuda_on_cpu::prepare_from_addresses(kernel, arguments);
-    return cuda_on_cpu::launch_prepared(
-        {.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream, .cooperative = true});
+    return cuda_on_cpu::launch_prepared({.grid = grid,
+                                         .block = block,
+                                         .dynamic_shared = dynamic_shared,
+                                         .stream = stream,
+                                         .cooperative = true});
 }
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),

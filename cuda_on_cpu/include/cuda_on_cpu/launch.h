@@ -53,7 +53,7 @@ class Kernel {
     unsigned max_threads_per_block;
     dim3 cluster_dims;
     std::atomic<std::size_t> static_shared = 0;  // learnt when a block runs
-    int max_dynamic_shared = 48 * 1024;     // raised by cudaFuncSetAttribute
+    int max_dynamic_shared = 48 * 1024;          // raised by cudaFuncSetAttribute
     int preferred_carveout = -1;
     bool non_portable_cluster = false;
 
@@ -81,7 +81,8 @@ struct LaunchConfiguration {
 cudaError_t launch_prepared(const LaunchConfiguration& configuration);
 
 inline void launch(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr) {
-    static_cast<void>(launch_prepared({.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream}));
+    static_cast<void>(
+        launch_prepared({.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream}));
 }
 
 // Which Kernel a function pointer stands for: calls it, with zeroed arguments, in a mode in which it only tells.
@@ -97,9 +98,11 @@ Kernel* kernel_of(void (*function)(Parameters...)) {
             alignas(64) unsigned char bytes[sizeof...(Parameters) == 0 ? 1 : 4096];
         };
         [[maybe_unused]] static constinit thread_local Storage zeros{};
-        static_assert((true && ... && (sizeof(Parameters) <= sizeof zeros.bytes)), "a kernel takes at most 4 KB");
+        static_assert((true && ... && (sizeof(Parameters) <= sizeof zeros.bytes)),
+                      "a kernel takes at most 4 KB");
         function(*reinterpret_cast<std::remove_reference_t<Parameters>*>(zeros.bytes)...);
-    }(std::index_sequence_for<Parameters...>{});
+    }
+    (std::index_sequence_for<Parameters...>{});
     return end_asking();
 }
 
@@ -108,7 +111,8 @@ template <class... Parameters>
 void prepare_from_addresses(void (*function)(Parameters...), void** arguments) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
         function(*static_cast<std::remove_reference_t<Parameters>*>(arguments[I])...);
-    }(std::index_sequence_for<Parameters...>{});
+    }
+    (std::index_sequence_for<Parameters...>{});
 }
 
 }  // namespace cuda_on_cpu

@@ -18,17 +18,25 @@
 // ---- min, max ------------------------------------------------------------------------------------------------------
 // By value and not templates: beside `using namespace std` they win over std::min and std::max when both fit exactly.
 
-#define CUDA_ON_CPU_MIN_MAX(Result, A, B)                                                                           \
-    inline Result min(A a, B b) { return std::min(static_cast<Result>(a), static_cast<Result>(b)); }                \
-    inline Result max(A a, B b) { return std::max(static_cast<Result>(a), static_cast<Result>(b)); }
-#define CUDA_ON_CPU_INTEGER_MIN_MAX(Integer)                            \
-    CUDA_ON_CPU_MIN_MAX(Integer, Integer, Integer)                      \
+#define CUDA_ON_CPU_MIN_MAX(Result, A, B)                                \
+    inline Result min(A a, B b) {                                        \
+        return std::min(static_cast<Result>(a), static_cast<Result>(b)); \
+    }                                                                    \
+    inline Result max(A a, B b) {                                        \
+        return std::max(static_cast<Result>(a), static_cast<Result>(b)); \
+    }
+#define CUDA_ON_CPU_INTEGER_MIN_MAX(Integer)                                  \
+    CUDA_ON_CPU_MIN_MAX(Integer, Integer, Integer)                            \
     CUDA_ON_CPU_MIN_MAX(unsigned Integer, unsigned Integer, unsigned Integer) \
-    CUDA_ON_CPU_MIN_MAX(unsigned Integer, Integer, unsigned Integer)    \
+    CUDA_ON_CPU_MIN_MAX(unsigned Integer, Integer, unsigned Integer)          \
     CUDA_ON_CPU_MIN_MAX(unsigned Integer, unsigned Integer, Integer)
-#define CUDA_ON_CPU_REAL_MIN_MAX(Result, A, B)                                                          \
-    inline Result min(A a, B b) { return std::fmin(static_cast<Result>(a), static_cast<Result>(b)); }   \
-    inline Result max(A a, B b) { return std::fmax(static_cast<Result>(a), static_cast<Result>(b)); }
+#define CUDA_ON_CPU_REAL_MIN_MAX(Result, A, B)                            \
+    inline Result min(A a, B b) {                                         \
+        return std::fmin(static_cast<Result>(a), static_cast<Result>(b)); \
+    }                                                                     \
+    inline Result max(A a, B b) {                                         \
+        return std::fmax(static_cast<Result>(a), static_cast<Result>(b)); \
+    }
 
 CUDA_ON_CPU_INTEGER_MIN_MAX(int)
 CUDA_ON_CPU_INTEGER_MIN_MAX(long)
@@ -41,36 +49,57 @@ CUDA_ON_CPU_REAL_MIN_MAX(double, double, float)
 #undef CUDA_ON_CPU_INTEGER_MIN_MAX
 #undef CUDA_ON_CPU_MIN_MAX
 
-inline unsigned int umin(unsigned int a, unsigned int b) { return min(a, b); }
-inline unsigned int umax(unsigned int a, unsigned int b) { return max(a, b); }
-inline long long llmin(long long a, long long b) { return min(a, b); }
-inline long long llmax(long long a, long long b) { return max(a, b); }
-inline unsigned long long ullmin(unsigned long long a, unsigned long long b) { return min(a, b); }
-inline unsigned long long ullmax(unsigned long long a, unsigned long long b) { return max(a, b); }
+inline unsigned int umin(unsigned int a, unsigned int b) {
+    return min(a, b);
+}
+inline unsigned int umax(unsigned int a, unsigned int b) {
+    return max(a, b);
+}
+inline long long llmin(long long a, long long b) {
+    return min(a, b);
+}
+inline long long llmax(long long a, long long b) {
+    return max(a, b);
+}
+inline unsigned long long ullmin(unsigned long long a, unsigned long long b) {
+    return min(a, b);
+}
+inline unsigned long long ullmax(unsigned long long a, unsigned long long b) {
+    return max(a, b);
+}
 
 // ---- One rounding, in the direction of the suffix ------------------------------------------------------------------
 // Never fused with a neighbouring operation, which the compiler may do with plain a * b + c.
 
-#define CUDA_ON_CPU_ROUNDED_REAL(suffix, mode, Real, f, fma_name)                                                     \
-    inline Real __##f##add_##suffix(Real a, Real b) { return cuda_on_cpu::rounded<mode>(std::plus<Real>(), a, b); }   \
-    inline Real __##f##sub_##suffix(Real a, Real b) { return cuda_on_cpu::rounded<mode>(std::minus<Real>(), a, b); }  \
-    inline Real __##f##mul_##suffix(Real a, Real b) {                                                                 \
-        return cuda_on_cpu::rounded<mode>(std::multiplies<Real>(), a, b);                                             \
-    }                                                                                                                 \
-    inline Real __##f##div_##suffix(Real a, Real b) {                                                                 \
-        return cuda_on_cpu::rounded<mode>(std::divides<Real>(), a, b);                                                \
-    }                                                                                                                 \
-    inline Real __##f##rcp_##suffix(Real a) { return __##f##div_##suffix(Real{1}, a); }                               \
-    inline Real __##f##sqrt_##suffix(Real a) {                                                                        \
-        return cuda_on_cpu::rounded<mode>([](Real x) { return std::sqrt(x); }, a);                                    \
-    }                                                                                                                 \
-    inline Real fma_name##_##suffix(Real a, Real b, Real c) {                                                         \
-        return cuda_on_cpu::rounded<mode>([](Real x, Real y, Real z) { return std::fma(x, y, z); }, a, b, c);         \
+#define CUDA_ON_CPU_ROUNDED_REAL(suffix, mode, Real, f, fma_name)                                         \
+    inline Real __##f##add_##suffix(Real a, Real b) {                                                     \
+        return cuda_on_cpu::rounded<mode>(std::plus<Real>(), a, b);                                       \
+    }                                                                                                     \
+    inline Real __##f##sub_##suffix(Real a, Real b) {                                                     \
+        return cuda_on_cpu::rounded<mode>(std::minus<Real>(), a, b);                                      \
+    }                                                                                                     \
+    inline Real __##f##mul_##suffix(Real a, Real b) {                                                     \
+        return cuda_on_cpu::rounded<mode>(std::multiplies<Real>(), a, b);                                 \
+    }                                                                                                     \
+    inline Real __##f##div_##suffix(Real a, Real b) {                                                     \
+        return cuda_on_cpu::rounded<mode>(std::divides<Real>(), a, b);                                    \
+    }                                                                                                     \
+    inline Real __##f##rcp_##suffix(Real a) {                                                             \
+        return __##f##div_##suffix(Real{1}, a);                                                           \
+    }                                                                                                     \
+    inline Real __##f##sqrt_##suffix(Real a) {                                                            \
+        return cuda_on_cpu::rounded<mode>([](Real x) { return std::sqrt(x); }, a);                        \
+    }                                                                                                     \
+    inline Real fma_name##_##suffix(Real a, Real b, Real c) {                                             \
+        return cuda_on_cpu::rounded<mode>([](Real x, Real y, Real z) { return std::fma(x, y, z); }, a, b, \
+                                          c);                                                             \
     }
-#define CUDA_ON_CPU_ROUNDED(suffix, mode)                               \
-    CUDA_ON_CPU_ROUNDED_REAL(suffix, mode, float, f, __fmaf)            \
-    CUDA_ON_CPU_ROUNDED_REAL(suffix, mode, double, d, __fma)            \
-    inline float __fmaf_ieee_##suffix(float a, float b, float c) { return __fmaf_##suffix(a, b, c); }
+#define CUDA_ON_CPU_ROUNDED(suffix, mode)                          \
+    CUDA_ON_CPU_ROUNDED_REAL(suffix, mode, float, f, __fmaf)       \
+    CUDA_ON_CPU_ROUNDED_REAL(suffix, mode, double, d, __fma)       \
+    inline float __fmaf_ieee_##suffix(float a, float b, float c) { \
+        return __fmaf_##suffix(a, b, c);                           \
+    }
 
 CUDA_ON_CPU_ROUNDED(rn, cuda_on_cpu::Rounding::kNearest)
 CUDA_ON_CPU_ROUNDED(rz, cuda_on_cpu::Rounding::kTowardZero)
@@ -79,29 +108,51 @@ CUDA_ON_CPU_ROUNDED(rd, cuda_on_cpu::Rounding::kDown)
 #undef CUDA_ON_CPU_ROUNDED
 #undef CUDA_ON_CPU_ROUNDED_REAL
 
-inline float __frsqrt_rn(float x) { return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x))); }
+inline float __frsqrt_rn(float x) {
+    return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x)));
+}
 
 // ---- Fast maths ----------------------------------------------------------------------------------------------------
 // glibc's <math.h> declares __expf, __sinf, __logf and others as extern "C" and defines none of them for programs.
 // Defined here with the same signature (noexcept belongs to it), they are redeclarations of those: no conflict, and
 // nothing is left for the linker to miss. On a system that does not declare them they are ordinary C++ functions.
 
-inline float __expf(float x) noexcept { return expf(x); }
-inline float __exp10f(float x) noexcept { return exp10f(x); }
-inline float __logf(float x) noexcept { return logf(x); }
-inline float __log2f(float x) noexcept { return log2f(x); }
-inline float __log10f(float x) noexcept { return log10f(x); }
-inline float __sinf(float x) noexcept { return sinf(x); }
-inline float __cosf(float x) noexcept { return cosf(x); }
-inline float __tanf(float x) noexcept { return tanf(x); }
-inline float __tanhf(float x) noexcept { return tanhf(x); }
+inline float __expf(float x) noexcept {
+    return expf(x);
+}
+inline float __exp10f(float x) noexcept {
+    return exp10f(x);
+}
+inline float __logf(float x) noexcept {
+    return logf(x);
+}
+inline float __log2f(float x) noexcept {
+    return log2f(x);
+}
+inline float __log10f(float x) noexcept {
+    return log10f(x);
+}
+inline float __sinf(float x) noexcept {
+    return sinf(x);
+}
+inline float __cosf(float x) noexcept {
+    return cosf(x);
+}
+inline float __tanf(float x) noexcept {
+    return tanf(x);
+}
+inline float __tanhf(float x) noexcept {
+    return tanhf(x);
+}
 inline void __sincosf(float x, float* sine, float* cosine) noexcept {
     *sine = sinf(x);
     *cosine = cosf(x);
 }
 
 // By way of the logarithm, so that a negative base gives NaN even where powf would not.
-inline float __powf(float x, float y) noexcept { return exp2f(y * log2f(x)); }
+inline float __powf(float x, float y) noexcept {
+    return exp2f(y * log2f(x));
+}
 
 // Above 2^126 the divisor's reciprocal is lost, and the quotient is 0 (NaN for an infinite x).
 inline float __fdividef(float x, float y) {
@@ -110,14 +161,24 @@ inline float __fdividef(float x, float y) {
 }
 
 // Clamps to [0, 1]; NaN gives 0.
-inline float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
+inline float __saturatef(float x) {
+    return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f;
+}
 
 // ---- Roots, norms, trigonometry of multiples of pi -----------------------------------------------------------------
 
-inline float fdividef(float x, float y) { return x / y; }
-inline double rsqrt(double x) noexcept { return 1.0 / std::sqrt(x); }
-inline float rsqrtf(float x) noexcept { return __frsqrt_rn(x); }
-inline double rcbrt(double x) { return 1.0 / std::cbrt(x); }
+inline float fdividef(float x, float y) {
+    return x / y;
+}
+inline double rsqrt(double x) noexcept {
+    return 1.0 / std::sqrt(x);
+}
+inline float rsqrtf(float x) noexcept {
+    return __frsqrt_rn(x);
+}
+inline double rcbrt(double x) {
+    return 1.0 / std::cbrt(x);
+}
 
 namespace cuda_on_cpu {
 
@@ -132,7 +193,8 @@ long double euclidean_norm(Real... coordinates) {
 template <class Real>
 long double euclidean_norm(int dimensions, const Real* coordinates) {
     long double norm = 0;
-    for (int i = 0; i < dimensions; ++i) norm = euclidean_norm(norm, static_cast<long double>(coordinates[i]));
+    for (int i = 0; i < dimensions; ++i)
+        norm = euclidean_norm(norm, static_cast<long double>(coordinates[i]));
     return norm;
 }
 
@@ -150,15 +212,23 @@ inline double cosine_of_half_turns(double x) {
 
 }  // namespace cuda_on_cpu
 
-inline double sinpi(double x) noexcept { return cuda_on_cpu::sine_of_half_turns(x); }
-inline double cospi(double x) noexcept { return cuda_on_cpu::cosine_of_half_turns(x); }
+inline double sinpi(double x) noexcept {
+    return cuda_on_cpu::sine_of_half_turns(x);
+}
+inline double cospi(double x) noexcept {
+    return cuda_on_cpu::cosine_of_half_turns(x);
+}
 inline void sincospi(double x, double* sine, double* cosine) {
     *sine = sinpi(x);
     *cosine = cospi(x);
 }
 
-inline double rhypot(double x, double y) { return static_cast<double>(1 / cuda_on_cpu::euclidean_norm(x, y)); }
-inline double norm3d(double x, double y, double z) { return static_cast<double>(cuda_on_cpu::euclidean_norm(x, y, z)); }
+inline double rhypot(double x, double y) {
+    return static_cast<double>(1 / cuda_on_cpu::euclidean_norm(x, y));
+}
+inline double norm3d(double x, double y, double z) {
+    return static_cast<double>(cuda_on_cpu::euclidean_norm(x, y, z));
+}
 inline double rnorm3d(double x, double y, double z) {
     return static_cast<double>(1 / cuda_on_cpu::euclidean_norm(x, y, z));
 }
@@ -175,11 +245,21 @@ inline double rnorm(int dimensions, const double* p) {
     return static_cast<double>(1 / cuda_on_cpu::euclidean_norm(dimensions, p));
 }
 
-inline float rhypotf(float x, float y) { return static_cast<float>(rhypot(x, y)); }
-inline float norm3df(float x, float y, float z) { return static_cast<float>(norm3d(x, y, z)); }
-inline float rnorm3df(float x, float y, float z) { return static_cast<float>(rnorm3d(x, y, z)); }
-inline float norm4df(float x, float y, float z, float w) { return static_cast<float>(norm4d(x, y, z, w)); }
-inline float rnorm4df(float x, float y, float z, float w) { return static_cast<float>(rnorm4d(x, y, z, w)); }
+inline float rhypotf(float x, float y) {
+    return static_cast<float>(rhypot(x, y));
+}
+inline float norm3df(float x, float y, float z) {
+    return static_cast<float>(norm3d(x, y, z));
+}
+inline float rnorm3df(float x, float y, float z) {
+    return static_cast<float>(rnorm3d(x, y, z));
+}
+inline float norm4df(float x, float y, float z, float w) {
+    return static_cast<float>(norm4d(x, y, z, w));
+}
+inline float rnorm4df(float x, float y, float z, float w) {
+    return static_cast<float>(rnorm4d(x, y, z, w));
+}
 inline float normf(int dimensions, const float* p) {
     return static_cast<float>(cuda_on_cpu::euclidean_norm(dimensions, p));
 }
@@ -198,7 +278,9 @@ inline double halley_step(double x, double error, double slope) {
     return x - newton / (1.0 + x * newton);
 }
 
-inline double erf_slope(double x) { return 2.0 * std::numbers::inv_sqrtpi * std::exp(-x * x); }
+inline double erf_slope(double x) {
+    return 2.0 * std::numbers::inv_sqrtpi * std::exp(-x * x);
+}
 
 constexpr int kHalleySteps = 3;  // each triples the digits; the starting values have three or more
 
@@ -209,7 +291,8 @@ inline double inverse_erfc_of_tail(double tail) {
     const double quantile = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
                                     (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
     double x = quantile / std::numbers::sqrt2;
-    for (int i = 0; i < kHalleySteps; ++i) x = halley_step(x, std::erfc(x) - tail, -erf_slope(x));
+    for (int i = 0; i < kHalleySteps; ++i)
+        x = halley_step(x, std::erfc(x) - tail, -erf_slope(x));
     return x;
 }
 
@@ -217,7 +300,8 @@ inline double inverse_erfc_of_tail(double tail) {
 inline double inverse_erf_near_zero(double y) {
     const double scaled = y / erf_slope(0.0);
     double x = scaled * (1.0 + scaled * scaled / 3.0);
-    for (int i = 0; i < kHalleySteps; ++i) x = halley_step(x, std::erf(x) - y, erf_slope(x));
+    for (int i = 0; i < kHalleySteps; ++i)
+        x = halley_step(x, std::erf(x) - y, erf_slope(x));
     return x;
 }
 
@@ -239,7 +323,9 @@ inline double erfinv(double y) {
 inline double normcdf(double x) {
     return static_cast<double>(std::erfc(-x / std::numbers::sqrt2_v<long double>) / 2);
 }
-inline double normcdfinv(double y) { return -std::numbers::sqrt2 * erfcinv(2.0 * y); }
+inline double normcdfinv(double y) {
+    return -std::numbers::sqrt2 * erfcinv(2.0 * y);
+}
 
 // exp(x^2) erfc(x). Far out by its asymptotic series, whose terms fall below the last digit before they grow again.
 inline double erfcx(double x) {
@@ -259,9 +345,13 @@ inline double erfcx(double x) {
 
 // ---- Single-precision twins: the f-named ones, and overloads for float ---------------------------------------------
 
-#define CUDA_ON_CPU_FLOAT_TWIN(name)                                                          \
-    inline float name##f(float x) noexcept { return static_cast<float>(name(static_cast<double>(x))); } \
-    inline float name(float x) noexcept { return name##f(x); }
+#define CUDA_ON_CPU_FLOAT_TWIN(name)                             \
+    inline float name##f(float x) noexcept {                     \
+        return static_cast<float>(name(static_cast<double>(x))); \
+    }                                                            \
+    inline float name(float x) noexcept {                        \
+        return name##f(x);                                       \
+    }
 
 CUDA_ON_CPU_FLOAT_TWIN(rcbrt)
 CUDA_ON_CPU_FLOAT_TWIN(sinpi)
@@ -273,11 +363,19 @@ CUDA_ON_CPU_FLOAT_TWIN(normcdfinv)
 CUDA_ON_CPU_FLOAT_TWIN(erfcx)
 #undef CUDA_ON_CPU_FLOAT_TWIN
 
-inline float rsqrt(float x) noexcept { return rsqrtf(x); }
-inline float exp10(float x) noexcept { return exp10f(x); }
-inline void sincos(float x, float* sine, float* cosine) noexcept { sincosf(x, sine, cosine); }
+inline float rsqrt(float x) noexcept {
+    return rsqrtf(x);
+}
+inline float exp10(float x) noexcept {
+    return exp10f(x);
+}
+inline void sincos(float x, float* sine, float* cosine) noexcept {
+    sincosf(x, sine, cosine);
+}
 inline void sincospif(float x, float* sine, float* cosine) {
     *sine = sinpif(x);
     *cosine = cospif(x);
 }
-inline void sincospi(float x, float* sine, float* cosine) { sincospif(x, sine, cosine); }
+inline void sincospi(float x, float* sine, float* cosine) {
+    sincospif(x, sine, cosine);
+}

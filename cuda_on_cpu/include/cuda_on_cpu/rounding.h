@@ -45,7 +45,9 @@ Real pinned(Real value) {
 // The processor rounds in the given way as long as this lives.
 class RoundingScope {
   public:
-    explicit RoundingScope(Rounding mode) : saved_(std::fegetround()) { std::fesetround(static_cast<int>(mode)); }
+    explicit RoundingScope(Rounding mode) : saved_(std::fegetround()) {
+        std::fesetround(static_cast<int>(mode));
+    }
     ~RoundingScope() { std::fesetround(saved_); }
     RoundingScope(const RoundingScope&) = delete;
     RoundingScope& operator=(const RoundingScope&) = delete;

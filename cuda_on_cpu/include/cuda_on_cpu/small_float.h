@@ -83,7 +83,8 @@ constexpr std::uint16_t encode(double value, Rounding mode = Rounding::kNearest)
 
     // A carry out of the mantissa runs on into the exponent, which is right; the leading bit adds one to the exponent.
     const int exponent_field = below_normal != 0 ? 0 : exponent - Limits::kMinExponent;
-    const std::uint64_t magnitude = (static_cast<std::uint64_t>(exponent_field) << Format::kMantissaBits) + kept;
+    const std::uint64_t magnitude =
+        (static_cast<std::uint64_t>(exponent_field) << Format::kMantissaBits) + kept;
     if (magnitude < Limits::kInfinity) return static_cast<std::uint16_t>(sign | magnitude);
     const bool stays_finite = mode == Rounding::kTowardZero || (mode == Rounding::kUp && negative) ||
                               (mode == Rounding::kDown && !negative);
@@ -184,8 +185,8 @@ inline double fused_multiply_add(double a, double b, double c) {
     const double error = unfused(product - unfused(sum - part_of_c)) + unfused(c - part_of_c);
     const bool odd = (std::bit_cast<std::uint64_t>(sum) & 1) != 0;
     if (error == 0.0 || odd) return sum;
-    return std::nextafter(sum, error > 0 ? std::numeric_limits<double>::infinity()
-                                         : -std::numeric_limits<double>::infinity());
+    return std::nextafter(
+        sum, error > 0 ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity());
 }
 
 // Clamps to [0, 1]; NaN gives 0.

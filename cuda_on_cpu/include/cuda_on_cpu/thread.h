@@ -86,7 +86,8 @@ unsigned shared_rank(const void* pointer, Site site);
 void* dynamic_shared();
 std::size_t dynamic_shared_size();
 
-extern constinit thread_local std::uint64_t current_block;  // a number no other block of this OS thread has had
+extern constinit thread_local std::uint64_t
+    current_block;  // a number no other block of this OS thread has had
 void enter_shared(void* object, std::size_t size, bool poison);
 
 // Stands beside each `__shared__` variable: the first thread of a block to reach the declaration poisons the variable,

@@ -39,7 +39,8 @@ T shuffle(unsigned mask, T value, unsigned source, const char* name, Site site) 
 
 // The first lane of the segment of `width` lanes that this lane is in. A width must be a power of two up to 32.
 inline unsigned segment(int width, const char* name, Site site) {
-    if (width < 1 || width > 32 || (width & (width - 1)) != 0) device_failure(cudaErrorLaunchFailure, name, site);
+    if (width < 1 || width > 32 || (width & (width - 1)) != 0)
+        device_failure(cudaErrorLaunchFailure, name, site);
     return current_lane & ~static_cast<unsigned>(width - 1);
 }
 
@@ -61,8 +62,8 @@ inline unsigned ballot(unsigned mask, int predicate, const char* name, Site site
     warp_collective(
         mask, &own,
         [](const Lanes& lanes) {
-            const unsigned result =
-                lanes_with(lanes, [](const void* vote) { return static_cast<const Vote*>(vote)->predicate != 0; });
+            const unsigned result = lanes_with(
+                lanes, [](const void* vote) { return static_cast<const Vote*>(vote)->predicate != 0; });
             for (unsigned lane = 0; lane < 32; ++lane) {
                 if (lanes.holds(lane)) lanes.at<Vote>(lane).ballot = result;
             }
@@ -120,7 +121,9 @@ T warp_fold(unsigned mask, T value, Fold, const char* name, Site site) {
     return own;
 }
 
-inline void warp_barrier(unsigned mask, Site site) { warp_collective(mask, nullptr, nullptr, "__syncwarp", site, Ended::allowed); }
+inline void warp_barrier(unsigned mask, Site site) {
+    warp_collective(mask, nullptr, nullptr, "__syncwarp", site, Ended::allowed);
+}
 
 struct FoldAdd {
     template <class T>
@@ -157,7 +160,8 @@ struct FoldXor {
 template <class T>
 T __shfl_sync(unsigned mask, T value, int source, int width = warpSize,
               cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
-    const unsigned first = cuda_on_cpu::segment(width, "__shfl_sync: width must be a power of two up to 32", site);
+    const unsigned first =
+        cuda_on_cpu::segment(width, "__shfl_sync: width must be a power of two up to 32", site);
     const unsigned from = first + (static_cast<unsigned>(source) & static_cast<unsigned>(width - 1));
     return cuda_on_cpu::shuffle(mask, value, from, "__shfl_sync", site);
 }
@@ -166,17 +170,21 @@ template <class T>
 T __shfl_up_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
                  cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     const unsigned lane = cuda_on_cpu::current_lane;
-    const unsigned first = cuda_on_cpu::segment(width, "__shfl_up_sync: width must be a power of two up to 32", site);
-    return cuda_on_cpu::shuffle(mask, value, lane - first >= delta ? lane - delta : lane, "__shfl_up_sync", site);
+    const unsigned first =
+        cuda_on_cpu::segment(width, "__shfl_up_sync: width must be a power of two up to 32", site);
+    return cuda_on_cpu::shuffle(mask, value, lane - first >= delta ? lane - delta : lane, "__shfl_up_sync",
+                                site);
 }
 
 template <class T>
 T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
                    cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     const unsigned lane = cuda_on_cpu::current_lane;
-    const unsigned first = cuda_on_cpu::segment(width, "__shfl_down_sync: width must be a power of two up to 32", site);
+    const unsigned first =
+        cuda_on_cpu::segment(width, "__shfl_down_sync: width must be a power of two up to 32", site);
     const unsigned end = first + static_cast<unsigned>(width);
-    return cuda_on_cpu::shuffle(mask, value, delta < end - lane ? lane + delta : lane, "__shfl_down_sync", site);
+    return cuda_on_cpu::shuffle(mask, value, delta < end - lane ? lane + delta : lane, "__shfl_down_sync",
+                                site);
 }
 
 // A lane may reach into segments before its own, not into later ones.
@@ -184,7 +192,8 @@ template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize,
                   cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     const unsigned lane = cuda_on_cpu::current_lane;
-    const unsigned first = cuda_on_cpu::segment(width, "__shfl_xor_sync: width must be a power of two up to 32", site);
+    const unsigned first =
+        cuda_on_cpu::segment(width, "__shfl_xor_sync: width must be a power of two up to 32", site);
     const unsigned from = lane ^ (static_cast<unsigned>(lane_mask) & 31U);
     return cuda_on_cpu::shuffle(mask, value, from < first + static_cast<unsigned>(width) ? from : lane,
                                 "__shfl_xor_sync", site);
@@ -192,7 +201,8 @@ T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize,
 
 // --- Votes and matches -------------------------------------------------------------------------------------------------
 
-inline unsigned __ballot_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+inline unsigned __ballot_sync(unsigned mask, int predicate,
+                              cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     return cuda_on_cpu::ballot(mask, predicate, "__ballot_sync", site);
 }
 inline int __any_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
@@ -206,7 +216,8 @@ unsigned __match_any_sync(unsigned mask, T value, cuda_on_cpu::Site site = cuda_
     return cuda_on_cpu::match(mask, value, "__match_any_sync", site).same;
 }
 template <class T>
-unsigned __match_all_sync(unsigned mask, T value, int* all_equal, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+unsigned __match_all_sync(unsigned mask, T value, int* all_equal,
+                          cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     const auto result = cuda_on_cpu::match(mask, value, "__match_all_sync", site);
     *all_equal = result.same == result.lanes;
     return *all_equal ? result.lanes : 0;
@@ -214,7 +225,8 @@ unsigned __match_all_sync(unsigned mask, T value, int* all_equal, cuda_on_cpu::S
 
 // --- Reductions --------------------------------------------------------------------------------------------------------
 
-inline unsigned __reduce_add_sync(unsigned mask, unsigned value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+inline unsigned __reduce_add_sync(unsigned mask, unsigned value,
+                                  cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldAdd{}, "__reduce_add_sync", site);
 }
 inline int __reduce_add_sync(unsigned mask, int value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
@@ -222,21 +234,24 @@ inline int __reduce_add_sync(unsigned mask, int value, cuda_on_cpu::Site site = 
     return static_cast<int>(__reduce_add_sync(mask, static_cast<unsigned>(value), site));
 }
 template <class T>
-    requires std::is_same_v<T, int> || std::is_same_v<T, unsigned>
-T __reduce_min_sync(unsigned mask, T value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+requires std::is_same_v<T, int> || std::is_same_v<T, unsigned> T
+__reduce_min_sync(unsigned mask, T value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldMin{}, "__reduce_min_sync", site);
 }
 template <class T>
-    requires std::is_same_v<T, int> || std::is_same_v<T, unsigned>
-T __reduce_max_sync(unsigned mask, T value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+requires std::is_same_v<T, int> || std::is_same_v<T, unsigned> T
+__reduce_max_sync(unsigned mask, T value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldMax{}, "__reduce_max_sync", site);
 }
-inline unsigned __reduce_and_sync(unsigned mask, unsigned value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+inline unsigned __reduce_and_sync(unsigned mask, unsigned value,
+                                  cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldAnd{}, "__reduce_and_sync", site);
 }
-inline unsigned __reduce_or_sync(unsigned mask, unsigned value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+inline unsigned __reduce_or_sync(unsigned mask, unsigned value,
+                                 cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldOr{}, "__reduce_or_sync", site);
 }
-inline unsigned __reduce_xor_sync(unsigned mask, unsigned value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+inline unsigned __reduce_xor_sync(unsigned mask, unsigned value,
+                                  cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     return cuda_on_cpu::warp_fold(mask, value, cuda_on_cpu::FoldXor{}, "__reduce_xor_sync", site);
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -43,6 +44,12 @@ std::string text_of(dim3 d) {
 // "void scale(T*, T) [with T = float]" -> "scale [with T = float]"
 std::string short_name(const char* pretty) {
     std::string name = pretty;
+    for (const std::string_view unnamed :
+         {"{anonymous}::", "(anonymous namespace)::"}) {  // as g++ and clang print it
+        for (auto at = name.find(unnamed); at != std::string::npos; at = name.find(unnamed, at)) {
+            name.erase(at, unnamed.size());
+        }
+    }
     std::string bindings;
     if (const auto with = name.find(" ["); with != std::string::npos) {
         bindings = name.substr(with);

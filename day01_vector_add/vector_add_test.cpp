@@ -1,4 +1,4 @@
-// Every version against the CPU, bit by bit: one addition has one right result.
+// Every version against the CPU, value by value: one addition has one right result.
 #include "vector_add.hpp"
 
 #include <gtest/gtest.h>
@@ -201,6 +201,16 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
         std::vector<float> got(kWindow);
         CUDA_CHECK(cudaMemcpy(got.data(), c.data() + place, kWindow * sizeof(float), cudaMemcpyDeviceToHost));
         EXPECT_EQ(got, expected_sum(data, data)) << "from element " << place;
+    }
+}
+
+TEST(AddOnCpu, AddsAsOneRoundingDoes) {
+    const std::vector<float> a = course::make_data<float>(1027, DataPattern::kHugeNextToTiny, kSeed);
+    const std::vector<float> b = course::make_data<float>(1027, DataPattern::kSignedUniform, kSeed + 1);
+    const std::vector<float> c = expected_sum(a, b);
+    for (std::size_t i = 0; i < c.size(); ++i) {
+        ASSERT_EQ(c[i], static_cast<float>(static_cast<double>(a[i]) + static_cast<double>(b[i])))
+            << "element " << i;
     }
 }
 

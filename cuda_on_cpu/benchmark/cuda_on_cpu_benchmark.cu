@@ -169,7 +169,8 @@ void print_row(const char* what, double best, double median, const char* unit, d
     std::printf("%-40s %8.2f %8.2f %-3s %9s   %s\n", what, best, median, unit, bound,
                 !right                        ? "WRONG RESULT"
                 : target > 0 && best > target ? "missed"
-                                              : "ok");
+                : target > 0                  ? "ok"
+                                              : "");
 }
 
 template <class T>

@@ -136,7 +136,10 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
         abandon_fibres();
     } else {
         check_dynamic_shared_canary();
-        launch.kernel->static_shared.store(static_shared_, std::memory_order_relaxed);
+        // Blocks may differ: one that returns early declares nothing.
+        std::atomic<std::size_t>& most = launch.kernel->static_shared;
+        if (std::size_t known = most; known < static_shared_)
+            most.compare_exchange_strong(known, static_shared_);
     }
     launch_ = nullptr;
 }
@@ -179,6 +182,21 @@ bool BlockRunner::pick_warp() {
     return true;
 }
 
+// What the polling lanes look for may come from lanes whose barrier between blocks is over by now.
+void BlockRunner::wake_past_blocks_barriers() {
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        Warp& warp = warps_[w];
+        for (LaneMask left = warp.at_blocks_barrier; left != 0; left &= left - 1) {
+            const unsigned lane = first(left, false);
+            const Thread& thread = thread_[w * kWarpLanes + lane];
+            if (!thread.blocks_barrier->passed(thread.phase)) continue;
+            warp.at_blocks_barrier &= ~bit(lane);
+            warp.ready |= bit(lane);
+            busy_warps_ |= bit(w);
+        }
+    }
+}
+
 // Lanes that poll memory go on only when everybody else waits: then the value they look for may have come.
 bool BlockRunner::wake_polling() {
     if (polling_warps_ == 0 || launch_->failed) return false;
@@ -189,6 +207,7 @@ bool BlockRunner::wake_polling() {
     }
     busy_warps_ = polling_warps_;
     polling_warps_ = 0;
+    wake_past_blocks_barriers();
     if (polling_since_ == Clock::time_point()) polling_since_ = Clock::now();
     if (Clock::now() - polling_since_ > environment().timeout) {
         launch_->fail(cudaErrorLaunchTimeout, "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) +
@@ -358,6 +377,7 @@ void BlockRunner::barrier_wait(Site site) {
 
 void BlockRunner::release_barrier() {
     ++barrier_.phase;
+    polling_since_ = {};
     switch (barrier_.kind) {
         case BarrierKind::sync:
         case BarrierKind::split:
@@ -544,6 +564,7 @@ bool BlockRunner::wait_for_other_blocks() {
             warp.ready |= bit(lane);
             busy_warps_ |= bit(w);
             woken = true;
+            polling_since_ = {};
         }
     }
     return woken;

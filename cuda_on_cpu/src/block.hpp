@@ -107,6 +107,7 @@ class BlockRunner {
     bool pick_warp();
     void converge(Warp& warp);
     bool wake_polling();
+    void wake_past_blocks_barriers();
     bool wait_for_other_blocks();
     bool all_arrived_at_cluster_barrier(unsigned phase) const;
     Thread& note_wait(const char* name, Site site);

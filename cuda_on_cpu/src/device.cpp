@@ -26,7 +26,7 @@ std::size_t last_level_cache_bytes() {
 }
 
 constexpr int kVersion = CUDART_VERSION;
-std::size_t stack_limit = 64 * 1024;
+constexpr std::size_t kStackLimit = 64 * 1024;  // what a fibre has (fibre.hpp)
 
 cudaError_t check_device(int device, const char* function) {
     if (device == 0) return cudaSuccess;
@@ -137,6 +137,11 @@ cudaError_t max_active_clusters(int* clusters, const Kernel* kernel, const cudaL
                                                       config->dynamicSmemBytes + kernel->static_shared);
     *clusters = static_cast<int>(blocks * multiprocessors() / size);
     return cudaSuccess;
+}
+
+cudaError_t refuse_untyped_kernel() {
+    return refuse(cudaErrorInvalidDeviceFunction, "cudaLaunchKernel",
+                  "a kernel given as a pointer without a type; pass the kernel itself");
 }
 
 cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfiguration* result) {
@@ -371,9 +376,9 @@ cudaError_t cudaSetDeviceFlags(unsigned) {
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
     if (limit != cudaLimitStackSize)
         return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
-    if (value > stack_limit) {
+    if (value > kStackLimit) {
         return refuse(cudaErrorInvalidValue, __func__, "a stack of %zu bytes; threads have %zu", value,
-                      stack_limit);
+                      kStackLimit);
     }
     return cudaSuccess;
 }
@@ -381,7 +386,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
 cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
     if (limit != cudaLimitStackSize)
         return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
-    *value = stack_limit;
+    *value = kStackLimit;
     return cudaSuccess;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <barrier>
+#include <climits>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -155,13 +156,18 @@ void run_independent(LaunchState& launch) {
 void run_cooperative(LaunchState& launch) {
     const auto blocks = static_cast<unsigned>(volume(launch.configuration.grid));
     launch.grid_barrier.expect(blocks);
-    Team team;
     const auto work = [&launch](unsigned block) {
         block_runner().run(launch, index_in(launch.configuration.grid, block), nullptr);
     };
-    for (unsigned block = 1; block < blocks; ++block)
-        team.start([&work, block] { work(block); });
-    work(0);
+    Team team;  // after `work`: it waits at its end for those who call it
+    try {
+        for (unsigned block = 1; block < blocks; ++block)
+            team.start([&work, block] { work(block); });
+        work(0);
+    } catch (const std::system_error& error) {
+        launch.fail(cudaErrorLaunchOutOfResources, error.what());
+        launch.grid_barrier.desert();  // those that run wait for blocks that will not come
+    }
 }
 
 // The clusters one after the other, the blocks of each at once.
@@ -179,7 +185,7 @@ void run_clusters(LaunchState& launch) {
     next_cluster();
     std::barrier entered(size);
     std::barrier finished(size, [&]() noexcept {
-        ++number;
+        number = launch.failed ? volume(clusters) : number + 1;
         next_cluster();
     });
     const auto work = [&](unsigned rank) {
@@ -300,8 +306,12 @@ void LaunchState::let_other_blocks_run() {
     const unsigned fit = blocks_per_multiprocessor(static_cast<unsigned>(volume(configuration.block)),
                                                    configuration.dynamic_shared + kernel->static_shared);
     if (os_threads >= std::max(fit * multiprocessors(), environment().threads)) return;
-    ++os_threads;
-    team->start(work);
+    try {
+        team->start(work);
+        ++os_threads;
+    } catch (const std::system_error&) {
+        os_threads = UINT_MAX;  // the system gives no more: those there are must do
+    }
 }
 
 // --- BlocksBarrier ---------------------------------------------------------------------------------------------------

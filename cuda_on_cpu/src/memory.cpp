@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -62,8 +63,9 @@ void forget_oldest_freed() {
 
 bool in_program_image(const volatile void* pointer, std::size_t size) {
     const auto first = reinterpret_cast<std::uintptr_t>(pointer);
-    return first >= reinterpret_cast<std::uintptr_t>(&__executable_start) &&
-           first + size <= reinterpret_cast<std::uintptr_t>(&end);
+    const auto image_end = reinterpret_cast<std::uintptr_t>(&end);
+    return first >= reinterpret_cast<std::uintptr_t>(&__executable_start) && first <= image_end &&
+           size <= image_end - first;
 }
 
 #ifndef CUDA_ON_CPU_ASAN
@@ -105,13 +107,16 @@ std::string damage_report(const Allocation&) {
 
 void* allocate(std::size_t size, cudaMemoryType type) {
     const std::size_t pages = round_up(size, kPage);
-    if (pages < size || size > total_bytes()) return nullptr;
+    if (pages < size || size > total_bytes() - std::min(total_bytes(), allocated_bytes())) return nullptr;
     const std::size_t mapping_size = pages + 2 * kPage;
     void* mapping =
         mmap(nullptr, mapping_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return nullptr;
     char* first_page = static_cast<char*>(mapping) + kPage;
-    mprotect(first_page, pages, PROT_READ | PROT_WRITE);
+    if (mprotect(first_page, pages, PROT_READ | PROT_WRITE) != 0) {
+        munmap(mapping, mapping_size);
+        return nullptr;
+    }
 
     char* begin = first_page + pages - round_up(size, kAlignment);
     std::memset(first_page, kCanary, static_cast<std::size_t>(begin - first_page));

@@ -17,7 +17,6 @@ using Work = std::function<cudaError_t()>;
 struct Capture {
     std::vector<Work> nodes;
     cudaStream_t origin = nullptr;
-    unsigned long long id = 0;
     bool relaxed = false;  // allows calls that a GPU's driver may answer by waiting
     bool invalidated = false;
 };

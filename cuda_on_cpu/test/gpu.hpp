@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <ostream>
 #include <string>
 
 // Why no kernel can run here; empty if one can. The CPU stand-in is a device.
@@ -15,6 +16,11 @@ inline std::string why_no_device() {
         return std::string("no CUDA device: ") + cudaGetErrorString(error);
     }
     return devices == 0 ? "no CUDA device: cudaGetDeviceCount found none" : "";
+}
+
+// How GoogleTest prints the shape of a grid or a block, in the names of tests for instance.
+inline void PrintTo(const dim3& shape, std::ostream* out) {
+    *out << shape.x << "x" << shape.y << "x" << shape.z;
 }
 
 class SkipWithoutDevice : public testing::EmptyTestEventListener {

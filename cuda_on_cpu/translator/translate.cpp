@@ -454,11 +454,11 @@ class Translation {
         if (!tokens_.is(open, "(") || ends_do(loop)) return false;
         const std::size_t body = tokens_.next(closing(open));
         if (tokens_.is(body, ";")) {
-            text_[body] = "{ ::cuda_on_cpu::spin_hint(); }";
+            text_[body] = "{ ::cuda_on_cpu::empty_loop(); }";
             return true;
         }
         if (tokens_.is(body, "{") && tokens_.next(body) == tokens_.match(body)) {
-            after_[body] += " ::cuda_on_cpu::spin_hint(); ";
+            after_[body] += " ::cuda_on_cpu::empty_loop(); ";
             return true;
         }
         return false;

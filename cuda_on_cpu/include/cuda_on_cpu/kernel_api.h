@@ -98,6 +98,7 @@ cudaError_t max_active_blocks(int* blocks, const Kernel* kernel, int block_size,
 cudaError_t max_potential_block_size(int* min_grid, int* block_size, const Kernel* kernel,
                                      std::size_t dynamic_shared, int limit);
 cudaError_t max_active_clusters(int* clusters, const Kernel* kernel, const cudaLaunchConfig_t* config);
+cudaError_t refuse_untyped_kernel();
 cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfiguration* result);
 
 }  // namespace cuda_on_cpu
@@ -136,7 +137,7 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Function* kernel,
 
 // Without the kernel's type its arguments cannot be found.
 inline cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, std::size_t, cudaStream_t) {
-    return cudaErrorInvalidDeviceFunction;
+    return cuda_on_cpu::refuse_untyped_kernel();
 }
 template <class... Parameters>
 cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
@@ -146,7 +147,7 @@ cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 bloc
         {.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream});
 }
 inline cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, std::size_t, cudaStream_t) {
-    return cudaErrorInvalidDeviceFunction;
+    return cuda_on_cpu::refuse_untyped_kernel();
 }
 template <class... Parameters>
 cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,

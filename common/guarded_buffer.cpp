@@ -39,7 +39,8 @@ std::vector<std::byte> read_bytes(const DeviceBuffer<std::byte>& memory, std::si
 void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std::size_t payload_bytes) {
     CUDA_CHECK(cudaMemset(memory.data(), kGuard, memory.size()));
     if (payload_bytes > 0) CUDA_CHECK(cudaMemset(memory.data() + payload_offset, kNan, payload_bytes));
-    CUDA_CHECK(cudaStreamSynchronize(nullptr));  // a launch on a stream of its own would not wait for the fill
+    CUDA_CHECK(
+        cudaStreamSynchronize(nullptr));  // a launch on a stream of its own would not wait for the fill
 }
 
 std::string find_guard_damage(const DeviceBuffer<std::byte>& memory, std::size_t payload_offset,

@@ -181,6 +181,7 @@ __device__ T block_inclusive_scan(T value, T* warp_sums, Operation combine) {
     if (warp == 0) {
         const T sum = warp_sums[min(lane, blockDim.x / warpSize - 1)];
         const T scanned = warp_inclusive_scan(sum, combine);
+        __syncwarp();  // the last sum is read by all lanes beyond it, and a shuffle orders no memory accesses
         if (lane < blockDim.x / warpSize) warp_sums[lane] = scanned;
     }
     __syncthreads();

@@ -16,7 +16,8 @@ constexpr const char* kExitCodes =
     "exit codes: 0 done, 1 a test, a verification or the work itself failed, 2 wrong usage, 3 the build "
     "failed,\n"
     "            128 + n: the program that was run ended by signal n\n"
-    "COURSE_PRESET=cpu|gpu|cpu-sanitize|cpu-debug chooses the build; without it gpu where nvcc and a GPU are, else "
+    "COURSE_PRESET=cpu|gpu|cpu-sanitize|cpu-debug chooses the build; without it gpu where nvcc and a GPU "
+    "are, else "
     "cpu.";
 
 constexpr const char* kDay = "day01, 1, vector_add or day01_vector_add";

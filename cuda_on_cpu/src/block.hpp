@@ -145,6 +145,7 @@ class BlockRunner {
     bool failed_ = false;
     using Clock = std::chrono::steady_clock;
     Clock::time_point polling_since_;
+    unsigned polling_rounds_ = 0;
 
     dim3 shape_{0, 0, 0};
     unsigned threads_ = 0;

@@ -480,7 +480,10 @@ Exact exact_result(Operation operation, Three three) {
 }
 
 TYPED_TEST(SmallFloats, ArithmeticRoundsOnce) {
-    if (compute_capability() < kFusedBfloat16) GTEST_SKIP();
+    if (compute_capability() < kFusedBfloat16) {
+        GTEST_SKIP() << "needs a GPU that fuses bfloat16 (compute capability 8.0); this one has "
+                     << compute_capability();
+    }
     const std::vector<Three> inputs = random_threes<TypeParam>(100'000);
     for (Operation operation :
          {Operation::kAdd, Operation::kSub, Operation::kMul, Operation::kFma, Operation::kPairAdd,
@@ -519,7 +522,10 @@ __global__ void break_ties_far_below(Checks check) {
 #endif
 }
 TEST(Bfloat16, FusedMultiplyAddRoundsOnce) {
-    if (compute_capability() < kFusedBfloat16) GTEST_SKIP();
+    if (compute_capability() < kFusedBfloat16) {
+        GTEST_SKIP() << "needs a GPU that fuses bfloat16 (compute capability 8.0); this one has "
+                     << compute_capability();
+    }
     run_checks(break_ties_far_below);
 }
 

@@ -2,9 +2,9 @@
 #
 #   course_library(NAME SOURCES ... [LIBRARIES ...])      library course_NAME, alias course::NAME
 #   course_executable(NAME SOURCES ... [LIBRARIES ...])   program in <build>/bin
-#   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...])    GoogleTest program, found by ctest
+#   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [BOTH_ORDERS])   GoogleTest program, found by ctest
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
-#   course_day(TOPIC t TITLE "..." CHAPTER "..." [LIBRARIES ...])  one day, from the files in its directory
+#   course_day(TOPIC t TITLE "..." CHAPTER "..." [LIBRARIES ...] [PEERS ...])  one day, from the files in its directory
 #   course_planned_day(DIRECTORY TITLE "..." CHAPTER "...")        a day that does not exist yet
 include(GoogleTest)
 
@@ -49,10 +49,15 @@ function(course_executable name)
 endfunction()
 
 function(course_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_ORDERS" "LABEL" "SOURCES;LIBRARIES")
   course_executable(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 300 LABELS "${arg_LABEL}")
+  # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first.
+  if(arg_BOTH_ORDERS AND COURSE_BACKEND STREQUAL "cpu")
+    gtest_discover_tests(${name} TEST_PREFIX "${name}.descending." DISCOVERY_TIMEOUT 60
+      PROPERTIES TIMEOUT 300 ENVIRONMENT "CUDA_ON_CPU_ORDER=descending" LABELS "${arg_LABEL}")
+  endif()
 endfunction()
 
 function(course_register_day directory title chapter ready)
@@ -69,17 +74,30 @@ endfunction()
 
 function(course_planned_day directory)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;CHAPTER" "")
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${directory}/CMakeLists.txt)
+    add_subdirectory(${directory})
+    return()
+  endif()
   course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" false)
 endfunction()
 
 function(course_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TOPIC;TITLE;CHAPTER" "LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TOPIC;TITLE;CHAPTER" "LIBRARIES;PEERS")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
   course_library(${topic} SOURCES ${topic}.cu ${topic}_reference.cpp
     LIBRARIES course::common OpenMP::OpenMP_CXX ${arg_LIBRARIES})
   course_executable(${directory} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic})
-  course_test(${directory}_test SOURCES ${topic}_test.cpp LIBRARIES course::${topic} LABEL ${directory})
+  # The CUDA Toolkit's libraries to measure against (PEERS: the targets to link; CUB needs none) are where nvcc is.
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_peer.cu)
+    course_library(${topic}_peer SOURCES ${topic}_peer.cu LIBRARIES course::${topic})
+    target_link_libraries(${directory} PRIVATE course::${topic}_peer)
+    if(COURSE_BACKEND STREQUAL "gpu")
+      target_compile_definitions(course_${topic}_peer PRIVATE COURSE_HAS_CUDA_LIBRARIES)
+      target_link_libraries(course_${topic}_peer PUBLIC ${arg_PEERS})
+    endif()
+  endif()
+  course_test(${directory}_test SOURCES ${topic}_test.cpp LIBRARIES course::${topic} LABEL ${directory} BOTH_ORDERS)
   course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" true)
 endfunction()
 

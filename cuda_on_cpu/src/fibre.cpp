@@ -2,9 +2,19 @@
 
 #include <sys/mman.h>
 
-#include <new>
+#include <cstdio>
+#include <cstdlib>
 
 namespace cuda_on_cpu {
+namespace {
+
+// Nothing can be thrown: this may be reached from a fibre, whose stack no handler is on.
+[[noreturn]] void no_room() {
+    std::perror("cuda_on_cpu: no room for the stacks of a block's threads (ulimit -v, vm.max_map_count?)");
+    std::abort();
+}
+
+}  // namespace
 
 FibreStacks::~FibreStacks() {
     if (memory_ != nullptr) munmap(memory_, kStacks * kStride);
@@ -16,11 +26,11 @@ void FibreStacks::create(Fibre& fibre, void (*entry)(boost::context::detail::tra
             // Reserved, not used: pages cost memory when a thread first blocks that deep.
             void* memory = mmap(nullptr, kStacks * kStride, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            if (memory == MAP_FAILED) throw std::bad_alloc();
+            if (memory == MAP_FAILED) no_room();
             memory_ = static_cast<char*>(memory);
         }
         char* guard = memory_ + used_++ * kStride;
-        mprotect(guard, kPage, PROT_NONE);  // stacks grow down: an overflow ends here
+        if (mprotect(guard, kPage, PROT_NONE) != 0) no_room();  // stacks grow down: an overflow ends here
         fibre.stack_bottom = guard + kPage;
         fibre.stack_size = kStride - kPage;
     }

@@ -5,6 +5,8 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+#include <latch>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -152,22 +154,35 @@ void run_independent(LaunchState& launch) {
     launch.work();
 }
 
-// All blocks at once, an OS thread for each.
+// work(0) to work(count - 1), an OS thread for each, or none of them when the system has not got so many.
+void run_at_once(LaunchState& launch, unsigned count, const std::function<void(unsigned)>& work) {
+    bool complete = true;
+    std::latch started(1);
+    Team team;  // last: it waits at its end for those who use the others
+    try {
+        for (unsigned i = 1; i < count; ++i) {
+            team.start([&, i] {
+                started.wait();
+                if (complete) work(i);
+            });
+        }
+    } catch (const std::system_error& error) {
+        complete = false;
+        launch.fail(cudaErrorLaunchOutOfResources,
+                    "needs " + std::to_string(count) +
+                        " OS threads at once, and the system refuses: " + error.what());
+    }
+    started.count_down();
+    if (complete) work(0);
+}
+
+// All blocks at once.
 void run_cooperative(LaunchState& launch) {
     const auto blocks = static_cast<unsigned>(volume(launch.configuration.grid));
     launch.grid_barrier.expect(blocks);
-    const auto work = [&launch](unsigned block) {
+    run_at_once(launch, blocks, [&launch](unsigned block) {
         block_runner().run(launch, index_in(launch.configuration.grid, block), nullptr);
-    };
-    Team team;  // after `work`: it waits at its end for those who call it
-    try {
-        for (unsigned block = 1; block < blocks; ++block)
-            team.start([&work, block] { work(block); });
-        work(0);
-    } catch (const std::system_error& error) {
-        launch.fail(cudaErrorLaunchOutOfResources, error.what());
-        launch.grid_barrier.desert();  // those that run wait for blocks that will not come
-    }
+    });
 }
 
 // The clusters one after the other, the blocks of each at once.
@@ -188,7 +203,7 @@ void run_clusters(LaunchState& launch) {
         number = launch.failed ? volume(clusters) : number + 1;
         next_cluster();
     });
-    const auto work = [&](unsigned rank) {
+    run_at_once(launch, size, [&](unsigned rank) {
         BlockRunner& runner = block_runner();
         while (number < volume(clusters)) {
             cluster->block[rank] = {static_cast<char*>(runner.dynamic_shared_arena()),
@@ -204,11 +219,7 @@ void run_clusters(LaunchState& launch) {
             }
             finished.arrive_and_wait();
         }
-    };
-    Team team;
-    for (unsigned rank = 1; rank < size; ++rank)
-        team.start([&work, rank] { work(rank); });
-    work(0);
+    });
 }
 
 cudaError_t run(const Prepared& call, const LaunchConfiguration& configuration) {

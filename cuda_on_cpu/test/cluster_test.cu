@@ -272,6 +272,25 @@ TEST(Clusters, BarrierInAllItsForms) {
     }
 }
 
+// A thread that is past the barrier answers one of its block that polls before it waits.
+__global__ void __cluster_dims__(2, 1, 1) answer_past_the_barrier(volatile int* flag) {
+    const cg::cluster_group cluster = cg::this_cluster();
+    cluster.barrier_arrive();
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        while (*flag == 0)
+            ;
+        *flag = 2;
+    }
+    cluster.barrier_wait();
+    if (blockIdx.x == 0 && threadIdx.x == 32) *flag = 1;
+}
+
+TEST(Clusters, BarrierPassedByAThreadThatAnotherPolls) {
+    DeviceVector<int> flag(1);
+    answer_past_the_barrier<<<2, 64>>>(flag.data());
+    EXPECT_EQ(flag.to_host()[0], 2);
+}
+
 __global__ void some_threads_end(int* results) {
     __shared__ int sum;
     const cg::cluster_group cluster = cg::this_cluster();

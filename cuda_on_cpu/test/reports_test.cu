@@ -2,9 +2,11 @@
 // kernel, the block, the thread and the place. None of this can run on a GPU, or it would end the process's context.
 #undef NDEBUG  // assert() is tested in a release build too
 
+#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cassert>
 #include <cmath>
@@ -622,6 +624,43 @@ TEST(OsThreads, AreAsManyAsAsked) {
     DeviceVector<int> most(1);
     note_blocks_at_once<<<40, 32>>>(running.data(), most.data());
     EXPECT_EQ(most.to_host()[0], expected);
+}
+
+__global__ void wait_for_all_blocks(int* passed) {
+    cooperative_groups::this_grid().sync();
+    if (threadIdx.x == 0) atomicAdd(passed, 1);
+}
+__global__ void __cluster_dims__(8, 1, 1) wait_for_the_cluster(int* passed) {
+    cooperative_groups::this_cluster().sync();
+    if (threadIdx.x == 0) atomicAdd(passed, 1);
+}
+
+// A process that may not have the memory for more OS threads. In a process of its own: the limit stays.
+void launch_without_room_for_os_threads() {
+    int* passed = nullptr;
+    if (cudaMalloc(&passed, sizeof(int)) != cudaSuccess || cudaMemset(passed, 0, sizeof(int)) != cudaSuccess)
+        std::exit(1);
+    std::ifstream file("/proc/self/statm");
+    std::size_t pages = 0;
+    file >> pages;
+    const rlim_t bytes = pages * 4096 + (1u << 20);
+    const rlimit limit{bytes, bytes};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) std::exit(2);
+    wait_for_the_cluster<<<8, 32>>>(passed);
+    if (cudaDeviceSynchronize() != cudaErrorLaunchOutOfResources) std::exit(3);
+    cudaDeviceReset();
+    void* arguments[] = {&passed};
+    const cudaError_t refused =
+        cudaLaunchCooperativeKernel(wait_for_all_blocks, dim3(2), dim3(32), arguments, 0, nullptr);
+    if (refused != cudaSuccess || cudaDeviceSynchronize() != cudaErrorLaunchOutOfResources) std::exit(4);
+    cudaDeviceReset();
+    std::exit(*passed == 0 ? 0 : 5);
+}
+
+TEST(OsThreads, ThatTheSystemRefusesEndTheLaunch) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    EXPECT_EXIT(launch_without_room_for_os_threads(), testing::ExitedWithCode(0),
+                "wait_for_the_cluster.*needs 8 OS threads at once, and the system refuses");
 }
 
 TEST(ManyLaunches, LeakNeitherMemoryNorThreads) {

@@ -31,6 +31,8 @@ LimitCheck check_against_limits(const Work& work, double milliseconds, L2State l
 
     // Compared as times, so that 0 ms is no division by zero but simply too fast.
     LimitCheck result;
+    result.bytes_per_second = memory_rate;
+    result.flops_per_second = limits->flops_per_second;
     if (seconds * kTolerated < crossing / memory_rate) {
         result.violation = fmt::format(
             "{:.4g} GB in {:.4g} ms is more than the {:.4g} GB/s measured here for this mix of reads and "

@@ -39,6 +39,8 @@ struct LimitCheck {
     std::optional<double>
         percent;            // of the limit that is nearer, memory or arithmetic; empty where neither applies
     std::string violation;  // why the figure cannot be true; empty if it can
+    double bytes_per_second = 0;  // the limits themselves: memory for this mix of reads and writes,
+    double flops_per_second = 0;  // and FP32 arithmetic
 };
 
 // Compares a time with the limits. A figure more than 3 % above a limit is a mistake: work left out, bytes or operations

@@ -237,6 +237,8 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
                     check_against_limits(timed.work, timed.measurement->ms.median, l2, machine_limits());
                 timed.percent_of_limit = limit.percent;
                 timed.violation = limit.violation;
+                timed.limit_bytes_per_second = limit.bytes_per_second;
+                timed.limit_flops_per_second = limit.flops_per_second;
             }
             records.push_back(timed);
         }

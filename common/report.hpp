@@ -35,6 +35,9 @@ struct Record {
     std::optional<Measurement> measurement;  // nothing when the result was wrong before timing
     Work work;
     std::optional<double> percent_of_limit;
+    // The measured limits that this work was held against; 0 where there are none.
+    double limit_bytes_per_second = 0;
+    double limit_flops_per_second = 0;
     std::string violation;         // why the time cannot be true; empty if it can
     std::optional<bool> verified;  // nothing for work that computes no result to check (a copy as the limit)
     double max_error = 0;

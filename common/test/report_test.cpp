@@ -21,8 +21,10 @@ Record measured() {
     record.dtype = "float";
     record.measurement = course::Measurement{.ms = {.count = 12, .median = 2.0, .spread = 0.1, .min = 1.9},
                                              .launches_per_repeat = 3};
-    record.work = {.bytes = 12e9, .flops = 1e9};
+    record.work = {.bytes = 12e9, .flops = 1e9, .requested = 24e9};
     record.percent_of_limit = 97.5;
+    record.limit_bytes_per_second = 4e12;
+    record.limit_flops_per_second = 6e13;
     record.verified = true;
     record.max_error = 1e-7;
     return record;
@@ -38,8 +40,9 @@ TEST(Report, JsonHasTheRecordOfTheDesign) {
     const nlohmann::ordered_json expected = nlohmann::ordered_json::parse(R"({
         "day": "day01_vector_add", "problem": "vector_add 1024", "variant": "float4", "role": "ours", "dtype": "float",
         "median_ms": 2.0, "spread_ms": 0.1, "min_ms": 1.9, "repeats": 12, "launches_per_repeat": 3,
-        "stopped_by": "precise", "l2": "warm", "bytes": 12e9, "flops": 1e9, "percent_of_limit": 97.5, "verified": true,
-        "max_error": 1e-7, "device": "NVIDIA H200", "driver": "580.1", "cuda": "13.0", "commit": "abc",
+        "stopped_by": "precise", "l2": "warm", "bytes": 12e9, "flops": 1e9, "requested_bytes": 24e9,
+        "percent_of_limit": 97.5, "limit_bytes_per_second": 4e12, "limit_flops_per_second": 6e13, "verified": true, "max_error": 1e-7,
+        "device": "NVIDIA H200", "driver": "580.1", "cuda": "13.0", "commit": "abc",
         "date": "2026-11-21T10:00:00Z"})");
     EXPECT_EQ(json_of(measured()), expected);
 }

@@ -1,0 +1,297 @@
+// Every version against the CPU in double, on shapes around the tiles' edges.
+#include "matmul_tiled.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/machine.hpp"
+#include "common/random.hpp"
+#include "common/verify.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using course::DeviceMatrix;
+using course::DeviceSpan;
+using course::GuardedBuffer;
+using day05::Shape;
+
+constexpr std::uint64_t kSeed = 5;
+
+// Stands between the rows of padded inputs: a sum that takes one of these in is NaN.
+constexpr float kForbidden = std::numeric_limits<float>::quiet_NaN();
+
+std::string text_of(Shape shape) {
+    return std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + " x " +
+           std::to_string(shape.depth);
+}
+
+// `packed` with `padding` more elements after each row but the last.
+std::vector<float> with_padding(const std::vector<float>& packed, std::size_t rows, std::size_t cols,
+                                std::size_t padding) {
+    if (rows == 0 || cols == 0) return {};
+    std::vector<float> padded((rows - 1) * (cols + padding) + cols, kForbidden);
+    for (std::size_t row = 0; row < rows; ++row) {
+        for (std::size_t col = 0; col < cols; ++col)
+            padded[row * (cols + padding) + col] = packed[row * cols + col];
+    }
+    return padded;
+}
+
+class VariantTest : public course::DeviceTestWithParam<const day05::Matmul*> {
+  protected:
+    // Multiplies matrices whose rows are followed by `padding` elements that must be neither read nor written.
+    course::VerifyResult multiply(Shape shape, const std::vector<float>& a, const std::vector<float>& b,
+                                  const course::Bound& bound, std::size_t padding = 0) const {
+        const auto [rows, cols, depth] = shape;
+        const std::vector<float> a_padded = with_padding(a, rows, depth, padding);
+        const std::vector<float> b_padded = with_padding(b, depth, cols, padding);
+        const DeviceBuffer<float> a_device{std::span(a_padded)};
+        const DeviceBuffer<float> b_device{std::span(b_padded)};
+        GuardedBuffer<float> c_device(rows == 0 || cols == 0 ? 0 : (rows - 1) * (cols + padding) + cols);
+        GetParam()->launcher(DeviceMatrix<const float>(a_device.span(), rows, depth, depth + padding),
+                             DeviceMatrix<const float>(b_device.span(), depth, cols, cols + padding),
+                             DeviceMatrix<float>(c_device.span(), rows, cols, cols + padding), nullptr);
+
+        std::vector<double> product(rows * cols);
+        std::vector<double> magnitude(rows * cols);
+        day05::multiply_on_cpu(shape, a, b, product, magnitude);
+        const std::vector<float> c_padded = c_device.to_host();
+        std::vector<float> c(rows * cols);
+        std::size_t written_between_rows = 0;
+        for (std::size_t i = 0; i < c_padded.size(); ++i) {
+            const std::size_t row = i / (cols + padding);
+            const std::size_t col = i % (cols + padding);
+            if (col < cols) {
+                c[row * cols + col] = c_padded[i];
+            } else if (!std::isnan(c_padded[i])) {
+                ++written_between_rows;
+            }
+        }
+        for (double& size : magnitude)  // verify() wants finite ones; where it is not, neither is the product
+            size = std::isfinite(size) ? size : 0;
+        course::VerifyResult result = course::verify(c, product, bound, magnitude, cols);
+        result.damage = c_device.damage();
+        if (written_between_rows != 0)
+            result.damage += std::to_string(written_between_rows) + " elements written between rows";
+        return result;
+    }
+
+    void expect_right(Shape shape, DataPattern pattern, std::size_t padding = 0) const {
+        const auto a = course::make_data<float>(shape.rows * shape.depth, pattern, kSeed);
+        const auto b = course::make_data<float>(shape.depth * shape.cols, pattern, kSeed + 1);
+        const course::Bound bound{.terms = std::max<std::size_t>(shape.depth, 1)};
+        const course::VerifyResult result = multiply(shape, a, b, bound, padding);
+        EXPECT_TRUE(result.ok()) << text_of(shape) << ", " << course::name(pattern) << ", padding " << padding
+                                 << ": " << result.message();
+    }
+
+    // Small integers: every product and every sum is exact in single precision, so only equal is right.
+    void expect_exact(Shape shape, std::size_t padding = 0) const {
+        const auto integers = [](std::size_t count, std::uint64_t seed) {
+            course::Random random(seed);
+            std::vector<float> values(count);
+            for (float& value : values)
+                value = static_cast<float>(random.integer(-8, 8));
+            return values;
+        };
+        const course::VerifyResult result =
+            multiply(shape, integers(shape.rows * shape.depth, kSeed),
+                     integers(shape.depth * shape.cols, kSeed + 1), {.factor = 0}, padding);
+        EXPECT_TRUE(result.ok()) << text_of(shape) << ", integers, padding " << padding << ": "
+                                 << result.message();
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayFive, VariantTest, testing::ValuesIn([] {
+                             std::vector<const day05::Matmul*> all;
+                             for (const auto& variant : day05::variants())
+                                 all.push_back(&variant);
+                             return all;
+                         }()),
+                         [](const auto& variant) { return variant.param->name; });
+
+// Around a block of 16, a tile of 32 and a coarsened tile of 128, in each direction by itself.
+TEST_P(VariantTest, EveryExtentAroundTheTiles) {
+    for (const std::size_t extent : {0, 1, 15, 16, 17, 31, 32, 33, 64, 127, 128, 129}) {
+        expect_exact({extent, 7, 5});
+        expect_exact({7, extent, 5});
+        expect_exact({7, 5, extent});
+    }
+}
+
+TEST_P(VariantTest, ShapesAndPatterns) {
+    for (const Shape shape : {Shape{1, 1, 1}, Shape{32, 32, 32}, Shape{33, 31, 65}, Shape{64, 160, 96},
+                              Shape{1, 257, 129}, Shape{131, 1, 67}}) {
+        for (const DataPattern pattern :
+             {DataPattern::kSignedUniform, DataPattern::kNormal, DataPattern::kAllEqual,
+              DataPattern::kHugeNextToTiny, DataPattern::kWithNan, DataPattern::kWithInf}) {
+            expect_right(shape, pattern);
+        }
+    }
+}
+
+TEST_P(VariantTest, PaddedRows) {
+    for (const std::size_t padding : {1, 3, 32}) {
+        expect_exact({33, 130, 37}, padding);
+        expect_right({17, 40, 70}, DataPattern::kSignedUniform, padding);
+    }
+}
+
+TEST_P(VariantTest, RandomShapes) {
+    constexpr std::uint64_t kShapeSeed = 20260105;
+    SCOPED_TRACE("course::Random seed " + std::to_string(kShapeSeed));
+    course::Random random(kShapeSeed);
+    for (int round = 0; round < 15; ++round)
+        expect_exact({random.below(100), random.below(150), random.below(100)}, random.below(3));
+}
+
+TEST_P(VariantTest, ALongSum) {
+    expect_right({3, 5, 100003}, DataPattern::kSignedUniform);
+}
+
+TEST_P(VariantTest, RunsOnTheGivenStream) {
+    cudaStream_t stream = nullptr;
+    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    const std::vector<float> ones(32 * 32, 1.0f);
+    const DeviceBuffer<float> a{std::span(ones)};
+    GuardedBuffer<float> c(ones.size());
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    GetParam()->launcher(a.matrix(32, 32), a.matrix(32, 32), c.matrix(32, 32), stream);
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    EXPECT_TRUE(std::isnan(c.to_host()[0])) << "ran before the graph it was captured into";
+    cudaGraphExec_t executable = nullptr;
+    CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
+    CUDA_CHECK(cudaGraphLaunch(executable, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    EXPECT_EQ(c.to_host(), std::vector<float>(ones.size(), 32.0f));
+    CUDA_CHECK(cudaGraphExecDestroy(executable));
+    CUDA_CHECK(cudaGraphDestroy(graph));
+    CUDA_CHECK(cudaStreamDestroy(stream));
+}
+
+TEST_P(VariantTest, RefusesWhatDoesNotFit) {
+    DeviceBuffer<float> memory(64);
+    const DeviceSpan<float> span = memory.span();
+    const auto matrix = [&](std::size_t rows, std::size_t cols, std::size_t offset) {
+        return DeviceMatrix<float>(span.subspan(offset, rows * cols), rows, cols);
+    };
+    const auto message_of = [&](auto a, auto b, auto c) -> std::string {
+        try {
+            GetParam()->launcher(a, b, c, nullptr);
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    const std::string expected = "; expected A: M x K, B: K x N, C: M x N";
+    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(4, 5, 8), matrix(2, 5, 32)),
+              "matmul_tiled: A is 2 x 3, B is 4 x 5, C is 2 x 5" + expected);
+    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(3, 5, 8), matrix(3, 5, 32)),
+              "matmul_tiled: A is 2 x 3, B is 3 x 5, C is 3 x 5" + expected);
+    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(3, 5, 8), matrix(2, 4, 32)),
+              "matmul_tiled: A is 2 x 3, B is 3 x 5, C is 2 x 4" + expected);
+    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 3)),
+              "matmul_tiled: C overlaps A; expected no common element");
+    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 11)),
+              "matmul_tiled: C overlaps B; expected no common element");
+    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 4)), "accepted");
+    CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+// More rows than 65535 blocks of 16 or 32 cover: the grid must go on in z.
+TEST_P(VariantTest, MoreRowsThanAGridHasInY) {
+    const bool small_blocks = GetParam()->name.ends_with("16x16");
+    if (course::is_cpu_stand_in() && !small_blocks)
+        GTEST_SKIP() << "needs a GPU: 67 million threads of the CPU stand-in would take a minute";
+    const std::size_t rows = 65535 * (small_blocks ? 16 : 32) + 100;
+    const std::vector<float> a = course::make_data<float>(rows, DataPattern::kSignedUniform, kSeed);
+    const std::vector<float> two{2.0f};
+    const DeviceBuffer<float> a_device{std::span(a)};
+    const DeviceBuffer<float> b_device{std::span(two)};
+    GuardedBuffer<float> c(rows);
+    GetParam()->launcher(a_device.matrix(rows, 1), b_device.matrix(1, 1), c.matrix(rows, 1), nullptr);
+    const std::vector<double> expected = [&] {
+        std::vector<double> doubled(a.begin(), a.end());
+        for (double& value : doubled)
+            value *= 2;
+        return doubled;
+    }();
+    course::VerifyResult result = course::verify(c.to_host(), expected, {.factor = 0});
+    result.damage = c.damage();
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
+// A of 8.6 GB: its last element is further from the first than 31 bits count, in elements and in bytes.
+TEST_P(VariantTest, MoreElementsThan31BitsCount) {
+    if (course::is_cpu_stand_in())
+        GTEST_SKIP() << "needs a GPU: 8.6 GB would have to move through CPU threads";
+    const std::size_t rows = 65537;
+    const std::size_t depth = 32771;
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+    if (free_bytes < rows * depth * sizeof(float) + (1U << 30))
+        GTEST_SKIP() << "needs 10 GB of free device memory; " << free_bytes << " bytes are free";
+    DeviceBuffer<float> a(rows * depth);
+    CUDA_CHECK(cudaMemset(a.data(), 0, a.bytes()));
+    const std::vector<float> last_row = course::make_data<float>(depth, DataPattern::kSignedUniform, kSeed);
+    CUDA_CHECK(cudaMemcpy(a.data() + (rows - 1) * depth, last_row.data(), depth * sizeof(float),
+                          cudaMemcpyHostToDevice));
+    const std::vector<float> b = course::make_data<float>(depth * 3, DataPattern::kSignedUniform, kSeed + 1);
+    const DeviceBuffer<float> b_device{std::span(b)};
+    GuardedBuffer<float> c(rows * 3);
+    GetParam()->launcher(a.matrix(rows, depth), b_device.matrix(depth, 3), c.matrix(rows, 3), nullptr);
+
+    std::vector<double> expected(rows * 3, 0.0);
+    std::vector<double> magnitude(rows * 3, 0.0);
+    const std::span<double> last_product = std::span(expected).last(3);
+    day05::multiply_on_cpu({1, 3, depth}, last_row, b, last_product, std::span(magnitude).last(3));
+    course::VerifyResult result = course::verify(c.to_host(), expected, {.terms = depth}, magnitude, 3);
+    result.damage = c.damage();
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
+TEST(MultiplyOnCpu, AProductWorkedOutByHand) {
+    const std::vector<float> a = {1, 2, 3, 4, 5, 6};     // 2 x 3
+    const std::vector<float> b = {1, -2, 3, -4, 5, -6};  // 3 x 2
+    std::vector<double> product(4);
+    std::vector<double> magnitude(4);
+    day05::multiply_on_cpu({2, 2, 3}, a, b, product, magnitude);
+    EXPECT_EQ(product, (std::vector<double>{22, -28, 49, -64}));
+    EXPECT_EQ(magnitude, (std::vector<double>{22, 28, 49, 64}));
+}
+
+TEST(MultiplyOnCpu, RefusesWrongLengths) {
+    std::vector<double> four(4);
+    EXPECT_THROW(day05::multiply_on_cpu({2, 2, 3}, std::vector<float>(5), std::vector<float>(6), four, four),
+                 std::invalid_argument);
+    EXPECT_THROW(day05::multiply_on_cpu({2, 2, 3}, std::vector<float>(6), std::vector<float>(7), four, four),
+                 std::invalid_argument);
+}
+
+// What the roofline in the README stands on.
+TEST(Work, ArithmeticIntensityGrowsWithTheTile) {
+    const Shape shape{1024, 1024, 1 << 20};  // deep: the stores do not count
+    const auto intensity = [&](const char* name) {
+        const course::Work work = course::find_variant(day05::variants(), name).work(shape);
+        return work.flops / work.requested;
+    };
+    EXPECT_NEAR(intensity("naive_16x16"), 0.25, 1e-3);  // 2 operations for 8 bytes
+    EXPECT_NEAR(intensity("tiled_static"), 8, 1e-3);    // 32 times that
+    EXPECT_NEAR(intensity("coarsened"), 12.8, 1e-3);    // 2 / (4 / 32 + 4 / 128)
+}
+
+}  // namespace

@@ -7,6 +7,7 @@
 //   coalesced_32x32    one element           one element of A, 32 neighbours of B                loads: two for each multiply-add
 //   tiled_static       one element           shared memory only; global loads are 32 times fewer   shared loads
 //   tiled_dynamic      one element           the same, tile size chosen when the program runs    shared loads, loop overhead
+//   tiled_prefetch     one element           the same; the next tiles are already on their way   shared loads
 //   coarsened          four elements         one A for four B                                    shared loads, fewer
 //
 // Every version does 2 M N K operations. What differs is how many bytes it asks memory for on the way: see the README.
@@ -120,6 +121,35 @@ __global__ void multiply_tiled_dynamic(DeviceMatrix<const float> a, DeviceMatrix
         __syncthreads();
         for (unsigned k = 0; k < tile; ++k)
             sum += a_tile[ty * tile + k] * b_tile[k * tile + tx];
+        __syncthreads();
+    }
+    if (row < c.rows() && col < c.cols()) c(row, col) = sum;
+}
+
+// Idea: load the next tiles into registers before this step's arithmetic starts, and store them when it is done.
+// Cost removed: waiting for global memory at the head of every step.
+// Still limits it: shared loads, now nearly alone: compare with launch_tile_limit().
+template <int TILE>
+__global__ void multiply_tiled_prefetch(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
+                                        DeviceMatrix<float> c) {
+    __shared__ float a_tile[TILE][TILE];
+    __shared__ float b_tile[TILE][TILE];
+    const unsigned tx = threadIdx.x;
+    const unsigned ty = threadIdx.y;
+    const std::size_t row = block_row() * TILE + ty;
+    const std::size_t col = static_cast<std::size_t>(blockIdx.x) * TILE + tx;
+
+    float sum = 0;
+    float a_next = load_or_zero(a, row, tx);
+    float b_next = load_or_zero(b, ty, col);
+    for (std::size_t k0 = 0; k0 < a.cols(); k0 += TILE) {
+        a_tile[ty][tx] = a_next;
+        b_tile[ty][tx] = b_next;
+        __syncthreads();
+        a_next = load_or_zero(a, row, k0 + TILE + tx);  // needed a whole step later
+        b_next = load_or_zero(b, k0 + TILE + ty, col);
+        for (int k = 0; k < TILE; ++k)
+            sum += a_tile[ty][k] * b_tile[k][tx];
         __syncthreads();
     }
     if (row < c.rows() && col < c.cols()) c(row, col) = sum;
@@ -239,12 +269,14 @@ void launch_untiled(DeviceMatrix<const float> a, DeviceMatrix<const float> b, De
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_tiled_static(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
-                         cudaStream_t stream) {
+template <bool PREFETCH>
+void launch_tiled(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
+                  cudaStream_t stream) {
     check_arguments(a, b, c);
     if (c.rows() == 0 || c.cols() == 0) return;
     const dim3 grid = grid_for(c.rows(), c.cols(), kTile, kTile);
-    multiply_tiled<kTile><<<grid, dim3(kTile, kTile), 0, stream>>>(a, b, c);
+    const auto kernel = PREFETCH ? multiply_tiled_prefetch<kTile> : multiply_tiled<kTile>;
+    kernel<<<grid, dim3(kTile, kTile), 0, stream>>>(a, b, c);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -295,13 +327,15 @@ void launch_tile_limit(Shape shape, cudaStream_t stream) {
 // --- The list ----------------------------------------------------------------------------------------------------------
 
 std::span<const Matmul> variants() {
-    static const std::array<Matmul, 7> list = {{
+    static const std::array<Matmul, 8> list = {{
         {"naive_16x16", "a warp walks down columns", launch_untiled<16, false>, work<1, 1>},
         {"naive_32x32", "the same in larger blocks", launch_untiled<32, false>, work<1, 1>},
         {"coalesced_16x16", "a warp walks along rows", launch_untiled<16, true>, work<1, 1>},
         {"coalesced_32x32", "the same in larger blocks", launch_untiled<32, true>, work<1, 1>},
-        {"tiled_static", "32 x 32 tiles in shared memory", launch_tiled_static, work<kTile, kTile>},
+        {"tiled_static", "32 x 32 tiles in shared memory", launch_tiled<false>, work<kTile, kTile>},
         {"tiled_dynamic", "tile size chosen from the device's limits", launch_tiled_dynamic,
+         work<kTile, kTile>},
+        {"tiled_prefetch", "the next tiles are loaded while these are used", launch_tiled<true>,
          work<kTile, kTile>},
         {"coarsened", "four elements of C per thread", launch_coarsened, work<kTile, kTile * kCoarse>},
     }};

@@ -52,8 +52,35 @@ std::string rate(double amount, double milliseconds) {
 
 constexpr std::size_t kColumns = 8;
 using Row = std::array<std::string, kColumns>;
-const Row kHeadings = {"problem", "version", "L2", "median", "±", "GB/s", "GFLOP/s", "% of limit"};
-const Row kRules = {"---", "---", "---", "--:", "--:", "--:", "--:", "--:"};
+constexpr std::string_view kLeft = "---";
+constexpr std::string_view kRight = "--:";
+
+struct Column {
+    std::string heading;
+    std::string_view rule;
+};
+using Columns = std::array<Column, kColumns>;
+
+const Columns kMeasurements = {{{"problem", kLeft},
+                                {"version", kLeft},
+                                {"L2", kLeft},
+                                {"median", kRight},
+                                {"±", kRight},
+                                {"GB/s", kRight},
+                                {"GFLOP/s", kRight},
+                                {"% of limit", kRight}}};
+const Columns kComparison = {{{"problem", kLeft},
+                              {"ours", kLeft},
+                              {"median", kRight},
+                              {"GB/s", kRight},
+                              {"GFLOP/s", kRight},
+                              {"% of limit", kRight},
+                              {"peer", kLeft},
+                              {"peer / ours", kRight}}};
+
+std::string percent(const MeasuredRecord& record) {
+    return record.percent_of_limit ? fmt::format("{:.1f}", *record.percent_of_limit) : "";
+}
 
 Row make_row(const MeasuredRecord& record) {
     return {record.problem,
@@ -63,15 +90,30 @@ Row make_row(const MeasuredRecord& record) {
             format_time(record.spread_ms),
             rate(record.bytes, record.median_ms),
             rate(record.flops, record.median_ms),
-            record.percent_of_limit ? fmt::format("{:.1f}", *record.percent_of_limit) : ""};
+            percent(record)};
 }
 
-std::string markdown(const Row& row, const std::array<bool, kColumns>& used) {
-    std::string line = "|";
+// Columns that nobody fills are left out.
+std::string markdown(const Columns& columns, const std::vector<Row>& rows) {
+    std::string heading = "|";
+    std::string rule = "|";
+    std::vector<std::string> lines(rows.size(), "|");
     for (std::size_t column = 0; column < kColumns; ++column) {
-        if (used[column]) line += fmt::format(" {} |", row[column]);
+        if (std::ranges::all_of(rows, [column](const Row& row) { return row[column].empty(); })) continue;
+        heading += fmt::format(" {} |", columns[column].heading);
+        rule += fmt::format(" {} |", columns[column].rule);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            lines[i] += fmt::format(" {} |", rows[i][column]);
     }
-    return line + "\n";
+    return fmt::format("{}\n{}\n{}\n", heading, rule, fmt::join(lines, "\n"));
+}
+
+void require_verified(const MeasuredRecord& record) {
+    if (record.verified == false) {
+        throw std::runtime_error(
+            fmt::format("'{}' on '{}' is not verified; a wrong result's time is no figure", record.variant,
+                        record.problem));
+    }
 }
 
 // "Measured on NVIDIA H200, driver 580.65.06, CUDA 13.0, commit 1a2b3c4d5e6f, 2026-11-21."
@@ -115,22 +157,38 @@ std::string markdown_table(const std::vector<MeasuredRecord>& records,
         throw std::runtime_error(fmt::format("no record has the problem '{}'", problem.value_or("")));
 
     std::vector<Row> rows;
-    std::array<bool, kColumns> used{};
     for (const MeasuredRecord& record : shown) {
-        if (record.verified == false) {
-            throw std::runtime_error(
-                fmt::format("'{}' on '{}' is not verified; a wrong result's time is no figure",
-                            record.variant, record.problem));
-        }
+        require_verified(record);
         rows.push_back(make_row(record));
-        for (std::size_t column = 0; column < kColumns; ++column)
-            used[column] |= !rows.back()[column].empty();
     }
+    return markdown(kMeasurements, rows) + "\n" + provenance(shown) + "\n";
+}
 
-    std::string table = markdown(kHeadings, used) + markdown(kRules, used);
-    for (const Row& row : rows)
-        table += markdown(row, used);
-    return table + "\n" + provenance(shown) + "\n";
+std::string comparison_table(const std::vector<MeasuredRecord>& records) {
+    const auto fastest = [&](const std::string& problem, const char* role) {
+        const MeasuredRecord* best = nullptr;
+        for (const MeasuredRecord& record : records) {
+            if (record.problem != problem || record.role != role || record.l2 != "warm") continue;
+            require_verified(record);
+            if (best == nullptr || record.median_ms < best->median_ms) best = &record;
+        }
+        return best;
+    };
+    std::vector<Row> rows;
+    for (const MeasuredRecord& record : records) {
+        const bool listed =
+            std::ranges::any_of(rows, [&](const Row& row) { return row[0] == record.problem; });
+        const MeasuredRecord* ours = listed ? nullptr : fastest(record.problem, "ours");
+        if (ours == nullptr) continue;
+        const MeasuredRecord* peer = fastest(record.problem, "peer");
+        rows.push_back({ours->problem, ours->variant, format_time(ours->median_ms),
+                        rate(ours->bytes, ours->median_ms), rate(ours->flops, ours->median_ms),
+                        percent(*ours),
+                        peer ? fmt::format("{} {}", peer->variant, format_time(peer->median_ms)) : "",
+                        peer ? fmt::format("{:.2f}", peer->median_ms / ours->median_ms) : ""});
+    }
+    if (rows.empty()) throw std::runtime_error("no record of ours to compare");
+    return markdown(kComparison, rows) + "\n" + provenance(records) + "\n";
 }
 
 std::string format_time(double milliseconds) {

@@ -35,6 +35,10 @@ std::vector<MeasuredRecord> load_records(const std::filesystem::path& file);
 std::string markdown_table(const std::vector<MeasuredRecord>& records,
                            const std::optional<std::string>& problem);
 
+// For each problem the fastest of ours and, where there is one, the fastest peer, both warm, and how many times faster ours
+// is. Throws std::runtime_error when a record is not verified.
+std::string comparison_table(const std::vector<MeasuredRecord>& records);
+
 // 0.0123 -> "12.3 µs", 1.5 -> "1.50 ms".
 std::string format_time(double milliseconds);
 

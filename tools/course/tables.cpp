@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
@@ -13,6 +14,7 @@ namespace course::tool {
 namespace {
 
 constexpr std::string_view kBegin = "<!-- measurements:";
+constexpr std::string_view kBeginComparison = "<!-- comparison:";
 constexpr std::string_view kEnd = "<!-- end measurements -->";
 
 std::string_view trimmed(std::string_view text) {
@@ -27,13 +29,17 @@ struct Source {
     std::optional<std::string> problem;
 };
 
-Source parse_source(std::string_view marker) {
+// What stands between `begin` and the end of the comment.
+std::string_view inside(std::string_view marker, std::string_view begin) {
     constexpr std::string_view kClose = "-->";
-    constexpr std::string_view kProblem = "problem=";
     if (!marker.ends_with(kClose)) throw std::runtime_error("the comment must end in --> on the same line");
-    marker.remove_prefix(kBegin.size());
+    marker.remove_prefix(begin.size());
     marker.remove_suffix(kClose.size());
-    marker = trimmed(marker);
+    return trimmed(marker);
+}
+
+Source parse_source(std::string_view marker) {
+    constexpr std::string_view kProblem = "problem=";
 
     const auto space = marker.find(' ');
     Source source{std::string(marker.substr(0, space)), std::nullopt};
@@ -47,8 +53,27 @@ Source parse_source(std::string_view marker) {
     return source;
 }
 
+// The records of "h200/day20_softmax", or of all files in "h200", in alphabetical order.
+std::vector<MeasuredRecord> records_of(std::string_view source, const std::filesystem::path& measurements) {
+    if (source.empty())
+        throw std::runtime_error("expected <machine> or <machine>/<directory> after 'comparison:'");
+    const std::filesystem::path path = measurements / source;
+    if (!std::filesystem::is_directory(path)) return load_records(path.string() + ".json");
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+        if (entry.path().extension() == ".json") files.push_back(entry.path());
+    }
+    std::ranges::sort(files);
+    std::vector<MeasuredRecord> all;
+    for (const auto& file : files)
+        std::ranges::move(load_records(file), std::back_inserter(all));
+    return all;
+}
+
 std::string table_of(std::string_view marker, const std::filesystem::path& measurements) {
-    const Source source = parse_source(marker);
+    if (marker.starts_with(kBeginComparison))
+        return comparison_table(records_of(inside(marker, kBeginComparison), measurements));
+    const Source source = parse_source(inside(marker, kBegin));
     return markdown_table(load_records(measurements / (source.file + ".json")), source.problem);
 }
 
@@ -64,7 +89,8 @@ std::string with_fresh_tables(std::string_view text, const std::filesystem::path
         ++number;
         const std::string_view content = trimmed(line);
         if (content.starts_with("```")) in_fence = !in_fence;
-        const bool begins = !in_fence && content.starts_with(kBegin);
+        const bool begins =
+            !in_fence && (content.starts_with(kBegin) || content.starts_with(kBeginComparison));
         const bool ends = !in_fence && content == kEnd;
         if (begins && opened_at != 0) {
             throw std::runtime_error(

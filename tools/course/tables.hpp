@@ -4,7 +4,13 @@
 //     ...made from docs/measurements/h200/day01_vector_add.json, of that problem only...
 //     <!-- end measurements -->
 //
-// Without `problem=` all problems of the file are shown. Lines inside ``` fences are text, not blocks.
+// Without `problem=` all problems of the file are shown. The best of ours beside the best peer, a line a problem, of one file
+// or of all files of a machine:
+//
+//     <!-- comparison: h200/day20_softmax -->        <!-- comparison: h200 -->
+//     <!-- end measurements -->                      <!-- end measurements -->
+//
+// Lines inside ``` fences are text, not blocks.
 #pragma once
 
 #include <filesystem>

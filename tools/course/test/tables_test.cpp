@@ -104,6 +104,41 @@ TEST_F(Tables, AWrongResultHasNoPlaceInATable) {
     EXPECT_NE(error_of("<!-- measurements: h200/wrong -->\n").find("not verified"), std::string::npos);
 }
 
+std::string warm(std::string record) {
+    return record.replace(record.find("flushed"), 7, "warm");
+}
+
+TEST_F(Tables, ComparesTheBestOfOursWithTheBestPeer) {
+    directory_.write("h200/day20.json",
+                     fmt::format("[{},{},{},{},{},{}]", warm(record("rows", "slow", "ours", "true", "0.9")),
+                                 warm(record("rows", "fast", "ours", "true", "0.5")),
+                                 warm(record("rows", "bad_peer", "peer", "true", "0.8")),
+                                 warm(record("rows", "good_peer", "peer", "true", "0.6")),
+                                 warm(record("rows", "copy", "limit", "null", "0.1")),
+                                 record("rows", "flushed_counts_not", "ours", "true", "0.2")));
+    directory_.write("h200/day21.json",
+                     fmt::format("[{}]", warm(record("alone", "only", "ours", "true", "0.25"))));
+    const std::string heading =
+        "| problem | ours | median | GB/s | % of limit | peer | peer / ours |\n"
+        "| --- | --- | --: | --: | --: | --- | --: |\n";
+    const std::string rows = "| rows | fast | 500 µs | 6442 | 99.4 | good_peer 600 µs | 1.20 |\n";
+    const std::string of_one_file = fresh("<!-- comparison: h200/day20 -->\n<!-- end measurements -->\n");
+    EXPECT_NE(of_one_file.find(heading + rows + "\nMeasured on NVIDIA H200"), std::string::npos)
+        << of_one_file;
+    const std::string of_all = fresh("<!-- comparison: h200 -->\n<!-- end measurements -->\n");
+    EXPECT_NE(of_all.find(rows + "| alone | only | 250 µs | 12885 | 99.4 |  |  |\n"), std::string::npos)
+        << of_all;
+}
+
+TEST_F(Tables, MistakesInComparisonsAreNamed) {
+    EXPECT_NE(error_of("<!-- comparison: -->\n").find("expected <machine>"), std::string::npos);
+    EXPECT_NE(error_of("<!-- comparison: h100 -->\n").find("cannot read"), std::string::npos);
+    EXPECT_NE(error_of("<!-- comparison: h200/day01_vector_add -->\n").find("no record of ours"),
+              std::string::npos);
+    directory_.write("h200/wrong.json", fmt::format("[{}]", warm(record("add", "broken", "ours", "false"))));
+    EXPECT_NE(error_of("<!-- comparison: h200/wrong -->\n").find("not verified"), std::string::npos);
+}
+
 TEST(LoadRecords, RefusesWhatIsNotARecord) {
     const TemporaryDirectory directory;
     EXPECT_THROW(load_records(directory.path() / "missing.json"), std::runtime_error);

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""Measures what a Python programmer would use (PyTorch, torch.compile, CuPy) on the problems of a day, and adds the
+figures to the day's records, so that they stand beside ours from the same machine and the same run.
+
+    build/gpu/bin/day20_softmax --bench --json day20_softmax.json
+    scripts/measure_peers.py day20_softmax.json
+
+Needs an NVIDIA GPU, PyTorch, and CuPy for some peers; a peer whose library is missing is left out, with a line that says so.
+The method is that of common/benchmark.hpp: events around launches that the host has queued while the GPU was busy,
+several between one pair of events when one is short, repeats until the mean is known to 1 %; warm, and with the L2 flushed.
+Every result is checked against the same work in double precision first.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import statistics
+import sys
+
+import torch
+
+SHORT_MS, BATCH_MS = 0.020, 0.200
+MIN_REPEATS, MAX_REPEATS = 10, 200
+
+
+class Timer:
+    def __init__(self):
+        self.flush_buffer = torch.empty(4 * torch.cuda.get_device_properties(0).L2_cache_size // 4, device="cuda")
+
+    def flush(self):
+        self.flush_buffer.fill_(1.0)
+        self.flush_buffer.sum()  # read again: lines only written would be written back while the work is timed
+
+    def once(self, work, launches, before):
+        before()
+        torch.cuda._sleep(20_000 + 40_000 * launches)  # cycles in which the host queues what follows
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(launches):
+            work()
+        stop.record()
+        stop.synchronize()
+        return start.elapsed_time(stop) / launches
+
+    def measure(self, work, l2):
+        before = self.flush if l2 == "flushed" else work
+        for _ in range(3):
+            work()
+        estimate = min(self.once(work, 1, before) for _ in range(3))
+        launches = 1
+        if l2 == "warm" and estimate < SHORT_MS:
+            launches = math.ceil(BATCH_MS / estimate)
+        times = []
+        while len(times) < MAX_REPEATS:
+            times.append(self.once(work, launches, before))
+            if len(times) >= MIN_REPEATS:
+                error = statistics.stdev(times) / math.sqrt(len(times))
+                if error < 0.01 * statistics.fmean(times):
+                    break
+        times.sort()
+        quartiles = statistics.quantiles(times, n=4)
+        return {
+            "median_ms": statistics.median(times),
+            "spread_ms": (quartiles[2] - quartiles[0]) / 2,
+            "min_ms": times[0],
+            "repeats": len(times),
+            "launches_per_repeat": launches,
+            "stopped_by": "precise" if len(times) < MAX_REPEATS else "repeat cap",
+            "l2": l2,
+        }
+
+
+def numbers(text):
+    """"4096x1024" -> [4096, 1024]"""
+    return [int(n) for n in text.split("x")]
+
+
+def compiled(function):
+    torch._dynamo.reset()
+    return torch.compile(function, dynamic=False)
+
+
+# Each of these takes the words of a problem and yields (name, work, check): work() is timed, check() is its largest error
+# relative to the largest expected value, and the bound for it.
+
+
+def softmax_peers(words):
+    rows, cols = numbers(words[1])
+    torch.manual_seed(1)
+    x = torch.randn(rows, cols, device="cuda")
+
+    def check(work):
+        step = max(1, (1 << 24) // cols)
+        y, worst = work(), 0.0
+        for row in range(0, rows, step):
+            expected = torch.softmax(x[row : row + step].double(), dim=1)
+            worst = max(worst, ((y[row : row + step] - expected).abs().amax() / expected.amax()).item())
+        return worst, 1e-5
+
+    eager = lambda: torch.softmax(x, dim=1)
+    function = compiled(lambda t: torch.softmax(t, dim=1))
+    yield "pytorch_eager", eager, lambda: check(eager)
+    yield "torch_compile", lambda: function(x), lambda: check(lambda: function(x))
+
+
+def reduction_peers(words):
+    operation, dtype, count = words[1], words[2], int(words[3])
+    if operation != "sum":
+        return
+    torch.manual_seed(1)
+    if dtype == "float":
+        x = torch.rand(count, device="cuda") * 2 - 1
+        scale = x.double().abs().sum().item()
+        bound = 1e-6
+    else:
+        x = torch.randint(-1000, 1001, (count,), device="cuda", dtype=torch.int32)
+        scale, bound = 1.0, 0.0
+
+    def check(work):
+        expected = x.double().sum().item() if dtype == "float" else x.sum(dtype=torch.int64).item()
+        return abs(work().item() - expected) / scale, bound
+
+    eager = lambda: x.sum()
+    function = compiled(lambda t: t.sum())
+    yield "pytorch_eager", eager, lambda: check(eager)
+    yield "torch_compile", lambda: function(x), lambda: check(lambda: function(x))
+
+
+def blur_peers(words):
+    rows, cols = numbers(words[1])[:2]
+    size = numbers(words[2])[0]
+    if len(numbers(words[1])) > 2:
+        return
+    torch.manual_seed(1)
+    x = torch.rand(rows, cols, device="cuda")
+    radius = size // 2
+    taps = torch.exp(-((torch.arange(size, device="cuda") - radius).float() ** 2) / (2 * (size / 6) ** 2))
+    taps /= taps.sum()
+    weights = taps.tolist()
+
+    def shifted(t):
+        wide = torch.nn.functional.pad(t[None, None], (radius,) * 4, mode="replicate")[0, 0]
+        across = sum(w * wide[:, i : i + cols] for i, w in enumerate(weights))
+        return sum(w * across[i : i + rows] for i, w in enumerate(weights))
+
+    def check(work):
+        top = slice(0, min(rows, 256))
+        part = x[: min(rows, 256 + radius)].double()
+        wide = torch.nn.functional.pad(part[None, None], (radius,) * 4, mode="replicate")[0, 0]
+        across = sum(w * wide[:, i : i + cols] for i, w in enumerate(weights))
+        height = min(rows, 256)
+        expected = sum(w * across[i : i + height] for i, w in enumerate(weights))
+        result = torch.as_tensor(work(), device="cuda").reshape(rows, cols)[top]
+        return (result - expected).abs().max().item(), 1e-5
+
+    function = compiled(shifted)
+    yield "torch_compile", lambda: function(x), lambda: check(lambda: function(x))
+
+    kernel = torch.outer(taps, taps)[None, None].contiguous()
+    padded = torch.nn.functional.pad(x[None, None], (radius,) * 4, mode="replicate")
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    cudnn = lambda: torch.nn.functional.conv2d(padded, kernel)
+    yield "cudnn_conv2d", cudnn, lambda: check(cudnn)
+
+    try:
+        import cupy
+        from cupyx.scipy import ndimage
+    except ImportError as error:
+        print(f"left out: CuPy ({error})", file=sys.stderr)
+        return
+    picture, row = cupy.asarray(x), cupy.asarray(taps)
+
+    def cupy_blur():
+        with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+            across = ndimage.correlate1d(picture, row, axis=1, mode="nearest")
+            return ndimage.correlate1d(across, row, axis=0, mode="nearest")
+
+    yield "cupy_correlate1d", cupy_blur, lambda: check(cupy_blur)
+
+
+PEERS = {"softmax": softmax_peers, "reduction": reduction_peers, "gaussian_blur": blur_peers}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("records", type=pathlib.Path, help="the JSON file a day's program wrote; peers are added to it")
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("measure_peers.py: PyTorch finds no GPU")
+    records = json.loads(arguments.records.read_text())
+
+    first_of = {}
+    for record in records:
+        first_of.setdefault(record["problem"], record)
+    timer, wrong, added = Timer(), [], []
+    for problem, ours in first_of.items():
+        words = problem.split()
+        for name, work, check in PEERS.get(words[0], lambda words: ())(words):
+            error, bound = check()
+            if not error <= bound:
+                wrong.append(f"{problem}: {name} is off by {error}; allowed is {bound}")
+                continue
+            for l2 in ("warm", "flushed"):
+                record = {**ours, "variant": name, "role": "peer", **timer.measure(work, l2)}
+                record |= {"requested_bytes": 0, "percent_of_limit": None, "verified": True, "max_error": error}
+                record["device"] = torch.cuda.get_device_name(0)
+                rate = record["bytes"] / record["median_ms"] / 1e6
+                print(f"{problem:36} {name:18} {l2:8} {record['median_ms'] * 1e3:10.2f} us {rate:8.0f} GB/s")
+                added.append(record)
+        torch.cuda.empty_cache()
+    arguments.records.write_text(json.dumps(records + added, indent=2) + "\n")
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()

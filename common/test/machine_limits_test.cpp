@@ -27,8 +27,8 @@ TEST(LimitCheck, PercentOfMemoryLimit) {
     ASSERT_TRUE(check.percent);
     EXPECT_DOUBLE_EQ(*check.percent, 50);
     EXPECT_EQ(check.violation, "");
-    EXPECT_DOUBLE_EQ(check.bytes_per_second, kMachine.memory_rate(0));
-    EXPECT_DOUBLE_EQ(check.flops_per_second, kMachine.flops_per_second);
+    EXPECT_DOUBLE_EQ(check.bytes_per_second, kMachine->memory_rate(0));
+    EXPECT_DOUBLE_EQ(check.flops_per_second, kMachine->flops_per_second);
 }
 
 TEST(LimitCheck, TheMixOfReadsAndWritesDecides) {

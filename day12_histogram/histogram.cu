@@ -37,19 +37,22 @@ using Words = course::Pack<unsigned, 4>;  // 4 ints, or 16 bytes to be cut out o
 constexpr std::size_t kPackBytes = sizeof(Words);
 constexpr int kPacksInFlight = 4;  // loads of 16 bytes that a thread asks for before it counts the first
 
-constexpr std::size_t kWarpBytes = 36 * 1024;  // shared memory for the copies of a block, per_warp_copies
-constexpr int kLaneBlockSize = 512;
-constexpr std::size_t kLaneBytes =
-    72 * 1024;  // shared memory for the copies of a block: three blocks fit an H200's multiprocessor
+// Shared memory that a block of per_warp_copies or lane_copies spends on copies.
+constexpr std::size_t kWarpBytes = 36 * 1024;
+constexpr std::size_t kLaneBytes = 100 * 1024;
+
+// Two blocks fill a multiprocessor, if a thread has no more than 32 registers. Fewer blocks add fewer counters to the result.
+constexpr int kLaneBlockSize = 1024;
+constexpr int kLaneBlocks = 2;
 
 // --- Which counter? --------------------------------------------------------------------------------------------------
+
+constexpr std::size_t kMostBins = std::size_t{1} << 31;
 
 // Bins of equal width over [lower, lower + width), without a division for each value: with rest = bins % width,
 // floor(x * bins / width) = x * (bins / width) + floor(x * rest / width), and rest / width is kept as a fraction of 2^64,
 // rounded up. That is exact: x < width <= 2^32, so rounding adds less than x / 2^64 < 1 / width to the product, and no
 // product that is not whole is nearer than 1 / width to the next whole number.
-constexpr std::size_t kMostBins = std::size_t{1} << 31;
-
 struct EqualBins {
     unsigned lower;
     unsigned last;   // width - 1: 2^32 itself does not fit
@@ -88,7 +91,7 @@ struct Slots {
 
     EqualBins bins;
     unsigned count;
-    unsigned copies;  // of each slot, per block
+    unsigned copies;  // of each slot, per block: a power of two
 
     __device__ unsigned slot(Value value) const {
         if constexpr (kIsByte) return value;
@@ -278,7 +281,7 @@ __global__ void count_per_warp_copies(const Value* values, std::size_t n, Slots<
 // Cost removed: all conflicts between the lanes of a warp.
 // Still limits it: one atomic on shared memory for every value. Many bins leave room for fewer copies.
 template <class Value>
-__global__ void __launch_bounds__(kLaneBlockSize)
+__global__ void __launch_bounds__(kLaneBlockSize, kLaneBlocks)
     count_lane_copies(const Value* values, std::size_t n, Slots<Value> slots, Counter* counts) {
     extern __shared__ unsigned counters[];
     clear(counters, slots.copies * slots.count);
@@ -295,8 +298,9 @@ __global__ void __launch_bounds__(kLaneBlockSize)
     merge(slots, counts, [&](unsigned slot) {
         const unsigned turn = slot * slots.copies / kWarp;
         unsigned sum = 0;
+#pragma unroll 8
         for (unsigned i = 0; i < slots.copies; ++i)
-            sum += counters[slot * slots.copies + (i + turn) % slots.copies];
+            sum += counters[slot * slots.copies + ((i + turn) & (slots.copies - 1))];
         return sum;
     });
 }

@@ -25,6 +25,7 @@
 #include "common/grid.hpp"
 #include "common/pack.cuh"
 #include "histogram.hpp"
+#include "histogram_bins.cuh"
 
 namespace day12 {
 namespace {
@@ -44,65 +45,6 @@ constexpr std::size_t kLaneBytes = 100 * 1024;
 // Two blocks fill a multiprocessor, if a thread has no more than 32 registers. Fewer blocks add fewer counters to the result.
 constexpr int kLaneBlockSize = 1024;
 constexpr int kLaneBlocks = 2;
-
-// --- Which counter? --------------------------------------------------------------------------------------------------
-
-constexpr std::size_t kMostBins = std::size_t{1} << 31;
-
-// Bins of equal width over [lower, lower + width), without a division for each value: with rest = bins % width,
-// floor(x * bins / width) = x * (bins / width) + floor(x * rest / width), and rest / width is kept as a fraction of 2^64,
-// rounded up. That is exact: x < width <= 2^32, so rounding adds less than x / 2^64 < 1 / width to the product, and no
-// product that is not whole is nearer than 1 / width to the next whole number.
-struct EqualBins {
-    unsigned lower;
-    unsigned last;   // width - 1: 2^32 itself does not fit
-    unsigned whole;  // bins / width
-    unsigned fraction_high, fraction_low;
-    unsigned count;  // bins
-
-    EqualBins(Range range, std::size_t bins) {
-        const auto width = static_cast<std::uint64_t>(range.upper - range.lower);
-        const std::uint64_t high = (bins % width) << 32;  // long division by hand, 32 bits at a time
-        const std::uint64_t low = high % width << 32;
-        const std::uint64_t fraction = (high / width << 32) + course::ceil_div(low, width);
-        lower = static_cast<unsigned>(range.lower);
-        last = static_cast<unsigned>(width - 1);
-        whole = static_cast<unsigned>(bins / width);
-        fraction_high = static_cast<unsigned>(fraction >> 32);
-        fraction_low = static_cast<unsigned>(fraction);
-        count = static_cast<unsigned>(bins);
-    }
-
-    // The bin of a value, or `count` for one outside.
-    __device__ unsigned bin(unsigned value) const {
-        const unsigned x = value - lower;  // what is below `lower` wraps round, to beyond `last`
-        const std::uint64_t high = static_cast<std::uint64_t>(x) * fraction_high + __umulhi(x, fraction_low);
-        const unsigned inside = x * whole + static_cast<unsigned>(high >> 32);
-        return x <= last ? inside : count;
-    }
-};
-
-// The counters of a block are its slots. Ints have a slot for each bin, and one for all values outside, which costs less than
-// a branch for each value. Bytes have a slot for each of the 256 values, and these are put into bins when the block is done:
-// any bins cost as little as 256.
-template <class Value>
-struct Slots {
-    static constexpr bool kIsByte = sizeof(Value) == 1;
-
-    EqualBins bins;
-    unsigned count;
-    unsigned copies;  // of each slot, per block: a power of two
-
-    __device__ unsigned slot(Value value) const {
-        if constexpr (kIsByte) return value;
-        return bins.bin(static_cast<unsigned>(value));
-    }
-
-    __device__ unsigned bin(unsigned slot) const {
-        if constexpr (kIsByte) return bins.bin(slot);
-        return slot;
-    }
-};
 
 // --- Device helpers --------------------------------------------------------------------------------------------------
 
@@ -215,7 +157,7 @@ __global__ void count_coarsened_contiguous(const Value* values, std::size_t n, S
 
 // Idea: the same share for each thread, but the grid moves over the values as one: neighbours read neighbours.
 // Cost removed: sectors fetched for one value.
-// Still limits it: a load for every value; and lanes with equal values wait for each other at the counter.
+// Still limits it: a load for every value; lanes of a warp that meet at a counter, or in a bank.
 template <class Value>
 __global__ void count_coarsened_interleaved(const Value* values, std::size_t n, Slots<Value> slots,
                                             Counter* counts) {
@@ -333,7 +275,10 @@ std::size_t slot_count(std::size_t value_bytes, std::size_t bins) {
     return value_bytes == 1 ? 256 : bins + 1;
 }
 
-// The most shared memory a block can have; beyond 48 KB a kernel must ask for it.
+// What is beyond this a kernel must ask for.
+constexpr std::size_t kSharedForAll = 48 * 1024;
+
+// The most shared memory a block can have, on the device at hand.
 std::size_t most_shared_bytes() {
     int device = 0;
     int bytes = 0;
@@ -342,7 +287,8 @@ std::size_t most_shared_bytes() {
     return static_cast<std::size_t>(bytes);
 }
 
-std::string shared_memory_holds(const Problem& problem) {
+// Why a block cannot hold a copy of the counters, or "".
+std::string why_not_in_shared(const Problem& problem) {
     const std::size_t bytes = slot_count(problem.value_bytes, problem.bins) * sizeof(unsigned);
     if (bytes <= most_shared_bytes()) return "";
     return std::to_string(problem.bins) + " bins need " + std::to_string(bytes) +
@@ -370,7 +316,7 @@ template <class Value>
 void launch(const Plan<Value>& plan, DeviceSpan<const Value> values, Range range, DeviceSpan<Counter> counts,
             cudaStream_t stream) {
     check_arguments(values, range, counts);
-    const std::string too_many = shared_memory_holds({values.size(), sizeof(Value), counts.size()});
+    const std::string too_many = why_not_in_shared({values.size(), sizeof(Value), counts.size()});
     require(too_many.empty(), too_many);
     clear(counts, stream);
     if (values.empty()) return;  // a grid must have a block
@@ -380,8 +326,10 @@ void launch(const Plan<Value>& plan, DeviceSpan<const Value> values, Range range
                              .count = static_cast<unsigned>(slot_bytes / sizeof(unsigned)),
                              .copies = copies_in(plan.copies_budget, slot_bytes, plan.most_copies)};
     const std::size_t shared = slot_bytes * slots.copies;
-    CUDA_CHECK(cudaFuncSetAttribute(plan.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(shared)));
+    if (shared > kSharedForAll) {
+        CUDA_CHECK(cudaFuncSetAttribute(plan.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(most_shared_bytes())));
+    }
     unsigned blocks =
         course::blocks_for(course::ceil_div(values.size(), plan.values_per_thread), plan.block_size);
     if (plan.resident) {
@@ -446,7 +394,7 @@ void launch_per_warp_copies(DeviceSpan<const Value> values, Range range, DeviceS
 template <class Value>
 void launch_lane_copies(DeviceSpan<const Value> values, Range range, DeviceSpan<Counter> counts,
                         cudaStream_t stream) {
-    if (!shared_memory_holds({values.size(), sizeof(Value), counts.size()}).empty())
+    if (!why_not_in_shared({values.size(), sizeof(Value), counts.size()}).empty())
         return launch_global_atomics(values, range, counts, stream);
     launch<Value>({.kernel = count_lane_copies<Value>,
                    .block_size = kLaneBlockSize,
@@ -467,36 +415,24 @@ course::Work work(const Problem& problem) {
 // --- Variants --------------------------------------------------------------------------------------------------------
 
 std::span<const Histogram> variants() {
+    const auto shared = [](const char* name, const char* idea, Launcher launcher) {
+        return Histogram{name, idea, launcher, work, why_not_in_shared};
+    };
     static const std::array<Histogram, 7> list{{
         {"global_atomics",
          "each value adds to the result",
          {launch_global_atomics, launch_global_atomics},
          work},
-        {"shared_private",
-         "a copy of the counters per block",
-         {launch_shared_private, launch_shared_private},
-         work,
-         shared_memory_holds},
-        {"coarsened_contiguous",
-         "few blocks; a thread takes a stretch of values",
-         {launch_coarsened_contiguous, launch_coarsened_contiguous},
-         work,
-         shared_memory_holds},
-        {"coarsened_interleaved",
-         "few blocks; neighbours read neighbours",
-         {launch_coarsened_interleaved, launch_coarsened_interleaved},
-         work,
-         shared_memory_holds},
-        {"aggregated",
-         "a run of equal values is counted in a register",
-         {launch_aggregated, launch_aggregated},
-         work,
-         shared_memory_holds},
-        {"per_warp_copies",
-         "16-byte loads, a copy of the counters per warp",
-         {launch_per_warp_copies, launch_per_warp_copies},
-         work,
-         shared_memory_holds},
+        shared("shared_private", "a copy of the counters per block",
+               {launch_shared_private, launch_shared_private}),
+        shared("coarsened_contiguous", "few blocks; a thread takes a stretch of values",
+               {launch_coarsened_contiguous, launch_coarsened_contiguous}),
+        shared("coarsened_interleaved", "few blocks; neighbours read neighbours",
+               {launch_coarsened_interleaved, launch_coarsened_interleaved}),
+        shared("aggregated", "a run of equal values is counted in a register",
+               {launch_aggregated, launch_aggregated}),
+        shared("per_warp_copies", "16-byte loads, a copy of the counters per warp",
+               {launch_per_warp_copies, launch_per_warp_copies}),
         {"lane_copies",
          "a copy of the counters per lane, each in its own bank",
          {launch_lane_copies, launch_lane_copies},

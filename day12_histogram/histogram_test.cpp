@@ -1,0 +1,345 @@
+// Every version against the CPU, counter by counter: a count is right or wrong.
+#include "histogram.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/machine.hpp"
+#include "common/random.hpp"
+#include "common/verify.hpp"
+#include "histogram_data.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using course::DeviceSpan;
+using course::GuardedBuffer;
+using day12::Counter;
+using day12::Distribution;
+using day12::Range;
+
+constexpr std::uint64_t kSeed = 12;
+constexpr Range kTwoMillion = {.lower = -1000003, .upper = 999331};  // no number of bins divides its width
+
+// The definition, straight: whole numbers of 64 bits, one value after the other. The tests do not lean on histogram_on_cpu.
+template <class Value>
+std::vector<Counter> expected_counts(std::span<const Value> values, Range range, std::size_t bins) {
+    std::vector<Counter> counts(bins);
+    for (const std::int64_t value : values) {
+        if (value < range.lower || value >= range.upper) continue;
+        const auto distance = static_cast<std::uint64_t>(value - range.lower);
+        ++counts[distance * bins / static_cast<std::uint64_t>(range.upper - range.lower)];
+    }
+    return counts;
+}
+
+class VariantTest : public course::DeviceTestWithParam<const day12::Histogram*> {
+  protected:
+    bool can_run(std::size_t value_bytes, std::size_t bins) const {
+        return GetParam()->cannot_run({.size = 1, .value_bytes = value_bytes, .bins = bins}).empty();
+    }
+
+    // Counts values, which begin `misaligned_by` elements after an aligned address.
+    template <class Value>
+    void expect_right(const std::vector<Value>& values, Range range, std::size_t bins,
+                      const std::string& what, std::size_t misaligned_by = 0) const {
+        GuardedBuffer<Value> device(values.size(), misaligned_by);
+        device.copy_from(values);
+        GuardedBuffer<Counter> counts(bins);
+        GetParam()->launcher(device.span(), range, counts.span(), nullptr);
+        course::VerifyResult result = course::verify_exact(
+            counts.to_host(), expected_counts(std::span<const Value>(values), range, bins));
+        result.damage = counts.damage() + device.damage();
+        EXPECT_TRUE(result.ok()) << values.size() << " values of " << sizeof(Value) << " bytes, " << bins
+                                 << " bins, " << what << ": " << result.message();
+        EXPECT_EQ(device.to_host(), values) << "the input was changed";
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayTwelve, VariantTest, testing::ValuesIn([] {
+                             std::vector<const day12::Histogram*> all;
+                             for (const auto& variant : day12::variants())
+                                 all.push_back(&variant);
+                             return all;
+                         }()),
+                         [](const auto& variant) { return variant.param->name; });
+
+// Around a pack, a warp, a block, and more than all resident threads of the stand-in take in one round of four packs.
+constexpr std::size_t kSizes[] = {0,  1,   3,   4,   5,   15,  16,   17,   31,   32,
+                                  33, 255, 256, 257, 511, 513, 4095, 4097, 70001};
+
+TEST_P(VariantTest, BytesOfAllSizesAndDistributions) {
+    for (const std::size_t n : kSizes) {
+        for (const Distribution distribution : day12::kDistributions) {
+            expect_right(day12::make_values<std::uint8_t>(n, distribution, day12::kAllBytes, kSeed),
+                         day12::kAllBytes, 256, std::string(name(distribution)));
+        }
+    }
+}
+
+TEST_P(VariantTest, IntsOfAllSizesAndDistributions) {
+    for (const std::size_t n : kSizes) {
+        for (const Distribution distribution : day12::kDistributions) {
+            expect_right(day12::make_values<std::int32_t>(n, distribution, kTwoMillion, kSeed), kTwoMillion,
+                         100, std::string(name(distribution)));
+        }
+    }
+}
+
+// Each thread has several rounds of four packs, and a rest.
+TEST_P(VariantTest, MoreThanOneRoundForEveryThread) {
+    const std::size_t n = course::is_cpu_stand_in() ? 1500007 : 50000017;
+    expect_right(day12::make_values<std::uint8_t>(n, Distribution::kUniform, day12::kAllBytes, kSeed),
+                 day12::kAllBytes, 256, "uniform");
+    expect_right(day12::make_values<std::int32_t>(n, Distribution::kUniform, kTwoMillion, kSeed), kTwoMillion,
+                 64, "uniform");
+}
+
+TEST_P(VariantTest, AnyNumberOfBins) {
+    for (const std::size_t bins : std::initializer_list<std::size_t>{
+             1, 2, 31, 32, 33, 255, 256, 257, 1000, 1024, 2048, 5000, 10007, 50000, 100000}) {
+        const std::string text = std::to_string(bins) + " bins";
+        if (can_run(4, bins)) {
+            expect_right(day12::make_values<std::int32_t>(10007, Distribution::kUniform, kTwoMillion, kSeed),
+                         kTwoMillion, bins, "uniform");
+            expect_right(day12::make_values<std::int32_t>(2003, Distribution::kRuns, kTwoMillion, kSeed),
+                         kTwoMillion, bins, "runs");
+        }
+        // 256 values in more bins: most stay empty.
+        EXPECT_TRUE(can_run(1, bins));
+        expect_right(day12::make_values<std::uint8_t>(5003, Distribution::kZipf, day12::kAllBytes, kSeed),
+                     day12::kAllBytes, bins, "zipf");
+    }
+}
+
+// 15 values to either side of each border between two bins, for ranges as narrow and as wide as there are, odd and even.
+TEST_P(VariantTest, BordersBetweenBins) {
+    constexpr std::int64_t kLeast = std::numeric_limits<std::int32_t>::min();
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    const Range ranges[] = {day12::kAllInts, {0, kMost}, {kLeast, 0}, {kLeast, kMost},
+                            {-7, 4294967},   {5, 6},     {-3, 4}};
+    for (const Range range : ranges) {
+        for (const std::size_t bins : std::initializer_list<std::size_t>{1, 2, 3, 7, 31, 255, 256, 1000}) {
+            std::vector<std::int32_t> values;
+            for (std::size_t border = 0; border <= bins; border += bins / 16 + 1) {
+                const std::int64_t at = range.lower + (range.upper - range.lower) *
+                                                          static_cast<std::int64_t>(border) /
+                                                          static_cast<std::int64_t>(bins);
+                for (std::int64_t value = at - 15; value <= at + 15; ++value) {
+                    if (value >= kLeast && value <= kMost) values.push_back(static_cast<std::int32_t>(value));
+                }
+            }
+            for (const std::int64_t value :
+                 {kLeast, kMost, range.upper, range.upper - 1, range.lower, range.lower - 1}) {
+                if (value >= kLeast && value <= kMost) values.push_back(static_cast<std::int32_t>(value));
+            }
+            expect_right(
+                values, range, bins,
+                "borders in [" + std::to_string(range.lower) + ", " + std::to_string(range.upper) + ")");
+        }
+    }
+}
+
+TEST_P(VariantTest, ValuesOutsideAreNotCounted) {
+    const std::vector<std::int32_t> ints =
+        day12::make_values<std::int32_t>(20011, Distribution::kUniform, {-3000, 3000}, kSeed);
+    const std::vector<std::uint8_t> bytes =
+        day12::make_values<std::uint8_t>(20011, Distribution::kUniform, day12::kAllBytes, kSeed);
+    for (const Range range : {Range{-1000, 1000}, Range{2999, 5000}, Range{100, 101}, Range{-9000, -8000}}) {
+        const std::string what = "[" + std::to_string(range.lower) + ", " + std::to_string(range.upper) + ")";
+        for (const std::size_t bins : std::initializer_list<std::size_t>{1, 32, 40}) {
+            expect_right(ints, range, bins, what);
+            expect_right(bytes, range, bins, what);
+        }
+    }
+    for (const std::size_t bins : std::initializer_list<std::size_t>{10, 64, 300})
+        expect_right(bytes, {17, 117}, bins, "[17, 117)");
+}
+
+TEST_P(VariantTest, SubRangesWithAnyAlignment) {
+    for (std::size_t offset = 1; offset < 16; ++offset) {
+        for (const std::size_t n : std::initializer_list<std::size_t>{1, 14, 15, 16, 17, 31, 1029}) {
+            const std::string what = "offset " + std::to_string(offset);
+            expect_right(day12::make_values<std::uint8_t>(n, Distribution::kUniform, day12::kAllBytes, kSeed),
+                         day12::kAllBytes, 256, what, offset);
+            if (offset < 4) {
+                expect_right(day12::make_values<std::int32_t>(n, Distribution::kUniform, kTwoMillion, kSeed),
+                             kTwoMillion, 33, what, offset);
+            }
+        }
+    }
+}
+
+TEST_P(VariantTest, RandomShapes) {
+    course::Random random(20260112);
+    SCOPED_TRACE("course::Random seed 20260112");
+    for (int round = 0; round < 25; ++round) {
+        const std::size_t n = random.below(20000);
+        const std::size_t bins = 1 + random.below(3000);
+        const Range range = {.lower = random.integer(-5000, 0),
+                             .upper = random.integer(1, 1 << random.below(31))};
+        const std::size_t offset = random.below(16);
+        const std::uint64_t seed = random.next();
+        const std::string what = "[" + std::to_string(range.lower) + ", " + std::to_string(range.upper) +
+                                 "), offset " + std::to_string(offset);
+        expect_right(day12::make_values<std::int32_t>(n, Distribution::kUniform,
+                                                      {range.lower - 50, range.upper}, seed),
+                     range, bins, what, offset);
+        expect_right(day12::make_values<std::uint8_t>(n, Distribution::kRuns, day12::kAllBytes, seed), range,
+                     bins, what, offset);
+    }
+}
+
+TEST_P(VariantTest, RunsOnTheGivenStream) {
+    cudaStream_t stream = nullptr;
+    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    DeviceBuffer<std::uint8_t> values(1000);
+    GuardedBuffer<Counter> counts(256);
+    const auto nodes_of = [&](std::size_t n) {
+        CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        GetParam()->launcher(values.span().subspan(0, n), day12::kAllBytes, counts.span(), stream);
+        cudaGraph_t graph = nullptr;
+        CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+        std::size_t nodes = 0;
+        CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+        CUDA_CHECK(cudaGraphDestroy(graph));
+        return nodes;
+    };
+    EXPECT_EQ(nodes_of(1000), 2U) << "expected the clearing and the kernel on the stream that was given";
+    EXPECT_EQ(nodes_of(0), 1U) << "expected the clearing alone";
+    CUDA_CHECK(cudaStreamDestroy(stream));
+}
+
+template <class Call>
+void expect_refused(const Call& call, const std::string& message) {
+    try {
+        call();
+        ADD_FAILURE() << "accepted; expected: " << message;
+    } catch (const std::invalid_argument& error) {
+        EXPECT_EQ(error.what(), message);
+    }
+}
+
+TEST_P(VariantTest, RefusesBadArguments) {
+    DeviceBuffer<std::int32_t> values{std::span<const std::int32_t>(std::vector<std::int32_t>(64, 1))};
+    GuardedBuffer<Counter> counts(8);
+    const auto count = [&](Range range, DeviceSpan<Counter> into) {
+        return [=, &values] { GetParam()->launcher(values.span(), range, into, nullptr); };
+    };
+    constexpr std::int64_t kBeyond = (std::int64_t{1} << 31) + 1;
+    expect_refused(count({0, 8}, counts.span().subspan(0, 0)),
+                   "histogram: counts has 0 bins; expected 1 to 2^31");
+    expect_refused(count({8, 8}, counts.span()),
+                   "histogram: range is [8, 8); expected lower < upper, both from -2^31 to 2^31");
+    expect_refused(count({0, kBeyond}, counts.span()),
+                   "histogram: range is [0, 2147483649); expected lower < upper, both from -2^31 to 2^31");
+    expect_refused(count({-kBeyond, 0}, counts.span()),
+                   "histogram: range is [-2147483649, 0); expected lower < upper, both from -2^31 to 2^31");
+    const auto inside = DeviceSpan<Counter>::from_device_pointer(
+        reinterpret_cast<Counter*>(values.data() + 62), 1);  // the last 8 bytes of the values
+    expect_refused(count({0, 8}, inside), "histogram: counts overlaps values; expected no element in common");
+    EXPECT_EQ(counts.to_host(), std::vector<Counter>(8, ~Counter{0})) << "written in spite of the refusal";
+}
+
+// A version either counts into any number of bins or says why not, and then its launcher says the same.
+TEST_P(VariantTest, SaysWhichBinsItCannotHold) {
+    constexpr std::size_t kBins = 100000;
+    DeviceBuffer<std::int32_t> values(16);
+    GuardedBuffer<Counter> counts(kBins);
+    const std::string reason = GetParam()->cannot_run({.size = 16, .value_bytes = 4, .bins = kBins});
+    const bool any = GetParam()->name == "global_atomics" || GetParam()->name == "lane_copies";
+    EXPECT_EQ(reason.empty(), any) << reason;
+    if (any) return;
+    EXPECT_NE(reason.find("100000 bins need 400004 bytes of shared memory; a block has at most "),
+              std::string::npos)
+        << reason;
+    expect_refused(
+        [&] {
+            GetParam()->launcher(values.span(), {0, 1 << 20}, counts.span(), nullptr);
+        },
+        "histogram: " + reason);
+    expect_refused(
+        [&] {
+            GetParam()->launcher(values.span().subspan(0, 0), {0, 1 << 20}, counts.span(), nullptr);
+        },
+        "histogram: " + reason);
+}
+
+// More values than 32 bits can count, nearly all equal: an index or a counter of 32 bits would wrap.
+TEST_P(VariantTest, MoreValuesThan32BitsCount) {
+    if (course::is_cpu_stand_in()) GTEST_SKIP() << "needs a GPU: 4 GB would have to move through CPU threads";
+    const std::size_t n = (std::size_t{1} << 32) + 100003;
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+    if (free_bytes < n + (1U << 30))
+        GTEST_SKIP() << "needs 5 GB of free device memory; " << free_bytes << " bytes are free";
+    DeviceBuffer<std::uint8_t> values(n);
+    CUDA_CHECK(cudaMemset(values.data(), 7, n));
+    constexpr std::size_t kWindow = 1009;
+    std::vector<Counter> expected(256);
+    std::uint8_t mark = 100;
+    for (const std::size_t place :
+         {std::size_t{0}, std::size_t{1} << 31, std::size_t{1} << 32, n - kWindow}) {
+        CUDA_CHECK(cudaMemset(values.data() + place, mark, kWindow));
+        expected[mark++] = kWindow;
+    }
+    expected[7] = n - 4 * kWindow;
+    GuardedBuffer<Counter> counts(256);
+    GetParam()->launcher(values.span(), day12::kAllBytes, counts.span(), nullptr);
+    const course::VerifyResult result = course::verify_exact(counts.to_host(), expected);
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
+TEST(HistogramOnCpu, CountsAsTheDefinitionDoes) {
+    const auto ints = day12::make_values<std::int32_t>(50021, Distribution::kUniform, kTwoMillion, kSeed);
+    for (const Range range : {kTwoMillion, day12::kAllInts, Range{-5000, 700000}}) {
+        for (const std::size_t bins : std::initializer_list<std::size_t>{1, 7, 1000}) {
+            std::vector<Counter> counts(bins, 3);
+            day12::histogram_on_cpu(ints, range, counts);
+            EXPECT_EQ(counts, expected_counts(std::span<const std::int32_t>(ints), range, bins));
+        }
+    }
+    const auto bytes = day12::make_values<std::uint8_t>(50021, Distribution::kZipf, day12::kAllBytes, kSeed);
+    std::vector<Counter> counts(256, 3);
+    day12::histogram_on_cpu(bytes, day12::kAllBytes, counts);
+    EXPECT_EQ(counts, expected_counts(std::span<const std::uint8_t>(bytes), day12::kAllBytes, 256));
+    EXPECT_EQ(std::accumulate(counts.begin(), counts.end(), Counter{0}), bytes.size());
+    EXPECT_THROW(day12::histogram_on_cpu(bytes, {3, 3}, counts), std::invalid_argument);
+    EXPECT_THROW(day12::histogram_on_cpu(bytes, day12::kAllBytes, {}), std::invalid_argument);
+}
+
+TEST(Data, ZipfHalvesFromTheFirstToTheSecondValue) {
+    constexpr std::size_t n = 100000;
+    const auto values = day12::make_values<std::uint8_t>(n, Distribution::kZipf, {10, 20}, kSeed);
+    std::vector<double> counts(256);
+    for (const std::uint8_t value : values)
+        counts[value] += 1;
+    double all = 0;
+    for (int rank = 1; rank <= 10; ++rank)
+        all += 1.0 / rank;
+    for (std::size_t rank = 1; rank <= 10; ++rank) {
+        const double expected = n / (static_cast<double>(rank) * all);
+        EXPECT_NEAR(counts[9 + rank], expected, 5 * std::sqrt(expected))
+            << "rank " << rank;  // 5 standard deviations
+    }
+}
+
+TEST(Variants, AreFoundByNameAndOthersSuggested) {
+    EXPECT_EQ(course::find_variant(day12::variants(), "lane_copies").name, "lane_copies");
+    EXPECT_THROW(course::find_variant(day12::variants(), "lane_copy"), std::invalid_argument);
+}
+
+}  // namespace

@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <numeric>
 #include <vector>
 
@@ -6,6 +7,7 @@
 #include "common/grid.hpp"
 #include "common/pack.cuh"
 #include "common/random.hpp"
+#include "common/warp.cuh"
 #include "test_kernels.hpp"
 
 namespace course::testing {
@@ -27,6 +29,40 @@ __global__ void nothing() {}
 
 __global__ void copy_packs(float* out, const float* in) {
     Pack<float, 4>::load(in + 4 * threadIdx.x).store(out + 4 * threadIdx.x);
+}
+
+// No two threads have the same value, and no two bits of a value are alike in all of them.
+__host__ __device__ std::uint64_t value_of_thread(unsigned thread) {
+    return Random(7, thread).next();
+}
+
+__global__ void reduce_warps(int* wrong) {
+    const std::uint64_t mine = value_of_thread(threadIdx.x);
+    const auto add = [](auto a, auto b) { return a + b; };
+    const auto least = [](auto a, auto b) { return b < a ? b : a; };
+    const auto exclusive_or = [](auto a, auto b) { return a ^ b; };
+    const auto small = [](std::uint64_t value) {
+        return static_cast<float>(value % 1000);
+    };  // their sum is exact
+
+    float sum4 = 0;
+    double sum8 = 0;
+    std::int64_t minimum = static_cast<std::int64_t>(mine);
+    std::uint32_t bits = 0;
+    const unsigned first_lane = threadIdx.x / kWarpSize * kWarpSize;
+    for (unsigned thread = first_lane; thread < first_lane + kWarpSize; ++thread) {
+        const std::uint64_t value = value_of_thread(thread);
+        sum4 += small(value);
+        sum8 += static_cast<double>(small(value));
+        minimum = least(minimum, static_cast<std::int64_t>(value));
+        bits ^= static_cast<std::uint32_t>(value);
+    }
+    // All lanes take part in each, also those that found a mistake in the one before: & and not &&.
+    const bool right = (warp_reduce(small(mine), add) == sum4) &
+                       (warp_reduce(static_cast<double>(small(mine)), add) == sum8) &
+                       (warp_reduce(static_cast<std::int64_t>(mine), least) == minimum) &
+                       (warp_reduce(static_cast<std::uint32_t>(mine), exclusive_or) == bits);
+    if (!right) atomicAdd(wrong, 1);
 }
 
 __global__ void draw_kernel(DeviceSpan<RandomSample> out, std::uint64_t seed) {
@@ -89,6 +125,14 @@ bool packs_copy_right() {
     copy_packs<<<1, 16>>>(out.data(), in.data());
     CUDA_CHECK_LAUNCH();
     return is_aligned(out.data(), 16) && !is_aligned(out.data() + 1, 16) && out.to_host() == numbers;
+}
+
+int lanes_with_a_wrong_reduction() {
+    const int none = 0;
+    DeviceBuffer<int> wrong{std::span(&none, 1)};
+    reduce_warps<<<1, 3 * kWarpSize>>>(wrong.data());
+    CUDA_CHECK_LAUNCH();
+    return wrong.to_host()[0];
 }
 
 }  // namespace course::testing

@@ -37,4 +37,8 @@ unsigned resident_blocks_of_a_small_kernel(int block_size);
 // Copies 64 floats in packs of four and says whether they arrived in order.
 bool packs_copy_right();
 
+// How many threads of three warps get something else from warp_reduce() than a loop over their warp's values gives:
+// sums of 4 and of 8 bytes, a minimum, and xor, where each value counts exactly once.
+int lanes_with_a_wrong_reduction();
+
 }  // namespace course::testing

@@ -106,6 +106,19 @@ struct Normaliser {
     }
 };
 
+// The same after Share::exponentiate(shift_of(max)), for what it has left in the registers.
+template <Output kOutput>
+struct KeptNormaliser {
+    Normaliser<kOutput> normalise;
+    float factor;  // brings exp(x - max) to exp(x - row.max) / sum
+
+    __device__ KeptNormaliser(float max, MaxSum row) : normalise(row), factor(normalise(max)) {}
+
+    __device__ float operator()(float kept) const {
+        return kOutput == Output::kSoftmax ? kept * factor : normalise(kept);
+    }
+};
+
 // kValues values of a row in the registers of each of kThreads threads, so that the row is read from memory only once.
 // They move in packs of kWidth neighbours; neighbouring threads have neighbouring packs (here kWidth = 4, kThreads = 256):
 //
@@ -160,31 +173,15 @@ class Share {
         return sum;
     }
 
-    // After exponentiate(): what is left to do when the whole row is known. `max` is the one whose shift exponentiate() had.
-    template <Output kOutput>
-    __device__ void finish(float max, MaxSum row) {
-        const Normaliser<kOutput> normalise(row);
-        const float factor = normalise(max);  // softmax only: brings exp(x - max) to exp(x - row.max) / sum
+    // Writes finish(value) of each value.
+    template <class Finish>
+    __device__ void store(float* row, int count, int thread, const Finish& finish) const {
 #pragma unroll
         for (int p = 0; p < kPacks; ++p) {
-            for (float& x : pack_[p].value)
-                x = kOutput == Output::kSoftmax ? x * factor : normalise(x);
-        }
-    }
-
-    template <Output kOutput>
-    __device__ void normalise(const Normaliser<kOutput>& normaliser) {
-#pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
-            for (float& x : pack_[p].value)
-                x = normaliser(x);
-        }
-    }
-
-    __device__ void store(float* row, int count, int thread) const {
-#pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
-            if (column(p, thread) < count) pack_[p].store(row + column(p, thread));
+            Values result;
+            for (int k = 0; k < kWidth; ++k)
+                result.value[k] = finish(pack_[p].value[k]);
+            if (column(p, thread) < count) result.store(row + column(p, thread));
         }
     }
 

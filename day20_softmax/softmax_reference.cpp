@@ -35,7 +35,7 @@ double maximum(std::span<const float> row) {
 template <class DoRow>
 void for_each_row(std::size_t rows, DoRow do_row) {
     const auto count = static_cast<std::ptrdiff_t>(rows);
-#pragma omp parallel for
+#pragma omp parallel for if (count > 64)
     for (std::ptrdiff_t row = 0; row < count; ++row)
         do_row(static_cast<std::size_t>(row));
 }

@@ -78,8 +78,8 @@ __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
     for (int r = 0; r < kRows; ++r) {
         const float sum =
             course::warp_reduce(share[r].template exponentiate<kOutput>(shift_of(max[r])), Sum{});
-        share[r].template finish<kOutput>(max[r], {max[r], sum});
-        share[r].store(out[first + r], first + r < rows ? cols : 0, lane);
+        share[r].store(out[first + r], first + r < rows ? cols : 0, lane,
+                       KeptNormaliser<kOutput>(max[r], {max[r], sum}));
     }
 }
 
@@ -93,8 +93,7 @@ __global__ void __launch_bounds__(kThreads) block_per_row(Rows<const float> in, 
     share.load(in[blockIdx.x], cols, thread);
     const float max = block_reduce<kThreads, Max>(share.max());
     const float sum = block_reduce<kThreads, Sum>(share.template exponentiate<kOutput>(shift_of(max)));
-    share.template finish<kOutput>(max, {max, sum});
-    share.store(out[blockIdx.x], cols, thread);
+    share.store(out[blockIdx.x], cols, thread, KeptNormaliser<kOutput>(max, {max, sum}));
 }
 
 constexpr int kValuesPerThread = 32;
@@ -122,8 +121,7 @@ __global__ void __launch_bounds__(kThreads)
     const unsigned lane = threadIdx.x % course::kWarpSize;
     const MaxSum whole_row = warp_merge(lane < blocks ? *cluster.map_shared_rank(&part, lane) : nothing());
     auto read = cluster.barrier_arrive();
-    share.template finish<kOutput>(max, whole_row);
-    share.store(out[row] + mine.begin, mine.count, thread);
+    share.store(out[row] + mine.begin, mine.count, thread, KeptNormaliser<kOutput>(max, whole_row));
     cluster.barrier_wait(std::move(read));  // this block's shared memory must outlive the reads of the others
 }
 
@@ -159,8 +157,8 @@ __global__ void __launch_bounds__(kGpuThreads, 1)
         }
         grid.sync();  // also by teams that have no row left
         if (row < rows) {
-            share.template finish<kOutput>(max, block_merge<kGpuThreads>(parts_of_row, blocks_per_row));
-            share.store(out[row] + mine.begin, mine.count, thread);
+            const MaxSum whole_row = block_merge<kGpuThreads>(parts_of_row, blocks_per_row);
+            share.store(out[row] + mine.begin, mine.count, thread, KeptNormaliser<kOutput>(max, whole_row));
         }
     }
 }
@@ -212,8 +210,7 @@ __global__ void __launch_bounds__(kPassThreads)
     const Normaliser<kOutput> normaliser(
         block_merge<kPassThreads>(parts + row * parts_per_row, static_cast<int>(parts_per_row)));
     for (int i = chunks_per_part - 1;; --i) {
-        chunk.normalise(normaliser);
-        chunk.store(out[row] + slice.begin, slice.count, thread);
+        chunk.store(out[row] + slice.begin, slice.count, thread, normaliser);
         if (i == 0) break;
         slice = Slice(cols, kChunk, part * chunks_per_part + i - 1);
         chunk.load(in[row] + slice.begin, slice.count, thread);

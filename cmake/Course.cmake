@@ -4,7 +4,8 @@
 #   course_executable(NAME SOURCES ... [LIBRARIES ...])   program in <build>/bin
 #   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [BOTH_ORDERS])   GoogleTest program, found by ctest
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
-#   course_day(TOPIC t TITLE "..." CHAPTER "..." [LIBRARIES ...] [PEERS ...])  one day, from the files in its directory
+#   course_day(TOPIC t TITLE "..." CHAPTER "..." [SOURCES ...] [LIBRARIES ...] [PEERS ...])   one day, from the files in its
+#     directory; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp
 #   course_planned_day(DIRECTORY TITLE "..." CHAPTER "...")        a day that does not exist yet
 include(GoogleTest)
 
@@ -82,10 +83,10 @@ function(course_planned_day directory)
 endfunction()
 
 function(course_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TOPIC;TITLE;CHAPTER" "LIBRARIES;PEERS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TOPIC;TITLE;CHAPTER" "SOURCES;LIBRARIES;PEERS")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
-  course_library(${topic} SOURCES ${topic}.cu ${topic}_reference.cpp
+  course_library(${topic} SOURCES ${topic}.cu ${topic}_reference.cpp ${arg_SOURCES}
     LIBRARIES course::common OpenMP::OpenMP_CXX ${arg_LIBRARIES})
   course_executable(${directory} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic})
   # The CUDA Toolkit's libraries to measure against (PEERS: the targets to link; CUB needs none) are where nvcc is.

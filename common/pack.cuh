@@ -8,6 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 namespace course {
 
@@ -19,8 +21,23 @@ struct alignas(sizeof(T) * N) Pack {
     T value[N];
 
     // The N values from `address` on; `address` must be aligned to the pack.
-    static __device__ Pack load(const T* address) { return *reinterpret_cast<const Pack*>(address); }
-    __device__ void store(T* address) const { *reinterpret_cast<Pack*>(address) = *this; }
+    static __device__ Pack load(const T* address) {
+        const Word word = *reinterpret_cast<const Word*>(address);
+        Pack pack;
+        std::memcpy(&pack, &word, sizeof(pack));
+        return pack;
+    }
+
+    __device__ void store(T* address) const {
+        Word word;
+        std::memcpy(&word, this, sizeof(word));
+        *reinterpret_cast<Word*>(address) = word;
+    }
+
+  private:
+    // Copied as one of CUDA's vector types, which no compiler takes apart; of a plain struct it may store each member by itself.
+    using Word = std::conditional_t<sizeof(T) * N == 16, uint4,
+                                    std::conditional_t<sizeof(T) * N == 8, uint2, unsigned>>;
 };
 
 // Is `address` a multiple of `bytes`, a power of two?

@@ -119,6 +119,16 @@ struct KeptNormaliser {
     }
 };
 
+// Stores results, which nobody reads again here: as the first to leave the cache, they leave it to the input. The intrinsic is
+// one 16-byte store for certain; a plain one the compiler may split, and did.
+__device__ inline void store_streaming(const course::Pack<float, 4>& values, float* address) {
+    const float* const x = values.value;
+    __stcs(reinterpret_cast<float4*>(address), make_float4(x[0], x[1], x[2], x[3]));
+}
+__device__ inline void store_streaming(const course::Pack<float, 1>& values, float* address) {
+    __stcs(address, values.value[0]);
+}
+
 // kValues values of a row in the registers of each of kThreads threads, so that the row is read from memory only once.
 // They move in packs of kWidth neighbours; neighbouring threads have neighbouring packs (here kWidth = 4, kThreads = 256):
 //
@@ -181,7 +191,7 @@ class Share {
             Values result;
             for (int k = 0; k < kWidth; ++k)
                 result.value[k] = finish(pack_[p].value[k]);
-            if (column(p, thread) < count) result.store(row + column(p, thread));
+            if (column(p, thread) < count) store_streaming(result, row + column(p, thread));
         }
     }
 

@@ -405,6 +405,22 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     EXPECT_TRUE(result.ok()) << "beside the last: " << result.message();
 }
 
+// So long that a block of two_pass has two chunks, and the last block only one.
+TEST(TwoPass, SeveralChunksForABlock) {
+    if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    const Problem problem{1, 1024 * 8192 + 20, Output::kSoftmax};
+    std::vector<float> data = course::make_data<float>(problem.cols, DataPattern::kNormal, kSeed);
+    const DeviceBuffer<float> in{std::span<const float>(data)};
+    GuardedBuffer<float> out(problem.cols);
+    DeviceBuffer<MaxSum> workspace(day20::workspace_size(1, problem.cols));
+    course::find_variant(day20::variants(), "two_pass")
+        .launcher(problem.output, in.matrix(1, problem.cols), out.matrix(1, problem.cols), workspace.span(),
+                  nullptr);
+    const course::VerifyResult result = compare(problem, data, out.to_host());
+    EXPECT_TRUE(result.ok()) << result.message();
+    EXPECT_EQ(out.damage(), "");
+}
+
 TEST(Chosen, ByTheLengthOfTheRow) {
     if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
     const auto chosen = [](std::size_t rows, std::size_t cols) {

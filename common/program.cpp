@@ -141,6 +141,7 @@ int run(const Program& program, const Options& options) {
     for (const Dims& size : sizes) {
         for (const auto& make : program.make_cases) {
             const Case problem = make_case(make, size);
+            if (problem.contestants.empty()) continue;
             std::vector<Record> records;
             for (const Contestant& contestant : chosen(problem, options.variant)) {
                 show_progress(fmt::format("{}: {}", problem.problem, contestant.name));

@@ -38,7 +38,7 @@ struct Contestant {
 struct Case {
     std::string problem;  // "vector_add 1048576"
     std::string dtype;
-    std::vector<Contestant> contestants{};
+    std::vector<Contestant> contestants{};   // none: there is nothing to run for this size
     std::function<void()> spoil{};           // makes sure that an old result cannot pass for a new one
     std::function<VerifyResult()> verify{};  // of the last launch; not called for Role::kLimit
 };

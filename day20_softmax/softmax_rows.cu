@@ -125,8 +125,7 @@ __global__ void __launch_bounds__(kThreads)
     cluster.barrier_wait(std::move(read));  // this block's shared memory must outlive the reads of the others
 }
 
-constexpr int kGpuThreads = 512;
-constexpr int kGpuValues = 64;
+constexpr int kGpuThreads = 1024;
 
 // Idea: the registers of the whole GPU hold the row. Blocks work in teams of `blocks_per_row`, a row each at a time, and all
 // meet once per round at a barrier for the grid; a cooperative launch makes sure that all blocks run at the same time.
@@ -143,7 +142,7 @@ __global__ void __launch_bounds__(kGpuThreads, 1)
     const unsigned teams = gridDim.x / blocks_per_row;
     const Slice mine(cols, slice, member);
 
-    Share<kGpuThreads, kGpuValues, kWidth> share;
+    Share<kGpuThreads, kValuesPerThread, kWidth> share;
     for (std::size_t round = 0; round < rows; round += teams) {
         const std::size_t row = round + team;
         MaxSum* const parts_of_row = parts + row * blocks_per_row;
@@ -356,14 +355,19 @@ void launch_cluster_per_row(Output output, DeviceMatrix<const float> in, DeviceM
     });
 }
 
-// How many blocks of whole_gpu can run at the same time. All of its instances have the registers that kGpuThreads leave them.
-unsigned blocks_of_gpu() {
-    return course::resident_blocks(whole_gpu<Output::kSoftmax, 4>, kGpuThreads);
+// How many blocks of whole_gpu run at the same time: one on each multiprocessor, as its launch bounds promise.
+std::size_t blocks_of_gpu() {
+    return static_cast<std::size_t>(attribute_of_device(cudaDevAttrMultiProcessorCount));
+}
+
+// Columns that they keep together.
+std::size_t columns_of_gpu() {
+    return blocks_of_gpu() * kGpuThreads * kValuesPerThread;
 }
 
 std::string gpu_constraint(const Problem& problem) {
     if (attribute_of_device(cudaDevAttrCooperativeLaunch) == 0) return "needs cooperative launches";
-    return at_most(std::size_t{blocks_of_gpu()} * kGpuThreads * kGpuValues, problem);
+    return at_most(columns_of_gpu(), problem);
 }
 
 void launch_whole_gpu(Output output, DeviceMatrix<const float> in, DeviceMatrix<float> out,
@@ -372,7 +376,7 @@ void launch_whole_gpu(Output output, DeviceMatrix<const float> in, DeviceMatrix<
     if (!check_arguments(in, out, workspace)) return;
     // As many teams as there is room for, and all blocks in one of them.
     const std::size_t all = blocks_of_gpu();
-    const std::size_t needed = course::ceil_div<std::size_t>(in.cols(), kGpuThreads * kGpuValues);
+    const std::size_t needed = course::ceil_div<std::size_t>(in.cols(), kGpuThreads * kValuesPerThread);
     const std::size_t teams = std::min(in.rows(), all / needed);
     auto blocks_per_row = static_cast<int>(std::min(all / teams, most_parts(in.cols())));
     int slice = slice_for(in.cols(), static_cast<std::size_t>(blocks_per_row));
@@ -431,16 +435,12 @@ const Softmax& choose_row_variant(const Problem& problem) {
         const Softmax& variant = course::find_variant(row_variants(), version);
         return variant.cannot_run(problem).empty() ? &variant : nullptr;
     };
-    if (const Softmax* warp = can("warp_per_row")) return *warp;
-    // One block fills a multiprocessor with such a row; four small ones of a cluster leave it something to do.
-    const Softmax* const block = can("block_per_row");
-    if (block != nullptr && problem.cols <= 16384) return *block;
-    if (const Softmax* cluster = can("cluster_per_row")) return *cluster;
-    if (block != nullptr) return *block;
+    for (const char* version : {"warp_per_row", "block_per_row", "cluster_per_row"}) {
+        if (const Softmax* variant = can(version)) return *variant;
+    }
     // A grid barrier for each few rows costs more than reading them again.
     const Softmax* const gpu = can("whole_gpu");
-    const std::size_t kept = std::size_t{blocks_of_gpu()} * kGpuThreads * kGpuValues;
-    if (gpu != nullptr && problem.rows <= kept / problem.cols) return *gpu;
+    if (gpu != nullptr && problem.rows <= columns_of_gpu() / problem.cols) return *gpu;
     return *can("two_pass");
 }
 

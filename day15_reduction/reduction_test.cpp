@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/data_pattern.hpp"
@@ -151,8 +155,8 @@ INSTANTIATE_TEST_SUITE_P(DayFifteen, VariantTest,
 
 TEST_P(VariantTest, AllSizesAndOperations) {
     // Around a pack, a warp, a block and a tile of 4- and of 8-byte elements; several tiles; a prime.
-    for (const std::size_t n : {0,   1,   2,   3,    4,    5,    31,   32,   33,   255,   256,
-                                257, 511, 513, 4095, 4096, 4097, 8191, 8192, 8193, 30001, 100003}) {
+    for (const std::size_t n :
+         {0, 1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 4095, 4096, 4097, 8191, 8192, 8193, 20011}) {
         for_each_operation([&]<class Op>() {
             const course::VerifyResult result = reduce<Op>(exact_data<typename Op::Element>(n));
             EXPECT_TRUE(result.ok()) << "n = " << n << ": " << result.message();
@@ -163,8 +167,8 @@ TEST_P(VariantTest, AllSizesAndOperations) {
 TEST_P(VariantTest, RandomSizesGridsAndAlignments) {
     course::Random random(20260101);
     SCOPED_TRACE("course::Random seed 20260101");
-    for (int round = 0; round < 8; ++round) {
-        const std::size_t n = random.below(40000);
+    for (int round = 0; round < 4; ++round) {
+        const std::size_t n = random.below(12000);
         const Options options{.offset = random.below(5), .blocks = random.below(9)};
         for_each_operation([&]<class Op>() {
             const course::VerifyResult result = reduce<Op>(exact_data<typename Op::Element>(n), options);
@@ -176,18 +180,18 @@ TEST_P(VariantTest, RandomSizesGridsAndAlignments) {
 
 // A grid that does not fit the data: blocks that loop, and blocks without work.
 TEST_P(VariantTest, AnyGrid) {
-    for (const unsigned blocks : {1, 2, 3, 7, 100}) {
+    for (const unsigned blocks : {2, 40}) {
         for_each_operation([&]<class Op>() {
             const course::VerifyResult result =
-                reduce<Op>(exact_data<typename Op::Element>(20011), {.blocks = blocks});
+                reduce<Op>(exact_data<typename Op::Element>(17001), {.blocks = blocks});
             EXPECT_TRUE(result.ok()) << "blocks = " << blocks << ": " << result.message();
         });
     }
 }
 
 TEST_P(VariantTest, SubRangesWithAnyAlignment) {
-    for (std::size_t offset = 0; offset < 4; ++offset) {
-        for (const std::size_t n : {5, 8192, 8197}) {
+    for (std::size_t offset = 1; offset < 4; ++offset) {
+        for (const std::size_t n : {5, 8197}) {
             for_each_operation([&]<class Op>() {
                 const course::VerifyResult result =
                     reduce<Op>(exact_data<typename Op::Element>(n), {.offset = offset});
@@ -214,43 +218,43 @@ TEST_P(VariantTest, FloatPatterns) {
 
 TEST_P(VariantTest, IntegersAtTheirLimits) {
     for (const std::int32_t value : {INT32_MIN, INT32_MAX, -1}) {
-        const std::vector<std::int32_t> in(10007, value);
+        const std::vector<std::int32_t> in(9001, value);
         EXPECT_TRUE(reduce<Sum<std::int32_t>>(in).ok()) << value << ": the sum needs 64 bits";
         EXPECT_TRUE(reduce<Min<std::int32_t>>(in).ok()) << value;
         EXPECT_TRUE(reduce<Max<std::int32_t>>(in).ok()) << value;
     }
     for (const std::int64_t value : {INT64_MIN, INT64_MAX, std::int64_t{-1}}) {
-        const std::vector<std::int64_t> in(10007, value);
+        const std::vector<std::int64_t> in(9001, value);
         EXPECT_TRUE(reduce<Sum<std::int64_t>>(in).ok()) << value << ": the sum wraps";
         EXPECT_TRUE(reduce<Min<std::int64_t>>(in).ok()) << value;
         EXPECT_TRUE(reduce<Max<std::int64_t>>(in).ok()) << value;
     }
 }
 
-// A float's sign turns the order of its bits round; one block has only positive values, another only negative ones.
+// Two tiles, so that even the version with the fewest blocks combines the results of two.
+constexpr std::size_t kTwoTiles = 8192 + 300;
+
+// A float's sign turns the order of its bits round; a block may have only positive values, or only negative ones.
 TEST_P(VariantTest, ExtremesOfFloatsWhereverTheyStand) {
-    constexpr std::size_t kSize = 9000;
     for (const auto& [low, high] : std::vector<std::pair<float, float>>{
              {1.0f, 2.0f}, {-2.0f, -1.0f}, {-1.0f, 1.0f}, {-0.0f, 0.0f}, {0.0f, kInf}, {-kInf, 0.0f}}) {
-        for (const std::size_t place : {std::size_t{0}, kSize / 2, kSize - 1}) {
-            std::vector<float> lows(kSize, high);
+        for (const std::size_t place : {std::size_t{0}, kTwoTiles - 1}) {
+            std::vector<float> lows(kTwoTiles, high);
             lows[place] = low;
-            std::vector<float> highs(kSize, low);
+            std::vector<float> highs(kTwoTiles, low);
             highs[place] = high;
-            for (const unsigned blocks : {1U, 5U}) {
-                EXPECT_TRUE(reduce<Min<float>>(lows, {.blocks = blocks}).ok()) << low << " at " << place;
-                EXPECT_TRUE(reduce<Max<float>>(highs, {.blocks = blocks}).ok()) << high << " at " << place;
-            }
+            EXPECT_TRUE(reduce<Min<float>>(lows).ok()) << low << " at " << place;
+            EXPECT_TRUE(reduce<Max<float>>(highs).ok()) << high << " at " << place;
         }
     }
 }
 
+// Whatever its sign, and whether it is met before or after the other block's numbers.
 TEST_P(VariantTest, OneNanIsEnough) {
-    constexpr std::size_t kSize = 9000;
-    for (const float value : {-1.0f, 1.0f, -kInf, kInf}) {
-        for (const std::uint32_t bits : {0x7fc00000U, 0xffc00000U, 0x7f800001U, 0xff800001U}) {
-            for (const std::size_t place : {std::size_t{0}, std::size_t{258}, kSize - 1}) {
-                std::vector<float> in(kSize, value);
+    for (const float value : {-1.0f, 1.0f}) {
+        for (const std::uint32_t bits : {0x7fc00000U, 0xffc00000U, 0x7f800001U}) {
+            for (const std::size_t place : {std::size_t{0}, kTwoTiles - 1}) {
+                std::vector<float> in(kTwoTiles, value);
                 in[place] = std::bit_cast<float>(bits);
                 EXPECT_TRUE(reduce<Min<float>>(in).ok()) << std::hex << bits << " at " << std::dec << place;
                 EXPECT_TRUE(reduce<Max<float>>(in).ok()) << std::hex << bits << " at " << std::dec << place;
@@ -297,7 +301,7 @@ TEST_P(VariantTest, RefusesBadArguments) {
               "reduction: out lies within in; expected an element of its own");
     EXPECT_EQ(message(in, all.subspan(0, 1), 4097),
               "reduction: blocks is 4097; expected at most 4096, or 0 for the launcher's choice");
-    EXPECT_EQ(message(in, all.subspan(3, 1), 4096), "accepted");
+    EXPECT_EQ(message(in, all.subspan(3, 1), 2), "accepted");
     EXPECT_EQ(message(in, all.subspan(12, 1), 0), "accepted");
 }
 
@@ -352,9 +356,9 @@ void expect_the_same_bits(const std::vector<float>& in, const std::vector<unsign
 }
 
 TEST_F(DeterministicTest, SameBitsWithEveryGridAndAlignment) {
-    for (const std::size_t n : {1000, 8192, 100003}) {
+    for (const std::size_t n : {1000, 50021}) {
         for (const DataPattern pattern : {DataPattern::kNormal, DataPattern::kHugeNextToTiny})
-            expect_the_same_bits(course::make_data<float>(n, pattern, kSeed), {0, 0, 1, 2, 3, 5, 13});
+            expect_the_same_bits(course::make_data<float>(n, pattern, kSeed), {0, 0, 1, 3, 13});
     }
 }
 

@@ -161,6 +161,7 @@ int run(const Program& program, const Options& options) {
                    options.json.empty() ? "" : "; nothing was written to " + options.json);
         return kFailed;
     }
+    if (program.epilogue && options.variant.empty()) program.epilogue();
     if (!options.json.empty()) {
         write_file(options.json, to_json(all, machine, commit(), utc_now()).dump(2) + "\n");
         fmt::print("\nwritten: {}\n", options.json);

@@ -141,6 +141,7 @@ int run(const Program& program, const Options& options) {
     for (const Dims& size : sizes) {
         for (const auto& make : program.make_cases) {
             const Case problem = make_case(make, size);
+            if (problem.contestants.empty()) continue;
             std::vector<Record> records;
             for (const Contestant& contestant : chosen(problem, options.variant)) {
                 show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
@@ -160,6 +161,7 @@ int run(const Program& program, const Options& options) {
                    options.json.empty() ? "" : "; nothing was written to " + options.json);
         return kFailed;
     }
+    if (program.epilogue && options.variant.empty()) program.epilogue();
     if (!options.json.empty()) {
         write_file(options.json, to_json(all, machine, commit(), utc_now()).dump(2) + "\n");
         fmt::print("\nwritten: {}\n", options.json);

@@ -44,13 +44,15 @@ struct Case {
 };
 
 struct Program {
-    std::string day;                                           // directory: "day01_vector_add"
-    std::string title;                                         // a line for --help and the head of the output
-    Dims default_size;                                         // without --bench and --size: modest
-    std::vector<Dims> bench_sizes{};                           // with --bench
-    std::vector<std::function<Case(const Dims&)>> make_cases;  // each is called for each size, one at a time
+    std::string day;                  // directory: "day01_vector_add"
+    std::string title;                // a line for --help and the head of the output
+    Dims default_size;                // without --bench and --size: modest
+    std::vector<Dims> bench_sizes{};  // with --bench
+    std::vector<std::function<Case(const Dims&)>>
+        make_cases;  // each is called for each size; without contestants: not for that size
     std::size_t stand_in_limit = std::size_t{1}
                                  << 22;  // --bench on the CPU leaves out sizes with a larger product
+    std::function<void()> epilogue{};  // prints what there is to say beside times, when all versions were run
 };
 
 // Runs what the command line asks for, prints to stdout, progress and errors to stderr. Catches all exceptions.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -59,7 +60,9 @@ class ProgramTest : public course::DeviceTest {
             .title = "fills a buffer",
             .default_size = {1000},
             .bench_sizes = {{100}, {2000}},
-            .make_cases = {[&](const Dims& size) { return make_case(size, fill, cannot_run); }}};
+            .make_cases = {[&](const Dims& size) { return make_case(size, fill, cannot_run); },
+                           [](const Dims&) { return course::Case{.problem = "left out", .dtype = "float"}; }},
+            .epilogue = [] { std::puts("the epilogue"); }};
         arguments.insert(arguments.begin(), "day00_fill");
         testing::internal::CaptureStdout();
         testing::internal::CaptureStderr();
@@ -85,6 +88,8 @@ class ProgramTest : public course::DeviceTest {
 TEST_F(ProgramTest, VerifiedRunSucceeds) {
     EXPECT_EQ(run({}), 0) << out_ << err_;
     EXPECT_NE(out_.find("fill 1000, float"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("the epilogue"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("left out"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("say nothing about a GPU") != std::string::npos, course::is_cpu_stand_in()) << out_;
 }
 
@@ -137,6 +142,7 @@ TEST_F(ProgramTest, ChosenSizeAndVariantAlone) {
     EXPECT_EQ(run({"--size", "77", "--variant", "right"}), 0);
     EXPECT_NE(out_.find("fill 77"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("tried"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("the epilogue"), std::string::npos) << out_;
 }
 
 TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVariant) {

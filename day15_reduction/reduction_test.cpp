@@ -1,0 +1,437 @@
+// Every version against the CPU: integers, and floats that add without rounding, exactly.
+#include "reduction.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/machine.hpp"
+#include "common/random.hpp"
+#include "common/verify.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using course::DeviceSpan;
+using course::GuardedBuffer;
+using day15::Max;
+using day15::Min;
+using day15::Sum;
+using day15::Workspace;
+
+constexpr std::uint64_t kSeed = 15;
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+// Calls f<Op>() for each of the nine operations.
+template <class F>
+void for_each_operation(F f) {
+    const auto one = [&]<class Op>(const char* name) {
+        SCOPED_TRACE(name);
+        f.template operator()<Op>();
+    };
+    one.template operator()<Sum<float>>("Sum<float>");
+    one.template operator()<Sum<std::int32_t>>("Sum<int32_t>");
+    one.template operator()<Sum<std::int64_t>>("Sum<int64_t>");
+    one.template operator()<Min<float>>("Min<float>");
+    one.template operator()<Min<std::int32_t>>("Min<int32_t>");
+    one.template operator()<Min<std::int64_t>>("Min<int64_t>");
+    one.template operator()<Max<float>>("Max<float>");
+    one.template operator()<Max<std::int32_t>>("Max<int32_t>");
+    one.template operator()<Max<std::int64_t>>("Max<int64_t>");
+}
+
+// Integers of all magnitudes; floats that are whole numbers, which sums of these lengths add exactly in any order.
+template <class T>
+std::vector<T> exact_data(std::size_t n, std::uint64_t seed = kSeed) {
+    course::Random random(seed);
+    std::vector<T> values(n);
+    for (T& value : values) {
+        if constexpr (std::is_same_v<T, float>) {
+            value = static_cast<float>(random.integer(-100, 100));
+        } else {
+            value = static_cast<T>(random.next());
+        }
+    }
+    return values;
+}
+
+// A value that changes the result of everything it is taken into by mistake.
+template <class Op>
+typename Op::Element intruder() {
+    using T = typename Op::Element;
+    if constexpr (std::is_same_v<Op, Max<T>>) return std::numeric_limits<T>::max();
+    if constexpr (std::is_same_v<Op, Min<T>>) return std::numeric_limits<T>::lowest();
+    return static_cast<T>(12345);
+}
+
+// Compares one result with the CPU's. Sums of floats may be off by what adding that many rounds (0: exactly equal).
+template <class Op>
+course::VerifyResult compare(const GuardedBuffer<typename Op::Result>& out,
+                             const std::vector<typename Op::Element>& in, double factor) {
+    course::VerifyResult result;
+    const auto expected = day15::reduce_on_cpu<Op>(in);
+    if constexpr (std::is_same_v<typename Op::Result, float>) {
+        double magnitude = 0;
+        for (const float x : in)
+            magnitude += std::abs(static_cast<double>(x));
+        if (!std::isfinite(magnitude)) magnitude = 0;
+        result = course::verify(out.to_host(), std::vector{expected},
+                                {.terms = std::max<std::size_t>(1, in.size()),
+                                 .growth = course::Growth::kSquareRoot,
+                                 .factor = std::is_same_v<Op, Sum<float>> ? factor : 0},
+                                std::vector{magnitude});
+    } else {
+        result = course::verify_exact(out.to_host(), std::vector{expected});
+    }
+    result.damage = out.damage();
+    return result;
+}
+
+class VariantTest : public course::DeviceTestWithParam<std::string> {
+  protected:
+    struct Options {
+        std::size_t offset = 0;  // of the input, in elements, from a well-aligned address
+        unsigned blocks = 0;
+        double factor = 0;
+    };
+
+    template <class Op>
+    void launch(DeviceSpan<const typename Op::Element> in, DeviceSpan<typename Op::Result> out,
+                unsigned blocks = 0, cudaStream_t stream = nullptr) {
+        course::find_variant(day15::variants<Op>(), GetParam())
+            .launcher(in, out, workspace(), blocks, stream);
+    }
+
+    // One workspace for all reductions of a test: each must leave it as the next one needs it.
+    Workspace& workspace() {
+        if (!workspace_) workspace_.emplace();
+        return *workspace_;
+    }
+
+    // `in` lies between intruders on the device.
+    template <class Op>
+    course::VerifyResult reduce(const std::vector<typename Op::Element>& in, const Options& options) {
+        using T = typename Op::Element;
+        constexpr std::size_t kBehind = 8;
+        std::vector<T> all(options.offset + in.size() + kBehind, intruder<Op>());
+        std::copy(in.begin(), in.end(), all.begin() + static_cast<std::ptrdiff_t>(options.offset));
+        const DeviceBuffer<T> device{std::span<const T>(all)};
+        GuardedBuffer<typename Op::Result> out(1);
+        launch<Op>(device.span().subspan(options.offset, in.size()), out.span(), options.blocks);
+        course::VerifyResult result = compare<Op>(out, in, options.factor);
+        if (device.to_host() != all && !std::is_floating_point_v<T>)
+            result.damage += " the input was changed";
+        return result;
+    }
+
+    template <class Op>
+    course::VerifyResult reduce(const std::vector<typename Op::Element>& in) {
+        return reduce<Op>(in, Options{});
+    }
+
+  private:
+    std::optional<Workspace> workspace_;
+};
+
+INSTANTIATE_TEST_SUITE_P(DayFifteen, VariantTest,
+                         testing::ValuesIn(course::names(day15::variants<Sum<float>>())),
+                         [](const auto& variant) { return variant.param; });
+
+TEST_P(VariantTest, AllSizesAndOperations) {
+    // Around a pack, a warp, a block and a tile of 4- and of 8-byte elements; several tiles; a prime.
+    for (const std::size_t n :
+         {0, 1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 4095, 4096, 4097, 8191, 8192, 8193, 20011}) {
+        for_each_operation([&]<class Op>() {
+            const course::VerifyResult result = reduce<Op>(exact_data<typename Op::Element>(n));
+            EXPECT_TRUE(result.ok()) << "n = " << n << ": " << result.message();
+        });
+    }
+}
+
+TEST_P(VariantTest, RandomSizesGridsAndAlignments) {
+    course::Random random(20260101);
+    SCOPED_TRACE("course::Random seed 20260101");
+    for (int round = 0; round < 4; ++round) {
+        const std::size_t n = random.below(12000);
+        const Options options{.offset = random.below(5), .blocks = random.below(9)};
+        for_each_operation([&]<class Op>() {
+            const course::VerifyResult result = reduce<Op>(exact_data<typename Op::Element>(n), options);
+            EXPECT_TRUE(result.ok()) << "n = " << n << ", offset " << options.offset << ", blocks "
+                                     << options.blocks << ": " << result.message();
+        });
+    }
+}
+
+// A grid that does not fit the data: blocks that loop, and blocks without work.
+TEST_P(VariantTest, AnyGrid) {
+    for (const unsigned blocks : {2, 40}) {
+        for_each_operation([&]<class Op>() {
+            const course::VerifyResult result =
+                reduce<Op>(exact_data<typename Op::Element>(17001), {.blocks = blocks});
+            EXPECT_TRUE(result.ok()) << "blocks = " << blocks << ": " << result.message();
+        });
+    }
+}
+
+TEST_P(VariantTest, SubRangesWithAnyAlignment) {
+    for (const std::size_t offset : {1, 3}) {
+        for (const std::size_t n : {5, 8197}) {
+            for_each_operation([&]<class Op>() {
+                const course::VerifyResult result =
+                    reduce<Op>(exact_data<typename Op::Element>(n), {.offset = offset});
+                EXPECT_TRUE(result.ok()) << "n = " << n << ", offset " << offset << ": " << result.message();
+            });
+        }
+    }
+}
+
+TEST_P(VariantTest, FloatPatterns) {
+    for (const std::size_t n : {1, 33, 9001}) {
+        for (const DataPattern pattern :
+             {DataPattern::kSignedUniform, DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
+              DataPattern::kSorted, DataPattern::kWithNan, DataPattern::kWithInf}) {
+            const std::vector<float> in = course::make_data<float>(n, pattern, kSeed);
+            for (const course::VerifyResult& result :
+                 {reduce<Sum<float>>(in, {.factor = 2}), reduce<Min<float>>(in), reduce<Max<float>>(in)}) {
+                EXPECT_TRUE(result.ok())
+                    << "n = " << n << ", " << course::name(pattern) << ": " << result.message();
+            }
+        }
+    }
+}
+
+TEST_P(VariantTest, IntegersAtTheirLimits) {
+    for (const std::int32_t value : {INT32_MIN, INT32_MAX, -1}) {
+        const std::vector<std::int32_t> in(1000, value);
+        EXPECT_TRUE(reduce<Sum<std::int32_t>>(in).ok()) << value << ": the sum needs 64 bits";
+        EXPECT_TRUE(reduce<Min<std::int32_t>>(in).ok()) << value;
+        EXPECT_TRUE(reduce<Max<std::int32_t>>(in).ok()) << value;
+    }
+    for (const std::int64_t value : {INT64_MIN, INT64_MAX, std::int64_t{-1}}) {
+        const std::vector<std::int64_t> in(1000, value);
+        EXPECT_TRUE(reduce<Sum<std::int64_t>>(in).ok()) << value << ": the sum wraps";
+        EXPECT_TRUE(reduce<Min<std::int64_t>>(in).ok()) << value;
+        EXPECT_TRUE(reduce<Max<std::int64_t>>(in).ok()) << value;
+    }
+}
+
+// Two tiles, so that even the version with the fewest blocks combines the results of two.
+constexpr std::size_t kTwoTiles = 8192 + 300;
+
+// A float's sign turns the order of its bits round; a block may have only positive values, or only negative ones.
+TEST_P(VariantTest, ExtremesOfFloatsWhereverTheyStand) {
+    for (const auto& [low, high] : std::vector<std::pair<float, float>>{
+             {1.0f, 2.0f}, {-2.0f, -1.0f}, {-1.0f, 1.0f}, {-0.0f, 0.0f}, {0.0f, kInf}, {-kInf, 0.0f}}) {
+        std::vector<float> lows(kTwoTiles, high);
+        lows[0] = low;
+        std::vector<float> highs(kTwoTiles, low);
+        highs[kTwoTiles - 1] = high;
+        EXPECT_TRUE(reduce<Min<float>>(lows).ok()) << low << " among " << high;
+        EXPECT_TRUE(reduce<Max<float>>(highs).ok()) << high << " among " << low;
+    }
+}
+
+// Whatever its sign, and whether it is met before or after the other block's numbers.
+TEST_P(VariantTest, OneNanIsEnough) {
+    for (const float value : {-1.0f, 1.0f}) {
+        for (const std::uint32_t bits : {0x7fc00000U, 0xffc00000U, 0x7f800001U}) {
+            for (const std::size_t place : {std::size_t{0}, kTwoTiles - 1}) {
+                std::vector<float> in(kTwoTiles, value);
+                in[place] = std::bit_cast<float>(bits);
+                EXPECT_TRUE(reduce<Min<float>>(in).ok()) << std::hex << bits << " at " << std::dec << place;
+                EXPECT_TRUE(reduce<Max<float>>(in).ok()) << std::hex << bits << " at " << std::dec << place;
+            }
+        }
+    }
+}
+
+TEST_P(VariantTest, RunsOnTheGivenStream) {
+    cudaStream_t stream = nullptr;
+    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    const DeviceBuffer<float> in{std::span<const float>(exact_data<float>(10000))};
+    GuardedBuffer<float> out(1);
+    static_cast<void>(workspace());  // memory is not allocated while a stream is captured
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    launch<Sum<float>>(in.span(), out.span(), 0, stream);
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    std::size_t nodes = 0;
+    CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+    const bool one_launch = GetParam() == "single_pass" || GetParam() == "deterministic";
+    EXPECT_EQ(nodes, one_launch ? 1U : 2U);
+    CUDA_CHECK(cudaGraphDestroy(graph));
+    CUDA_CHECK(cudaStreamDestroy(stream));
+}
+
+TEST_P(VariantTest, RefusesBadArguments) {
+    DeviceBuffer<float> buffer{std::span<const float>(std::vector<float>(16, 1.0f))};
+    const auto message = [&](DeviceSpan<float> in, DeviceSpan<float> out, unsigned blocks) -> std::string {
+        try {
+            launch<Sum<float>>(in, out, blocks);
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    const DeviceSpan<float> all = buffer.span();
+    const DeviceSpan<float> in = all.subspan(4, 8);
+    EXPECT_EQ(message(in, all.subspan(0, 0), 0), "reduction: out has 0 elements; expected 1");
+    EXPECT_EQ(message(in, all.subspan(0, 2), 0), "reduction: out has 2 elements; expected 1");
+    EXPECT_EQ(message(in, all.subspan(4, 1), 0),
+              "reduction: out lies within in; expected an element of its own");
+    EXPECT_EQ(message(in, all.subspan(11, 1), 0),
+              "reduction: out lies within in; expected an element of its own");
+    EXPECT_EQ(message(in, all.subspan(0, 1), 4097),
+              "reduction: blocks is 4097; expected at most 4096, or 0 for the launcher's choice");
+    EXPECT_EQ(message(in, all.subspan(3, 1), 2), "accepted");
+    EXPECT_EQ(message(in, all.subspan(12, 1), 0), "accepted");
+}
+
+// 17 GB of 32-bit integers, 0x01010101 each but for a few: index arithmetic in 32 bits would take elements twice.
+TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+    if (course::is_cpu_stand_in())
+        GTEST_SKIP() << "needs a GPU: 17 GB would have to move through CPU threads";
+    const std::size_t n = (std::size_t{1} << 32) + 5;
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+    if (free_bytes < n * sizeof(std::int32_t) + (1U << 30)) {
+        GTEST_SKIP() << "needs 18 GB of free device memory; " << free_bytes << " bytes are free";
+    }
+    DeviceBuffer<std::int32_t> in(n);
+    CUDA_CHECK(cudaMemset(in.data(), 1, in.bytes()));
+    constexpr std::int64_t kEach = 0x01010101;
+    std::int64_t expected = kEach * static_cast<std::int64_t>(n);
+    std::int32_t value = 2;
+    for (const std::size_t place : {std::size_t{0}, std::size_t{1} << 31, n - 6, n - 1}) {
+        CUDA_CHECK(cudaMemcpy(in.data() + place, &value, sizeof(value), cudaMemcpyHostToDevice));
+        expected += value - kEach;
+        value *= -3;
+    }
+    GuardedBuffer<std::int64_t> sum(1);
+    launch<Sum<std::int32_t>>(in.span(), sum.span());
+    EXPECT_EQ(sum.to_host()[0], expected);
+    GuardedBuffer<std::int32_t> least(1);
+    launch<Min<std::int32_t>>(in.span(), least.span());
+    EXPECT_EQ(least.to_host()[0], -54);
+}
+
+using DeterministicTest = course::DeviceTest;
+
+// The bits of the sum for several grids, alignments and runs, which must be the same ones.
+void expect_the_same_bits(const std::vector<float>& in, const std::vector<unsigned>& grids) {
+    const auto& variant = course::find_variant(day15::variants<Sum<float>>(), "deterministic");
+    Workspace workspace;
+    std::set<std::uint32_t> results;
+    for (std::size_t offset = 0; offset < 4; ++offset) {
+        DeviceBuffer<float> device(in.size() + offset);
+        CUDA_CHECK(
+            cudaMemcpy(device.data() + offset, in.data(), in.size() * sizeof(float), cudaMemcpyHostToDevice));
+        for (const unsigned blocks : grids) {
+            DeviceBuffer<float> out(1);
+            variant.launcher(device.span().subspan(offset, in.size()), out.span(), workspace, blocks,
+                             nullptr);
+            results.insert(std::bit_cast<std::uint32_t>(out.to_host()[0]));
+        }
+    }
+    EXPECT_EQ(results.size(), 1U) << in.size() << " elements";
+}
+
+TEST_F(DeterministicTest, SameBitsWithEveryGridAndAlignment) {
+    for (const std::size_t n : {1000, 50021}) {
+        for (const DataPattern pattern : {DataPattern::kNormal, DataPattern::kHugeNextToTiny})
+            expect_the_same_bits(course::make_data<float>(n, pattern, kSeed), {0, 0, 1, 3, 13});
+    }
+}
+
+// More tiles than there may be segments: then a segment has two tiles, and the last one.
+TEST_F(DeterministicTest, SegmentsOfSeveralTiles) {
+    constexpr std::size_t kTile = 8192;
+    const std::size_t n = (day15::kMostBlocks + 1) * kTile + 5;
+    const std::vector<float> in = exact_data<float>(n);
+    const DeviceBuffer<float> device{std::span<const float>(in)};
+    GuardedBuffer<float> out(1);
+    Workspace workspace;
+    const auto& variant = course::find_variant(day15::variants<Sum<float>>(), "deterministic");
+    for (const unsigned blocks : {0U, 3U}) {
+        out.spoil();
+        variant.launcher(device.span(), out.span(), workspace, blocks, nullptr);
+        const course::VerifyResult result = compare<Sum<float>>(out, in, 0);
+        EXPECT_TRUE(result.ok()) << result.message();
+    }
+}
+
+using WorkspaceTest = course::DeviceTest;
+
+TEST_F(WorkspaceTest, TicketIsZeroWheneverNoReductionRuns) {
+    Workspace workspace;
+    const auto ticket = [&] {
+        unsigned value = 1;
+        CUDA_CHECK(cudaMemcpy(&value, workspace.ticket(), sizeof(value), cudaMemcpyDeviceToHost));
+        return value;
+    };
+    EXPECT_EQ(ticket(), 0U);
+    const DeviceBuffer<float> in{std::span<const float>(exact_data<float>(50000))};
+    DeviceBuffer<float> out(1);
+    for (const auto& variant : day15::variants<Sum<float>>()) {
+        for (const unsigned blocks : {0U, 1U, 9U}) {
+            variant.launcher(in.span(), out.span(), workspace, blocks, nullptr);
+            EXPECT_EQ(ticket(), 0U) << variant.name;
+        }
+    }
+}
+
+TEST(OnTheCpu, KnownResults) {
+    const std::vector<float> floats = {3, -1, 2.5f};
+    EXPECT_EQ(day15::reduce_on_cpu<Sum<float>>(floats), 4.5);
+    EXPECT_EQ(day15::reduce_on_cpu<Min<float>>(floats), -1);
+    EXPECT_EQ(day15::reduce_on_cpu<Max<float>>(floats), 3);
+    const std::vector<std::int32_t> large = {INT32_MAX, INT32_MAX, INT32_MIN};
+    EXPECT_EQ(day15::reduce_on_cpu<Sum<std::int32_t>>(large), INT64_C(2147483646));
+    const std::vector<std::int64_t> wraps = {INT64_MAX, 1};
+    EXPECT_EQ(day15::reduce_on_cpu<Sum<std::int64_t>>(wraps), INT64_MIN);
+    EXPECT_EQ(day15::reduce_on_cpu<Max<std::int64_t>>(wraps), INT64_MAX);
+}
+
+TEST(OnTheCpu, NothingReducesToTheIdentity) {
+    EXPECT_EQ(day15::reduce_on_cpu<Sum<float>>({}), 0);
+    EXPECT_EQ(day15::reduce_on_cpu<Min<float>>({}), kInf);
+    EXPECT_EQ(day15::reduce_on_cpu<Max<float>>({}), -kInf);
+    EXPECT_EQ(day15::reduce_on_cpu<Min<std::int32_t>>({}), INT32_MAX);
+    EXPECT_EQ(day15::reduce_on_cpu<Max<std::int64_t>>({}), INT64_MIN);
+}
+
+TEST(OnTheCpu, NanIsPassedOn) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    for (const std::vector<float>& in : {std::vector{nan, 1.0f}, std::vector{1.0f, nan}}) {
+        EXPECT_TRUE(std::isnan(day15::reduce_on_cpu<Sum<float>>(in)));
+        EXPECT_TRUE(std::isnan(day15::reduce_on_cpu<Min<float>>(in)));
+        EXPECT_TRUE(std::isnan(day15::reduce_on_cpu<Max<float>>(in)));
+    }
+}
+
+// 2^24 + 1 is no float: adding ones gets stuck there, unless what was lost is carried along.
+TEST(OnTheCpu, KahanKeepsWhatAnAdditionLoses) {
+    std::vector<float> in(1001, 1.0f);
+    in[0] = 0x1p24f;
+    EXPECT_EQ(day15::sum_in_order(in), 0x1p24f);
+    EXPECT_EQ(day15::sum_kahan(in), 0x1p24f + 1000);
+}
+
+}  // namespace

@@ -107,7 +107,7 @@ __global__ void part_maxima_and_sums(const float* x, MaxSum* parts, std::size_t 
     MaxSum part = nothing();
     for (std::size_t i = global_thread(); i < n; i += all_threads())
         part = merge(part, {x[i], 1});
-    part = block_merge<kBlockSize>(part);
+    part = block_merge<kBlockSize>(warp_merge(part));
     if (threadIdx.x == 0) parts[blockIdx.x] = part;
 }
 

@@ -74,12 +74,18 @@ __device__ inline MaxSum warp_merge(MaxSum part) {
     return {max, course::warp_reduce(part.sum * exponential(part.max, shift_of(max)), Sum{})};
 }
 
-// The parts of all threads of a block taken together.
+// The parts of all warps of a block taken together; `part` is that of the calling thread's warp. All threads must call it.
+// One barrier. Its shared memory is free again after the next one: two calls need a barrier between.
 template <int kThreads>
 __device__ MaxSum block_merge(MaxSum part) {
-    const float max = block_reduce<kThreads, Max>(part.max);
-    const float sum = block_reduce<kThreads, Sum>(part.sum * exponential(part.max, shift_of(max)));
-    return {max, sum};
+    constexpr int kWarps = kThreads / course::kWarpSize;
+    static_assert(kThreads % course::kWarpSize == 0 && kWarps <= course::kWarpSize,
+                  "block_merge: whole warps, and one lane for each of them");
+    __shared__ MaxSum of_warp[kWarps];
+    const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
+    if (lane == 0) of_warp[static_cast<int>(threadIdx.x) / course::kWarpSize] = part;
+    __syncthreads();
+    return warp_merge(lane < kWarps ? of_warp[lane] : nothing());
 }
 
 // The same for `count` parts in memory, each thread beginning with every kThreads-th.
@@ -88,7 +94,7 @@ __device__ MaxSum block_merge(const MaxSum* parts, int count) {
     MaxSum mine = nothing();
     for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads)
         mine = merge(mine, parts[i]);
-    return block_merge<kThreads>(mine);
+    return block_merge<kThreads>(warp_merge(mine));
 }
 
 // What finishes a value when maximum and sum of its row are known.
@@ -106,7 +112,7 @@ struct Normaliser {
     }
 };
 
-// The same after Share::exponentiate(shift_of(max)), for what it has left in the registers.
+// The same after Share::part_of_warp(), for what it has left in the registers; `max` is that of the part.
 template <Output kOutput>
 struct KeptNormaliser {
     Normaliser<kOutput> normalise;
@@ -181,6 +187,13 @@ class Share {
             }
         }
         return sum;
+    }
+
+    // Maximum and sum of what the threads of this warp hold; see exponentiate() for what they hold afterwards.
+    template <Output kOutput>
+    __device__ MaxSum part_of_warp() {
+        const float largest = course::warp_reduce(max(), Max{});
+        return {largest, course::warp_reduce(exponentiate<kOutput>(shift_of(largest)), Sum{})};
     }
 
     // Writes finish(value) of each value.

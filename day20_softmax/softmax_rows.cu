@@ -5,7 +5,7 @@
 //
 //   version            a row is kept by                         columns                  threads meet
 //   warp_per_row       32 threads                               up to 1024               by shuffles
-//   block_per_row      256 to 1024 threads                      up to 32768              in shared memory
+//   block_per_row      64 to 1024 threads                       up to 32768              in shared memory
 //   cluster_per_row    2 to 8 blocks                            up to 262144             in each other's shared memory
 //   whole_gpu          all blocks that the GPU can hold         some millions            in memory, once, at a grid barrier
 //   two_pass           nobody: it is read twice                 any                      between two kernels
@@ -56,34 +56,24 @@ struct Slice {
 
 constexpr int kWarpsPerBlock = 8;
 
-// Idea: a warp keeps its rows in registers and meets in shuffles; kRows rows at a time, all loads before the first use.
+// Idea: a warp keeps its row in registers and meets in shuffles.
 // Cost removed: every read but the first; all barriers.
 // Still limits it: memory. 32 registers of data in each of 32 threads are 1024 columns.
-template <Output kOutput, int kWidth, int kValues, int kRows>
+template <Output kOutput, int kWidth, int kValues>
 __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
     warp_per_row(Rows<const float> in, Rows<float> out, std::size_t rows, int cols) {
     const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
     const int warp = static_cast<int>(threadIdx.x) / course::kWarpSize;
-    const std::size_t first = (static_cast<std::size_t>(blockIdx.x) * kWarpsPerBlock + warp) * kRows;
+    const std::size_t row = static_cast<std::size_t>(blockIdx.x) * kWarpsPerBlock + warp;
+    if (row >= rows) return;
 
-    Share<course::kWarpSize, kValues, kWidth> share[kRows];
-    float max[kRows];
-#pragma unroll
-    for (int r = 0; r < kRows; ++r)
-        share[r].load(in[first + r], first + r < rows ? cols : 0, lane);
-#pragma unroll
-    for (int r = 0; r < kRows; ++r)
-        max[r] = course::warp_reduce(share[r].max(), Max{});
-#pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-        const float sum =
-            course::warp_reduce(share[r].template exponentiate<kOutput>(shift_of(max[r])), Sum{});
-        share[r].store(out[first + r], first + r < rows ? cols : 0, lane,
-                       KeptNormaliser<kOutput>(max[r], {max[r], sum}));
-    }
+    Share<course::kWarpSize, kValues, kWidth> share;
+    share.load(in[row], cols, lane);
+    const MaxSum whole_row = share.template part_of_warp<kOutput>();
+    share.store(out[row], cols, lane, KeptNormaliser<kOutput>(whole_row.max, whole_row));
 }
 
-// Idea: the same with a block for a row; its warps meet in shared memory.
+// Idea: the same with a block for a row. Each warp finds maximum and sum of its part; they meet in shared memory, once.
 // Cost removed: the limit of 1024 columns.
 // Still limits it: at 32768 columns one row fills the registers of a multiprocessor, which then waits at every barrier alone.
 template <Output kOutput, int kWidth, int kThreads, int kValues>
@@ -91,21 +81,21 @@ __global__ void __launch_bounds__(kThreads) block_per_row(Rows<const float> in, 
     const auto thread = static_cast<int>(threadIdx.x);
     Share<kThreads, kValues, kWidth> share;
     share.load(in[blockIdx.x], cols, thread);
-    const float max = block_reduce<kThreads, Max>(share.max());
-    const float sum = block_reduce<kThreads, Sum>(share.template exponentiate<kOutput>(shift_of(max)));
-    share.store(out[blockIdx.x], cols, thread, KeptNormaliser<kOutput>(max, {max, sum}));
+    const MaxSum part = share.template part_of_warp<kOutput>();
+    const MaxSum whole_row = block_merge<kThreads>(part);
+    share.store(out[blockIdx.x], cols, thread, KeptNormaliser<kOutput>(part.max, whole_row));
 }
 
 constexpr int kValuesPerThread = 32;
 
 // Idea: a cluster of blocks, on neighbouring multiprocessors, for a row. Each block finds maximum and sum of its slice and
 // reads those of the others from their shared memory.
-// Cost removed: the limit of 32768 columns; and small blocks, of several rows, share a multiprocessor: one loads while another waits.
+// Cost removed: the limit of 32768 columns.
 // Still limits it: memory. A cluster has at most 8 blocks.
 template <Output kOutput, int kWidth, int kThreads>
 __global__ void __launch_bounds__(kThreads)
     cluster_per_row(Rows<const float> in, Rows<float> out, std::size_t cols, int slice) {
-    __shared__ MaxSum part;
+    __shared__ MaxSum of_block;
     const cg::cluster_group cluster = cg::this_cluster();
     const unsigned blocks = cluster.num_blocks();
     const std::size_t row = blockIdx.x / blocks;
@@ -114,14 +104,15 @@ __global__ void __launch_bounds__(kThreads)
 
     Share<kThreads, kValuesPerThread, kWidth> share;
     share.load(in[row] + mine.begin, mine.count, thread);
-    const float max = block_reduce<kThreads, Max>(share.max());
-    const float sum = block_reduce<kThreads, Sum>(share.template exponentiate<kOutput>(shift_of(max)));
-    if (thread == 0) part = {max, sum};
+    const MaxSum part = share.template part_of_warp<kOutput>();
+    const MaxSum whole_slice = block_merge<kThreads>(part);
+    if (thread == 0) of_block = whole_slice;
     cluster.sync();
     const unsigned lane = threadIdx.x % course::kWarpSize;
-    const MaxSum whole_row = warp_merge(lane < blocks ? *cluster.map_shared_rank(&part, lane) : nothing());
+    const MaxSum whole_row =
+        warp_merge(lane < blocks ? *cluster.map_shared_rank(&of_block, lane) : nothing());
     auto read = cluster.barrier_arrive();
-    share.store(out[row] + mine.begin, mine.count, thread, KeptNormaliser<kOutput>(max, whole_row));
+    share.store(out[row] + mine.begin, mine.count, thread, KeptNormaliser<kOutput>(part.max, whole_row));
     cluster.barrier_wait(std::move(read));  // this block's shared memory must outlive the reads of the others
 }
 
@@ -146,18 +137,19 @@ __global__ void __launch_bounds__(kGpuThreads, 1)
     for (std::size_t round = 0; round < rows; round += teams) {
         const std::size_t row = round + team;
         MaxSum* const parts_of_row = parts + row * blocks_per_row;
-        float max = 0;
+        MaxSum part = nothing();
         if (row < rows) {
             share.load(in[row] + mine.begin, mine.count, thread);
-            max = block_reduce<kGpuThreads, Max>(share.max());
-            const float sum =
-                block_reduce<kGpuThreads, Sum>(share.template exponentiate<kOutput>(shift_of(max)));
-            if (thread == 0) parts_of_row[member] = {max, sum};
+            part = share.template part_of_warp<kOutput>();
+            const MaxSum whole_slice = block_merge<kGpuThreads>(part);
+            if (thread == 0) parts_of_row[member] = whole_slice;
         }
         grid.sync();  // also by teams that have no row left
         if (row < rows) {
             const MaxSum whole_row = block_merge<kGpuThreads>(parts_of_row, blocks_per_row);
-            share.store(out[row] + mine.begin, mine.count, thread, KeptNormaliser<kOutput>(max, whole_row));
+            share.store(out[row] + mine.begin, mine.count, thread,
+                        KeptNormaliser<kOutput>(part.max, whole_row));
+            __syncthreads();  // the next round's block_merge writes what slow warps may still be reading
         }
     }
 }
@@ -187,7 +179,7 @@ __global__ void __launch_bounds__(kPassThreads)
         const float max = chunk.max();
         mine = merge(mine, {max, chunk.template exponentiate<Output::kLogSoftmax>(shift_of(max))});
     }
-    mine = block_merge<kPassThreads>(mine);
+    mine = block_merge<kPassThreads>(warp_merge(mine));
     if (threadIdx.x == 0) parts[blockIdx.x] = mine;
 }
 
@@ -253,21 +245,20 @@ void launch_warp_per_row(Output output, DeviceMatrix<const float> in, DeviceMatr
     require_possible(warp_constraint({in.rows(), in.cols(), output}));
     if (!check_arguments(in, out, workspace)) return;
     with_constants(output, in, out, [&]<Output kOutput, int kWidth>() {
-        const auto launch = [&](auto kernel, std::size_t rows_per_warp) {
-            constexpr int kThreads = kWarpsPerBlock * course::kWarpSize;
-            const std::size_t warps = course::ceil_div(in.rows(), rows_per_warp);
-            kernel<<<course::blocks_for(warps, kWarpsPerBlock), kThreads, 0, stream>>>(
+        const auto launch = [&](auto kernel) {
+            const unsigned blocks = course::blocks_for(in.rows(), kWarpsPerBlock);
+            kernel<<<blocks, kWarpsPerBlock * course::kWarpSize, 0, stream>>>(
                 Rows<const float>(in), Rows<float>(out), in.rows(), static_cast<int>(in.cols()));
             CUDA_CHECK_LAUNCH();
         };
         if (in.cols() <= 128) {
-            launch(warp_per_row<kOutput, kWidth, 4, 4>, 4);
+            launch(warp_per_row<kOutput, kWidth, 4>);
         } else if (in.cols() <= 256) {
-            launch(warp_per_row<kOutput, kWidth, 8, 2>, 2);
+            launch(warp_per_row<kOutput, kWidth, 8>);
         } else if (in.cols() <= 512) {
-            launch(warp_per_row<kOutput, kWidth, 16, 1>, 1);
+            launch(warp_per_row<kOutput, kWidth, 16>);
         } else {
-            launch(warp_per_row<kOutput, kWidth, 32, 1>, 1);
+            launch(warp_per_row<kOutput, kWidth, 32>);
         }
     });
 }
@@ -288,16 +279,18 @@ void launch_block_per_row(Output output, DeviceMatrix<const float> in, DeviceMat
                 Rows<const float>(in), Rows<float>(out), static_cast<int>(in.cols()));
             CUDA_CHECK_LAUNCH();
         };
-        if (in.cols() <= 2048) {
-            launch(block_per_row<kOutput, kWidth, 256, 8>, 256);
+        if (in.cols() <= 1024) {
+            launch(block_per_row<kOutput, kWidth, 64, 16>, 64);
+        } else if (in.cols() <= 2048) {
+            launch(block_per_row<kOutput, kWidth, 128, 16>, 128);
         } else if (in.cols() <= 4096) {
             launch(block_per_row<kOutput, kWidth, 256, 16>, 256);
         } else if (in.cols() <= 8192) {
-            launch(block_per_row<kOutput, kWidth, 256, kValuesPerThread>, 256);
+            launch(block_per_row<kOutput, kWidth, 512, 16>, 512);
         } else if (in.cols() <= 16384) {
-            launch(block_per_row<kOutput, kWidth, 512, kValuesPerThread>, 512);
+            launch(block_per_row<kOutput, kWidth, 1024, 16>, 1024);
         } else {
-            launch(block_per_row<kOutput, kWidth, 1024, kValuesPerThread>, 1024);
+            launch(block_per_row<kOutput, kWidth, 1024, 32>, 1024);
         }
     });
 }
@@ -435,9 +428,10 @@ const Softmax& choose_row_variant(const Problem& problem) {
         const Softmax& variant = course::find_variant(row_variants(), version);
         return variant.cannot_run(problem).empty() ? &variant : nullptr;
     };
-    for (const char* version : {"warp_per_row", "block_per_row", "cluster_per_row"}) {
-        if (const Softmax* variant = can(version)) return *variant;
-    }
+    // A warp of its own is best for a row of up to 512 columns. Longer ones would leave it few other warps to wait with.
+    if (problem.cols <= 512) return *can("warp_per_row");
+    if (const Softmax* block = can("block_per_row")) return *block;
+    if (const Softmax* cluster = can("cluster_per_row")) return *cluster;
     // A grid barrier for each few rows costs more than reading them again.
     const Softmax* const gpu = can("whole_gpu");
     if (gpu != nullptr && problem.rows <= columns_of_gpu() / problem.cols) return *gpu;

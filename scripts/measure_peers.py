@@ -104,10 +104,8 @@ def softmax_peers(words):
     yield "torch_compile", lambda: function(x), lambda: check(lambda: function(x))
 
 
-def reduction_peers(words):
-    operation, dtype, count = words[1], words[2], int(words[3])
-    if operation != "sum":
-        return
+def sum_peers(words):
+    dtype, count = ("int32" if "integers" in words else "float"), int(words[-1])
     torch.manual_seed(1)
     if dtype == "float":
         x = torch.rand(count, device="cuda") * 2 - 1
@@ -180,7 +178,7 @@ def blur_peers(words):
     yield "cupy_correlate1d", cupy_blur, lambda: check(cupy_blur)
 
 
-PEERS = {"softmax": softmax_peers, "reduction": reduction_peers, "gaussian_blur": blur_peers}
+PEERS = {"softmax": softmax_peers, "sum": sum_peers, "gaussian_blur": blur_peers}
 
 
 def main():

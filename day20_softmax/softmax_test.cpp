@@ -427,7 +427,8 @@ TEST(Chosen, ByTheLengthOfTheRow) {
         return day20::chosen_for({rows, cols, Output::kSoftmax}).name;
     };
     EXPECT_EQ(chosen(65536, 128), "warp_per_row");
-    EXPECT_EQ(chosen(4096, 1024), "warp_per_row");
+    EXPECT_EQ(chosen(4096, 512), "warp_per_row");
+    EXPECT_EQ(chosen(4096, 1024), "block_per_row");
     EXPECT_EQ(chosen(8192, 8192), "block_per_row");
     EXPECT_EQ(chosen(1, std::size_t{1} << 33), "two_pass");
     EXPECT_EQ(chosen(1U << 20, 1U << 20), "two_pass");

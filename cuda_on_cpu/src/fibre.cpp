@@ -2,6 +2,10 @@
 
 #include <sys/mman.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -12,6 +16,14 @@ namespace {
 [[noreturn]] void no_room() {
     std::perror("cuda_on_cpu: no room for the stacks of a block's threads (ulimit -v, vm.max_map_count?)");
     std::abort();
+}
+
+// AddressSanitizer marks what lies around the variables of a function that runs, and takes the marks away when it returns.
+// The functions of a thread that failed never do.
+void unpoison([[maybe_unused]] void* stack, [[maybe_unused]] std::size_t size) {
+#if defined(__SANITIZE_ADDRESS__)
+    __asan_unpoison_memory_region(stack, size);
+#endif
 }
 
 }  // namespace
@@ -34,6 +46,7 @@ void FibreStacks::create(Fibre& fibre, void (*entry)(boost::context::detail::tra
         fibre.stack_bottom = guard + kPage;
         fibre.stack_size = kStride - kPage;
     }
+    unpoison(fibre.stack_bottom, fibre.stack_size);
     // Stacks lie whole pages apart, and an L1 cache chooses its set by the place within a page: equal frames of different
     // threads would fight for the same few sets. So each stack begins a few cache lines lower than the last.
     const auto number = static_cast<std::size_t>(static_cast<char*>(fibre.stack_bottom) - memory_) / kStride;

@@ -16,6 +16,10 @@
 #include "common/verify.hpp"
 #include "common/work.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace course {
 
 using Dims = std::vector<std::size_t>;
@@ -51,6 +55,12 @@ struct Program {
     std::vector<std::function<Case(const Dims&)>> make_cases;  // each is called for each size, one at a time
     std::size_t stand_in_limit = std::size_t{1}
                                  << 22;  // --bench on the CPU leaves out sizes with a larger product
+
+    // For options of the day's own: declares them. A callback of theirs (CLI::App::callback) may change the program it is
+    // given, and says what is wrong with a value by std::invalid_argument: exit code 2.
+    std::function<void(CLI::App&, Program&)> add_options{};
+    // Called at the end when all went right; std::invalid_argument again is exit code 2.
+    std::function<void()> finish{};
 };
 
 // Runs what the command line asks for, prints to stdout, progress and errors to stderr. Catches all exceptions.

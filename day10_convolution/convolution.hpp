@@ -127,7 +127,7 @@ struct Problem {
 
 // Queues the work on `stream`. T is float or std::uint8_t; sums are floats, and for std::uint8_t they are rounded to the nearest
 // integer (to the even one of two equally near) and limited to 0..255. Both pictures: the same shape, 1 or 3
-// channels, less than 2^30 rows and values in a row; 0 is legal. `out` must not overlap `in`: a thread reads what another
+// channels, less than 2^30 rows and values in a row, pitches less than 2^32; 0 is legal. `out` must not overlap `in`: a thread reads what another
 // one's place in `in` holds. `workspace`: rows * cols * channels floats for the versions with two passes; others leave it alone.
 // Throws std::invalid_argument for anything else and where cannot_run() has a reason, CudaError when a launch fails.
 template <class T>

@@ -131,7 +131,7 @@ void launch_separable_two_pass(DevicePicture<const T> in, DevicePicture<T> out, 
                                                        std::to_string(in.rows() * width));
     const unsigned blocks = tiles_of(in, kBlockRows, kBlockCols);
     const int across = tiles(width, kBlockCols);
-    filter_rows<<<blocks, kBlock, 0, stream>>>(source(in, border), Target<float>{workspace.data(), width},
+    filter_rows<<<blocks, kBlock, 0, stream>>>(source(in, border), Target<float>{workspace.data(), static_cast<unsigned>(width)},
                                                filter.device_row(), static_cast<int>(filter.cols()), across);
     CUDA_CHECK_LAUNCH();
 

@@ -61,7 +61,6 @@ class RowLoader {
     struct Row {
         Values own;  // of this lane
         T halo;
-        bool outside;  // the whole row is
     };
 
     __device__ RowLoader(const Source<T>& in, int strip, int lane, bool packs)
@@ -71,37 +70,41 @@ class RowLoader {
         halo_from_ = from(left ? strip - Layout::kHalo + lane : strip + kStripValues + beyond);
         halo_to_ = left ? Layout::kPad - Layout::kHalo + lane : Layout::kPad + kStripValues + beyond;
         for (int k = 0; k < kLaneValues; ++k)
-            outside_[k] = !whole_ && from(first_ + k) == kOutside;
+            own_from_[k] = from(first_ + k);
     }
 
     // Asks for row y, above, in or below the picture. Nobody waits here: the values are not looked at before put().
     __device__ Row fetch(int y) const {
         Row row = {};
         const int place = border_place(y, in_.rows, in_.border.kind);
-        row.outside = place == kOutside;
-        if (row.outside) return row;
+        if (place == kOutside) return row;
         const T* const values = in_.row(place);
         if (whole_) {
             row.own = Values::load(values + first_);
         } else {
             for (int k = 0; k < kLaneValues; ++k) {
-                if (!outside_[k]) row.own.value[k] = values[from(first_ + k)];
+                if (own_from_[k] != kOutside) row.own.value[k] = values[own_from_[k]];
             }
         }
         if (lane_ < 2 * Layout::kHalo && halo_from_ != kOutside) row.halo = values[halo_from_];
         return row;
     }
 
-    // Writes the row, borders included, to shared memory.
-    __device__ void put(const Row& row, float* strip) const {
+    // Writes row y to shared memory. Other borders than the constant are in what was fetched.
+    __device__ void put(const Row& row, int y, float* strip) const {
         course::Pack<float, kLaneValues> own;
         for (int k = 0; k < kLaneValues; ++k)
-            own.value[k] = row.outside || outside_[k] ? in_.border.value : static_cast<float>(row.own.value[k]);
-        own.store(strip + Layout::kPad + lane_ * kLaneValues);
-        if (lane_ < 2 * Layout::kHalo) {
-            strip[halo_to_] =
-                row.outside || halo_from_ == kOutside ? in_.border.value : static_cast<float>(row.halo);
+            own.value[k] = static_cast<float>(row.own.value[k]);
+        auto halo = static_cast<float>(row.halo);
+        if (in_.border.kind == BorderKind::kConstant) {
+            const bool outside = y < 0 || y >= in_.rows;
+            for (int k = 0; k < kLaneValues; ++k) {
+                if (outside || own_from_[k] == kOutside) own.value[k] = in_.border.value;
+            }
+            if (outside || halo_from_ == kOutside) halo = in_.border.value;
         }
+        own.store(strip + Layout::kPad + lane_ * kLaneValues);
+        if (lane_ < 2 * Layout::kHalo) strip[halo_to_] = halo;
     }
 
   private:
@@ -116,7 +119,7 @@ class RowLoader {
     int first_;  // this lane's first value
     int lane_;
     bool whole_;  // its four values are in the picture, and may be moved in one access
-    bool outside_[kLaneValues];
+    int own_from_[kLaneValues];
     int halo_from_;
     int halo_to_;
 };
@@ -151,7 +154,7 @@ __global__ void __launch_bounds__(kWarps * 32)
         for (int i = 0; i < kRowsAhead; ++i) {
             const int y = step + i;
             float* const shared = strips[warp][i % 2];
-            loader.put(ahead[i], shared);
+            loader.put(ahead[i], y, shared);
             if (y + kRowsAhead < end + R) ahead[i] = loader.fetch(y + kRowsAhead);
             __syncwarp();  // one is enough: the next row goes to the other buffer
 

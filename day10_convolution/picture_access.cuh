@@ -38,18 +38,23 @@ __device__ inline int border_place(int i, int n, BorderKind kind) {
     }
 }
 
-// A picture as kernels take it. Places are ints: one row or column never needs more; products of them are std::size_t.
+// Where row y >= 0 begins: 32 bits times 32 bits are 64, and one instruction.
+__device__ inline std::size_t row_begin(int y, unsigned pitch) {
+    return static_cast<std::size_t>(static_cast<unsigned>(y)) * pitch;
+}
+
+// A picture as kernels take it. Places are ints: one row or column never needs more.
 template <class T>
 struct Source {
     const T* data;
-    std::size_t pitch;
+    unsigned pitch;
     int rows;
     int cols;
     int channels;
     Border border;
 
     __device__ int width() const { return cols * channels; }
-    __device__ const T* row(int y) const { return data + static_cast<std::size_t>(y) * pitch; }
+    __device__ const T* row(int y) const { return data + row_begin(y, pitch); }
 
     // The value at any place, inside or outside.
     __device__ float at(int y, int x, int channel) const {
@@ -63,9 +68,9 @@ struct Source {
 template <class T>
 struct Target {
     T* data;
-    std::size_t pitch;
+    unsigned pitch;
 
-    __device__ T* row(int y) const { return data + static_cast<std::size_t>(y) * pitch; }
+    __device__ T* row(int y) const { return data + row_begin(y, pitch); }
 };
 
 // A sum as a value of the picture. rintf rounds halves to even, as cv::saturate_cast does; NaN becomes 0.
@@ -116,6 +121,9 @@ void check_pictures(const DevicePicture<const T>& in, const DevicePicture<T>& ou
             std::to_string(in.channels()) + " channels; expected 1 or 3");
     require(in.rows() < kMost && in.cols() * in.channels() < kMost,
             "a picture of " + shape(in) + "; expected less than 2^30 rows and values in a row");
+    require(in.pitch() >> 32 == 0 && out.pitch() >> 32 == 0,
+            "pitches of " + std::to_string(in.pitch()) + " and " + std::to_string(out.pitch()) +
+                "; expected less than 2^32");
     const auto in_begin = reinterpret_cast<std::uintptr_t>(in.values().data());
     const auto out_begin = reinterpret_cast<std::uintptr_t>(out.values().data());
     require(in_begin + extent(in) <= out_begin || out_begin + extent(out) <= in_begin,
@@ -138,13 +146,17 @@ bool is_empty(const DevicePicture<T>& picture) {
 
 template <class T>
 Source<T> source(const DevicePicture<const T>& in, Border border) {
-    return {in.values().data(),          in.pitch(), static_cast<int>(in.rows()), static_cast<int>(in.cols()),
-            static_cast<int>(in.channels()), border};
+    return {in.values().data(),
+            static_cast<unsigned>(in.pitch()),
+            static_cast<int>(in.rows()),
+            static_cast<int>(in.cols()),
+            static_cast<int>(in.channels()),
+            border};
 }
 
 template <class T>
 Target<T> target(const DevicePicture<T>& out) {
-    return {out.values().data(), out.pitch()};
+    return {out.values().data(), static_cast<unsigned>(out.pitch())};
 }
 
 inline int tiles(std::size_t count, int each) {

@@ -16,12 +16,11 @@
 //
 //   ./course run day10                                          all versions, verified and timed, on a small picture
 //   ./course run day10 --image in.png --sigma 4 --out out.png   your own
-#include "convolution.hpp"
-
 #include <array>
 #include <cstdint>
 
 #include "common/check.hpp"
+#include "convolution.hpp"
 #include "picture_access.cuh"
 
 namespace day10 {
@@ -69,8 +68,8 @@ __device__ void convolve_one(const Source<T>& in, const Target<T>& out, const fl
     const int top = row - filter.rows / 2;
     const int left = value / in.channels - filter.cols / 2;
     const int channel = value % in.channels;
-    const float sum = weighted_sum(weights, filter,
-                                   [&](int dy, int dx) { return in.at(top + dy, left + dx, channel); });
+    const float sum =
+        weighted_sum(weights, filter, [&](int dy, int dx) { return in.at(top + dy, left + dx, channel); });
     out.row(row)[value] = to_value<T>(sum);
 }
 
@@ -253,10 +252,14 @@ template <class T>
 std::span<const Convolution<T>> variants() {
     static const std::array<Convolution<T>, 7> list = {{
         {"naive", "a thread per value", launch_naive<T>, work<T>},
-        {"constant_filter", "weights in constant memory", launch_constant_filter<T>, work<T>, constant_constraint},
-        {"shared_halo", "tile and halo in shared memory", launch_shared_halo<T>, work<T>, shared_halo_constraint},
-        {"cached_halo", "tile in shared memory, halo cached", launch_cached_halo<T>, work<T>, constant_constraint},
-        {"separable_two_pass", "rows, then columns", launch_separable_two_pass<T>, work<T>, two_pass_constraint},
+        {"constant_filter", "weights in constant memory", launch_constant_filter<T>, work<T>,
+         constant_constraint},
+        {"shared_halo", "tile and halo in shared memory", launch_shared_halo<T>, work<T>,
+         shared_halo_constraint},
+        {"cached_halo", "tile in shared memory, halo cached", launch_cached_halo<T>, work<T>,
+         constant_constraint},
+        {"separable_two_pass", "rows, then columns", launch_separable_two_pass<T>, work<T>,
+         two_pass_constraint},
         {"separable_fused", "both passes on one tile", launch_separable_fused<T>, work<T>, fused_constraint},
         {"separable_streaming", "a warp marches down the picture", launch_separable_streaming<T>, work<T>,
          two_pass_constraint},

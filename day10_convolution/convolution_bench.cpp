@@ -88,10 +88,14 @@ struct Data {
 
 int opencv_border(BorderKind kind) {
     switch (kind) {
-        case BorderKind::kReplicate: return cv::BORDER_REPLICATE;
-        case BorderKind::kReflect: return cv::BORDER_REFLECT_101;
-        case BorderKind::kConstant: return cv::BORDER_CONSTANT;
-        default: return cv::BORDER_WRAP;
+        case BorderKind::kReplicate:
+            return cv::BORDER_REPLICATE;
+        case BorderKind::kReflect:
+            return cv::BORDER_REFLECT_101;
+        case BorderKind::kConstant:
+            return cv::BORDER_CONSTANT;
+        default:
+            return cv::BORDER_WRAP;
     }
 }
 
@@ -114,9 +118,10 @@ course::Contestant opencv(const std::shared_ptr<Data<T>>& data, const course::Wo
             .work = work,
             .cannot_run = data->border.kind == BorderKind::kWrap ? "GaussianBlur knows no wrap border" : "",
             .on_host = true,
-            .verify = [data, extra] {
-                return day10::verify_convolution(data->by_opencv, data->expected, data->filter, extra);
-            }};
+            .verify =
+                [data, extra] {
+                    return day10::verify_convolution(data->by_opencv, data->expected, data->filter, extra);
+                }};
 }
 
 template <class T>
@@ -166,10 +171,10 @@ course::Case make_case(std::shared_ptr<Data<T>> data) {
 template <class T>
 course::Case random_case(const Shape& shape, std::size_t taps, Border border) {
     const double sigma = static_cast<double>(taps) / 6;
-    return make_case(std::make_shared<Data<T>>(
-        shape,
-        course::make_data<T>(shape.rows * shape.cols * shape.channels, course::DataPattern::kSignedUniform, 1),
-        day10::gaussian_filter(taps, sigma), border, sigma));
+    return make_case(std::make_shared<Data<T>>(shape,
+                                               course::make_data<T>(shape.rows * shape.cols * shape.channels,
+                                                                    course::DataPattern::kSignedUniform, 1),
+                                               day10::gaussian_filter(taps, sigma), border, sigma));
 }
 
 course::Case random_case(const course::Dims& size, Border border) {
@@ -214,8 +219,8 @@ void prepare_picture(const Choice& choice, Border border, course::Program& progr
     program.finish = [=] {
         (*data)->launch(day10::variants<std::uint8_t>().back(), nullptr);
         with_name_of("--out", [&] {
-            day10::write_picture(choice.out, {picture.rows, picture.cols, picture.channels,
-                                              (*data)->out_device.to_host()});
+            day10::write_picture(
+                choice.out, {picture.rows, picture.cols, picture.channels, (*data)->out_device.to_host()});
         });
         std::printf("\nwritten: %s\n", choice.out.c_str());
     };
@@ -258,7 +263,8 @@ int main(int argc, char** argv) {
         .day = "day10_convolution",
         .title = "blurs a picture",
         .default_size = {240, 320, 11, 3},
-        .bench_sizes = {{8192, 8192, 3}, {8192, 8192, 5}, {8192, 8192, 7}, {8192, 8192, 11}, {4096, 4096, 5, 3}},
+        .bench_sizes =
+            {{8192, 8192, 3}, {8192, 8192, 5}, {8192, 8192, 7}, {8192, 8192, 11}, {4096, 4096, 5, 3}},
         .make_cases = {},  // known when the options are
         .add_options = [&choice](CLI::App& app, course::Program& own) { add_options(app, own, choice); }};
     return course::run_program(program, argc, argv);

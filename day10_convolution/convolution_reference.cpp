@@ -57,7 +57,8 @@ Expected convolve_on_cpu(std::span<const T> in, std::size_t rows, std::size_t co
             weights.push_back(filter.weight(dy, dx));
     }
     const auto last_row = static_cast<std::ptrdiff_t>(rows);
-#pragma omp parallel for
+    const bool worth_threads = size * weights.size() > 1000000;
+#pragma omp parallel for if (worth_threads)
     for (std::ptrdiff_t row = 0; row < last_row; ++row) {
         const auto y = static_cast<std::size_t>(row);
         for (std::size_t i = 0; i < cols * channels; ++i) {

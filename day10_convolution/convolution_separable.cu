@@ -60,7 +60,7 @@ __global__ void filter_fused(Source<T> in, Target<T> out, const float* column, i
     const Tile tile(kTileRows, kTileCols, tiles_across);
     const int tile_rows = kTileRows + column_taps - 1;
     const int tile_values = kTileCols + (row_taps - 1) * in.channels;
-    float* const loaded = shared;                             // tile_rows x tile_values
+    float* const loaded = shared;                              // tile_rows x tile_values
     float* const filtered = shared + tile_rows * tile_values;  // tile_rows x kTileCols
     const int thread_row = static_cast<int>(threadIdx.y);
     const int lane = static_cast<int>(threadIdx.x);
@@ -126,12 +126,13 @@ void launch_separable_two_pass(DevicePicture<const T> in, DevicePicture<T> out, 
     require_can_run(two_pass_constraint(problem_of(in, filter)));
     if (is_empty(in)) return;
     const std::size_t width = in.cols() * in.channels();
-    require(workspace.size() >= in.rows() * width, "a workspace of " + std::to_string(workspace.size()) +
-                                                       " floats; expected rows * cols * channels = " +
-                                                       std::to_string(in.rows() * width));
+    require(workspace.size() >= in.rows() * width,
+            "a workspace of " + std::to_string(workspace.size()) +
+                " floats; expected rows * cols * channels = " + std::to_string(in.rows() * width));
     const unsigned blocks = tiles_of(in, kBlockRows, kBlockCols);
     const int across = tiles(width, kBlockCols);
-    filter_rows<<<blocks, kBlock, 0, stream>>>(source(in, border), Target<float>{workspace.data(), static_cast<unsigned>(width)},
+    filter_rows<<<blocks, kBlock, 0, stream>>>(source(in, border),
+                                               Target<float>{workspace.data(), static_cast<unsigned>(width)},
                                                filter.device_row(), static_cast<int>(filter.cols()), across);
     CUDA_CHECK_LAUNCH();
 

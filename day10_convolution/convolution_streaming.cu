@@ -64,7 +64,10 @@ class RowLoader {
     };
 
     __device__ RowLoader(const Source<T>& in, int strip, int lane, bool packs)
-        : in_(in), first_(strip + lane * kLaneValues), lane_(lane), whole_(packs && first_ + kLaneValues <= in.width()) {
+        : in_(in),
+          first_(strip + lane * kLaneValues),
+          lane_(lane),
+          whole_(packs && first_ + kLaneValues <= in.width()) {
         const bool left = lane < Layout::kHalo;
         const int beyond = lane - Layout::kHalo;  // on the right
         halo_from_ = from(left ? strip - Layout::kHalo + lane : strip + kStripValues + beyond);
@@ -131,7 +134,8 @@ class RowLoader {
 // Still limits it: memory. Each value comes in once and goes out once, but for the rows between two bands.
 template <class T, int R, int C>
 __global__ void __launch_bounds__(kWarps * 32)
-    filter_streaming(Source<T> in, Target<T> out, Taps<R> taps, int band_rows, int blocks_across, bool packs) {
+    filter_streaming(Source<T> in, Target<T> out, Taps<R> taps, int band_rows, int blocks_across,
+                     bool packs) {
     using Layout = StripLayout<R, C>;
     using Pack = course::Pack<float, kLaneValues>;
     __shared__ __align__(16) float strips[kWarps][2][Layout::kSize];
@@ -210,8 +214,8 @@ void launch_radius(DevicePicture<const T> in, DevicePicture<T> out, const Filter
                        in.pitch() % kLaneValues == 0 && out.pitch() % kLaneValues == 0;
 
     const unsigned blocks = tiles_of(in, band_rows, kWarps * kStripValues);
-    filter_streaming<T, R, C><<<blocks, kThreads, 0, stream>>>(source(in, border), target(out), taps, band_rows,
-                                                               across, packs);
+    filter_streaming<T, R, C>
+        <<<blocks, kThreads, 0, stream>>>(source(in, border), target(out), taps, band_rows, across, packs);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -219,11 +223,16 @@ template <class T, int C>
 void launch_channels(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter, Border border,
                      cudaStream_t stream) {
     switch (filter.rows() / 2) {
-        case 1: return launch_radius<T, 1, C>(in, out, filter, border, stream);
-        case 2: return launch_radius<T, 2, C>(in, out, filter, border, stream);
-        case 3: return launch_radius<T, 3, C>(in, out, filter, border, stream);
-        case 4: return launch_radius<T, 4, C>(in, out, filter, border, stream);
-        default: return launch_radius<T, 5, C>(in, out, filter, border, stream);
+        case 1:
+            return launch_radius<T, 1, C>(in, out, filter, border, stream);
+        case 2:
+            return launch_radius<T, 2, C>(in, out, filter, border, stream);
+        case 3:
+            return launch_radius<T, 3, C>(in, out, filter, border, stream);
+        case 4:
+            return launch_radius<T, 4, C>(in, out, filter, border, stream);
+        default:
+            return launch_radius<T, 5, C>(in, out, filter, border, stream);
     }
 }
 

@@ -1,11 +1,10 @@
 // Day 10: the normal density in two dimensions, a kernel of the simplest kind: a thread per place, no place needs another.
-#include "normal_density.hpp"
-
 #include <cmath>
 #include <numbers>
 
 #include "common/check.hpp"
 #include "common/grid.hpp"
+#include "normal_density.hpp"
 
 namespace day10 {
 namespace {
@@ -47,7 +46,8 @@ void normal_density(course::DeviceMatrix<float> out, const Normal2d& normal, con
             1 / (2 * std::numbers::pi * normal.sigma_x * normal.sigma_y * std::sqrt(free_share))),
         .square = static_cast<float>(-1 / (2 * free_share)),
         .mixed = static_cast<float>(normal.correlation / free_share)};
-    density<<<course::blocks_for(places, kBlockSize), kBlockSize, 0, stream>>>(out, normal, grid, coefficients);
+    density<<<course::blocks_for(places, kBlockSize), kBlockSize, 0, stream>>>(out, normal, grid,
+                                                                               coefficients);
     CUDA_CHECK_LAUNCH();
 }
 

@@ -26,13 +26,13 @@ ExpectedDensity normal_density_on_cpu(std::size_t rows, std::size_t cols, const 
     check_normal(normal);
     ExpectedDensity out{std::vector<double>(rows * cols), std::vector<double>(rows * cols)};
     const double free_share = 1 - normal.correlation * normal.correlation;
-    const double top =
-        1 / (2 * std::numbers::pi * normal.sigma_x * normal.sigma_y * std::sqrt(free_share));
+    const double top = 1 / (2 * std::numbers::pi * normal.sigma_x * normal.sigma_y * std::sqrt(free_share));
     const auto last = static_cast<std::ptrdiff_t>(rows);
 #pragma omp parallel for
     for (std::ptrdiff_t row = 0; row < last; ++row) {
         const auto i = static_cast<std::size_t>(row);
-        const double v = (grid.first_y + static_cast<double>(i) * grid.step_y - normal.mean_y) / normal.sigma_y;
+        const double v =
+            (grid.first_y + static_cast<double>(i) * grid.step_y - normal.mean_y) / normal.sigma_y;
         for (std::size_t j = 0; j < cols; ++j) {
             const double u =
                 (grid.first_x + static_cast<double>(j) * grid.step_x - normal.mean_x) / normal.sigma_x;

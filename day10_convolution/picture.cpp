@@ -44,12 +44,13 @@ void check_writable(const std::string& path) {
     const std::filesystem::path file(path);
     // OpenCV looks at the beginning of names only from their last dot on, and throws where there is none.
     if (file.extension().empty() || !cv::haveImageWriter(path))
-        throw std::invalid_argument("'" + path + "' has no extension of a picture; expected .png, .jpg or the like");
+        throw std::invalid_argument("'" + path +
+                                    "' has no extension of a picture; expected .png, .jpg or the like");
     const std::filesystem::path parent = file.has_parent_path() ? file.parent_path() : ".";
     const bool exists = access(path.c_str(), F_OK) == 0;
     if (access(exists ? path.c_str() : parent.c_str(), W_OK) != 0 || std::filesystem::is_directory(file))
-        throw std::invalid_argument("'" + path + "' cannot be written: " +
-                                    (errno != 0 ? std::strerror(errno) : "it is a directory"));
+        throw std::invalid_argument(
+            "'" + path + "' cannot be written: " + (errno != 0 ? std::strerror(errno) : "it is a directory"));
 }
 
 void write_picture(const std::string& path, const HostPicture& picture) {

@@ -121,9 +121,9 @@ void check_pictures(const DevicePicture<const T>& in, const DevicePicture<T>& ou
             std::to_string(in.channels()) + " channels; expected 1 or 3");
     require(in.rows() < kMost && in.cols() * in.channels() < kMost,
             "a picture of " + shape(in) + "; expected less than 2^30 rows and values in a row");
-    require(in.pitch() >> 32 == 0 && out.pitch() >> 32 == 0,
-            "pitches of " + std::to_string(in.pitch()) + " and " + std::to_string(out.pitch()) +
-                "; expected less than 2^32");
+    require(in.pitch() >> 32 == 0 && out.pitch() >> 32 == 0, "pitches of " + std::to_string(in.pitch()) +
+                                                                 " and " + std::to_string(out.pitch()) +
+                                                                 "; expected less than 2^32");
     const auto in_begin = reinterpret_cast<std::uintptr_t>(in.values().data());
     const auto out_begin = reinterpret_cast<std::uintptr_t>(out.values().data());
     require(in_begin + extent(in) <= out_begin || out_begin + extent(out) <= in_begin,
@@ -146,12 +146,8 @@ bool is_empty(const DevicePicture<T>& picture) {
 
 template <class T>
 Source<T> source(const DevicePicture<const T>& in, Border border) {
-    return {in.values().data(),
-            static_cast<unsigned>(in.pitch()),
-            static_cast<int>(in.rows()),
-            static_cast<int>(in.cols()),
-            static_cast<int>(in.channels()),
-            border};
+    return {in.values().data(),          static_cast<unsigned>(in.pitch()), static_cast<int>(in.rows()),
+            static_cast<int>(in.cols()), static_cast<int>(in.channels()),   border};
 }
 
 template <class T>
@@ -166,7 +162,8 @@ inline int tiles(std::size_t count, int each) {
 template <class T>
 unsigned tiles_of(const DevicePicture<T>& picture, int tile_rows, int tile_values) {
     const auto down = static_cast<std::size_t>(tiles(picture.rows(), tile_rows));
-    return course::blocks_for(down * static_cast<std::size_t>(tiles(picture.cols() * picture.channels(), tile_values)), 1);
+    return course::blocks_for(
+        down * static_cast<std::size_t>(tiles(picture.cols() * picture.channels(), tile_values)), 1);
 }
 
 inline constexpr std::size_t kSharedBytes = 48 * 1024;  // what a block has without asking for more

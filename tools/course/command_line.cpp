@@ -48,12 +48,14 @@ int run_command_line(int argc, const char* const* argv) {
     run->add_option("--size", options.size, "Problem size, as the day's program reads it")->type_name("N");
     run->add_option("--variant", options.variant, "Only this version")->type_name("V");
     run->add_option("--json", options.json, "Writes the records to this file")->type_name("FILE");
+    run->add_option("ARGUMENTS", options.extra, "After --: handed to the program as they are");
     run->prefix_command();  // from the first option that is not one of these on, all is the program's own business
     run->footer(
-        "Other options, and all after --, are handed to the program as they are.\n"
+        "Other options are handed to the program too, with all that follows.\n"
         "example: ./course run vector_add --size 1000000\n         ./course run day01 -- --help");
     run->callback([&] {
-        options.extra = run->remaining();
+        const std::vector<std::string> others = run->remaining();
+        options.extra.insert(options.extra.end(), others.begin(), others.end());
         command = [&](const Checkout& checkout) { return run_day(checkout, options); };
     });
 

@@ -4,8 +4,10 @@
 #   course_executable(NAME SOURCES ... [LIBRARIES ...])   program in <build>/bin
 #   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [BOTH_ORDERS])   GoogleTest program, found by ctest
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
-#   course_day(TOPIC t TITLE "..." CHAPTER "..." [SOURCES ...] [LIBRARIES ...] [PEERS ...])   one day, from the files in its
-#     directory; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp
+#   course_day(TOPIC t TITLE "..." CHAPTER "..." [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...])
+#     one day, from the files in its directory; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
+#     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not
+#   course_find_opencv(MODULE...)                                   targets opencv_MODULE
 #   course_planned_day(DIRECTORY TITLE "..." CHAPTER "...")        a day that does not exist yet
 include(GoogleTest)
 
@@ -83,12 +85,13 @@ function(course_planned_day directory)
 endfunction()
 
 function(course_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TOPIC;TITLE;CHAPTER" "SOURCES;LIBRARIES;PEERS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TOPIC;TITLE;CHAPTER"
+    "SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
   course_library(${topic} SOURCES ${topic}.cu ${topic}_reference.cpp ${arg_SOURCES}
     LIBRARIES course::common OpenMP::OpenMP_CXX ${arg_LIBRARIES})
-  course_executable(${directory} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic})
+  course_executable(${directory} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic} ${arg_PROGRAM_LIBRARIES})
   # The CUDA Toolkit's libraries to measure against (PEERS: the targets to link; CUB needs none) are where nvcc is.
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_peer.cu)
     course_library(${topic}_peer SOURCES ${topic}_peer.cu LIBRARIES course::${topic})
@@ -98,8 +101,26 @@ function(course_day)
       target_link_libraries(course_${topic}_peer PUBLIC ${arg_PEERS})
     endif()
   endif()
-  course_test(${directory}_test SOURCES ${topic}_test.cpp LIBRARIES course::${topic} LABEL ${directory} BOTH_ORDERS)
+  course_test(${directory}_test SOURCES ${topic}_test.cpp LIBRARIES course::${topic} ${arg_TEST_LIBRARIES}
+    LABEL ${directory} BOTH_ORDERS)
   course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" true)
+endfunction()
+
+# Found by name: the distribution's packages for single modules come without OpenCV's CMake files, which are in a package
+# that brings 150 others.
+function(course_find_opencv)
+  find_path(OPENCV_INCLUDE_DIRECTORY opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
+  mark_as_advanced(OPENCV_INCLUDE_DIRECTORY)
+  foreach(module IN LISTS ARGN)
+    find_library(OPENCV_${module}_LIBRARY opencv_${module} REQUIRED)
+    mark_as_advanced(OPENCV_${module}_LIBRARY)
+    if(NOT TARGET opencv_${module})
+      add_library(opencv_${module} SHARED IMPORTED GLOBAL)
+      set_target_properties(opencv_${module} PROPERTIES
+        IMPORTED_LOCATION ${OPENCV_${module}_LIBRARY}
+        INTERFACE_INCLUDE_DIRECTORIES ${OPENCV_INCLUDE_DIRECTORY})
+    endif()
+  endforeach()
 endfunction()
 
 # days.json tells ./course what there is.

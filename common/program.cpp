@@ -120,6 +120,15 @@ Case make_case(const std::function<Case(const Dims&)>& make, const Dims& size) {
     }
 }
 
+// The days do not know BadArguments.
+void as_bad_arguments(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const std::invalid_argument& error) {
+        throw BadArguments(error.what());
+    }
+}
+
 int run(const Program& program, const Options& options) {
     require_release(options);
     const std::vector<Dims> sizes = sizes_to_run(program, options);
@@ -161,7 +170,6 @@ int run(const Program& program, const Options& options) {
                    options.json.empty() ? "" : "; nothing was written to " + options.json);
         return kFailed;
     }
-    if (program.epilogue && options.variant.empty()) program.epilogue();
     if (!options.json.empty()) {
         write_file(options.json, to_json(all, machine, commit(), utc_now()).dump(2) + "\n");
         fmt::print("\nwritten: {}\n", options.json);
@@ -251,13 +259,19 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
     return records;
 }
 
-int run_program(const Program& program, int argc, const char* const* argv) {
+int run_program(const Program& given, int argc, const char* const* argv) {
+    Program program = given;  // its own options may change it
     CLI::App app(program.title, program.day);
     Options options;
     try {
         add_options(app, program, options);
-        app.parse(argc, argv);
-        return run(program, options);
+        as_bad_arguments([&] {
+            if (program.add_options) given.add_options(app, program);
+            app.parse(argc, argv);
+        });
+        const int code = run(program, options);
+        if (code == 0 && program.finish) as_bad_arguments(program.finish);
+        return code;
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : kBadArguments;
     } catch (const BadArguments& error) {

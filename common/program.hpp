@@ -16,6 +16,10 @@
 #include "common/verify.hpp"
 #include "common/work.hpp"
 
+namespace CLI {
+class App;
+}
+
 namespace course {
 
 using Dims = std::vector<std::size_t>;
@@ -52,7 +56,12 @@ struct Program {
         make_cases;  // each is called for each size; without contestants: not for that size
     std::size_t stand_in_limit = std::size_t{1}
                                  << 22;  // --bench on the CPU leaves out sizes with a larger product
-    std::function<void()> epilogue{};  // prints what there is to say beside times, when all versions were run
+
+    // For options of the day's own: declares them. A callback of theirs (CLI::App::callback) may change the program it is
+    // given, and says what is wrong with a value by std::invalid_argument: exit code 2.
+    std::function<void(CLI::App&, Program&)> add_options{};
+    // Called at the end when all went right, to print or write what there is beside times; std::invalid_argument again is exit code 2.
+    std::function<void()> finish{};
 };
 
 // Runs what the command line asks for, prints to stdout, progress and errors to stderr. Catches all exceptions.

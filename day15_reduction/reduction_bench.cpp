@@ -187,6 +187,6 @@ int main(int argc, char** argv) {
         .default_size = {1 << 18},
         .bench_sizes = {{1 << 20}, {1 << 22}, {1 << 24}, {1 << 26}, {1 << 28}, {1 << 30}},
         .make_cases = {sum_case, min_case},
-        .epilogue = print_errors};
+        .finish = print_errors};
     return course::run_program(program, argc, argv);
 }

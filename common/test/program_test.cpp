@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -62,7 +63,7 @@ class ProgramTest : public course::DeviceTest {
             .bench_sizes = {{100}, {2000}},
             .make_cases = {[&](const Dims& size) { return make_case(size, fill, cannot_run); },
                            [](const Dims&) { return course::Case{.problem = "left out", .dtype = "float"}; }},
-            .epilogue = [] { std::puts("the epilogue"); }};
+            .finish = [] { std::puts("the end"); }};
         arguments.insert(arguments.begin(), "day00_fill");
         testing::internal::CaptureStdout();
         testing::internal::CaptureStderr();
@@ -88,7 +89,7 @@ class ProgramTest : public course::DeviceTest {
 TEST_F(ProgramTest, VerifiedRunSucceeds) {
     EXPECT_EQ(run({}), 0) << out_ << err_;
     EXPECT_NE(out_.find("fill 1000, float"), std::string::npos) << out_;
-    EXPECT_NE(out_.find("the epilogue"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("the end"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("left out"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("say nothing about a GPU") != std::string::npos, course::is_cpu_stand_in()) << out_;
 }
@@ -142,7 +143,6 @@ TEST_F(ProgramTest, ChosenSizeAndVariantAlone) {
     EXPECT_EQ(run({"--size", "77", "--variant", "right"}), 0);
     EXPECT_NE(out_.find("fill 77"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("tried"), std::string::npos) << out_;
-    EXPECT_EQ(out_.find("the epilogue"), std::string::npos) << out_;
 }
 
 TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVariant) {
@@ -173,6 +173,66 @@ TEST_F(ProgramTest, AFileThatCannotBeWrittenIsExitCodeOne) {
     if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
     EXPECT_EQ(run({"--json", "/proc/nowhere.json"}), 1);
     EXPECT_NE(err_.find("/proc/nowhere.json"), std::string::npos) << err_;
+}
+
+// A day with an option of its own, --copies, which sets the size.
+class OwnOptionsTest : public course::DeviceTest {
+  protected:
+    int run(std::vector<const char*> arguments, const Fill& fill = fill_right) {
+        int copies = 1;
+        const course::Program program{
+            .day = "day00_fill",
+            .title = "fills a buffer",
+            .default_size = {1000},
+            .make_cases = {[&](const Dims& size) { return make_case(size, fill); }},
+            .add_options =
+                [&](CLI::App& app, course::Program& own) {
+                    app.add_option("--copies", copies, "how many");
+                    app.callback([&] {
+                        if (copies < 1) throw std::invalid_argument("--copies: expected at least 1");
+                        own.default_size = {static_cast<std::size_t>(copies) * 10};
+                    });
+                },
+            .finish =
+                [&] {
+                    finished_ = true;
+                    if (copies == 99) throw std::invalid_argument("--copies: too late for 99");
+                }};
+        arguments.insert(arguments.begin(), "day00_fill");
+        finished_ = false;
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        const int code = course::run_program(program, static_cast<int>(arguments.size()), arguments.data());
+        std::fflush(nullptr);
+        out_ = testing::internal::GetCapturedStdout();
+        err_ = testing::internal::GetCapturedStderr();
+        return code;
+    }
+
+    std::string out_;
+    std::string err_;
+    bool finished_ = false;
+};
+
+TEST_F(OwnOptionsTest, MayChangeTheProgram) {
+    EXPECT_EQ(run({"--copies", "7"}), 0) << err_;
+    EXPECT_NE(out_.find("fill 70, float"), std::string::npos) << out_;
+    EXPECT_TRUE(finished_);
+    EXPECT_EQ(run({"--help"}), 0);
+    EXPECT_NE(out_.find("--copies"), std::string::npos) << out_;
+}
+
+TEST_F(OwnOptionsTest, WrongValuesAreExitCodeTwoBeforeAndAfterTheRun) {
+    EXPECT_EQ(run({"--copies", "0"}), 2);
+    EXPECT_EQ(err_, "day00_fill: --copies: expected at least 1\n");
+    EXPECT_FALSE(finished_);
+    EXPECT_EQ(run({"--copies", "99"}), 2);
+    EXPECT_NE(err_.find("--copies: too late for 99"), std::string::npos) << err_;
+}
+
+TEST_F(OwnOptionsTest, AWrongResultIsNotFinished) {
+    EXPECT_EQ(run({}, [](auto&, cudaStream_t) {}), 1);
+    EXPECT_FALSE(finished_);
 }
 
 TEST(ParseDims, TakesNumbersWithXBetween) {

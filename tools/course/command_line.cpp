@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 
 #include "commands.hpp"
@@ -27,6 +28,21 @@ int report(const std::exception& error, int exit_code) {
     return exit_code;
 }
 
+// The arguments, last to first as CLI11 wants them. In `run DAY ...` the first option that is none of `run`'s own, and all
+// after it, are the program's: "--" is put before it.
+std::vector<std::string> with_separator(const CLI::App& run, int argc, const char* const* argv) {
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    if (arguments.size() > 2 && arguments.front() == run.get_name()) {
+        const auto is_foreign = [&run](const std::string& argument) {
+            return argument.starts_with("-") && run.get_option_no_throw(argument) == nullptr;
+        };
+        const auto first = std::find_if(arguments.begin() + 2, arguments.end(), is_foreign);
+        if (first != arguments.end() && *first != "--") arguments.insert(first, "--");
+    }
+    std::reverse(arguments.begin(), arguments.end());
+    return arguments;
+}
+
 }  // namespace
 
 int run_command_line(int argc, const char* const* argv) {
@@ -48,8 +64,11 @@ int run_command_line(int argc, const char* const* argv) {
     run->add_option("--size", options.size, "Problem size, as the day's program reads it")->type_name("N");
     run->add_option("--variant", options.variant, "Only this version")->type_name("V");
     run->add_option("--json", options.json, "Writes the records to this file")->type_name("FILE");
-    run->add_option("ARGUMENTS", options.extra, "After --: handed to the program as they are");
-    run->footer("example: ./course run vector_add --size 1000000\n         ./course run day01 -- --help");
+    run->add_option("ARGUMENTS", options.extra,
+                    "From the first other option on, or after --: handed to the program as they are");
+    run->footer(
+        "example: ./course run vector_add --size 1000000\n         ./course run day01 -- --help\n"
+        "         ./course run day10 --image in.png --sigma 4 --out out.png");
     run->callback([&] { command = [&](const Checkout& checkout) { return run_day(checkout, options); }; });
 
     std::optional<std::string> tested_day;
@@ -83,7 +102,7 @@ int run_command_line(int argc, const char* const* argv) {
     examine->callback([&] { command = doctor; });
 
     try {
-        app.parse(argc, argv);
+        app.parse(with_separator(*run, argc, argv));
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? kSuccess : kUsage;
     }

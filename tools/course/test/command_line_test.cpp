@@ -76,6 +76,9 @@ TEST_F(CommandLine, RunHandsTheArgumentsOver) {
     EXPECT_EQ(arguments(), "--size|4096|--variant|float 4|--json|a'b|");
     EXPECT_EQ(course({"run", "vector_add", "--", "--help", "$HOME", "*"}), kSuccess);
     EXPECT_EQ(arguments(), "--help|$HOME|*|");
+    EXPECT_EQ(course({"run", "day01", "--size", "3", "--image", "in.png", "--sigma", "4", "--size", "5"}),
+              kSuccess);
+    EXPECT_EQ(arguments(), "--size|3|--image|in.png|--sigma|4|--size|5|") << "the program's own options";
 }
 
 TEST_F(CommandLine, RunEndsAsTheProgramDoes) {

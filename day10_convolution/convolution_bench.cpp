@@ -1,0 +1,271 @@
+// Day 10's program: blurs a picture with every version, verified and timed, beside a copy (the machine's limit) and OpenCV.
+//
+//     day10_convolution [--image FILE] [--sigma S] [--filter N] [--border KIND] [--out FILE]
+//     day10_convolution --size ROWSxCOLSxFILTER[x3]        random floats; with x3, random bytes in three channels
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <opencv2/imgproc.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "common/check.hpp"
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/program.hpp"
+#include "convolution.hpp"
+#include "convolution_verify.hpp"
+#include "picture.hpp"
+
+namespace {
+
+using day10::Border;
+using day10::BorderKind;
+
+// What the command line asks for.
+struct Choice {
+    std::string image = DAY10_PICTURE;
+    std::string out;
+    std::string border = "replicate";
+    double sigma = 1.5;
+    std::int64_t filter = 0;  // 0: from sigma
+};
+
+struct Shape {
+    std::size_t rows;
+    std::size_t cols;
+    std::size_t channels;
+};
+
+template <class T>
+struct Data {
+    Data(const Shape& s, std::vector<T> values, day10::Filter f, Border b, double chosen_sigma)
+        : shape(s),
+          filter(std::move(f)),
+          border(b),
+          sigma(chosen_sigma),
+          in(std::move(values)),
+          expected(day10::convolve_on_cpu<T>(in, shape.rows, shape.cols, shape.channels, filter, border)),
+          by_opencv(in.size()),
+          in_device(std::span<const T>(in)),
+          out_device(in.size()),
+          workspace(in.size()) {}
+
+    day10::DevicePicture<const T> in_picture() const {
+        return {in_device.span(), shape.rows, shape.cols, shape.channels};
+    }
+    day10::DevicePicture<T> out_picture() {
+        return {out_device.span(), shape.rows, shape.cols, shape.channels};
+    }
+    cv::Mat mat(std::vector<T>& values) const {
+        const int depth = std::is_same_v<T, float> ? CV_32F : CV_8U;
+        return {static_cast<int>(shape.rows), static_cast<int>(shape.cols),
+                CV_MAKETYPE(depth, static_cast<int>(shape.channels)), values.data()};
+    }
+    void launch(const day10::Convolution<T>& variant, cudaStream_t stream) {
+        variant.launcher(in_picture(), out_picture(), filter, border, workspace.span(), stream);
+    }
+
+    Shape shape;
+    day10::Filter filter;
+    Border border;
+    double sigma;
+    std::vector<T> in;
+    day10::Expected expected;
+    std::vector<T> by_opencv;
+    course::DeviceBuffer<T> in_device;
+    course::GuardedBuffer<T> out_device;
+    course::DeviceBuffer<float> workspace;
+};
+
+int opencv_border(BorderKind kind) {
+    switch (kind) {
+        case BorderKind::kReplicate:
+            return cv::BORDER_REPLICATE;
+        case BorderKind::kReflect:
+            return cv::BORDER_REFLECT_101;
+        case BorderKind::kConstant:
+            return cv::BORDER_CONSTANT;
+        default:
+            return cv::BORDER_WRAP;
+    }
+}
+
+template <class T>
+course::Contestant opencv(const std::shared_ptr<Data<T>>& data, const course::Work& work) {
+    // For bytes OpenCV calculates with weights of 8 binary digits: each may be off by 1/256 and moves a sum by up to 255/256.
+    const auto taps = static_cast<double>(data->filter.rows() + data->filter.cols());
+    const double extra = std::is_same_v<T, float> ? 0 : taps;
+    return {.name = "opencv",
+            .role = course::Role::kPeer,
+            .launch =
+                [data](cudaStream_t) {
+                    const cv::Mat in = data->mat(data->in);
+                    cv::Mat out = data->mat(data->by_opencv);
+                    const cv::Size size(static_cast<int>(data->filter.cols()),
+                                        static_cast<int>(data->filter.rows()));
+                    cv::GaussianBlur(in, out, size, data->sigma, data->sigma,
+                                     opencv_border(data->border.kind));
+                },
+            .work = work,
+            .cannot_run = data->border.kind == BorderKind::kWrap ? "GaussianBlur knows no wrap border" : "",
+            .on_host = true,
+            .verify =
+                [data, extra] {
+                    return day10::verify_convolution(data->by_opencv, data->expected, data->filter, extra);
+                }};
+}
+
+template <class T>
+course::Case make_case(std::shared_ptr<Data<T>> data) {
+    const Shape& shape = data->shape;
+    const std::size_t taps = data->filter.rows();
+    const day10::Problem problem{shape.rows, shape.cols, shape.channels, taps, taps, true};
+    course::Case result{.problem = "gaussian_blur " + std::to_string(shape.rows) + "x" +
+                                   std::to_string(shape.cols) + (shape.channels == 3 ? "x3 " : " ") +
+                                   std::to_string(taps) + "x" + std::to_string(taps),
+                        .dtype = std::is_same_v<T, float> ? "float" : "uint8"};
+    result.spoil = [data] {
+        data->out_device.spoil();
+        std::fill(data->by_opencv.begin(), data->by_opencv.end(),
+                  std::numeric_limits<T>::has_quiet_NaN ? std::numeric_limits<T>::quiet_NaN()
+                                                        : std::numeric_limits<T>::max());
+    };
+    result.verify = [data] {
+        course::VerifyResult verified =
+            day10::verify_convolution(data->out_device.to_host(), data->expected, data->filter);
+        verified.damage = data->out_device.damage();
+        return verified;
+    };
+    result.contestants.push_back(opencv(data, day10::variants<T>().front().work(problem)));
+    for (const day10::Convolution<T>& variant : day10::variants<T>()) {
+        result.contestants.push_back(
+            {.name = variant.name,
+             .launch = [data, &variant](cudaStream_t stream) { data->launch(variant, stream); },
+             .work = variant.work(problem),
+             .cannot_run = variant.cannot_run(problem)});
+    }
+    const auto bytes = static_cast<double>(data->in_device.bytes());
+    result.contestants.push_back(
+        {.name = "cudaMemcpy",
+         .role = course::Role::kLimit,
+         .launch =
+             [data](cudaStream_t stream) {
+                 CUDA_CHECK(cudaMemcpyAsync(data->out_device.data(), data->in_device.data(),
+                                            data->in_device.bytes(), cudaMemcpyDeviceToDevice, stream));
+             },
+         .work = {.bytes = 2 * bytes, .written = bytes}});
+    return result;
+}
+
+// --- Random pictures: --size and --bench ---------------------------------------------------------------------------------
+
+template <class T>
+course::Case random_case(const Shape& shape, std::size_t taps, Border border) {
+    const double sigma = static_cast<double>(taps) / 6;
+    return make_case(std::make_shared<Data<T>>(shape,
+                                               course::make_data<T>(shape.rows * shape.cols * shape.channels,
+                                                                    course::DataPattern::kSignedUniform, 1),
+                                               day10::gaussian_filter(taps, sigma), border, sigma));
+}
+
+course::Case random_case(const course::Dims& size, Border border) {
+    if (size.size() == 3) return random_case<float>({size[0], size[1], 1}, size[2], border);
+    if (size.size() == 4 && size[3] == 3)
+        return random_case<std::uint8_t>({size[0], size[1], 3}, size[2], border);
+    throw std::invalid_argument(
+        "expected rows x cols x filter, for example 1024x1024x5, and x3 for three channels of bytes");
+}
+
+// --- The program's own options ----------------------------------------------------------------------------------------
+
+void require(bool condition, const std::string& message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+template <class Function>
+auto with_name_of(const std::string& option, Function function) {
+    try {
+        return function();
+    } catch (const std::invalid_argument& error) {
+        throw std::invalid_argument(option + ": " + error.what());
+    }
+}
+
+void prepare_picture(const Choice& choice, Border border, course::Program& program) {
+    const std::size_t taps =
+        choice.filter != 0 ? static_cast<std::size_t>(choice.filter) : day10::gaussian_size(choice.sigma);
+    const day10::HostPicture picture =
+        with_name_of("--image", [&] { return day10::read_picture(choice.image); });
+    if (!choice.out.empty()) with_name_of("--out", [&] { day10::check_writable(choice.out); });
+
+    const auto data = std::make_shared<std::shared_ptr<Data<std::uint8_t>>>();
+    program.default_size = {picture.rows, picture.cols, taps, picture.channels};
+    program.make_cases = {[=](const course::Dims&) {
+        *data = std::make_shared<Data<std::uint8_t>>(
+            Shape{picture.rows, picture.cols, picture.channels}, picture.values,
+            day10::gaussian_filter(taps, choice.sigma), border, choice.sigma);
+        return make_case(*data);
+    }};
+    if (choice.out.empty()) return;
+    program.finish = [=] {
+        (*data)->launch(day10::variants<std::uint8_t>().back(), nullptr);
+        with_name_of("--out", [&] {
+            day10::write_picture(
+                choice.out, {picture.rows, picture.cols, picture.channels, (*data)->out_device.to_host()});
+        });
+        std::printf("\nwritten: %s\n", choice.out.c_str());
+    };
+}
+
+void add_options(CLI::App& app, course::Program& program, Choice& choice) {
+    app.add_option("--image", choice.image, "picture to blur")->default_str("a small one of our own");
+    app.add_option("--sigma", choice.sigma, "width of the blur, in pixels")->capture_default_str();
+    app.add_option("--filter", choice.filter, "size of the filter, odd")->default_str("6 sigma + 1");
+    app.add_option("--border", choice.border, "replicate, reflect, constant or wrap")->capture_default_str();
+    app.add_option("--out", choice.out, "write the blurred picture to this file");
+    app.footer("Example: " + program.day + " --image in.png --sigma 4 --out out.png");
+    app.callback([&] {
+        constexpr std::int64_t kMostTaps = 4095;
+        require(std::isfinite(choice.sigma) && choice.sigma > 0,
+                "--sigma " + std::to_string(choice.sigma) + ": expected a finite number > 0");
+        require(app.count("--filter") != 0 || choice.sigma <= kMostTaps / 6,
+                "--sigma " + std::to_string(choice.sigma) + ": expected at most " +
+                    std::to_string(kMostTaps / 6) + ", or --filter as well");
+        require(app.count("--filter") == 0 ||
+                    (choice.filter > 0 && choice.filter <= kMostTaps && choice.filter % 2 == 1),
+                "--filter " + std::to_string(choice.filter) + ": expected an odd number, at most " +
+                    std::to_string(kMostTaps));
+        const Border border{with_name_of("--border", [&] { return day10::border_named(choice.border); })};
+        const bool random = app.count("--size") + app.count("--bench") != 0;
+        for (const char* option : {"--image", "--sigma", "--filter", "--out"})
+            require(!random || app.count(option) == 0,
+                    std::string(option) + ": expected without --size and --bench, whose pictures are random");
+        program.make_cases = {[border](const course::Dims& size) { return random_case(size, border); }};
+        const bool has_picture = day10::has_pictures() || app.count("--image") + app.count("--out") != 0;
+        if (!random && has_picture) prepare_picture(choice, border, program);
+    });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Choice choice;
+    const course::Program program{
+        .day = "day10_convolution",
+        .title = "blurs a picture",
+        .default_size = {240, 320, 11, 3},
+        .bench_sizes =
+            {{8192, 8192, 3}, {8192, 8192, 5}, {8192, 8192, 7}, {8192, 8192, 11}, {4096, 4096, 5, 3}},
+        .make_cases = {},  // known when the options are
+        .add_options = [&choice](CLI::App& app, course::Program& own) { add_options(app, own, choice); }};
+    return course::run_program(program, argc, argv);
+}

@@ -1,0 +1,31 @@
+// Pictures in files: PNG, JPEG and whatever else OpenCV's imgcodecs reads and writes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace day10 {
+
+struct HostPicture {
+    std::size_t rows = 0;
+    std::size_t cols = 0;
+    std::size_t channels = 1;  // 1, or 3 in OpenCV's order, blue first
+    std::vector<std::uint8_t> values{};
+};
+
+// True when this build reads and writes pictures.
+bool has_pictures();
+
+// Grey pictures have one channel, all others three; more than 8 bits are reduced to 8, transparency is dropped.
+// Throws std::invalid_argument naming the file and what is wrong with it.
+HostPicture read_picture(const std::string& path);
+
+// Throws std::invalid_argument unless a picture can be written there, as far as that can be known before.
+void check_writable(const std::string& path);
+
+// Throws std::invalid_argument naming the file when it cannot be written.
+void write_picture(const std::string& path, const HostPicture& picture);
+
+}  // namespace day10

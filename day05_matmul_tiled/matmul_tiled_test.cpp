@@ -183,7 +183,7 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
 }
 
 TEST_P(VariantTest, RefusesWhatDoesNotFit) {
-    DeviceBuffer<float> memory(64);
+    DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(64))};
     const DeviceSpan<float> span = memory.span();
     const auto matrix = [&](std::size_t rows, std::size_t cols, std::size_t offset) {
         return DeviceMatrix<float>(span.subspan(offset, rows * cols), rows, cols);

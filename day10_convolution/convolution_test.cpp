@@ -263,7 +263,7 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
 }
 
 TEST_P(VariantTest, RefusesWhatItCannotDo) {
-    DeviceBuffer<float> buffer(300);
+    DeviceBuffer<float> buffer{std::span<const float>(std::vector<float>(300))};
     const auto at = [&](std::size_t offset, std::size_t rows, std::size_t cols, std::size_t channels) {
         return DevicePicture<float>(buffer.span().subspan(offset, rows * cols * channels), rows, cols,
                                     channels);

@@ -31,6 +31,7 @@ if [[ ${1:-} == --sanitizer ]]; then
     if [[ $2 == racecheck ]]; then
         without+="common_test "              # no shared memory, and too many bytes for this tool
         GTEST_FILTER+=":*.RingInABlock"      # ordered by flags and fences; racecheck knows barriers only
+        GTEST_FILTER+=":*ALongSum*"          # some 10^9 accesses to shared memory
     fi
     # Some tests provoke API errors to see them reported; those are not findings.
     sanitizer=(compute-sanitizer --tool "$2" --error-exitcode 86 --report-api-errors no)

@@ -77,10 +77,6 @@ endfunction()
 
 function(course_planned_day directory)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;CHAPTER" "")
-  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${directory}/CMakeLists.txt)
-    add_subdirectory(${directory})
-    return()
-  endif()
   course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" false)
 endfunction()
 

@@ -79,6 +79,10 @@ target_compile_options(course_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${host_warnings}>"
   # -Wpedantic would complain about the line markers in nvcc's own intermediate files.
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow;-Werror=all-warnings;-lineinfo;--extended-lambda;--expt-relaxed-constexpr>")
+if(COURSE_BACKEND STREQUAL "cpu")
+  # Kernels read floats as a float4 and bytes as words. nvcc takes that as it is meant; host compilers must be told.
+  target_compile_options(course_options INTERFACE -fno-strict-aliasing)
+endif()
 if(COURSE_SANITIZE)
   target_compile_options(course_options INTERFACE
     -fsanitize=${COURSE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -100,6 +101,25 @@ class DeviceMatrix {
     std::size_t cols_ = 0;
     std::size_t leading_dimension_ = 0;
 };
+
+// Have two matrices an element in common? Also right for pieces side by side in one larger matrix, whose rows alternate.
+// Where leading dimensions differ, matrices whose memory interleaves count as overlapping, even if no element is shared.
+template <class A, class B>
+bool overlap(const DeviceMatrix<A>& a, const DeviceMatrix<B>& b) {
+    static_assert(std::is_same_v<std::remove_const_t<A>, std::remove_const_t<B>>);
+    if (a.rows() == 0 || a.cols() == 0 || b.rows() == 0 || b.cols() == 0) return false;
+    const auto end = [](const auto& m) {
+        return reinterpret_cast<std::uintptr_t>(m.data() + (m.rows() - 1) * m.leading_dimension() + m.cols());
+    };
+    const auto a_begin = reinterpret_cast<std::uintptr_t>(a.data());
+    const auto b_begin = reinterpret_cast<std::uintptr_t>(b.data());
+    if (end(a) <= b_begin || end(b) <= a_begin) return false;
+    if (a.leading_dimension() != b.leading_dimension()) return true;
+    const std::size_t pitch = a.leading_dimension() * sizeof(A);
+    const std::size_t b_after_a =
+        b_begin >= a_begin ? (b_begin - a_begin) % pitch : (pitch - (a_begin - b_begin) % pitch) % pitch;
+    return b_after_a < a.cols() * sizeof(A) || b_after_a + b.cols() * sizeof(A) > pitch;
+}
 
 static_assert(std::is_trivially_copyable_v<DeviceSpan<float>> &&
                   std::is_trivially_copyable_v<DeviceMatrix<float>>,

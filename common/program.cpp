@@ -102,14 +102,16 @@ void show_progress(const std::string& text) {
     if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\033[K{}", text);
 }
 
-std::vector<Contestant> chosen(const Case& problem, const std::string& variant) {
+// The contestants that were asked for; none where the case has no such name. Takes note of the names that there are.
+std::vector<Contestant> chosen(const Case& problem, const std::string& variant,
+                               std::vector<std::string>& known) {
     if (variant.empty()) return problem.contestants;
-    std::vector<std::string> known;
+    std::vector<Contestant> found;
     for (const Contestant& contestant : problem.contestants) {
-        if (contestant.name == variant) return {contestant};
-        known.push_back(contestant.name);
+        if (contestant.name == variant) found.push_back(contestant);
+        if (std::ranges::find(known, contestant.name) == known.end()) known.push_back(contestant.name);
     }
-    throw BadArguments(fmt::format("--variant: {}", unknown_name("variant", variant, known)));
+    return found;
 }
 
 Case make_case(const std::function<Case(const Dims&)>& make, const Dims& size) {
@@ -147,12 +149,14 @@ int run(const Program& program, const Options& options) {
     }
 
     std::vector<Record> all;
+    std::vector<std::string> known;
     for (const Dims& size : sizes) {
         for (const auto& make : program.make_cases) {
             const Case problem = make_case(make, size);
-            if (problem.contestants.empty()) continue;
+            const std::vector<Contestant> contestants = chosen(problem, options.variant, known);
+            if (contestants.empty()) continue;
             std::vector<Record> records;
-            for (const Contestant& contestant : chosen(problem, options.variant)) {
+            for (const Contestant& contestant : contestants) {
                 show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
                 const std::vector<Record> more =
                     run_contestant(program.day, problem, contestant, flush ? &*flush : nullptr, repeats);
@@ -165,6 +169,8 @@ int run(const Program& program, const Options& options) {
         }
     }
 
+    if (all.empty() && !options.variant.empty())
+        throw BadArguments(fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
     if (std::any_of(all.begin(), all.end(), [](const Record& record) { return record.failed(); })) {
         fmt::print(stderr, "FAILED: see the table{}\n",
                    options.json.empty() ? "" : "; nothing was written to " + options.json);

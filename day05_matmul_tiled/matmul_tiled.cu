@@ -216,16 +216,6 @@ void require(bool condition, const std::string& message) {
     if (!condition) throw std::invalid_argument("matmul_tiled: " + message);
 }
 
-bool overlap(DeviceMatrix<const float> in, DeviceMatrix<float> out) {
-    const auto bytes = [](const auto& m) {
-        const bool empty = m.rows() == 0 || m.cols() == 0;
-        return empty ? 0 : ((m.rows() - 1) * m.leading_dimension() + m.cols()) * sizeof(float);
-    };
-    const auto in_begin = reinterpret_cast<std::uintptr_t>(in.data());
-    const auto out_begin = reinterpret_cast<std::uintptr_t>(out.data());
-    return in_begin < out_begin + bytes(out) && out_begin < in_begin + bytes(in);
-}
-
 void check_arguments(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c) {
     require(a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols(),
             "A is " + text_of(a.rows(), a.cols()) + ", B is " + text_of(b.rows(), b.cols()) + ", C is " +

@@ -51,18 +51,21 @@ std::vector<float> with_padding(const std::vector<float>& packed, std::size_t ro
 
 class VariantTest : public course::DeviceTestWithParam<const day05::Matmul*> {
   protected:
-    // Multiplies matrices whose rows are followed by `padding` elements that must be neither read nor written.
+    // Multiplies matrices whose rows are followed by elements that must be neither read nor written: `padding` of them in A, more
+    // in B and C, so that each has a leading dimension of its own.
     course::VerifyResult multiply(Shape shape, const std::vector<float>& a, const std::vector<float>& b,
                                   const course::Bound& bound, std::size_t padding = 0) const {
         const auto [rows, cols, depth] = shape;
         const std::vector<float> a_padded = with_padding(a, rows, depth, padding);
-        const std::vector<float> b_padded = with_padding(b, depth, cols, padding);
+        const std::size_t b_stride = cols + (padding == 0 ? 0 : padding + 1);
+        const std::size_t c_stride = cols + (padding == 0 ? 0 : padding + 2);
+        const std::vector<float> b_padded = with_padding(b, depth, cols, b_stride - cols);
         const DeviceBuffer<float> a_device{std::span(a_padded)};
         const DeviceBuffer<float> b_device{std::span(b_padded)};
-        GuardedBuffer<float> c_device(rows == 0 || cols == 0 ? 0 : (rows - 1) * (cols + padding) + cols);
+        GuardedBuffer<float> c_device(rows == 0 || cols == 0 ? 0 : (rows - 1) * c_stride + cols);
         GetParam()->launcher(DeviceMatrix<const float>(a_device.span(), rows, depth, depth + padding),
-                             DeviceMatrix<const float>(b_device.span(), depth, cols, cols + padding),
-                             DeviceMatrix<float>(c_device.span(), rows, cols, cols + padding), nullptr);
+                             DeviceMatrix<const float>(b_device.span(), depth, cols, b_stride),
+                             DeviceMatrix<float>(c_device.span(), rows, cols, c_stride), nullptr);
 
         std::vector<double> product(rows * cols);
         std::vector<double> magnitude(rows * cols);
@@ -71,8 +74,8 @@ class VariantTest : public course::DeviceTestWithParam<const day05::Matmul*> {
         std::vector<float> c(rows * cols);
         std::size_t written_between_rows = 0;
         for (std::size_t i = 0; i < c_padded.size(); ++i) {
-            const std::size_t row = i / (cols + padding);
-            const std::size_t col = i % (cols + padding);
+            const std::size_t row = i / c_stride;
+            const std::size_t col = i % c_stride;
             if (col < cols) {
                 c[row * cols + col] = c_padded[i];
             } else if (!std::isnan(c_padded[i])) {
@@ -208,6 +211,8 @@ TEST_P(VariantTest, RefusesWhatDoesNotFit) {
     EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 11)),
               "matmul_tiled: C overlaps B; expected no common element");
     EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 4)), "accepted");
+    const auto half = [&](std::size_t first) { return DeviceMatrix<float>(span.subspan(first, 7), 2, 2, 5); };
+    EXPECT_EQ(message_of(half(0), matrix(2, 2, 32), half(2)), "accepted") << "A and C side by side";
     CUDA_CHECK(cudaDeviceSynchronize());
 }
 

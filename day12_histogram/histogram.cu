@@ -42,9 +42,8 @@ constexpr int kPacksInFlight = 4;  // loads of 16 bytes that a thread asks for b
 constexpr std::size_t kWarpBytes = 36 * 1024;
 constexpr std::size_t kLaneBytes = 100 * 1024;
 
-// Two blocks fill a multiprocessor, if a thread has no more than 32 registers. Fewer blocks add fewer counters to the result.
-constexpr int kLaneBlockSize = 1024;
-constexpr int kLaneBlocks = 2;
+// Large blocks: all warps of a block share its copies, and fewer blocks add fewer counters to the result.
+constexpr int kLaneBlockSize = 512;
 
 // --- Device helpers --------------------------------------------------------------------------------------------------
 
@@ -223,7 +222,7 @@ __global__ void count_per_warp_copies(const Value* values, std::size_t n, Slots<
 // Cost removed: all conflicts between the lanes of a warp.
 // Still limits it: one atomic on shared memory for every value. Many bins leave room for fewer copies.
 template <class Value>
-__global__ void __launch_bounds__(kLaneBlockSize, kLaneBlocks)
+__global__ void __launch_bounds__(kLaneBlockSize)
     count_lane_copies(const Value* values, std::size_t n, Slots<Value> slots, Counter* counts) {
     extern __shared__ unsigned counters[];
     clear(counters, slots.copies * slots.count);
@@ -322,9 +321,10 @@ void launch(const Plan<Value>& plan, DeviceSpan<const Value> values, Range range
     if (values.empty()) return;  // a grid must have a block
 
     const std::size_t slot_bytes = slot_count(sizeof(Value), counts.size()) * sizeof(unsigned);
-    const Slots<Value> slots{.bins = EqualBins(range, counts.size()),
-                             .count = static_cast<unsigned>(slot_bytes / sizeof(unsigned)),
-                             .copies = copies_in(plan.copies_budget, slot_bytes, plan.most_copies)};
+    const Slots<Value> slots{
+        .bins = EqualBins(range, counts.size()),
+        .count = static_cast<unsigned>(slot_bytes / sizeof(unsigned)),
+        .copies = copies_in(std::min(plan.copies_budget, most_shared_bytes()), slot_bytes, plan.most_copies)};
     const std::size_t shared = slot_bytes * slots.copies;
     if (shared > kSharedForAll) {
         CUDA_CHECK(cudaFuncSetAttribute(plan.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,

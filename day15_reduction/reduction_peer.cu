@@ -13,11 +13,10 @@ namespace day15 {
 template <class Op>
 course::Contestant cub_reduction(course::DeviceSpan<const typename Op::Element> in,
                                  course::DeviceSpan<typename Op::Result> out, const course::Work& work) {
-    course::Contestant cub{.name = "CUB", .role = course::Role::kPeer, .work = work};
+    course::Contestant cub{.name = "cub", .role = course::Role::kPeer, .work = work};
 #ifdef COURSE_HAS_CUDA_LIBRARIES
-    // CUB's own Sum and Min where they mean the same as ours; the general form adds integers in 64 bits.
-    const auto reduce = [in, out](void* storage, std::size_t& bytes, cudaStream_t stream) {
-        const auto n = static_cast<std::int64_t>(in.size());
+    // CUB's own Sum and Min where they give the same as ours on this data; the general form adds integers in 64 bits.
+    const auto reduce_n = [in, out](void* storage, std::size_t& bytes, auto n, cudaStream_t stream) {
         if constexpr (std::is_same_v<Op, Sum<float>>) {
             CUDA_CHECK(cub::DeviceReduce::Sum(storage, bytes, in.data(), out.data(), n, stream));
         } else if constexpr (std::is_same_v<Op, Min<float>>) {
@@ -25,6 +24,14 @@ course::Contestant cub_reduction(course::DeviceSpan<const typename Op::Element> 
         } else {
             CUDA_CHECK(cub::DeviceReduce::Reduce(storage, bytes, in.data(), out.data(), n, Op{},
                                                  Op::identity(), stream));
+        }
+    };
+    // CUB counts in 32 bits where that is enough, if it is told so.
+    const auto reduce = [=](void* storage, std::size_t& bytes, cudaStream_t stream) {
+        if (in.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max())) {
+            reduce_n(storage, bytes, static_cast<int>(in.size()), stream);
+        } else {
+            reduce_n(storage, bytes, static_cast<std::int64_t>(in.size()), stream);
         }
     };
     std::size_t bytes = 0;

@@ -187,19 +187,11 @@ void require(bool condition, const std::string& message) {
     if (!condition) throw std::invalid_argument("softmax: " + message);
 }
 
-// The elements from the first to the last of the matrix, padding between them included.
-template <class T>
-std::size_t extent(DeviceMatrix<T> matrix) {
-    return (matrix.rows() - 1) * matrix.leading_dimension() + matrix.cols();
-}
-
-// The same elements, or memory that has nothing in common.
+// The same elements, or none in common.
 bool same_or_apart(DeviceMatrix<const float> in, DeviceMatrix<float> out) {
-    const auto begin = reinterpret_cast<std::uintptr_t>(in.data());
-    const auto out_begin = reinterpret_cast<std::uintptr_t>(out.data());
-    if (begin == out_begin) return in.rows() == 1 || in.leading_dimension() == out.leading_dimension();
-    return begin + extent(in) * sizeof(float) <= out_begin ||
-           out_begin + extent(out) * sizeof(float) <= begin;
+    const bool same =
+        in.data() == out.data() && (in.rows() == 1 || in.leading_dimension() == out.leading_dimension());
+    return same || !course::overlap(in, out);
 }
 
 std::string shape(std::size_t rows, std::size_t cols) {
@@ -215,9 +207,10 @@ bool check_arguments(DeviceMatrix<const float> in, DeviceMatrix<float> out, Devi
             "in is " + shape(in.rows(), in.cols()) + " and out " + shape(out.rows(), out.cols()) +
                 "; expected the same shape");
     if (in.rows() == 0 || in.cols() == 0) return false;  // a grid must have a block
-    require(same_or_apart(in, out),
-            "out overlaps in but is not in; expected the same address and leading dimension, or no memory in "
-            "common");
+    require(
+        same_or_apart(in, out),
+        "out overlaps in but is not in; expected the same address and leading dimension, or no element in "
+        "common");
     const std::size_t needed = workspace_size(in.rows(), in.cols());
     require(workspace.size() >= needed, "workspace has " + std::to_string(workspace.size()) +
                                             " elements; expected at least " + std::to_string(needed));

@@ -1,7 +1,7 @@
 // Day 20, second part: softmax of every row of a matrix.                                     PMPP chapter 10
 //
-// A row is read from memory once, kept in registers while its maximum and its sum are found, and written once. The versions
-// differ in who keeps a row:
+// A row is read from memory once, kept in registers while its maximum and its sum are found, and written once; only two_pass
+// reads it again. The versions differ in who keeps a row:
 //
 //   version            a row is kept by                         columns                  threads meet
 //   warp_per_row       32 threads                               up to 1024               by shuffles
@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include "common/check.hpp"
 #include "common/grid.hpp"
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
 
 // Idea: the same with a block for a row. Each warp finds maximum and sum of its part; they meet in shared memory, once.
 // Cost removed: the limit of 1024 columns.
-// Still limits it: at 32768 columns one row fills the registers of a multiprocessor, which then waits at every barrier alone.
+// Still limits it: at 32768 columns one row fills the registers of a multiprocessor, and nobody works while it waits.
 template <Output kOutput, int kWidth, int kThreads, int kValues>
 __global__ void __launch_bounds__(kThreads) block_per_row(Rows<const float> in, Rows<float> out, int cols) {
     const auto thread = static_cast<int>(threadIdx.x);
@@ -95,6 +96,7 @@ constexpr int kValuesPerThread = 32;
 template <Output kOutput, int kWidth, int kThreads>
 __global__ void __launch_bounds__(kThreads)
     cluster_per_row(Rows<const float> in, Rows<float> out, std::size_t cols, int slice) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // older GPUs have no clusters, and nvcc none for them
     __shared__ MaxSum of_block;
     const cg::cluster_group cluster = cg::this_cluster();
     const unsigned blocks = cluster.num_blocks();
@@ -114,6 +116,7 @@ __global__ void __launch_bounds__(kThreads)
     auto read = cluster.barrier_arrive();
     share.store(out[row] + mine.begin, mine.count, thread, KeptNormaliser<kOutput>(part.max, whole_row));
     cluster.barrier_wait(std::move(read));  // this block's shared memory must outlive the reads of the others
+#endif
 }
 
 constexpr int kGpuThreads = 1024;
@@ -308,7 +311,10 @@ int attribute_of_device(cudaDeviceAttr attribute) {
 }
 
 std::string cluster_constraint(const Problem& problem) {
-    if (attribute_of_device(cudaDevAttrClusterLaunch) == 0) return "needs clusters (compute capability 9.0)";
+    cudaFuncAttributes kernel{};
+    CUDA_CHECK(cudaFuncGetAttributes(&kernel, cluster_per_row<Output::kSoftmax, 4, 256>));
+    if (attribute_of_device(cudaDevAttrClusterLaunch) == 0 || kernel.ptxVersion < 90)
+        return "needs clusters: compute capability 9.0, and code built for it";
     return at_most(kClusterCols, problem);
 }
 
@@ -353,14 +359,14 @@ std::size_t blocks_of_gpu() {
     return static_cast<std::size_t>(attribute_of_device(cudaDevAttrMultiProcessorCount));
 }
 
-// Columns that they keep together.
-std::size_t columns_of_gpu() {
-    return blocks_of_gpu() * kGpuThreads * kValuesPerThread;
+// Teams of them that can keep a row each, at the same time.
+std::size_t teams_of_gpu(std::size_t cols) {
+    return blocks_of_gpu() / course::ceil_div<std::size_t>(cols, kGpuThreads * kValuesPerThread);
 }
 
 std::string gpu_constraint(const Problem& problem) {
     if (attribute_of_device(cudaDevAttrCooperativeLaunch) == 0) return "needs cooperative launches";
-    return at_most(columns_of_gpu(), problem);
+    return at_most(blocks_of_gpu() * kGpuThreads * kValuesPerThread, problem);
 }
 
 void launch_whole_gpu(Output output, DeviceMatrix<const float> in, DeviceMatrix<float> out,
@@ -368,10 +374,8 @@ void launch_whole_gpu(Output output, DeviceMatrix<const float> in, DeviceMatrix<
     require_possible(gpu_constraint({in.rows(), in.cols(), output}));
     if (!check_arguments(in, out, workspace)) return;
     // As many teams as there is room for, and all blocks in one of them.
-    const std::size_t all = blocks_of_gpu();
-    const std::size_t needed = course::ceil_div<std::size_t>(in.cols(), kGpuThreads * kValuesPerThread);
-    const std::size_t teams = std::min(in.rows(), all / needed);
-    auto blocks_per_row = static_cast<int>(std::min(all / teams, most_parts(in.cols())));
+    const std::size_t teams = std::min(in.rows(), teams_of_gpu(in.cols()));
+    auto blocks_per_row = static_cast<int>(std::min(blocks_of_gpu() / teams, most_parts(in.cols())));
     int slice = slice_for(in.cols(), static_cast<std::size_t>(blocks_per_row));
     const auto grid = static_cast<unsigned>(teams) * static_cast<unsigned>(blocks_per_row);
     Rows<const float> in_rows(in);
@@ -434,7 +438,7 @@ const Softmax& choose_row_variant(const Problem& problem) {
     if (const Softmax* cluster = can("cluster_per_row")) return *cluster;
     // A grid barrier for each few rows costs more than reading them again.
     const Softmax* const gpu = can("whole_gpu");
-    if (gpu != nullptr && problem.rows <= columns_of_gpu() / problem.cols) return *gpu;
+    if (gpu != nullptr && problem.rows <= teams_of_gpu(problem.cols)) return *gpu;
     return *can("two_pass");
 }
 

@@ -320,7 +320,7 @@ TEST_P(VariantTest, RefusesBadArguments) {
               "softmax: workspace has 0 elements; expected at least 1");
     const std::string overlap =
         "softmax: out overlaps in but is not in; expected the same address and leading dimension, or no "
-        "memory in "
+        "element in "
         "common";
     EXPECT_EQ(with(matrix(0, 1, 8, 8), matrix(7, 1, 8, 8), workspace.span()), overlap);
     EXPECT_EQ(with(matrix(7, 1, 8, 8), matrix(0, 1, 8, 8), workspace.span()), overlap);
@@ -430,6 +430,21 @@ TEST(Chosen, ByTheLengthOfTheRow) {
     EXPECT_EQ(chosen(4096, 512), "warp_per_row");
     EXPECT_EQ(chosen(4096, 1024), "block_per_row");
     EXPECT_EQ(chosen(8192, 8192), "block_per_row");
+    if (find_variant(day20::variants(), "cluster_per_row")
+            .cannot_run({16, 65536, Output::kSoftmax})
+            .empty()) {
+        EXPECT_EQ(chosen(16, 65536), "cluster_per_row");
+    }
+    // Beyond clusters: the whole GPU, as long as each row has its team of blocks of 32768 columns.
+    int multiprocessors = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+    const std::size_t cols = std::min<std::size_t>(9, static_cast<std::size_t>(multiprocessors)) * 32768;
+    const std::size_t teams = static_cast<std::size_t>(multiprocessors) / (cols / 32768);
+    if (cols > 262144) {
+        EXPECT_EQ(chosen(teams, cols), "whole_gpu");
+        EXPECT_EQ(chosen(teams + 1, cols), "two_pass");
+        EXPECT_EQ(chosen(16, cols - 32768 + 4), teams < 16 ? "two_pass" : "whole_gpu");
+    }
     EXPECT_EQ(chosen(1, std::size_t{1} << 33), "two_pass");
     EXPECT_EQ(chosen(1U << 20, 1U << 20), "two_pass");
 }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <vector>
 
 #include "common/device_buffer.hpp"
 #include "common/device_test.hpp"
@@ -63,6 +64,26 @@ TEST_F(DeviceViewTest, MustFitIntoItsSpan) {
     EXPECT_THROW(buffer.matrix(1, 17), std::invalid_argument);
     EXPECT_THROW(DeviceMatrix<float>(buffer.span(), 2, 4, 3), std::invalid_argument);
     EXPECT_THROW(buffer.matrix(std::size_t{1} << 33, std::size_t{1} << 33), std::invalid_argument);
+}
+
+TEST(DeviceMatrix, Overlap) {
+    std::vector<float> memory(100);  // only looked at as addresses
+    const auto at = [&](std::size_t offset, std::size_t rows, std::size_t cols, std::size_t ld) {
+        return course::DeviceMatrix<float>(
+            course::DeviceSpan<float>::from_device_pointer(memory.data() + offset, memory.size() - offset),
+            rows, cols, ld);
+    };
+    EXPECT_TRUE(overlap(at(0, 2, 3, 3), at(0, 2, 3, 3)));
+    EXPECT_TRUE(overlap(at(0, 2, 3, 3), at(5, 2, 3, 3)));
+    EXPECT_FALSE(overlap(at(0, 2, 3, 3), at(6, 2, 3, 3)));
+    EXPECT_FALSE(overlap(at(6, 2, 3, 3), at(0, 2, 3, 3)));
+    EXPECT_FALSE(overlap(at(0, 4, 5, 10), at(5, 4, 5, 10))) << "left and right half of one matrix";
+    EXPECT_FALSE(overlap(at(5, 4, 5, 10), at(0, 4, 5, 10)));
+    EXPECT_FALSE(overlap(at(35, 4, 5, 10), at(0, 4, 5, 10))) << "the same, some rows further down";
+    EXPECT_TRUE(overlap(at(0, 4, 6, 10), at(5, 4, 5, 10))) << "the halves share a column";
+    EXPECT_TRUE(overlap(at(0, 4, 5, 10), at(6, 4, 5, 10))) << "the right half goes on in the next row";
+    EXPECT_TRUE(overlap(at(0, 4, 5, 10), at(5, 4, 5, 11)));
+    EXPECT_FALSE(overlap(at(0, 0, 5, 10), at(0, 4, 5, 10))) << "nothing overlaps nothing";
 }
 
 }  // namespace

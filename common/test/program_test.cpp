@@ -62,7 +62,14 @@ class ProgramTest : public course::DeviceTest {
             .default_size = {1000},
             .bench_sizes = {{100}, {2000}},
             .make_cases = {[&](const Dims& size) { return make_case(size, fill, cannot_run); },
-                           [](const Dims&) { return course::Case{.problem = "left out", .dtype = "float"}; }},
+                           [](const Dims&) { return course::Case{.problem = "left out", .dtype = "float"}; },
+                           [&](const Dims& size) {
+                               course::Case other = make_case(size, fill, cannot_run);
+                               other.problem = "other " + std::to_string(size.at(0));
+                               other.contestants = {other.contestants.front()};
+                               other.contestants.front().name = "only_here";
+                               return other;
+                           }},
             .finish = [] { std::puts("the end"); }};
         arguments.insert(arguments.begin(), "day00_fill");
         testing::internal::CaptureStdout();
@@ -132,7 +139,7 @@ TEST_F(ProgramTest, BadArgumentsAreExitCodeTwo) {
     EXPECT_EQ(run({"--size", "12y"}), 2);
     EXPECT_NE(err_.find("--size: '12y' is no size"), std::string::npos) << err_;
     EXPECT_EQ(run({"--variant", "rigth"}), 2);
-    EXPECT_NE(err_.find("did you mean 'right'? Known: right, tried"), std::string::npos) << err_;
+    EXPECT_NE(err_.find("did you mean 'right'? Known: right, tried, only_here"), std::string::npos) << err_;
     EXPECT_EQ(run({"--no-such-option"}), 2);
     EXPECT_EQ(run({"--bench", "--size", "5"}), 2);
     EXPECT_EQ(run({"--help"}), 0);
@@ -143,6 +150,10 @@ TEST_F(ProgramTest, ChosenSizeAndVariantAlone) {
     EXPECT_EQ(run({"--size", "77", "--variant", "right"}), 0);
     EXPECT_NE(out_.find("fill 77"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("tried"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("other"), std::string::npos) << out_;
+    EXPECT_EQ(run({"--variant", "only_here"}), 0) << "a name that not every case has";
+    EXPECT_NE(out_.find("other 1000"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("fill 1000"), std::string::npos) << out_;
 }
 
 TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVariant) {
@@ -154,7 +165,7 @@ TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVariant) {
     ASSERT_EQ(run({"--bench", "--json", json_.c_str()}), 0) << out_ << err_;
     std::ifstream file(json_);
     const nlohmann::json records = nlohmann::json::parse(file);
-    EXPECT_EQ(records.size(), course::is_cpu_stand_in() ? 4u : 8u)
+    EXPECT_EQ(records.size(), course::is_cpu_stand_in() ? 6u : 12u)
         << "two sizes, two variants; on a GPU warm and flushed";
     for (const auto& record : records) {
         EXPECT_EQ(record.at("verified"), true);

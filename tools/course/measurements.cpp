@@ -20,7 +20,9 @@ std::optional<T> optional_at(const nlohmann::json& json, const char* key) {
 
 MeasuredRecord parse_record(const nlohmann::json& json) {
     MeasuredRecord record;
+    json.at("day").get_to(record.day);
     json.at("problem").get_to(record.problem);
+    json.at("dtype").get_to(record.dtype);
     json.at("variant").get_to(record.variant);
     json.at("role").get_to(record.role);
     json.at("l2").get_to(record.l2);
@@ -165,22 +167,30 @@ std::string markdown_table(const std::vector<MeasuredRecord>& records,
 }
 
 std::string comparison_table(const std::vector<MeasuredRecord>& records) {
-    const auto fastest = [&](const std::string& problem, const char* role) {
+    const auto same_work = [](const MeasuredRecord& a, const MeasuredRecord& b) {
+        return a.day == b.day && a.problem == b.problem && a.dtype == b.dtype;
+    };
+    const auto fastest = [&](const char* role, const auto& condition) {
         const MeasuredRecord* best = nullptr;
         for (const MeasuredRecord& record : records) {
-            if (record.problem != problem || record.role != role || record.l2 != "warm") continue;
+            if (record.role != role || record.l2 != "warm" || !condition(record)) continue;
             require_verified(record);
             if (best == nullptr || record.median_ms < best->median_ms) best = &record;
         }
         return best;
     };
     std::vector<Row> rows;
+    std::vector<const MeasuredRecord*> listed;
     for (const MeasuredRecord& record : records) {
-        const bool listed =
-            std::ranges::any_of(rows, [&](const Row& row) { return row[0] == record.problem; });
-        const MeasuredRecord* ours = listed ? nullptr : fastest(record.problem, "ours");
+        const auto is_this = [&](const MeasuredRecord& other) { return same_work(record, other); };
+        if (std::ranges::any_of(listed, [&](const MeasuredRecord* other) { return is_this(*other); }))
+            continue;
+        const MeasuredRecord* const ours = fastest("ours", is_this);
         if (ours == nullptr) continue;
-        const MeasuredRecord* peer = fastest(record.problem, "peer");
+        listed.push_back(ours);
+        const MeasuredRecord* const peer = fastest("peer", [&](const MeasuredRecord& other) {
+            return is_this(other) && other.device == ours->device;
+        });
         rows.push_back({ours->problem, ours->variant, format_time(ours->median_ms),
                         rate(ours->bytes, ours->median_ms), rate(ours->flops, ours->median_ms),
                         percent(*ours),

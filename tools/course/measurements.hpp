@@ -10,7 +10,9 @@ namespace course::tool {
 
 // One version, or its peer, on one problem: what a table shows of a record.
 struct MeasuredRecord {
+    std::string day;
     std::string problem;
+    std::string dtype;
     std::string variant;
     std::string role;  // "ours", "peer" or "limit"
     std::string l2;    // "warm" or "flushed": what the cache held
@@ -35,8 +37,8 @@ std::vector<MeasuredRecord> load_records(const std::filesystem::path& file);
 std::string markdown_table(const std::vector<MeasuredRecord>& records,
                            const std::optional<std::string>& problem);
 
-// For each problem the fastest of ours and, where there is one, the fastest peer, both warm, and how many times faster ours
-// is. Throws std::runtime_error when a record is not verified.
+// For each problem the fastest of ours and, where there is one, the fastest peer on the same device, both warm, and how many
+// times faster ours is. Throws std::runtime_error when a record is not verified.
 std::string comparison_table(const std::vector<MeasuredRecord>& records);
 
 // 0.0123 -> "12.3 µs", 1.5 -> "1.50 ms".

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -20,6 +21,20 @@ namespace {
 TestReport read_report(const std::filesystem::path& file) {
     std::ifstream stream(file);
     return parse_test_report(std::string(std::istreambuf_iterator<char>(stream), {}));
+}
+
+// The first few, last of all: what a terminal shows when everything has scrolled past.
+void print_failures(const TestReport& report, const std::filesystem::path& build) {
+    constexpr std::size_t kShown = 5;
+    const std::size_t shown = std::min(kShown, report.failures.size());
+    for (std::size_t i = 0; i < shown; ++i) {
+        const TestFailure& failure = report.failures[i];
+        fmt::print("\n{}\n{}", styled(failure.name, kBad, stdout), failure.message);
+    }
+    if (shown == 0) return;
+    if (report.failures.size() > shown) fmt::print("\n... and {} more\n", report.failures.size() - shown);
+    fmt::print("\nThe first alone, in {}:\n  {}\n", (build / "bin").string(),
+               report.failures.front().command());
 }
 
 void print_summary(const TestReport& report) {
@@ -54,9 +69,15 @@ int test_days(const Checkout& checkout, const std::optional<std::string>& day) {
 
     // Tests run side by side, each over all cores: one that waits for its threads must not burn another's time.
     setenv("OMP_WAIT_POLICY", "passive", 0);
+    // A mistake in a kernel fails for many sizes: one of them for each test is enough to read.
+    setenv("GTEST_THROW_ON_FAILURE", "1", 0);
     std::filesystem::remove(report);
     const int exit_code = run(command);
-    if (std::filesystem::exists(report)) print_summary(read_report(report));
+    if (std::filesystem::exists(report)) {
+        const TestReport result = read_report(report);
+        print_failures(result, checkout.build);
+        print_summary(result);
+    }
     return exit_code == 0 || exit_code > 128 ? exit_code : kFailed;
 }
 

@@ -1,5 +1,6 @@
 #include "test_report.hpp"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -40,7 +41,34 @@ std::string skip_reason(std::string_view output) {
     return reason.empty() ? "no reason given" : reason;
 }
 
+// From GoogleTest's "file:line: Failure" on, a few lines; of other output its end.
+std::string failure_message(std::string_view output) {
+    constexpr int kLines = 8;
+    std::size_t begin = output.find(": Failure\n");
+    if (begin == std::string_view::npos)
+        return unescaped(output.substr(output.size() - std::min<std::size_t>(output.size(), 400)));
+    begin = output.rfind('\n', begin) + 1;  // npos + 1 is 0
+    std::size_t end = begin;
+    for (int line = 0; line < kLines && end < output.size(); ++line) {
+        if (line > 0 && output.substr(end).starts_with("[")) break;  // GoogleTest again
+        end = std::min(output.find('\n', end), output.size() - 1) + 1;
+    }
+    return unescaped(output.substr(begin, end - begin));
+}
+
 }  // namespace
+
+std::string TestFailure::command() const {
+    const auto dot = name.find('.');
+    if (dot == std::string::npos) return name;
+    const std::string program = name.substr(0, dot);
+    std::string filter = name.substr(dot + 1, name.find("  #") - dot - 1);
+    constexpr std::string_view kDescending = "descending.";
+    const bool descending = filter.starts_with(kDescending);
+    if (descending) filter.erase(0, kDescending.size());
+    return std::string(descending ? "CUDA_ON_CPU_ORDER=descending " : "") + program +
+           " --gtest_filter=" + filter;
+}
 
 TestReport parse_test_report(std::string_view junit) {
     constexpr std::string_view kBegin = "<testcase ";
@@ -59,6 +87,8 @@ TestReport parse_test_report(std::string_view junit) {
             ++report.skip_reasons[skip_reason(test)];
         } else {
             ++report.failed;  // also what could not be started
+            report.failures.push_back({unescaped(between(test, "name=\"", "\"")),
+                                       failure_message(between(test, "<system-out>", "</system-out>"))});
         }
     }
     return report;

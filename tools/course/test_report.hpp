@@ -4,14 +4,25 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace course::tool {
+
+struct TestFailure {
+    std::string
+        name;  // as ctest knows the test: "day01_vector_add_test.DayOne/VariantTest.AllSizes/float4  # GetParam() = ..."
+    std::string message;  // of its first failure: a few lines, place and what was expected; may be empty
+
+    // What runs this test alone: "day01_vector_add_test --gtest_filter=DayOne/VariantTest.AllSizes/float4".
+    std::string command() const;
+};
 
 struct TestReport {
     int passed = 0;
     int failed = 0;
     int skipped = 0;
     std::map<std::string, int> skip_reasons;  // reason -> how many tests
+    std::vector<TestFailure> failures{};
 };
 
 TestReport parse_test_report(std::string_view junit);

@@ -104,7 +104,7 @@ TEST_F(CommandLine, TablesCheckNamesTheReadmeThatDrifted) {
 
     directory_.write(
         "docs/measurements/h200/d.json",
-        R"([{"problem": "p", "variant": "v", "role": "ours", "median_ms": 1, "spread_ms": 0.1, "l2": "warm",
+        R"([{"day": "d", "problem": "p", "dtype": "float", "variant": "v", "role": "ours", "median_ms": 1, "spread_ms": 0.1, "l2": "warm",
                       "bytes": 1, "flops": 1, "percent_of_limit": null, "verified": true, "device": "d", "driver": "1",
                       "cuda": "13.0", "commit": "c", "date": "2026-11-21"}])");
     directory_.write("day01/README.md", "<!-- measurements: h200/d -->\n<!-- end measurements -->\n");

@@ -116,8 +116,13 @@ TEST_F(Tables, ComparesTheBestOfOursWithTheBestPeer) {
                                  warm(record("rows", "good_peer", "peer", "true", "0.6")),
                                  warm(record("rows", "copy", "limit", "null", "0.1")),
                                  record("rows", "flushed_counts_not", "ours", "true", "0.2")));
-    directory_.write("h200/day21.json",
-                     fmt::format("[{}]", warm(record("alone", "only", "ours", "true", "0.25"))));
+    // Neither the host nor other work is a peer.
+    std::string on_host = warm(record("alone", "openmp", "peer", "true", "9"));
+    on_host.replace(on_host.find("NVIDIA H200"), 11, "host CPU");
+    std::string in_half = warm(record("alone", "tensor_cores", "peer", "true", "0.01"));
+    in_half.replace(in_half.find("\"float\""), 7, "\"half\"");
+    directory_.write("h200/day21.json", fmt::format("[{},{},{}]", on_host, in_half,
+                                                    warm(record("alone", "only", "ours", "true", "0.25"))));
     const std::string heading =
         "| problem | ours | median | GB/s | % of limit | peer | peer / ours |\n"
         "| --- | --- | --: | --: | --: | --- | --: |\n";

@@ -48,6 +48,26 @@ TEST(TestReport, CountsAndTellsWhyTestsWereSkipped) {
     EXPECT_EQ(report.skip_reasons, reasons);
 }
 
+TEST(TestReport, TellsTheFirstFailureOfEachTestAndHowToRepeatIt) {
+    const TestReport report = parse_test_report(R"xml(
+	<testcase name="a_test.Day/V.All/x  # GetParam() = x" classname="a" time="0.002" status="fail">
+		<system-out>[ RUN      ] Day/V.All/x
+/tmp/a.cpp:2: Failure
+expected &lt;1&gt;
+got 2
+[  FAILED  ] Day/V.All/x
+</system-out>
+	</testcase>
+	<testcase name="a_test.descending.V.B" classname="a" time="0.002" status="fail">
+		<system-out>Segmentation fault</system-out>
+	</testcase>)xml");
+    ASSERT_EQ(report.failures.size(), 2u);
+    EXPECT_EQ(report.failures[0].message, "/tmp/a.cpp:2: Failure\nexpected <1>\ngot 2\n");
+    EXPECT_EQ(report.failures[0].command(), "a_test --gtest_filter=Day/V.All/x");
+    EXPECT_EQ(report.failures[1].message, "Segmentation fault");
+    EXPECT_EQ(report.failures[1].command(), "CUDA_ON_CPU_ORDER=descending a_test --gtest_filter=V.B");
+}
+
 TEST(TestReport, NothingIsNothing) {
     EXPECT_EQ(parse_test_report("").passed, 0);
     EXPECT_EQ(parse_test_report("<testsuite></testsuite>").failed, 0);

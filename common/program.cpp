@@ -94,7 +94,8 @@ void print_head(const Program& program, const Machine& machine, const std::optio
     if (is_cpu_stand_in()) {
         fmt::print(
             "No GPU is used: every CUDA thread runs on the CPU. The results count; "
-            "the times are those of the CPU stand-in and say nothing about a GPU.\n");
+            "the times are those of the CPU stand-in and say nothing about a GPU\n"
+            "(here a barrier costs more than a load, so even the order of the versions may turn round).\n");
     }
 }
 
@@ -150,17 +151,23 @@ int run(const Program& program, const Options& options) {
 
     std::vector<Record> all;
     std::vector<std::string> known;
+    std::string lost;
     for (const Dims& size : sizes) {
         for (const auto& make : program.make_cases) {
+            if (!lost.empty()) break;
             const Case problem = make_case(make, size);
             const std::vector<Contestant> contestants = chosen(problem, options.variant, known);
             if (contestants.empty()) continue;
             std::vector<Record> records;
-            for (const Contestant& contestant : contestants) {
+            for (Contestant contestant : contestants) {
+                contestant.cannot_run = lost.empty() ? contestant.cannot_run : lost;
                 show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
                 const std::vector<Record> more =
                     run_contestant(program.day, problem, contestant, flush ? &*flush : nullptr, repeats);
                 records.insert(records.end(), more.begin(), more.end());
+                // An error inside a kernel makes the device unusable for the rest of the process.
+                if (lost.empty() && cudaDeviceSynchronize() != cudaSuccess)
+                    lost = fmt::format("the device is unusable after the error in {}", contestant.name);
             }
             show_progress("");
             fmt::print("\n{}, {}\n{}", problem.problem, problem.dtype, table(records, use_colour(stdout)));

@@ -28,8 +28,8 @@ using Float4 = course::Pack<float, 4>;
 
 constexpr int kBlockSize = 256;
 
-// The number of this thread among all threads of the grid. size_t before the product: 2^24 blocks of 256 threads are more
-// than 32 bits can count.
+// The number of this thread among all threads of the grid. size_t before the product: more than 2^24 blocks of 256 threads
+// are more than 32 bits can count.
 __device__ std::size_t global_thread() {
     return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
 }

@@ -30,7 +30,7 @@ inline constexpr Range kAllInts = {.lower = -(std::int64_t{1} << 31), .upper = s
 
 // Queues counts[b] = number of values in bin b on `stream`. counts is overwritten, not added to: it is cleared by a
 // cudaMemsetAsync before the kernel. values may begin at any element, and may be empty; then all counts are 0.
-// Throws std::invalid_argument when there is no bin, or 2^32 - 1 or more of them; when the range is empty or not within kAllInts;
+// Throws std::invalid_argument when there is no bin, or more than 2^31 of them; when the range is empty or not within kAllInts;
 // when counts overlaps values; or when the variant cannot hold so many bins. CudaError when the launch fails.
 template <class Value>
 using LauncherOf = void (*)(course::DeviceSpan<const Value> values, Range range,

@@ -44,7 +44,7 @@ course::Contestant cub_reduction(course::DeviceSpan<const typename Op::Element> 
 #else
     static_cast<void>(in);
     static_cast<void>(out);
-    cub.cannot_run = "CUB comes with the CUDA Toolkit";
+    cub.cannot_run = "CUB is in builds for a GPU";
 #endif
     return cub;
 }

@@ -85,7 +85,7 @@ void error_magnitudes(const Problem& problem, std::span<const float> in, std::sp
             if (!std::isfinite(y)) {
                 magnitude[begin + i] = 0;
             } else if (problem.output == Output::kSoftmax) {
-                magnitude[begin + i] = y == 0 ? 0 : y * (0.6 * below + of_sum + 2);
+                magnitude[begin + i] = y == 0 ? 0 : y * (0.6 * below + of_sum + 3.25);
             } else {
                 magnitude[begin + i] = 0.25 * (below + y) + 0.5 * std::log(sum) + of_sum;
             }

@@ -130,6 +130,17 @@ TEST_F(ProgramTest, CudaErrorIsExitCodeOne) {
     EXPECT_NE(out_.find("kernel launch failed"), std::string::npos) << out_;
 }
 
+TEST_F(ProgramTest, NothingRunsOnADeviceThatAKernelHasBroken) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "on a GPU no later test of this program could run";
+    const Fill far_outside = [](auto& out, cudaStream_t stream) {
+        course::testing::fill(out.span(), 1, 0, 100'000'000, stream);
+    };
+    EXPECT_EQ(run({}, far_outside), 1);
+    EXPECT_NE(out_.find("cudaErrorIllegalAddress"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("other 1000"), std::string::npos) << "only its own case is shown:\n" << out_;
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+}
+
 TEST_F(ProgramTest, WhatCannotRunSaysWhy) {
     EXPECT_EQ(run({}, fill_right, "needs an even size"), 0);
     EXPECT_NE(out_.find("tried: needs an even size"), std::string::npos) << out_;

@@ -121,11 +121,30 @@ int opencv_border(BorderKind kind) {
     }
 }
 
+// How far a pass with weights of 8 binary digits moves a sum of bytes: OpenCV's, for bytes. From the outermost weight inwards
+// each takes over what rounding the one before has left, and the middle one makes the sum 1. Errors that add up to 0
+// move no grey picture; they move others by at most half of 255 for each unit of them.
+double error_of_fixed_point(const std::vector<float>& weights) {
+    constexpr double kUnits = 256;
+    const std::size_t middle = weights.size() / 2;
+    double left_over = 0;
+    double to_middle = 0;
+    double errors = 0;
+    for (std::size_t i = 0; i < middle; ++i) {
+        const double exact = kUnits * static_cast<double>(weights[i]);
+        const double rounded = std::nearbyint(exact + left_over);
+        left_over += exact - rounded;
+        to_middle += 2 * (exact - rounded);
+        errors += 2 * std::abs(exact - rounded);
+    }
+    return 127.5 * (errors + std::abs(to_middle)) / kUnits;
+}
+
 template <class T>
 course::Contestant opencv(const std::shared_ptr<Data<T>>& data, const course::Work& work) {
-    // For bytes OpenCV calculates with weights of 8 binary digits: each may be off by 1/256 and moves a sum by up to 255/256.
-    const auto taps = static_cast<double>(data->filter.rows() + data->filter.cols());
-    const double extra = std::is_same_v<T, float> ? 0 : taps;
+    const double extra = std::is_same_v<T, float> ? 0
+                                                  : error_of_fixed_point(data->filter.row()) +
+                                                        error_of_fixed_point(data->filter.column());
     return {.name = "opencv",
             .role = course::Role::kPeer,
             .launch =
@@ -161,7 +180,7 @@ std::string cannot_run(const day10::Convolution<T>& variant, const day10::Proble
 }
 
 template <class T>
-course::Case make_case(std::shared_ptr<Data<T>> data, const std::string& asked_for = "") {
+course::Case make_case(std::shared_ptr<Data<T>> data, const std::string& asked_for) {
     const Shape& shape = data->shape;
     const std::size_t taps = data->filter.rows();
     const day10::Problem problem = data->problem();
@@ -195,7 +214,7 @@ course::Case make_case(std::shared_ptr<Data<T>> data, const std::string& asked_f
 // --- Random pictures: --size and --bench ---------------------------------------------------------------------------------
 
 template <class T>
-course::Case random_case(const Shape& shape, std::size_t taps, Border border) {
+course::Case random_case(const Shape& shape, std::size_t taps, Border border, const std::string& asked_for) {
     if (taps > kMostTaps)
         throw std::invalid_argument(
             fmt::format("a filter of {}; expected an odd number, at most {}", taps, kMostTaps));
@@ -203,13 +222,14 @@ course::Case random_case(const Shape& shape, std::size_t taps, Border border) {
     return make_case(std::make_shared<Data<T>>(shape,
                                                course::make_data<T>(shape.rows * shape.cols * shape.channels,
                                                                     course::DataPattern::kSignedUniform, 1),
-                                               day10::gaussian_filter(taps, sigma), border, sigma));
+                                               day10::gaussian_filter(taps, sigma), border, sigma),
+                     asked_for);
 }
 
-course::Case random_case(const course::Dims& size, Border border) {
-    if (size.size() == 3) return random_case<float>({size[0], size[1], 1}, size[2], border);
+course::Case random_case(const course::Dims& size, Border border, const std::string& asked_for) {
+    if (size.size() == 3) return random_case<float>({size[0], size[1], 1}, size[2], border, asked_for);
     if (size.size() == 4 && size[3] == 3)
-        return random_case<std::uint8_t>({size[0], size[1], 3}, size[2], border);
+        return random_case<std::uint8_t>({size[0], size[1], 3}, size[2], border, asked_for);
     throw std::invalid_argument(
         "expected rows x cols x filter, for example 1024x1024x5, and x3 for three channels of bytes");
 }
@@ -294,9 +314,11 @@ void add_options(CLI::App& app, course::Program& program, Choice& choice) {
         for (const char* option : {"--image", "--sigma", "--filter", "--out"})
             require(!random || app.count(option) == 0,
                     std::string(option) + ": expected without --size and --bench, whose pictures are random");
-        program.make_cases = {[border](const course::Dims& size) { return random_case(size, border); }};
-        const bool has_picture = day10::has_pictures() || app.count("--image") + app.count("--out") != 0;
         if (app.count("--variant") != 0) choice.variant = app.get_option("--variant")->as<std::string>();
+        program.make_cases = {[border, asked_for = choice.variant](const course::Dims& size) {
+            return random_case(size, border, asked_for);
+        }};
+        const bool has_picture = day10::has_pictures() || app.count("--image") + app.count("--out") != 0;
         if (!random && has_picture) prepare_picture(choice, app.count("--out") != 0, border, program);
     });
 }

@@ -299,6 +299,22 @@ TEST_P(VariantTest, RefusesWhatItCannotDo) {
         EXPECT_EQ(message({large.span(), 101, 1, 1}, {other.span(), 101, 1, 1}, filter),
                   "convolution: a workspace of 100 floats; expected rows * cols * channels = 101");
     }
+    if (GetParam() == "separable_two_pass") {  // the workspace begins at 200
+        const std::string expected =
+            "convolution: `workspace` overlaps a picture; expected nothing in common";
+        EXPECT_EQ(message(at(181, 4, 5, 1), at(20, 4, 5, 1), filter), expected);
+        EXPECT_EQ(message(at(0, 4, 5, 1), at(219, 4, 5, 1), filter), expected);
+        EXPECT_EQ(message(at(180, 4, 5, 1), at(220, 4, 5, 1), filter), "nothing thrown") << "20 floats of it";
+    }
+    if (GetParam() == "naive") {
+        const auto with_filter = [](std::size_t rows, std::size_t cols) {
+            return day10::Problem{.rows = 1, .cols = 1, .filter_rows = rows, .filter_cols = cols};
+        };
+        EXPECT_EQ(variant<float>().cannot_run(with_filter(32769, 32769)),
+                  "a filter of 32769 x 32769; expected at most 2^30 weights");
+        EXPECT_EQ(variant<float>().cannot_run(with_filter(32767, 32767)), "");
+        EXPECT_NE(variant<float>().cannot_run(with_filter(1, (std::size_t{1} << 32) + 1)), "");
+    }
     if (GetParam() == "constant_filter" || GetParam() == "shared_halo" || GetParam() == "cached_halo") {
         EXPECT_EQ(message(at(0, 4, 5, 1), at(20, 4, 5, 1), some_general(129, 129)),
                   "convolution: constant memory holds 16384 weights; the filter has 129 x 129");

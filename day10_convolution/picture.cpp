@@ -65,6 +65,7 @@ void check_writable(const std::string& path, const std::string& read, std::size_
     const auto refuse = [&path](const std::string& reason) {
         throw std::invalid_argument("'" + path + "' " + reason);
     };
+    if (path.empty()) refuse("is no name of a file");
     const std::filesystem::path file(path);
     // OpenCV looks at the beginning of names only from their last dot on, and throws where there is none.
     if (file.extension().empty() || !cv::haveImageWriter(path))
@@ -72,7 +73,8 @@ void check_writable(const std::string& path, const std::string& read, std::size_
     try {
         encode(path, cv::Mat::zeros(1, 1, CV_8UC(static_cast<int>(channels))));
     } catch (const std::runtime_error& error) {
-        refuse("cannot hold " + std::to_string(channels) + " channels of bytes; expected .png or the like");
+        refuse("is of a format that cannot hold " + std::to_string(channels) +
+               " channels of bytes here; expected .png or the like");
     }
 
     std::error_code error;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/device_test.hpp"
+#include "common/machine.hpp"
 #include "picture.hpp"
 
 namespace {
@@ -77,6 +78,16 @@ TEST_F(ProgramTest, WritesTheBlurredPicture) {
         std::filesystem::directory_iterator files(directory_);
         EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "nothing is left beside the picture";
     }
+}
+
+// 371 million terms for `naive`; two passes have 2 million.
+TEST_F(ProgramTest, LeavesOutSlowVersionsOnTheCpu) {
+    const Outcome outcome = run("--size 64x64x301");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_EQ(
+        outcome.text.find("it would take long on the CPU; --variant naive runs it") != std::string::npos,
+        course::is_cpu_stand_in())
+        << outcome.text;
 }
 
 TEST_F(ProgramTest, RefusesPicturesThatItCannotRead) {

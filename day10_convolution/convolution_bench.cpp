@@ -40,7 +40,7 @@ constexpr std::size_t kMostTaps = 4095;  // of a filter, in a row
 struct Choice {
     std::string image = DAY10_PICTURE;
     std::string out;
-    std::string variant{};  // empty: all of them
+    std::string variant;  // empty: all of them
     std::string border = "replicate";
     double sigma = 1.5;
     std::int64_t filter = 0;  // 0: from sigma

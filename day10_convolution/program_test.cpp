@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "common/device_test.hpp"
 #include "common/machine.hpp"
@@ -78,6 +79,16 @@ TEST_F(ProgramTest, WritesTheBlurredPicture) {
         std::filesystem::directory_iterator files(directory_);
         EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "nothing is left beside the picture";
     }
+}
+
+// JPEG has no pictures wider than 65535: found out when the picture is there, and no fault of the arguments.
+TEST_F(ProgramTest, LeavesTheOldFileWhenWritingFails) {
+    day10::write_picture(directory_ / "wide.png", {1, 70000, 1, std::vector<std::uint8_t>(70000, 9)});
+    std::ofstream(directory_ / "x.jpg") << "old";
+    const Outcome outcome = run("--image wide.png --sigma 0.5 --variant separable_streaming --out x.jpg");
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.text;
+    EXPECT_NE(outcome.text.find("cannot write 'x.jpg'"), std::string::npos) << outcome.text;
+    EXPECT_EQ(contents(directory_ / "x.jpg"), "old");
 }
 
 // 371 million terms for `naive`; two passes have 2 million.

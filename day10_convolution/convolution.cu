@@ -153,6 +153,13 @@ __global__ void convolve_cached_halo(Source<T> in, Target<T> out, Size filter, i
 
 // --- Launchers -------------------------------------------------------------------------------------------------------
 
+// Places of weights and of what they meet are ints.
+std::string naive_constraint(const Problem& problem) {
+    if (problem.filter_rows <= (std::size_t{1} << 30) / problem.filter_cols) return "";
+    return "a filter of " + std::to_string(problem.filter_rows) + " x " +
+           std::to_string(problem.filter_cols) + "; expected at most 2^30 weights";
+}
+
 std::string constant_constraint(const Problem& problem) {
     if (problem.filter_rows * problem.filter_cols <= kConstantWeights) return "";
     return "constant memory holds " + std::to_string(kConstantWeights) + " weights; the filter has " +
@@ -189,6 +196,7 @@ template <class T>
 void launch_naive(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter, Border border,
                   DeviceSpan<float>, cudaStream_t stream) {
     check_pictures(in, out);
+    require_can_run(naive_constraint(problem_of(in, filter)));
     if (is_empty(in)) return;
     convolve_naive<<<tiles_of(in, kBlockRows, kBlockCols), kBlock, 0, stream>>>(
         source(in, border), target(out), filter.device_weights(), size_of(filter),
@@ -251,7 +259,7 @@ course::Work work(const Problem& problem) {
 template <class T>
 std::span<const Convolution<T>> variants() {
     static const std::array<Convolution<T>, 7> list = {{
-        {"naive", "a thread per value", launch_naive<T>, work<T>},
+        {"naive", "a thread per value", launch_naive<T>, work<T>, naive_constraint},
         {"constant_filter", "weights in constant memory", launch_constant_filter<T>, work<T>,
          constant_constraint},
         {"shared_halo", "tile and halo in shared memory", launch_shared_halo<T>, work<T>,

@@ -128,7 +128,9 @@ struct Problem {
 // Queues the work on `stream`. T is float or std::uint8_t; sums are floats, and for std::uint8_t they are rounded to the nearest
 // integer (to the even one of two equally near) and limited to 0..255. Both pictures: the same shape, 1 or 3
 // channels, less than 2^30 rows and values in a row, pitches less than 2^32; 0 is legal. `out` must not overlap `in`: a thread reads what another
-// one's place in `in` holds. `workspace`: rows * cols * channels floats for the versions with two passes; others leave it alone.
+// one's place in `in` holds. `workspace`: rows * cols * channels floats for the versions with two passes, which have nothing in
+// common with `in` and `out`; others leave it alone. Filters have at most 2^30 weights.
+// constant_filter, shared_halo and cached_halo share one buffer for the filter: have them at work on one stream at a time.
 // Throws std::invalid_argument for anything else and where cannot_run() has a reason, CudaError when a launch fails.
 template <class T>
 using Launcher = void (*)(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter,

@@ -1,7 +1,10 @@
 // Day 10's program: blurs a picture with every version, verified and timed, beside a copy (the machine's limit) and OpenCV.
 //
 //     day10_convolution [--image FILE] [--sigma S] [--filter N] [--border KIND] [--out FILE]
+//                                                          --out is written by --variant, or by the last of our versions
 //     day10_convolution --size ROWSxCOLSxFILTER[x3]        random floats; with x3, random bytes in three channels
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
@@ -20,6 +23,7 @@
 #include "common/data_pattern.hpp"
 #include "common/device_buffer.hpp"
 #include "common/guarded_buffer.hpp"
+#include "common/machine.hpp"
 #include "common/program.hpp"
 #include "convolution.hpp"
 #include "convolution_verify.hpp"
@@ -30,10 +34,13 @@ namespace {
 using day10::Border;
 using day10::BorderKind;
 
+constexpr std::size_t kMostTaps = 4095;  // of a filter, in a row
+
 // What the command line asks for.
 struct Choice {
     std::string image = DAY10_PICTURE;
     std::string out;
+    std::string variant;  // empty: all of them
     std::string border = "replicate";
     double sigma = 1.5;
     std::int64_t filter = 0;  // 0: from sigma
@@ -70,8 +77,23 @@ struct Data {
         return {static_cast<int>(shape.rows), static_cast<int>(shape.cols),
                 CV_MAKETYPE(depth, static_cast<int>(shape.channels)), values.data()};
     }
+    day10::Problem problem() const {
+        return {shape.rows, shape.cols, shape.channels, filter.rows(), filter.cols(), true};
+    }
     void launch(const day10::Convolution<T>& variant, cudaStream_t stream) {
         variant.launcher(in_picture(), out_picture(), filter, border, workspace.span(), stream);
+    }
+    // What is there before a launch: an old result must not pass for a new one.
+    void spoil() {
+        out_device.spoil();
+        std::fill(by_opencv.begin(), by_opencv.end(),
+                  std::numeric_limits<T>::has_quiet_NaN ? std::numeric_limits<T>::quiet_NaN()
+                                                        : std::numeric_limits<T>::max());
+    }
+    course::VerifyResult verify() const {
+        course::VerifyResult verified = day10::verify_convolution(out_device.to_host(), expected, filter);
+        verified.damage = out_device.damage();
+        return verified;
     }
 
     Shape shape;
@@ -99,11 +121,30 @@ int opencv_border(BorderKind kind) {
     }
 }
 
+// How far a pass with weights of 8 binary digits moves a sum of bytes: OpenCV's, for bytes. From the outermost weight inwards
+// each takes over what rounding the one before has left, and the middle one makes the sum 1. Errors that add up to 0
+// move no grey picture; they move others by at most half of 255 for each unit of them.
+double error_of_fixed_point(const std::vector<float>& weights) {
+    constexpr double kUnits = 256;
+    const std::size_t middle = weights.size() / 2;
+    double left_over = 0;
+    double to_middle = 0;
+    double errors = 0;
+    for (std::size_t i = 0; i < middle; ++i) {
+        const double exact = kUnits * static_cast<double>(weights[i]);
+        const double rounded = std::nearbyint(exact + left_over);
+        left_over += exact - rounded;
+        to_middle += 2 * (exact - rounded);
+        errors += 2 * std::abs(exact - rounded);
+    }
+    return 127.5 * (errors + std::abs(to_middle)) / kUnits;
+}
+
 template <class T>
 course::Contestant opencv(const std::shared_ptr<Data<T>>& data, const course::Work& work) {
-    // For bytes OpenCV calculates with weights of 8 binary digits: each may be off by 1/256 and moves a sum by up to 255/256.
-    const auto taps = static_cast<double>(data->filter.rows() + data->filter.cols());
-    const double extra = std::is_same_v<T, float> ? 0 : taps;
+    const double extra = std::is_same_v<T, float> ? 0
+                                                  : error_of_fixed_point(data->filter.row()) +
+                                                        error_of_fixed_point(data->filter.column());
     return {.name = "opencv",
             .role = course::Role::kPeer,
             .launch =
@@ -124,34 +165,38 @@ course::Contestant opencv(const std::shared_ptr<Data<T>>& data, const course::Wo
                 }};
 }
 
+// Why a version cannot run, or must not: on the CPU some would take minutes for a photograph. The one asked for may.
 template <class T>
-course::Case make_case(std::shared_ptr<Data<T>> data) {
+std::string cannot_run(const day10::Convolution<T>& variant, const day10::Problem& problem,
+                       const std::string& asked_for) {
+    if (std::string reason = variant.cannot_run(problem); !reason.empty()) return reason;
+    constexpr std::size_t kMostTerms = std::size_t{1} << 28;  // about a second
+    const std::size_t terms =
+        problem.rows * problem.cols * problem.channels * problem.filter_rows * problem.filter_cols;
+    if (!course::is_cpu_stand_in() || terms <= kMostTerms || variant.name.starts_with("separable") ||
+        variant.name == asked_for)
+        return "";
+    return "it would take long on the CPU; --variant " + variant.name + " runs it";
+}
+
+template <class T>
+course::Case make_case(std::shared_ptr<Data<T>> data, const std::string& asked_for) {
     const Shape& shape = data->shape;
     const std::size_t taps = data->filter.rows();
-    const day10::Problem problem{shape.rows, shape.cols, shape.channels, taps, taps, true};
+    const day10::Problem problem = data->problem();
     course::Case result{.problem = "gaussian_blur " + std::to_string(shape.rows) + "x" +
                                    std::to_string(shape.cols) + (shape.channels == 3 ? "x3 " : " ") +
                                    std::to_string(taps) + "x" + std::to_string(taps),
                         .dtype = std::is_same_v<T, float> ? "float" : "uint8"};
-    result.spoil = [data] {
-        data->out_device.spoil();
-        std::fill(data->by_opencv.begin(), data->by_opencv.end(),
-                  std::numeric_limits<T>::has_quiet_NaN ? std::numeric_limits<T>::quiet_NaN()
-                                                        : std::numeric_limits<T>::max());
-    };
-    result.verify = [data] {
-        course::VerifyResult verified =
-            day10::verify_convolution(data->out_device.to_host(), data->expected, data->filter);
-        verified.damage = data->out_device.damage();
-        return verified;
-    };
+    result.spoil = [data] { data->spoil(); };
+    result.verify = [data] { return data->verify(); };
     result.contestants.push_back(opencv(data, day10::variants<T>().front().work(problem)));
     for (const day10::Convolution<T>& variant : day10::variants<T>()) {
         result.contestants.push_back(
             {.name = variant.name,
              .launch = [data, &variant](cudaStream_t stream) { data->launch(variant, stream); },
              .work = variant.work(problem),
-             .cannot_run = variant.cannot_run(problem)});
+             .cannot_run = cannot_run(variant, problem, asked_for)});
     }
     const auto bytes = static_cast<double>(data->in_device.bytes());
     result.contestants.push_back(
@@ -169,18 +214,22 @@ course::Case make_case(std::shared_ptr<Data<T>> data) {
 // --- Random pictures: --size and --bench ---------------------------------------------------------------------------------
 
 template <class T>
-course::Case random_case(const Shape& shape, std::size_t taps, Border border) {
+course::Case random_case(const Shape& shape, std::size_t taps, Border border, const std::string& asked_for) {
+    if (taps > kMostTaps)
+        throw std::invalid_argument(
+            fmt::format("a filter of {}; expected an odd number, at most {}", taps, kMostTaps));
     const double sigma = static_cast<double>(taps) / 6;
     return make_case(std::make_shared<Data<T>>(shape,
                                                course::make_data<T>(shape.rows * shape.cols * shape.channels,
                                                                     course::DataPattern::kSignedUniform, 1),
-                                               day10::gaussian_filter(taps, sigma), border, sigma));
+                                               day10::gaussian_filter(taps, sigma), border, sigma),
+                     asked_for);
 }
 
-course::Case random_case(const course::Dims& size, Border border) {
-    if (size.size() == 3) return random_case<float>({size[0], size[1], 1}, size[2], border);
+course::Case random_case(const course::Dims& size, Border border, const std::string& asked_for) {
+    if (size.size() == 3) return random_case<float>({size[0], size[1], 1}, size[2], border, asked_for);
     if (size.size() == 4 && size[3] == 3)
-        return random_case<std::uint8_t>({size[0], size[1], 3}, size[2], border);
+        return random_case<std::uint8_t>({size[0], size[1], 3}, size[2], border, asked_for);
     throw std::invalid_argument(
         "expected rows x cols x filter, for example 1024x1024x5, and x3 for three channels of bytes");
 }
@@ -200,12 +249,22 @@ auto with_name_of(const std::string& option, Function function) {
     }
 }
 
-void prepare_picture(const Choice& choice, Border border, course::Program& program) {
+// Blurs once more, for the file: it holds nothing that was not verified.
+std::vector<std::uint8_t> verified_result(Data<std::uint8_t>& data,
+                                          const day10::Convolution<std::uint8_t>& variant) {
+    data.spoil();
+    data.launch(variant, nullptr);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    if (const course::VerifyResult verified = data.verify(); !verified.ok())
+        throw std::runtime_error("nothing was written, " + variant.name + " is wrong: " + verified.message());
+    return data.out_device.to_host();
+}
+
+void prepare_picture(const Choice& choice, bool write, Border border, course::Program& program) {
     const std::size_t taps =
         choice.filter != 0 ? static_cast<std::size_t>(choice.filter) : day10::gaussian_size(choice.sigma);
     const day10::HostPicture picture =
         with_name_of("--image", [&] { return day10::read_picture(choice.image); });
-    if (!choice.out.empty()) with_name_of("--out", [&] { day10::check_writable(choice.out); });
 
     const auto data = std::make_shared<std::shared_ptr<Data<std::uint8_t>>>();
     program.default_size = {picture.rows, picture.cols, taps, picture.channels};
@@ -213,16 +272,23 @@ void prepare_picture(const Choice& choice, Border border, course::Program& progr
         *data = std::make_shared<Data<std::uint8_t>>(
             Shape{picture.rows, picture.cols, picture.channels}, picture.values,
             day10::gaussian_filter(taps, choice.sigma), border, choice.sigma);
-        return make_case(*data);
+        return make_case(*data, choice.variant);
     }};
-    if (choice.out.empty()) return;
+    if (!write) return;
+
+    const auto& variants = day10::variants<std::uint8_t>();
+    const auto* variant = &variants.back();
+    with_name_of("--out", [&] {
+        day10::check_writable(choice.out, choice.image, picture.channels);
+        if (!choice.variant.empty()) variant = &course::find_variant(variants, choice.variant);
+        const std::string reason =
+            variant->cannot_run({picture.rows, picture.cols, picture.channels, taps, taps, true});
+        require(reason.empty(), variant->name + " cannot run: " + reason);
+    });
     program.finish = [=] {
-        (*data)->launch(day10::variants<std::uint8_t>().back(), nullptr);
-        with_name_of("--out", [&] {
-            day10::write_picture(
-                choice.out, {picture.rows, picture.cols, picture.channels, (*data)->out_device.to_host()});
-        });
-        std::printf("\nwritten: %s\n", choice.out.c_str());
+        day10::write_picture(
+            choice.out, {picture.rows, picture.cols, picture.channels, verified_result(**data, *variant)});
+        fmt::print("\nwritten: {}\n", choice.out);
     };
 }
 
@@ -231,27 +297,29 @@ void add_options(CLI::App& app, course::Program& program, Choice& choice) {
     app.add_option("--sigma", choice.sigma, "width of the blur, in pixels")->capture_default_str();
     app.add_option("--filter", choice.filter, "size of the filter, odd")->default_str("6 sigma + 1");
     app.add_option("--border", choice.border, "replicate, reflect, constant or wrap")->capture_default_str();
-    app.add_option("--out", choice.out, "write the blurred picture to this file");
+    app.add_option("--out", choice.out, "write what --variant, or the last version, makes of it");
     app.footer("Example: " + program.day + " --image in.png --sigma 4 --out out.png");
     app.callback([&] {
-        constexpr std::int64_t kMostTaps = 4095;
         require(std::isfinite(choice.sigma) && choice.sigma > 0,
-                "--sigma " + std::to_string(choice.sigma) + ": expected a finite number > 0");
-        require(app.count("--filter") != 0 || choice.sigma <= kMostTaps / 6,
-                "--sigma " + std::to_string(choice.sigma) + ": expected at most " +
-                    std::to_string(kMostTaps / 6) + ", or --filter as well");
+                fmt::format("--sigma {}: expected a finite number > 0", choice.sigma));
+        require(
+            app.count("--filter") != 0 || choice.sigma <= static_cast<double>(kMostTaps / 6),
+            fmt::format("--sigma {}: expected at most {}, or --filter as well", choice.sigma, kMostTaps / 6));
         require(app.count("--filter") == 0 ||
-                    (choice.filter > 0 && choice.filter <= kMostTaps && choice.filter % 2 == 1),
-                "--filter " + std::to_string(choice.filter) + ": expected an odd number, at most " +
-                    std::to_string(kMostTaps));
+                    (choice.filter > 0 && choice.filter <= static_cast<std::int64_t>(kMostTaps) &&
+                     choice.filter % 2 == 1),
+                fmt::format("--filter {}: expected an odd number, at most {}", choice.filter, kMostTaps));
         const Border border{with_name_of("--border", [&] { return day10::border_named(choice.border); })};
         const bool random = app.count("--size") + app.count("--bench") != 0;
         for (const char* option : {"--image", "--sigma", "--filter", "--out"})
             require(!random || app.count(option) == 0,
                     std::string(option) + ": expected without --size and --bench, whose pictures are random");
-        program.make_cases = {[border](const course::Dims& size) { return random_case(size, border); }};
+        if (app.count("--variant") != 0) choice.variant = app.get_option("--variant")->as<std::string>();
+        program.make_cases = {[border, asked_for = choice.variant](const course::Dims& size) {
+            return random_case(size, border, asked_for);
+        }};
         const bool has_picture = day10::has_pictures() || app.count("--image") + app.count("--out") != 0;
-        if (!random && has_picture) prepare_picture(choice, border, program);
+        if (!random && has_picture) prepare_picture(choice, app.count("--out") != 0, border, program);
     });
 }
 

@@ -129,6 +129,10 @@ void launch_separable_two_pass(DevicePicture<const T> in, DevicePicture<T> out, 
     require(workspace.size() >= in.rows() * width,
             "a workspace of " + std::to_string(workspace.size()) +
                 " floats; expected rows * cols * channels = " + std::to_string(in.rows() * width));
+    const std::size_t bytes = in.rows() * width * sizeof(float);
+    require(!overlap(workspace.data(), bytes, in.values().data(), extent(in)) &&
+                !overlap(workspace.data(), bytes, out.values().data(), extent(out)),
+            "`workspace` overlaps a picture; expected nothing in common");
     const unsigned blocks = tiles_of(in, kBlockRows, kBlockCols);
     const int across = tiles(width, kBlockCols);
     filter_rows<<<blocks, kBlock, 0, stream>>>(source(in, border),

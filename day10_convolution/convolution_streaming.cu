@@ -204,7 +204,8 @@ void launch_radius(DevicePicture<const T> in, DevicePicture<T> out, const Filter
     // Bands just high enough that the GPU runs all of them at once: each costs 2 R rows that its neighbours read as well.
     constexpr int kThreads = kWarps * 32;
     const int across = tiles(in.cols() * C, kWarps * kStripValues);
-    const unsigned resident = course::resident_blocks(filter_streaming<T, R, C>, kThreads);
+    // Asked once, of the first device that is used: good for the height of a band, and right for any other device.
+    static const unsigned resident = course::resident_blocks(filter_streaming<T, R, C>, kThreads);
     const std::size_t bands = std::max<std::size_t>(1, kWaves * resident / static_cast<unsigned>(across));
     int band_rows = std::max(kLeastBand, tiles(in.rows(), static_cast<int>(bands)));
     const int steps = course::ceil_div(band_rows + 2 * R, kRowsAhead);

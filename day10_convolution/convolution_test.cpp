@@ -105,7 +105,8 @@ Result<T> convolve(const day10::Convolution<T>& variant, const std::vector<T>& v
         }
     }
     const std::vector<T> after = in.to_host();
-    if (std::memcmp(after.data(), spread.data(), in.bytes()) != 0) result.damage += " the input was changed";
+    if (!after.empty() && std::memcmp(after.data(), spread.data(), in.bytes()) != 0)
+        result.damage += " the input was changed";
     return result;
 }
 
@@ -297,6 +298,22 @@ TEST_P(VariantTest, RefusesWhatItCannotDo) {
         DeviceBuffer<float> large(101), other(101);
         EXPECT_EQ(message({large.span(), 101, 1, 1}, {other.span(), 101, 1, 1}, filter),
                   "convolution: a workspace of 100 floats; expected rows * cols * channels = 101");
+    }
+    if (GetParam() == "separable_two_pass") {  // the workspace begins at 200
+        const std::string expected =
+            "convolution: `workspace` overlaps a picture; expected nothing in common";
+        EXPECT_EQ(message(at(181, 4, 5, 1), at(20, 4, 5, 1), filter), expected);
+        EXPECT_EQ(message(at(0, 4, 5, 1), at(219, 4, 5, 1), filter), expected);
+        EXPECT_EQ(message(at(180, 4, 5, 1), at(220, 4, 5, 1), filter), "nothing thrown") << "20 floats of it";
+    }
+    if (GetParam() == "naive") {
+        const auto with_filter = [](std::size_t rows, std::size_t cols) {
+            return day10::Problem{.rows = 1, .cols = 1, .filter_rows = rows, .filter_cols = cols};
+        };
+        EXPECT_EQ(variant<float>().cannot_run(with_filter(32769, 32769)),
+                  "a filter of 32769 x 32769; expected at most 2^30 weights");
+        EXPECT_EQ(variant<float>().cannot_run(with_filter(32767, 32767)), "");
+        EXPECT_NE(variant<float>().cannot_run(with_filter(1, (std::size_t{1} << 32) + 1)), "");
     }
     if (GetParam() == "constant_filter" || GetParam() == "shared_halo" || GetParam() == "cached_halo") {
         EXPECT_EQ(message(at(0, 4, 5, 1), at(20, 4, 5, 1), some_general(129, 129)),
@@ -527,6 +544,32 @@ TEST(Filters, AreRefusedWithAReason) {
     EXPECT_EQ(day10::border_named("wrap"), BorderKind::kWrap);
 }
 
+// Small whole weights: all sums are exact, so two passes and the sum of all terms must agree to the last digit.
+TEST(Reference, TwoPassesAreTheDirectSum) {
+    for (const BorderKind kind : day10::kBorderKinds) {
+        for (const Shape& s : {Shape{1, 1, 1}, {2, 3, 3}, {9, 14, 1}, {17, 8, 3}}) {
+            for (const DataPattern pattern : {DataPattern::kSignedUniform, DataPattern::kWithInf}) {
+                const std::vector<float> values = course::make_data<float>(s.size(), pattern, kSeed);
+                const Filter two_passes = Filter::separable({1, -2, 3, 5, -7}, {4, 1, -9});
+                const Filter direct = Filter::general(5, 3, two_passes.weights());
+                const Border border{kind, -2.5f};
+                const auto ours =
+                    day10::convolve_on_cpu<float>(values, s.rows, s.cols, s.channels, two_passes, border);
+                const auto expected =
+                    day10::convolve_on_cpu<float>(values, s.rows, s.cols, s.channels, direct, border);
+                for (std::size_t i = 0; i < s.size(); ++i) {
+                    if (std::isnan(expected.value[i])) {
+                        EXPECT_TRUE(std::isnan(ours.value[i])) << text(s, direct, border) << " value " << i;
+                        continue;
+                    }
+                    EXPECT_EQ(ours.value[i], expected.value[i]) << text(s, direct, border) << " value " << i;
+                    EXPECT_EQ(ours.magnitude[i], expected.magnitude[i]) << text(s, direct, border);
+                }
+            }
+        }
+    }
+}
+
 TEST(Reference, RefusesAPictureOfAnotherSize) {
     const std::vector<float> five(5);
     EXPECT_THROW(day10::convolve_on_cpu<float>(five, 2, 3, 1, some_general(1, 1), {}), std::invalid_argument);
@@ -556,6 +599,19 @@ TEST_F(NormalDensity, AgreesWithTheCpu) {
     }
 }
 
+// Squares beyond what float holds, and products of them that would be Inf - Inf.
+TEST_F(NormalDensity, IsZeroFarAway) {
+    for (const double far : {2e19, 1e30, 1e60}) {
+        for (const double correlation : {-0.9, 0.0, 0.9}) {
+            const day10::Normal2d normal{.correlation = correlation};
+            const day10::Grid2d grid{-far, -far, 2 * far, 2 * far};  // the four corners
+            GuardedBuffer<float> out(4);
+            day10::normal_density(out.matrix(2, 2), normal, grid, nullptr);
+            EXPECT_EQ(out.to_host(), std::vector<float>(4, 0.0f)) << far << " " << correlation;
+        }
+    }
+}
+
 TEST_F(NormalDensity, IsADensity) {
     const day10::Normal2d normal{
         .mean_x = 1, .mean_y = 2, .sigma_x = 0.5, .sigma_y = 0.25, .correlation = 0.5};
@@ -581,11 +637,15 @@ TEST_F(NormalDensity, RefusesWhatIsNoDistribution) {
     const auto message = [&](const day10::Normal2d& normal) {
         return thrown_by([&] { day10::normal_density(out.matrix(2, 2), normal, {}, nullptr); });
     };
-    EXPECT_EQ(message({.sigma_x = 0}), "normal_density: sigma_x 0.000000; expected a finite number > 0");
-    EXPECT_EQ(message({.sigma_y = -1}), "normal_density: sigma_y -1.000000; expected a finite number > 0");
+    EXPECT_EQ(message({.sigma_x = 0}), "normal_density: sigma_x 0; expected a finite number > 0");
+    EXPECT_EQ(message({.sigma_y = -1}), "normal_density: sigma_y -1; expected a finite number > 0");
     EXPECT_EQ(message({.correlation = 1}),
-              "normal_density: correlation 1.000000; expected a number between -1 and 1");
+              "normal_density: correlation 1; expected a number between -1 and 1");
     EXPECT_NE(message({.mean_x = std::nan("")}).find("mean_x"), std::string::npos);
+    for (const day10::Normal2d& steep :
+         {day10::Normal2d{.sigma_x = 1e-30, .sigma_y = 1e-30}, {.sigma_x = 1e-200, .sigma_y = 1e-200}})
+        EXPECT_NE(message(steep).find("expected a number that float can hold"), std::string::npos);
+    EXPECT_EQ(message({.sigma_x = 1e-30}), "nothing thrown") << "6e29";
 }
 
 }  // namespace

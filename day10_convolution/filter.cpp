@@ -1,4 +1,6 @@
 // Filters and the names of borders: what is computed once, before any kernel runs.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
@@ -86,7 +88,7 @@ double Filter::weight(std::size_t dy, std::size_t dx) const {
 std::vector<float> gaussian_weights(std::size_t size, double sigma) {
     require(is_odd(size), "gaussian filter: size " + std::to_string(size) + "; expected an odd number");
     require(std::isfinite(sigma) && sigma > 0,
-            "gaussian filter: sigma " + std::to_string(sigma) + "; expected a finite number > 0");
+            fmt::format("gaussian filter: sigma {}; expected a finite number > 0", sigma));
     std::vector<double> exact(size);
     for (std::size_t i = 0; i < size; ++i) {
         const double z = (static_cast<double>(i) - static_cast<double>(size / 2)) / sigma;
@@ -105,7 +107,7 @@ Filter gaussian_filter(std::size_t size, double sigma) {
 
 std::size_t gaussian_size(double sigma) {
     require(std::isfinite(sigma) && sigma > 0 && sigma <= 10000,
-            "gaussian filter: sigma " + std::to_string(sigma) + "; expected a number > 0, at most 10000");
+            fmt::format("gaussian filter: sigma {}; expected a number > 0, at most 10000", sigma));
     return 2 * static_cast<std::size_t>(std::ceil(3 * sigma)) + 1;
 }
 

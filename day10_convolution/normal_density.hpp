@@ -44,7 +44,10 @@ struct ExpectedDensity {
 ExpectedDensity normal_density_on_cpu(std::size_t rows, std::size_t cols, const Normal2d& normal,
                                       const Grid2d& grid);
 
-// Throws std::invalid_argument unless the limits are kept.
+// 1 / (2 pi sigma_x sigma_y sqrt(1 - rho^2)), the largest one.
+double density_at_mean(const Normal2d& normal);
+
+// Throws std::invalid_argument unless the limits are kept, and float holds the density at the mean.
 void check_normal(const Normal2d& normal);
 
 }  // namespace day10

@@ -22,10 +22,11 @@ bool has_pictures();
 // Throws std::invalid_argument naming the file and what is wrong with it.
 HostPicture read_picture(const std::string& path);
 
-// Throws std::invalid_argument unless a picture can be written there, as far as that can be known before.
-void check_writable(const std::string& path);
+// Throws std::invalid_argument unless a picture with that many channels can be written there, as far as that can be known
+// before: an extension that names a format, a place that can be written, and not the picture `read` itself.
+void check_writable(const std::string& path, const std::string& read, std::size_t channels);
 
-// Throws std::invalid_argument naming the file when it cannot be written.
+// The file is either the old or the new one, never half of it. Throws std::runtime_error naming the file when it cannot be written.
 void write_picture(const std::string& path, const HostPicture& picture);
 
 }  // namespace day10

@@ -111,6 +111,13 @@ std::size_t extent(const DevicePicture<T>& picture) {
     return ((picture.rows() - 1) * picture.pitch() + picture.cols() * picture.channels()) * sizeof(T);
 }
 
+// Have these anything in common? `bytes` from `begin` on, and `other_bytes` from `other` on.
+inline bool overlap(const void* begin, std::size_t bytes, const void* other, std::size_t other_bytes) {
+    const auto a = reinterpret_cast<std::uintptr_t>(begin);
+    const auto b = reinterpret_cast<std::uintptr_t>(other);
+    return a < b + other_bytes && b < a + bytes;
+}
+
 template <class T>
 void check_pictures(const DevicePicture<const T>& in, const DevicePicture<T>& out) {
     constexpr std::size_t kMost = std::size_t{1} << 30;
@@ -124,9 +131,7 @@ void check_pictures(const DevicePicture<const T>& in, const DevicePicture<T>& ou
     require(in.pitch() >> 32 == 0 && out.pitch() >> 32 == 0, "pitches of " + std::to_string(in.pitch()) +
                                                                  " and " + std::to_string(out.pitch()) +
                                                                  "; expected less than 2^32");
-    const auto in_begin = reinterpret_cast<std::uintptr_t>(in.values().data());
-    const auto out_begin = reinterpret_cast<std::uintptr_t>(out.values().data());
-    require(in_begin + extent(in) <= out_begin || out_begin + extent(out) <= in_begin,
+    require(!overlap(in.values().data(), extent(in), out.values().data(), extent(out)),
             "`out` overlaps `in`; expected nothing in common");
 }
 

@@ -61,13 +61,7 @@ class VariantTest : public course::DeviceTestWithParam<const day01::VectorAdd*> 
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayOne, VariantTest, testing::ValuesIn([] {
-                             std::vector<const day01::VectorAdd*> all;
-                             for (const auto& variant : day01::variants())
-                                 all.push_back(&variant);
-                             return all;
-                         }()),
-                         [](const auto& variant) { return variant.param->name; });
+INSTANTIATE_TEST_SUITE_P(DayOne, VariantTest, course::each_of(day01::variants()), course::VariantName());
 
 TEST_P(VariantTest, AllSizesAndPatterns) {
     // Around a warp, a block, a block of float4, and where the tail has one, two or three elements.
@@ -170,15 +164,9 @@ TEST_P(VariantTest, RefusesAResultThatOverlapsAnInputHalfWay) {
 // More elements than 32 bits can count, 52 GB in three arrays: index arithmetic in int or unsigned would wrap.
 // All bytes are set on the device; a window of known data at each interesting place is checked.
 TEST_P(VariantTest, MoreElementsThan32BitsCount) {
-    if (course::is_cpu_stand_in())
-        GTEST_SKIP() << "needs a GPU: 52 GB would have to move through CPU threads";
     const std::size_t n = (std::size_t{1} << 32) + 5;
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-    CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
-    if (free_bytes < 3 * n * sizeof(float) + (1U << 30)) {
-        GTEST_SKIP() << "needs 53 GB of free device memory; " << free_bytes << " bytes are free";
-    }
+    if (const std::string reason = course::why_not_so_large(3 * n * sizeof(float)); !reason.empty())
+        GTEST_SKIP() << reason;
     DeviceBuffer<float> a(n);
     DeviceBuffer<float> b(n);
     DeviceBuffer<float> c(n);

@@ -117,13 +117,7 @@ class VariantTest : public course::DeviceTestWithParam<const day05::Matmul*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayFive, VariantTest, testing::ValuesIn([] {
-                             std::vector<const day05::Matmul*> all;
-                             for (const auto& variant : day05::variants())
-                                 all.push_back(&variant);
-                             return all;
-                         }()),
-                         [](const auto& variant) { return variant.param->name; });
+INSTANTIATE_TEST_SUITE_P(DayFive, VariantTest, course::each_of(day05::variants()), course::VariantName());
 
 // Around a block of 16, a tile of 32 and a coarsened tile of 128, in each direction by itself.
 TEST_P(VariantTest, EveryExtentAroundTheTiles) {
@@ -241,15 +235,10 @@ TEST_P(VariantTest, MoreRowsThanAGridHasInY) {
 
 // A of 8.6 GB: its last element is further from the first than 31 bits count, in elements and in bytes.
 TEST_P(VariantTest, MoreElementsThan31BitsCount) {
-    if (course::is_cpu_stand_in())
-        GTEST_SKIP() << "needs a GPU: 8.6 GB would have to move through CPU threads";
     const std::size_t rows = 65537;
     const std::size_t depth = 32771;
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-    CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
-    if (free_bytes < rows * depth * sizeof(float) + (1U << 30))
-        GTEST_SKIP() << "needs 10 GB of free device memory; " << free_bytes << " bytes are free";
+    if (const std::string reason = course::why_not_so_large(rows * depth * sizeof(float)); !reason.empty())
+        GTEST_SKIP() << reason;
     DeviceBuffer<float> a(rows * depth);
     CUDA_CHECK(cudaMemset(a.data(), 0, a.bytes()));
     const std::vector<float> last_row = course::make_data<float>(depth, DataPattern::kSignedUniform, kSeed);

@@ -305,15 +305,9 @@ TEST_P(VariantTest, RefusesBadArguments) {
 
 // 17 GB of 32-bit integers, 0x01010101 each but for a few: index arithmetic in 32 bits would take elements twice.
 TEST_P(VariantTest, MoreElementsThan32BitsCount) {
-    if (course::is_cpu_stand_in())
-        GTEST_SKIP() << "needs a GPU: 17 GB would have to move through CPU threads";
     const std::size_t n = (std::size_t{1} << 32) + 5;
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-    CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
-    if (free_bytes < n * sizeof(std::int32_t) + (1U << 30)) {
-        GTEST_SKIP() << "needs 18 GB of free device memory; " << free_bytes << " bytes are free";
-    }
+    if (const std::string reason = course::why_not_so_large(n * sizeof(std::int32_t)); !reason.empty())
+        GTEST_SKIP() << reason;
     DeviceBuffer<std::int32_t> in(n);
     CUDA_CHECK(cudaMemset(in.data(), 1, in.bytes()));
     constexpr std::int64_t kEach = 0x01010101;

@@ -118,13 +118,7 @@ class VariantTest : public course::DeviceTestWithParam<const day20::Softmax*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTwenty, VariantTest, testing::ValuesIn([] {
-                             std::vector<const day20::Softmax*> all;
-                             for (const auto& variant : day20::variants())
-                                 all.push_back(&variant);
-                             return all;
-                         }()),
-                         [](const auto& variant) { return variant.param->name; });
+INSTANTIATE_TEST_SUITE_P(DayTwenty, VariantTest, course::each_of(day20::variants()), course::VariantName());
 
 // Around a pack, a warp, and a thousand columns where versions change; rows around those of a warp and of its block.
 TEST_P(VariantTest, SmallShapes) {
@@ -354,8 +348,6 @@ TEST_P(VariantTest, RefusesWhatItCannotRun) {
 
 // More elements than 32 bits count, in place, 17 GB: zeros, and in some rows or places something else.
 TEST_P(VariantTest, MoreElementsThan32BitsCount) {
-    if (course::is_cpu_stand_in())
-        GTEST_SKIP() << "needs a GPU: 17 GB would have to move through CPU threads";
     constexpr std::size_t kCols = 1024;
     std::size_t rows = (std::size_t{1} << 22) + 3;
     std::size_t cols = kCols;
@@ -364,11 +356,8 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
         rows = 1;
     }
     const std::size_t n = rows * cols;
-    std::size_t free_bytes = 0;
-    std::size_t total_bytes = 0;
-    CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
-    if (free_bytes < n * sizeof(float) + (1U << 30))
-        GTEST_SKIP() << "needs 18 GB of free device memory; " << free_bytes << " bytes are free";
+    if (const std::string reason = course::why_not_so_large(n * sizeof(float)); !reason.empty())
+        GTEST_SKIP() << reason;
     DeviceBuffer<float> data(n);
     DeviceBuffer<MaxSum> workspace(day20::workspace_size(rows, cols));
     CUDA_CHECK(cudaMemset(data.data(), 0, data.bytes()));
@@ -503,13 +492,8 @@ class ElementwiseTest : public course::DeviceTestWithParam<const day20::Elementw
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTwenty, ElementwiseTest, testing::ValuesIn([] {
-                             std::vector<const day20::Elementwise*> all;
-                             for (const auto& function : day20::elementwise_functions())
-                                 all.push_back(&function);
-                             return all;
-                         }()),
-                         [](const auto& function) { return function.param->name; });
+INSTANTIATE_TEST_SUITE_P(DayTwenty, ElementwiseTest, course::each_of(day20::elementwise_functions()),
+                         course::VariantName());
 
 TEST_P(ElementwiseTest, AllSizesAndAlignments) {
     for (const std::size_t n : {0, 1, 3, 4, 5, 31, 33, 1023, 1024, 1027, 10007}) {

@@ -470,7 +470,12 @@ std::string thrown_by(Function function) {
     return "nothing thrown";
 }
 
-TEST(Reference, BordersAreThoseOfOpenCV) {
+// A filter has a copy of its weights on the device.
+using Reference = course::DeviceTest;
+using Gaussian = course::DeviceTest;
+using Filters = course::DeviceTest;
+
+TEST_F(Reference, BordersAreThoseOfOpenCV) {
     for (const BorderKind kind : day10::kBorderKinds) {
         if (kind == BorderKind::kConstant) continue;
         for (const int n : {1, 2, 5}) {
@@ -493,7 +498,7 @@ TEST(Reference, BordersAreThoseOfOpenCV) {
     }
 }
 
-TEST(Gaussian, WeightsAreThoseOfOpenCVAndOfTheNormalDensity) {
+TEST_F(Gaussian, WeightsAreThoseOfOpenCVAndOfTheNormalDensity) {
     for (const double sigma : {0.3, 1.0, 2.5, 40.0}) {
         for (const std::size_t size :
              {std::size_t{1}, std::size_t{3}, std::size_t{11}, day10::gaussian_size(sigma)}) {
@@ -519,7 +524,7 @@ TEST(Gaussian, WeightsAreThoseOfOpenCVAndOfTheNormalDensity) {
     EXPECT_EQ(day10::gaussian_size(1.5), 11u);
 }
 
-TEST(Filters, AreRefusedWithAReason) {
+TEST_F(Filters, AreRefusedWithAReason) {
     EXPECT_EQ(thrown_by([] { Filter::general(2, 3, std::vector<float>(6)); }),
               "filter: 2 x 3; expected odd numbers, so that there is a middle");
     EXPECT_EQ(thrown_by([] { Filter::general(3, 3, std::vector<float>(8)); }),
@@ -540,7 +545,7 @@ TEST(Filters, AreRefusedWithAReason) {
 }
 
 // Small whole weights: all sums are exact, so two passes and the sum of all terms must agree to the last digit.
-TEST(Reference, TwoPassesAreTheDirectSum) {
+TEST_F(Reference, TwoPassesAreTheDirectSum) {
     for (const BorderKind kind : day10::kBorderKinds) {
         for (const Shape& s : {Shape{1, 1, 1}, {2, 3, 3}, {9, 14, 1}, {17, 8, 3}}) {
             for (const DataPattern pattern : {DataPattern::kSignedUniform, DataPattern::kWithInf}) {
@@ -565,7 +570,7 @@ TEST(Reference, TwoPassesAreTheDirectSum) {
     }
 }
 
-TEST(Reference, RefusesAPictureOfAnotherSize) {
+TEST_F(Reference, RefusesAPictureOfAnotherSize) {
     const std::vector<float> five(5);
     EXPECT_THROW(day10::convolve_on_cpu<float>(five, 2, 3, 1, some_general(1, 1), {}), std::invalid_argument);
 }

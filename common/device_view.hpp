@@ -102,6 +102,15 @@ class DeviceMatrix {
     std::size_t leading_dimension_ = 0;
 };
 
+// Have two spans a byte in common?
+template <class A, class B>
+bool overlap(const DeviceSpan<A>& a, const DeviceSpan<B>& b) {
+    if (a.empty() || b.empty()) return false;
+    const auto a_begin = reinterpret_cast<std::uintptr_t>(a.data());
+    const auto b_begin = reinterpret_cast<std::uintptr_t>(b.data());
+    return a_begin < b_begin + b.size() * sizeof(B) && b_begin < a_begin + a.size() * sizeof(A);
+}
+
 // Have two matrices an element in common? Also right for pieces side by side in one larger matrix, whose rows alternate.
 // Where leading dimensions differ, matrices whose memory interleaves count as overlapping, even if no element is shared.
 template <class A, class B>

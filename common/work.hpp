@@ -13,9 +13,9 @@ struct Work {
     double written = 0;  // of these, written: memory that has to turn round between the two is slower
     double flops = 0;
     Arithmetic arithmetic = Arithmetic::kFp32;
-    double requested =
-        0;  // bytes that this version's threads load and store in global memory, whatever the caches answer;
-            // 0: not counted. flops / requested is its arithmetic intensity (PMPP 5.1)
+    // Bytes that this version's threads load and store in global memory, whatever the caches answer; 0: not counted.
+    // flops / requested is its arithmetic intensity (PMPP 5.1).
+    double requested = 0;
 };
 
 }  // namespace course

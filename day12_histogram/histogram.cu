@@ -259,11 +259,7 @@ void check_arguments(DeviceSpan<const Value> values, Range range, DeviceSpan<Cou
     require(kAllInts.lower <= range.lower && range.lower < range.upper && range.upper <= kAllInts.upper,
             "range is [" + std::to_string(range.lower) + ", " + std::to_string(range.upper) +
                 "); expected lower < upper, both from -2^31 to 2^31");
-    const auto begin = reinterpret_cast<std::uintptr_t>(values.data());
-    const auto counts_begin = reinterpret_cast<std::uintptr_t>(counts.data());
-    require(values.empty() || begin + values.size() * sizeof(Value) <= counts_begin ||
-                counts_begin + counts.size() * sizeof(Counter) <= begin,
-            "counts overlaps values; expected no element in common");
+    require(!overlap(values, counts), "counts overlaps values; expected no element in common");
 }
 
 void clear(DeviceSpan<Counter> counts, cudaStream_t stream) {

@@ -313,11 +313,7 @@ void require(bool condition, const std::string& message) {
 template <class Op>
 void check_arguments(DeviceSpan<const Element<Op>> in, DeviceSpan<Result<Op>> out, unsigned blocks) {
     require(out.size() == 1, "out has " + std::to_string(out.size()) + " elements; expected 1");
-    const auto in_begin = reinterpret_cast<std::uintptr_t>(in.data());
-    const auto out_begin = reinterpret_cast<std::uintptr_t>(out.data());
-    require(
-        out_begin + sizeof(Result<Op>) <= in_begin || in_begin + in.size() * sizeof(Element<Op>) <= out_begin,
-        "out lies within in; expected an element of its own");
+    require(!overlap(in, out), "out lies within in; expected an element of its own");
     require(blocks <= kMostBlocks, "blocks is " + std::to_string(blocks) + "; expected at most " +
                                        std::to_string(kMostBlocks) + ", or 0 for the launcher's choice");
 }

@@ -51,6 +51,7 @@ struct Data {
           in(course::make_data<float>(p.rows * p.cols, course::DataPattern::kNormal, 1)),
           expected(in.size()),
           magnitude(in.size()),
+          on_cpu(in.size()),
           in_device(std::span<const float>(in)),
           out_device(in.size()),
           workspace(day20::workspace_size(p.rows, p.cols)) {
@@ -74,7 +75,10 @@ course::Case make_softmax(const course::Dims& size, day20::Output output) {
     course::Case result{
         .problem = day20::name(output) + " " + std::to_string(rows) + "x" + std::to_string(cols),
         .dtype = "float"};
-    result.spoil = [data] { data->out_device.spoil(); };
+    result.spoil = [data] {
+        data->out_device.spoil();
+        std::fill(data->on_cpu.begin(), data->on_cpu.end(), std::numeric_limits<double>::quiet_NaN());
+    };
     result.verify = [data, cols] {
         course::VerifyResult verified =
             course::verify(data->out_device.to_host(), data->expected, {}, data->magnitude, cols);
@@ -85,11 +89,7 @@ course::Case make_softmax(const course::Dims& size, day20::Output output) {
     result.contestants.push_back(
         {.name = "cpu_openmp",
          .role = course::Role::kPeer,
-         .launch =
-             [data](cudaStream_t) {
-                 data->on_cpu.resize(data->in.size());
-                 day20::softmax_on_cpu(data->problem, data->in, data->on_cpu);
-             },
+         .launch = [data](cudaStream_t) { day20::softmax_on_cpu(data->problem, data->in, data->on_cpu); },
          .work = work,
          .cannot_run = rows * cols <= kMostOnCpu ? "" : "it would take long",
          .on_host = true,

@@ -66,6 +66,24 @@ TEST_F(DeviceViewTest, MustFitIntoItsSpan) {
     EXPECT_THROW(buffer.matrix(std::size_t{1} << 33, std::size_t{1} << 33), std::invalid_argument);
 }
 
+TEST(DeviceSpan, Overlap) {
+    std::vector<float> memory(20);  // only looked at as addresses
+    const auto at = [&](std::size_t offset, std::size_t size) {
+        return course::DeviceSpan<float>::from_device_pointer(memory.data() + offset, size);
+    };
+    EXPECT_TRUE(overlap(at(0, 5), at(0, 5)));
+    EXPECT_TRUE(overlap(at(0, 5), at(4, 5)));
+    EXPECT_TRUE(overlap(at(4, 5), at(0, 5)));
+    EXPECT_TRUE(overlap(at(0, 9), at(3, 1))) << "one inside the other";
+    EXPECT_FALSE(overlap(at(0, 5), at(5, 5)));
+    EXPECT_FALSE(overlap(at(5, 5), at(0, 5)));
+    EXPECT_FALSE(overlap(at(3, 0), at(0, 9))) << "nothing overlaps nothing";
+    const auto pair = course::DeviceSpan<const double>::from_device_pointer(
+        reinterpret_cast<const double*>(memory.data()), 2);
+    EXPECT_TRUE(overlap(pair, at(3, 1))) << "elements of another size";
+    EXPECT_FALSE(overlap(pair, at(4, 1)));
+}
+
 TEST(DeviceMatrix, Overlap) {
     std::vector<float> memory(100);  // only looked at as addresses
     const auto at = [&](std::size_t offset, std::size_t rows, std::size_t cols, std::size_t ld) {

@@ -4,6 +4,8 @@
 
 #include "common/device_buffer.hpp"
 #include "common/device_test.hpp"
+#include "common/head_start.hpp"
+#include "common/machine.hpp"
 #include "test_kernels.hpp"
 
 namespace {
@@ -34,6 +36,18 @@ TEST_F(EventTimerTest, CanBeUsedAgain) {
 TEST_F(EventTimerTest, WithoutStartThereIsNothingToTell) {
     course::EventTimer timer;
     EXPECT_THROW(timer.elapsed_ms(), course::CudaError);
+}
+
+// The host has done other things by the time the GPU comes to what is timed next.
+TEST_F(EventTimerTest, AHeadStartKeepsTheGpuBusy) {
+    if (course::is_cpu_stand_in()) GTEST_SKIP() << "needs a GPU: on the CPU nothing overlaps";
+    course::give_head_start(1, nullptr);  // loads the kernel
+    course::EventTimer timer;
+    timer.start();
+    course::give_head_start(1000, nullptr);
+    timer.stop();
+    EXPECT_GT(timer.elapsed_ms(), 0.5F);
+    EXPECT_LT(timer.elapsed_ms(), 5.0F);
 }
 
 }  // namespace

@@ -41,4 +41,8 @@ TEST_F(GridTest, PacksMoveFourValuesAtOnce) {
     EXPECT_TRUE(course::testing::packs_copy_right());
 }
 
+TEST_F(GridTest, PacksAndSingleValuesSeeEachOther) {
+    EXPECT_TRUE(course::testing::packs_and_floats_see_each_other());
+}
+
 }  // namespace

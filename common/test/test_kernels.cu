@@ -31,6 +31,19 @@ __global__ void copy_packs(float* out, const float* in) {
     Pack<float, 4>::load(in + 4 * threadIdx.x).store(out + 4 * threadIdx.x);
 }
 
+// What a thread has just written it must find in a pack, and the other way round: floats and the pack's word alias.
+__global__ void mix_packs_and_floats(float* floats, float* sums) {
+    for (int i = 0; i < 4; ++i)
+        floats[i] = static_cast<float>(i + 1);
+    Pack<float, 4> pack = Pack<float, 4>::load(floats);
+    sums[0] = pack.value[0] + pack.value[1] + pack.value[2] + pack.value[3];
+    const float before = floats[0];
+    for (float& value : pack.value)
+        value += 100;
+    pack.store(floats);
+    sums[1] = before + floats[0];
+}
+
 // No two threads have the same value, and no two bits of a value are alike in all of them.
 __host__ __device__ std::uint64_t value_of_thread(unsigned thread) {
     return Random(7, thread).next();
@@ -125,6 +138,14 @@ bool packs_copy_right() {
     copy_packs<<<1, 16>>>(out.data(), in.data());
     CUDA_CHECK_LAUNCH();
     return is_aligned(out.data(), 16) && !is_aligned(out.data() + 1, 16) && out.to_host() == numbers;
+}
+
+bool packs_and_floats_see_each_other() {
+    DeviceBuffer<float> floats(4);
+    DeviceBuffer<float> sums(2);
+    mix_packs_and_floats<<<1, 1>>>(floats.data(), sums.data());
+    CUDA_CHECK_LAUNCH();
+    return sums.to_host() == std::vector<float>{1 + 2 + 3 + 4, 1 + 101};
 }
 
 int lanes_with_a_wrong_reduction() {

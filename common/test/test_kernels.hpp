@@ -37,6 +37,9 @@ unsigned resident_blocks_of_a_small_kernel(int block_size);
 // Copies 64 floats in packs of four and says whether they arrived in order.
 bool packs_copy_right();
 
+// Stores single floats and loads them as a pack, stores a pack and loads single floats; says whether each saw the other.
+bool packs_and_floats_see_each_other();
+
 // How many threads of three warps get something else from warp_reduce() than a loop over their warp's values gives:
 // sums of 4 and of 8 bytes, a minimum, and xor, where each value counts exactly once.
 int lanes_with_a_wrong_reduction();

@@ -9,9 +9,10 @@
 namespace course::tool {
 
 struct TestFailure {
-    std::string
-        name;  // as ctest knows the test: "day01_vector_add_test.DayOne/VariantTest.AllSizes/float4  # GetParam() = ..."
-    std::string message;  // of its first failure: a few lines, place and what was expected; may be empty
+    // As ctest knows the test: "day01_vector_add_test.DayOne/VariantTest.AllSizes/float4  # GetParam() = ...".
+    std::string name;
+    // Of its first failure: a few lines, place and what was expected; may be empty.
+    std::string message;
 
     // What runs this test alone: "day01_vector_add_test --gtest_filter=DayOne/VariantTest.AllSizes/float4".
     std::string command() const;

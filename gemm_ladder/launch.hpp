@@ -1,0 +1,49 @@
+// How a step's kernel is launched: the same for all of them, so that a step's file holds its kernel and nothing else.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "common/check.hpp"
+#include "common/grid.hpp"
+#include "common/kernel_resources.hpp"
+#include "common/pack.cuh"
+#include "sgemm.hpp"
+
+namespace gemm {
+
+// BM x BN tiles that cover C. Throws std::invalid_argument when a grid cannot have that many blocks.
+template <int BM, int BN>
+unsigned tiles_of(const Sgemm& gemm) {
+    return course::blocks_for(
+        course::ceil_div<std::size_t>(gemm.m(), BM) * course::ceil_div<std::size_t>(gemm.n(), BN), 1);
+}
+
+// Do the rows of all three matrices begin at a multiple of 16 bytes, as a float4 wants it?
+inline bool rows_are_aligned(const Sgemm& gemm) {
+    const auto aligned = [](const auto& matrix) {
+        return course::is_aligned(matrix.data(), 16) &&
+               (matrix.leading_dimension() % 4 == 0 || matrix.rows() <= 1);
+    };
+    return aligned(gemm.a) && aligned(gemm.b) && aligned(gemm.c);
+}
+
+// A block of THREADS threads for each BM x BN tile of C. ALIGNED runs where rows are, ANY everywhere else.
+template <int BM, int BN, int THREADS, auto ALIGNED, auto ANY = ALIGNED>
+struct BlockPerTile {
+    static void launch(const Sgemm& given, cudaStream_t stream) {
+        const Sgemm gemm = checked(given);
+        const unsigned tiles = tiles_of<BM, BN>(gemm);
+        if (tiles == 0) return;
+        const auto kernel = rows_are_aligned(gemm) ? ALIGNED : ANY;
+        kernel<<<tiles, THREADS, 0, stream>>>(gemm);
+        CUDA_CHECK_LAUNCH();
+    }
+
+    static course::KernelResources resources() { return course::resources_of(ALIGNED, THREADS); }
+
+    static Kernel kernel() { return {launch, resources}; }
+};
+
+}  // namespace gemm

@@ -1,0 +1,63 @@
+// The ladder's list, and what all its launchers check.
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include "beyond/beyond.hpp"
+#include "sgemm.hpp"
+#include "steps/steps.hpp"
+
+namespace gemm {
+namespace {
+
+std::string text_of(std::size_t rows, std::size_t cols) {
+    return std::to_string(rows) + " x " + std::to_string(cols);
+}
+
+void require(bool condition, const std::string& message) {
+    if (!condition) throw std::invalid_argument("sgemm: " + message);
+}
+
+course::Work work(const Shape& shape) {
+    const auto m = static_cast<double>(shape.m);
+    const auto n = static_cast<double>(shape.n);
+    const auto k = static_cast<double>(shape.k);
+    return {.bytes = sizeof(float) * (m * k + k * n + m * n),
+            .written = sizeof(float) * m * n,
+            .flops = 2 * m * n * k};
+}
+
+}  // namespace
+
+Sgemm checked(const Sgemm& gemm) {
+    const auto& [a, b, c, alpha, beta, scratch] = gemm;
+    require(a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols(),
+            "A is " + text_of(a.rows(), a.cols()) + ", B is " + text_of(b.rows(), b.cols()) + ", C is " +
+                text_of(c.rows(), c.cols()) + "; expected A: M x K, B: K x N, C: M x N");
+    require(!overlap(a, c), "C overlaps A; expected no common element");
+    require(!overlap(b, c), "C overlaps B; expected no common element");
+    if (alpha != 0) return gemm;
+
+    using Factor = course::DeviceMatrix<const float>;
+    using Memory = course::DeviceSpan<const float>;
+    return {Factor(Memory::from_device_pointer(a.data(), 0), a.rows(), 0),
+            Factor(Memory::from_device_pointer(b.data(), 0), 0, b.cols()),
+            c,
+            alpha,
+            beta,
+            scratch};
+}
+
+std::span<const Step> steps() {
+    static const std::array list = std::to_array<Step>({
+        {"01_naive", "a thread for each element of C", naive(), work},
+        {"02_shared_memory", "tiles of A and B in shared memory", shared_memory(), work},
+    });
+    return list;
+}
+
+std::span<const Step> beyond() {
+    return {};
+}
+
+}  // namespace gemm

@@ -1,0 +1,293 @@
+// Every step against the CPU in double: C = alpha A B + beta C on shapes around the tiles' edges.
+#include "sgemm.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/machine.hpp"
+#include "common/random.hpp"
+#include "common/verify.hpp"
+#include "scratch.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using course::DeviceMatrix;
+using course::GuardedBuffer;
+using gemm::Shape;
+
+constexpr std::uint64_t kSeed = 11;
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Problem {
+    Shape shape;
+    float alpha = 1;
+    float beta = 0;
+    std::size_t padding = 0;        // elements after each row of A; B has one more, C two
+    std::size_t misaligned_by = 0;  // elements between an aligned address and the first of each matrix
+    bool nan_in_c = false;          // only where C must not be read
+};
+
+std::string text_of(const Problem& p) {
+    return std::to_string(p.shape.m) + " x " + std::to_string(p.shape.n) + " x " + std::to_string(p.shape.k) +
+           ", alpha " + std::to_string(p.alpha) + ", beta " + std::to_string(p.beta) + ", padding " +
+           std::to_string(p.padding) + ", misaligned by " + std::to_string(p.misaligned_by) +
+           (p.nan_in_c ? ", NaN in C" : "");
+}
+
+// A matrix in device memory, between guards; NaN stands between its rows.
+class Operand {
+  public:
+    Operand(const std::vector<float>& packed, std::size_t rows, std::size_t cols, std::size_t padding,
+            std::size_t misaligned_by)
+        : rows_(rows),
+          cols_(cols),
+          stride_(cols + padding),
+          memory_(rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols, misaligned_by) {
+        std::vector<float> padded(memory_.size(), kNan);
+        for (std::size_t i = 0; i < packed.size(); ++i)
+            padded[i / cols * stride_ + i % cols] = packed[i];
+        memory_.copy_from(padded);
+    }
+
+    DeviceMatrix<float> view() { return {memory_.span(), rows_, cols_, stride_}; }
+
+    // The elements, without what is between the rows.
+    std::vector<float> packed() const {
+        const std::vector<float> padded = memory_.to_host();
+        std::vector<float> values(rows_ * cols_);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = padded[i / cols_ * stride_ + i % cols_];
+        return values;
+    }
+
+    // What was written where nothing may be written, in words.
+    std::string damage() const {
+        const std::vector<float> padded = memory_.to_host();
+        std::size_t written = 0;
+        for (std::size_t i = 0; i < padded.size(); ++i)
+            written += i % stride_ >= cols_ && !std::isnan(padded[i]) ? 1 : 0;
+        return memory_.damage() +
+               (written == 0 ? "" : std::to_string(written) + " elements written between rows");
+    }
+
+  private:
+    std::size_t rows_;
+    std::size_t cols_;
+    std::size_t stride_;
+    GuardedBuffer<float> memory_;
+};
+
+std::vector<float> integers(std::size_t count, std::uint64_t seed) {
+    course::Random random(seed);
+    std::vector<float> values(count);
+    for (float& value : values)
+        value = static_cast<float>(random.integer(-8, 8));
+    return values;
+}
+
+class StepTest : public course::DeviceTestWithParam<const gemm::Step*> {
+  protected:
+    // Two launches, one after the other, so that what the first leaves in the scratch memory meets the second.
+    course::VerifyResult multiply(const Problem& problem, const std::vector<float>& a,
+                                  const std::vector<float>& b, const std::vector<float>& c,
+                                  const course::Bound& bound) const {
+        const auto [m, n, k] = problem.shape;
+        Operand a_device(a, m, k, problem.padding, problem.misaligned_by);
+        Operand b_device(b, k, n, problem.padding == 0 ? 0 : problem.padding + 1, problem.misaligned_by);
+        const std::size_t c_padding = problem.padding == 0 ? 0 : problem.padding + 2;
+        gemm::ScratchMemory scratch(GetParam()->launcher.scratch(problem.shape));
+
+        std::vector<double> product(c.begin(), c.end());
+        std::vector<double> magnitude(c.size());
+        gemm::multiply_on_cpu(problem.shape, problem.alpha, a, b, problem.beta, product, magnitude);
+        for (double& size : magnitude)  // verify() wants finite ones; where it is not, neither is the product
+            size = std::isfinite(size) ? size : 0;
+
+        course::VerifyResult result;
+        for (int launch = 0; launch < 2 && result.ok(); ++launch) {
+            Operand c_device(c, m, n, c_padding, problem.misaligned_by);
+            GetParam()->launcher.launch({.a = a_device.view(),
+                                         .b = b_device.view(),
+                                         .c = c_device.view(),
+                                         .alpha = problem.alpha,
+                                         .beta = problem.beta,
+                                         .scratch = scratch.view()},
+                                        nullptr);
+            result = course::verify(c_device.packed(), product, bound, magnitude, n);
+            result.damage = c_device.damage();
+        }
+        return result;
+    }
+
+    void expect_right(const Problem& problem, DataPattern pattern) const {
+        const auto [m, n, k] = problem.shape;
+        const auto a = course::make_data<float>(m * k, pattern, kSeed);
+        const auto b = course::make_data<float>(k * n, pattern, kSeed + 1);
+        const auto c = problem.nan_in_c ? std::vector<float>(m * n, kNan)
+                                        : course::make_data<float>(m * n, pattern, kSeed + 2);
+        const course::VerifyResult result = multiply(problem, a, b, c, {.terms = k + 1});
+        EXPECT_TRUE(result.ok()) << text_of(problem) << ", " << course::name(pattern) << ": "
+                                 << result.message();
+    }
+
+    // Small integers: every product and every sum is exact in single precision, so only equal is right.
+    void expect_exact(const Problem& problem) const {
+        const auto [m, n, k] = problem.shape;
+        const auto c = problem.nan_in_c ? std::vector<float>(m * n, kNan) : integers(m * n, kSeed + 2);
+        const course::VerifyResult result =
+            multiply(problem, integers(m * k, kSeed), integers(k * n, kSeed + 1), c, {.factor = 0});
+        EXPECT_TRUE(result.ok()) << text_of(problem) << ", integers: " << result.message();
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ladder, StepTest, course::each_of(gemm::steps()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(Beyond, StepTest, course::each_of(gemm::beyond()), course::VariantName());
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StepTest);
+
+constexpr std::size_t kExtents[] = {1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257};
+
+// Each extent in each direction, the other two changing with it through the list.
+TEST_P(StepTest, EveryExtentInEachDirection) {
+    const std::size_t count = std::size(kExtents);
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t other = kExtents[(5 * i + 3) % count];
+        const std::size_t small = kExtents[i % 4];
+        expect_exact({.shape = {kExtents[i], other, small}, .nan_in_c = true});
+        expect_exact({.shape = {small, kExtents[i], other}, .nan_in_c = true});
+        expect_exact({.shape = {other, small, kExtents[i]}, .nan_in_c = true});
+    }
+}
+
+TEST_P(StepTest, AlphaAndBeta) {
+    for (const Shape shape : {Shape{33, 65, 31}, Shape{128, 128, 16}, Shape{129, 132, 36}}) {
+        for (const float alpha : {0.0f, 1.0f, -0.5f}) {
+            for (const float beta : {0.0f, 1.0f, -0.5f}) {
+                expect_exact({.shape = shape, .alpha = alpha, .beta = beta, .nan_in_c = beta == 0});
+                expect_exact({.shape = shape, .alpha = alpha, .beta = beta, .padding = 2});
+            }
+        }
+    }
+}
+
+TEST_P(StepTest, DataPatterns) {
+    for (const Shape shape : {Shape{64, 96, 65}, Shape{131, 7, 67}}) {
+        for (const DataPattern pattern :
+             {DataPattern::kSignedUniform, DataPattern::kNormal, DataPattern::kAllEqual,
+              DataPattern::kHugeNextToTiny, DataPattern::kWithNan, DataPattern::kWithInf})
+            expect_right({.shape = shape, .alpha = -0.5f, .beta = 1}, pattern);
+    }
+}
+
+// Rows that begin everywhere but at a multiple of 16 bytes, and padding that keeps them aligned.
+TEST_P(StepTest, PaddedAndMisalignedRows) {
+    for (const std::size_t padding : {0, 1, 2, 4}) {
+        for (const std::size_t misaligned_by : {0, 1, 2}) {
+            const float beta = misaligned_by == 0 ? 0.0f : -0.5f;
+            expect_exact(
+                {.shape = {130, 66, 37}, .beta = beta, .padding = padding, .misaligned_by = misaligned_by});
+            expect_exact(
+                {.shape = {36, 132, 68}, .beta = beta, .padding = padding, .misaligned_by = misaligned_by});
+        }
+    }
+}
+
+TEST_P(StepTest, NothingToAddOrNothingToWrite) {
+    expect_exact({.shape = {33, 130, 0}, .beta = -0.5f});
+    expect_exact({.shape = {33, 130, 0}, .beta = 0, .nan_in_c = true});
+    for (const Shape shape : {Shape{0, 5, 3}, Shape{5, 0, 3}, Shape{0, 0, 0}})
+        expect_exact({.shape = shape});
+}
+
+// alpha = 0: NaN in A and B must not reach C.
+TEST_P(StepTest, AlphaZeroReadsNeitherFactor) {
+    const Problem problem{.shape = {40, 33, 17}, .alpha = 0, .beta = 1};
+    const auto [m, n, k] = problem.shape;
+    const course::VerifyResult result =
+        multiply(problem, std::vector<float>(m * k, kNan), std::vector<float>(k * n, kNan),
+                 integers(m * n, kSeed), {.factor = 0});
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
+TEST_P(StepTest, RandomShapes) {
+    constexpr std::uint64_t kShapeSeed = 20261121;
+    SCOPED_TRACE("course::Random seed " + std::to_string(kShapeSeed));
+    course::Random random(kShapeSeed);
+    for (int round = 0; round < 12; ++round) {
+        const Shape shape{random.below(300), random.below(300), random.below(150)};
+        expect_exact({.shape = shape,
+                      .alpha = static_cast<float>(random.integer(-2, 2)),
+                      .beta = static_cast<float>(random.integer(-2, 2)) * 0.5f,
+                      .padding = random.below(5),
+                      .misaligned_by = random.below(4)});
+    }
+}
+
+TEST_P(StepTest, ALongSum) {
+    expect_right({.shape = {3, 5, 20011}}, DataPattern::kSignedUniform);
+    expect_exact({.shape = {5, 4, 20004}, .beta = 1});
+}
+
+TEST_P(StepTest, RefusesWhatDoesNotFit) {
+    DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(64))};
+    const auto matrix = [&](std::size_t rows, std::size_t cols, std::size_t offset) {
+        return DeviceMatrix<float>(memory.span().subspan(offset, rows * cols), rows, cols);
+    };
+    const auto message_of = [&](auto a, auto b, auto c) -> std::string {
+        try {
+            GetParam()->launcher.launch({.a = a, .b = b, .c = c}, nullptr);
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    const std::string expected = "; expected A: M x K, B: K x N, C: M x N";
+    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(4, 5, 8), matrix(2, 5, 32)),
+              "sgemm: A is 2 x 3, B is 4 x 5, C is 2 x 5" + expected);
+    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(3, 5, 8), matrix(3, 5, 32)),
+              "sgemm: A is 2 x 3, B is 3 x 5, C is 3 x 5" + expected);
+    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(3, 5, 8), matrix(2, 4, 32)),
+              "sgemm: A is 2 x 3, B is 3 x 5, C is 2 x 4" + expected);
+    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 3)),
+              "sgemm: C overlaps A; expected no common element");
+    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 11)),
+              "sgemm: C overlaps B; expected no common element");
+}
+
+TEST(MultiplyOnCpu, AProductWorkedOutByHand) {
+    const std::vector<float> a = {1, 2, 3, 4, 5, 6};     // 2 x 3
+    const std::vector<float> b = {1, -2, 3, -4, 5, -6};  // 3 x 2
+    std::vector<double> c = {10, 20, 30, 40};
+    std::vector<double> magnitude(4);
+    gemm::multiply_on_cpu({2, 2, 3}, 2, a, b, -0.5f, c, magnitude);
+    EXPECT_EQ(c, (std::vector<double>{39, -66, 83, -148}));
+    EXPECT_EQ(magnitude, (std::vector<double>{49, 66, 113, 148}));
+    c.assign(4, kNan);
+    gemm::multiply_on_cpu({2, 2, 3}, 1, a, b, 0, c, magnitude);
+    EXPECT_EQ(c, (std::vector<double>{22, -28, 49, -64}));
+}
+
+TEST(MultiplyOnCpu, RefusesWrongLengths) {
+    std::vector<double> four(4);
+    EXPECT_THROW(
+        gemm::multiply_on_cpu({2, 2, 3}, 1, std::vector<float>(5), std::vector<float>(6), 0, four, four),
+        std::invalid_argument);
+    EXPECT_THROW(
+        gemm::multiply_on_cpu({2, 2, 3}, 1, std::vector<float>(6), std::vector<float>(7), 0, four, four),
+        std::invalid_argument);
+}
+
+}  // namespace

@@ -1,0 +1,11 @@
+// The eleven steps; each has a file of its own, from 01_naive.cu on.
+#pragma once
+
+#include "../sgemm.hpp"
+
+namespace gemm {
+
+Kernel naive();
+Kernel shared_memory();
+
+}  // namespace gemm

@@ -4,8 +4,10 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <string>
 
 #include "common/check.hpp"
+#include "common/occupancy.hpp"
 
 namespace course {
 
@@ -16,6 +18,7 @@ struct KernelResources {
     std::size_t shared_bytes = 0;  // of a block, static and dynamic
     int blocks = 0;                // that a multiprocessor of the current device runs at the same time
     double occupancy = 0;          // of the warps that it could run, how many these blocks have
+    std::string limit{};           // what stops one more block (occupancy.hpp)
 };
 
 // Of `kernel`, launched with blocks of `threads` threads and `dynamic_shared` bytes, on the current device.
@@ -23,18 +26,17 @@ template <class Function>
 KernelResources resources_of(Function* kernel, int threads, std::size_t dynamic_shared = 0) {
     cudaFuncAttributes attributes{};
     CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
-    int device = 0;
-    int most_threads = 0;
-    int blocks = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
-    CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, dynamic_shared));
+    const std::size_t shared = attributes.sharedSizeBytes + dynamic_shared;
+    const Occupancy occupied =
+        occupancy({.threads = threads, .registers = attributes.numRegs, .shared_bytes = shared},
+                  multiprocessor_limits());
     return {.threads = threads,
             .registers = attributes.numRegs,
             .local_bytes = attributes.localSizeBytes,
-            .shared_bytes = attributes.sharedSizeBytes + dynamic_shared,
-            .blocks = blocks,
-            .occupancy = static_cast<double>(blocks) * threads / most_threads};
+            .shared_bytes = shared,
+            .blocks = occupied.blocks,
+            .occupancy = occupied.share,
+            .limit = occupied.limit};
 }
 
 }  // namespace course

@@ -35,6 +35,7 @@ struct Options {
     std::string variant;
     std::string json;
     bool bench = false;
+    bool sweep = false;
 };
 
 void add_options(CLI::App& app, const Program& program, Options& options) {
@@ -42,16 +43,21 @@ void add_options(CLI::App& app, const Program& program, Options& options) {
                            fmt::join(program.default_size, "x")));
     CLI::Option* size = app.add_option("--size", options.size, "problem size, for example 4096 or 4096x1024");
     app.add_option("--variant", options.variant, "run this variant alone");
-    app.add_flag("--bench", options.bench, "run the full list of sizes")->excludes(size);
+    CLI::Option* bench = app.add_flag("--bench", options.bench, "run the full list of sizes")->excludes(size);
+    if (!program.sweep_sizes.empty()) {
+        app.add_flag("--sweep", options.sweep, "run the long list of sizes, with few versions")
+            ->excludes(size)
+            ->excludes(bench);
+    }
     app.add_option("--json", options.json, "write the measurements to this file");
 }
 
 // Debug builds show whether a kernel is right; their times must not be mistaken for measurements.
 void require_release(const Options& options) {
     if (is_release_build()) return;
-    if (options.bench || !options.json.empty()) {
+    if (options.bench || options.sweep || !options.json.empty()) {
         throw BadArguments(
-            "--bench and --json need a Release build (cmake -D CMAKE_BUILD_TYPE=Release): "
+            "--bench, --sweep and --json need a Release build (cmake -D CMAKE_BUILD_TYPE=Release): "
             "the times of this one mean nothing");
     }
     fmt::print(stderr, "WARNING: not a Release build: the times below mean nothing\n");
@@ -65,10 +71,10 @@ std::vector<Dims> sizes_to_run(const Program& program, const Options& options) {
             throw BadArguments(fmt::format("--size: {}", error.what()));
         }
     }
-    if (!options.bench) return {program.default_size};
+    if (!options.bench && !options.sweep) return {program.default_size};
 
     std::vector<Dims> sizes;
-    for (const Dims& dims : program.bench_sizes) {
+    for (const Dims& dims : options.sweep ? program.sweep_sizes : program.bench_sizes) {
         const std::size_t product =
             std::accumulate(dims.begin(), dims.end(), std::size_t{1}, std::multiplies<>());
         if (is_cpu_stand_in() && product > program.stand_in_limit) {
@@ -251,6 +257,7 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
         spoil();
         contestant.launch(nullptr);
         if (!check(record)) return {record};
+        if (contestant.resources) record.resources = contestant.resources();
         for (const L2State l2 : states) {
             Record timed = record;
             timed.measurement = measure(l2);

@@ -1,6 +1,6 @@
 // The main loop of a day's program. The day says what there is to run; this runs it: verify, time, verify again, table, JSON.
 //
-//     day01_vector_add [--size N] [--variant NAME] [--bench] [--json FILE]
+//     day01_vector_add [--size N] [--variant NAME] [--bench] [--json FILE]        gemm_ladder --sweep
 //
 // Exit code 0: all right; 1: a result was wrong, a time impossible, or CUDA failed; 2: bad arguments.
 #pragma once
@@ -36,6 +36,7 @@ struct Contestant {
     std::string cannot_run{};                // why not for this problem, or ""
     bool on_host = false;                    // runs on the host, inside launch(): timed by the host's clock
     std::function<VerifyResult()> verify{};  // instead of the case's
+    std::function<KernelResources()> resources{};  // of its kernel; asked once it has run
 };
 
 // One problem with its data, ready to run. The functions own the data.
@@ -52,10 +53,11 @@ struct Program {
     std::string title;                // a line for --help and the head of the output
     Dims default_size;                // without --bench and --size: modest
     std::vector<Dims> bench_sizes{};  // with --bench
+    std::vector<Dims> sweep_sizes{};  // with --sweep, an option of those that have them
     std::vector<std::function<Case(const Dims&)>>
         make_cases;  // each is called for each size; without contestants: not for that size
-    std::size_t stand_in_limit = std::size_t{1}
-                                 << 22;  // --bench on the CPU leaves out sizes with a larger product
+    std::size_t stand_in_limit =
+        std::size_t{1} << 22;  // on the CPU, --bench and --sweep leave out sizes with a larger product
 
     // For options of the day's own: declares them. A callback of theirs (CLI::App::callback) may change the program it is
     // given, and says what is wrong with a value by std::invalid_argument: exit code 2.

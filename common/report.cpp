@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
+#include <vector>
 
 namespace course {
 namespace {
@@ -23,9 +24,11 @@ constexpr const char* kRed = "\033[31m";
 constexpr const char* kGreen = "\033[32m";
 constexpr const char* kPlain = "\033[0m";
 
-constexpr std::array kHeadings = {"variant", "L2",      "median",     "+-",    "repeats",
-                                  "GB/s",    "GFLOP/s", "% of limit", "result"};
-using Row = std::array<std::string, kHeadings.size()>;
+struct Column {
+    std::string heading;
+    bool text = false;  // text begins at the left, numbers end at the right
+    std::vector<std::string> cells{};
+};
 
 // Four significant digits, in the unit that suits.
 std::string duration(double ms) {
@@ -34,8 +37,15 @@ std::string duration(double ms) {
     return fmt::format("{:.4g} us", ms * 1000);
 }
 
-std::string rate(double amount, double ms) {
-    return amount == 0 || ms == 0 ? "-" : fmt::format("{:.4g}", amount * 1e-9 / (ms * 1e-3));
+// Four significant digits, and no exponent for large figures.
+std::string four_digits(double value) {
+    return value < 9999.5 ? fmt::format("{:.4g}", value) : fmt::format("{:.0f}", value);
+}
+
+std::string rate(const Record& record, double amount, double unit) {
+    const double ms = record.measurement ? record.measurement->ms.median : 0;
+    return amount == 0 || ms == 0 || !record.violation.empty() ? "-"
+                                                               : four_digits(amount / unit / (ms * 1e-3));
 }
 
 std::string result_word(const Record& record) {
@@ -45,24 +55,74 @@ std::string result_word(const Record& record) {
     return record.verified ? "ok" : "-";
 }
 
-Row make_row(const Record& record) {
-    const std::string variant = record.role == Role::kOurs
-                                    ? record.variant
-                                    : fmt::format("{} ({})", record.variant, name(record.role));
-    if (!record.measurement) return {variant, "-", "-", "-", "-", "-", "-", "-", result_word(record)};
-    const Measurement& m = *record.measurement;
-    const bool possible = record.violation.empty();
-    return {variant,
-            std::string(name(m.l2)),
-            duration(m.ms.median),
-            duration(m.ms.spread),
-            fmt::format("{}{}{}", m.ms.count,
-                        m.launches_per_repeat > 1 ? fmt::format("x{}", m.launches_per_repeat) : "",
-                        m.stopped_by == StopReason::kPrecise ? "" : "*"),
-            possible ? rate(record.work.bytes, m.ms.median) : "-",
-            possible ? rate(record.work.flops, m.ms.median) : "-",
-            record.percent_of_limit ? fmt::format("{:.1f}", *record.percent_of_limit) : "-",
-            result_word(record)};
+// The peer's name, where there is one peer and it ran on the device.
+std::string only_peer(std::span<const Record> records) {
+    std::string peer;
+    for (const Record& record : records) {
+        if (record.role != Role::kPeer || !record.measurement || !record.device.empty()) continue;
+        if (!peer.empty() && peer != record.variant) return "";
+        peer = record.variant;
+    }
+    return peer;
+}
+
+std::string percent_of(const std::string& peer, const Record& record, std::span<const Record> all) {
+    if (!record.measurement || !record.violation.empty()) return "-";
+    for (const Record& other : all) {
+        if (other.variant == peer && other.measurement && other.measurement->l2 == record.measurement->l2)
+            return fmt::format("{:.1f}", 100 * other.measurement->ms.median / record.measurement->ms.median);
+    }
+    return "-";
+}
+
+std::vector<Column> columns_of(std::span<const Record> records) {
+    std::vector<Column> columns;
+    const auto add = [&](const std::string& heading, bool text, const auto& cell) {
+        columns.push_back({heading, text});
+        for (const Record& record : records)
+            columns.back().cells.push_back(cell(record));
+    };
+    const auto add_measured = [&](const std::string& heading, bool text, const auto& cell) {
+        add(heading, text,
+            [&](const Record& r) { return r.measurement ? std::string(cell(*r.measurement)) : "-"; });
+    };
+    const auto add_resource = [&](const std::string& heading, bool text, const auto& cell) {
+        if (std::ranges::none_of(records, [](const Record& r) { return r.resources.has_value(); })) return;
+        add(heading, text, [&](const Record& r) { return r.resources ? cell(*r.resources) : "-"; });
+    };
+
+    add("variant", true, [](const Record& r) {
+        return r.role == Role::kOurs ? r.variant : fmt::format("{} ({})", r.variant, name(r.role));
+    });
+    add_measured("L2", true, [](const Measurement& m) { return name(m.l2); });
+    add_measured("median", false, [](const Measurement& m) { return duration(m.ms.median); });
+    add_measured("+-", false, [](const Measurement& m) { return duration(m.ms.spread); });
+    add_measured("repeats", false, [](const Measurement& m) {
+        return fmt::format("{}{}{}", m.ms.count,
+                           m.launches_per_repeat > 1 ? fmt::format("x{}", m.launches_per_repeat) : "",
+                           m.stopped_by == StopReason::kPrecise ? "" : "*");
+    });
+    add("GB/s", false, [](const Record& r) { return rate(r, r.work.bytes, 1e9); });
+    const bool tera = std::ranges::any_of(records, [](const Record& r) {
+        return r.measurement && r.work.flops > 1e12 * (r.measurement->ms.median * 1e-3);
+    });
+    add(tera ? "TFLOP/s" : "GFLOP/s", false,
+        [&](const Record& r) { return rate(r, r.work.flops, tera ? 1e12 : 1e9); });
+    add("% of limit", false, [](const Record& r) {
+        return r.percent_of_limit ? fmt::format("{:.1f}", *r.percent_of_limit) : "-";
+    });
+    if (const std::string peer = only_peer(records); !peer.empty())
+        add("% of " + peer, false, [&](const Record& r) { return percent_of(peer, r, records); });
+    add_resource("registers", false, [](const KernelResources& k) {
+        return k.registers == 0 ? "-" : std::to_string(k.registers);
+    });
+    add_resource("shared", false,
+                 [](const KernelResources& k) { return fmt::format("{:.4g} KB", k.shared_bytes / 1024.0); });
+    add_resource("occupancy", false,
+                 [](const KernelResources& k) { return fmt::format("{:.0f} %", 100 * k.occupancy); });
+    add_resource("limited by", true, [](const KernelResources& k) { return k.limit; });
+    add("result", false, result_word);
+    return columns;
 }
 
 std::string notes(std::span<const Record> records) {
@@ -113,33 +173,26 @@ bool use_colour(std::FILE* stream) {
 }
 
 std::string table(std::span<const Record> records, bool colour) {
-    std::vector<Row> rows;
-    for (const Record& record : records)
-        rows.push_back(make_row(record));
-
-    std::array<std::size_t, kHeadings.size()> widths{};
-    for (std::size_t column = 0; column < widths.size(); ++column) {
-        widths[column] = std::strlen(kHeadings[column]);
-        for (const Row& row : rows)
-            widths[column] = std::max(widths[column], row[column].size());
-    }
-    const auto cell = [&widths](std::size_t column, std::string_view text) {
-        return column < 2 ? fmt::format("{:<{}}", text, widths[column])
-                          : fmt::format("{:>{}}", text, widths[column]);
-    };
-
+    const std::vector<Column> columns = columns_of(records);
     std::string text;
-    for (std::size_t column = 0; column < widths.size(); ++column)
-        text += "  " + cell(column, kHeadings[column]);
+    const auto add_cell = [&text](const Column& column, std::string_view content, const char* style) {
+        std::size_t width = column.heading.size();
+        for (const std::string& cell : column.cells)
+            width = std::max(width, cell.size());
+        const std::string padded =
+            column.text ? fmt::format("{:<{}}", content, width) : fmt::format("{:>{}}", content, width);
+        text += fmt::format("  {}{}{}", style, padded, *style == '\0' ? "" : kPlain);
+    };
+    for (const Column& column : columns)
+        add_cell(column, column.heading, "");
     text += '\n';
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        for (std::size_t column = 0; column < widths.size(); ++column) {
-            const bool coloured =
-                colour && column + 1 == widths.size() && (records[i].failed() || records[i].verified == true);
-            const std::string padded = cell(column, rows[i][column]);
-            text += coloured ? fmt::format("  {}{}{}", records[i].failed() ? kRed : kGreen, padded, kPlain)
-                             : "  " + padded;
-        }
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        const char* style = !colour                       ? ""
+                            : records[i].failed()         ? kRed
+                            : records[i].verified == true ? kGreen
+                                                          : "";
+        for (const Column& column : columns)
+            add_cell(column, column.cells[i], &column == &columns.back() ? style : "");
         text += '\n';
     }
     return text + notes(records);
@@ -176,6 +229,16 @@ nlohmann::ordered_json to_json(std::span<const Record> records, const Machine& m
                         {"cuda", machine.cuda},
                         {"commit", commit},
                         {"date", date}});
+        if (record.resources) {
+            const KernelResources& kernel = *record.resources;
+            list.back()["kernel"] = {{"threads", kernel.threads},
+                                     {"registers", kernel.registers},
+                                     {"local_bytes", kernel.local_bytes},
+                                     {"shared_bytes", kernel.shared_bytes},
+                                     {"blocks_per_multiprocessor", kernel.blocks},
+                                     {"occupancy", kernel.occupancy},
+                                     {"limited_by", kernel.limit}};
+        }
     }
     return list;
 }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "common/benchmark.hpp"
+#include "common/kernel_resources.hpp"
 #include "common/machine.hpp"
 #include "common/work.hpp"
 
@@ -41,7 +42,8 @@ struct Record {
     std::string violation;         // why the time cannot be true; empty if it can
     std::optional<bool> verified;  // nothing for work that computes no result to check (a copy as the limit)
     double max_error = 0;
-    std::string failure;  // what verification found
+    std::string failure;                       // what verification found
+    std::optional<KernelResources> resources;  // of its kernel, where it says so
 
     bool failed() const { return verified == false || !violation.empty() || !failure.empty(); }
 };
@@ -49,10 +51,11 @@ struct Record {
 // True for a terminal, unless NO_COLOR is set (no-color.org).
 bool use_colour(std::FILE* stream);
 
-// The records of one problem, a line each, explanations of what failed below.
+// The records of one problem, a line each, explanations of what failed below. What the kernels take of a multiprocessor is
+// shown where they say so, and how a time compares with the peer's where there is one peer on the device.
 std::string table(std::span<const Record> records, bool colour);
 
-// The list of records as DESIGN.md has it. What was not run is left out. `date`: "2026-11-21T10:30:00Z".
+// The list of records; "kernel" is in those that have resources. What was not run is left out. `date`: "2026-11-21T10:30:00Z".
 nlohmann::ordered_json to_json(std::span<const Record> records, const Machine& machine,
                                const std::string& commit, const std::string& date);
 

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <functional>
 #include <limits>
 #include <ranges>
 #include <span>
@@ -90,6 +91,10 @@ void compare(VerifyResult& result, std::size_t index, double got, double expecte
              double magnitude, double smallest);
 void note_mismatch(VerifyResult& result, Mismatch mismatch);
 
+// What `part(begin, end)` finds in [0, count), taken in parts on all of the host's cores.
+VerifyResult compare_in_parts(std::size_t count,
+                              const std::function<VerifyResult(std::size_t begin, std::size_t end)>& part);
+
 }  // namespace detail
 
 template <std::ranges::contiguous_range Got>
@@ -101,19 +106,22 @@ VerifyResult verify(const Got& got, std::span<const double> expected, const Boun
     const double common_magnitude = magnitude.empty() ? detail::largest_finite_magnitude(expected) : 0;
     const double scale = bound.roundings() * FloatTraits<T>::kEpsilon;
 
-    VerifyResult result;
-    result.cols = cols;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        double value = 0;
-        if constexpr (std::is_floating_point_v<T>) {
-            value = static_cast<double>(values[i]);
-        } else {
-            value = static_cast<double>(static_cast<float>(values[i]));
+    VerifyResult result = detail::compare_in_parts(values.size(), [&](std::size_t begin, std::size_t end) {
+        VerifyResult part;
+        for (std::size_t i = begin; i < end; ++i) {
+            double value = 0;
+            if constexpr (std::is_floating_point_v<T>) {
+                value = static_cast<double>(values[i]);
+            } else {
+                value = static_cast<double>(static_cast<float>(values[i]));
+            }
+            detail::compare(part, i, value, expected[i], scale,
+                            magnitude.empty() ? common_magnitude : magnitude[i],
+                            bound.roundings() * FloatTraits<T>::kSmallest);
         }
-        detail::compare(result, i, value, expected[i], scale,
-                        magnitude.empty() ? common_magnitude : magnitude[i],
-                        bound.roundings() * FloatTraits<T>::kSmallest);
-    }
+        return part;
+    });
+    result.cols = cols;
     return result;
 }
 

@@ -36,6 +36,7 @@ using course::DeviceBuffer;
 
 constexpr int kCublas = 0;
 constexpr int kDispatcher = 14;
+constexpr std::size_t kMostElements = std::size_t{1} << 36;  // of a matrix: 256 GB
 constexpr double kMostOnHost = 1e9;  // multiply-adds; above, the device works out the reference
 
 // The first three steps are so slow that, on large problems, they would take longer than all the others together.
@@ -99,6 +100,10 @@ struct Data {
     course::GuardedBuffer<float> c_device;
 };
 
+void require(bool condition, const std::string& message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
 // "11_split_k" is step 11.
 int number_of(const std::string& name) {
     int number = -1;
@@ -147,7 +152,10 @@ std::string problem_text(const Data& data) {
 // All of `steps`; with `in_short_time`, slow ones are left out of large problems.
 course::Case make_case(const course::Dims& size, const std::set<int>& steps, float alpha, float beta,
                        bool in_short_time) {
-    if (size.size() != 3) throw std::invalid_argument("expected m x n x k, for example 512x512x512");
+    require(size.size() == 3, "expected m x n x k, for example 512x512x512");
+    for (const auto& [rows, cols] : {std::pair(size[0], size[2]), {size[2], size[1]}, {size[0], size[1]}})
+        require(cols <= kMostElements / rows,
+                fmt::format("a matrix of {} x {}; expected at most {} elements", rows, cols, kMostElements));
     const auto data = std::make_shared<Data>(gemm::Shape{size[0], size[1], size[2]}, alpha, beta);
 
     course::Case result{.problem = problem_text(*data), .dtype = "float"};
@@ -186,15 +194,14 @@ course::Case make_case(const course::Dims& size, const std::set<int>& steps, flo
 
 // --- The program's own options ----------------------------------------------------------------------------------------
 
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument(message);
-}
-
 std::set<int> parse_steps(const std::vector<std::string>& texts) {
     const std::set<int> known = known_steps();
     std::set<int> wanted;
     for (const std::string& text : texts) {
-        if (text == "all") return known;
+        if (text == "all") {
+            wanted = known;
+            continue;
+        }
         int number = -1;
         const char* const end = text.data() + text.size();
         const auto [rest, error] = std::from_chars(text.data(), end, number);
@@ -221,9 +228,9 @@ void add_options(CLI::App& app, course::Program& program, Choice& choice) {
         ->delimiter(',')
         ->default_str("all; for --sweep 0,14")
         ->excludes(app.get_option("--variant"));
-    app.add_option("--m", choice.m, "rows of C and A")->default_str("as the other two");
-    app.add_option("--n", choice.n, "columns of C and B")->default_str("as the other two");
-    app.add_option("--k", choice.k, "columns of A, rows of B")->default_str("as the other two");
+    app.add_option("--m", choice.m, "rows of C and A")->default_str("as the first given");
+    app.add_option("--n", choice.n, "columns of C and B")->default_str("as the first given");
+    app.add_option("--k", choice.k, "columns of A, rows of B")->default_str("as the first given");
     app.add_option("--alpha", choice.alpha, "C = alpha A B + beta C")->capture_default_str();
     app.add_option("--beta", choice.beta, "with 0, C is not read")->capture_default_str();
     app.footer("Example: " + program.day + " --step 0,5 --m 1000 --n 3000 --k 500");

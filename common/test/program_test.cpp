@@ -61,7 +61,12 @@ class ProgramTest : public course::DeviceTest {
             .title = "fills a buffer",
             .default_size = {1000},
             .bench_sizes = {{100}, {2000}},
-            .make_cases = {[&](const Dims& size) { return make_case(size, fill, cannot_run); },
+            .sweep_sizes = sweep_sizes_,
+            .make_cases = {[&](const Dims& size) {
+                               course::Case result = make_case(size, fill, cannot_run);
+                               result.contestants.back().resources = resources_;
+                               return result;
+                           },
                            [](const Dims&) { return course::Case{.problem = "left out", .dtype = "float"}; },
                            [&](const Dims& size) {
                                course::Case other = make_case(size, fill, cannot_run);
@@ -87,6 +92,8 @@ class ProgramTest : public course::DeviceTest {
     }
     void TearDown() override { std::filesystem::remove(json_); }
 
+    std::vector<Dims> sweep_sizes_;
+    std::function<course::KernelResources()> resources_;
     std::string out_;
     std::string err_;
     const std::string json_ = testing::TempDir() + "course_program_" +
@@ -183,6 +190,40 @@ TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVariant) {
         EXPECT_EQ(record.at("day"), "day00_fill");
         EXPECT_GE(record.at("repeats"), 3);
     }
+}
+
+TEST_F(ProgramTest, SweepIsAnOptionOfThoseThatHaveSizesForIt) {
+    EXPECT_EQ(run({"--sweep"}), 2);
+    sweep_sizes_ = {{30}, {40}, {50}};
+    EXPECT_EQ(run({"--sweep", "--bench"}), 2);
+    EXPECT_EQ(run({"--sweep", "--size", "5"}), 2);
+    if (!course::is_release_build()) {
+        EXPECT_EQ(run({"--sweep"}), 2);
+        return;
+    }
+    EXPECT_EQ(run({"--sweep", "--variant", "right"}), 0) << err_;
+    for (const char* text : {"fill 30", "fill 40", "fill 50"})
+        EXPECT_NE(out_.find(text), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("fill 100,"), std::string::npos) << "of --bench:\n" << out_;
+}
+
+TEST_F(ProgramTest, AKernelIsAskedForItsResourcesOnceItHasRun) {
+    if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
+    bool has_run = false;
+    bool had_run = false;
+    resources_ = [&] {
+        had_run = has_run;
+        return course::KernelResources{.threads = 64, .limit = "blocks"};
+    };
+    const Fill fill = [&](course::GuardedBuffer<float>& out, cudaStream_t stream) {
+        has_run = true;
+        fill_right(out, stream);
+    };
+    ASSERT_EQ(run({"--variant", "tried", "--json", json_.c_str()}, fill), 0) << out_ << err_;
+    EXPECT_TRUE(had_run);
+    std::ifstream file(json_);
+    for (const auto& record : nlohmann::json::parse(file))
+        EXPECT_EQ(record.at("kernel").at("threads"), 64);
 }
 
 TEST_F(ProgramTest, NothingIsWrittenWhenAResultIsWrong) {

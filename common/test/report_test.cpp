@@ -105,6 +105,68 @@ TEST(Report, AWrongResultFails) {
     EXPECT_NE(course::table(std::vector{record}, false).find("WRONG"), std::string::npos);
 }
 
+const course::KernelResources kResources = {.threads = 256,
+                                            .registers = 128,
+                                            .local_bytes = 8,
+                                            .shared_bytes = 33 * 1024,
+                                            .blocks = 2,
+                                            .occupancy = 0.25,
+                                            .limit = "registers"};
+
+TEST(Report, WhatAKernelTakesIsShownWhereItIsKnown) {
+    Record known = measured();
+    known.resources = kResources;
+    const std::string with = course::table(std::vector{known, measured()}, false);
+    EXPECT_NE(with.find("registers  shared  occupancy  limited by  result"), std::string::npos) << with;
+    EXPECT_NE(with.find("      128   33 KB       25 %  registers       ok\n"), std::string::npos) << with;
+    EXPECT_NE(with.find("        -       -          -  -               ok\n"), std::string::npos) << with;
+    EXPECT_EQ(course::table(std::vector{measured()}, false).find("registers"), std::string::npos);
+
+    EXPECT_EQ(json_of(known).at("kernel"), nlohmann::ordered_json::parse(R"({"threads": 256, "registers": 128,
+        "local_bytes": 8, "shared_bytes": 33792, "blocks_per_multiprocessor": 2, "occupancy": 0.25, "limited_by": "registers"})"));
+    EXPECT_FALSE(json_of(measured()).contains("kernel"));
+}
+
+TEST(Report, LargeRatesAreInTeraflops) {
+    Record fast = measured();
+    fast.work.flops = 12345e9 * 2e-3;
+    const std::string giga = course::table(std::vector{measured()}, false);
+    EXPECT_NE(giga.find(" GFLOP/s"), std::string::npos) << giga;
+    const std::string tera = course::table(std::vector{measured(), fast}, false);
+    EXPECT_NE(tera.find(" TFLOP/s"), std::string::npos) << tera;
+    EXPECT_NE(tera.find(" 12.35 "), std::string::npos) << tera;
+    fast.work.bytes = 123456e9 * 2e-3;
+    EXPECT_NE(course::table(std::vector{fast}, false).find(" 123456 "), std::string::npos) << "no exponent";
+}
+
+Record peer(const char* variant, double ms, course::L2State l2 = course::L2State::kWarm) {
+    Record record = measured();
+    record.role = course::Role::kPeer;
+    record.variant = variant;
+    record.measurement->ms.median = ms;
+    record.measurement->l2 = l2;
+    return record;
+}
+
+TEST(Report, ComparesWithTheOnePeer) {
+    const Record cublas = peer("cublas", 1.5);
+    const Record cold = peer("cublas", 9, course::L2State::kFlushed);
+    const std::string one = course::table(std::vector{cold, cublas, measured()}, false);
+    EXPECT_NE(one.find("% of cublas"), std::string::npos) << one;
+    EXPECT_NE(one.find("         75.0 "), std::string::npos) << "1.5 ms beside 2 ms, both warm:\n" << one;
+
+    const auto compares = [](const std::vector<Record>& records) {
+        return course::table(records, false).find("% of c") != std::string::npos;
+    };
+    EXPECT_FALSE(compares({cublas, peer("cub", 1.6), measured()})) << "two peers";
+    Record on_host = cublas;
+    on_host.device = "host CPU";
+    EXPECT_FALSE(compares({on_host, measured()}));
+    Record not_run = cublas;
+    not_run.measurement.reset();
+    EXPECT_FALSE(compares({not_run, measured()}));
+}
+
 TEST(Report, ColourNeedsATerminalAndRespectsNoColor) {
     std::FILE* const file = std::tmpfile();
     ASSERT_NE(file, nullptr);

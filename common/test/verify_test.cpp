@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -45,6 +46,39 @@ TEST(Verify, OneWrongValueFailsAndIsNamed) {
     EXPECT_NE(message.find("1 of 1000 values differ"), std::string::npos) << message;
     EXPECT_NE(message.find("[437] (row 4, col 37): expected 1 +- "), std::string::npos) << message;
     EXPECT_NE(message.find("got 1.5"), std::string::npos) << message;
+}
+
+// Long enough to be compared in parts, on all cores.
+TEST(Verify, LongResultsAreComparedWhole) {
+    constexpr std::size_t kLength = 1'000'003;
+    const std::vector<double> expected(kLength, 1.0);
+    std::vector<float> got(kLength, 1.0f);
+    EXPECT_TRUE(verify(got, expected).ok());
+    EXPECT_EQ(verify(got, expected).compared, kLength);
+
+    const std::vector<std::size_t> wrong = {0, 262'143, 262'144, 524'288, 700'000, 999'999, 1'000'002};
+    for (const std::size_t i : wrong)
+        got[i] = 2.0f;
+    got[700'000] = 4.0f;
+    const VerifyResult result = verify(got, expected);
+    EXPECT_EQ(result.differing, wrong.size());
+    EXPECT_EQ(result.max_error, 3);
+    ASSERT_EQ(result.first.size(), 5u);
+    for (std::size_t i = 0; i < 5; ++i)
+        EXPECT_EQ(result.first[i].index, wrong[i]) << "in order";
+
+    std::vector<double> magnitude(kLength, 1.0);
+    magnitude[600'000] = -1;
+    magnitude[900'000] = -2;
+    try {
+        verify(got, expected, {}, magnitude);
+        FAIL() << "expected std::invalid_argument";
+    } catch (const std::invalid_argument& error) {
+        EXPECT_NE(std::string(error.what()).find("magnitude[600000] is -1"), std::string::npos)
+            << error.what();
+    }
+    std::ranges::fill(got, 3.0f);
+    EXPECT_EQ(verify(got, expected).differing, kLength);
 }
 
 TEST(Verify, NanFailsUnlessExpected) {

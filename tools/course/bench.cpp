@@ -1,33 +1,51 @@
 #include <fmt/format.h>
 
+#include <stdexcept>
+
 #include "build.hpp"
 #include "commands.hpp"
 #include "common/machine.hpp"
 #include "days.hpp"
 #include "errors.hpp"
+#include "measurements.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
 
 namespace course::tool {
 
-int bench_day(const Checkout& checkout, const std::string& name, bool record) {
+namespace {
+
+void print_sweep(const std::filesystem::path& file) {
+    try {
+        fmt::print("\n{}", sweep_table(load_records(file)));
+    } catch (const std::runtime_error& error) {
+        fmt::print("\nNothing to compare: {}\n", error.what());
+    }
+}
+
+}  // namespace
+
+int bench_day(const Checkout& checkout, const BenchOptions& options) {
     const Calendar calendar = load_calendar(checkout.calendar());
-    const Day& day = find_ready_day(calendar, name);
-    if (record && calendar.build_type != "Release") {
+    const Day& day = find_ready_day(calendar, options.day);
+    if (options.record && calendar.build_type != "Release") {
         throw UsageError(fmt::format("--record needs a Release build; {} is {}", checkout.build.string(),
                                      calendar.build_type));
     }
     build_target(checkout, day.directory);
 
-    const std::filesystem::path file = std::filesystem::path(this_machine().slug) / (day.directory + ".json");
+    const std::filesystem::path file = std::filesystem::path(this_machine().slug) /
+                                       fmt::format("{}{}.json", day.directory, options.sweep ? "_sweep" : "");
     const std::filesystem::path measured = checkout.build / "measurements" / file;
     std::filesystem::create_directories(measured.parent_path());
-    const Command command = {checkout.program(day.directory), "--bench", "--json", measured};
+    const Command command = {checkout.program(day.directory), options.sweep ? "--sweep" : "--bench", "--json",
+                             measured};
     fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
     if (const int exit_code = run(command); exit_code != kSuccess) return exit_code;
-    if (!record) {
-        fmt::print("\nRecords: {}. To keep them in docs/measurements: ./course bench {} --record\n",
-                   measured.string(), day.topic);
+    if (options.sweep) print_sweep(measured);
+    if (!options.record) {
+        fmt::print("\nRecords: {}. To keep them in docs/measurements: ./course bench {}{} --record\n",
+                   measured.string(), options.day, options.sweep ? " --sweep" : "");
         return kSuccess;
     }
 

@@ -21,7 +21,7 @@ constexpr const char* kExitCodes =
     "are, else "
     "cpu.";
 
-constexpr const char* kDay = "day01, 1, vector_add or day01_vector_add";
+constexpr const char* kDay = "day01, 1, vector_add or day01_vector_add; gemm_ladder";
 
 int report(const std::exception& error, int exit_code) {
     fmt::print(stderr, "{} {}\n", styled("course:", kBad, stderr), error.what());
@@ -68,7 +68,8 @@ int run_command_line(int argc, const char* const* argv) {
                     "From the first other option on, or after --: handed to the program as they are");
     run->footer(
         "example: ./course run vector_add --size 1000000\n         ./course run day01 -- --help\n"
-        "         ./course run day10 --image in.png --sigma 4 --out out.png");
+        "         ./course run day10 --image in.png --sigma 4 --out out.png\n"
+        "         ./course run gemm_ladder --step 0,5 --m 1000 --n 3000 --k 500");
     run->callback([&] { command = [&](const Checkout& checkout) { return run_day(checkout, options); }; });
 
     std::optional<std::string> tested_day;
@@ -78,15 +79,15 @@ int run_command_line(int argc, const char* const* argv) {
     test->callback(
         [&] { command = [&](const Checkout& checkout) { return test_days(checkout, tested_day); }; });
 
-    std::string benched_day;
-    bool record = false;
+    BenchOptions benched;
     auto* bench = app.add_subcommand("bench", "Measures a day's full list of problems");
-    bench->add_option("DAY", benched_day, kDay)->required();
-    bench->add_flag("--record", record, "Keeps the figures in docs/measurements/<machine>/");
-    bench->footer("example: ./course bench day01");
-    bench->callback([&] {
-        command = [&](const Checkout& checkout) { return bench_day(checkout, benched_day, record); };
-    });
+    bench->add_option("DAY", benched.day, kDay)->required();
+    bench->add_flag("--sweep", benched.sweep,
+                    "The long list of shapes instead, where the day has one (gemm_ladder)");
+    bench->add_flag("--record", benched.record, "Keeps the figures in docs/measurements/<machine>/");
+    bench->footer("example: ./course bench day01\n         ./course bench gemm_ladder --sweep --record");
+    bench->callback(
+        [&] { command = [&](const Checkout& checkout) { return bench_day(checkout, benched); }; });
 
     bool check_only = false;
     auto* tables =

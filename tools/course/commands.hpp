@@ -23,8 +23,13 @@ int run_day(const Checkout& checkout, const RunOptions& options);
 // Without a day: everything.
 int test_days(const Checkout& checkout, const std::optional<std::string>& day);
 
-// With `record`, the figures go to docs/measurements/, once the program has succeeded.
-int bench_day(const Checkout& checkout, const std::string& day, bool record);
+struct BenchOptions {
+    std::string day;
+    bool sweep =
+        false;  // --sweep of the day's program instead of --bench; the records have a file of their own
+    bool record = false;  // the figures go to docs/measurements/, once the program has succeeded
+};
+int bench_day(const Checkout& checkout, const BenchOptions& options);
 
 // With `check_only`, no file is written, and a README that would change is a failure.
 int update_tables(const Checkout& checkout, bool check_only);

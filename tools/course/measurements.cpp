@@ -4,8 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -31,6 +32,14 @@ MeasuredRecord parse_record(const nlohmann::json& json) {
     json.at("bytes").get_to(record.bytes);
     json.at("flops").get_to(record.flops);
     record.percent_of_limit = optional_at<double>(json, "percent_of_limit");
+    record.limit_flops_per_second = json.value("limit_flops_per_second", 0.0);
+    if (json.contains("kernel")) {
+        const auto& kernel = json.at("kernel");
+        record.kernel = {.registers = kernel.at("registers"),
+                         .shared_bytes = kernel.at("shared_bytes"),
+                         .occupancy = kernel.at("occupancy"),
+                         .limited_by = kernel.at("limited_by")};
+    }
     record.verified = optional_at<bool>(json, "verified");
     json.at("device").get_to(record.device);
     json.at("driver").get_to(record.driver);
@@ -52,8 +61,7 @@ std::string rate(double amount, double milliseconds) {
     return amount > 0 ? three_digits(amount / milliseconds / 1e6) : "";
 }
 
-constexpr std::size_t kColumns = 8;
-using Row = std::array<std::string, kColumns>;
+using Row = std::vector<std::string>;
 constexpr std::string_view kLeft = "---";
 constexpr std::string_view kRight = "--:";
 
@@ -61,24 +69,14 @@ struct Column {
     std::string heading;
     std::string_view rule;
 };
-using Columns = std::array<Column, kColumns>;
+using Columns = std::vector<Column>;
 
-const Columns kMeasurements = {{{"problem", kLeft},
-                                {"version", kLeft},
-                                {"L2", kLeft},
-                                {"median", kRight},
-                                {"±", kRight},
-                                {"GB/s", kRight},
-                                {"GFLOP/s", kRight},
-                                {"% of limit", kRight}}};
-const Columns kComparison = {{{"problem", kLeft},
-                              {"ours", kLeft},
-                              {"median", kRight},
-                              {"GB/s", kRight},
-                              {"GFLOP/s", kRight},
-                              {"% of limit", kRight},
-                              {"peer", kLeft},
-                              {"peer / ours", kRight}}};
+const Columns kMeasurements = {{"problem", kLeft},  {"version", kLeft},    {"L2", kLeft},
+                               {"median", kRight},  {"±", kRight},         {"GB/s", kRight},
+                               {"GFLOP/s", kRight}, {"% of limit", kRight}};
+const Columns kComparison = {{"problem", kLeft}, {"ours", kLeft},        {"median", kRight},
+                             {"GB/s", kRight},   {"GFLOP/s", kRight},    {"% of limit", kRight},
+                             {"peer", kLeft},    {"peer / ours", kRight}};
 
 std::string percent(const MeasuredRecord& record) {
     return record.percent_of_limit ? fmt::format("{:.1f}", *record.percent_of_limit) : "";
@@ -100,7 +98,7 @@ std::string markdown(const Columns& columns, const std::vector<Row>& rows) {
     std::string heading = "|";
     std::string rule = "|";
     std::vector<std::string> lines(rows.size(), "|");
-    for (std::size_t column = 0; column < kColumns; ++column) {
+    for (std::size_t column = 0; column < columns.size(); ++column) {
         if (std::ranges::all_of(rows, [column](const Row& row) { return row[column].empty(); })) continue;
         heading += fmt::format(" {} |", columns[column].heading);
         rule += fmt::format(" {} |", columns[column].rule);
@@ -133,6 +131,65 @@ std::string provenance(const std::vector<MeasuredRecord>& records) {
     return fmt::format("Measured on {}, {}.", fmt::join(devices, " and "), fmt::join(runs, "; "));
 }
 
+std::vector<MeasuredRecord> about(const std::vector<MeasuredRecord>& records, const std::string& problem) {
+    std::vector<MeasuredRecord> found;
+    std::ranges::copy_if(records, std::back_inserter(found),
+                         [&](const MeasuredRecord& record) { return record.problem == problem; });
+    if (found.empty()) throw std::runtime_error(fmt::format("no record has the problem '{}'", problem));
+    return found;
+}
+
+// The name that all records with this role have.
+std::string only_name(const std::vector<MeasuredRecord>& records, const std::string& role) {
+    std::string name;
+    for (const MeasuredRecord& record : records) {
+        if (record.role != role || record.variant == name) continue;
+        if (!name.empty())
+            throw std::runtime_error(fmt::format("expected one version with the role '{}', not '{}' and '{}'",
+                                                 role, name, record.variant));
+        name = record.variant;
+    }
+    if (name.empty()) throw std::runtime_error(fmt::format("no record has the role '{}'", role));
+    return name;
+}
+
+// The record of `variant` on `problem`; null where there is none.
+const MeasuredRecord* find_record(const std::vector<MeasuredRecord>& records, const std::string& problem,
+                                  const std::string& variant, const std::string& l2) {
+    const auto found = std::ranges::find_if(records, [&](const MeasuredRecord& record) {
+        return record.problem == problem && record.variant == variant && record.l2 == l2;
+    });
+    if (found == records.end()) return nullptr;
+    require_verified(*found);
+    return &*found;
+}
+
+// The values of one field, each once, in the order of the file.
+std::vector<std::string> distinct(const std::vector<MeasuredRecord>& records,
+                                  std::string MeasuredRecord::*field) {
+    std::vector<std::string> values;
+    for (const MeasuredRecord& record : records) {
+        if (std::ranges::find(values, record.*field) == values.end()) values.push_back(record.*field);
+    }
+    return values;
+}
+
+// How many times as fast as `b` `a` is; 0 where one of them was not measured.
+double ratio(const MeasuredRecord* a, const MeasuredRecord* b) {
+    return a == nullptr || b == nullptr ? 0 : b->median_ms / a->median_ms;
+}
+
+std::string ratio_text(double value, double unit, int decimals) {
+    return value == 0 ? "" : fmt::format("{:.{}f}", unit * value, decimals);
+}
+
+double geometric_mean(const std::vector<double>& values) {
+    double logarithms = 0;
+    for (const double value : values)
+        logarithms += std::log(value);
+    return std::exp(logarithms / static_cast<double>(values.size()));
+}
+
 }  // namespace
 
 std::vector<MeasuredRecord> load_records(const std::filesystem::path& file) {
@@ -151,13 +208,7 @@ std::vector<MeasuredRecord> load_records(const std::filesystem::path& file) {
 
 std::string markdown_table(const std::vector<MeasuredRecord>& records,
                            const std::optional<std::string>& problem) {
-    std::vector<MeasuredRecord> shown;
-    for (const MeasuredRecord& record : records) {
-        if (!problem || record.problem == *problem) shown.push_back(record);
-    }
-    if (shown.empty())
-        throw std::runtime_error(fmt::format("no record has the problem '{}'", problem.value_or("")));
-
+    const std::vector<MeasuredRecord> shown = problem ? about(records, *problem) : records;
     std::vector<Row> rows;
     for (const MeasuredRecord& record : shown) {
         require_verified(record);
@@ -199,6 +250,72 @@ std::string comparison_table(const std::vector<MeasuredRecord>& records) {
     }
     if (rows.empty()) throw std::runtime_error("no record of ours to compare");
     return markdown(kComparison, rows) + "\n" + provenance(records) + "\n";
+}
+
+std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::string& problem) {
+    const std::vector<MeasuredRecord> shown = about(records, problem);
+    const std::string peer = only_name(shown, "peer");
+    const Columns columns = {{"version", kLeft},         {"median", kRight},     {"TFLOP/s", kRight},
+                             {"% of " + peer, kRight},   {"L2 flushed", kRight}, {"% of " + peer, kRight},
+                             {"% of FMA limit", kRight}, {"registers", kRight},  {"shared memory", kRight},
+                             {"occupancy", kRight},      {"limited by", kLeft}};
+    const MeasuredRecord* const peer_warm = find_record(shown, problem, peer, "warm");
+    const MeasuredRecord* const peer_flushed = find_record(shown, problem, peer, "flushed");
+    std::vector<Row> rows;
+    for (const std::string& variant : distinct(shown, &MeasuredRecord::variant)) {
+        const MeasuredRecord* const warm = find_record(shown, problem, variant, "warm");
+        const MeasuredRecord* const flushed = find_record(shown, problem, variant, "flushed");
+        if (warm == nullptr) throw std::runtime_error(fmt::format("'{}' has no warm record", variant));
+        const double flops_per_second = warm->flops / (warm->median_ms * 1e-3);
+        const double limit = warm->limit_flops_per_second;
+        const auto& kernel = warm->kernel;
+        rows.push_back({variant, format_time(warm->median_ms), three_digits(flops_per_second * 1e-12),
+                        ratio_text(ratio(warm, peer_warm), 100, 1),
+                        flushed ? format_time(flushed->median_ms) : "",
+                        ratio_text(ratio(flushed, peer_flushed), 100, 1),
+                        limit > 0 ? fmt::format("{:.1f}", 100 * flops_per_second / limit) : "",
+                        kernel && kernel->registers > 0 ? fmt::format("{}", kernel->registers) : "",
+                        kernel ? fmt::format("{:.4g} KB", kernel->shared_bytes / 1024) : "",
+                        kernel ? fmt::format("{:.0f} %", 100 * kernel->occupancy) : "",
+                        kernel ? kernel->limited_by : ""});
+    }
+    return markdown(columns, rows) + "\n" + provenance(shown) + "\n";
+}
+
+std::string sweep_table(const std::vector<MeasuredRecord>& records) {
+    const std::string ours = only_name(records, "ours");
+    const std::string peer = only_name(records, "peer");
+    const Columns columns = {{"problem", kLeft},
+                             {ours, kRight},
+                             {peer, kRight},
+                             {fmt::format("{} / {}", peer, ours), kRight},
+                             {"with L2 flushed", kRight}};
+    std::vector<Row> rows;
+    std::vector<double> warm_ratios;
+    std::vector<double> flushed_ratios;
+    for (const std::string& problem : distinct(records, &MeasuredRecord::problem)) {
+        const MeasuredRecord* const our_warm = find_record(records, problem, ours, "warm");
+        const MeasuredRecord* const peer_warm = find_record(records, problem, peer, "warm");
+        if (our_warm == nullptr || peer_warm == nullptr) {
+            throw std::runtime_error(
+                fmt::format("'{}' has no warm record of '{}'", problem, our_warm == nullptr ? ours : peer));
+        }
+        const double warm = ratio(our_warm, peer_warm);
+        const double flushed = ratio(find_record(records, problem, ours, "flushed"),
+                                     find_record(records, problem, peer, "flushed"));
+        warm_ratios.push_back(warm);
+        if (flushed != 0) flushed_ratios.push_back(flushed);
+        rows.push_back({problem, format_time(our_warm->median_ms), format_time(peer_warm->median_ms),
+                        ratio_text(warm, 1, 2), ratio_text(flushed, 1, 2)});
+    }
+    // One flushed ratio missing, and the mean would be that of other problems.
+    const bool all_flushed = flushed_ratios.size() == warm_ratios.size();
+    rows.push_back({fmt::format("**geometric mean of {}**", warm_ratios.size()), "", "",
+                    ratio_text(geometric_mean(warm_ratios), 1, 3),
+                    all_flushed ? ratio_text(geometric_mean(flushed_ratios), 1, 3) : ""});
+    rows.push_back({"**lowest**", "", "", ratio_text(std::ranges::min(warm_ratios), 1, 3),
+                    all_flushed ? ratio_text(std::ranges::min(flushed_ratios), 1, 3) : ""});
+    return markdown(columns, rows) + "\n" + provenance(records) + "\n";
 }
 
 std::string format_time(double milliseconds) {

@@ -8,6 +8,14 @@
 
 namespace course::tool {
 
+// What a kernel takes of a multiprocessor.
+struct MeasuredKernel {
+    int registers = 0;        // of a thread
+    double shared_bytes = 0;  // of a block
+    double occupancy = 0;
+    std::string limited_by;
+};
+
 // One version, or its peer, on one problem: what a table shows of a record.
 struct MeasuredRecord {
     std::string day;
@@ -21,7 +29,9 @@ struct MeasuredRecord {
     double bytes = 0;
     double flops = 0;
     std::optional<double> percent_of_limit;
-    std::optional<bool> verified;  // nothing for work without a result to check
+    double limit_flops_per_second = 0;     // FP32 multiply-adds, measured in the same run; 0: not known
+    std::optional<MeasuredKernel> kernel;  // where the version says so
+    std::optional<bool> verified;          // nothing for work without a result to check
     std::string device;
     std::string driver;
     std::string cuda;
@@ -40,6 +50,16 @@ std::string markdown_table(const std::vector<MeasuredRecord>& records,
 // For each problem the fastest of ours and, where there is one, the fastest peer on the same device, both warm, and how many
 // times faster ours is. Throws std::runtime_error when a record is not verified.
 std::string comparison_table(const std::vector<MeasuredRecord>& records);
+
+// The versions on one problem as a ladder: time, rate, % of the peer's (warm and flushed) and of the FP32 limit, and what each
+// kernel takes of a multiprocessor. Throws std::runtime_error when no record is about `problem`, there is not exactly one
+// peer, or a record is not verified.
+std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::string& problem);
+
+// Our one version beside the one peer on every problem: times, how many times faster ours is, warm and flushed, with the
+// geometric mean and the lowest of these. Throws std::runtime_error when there is not exactly one of each on every problem,
+// or a record is not verified.
+std::string sweep_table(const std::vector<MeasuredRecord>& records);
 
 // 0.0123 -> "12.3 µs", 1.5 -> "1.50 ms".
 std::string format_time(double milliseconds);

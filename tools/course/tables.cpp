@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view kBegin = "<!-- measurements:";
 constexpr std::string_view kBeginComparison = "<!-- comparison:";
+constexpr std::string_view kBeginLadder = "<!-- ladder:";
+constexpr std::string_view kBeginSweep = "<!-- sweep:";
 constexpr std::string_view kEnd = "<!-- end measurements -->";
 
 std::string_view trimmed(std::string_view text) {
@@ -38,14 +40,19 @@ std::string_view inside(std::string_view marker, std::string_view begin) {
     return trimmed(marker);
 }
 
-Source parse_source(std::string_view marker) {
+Source parse_source(std::string_view marker, std::string_view begin) {
     constexpr std::string_view kProblem = "problem=";
 
-    const auto space = marker.find(' ');
-    Source source{std::string(marker.substr(0, space)), std::nullopt};
-    if (source.file.empty()) throw std::runtime_error("expected <machine>/<directory> after 'measurements:'");
+    const std::string_view content = inside(marker, begin);
+    const auto space = content.find(' ');
+    Source source{std::string(content.substr(0, space)), std::nullopt};
+    if (source.file.empty()) {
+        constexpr std::string_view kOpen = "<!-- ";
+        throw std::runtime_error(
+            fmt::format("expected <machine>/<directory> after '{}'", begin.substr(kOpen.size())));
+    }
     if (space == std::string_view::npos) return source;
-    const std::string_view option = trimmed(marker.substr(space));
+    const std::string_view option = trimmed(content.substr(space));
     if (!option.starts_with(kProblem)) {
         throw std::runtime_error(fmt::format("unknown option '{}'; expected problem=...", option));
     }
@@ -53,7 +60,7 @@ Source parse_source(std::string_view marker) {
     return source;
 }
 
-// The records of "h200/day20_softmax", or of all files in "h200", in alphabetical order.
+// The records of "h200/day20_softmax", or of all files in "h200" but those of sweeps, in alphabetical order.
 std::vector<MeasuredRecord> records_of(std::string_view source, const std::filesystem::path& measurements) {
     if (source.empty())
         throw std::runtime_error("expected <machine> or <machine>/<directory> after 'comparison:'");
@@ -61,7 +68,8 @@ std::vector<MeasuredRecord> records_of(std::string_view source, const std::files
     if (!std::filesystem::is_directory(path)) return load_records(path.string() + ".json");
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
-        if (entry.path().extension() == ".json") files.push_back(entry.path());
+        const bool is_sweep = entry.path().stem().string().ends_with("_sweep");
+        if (entry.path().extension() == ".json" && !is_sweep) files.push_back(entry.path());
     }
     std::ranges::sort(files);
     std::vector<MeasuredRecord> all;
@@ -73,8 +81,23 @@ std::vector<MeasuredRecord> records_of(std::string_view source, const std::files
 std::string table_of(std::string_view marker, const std::filesystem::path& measurements) {
     if (marker.starts_with(kBeginComparison))
         return comparison_table(records_of(inside(marker, kBeginComparison), measurements));
-    const Source source = parse_source(inside(marker, kBegin));
-    return markdown_table(load_records(measurements / (source.file + ".json")), source.problem);
+    const std::string_view begin = marker.starts_with(kBeginLadder)  ? kBeginLadder
+                                   : marker.starts_with(kBeginSweep) ? kBeginSweep
+                                                                     : kBegin;
+    const Source source = parse_source(marker, begin);
+    if (begin == kBeginLadder && !source.problem)
+        throw std::runtime_error("a ladder is on one problem; expected problem=...");
+    if (begin == kBeginSweep && source.problem)
+        throw std::runtime_error("a sweep is over all problems; expected no problem=");
+    const std::vector<MeasuredRecord> records = load_records(measurements / (source.file + ".json"));
+    if (begin == kBeginLadder) return ladder_table(records, *source.problem);
+    if (begin == kBeginSweep) return sweep_table(records);
+    return markdown_table(records, source.problem);
+}
+
+bool begins_block(std::string_view line) {
+    return line.starts_with(kBegin) || line.starts_with(kBeginComparison) || line.starts_with(kBeginLadder) ||
+           line.starts_with(kBeginSweep);
 }
 
 }  // namespace
@@ -89,8 +112,7 @@ std::string with_fresh_tables(std::string_view text, const std::filesystem::path
         ++number;
         const std::string_view content = trimmed(line);
         if (content.starts_with("```")) in_fence = !in_fence;
-        const bool begins =
-            !in_fence && (content.starts_with(kBegin) || content.starts_with(kBeginComparison));
+        const bool begins = !in_fence && begins_block(content);
         const bool ends = !in_fence && content == kEnd;
         if (begins && opened_at != 0) {
             throw std::runtime_error(

@@ -10,6 +10,12 @@
 //     <!-- comparison: h200/day20_softmax -->        <!-- comparison: h200 -->
 //     <!-- end measurements -->                      <!-- end measurements -->
 //
+// The steps of a ladder on one problem, with what their kernels take; and one version beside one peer over many problems:
+//
+//     <!-- ladder: h200/gemm_ladder problem=sgemm 4096x4096x4096 -->      <!-- sweep: h200/gemm_ladder_sweep -->
+//     <!-- end measurements -->                                          <!-- end measurements -->
+//
+// Files named ..._sweep are left out where all files of a machine are compared.
 // Lines inside ``` fences are text, not blocks.
 #pragma once
 

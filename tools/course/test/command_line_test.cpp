@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "common/device_test.hpp"
 #include "errors.hpp"
 #include "subprocess.hpp"
 #include "temporary_directory.hpp"
@@ -79,6 +80,8 @@ TEST_F(CommandLine, RunHandsTheArgumentsOver) {
     EXPECT_EQ(course({"run", "day01", "--size", "3", "--image", "in.png", "--sigma", "4", "--size", "5"}),
               kSuccess);
     EXPECT_EQ(arguments(), "--size|3|--image|in.png|--sigma|4|--size|5|") << "the program's own options";
+    EXPECT_EQ(course({"run", "day01", "--step", "0,5", "--m", "100", "--beta", "-0.5"}), kSuccess);
+    EXPECT_EQ(arguments(), "--step|0,5|--m|100|--beta|-0.5|");
 }
 
 TEST_F(CommandLine, RunEndsAsTheProgramDoes) {
@@ -96,6 +99,28 @@ TEST_F(CommandLine, AFailedBuildIsThreeAndSaysWhatTheCompilerSaid) {
 
 TEST_F(CommandLine, OnlyAReleaseBuildIsRecorded) {
     EXPECT_EQ(course({"bench", "day01", "--record"}), kUsage);
+}
+
+TEST_F(CommandLine, BenchChoosesTheListAndItsFile) {
+    if (const std::string reason = why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::string file =
+        (directory_.path() / "build/measurements" / this_machine().slug / "day01_vector_add").string();
+    EXPECT_EQ(course({"bench", "day01"}), kSuccess);
+    EXPECT_EQ(arguments(), "--bench|--json|" + file + ".json|");
+    EXPECT_EQ(course({"bench", "day01", "--sweep"}), kSuccess);
+    EXPECT_EQ(arguments(), "--sweep|--json|" + file + "_sweep.json|");
+}
+
+TEST_F(CommandLine, ALadderThatDriftedIsFound) {
+    directory_.write(
+        "docs/measurements/h200/g.json",
+        R"([{"day": "g", "problem": "p", "dtype": "float", "variant": "v", "role": "peer", "median_ms": 1, "spread_ms": 0.1, "l2": "warm",
+             "bytes": 1, "flops": 1, "percent_of_limit": null, "verified": true, "device": "d", "driver": "1",
+             "cuda": "13.0", "commit": "c", "date": "2026-11-21"}])");
+    directory_.write("g/README.md", "<!-- ladder: h200/g problem=p -->\n<!-- end measurements -->\n");
+    EXPECT_EQ(course({"tables", "--check"}), kFailed);
+    EXPECT_EQ(course({"tables"}), kSuccess);
+    EXPECT_EQ(course({"tables", "--check"}), kSuccess);
 }
 
 TEST_F(CommandLine, TablesCheckNamesTheReadmeThatDrifted) {

@@ -135,6 +135,137 @@ TEST_F(Tables, ComparesTheBestOfOursWithTheBestPeer) {
         << of_all;
 }
 
+TEST_F(Tables, ComparingAMachineLeavesOutItsSweeps) {
+    const std::string comparison = "<!-- comparison: h200 -->\n<!-- end measurements -->\n";
+    directory_.write("h200/a.json", fmt::format("[{}]", warm(record("a problem", "v", "ours"))));
+    const std::string before = fresh(comparison);
+    directory_.write("h200/a_sweep.json", fmt::format("[{}]", warm(record("swept", "v", "ours"))));
+    EXPECT_EQ(fresh(comparison), before);
+    EXPECT_NE(fresh("<!-- comparison: h200/a_sweep -->\n<!-- end measurements -->\n").find("swept"),
+              std::string::npos)
+        << "but not where it is asked for by name";
+}
+
+// 2 x 10^9 operations; the machine's limit is 5 TFLOP/s. `ms` is written as it stands.
+std::string step(const char* problem, const char* variant, const char* role, const char* l2, const char* ms,
+                 const char* kernel = "") {
+    return fmt::format(
+        R"({{"day": "gemm_ladder", "problem": "{}", "variant": "{}", "role": "{}", "dtype": "float",
+            "median_ms": {}, "spread_ms": 0.01, "repeats": 20, "l2": "{}", "bytes": 3000, "flops": 2000000000,
+            "percent_of_limit": 50, "limit_flops_per_second": 5000000000000, "verified": true, "max_error": 0,
+            "device": "NVIDIA H200", "driver": "580.65.06", "cuda": "13.0", "commit": "0123456789ab",
+            "date": "2026-11-21T10:30:00Z"{}}})",
+        problem, variant, role, ms, l2, kernel);
+}
+
+constexpr const char* kKernel =
+    R"(, "kernel": {"threads": 256, "registers": 128, "local_bytes": 0, "shared_bytes": 33792,
+                    "blocks_per_multiprocessor": 2, "occupancy": 0.25, "limited_by": "registers"})";
+
+TEST_F(Tables, ALadderShowsItsStepsBesideThePeer) {
+    directory_.write("h200/gemm.json",
+                     fmt::format("[{},{},{},{},{},{}]", step("sgemm 10", "00_cublas", "peer", "warm", "0.8"),
+                                 step("sgemm 10", "00_cublas", "peer", "flushed", "0.9"),
+                                 step("sgemm 10", "01_naive", "ours", "warm", "4", kKernel),
+                                 step("sgemm 10", "01_naive", "ours", "flushed", "4.5", kKernel),
+                                 step("sgemm 10", "02_new", "ours", "warm", "0.5"),
+                                 step("sgemm 20", "01_naive", "ours", "warm", "77", kKernel)));
+    const std::string text =
+        fresh("<!-- ladder: h200/gemm problem=sgemm 10 -->\n<!-- end measurements -->\n");
+    EXPECT_EQ(
+        text,
+        "<!-- ladder: h200/gemm problem=sgemm 10 -->\n"
+        "| version | median | TFLOP/s | % of 00_cublas | L2 flushed | % of 00_cublas | % of FMA limit | "
+        "registers | shared memory | occupancy | limited by |\n"
+        "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- |\n"
+        "| 00_cublas | 800 µs | 2.50 | 100.0 | 900 µs | 100.0 | 50.0 |  |  |  |  |\n"
+        "| 01_naive | 4.00 ms | 0.50 | 20.0 | 4.50 ms | 20.0 | 10.0 | 128 | 33 KB | 25 % | registers |\n"
+        "| 02_new | 500 µs | 4.00 | 160.0 |  |  | 80.0 |  |  |  |  |\n"
+        "\nMeasured on NVIDIA H200, driver 580.65.06, CUDA 13.0, commit 0123456789ab, 2026-11-21.\n"
+        "<!-- end measurements -->\n");
+    EXPECT_EQ(fresh(text), text) << "a filled block stays as it is";
+}
+
+TEST_F(Tables, MistakesInLaddersAreNamed) {
+    const std::string ours = step("p", "01_naive", "ours", "warm", "4");
+    const std::string peer = step("p", "00_cublas", "peer", "warm", "1");
+    const auto error_with = [&](const std::string& records) {
+        directory_.write("h200/g.json", "[" + records + "]");
+        return error_of("<!-- ladder: h200/g problem=p -->\n");
+    };
+    EXPECT_NE(error_of("<!-- ladder: h200/g -->\n").find("expected problem=..."), std::string::npos);
+    EXPECT_NE(error_of("<!-- ladder: -->\n").find("after 'ladder:'"), std::string::npos);
+    EXPECT_NE(error_with(ours).find("no record has the role 'peer'"), std::string::npos);
+    EXPECT_NE(error_with(ours + "," + peer + "," + step("p", "torch", "peer", "warm", "1"))
+                  .find("not '00_cublas' and 'torch'"),
+              std::string::npos);
+    EXPECT_NE(
+        error_with(peer + "," + step("p", "02_new", "ours", "flushed", "4")).find("'02_new' has no warm"),
+        std::string::npos);
+    EXPECT_NE(error_with(step("q", "00_cublas", "peer", "warm", "1")).find("no record has the problem 'p'"),
+              std::string::npos);
+    std::string wrong = ours;
+    wrong.replace(wrong.find("true"), 4, "false");
+    EXPECT_NE(error_with(peer + "," + wrong).find("not verified"), std::string::npos);
+}
+
+// Ratios of 2, 0.5 and 8 warm: a geometric mean of 2; of 1, 0.25 and 4 flushed: 1.
+std::string sweep_records() {
+    std::string records;
+    const auto add = [&](const char* problem, const char* ours, const char* peer, const char* ours_flushed,
+                         const char* peer_flushed) {
+        for (const std::string& record : {step(problem, "00_cublas", "peer", "warm", peer),
+                                          step(problem, "00_cublas", "peer", "flushed", peer_flushed),
+                                          step(problem, "14_auto", "ours", "warm", ours),
+                                          step(problem, "14_auto", "ours", "flushed", ours_flushed)})
+            records += (records.empty() ? "" : ",") + record;
+    };
+    add("a", "1", "2", "3", "3");
+    add("b", "4", "2", "4", "1");
+    add("c", "1", "8", "1", "4");
+    return records;
+}
+
+TEST_F(Tables, ASweepEndsWithTheMeanAndTheLowest) {
+    directory_.write("h200/gemm_sweep.json", "[" + sweep_records() + "]");
+    const std::string text = fresh("<!-- sweep: h200/gemm_sweep -->\n<!-- end measurements -->\n");
+    EXPECT_EQ(text,
+              "<!-- sweep: h200/gemm_sweep -->\n"
+              "| problem | 14_auto | 00_cublas | 00_cublas / 14_auto | with L2 flushed |\n"
+              "| --- | --: | --: | --: | --: |\n"
+              "| a | 1.00 ms | 2.00 ms | 2.00 | 1.00 |\n"
+              "| b | 4.00 ms | 2.00 ms | 0.50 | 0.25 |\n"
+              "| c | 1.00 ms | 8.00 ms | 8.00 | 4.00 |\n"
+              "| **geometric mean of 3** |  |  | 2.000 | 1.000 |\n"
+              "| **lowest** |  |  | 0.500 | 0.250 |\n"
+              "\nMeasured on NVIDIA H200, driver 580.65.06, CUDA 13.0, commit 0123456789ab, 2026-11-21.\n"
+              "<!-- end measurements -->\n");
+    EXPECT_EQ(fresh(text), text) << "a filled block stays as it is";
+}
+
+TEST_F(Tables, MistakesInSweepsAreNamed) {
+    const auto error_with = [&](const std::string& more) {
+        directory_.write("h200/s.json", "[" + sweep_records() + "," + more + "]");
+        return error_of("<!-- sweep: h200/s -->\n");
+    };
+    EXPECT_NE(error_of("<!-- sweep: h200/s problem=a -->\n").find("expected no problem="), std::string::npos);
+    EXPECT_NE(error_with(step("a", "05_tiles", "ours", "warm", "1")).find("not '14_auto' and '05_tiles'"),
+              std::string::npos);
+    EXPECT_NE(
+        error_with(step("d", "14_auto", "ours", "warm", "1")).find("'d' has no warm record of '00_cublas'"),
+        std::string::npos);
+    EXPECT_NE(
+        error_with(step("d", "00_cublas", "peer", "warm", "1")).find("'d' has no warm record of '14_auto'"),
+        std::string::npos);
+    EXPECT_EQ(error_with(step("d", "00_cublas", "peer", "warm", "1") + "," +
+                         step("d", "14_auto", "ours", "warm", "1"))
+                  .find("no warm"),
+              std::string::npos);
+    EXPECT_EQ(fresh("<!-- sweep: h200/s -->\n<!-- end measurements -->\n").find("| 1.000 |\n"),
+              std::string::npos)
+        << "no mean of flushed ratios where one is missing";
+}
+
 TEST_F(Tables, MistakesInComparisonsAreNamed) {
     EXPECT_NE(error_of("<!-- comparison: -->\n").find("expected <machine>"), std::string::npos);
     EXPECT_NE(error_of("<!-- comparison: h100 -->\n").find("cannot read"), std::string::npos);

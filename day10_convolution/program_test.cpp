@@ -1,10 +1,8 @@
 // Day 10's program as its user meets it: what it writes, and what it refuses, with which message and exit code.
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,14 +11,12 @@
 
 #include "common/device_test.hpp"
 #include "common/machine.hpp"
+#include "common/shell_run.hpp"
 #include "picture.hpp"
 
 namespace {
 
-struct Outcome {
-    int exit_code = -1;
-    std::string text;  // stdout and stderr
-};
+using Outcome = course::ShellOutcome;
 
 std::string contents(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
@@ -42,16 +38,7 @@ class ProgramTest : public course::DeviceTest {
 
     // `arguments` as one types them into a shell.
     Outcome run(const std::string& arguments) const {
-        const std::string command =
-            "cd '" + directory_.string() + "' && '" DAY10_PROGRAM "' " + arguments + " 2>&1 </dev/null";
-        Outcome outcome;
-        std::FILE* const pipe = popen(command.c_str(), "r");
-        if (pipe == nullptr) return outcome;
-        for (int c = std::getc(pipe); c != EOF; c = std::getc(pipe))
-            outcome.text += static_cast<char>(c);
-        const int status = pclose(pipe);
-        if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-        return outcome;
+        return course::run_in_shell("cd '" + directory_.string() + "' && '" DAY10_PROGRAM "' " + arguments);
     }
 
     void expect_refused(const std::string& arguments, const std::string& message) const {

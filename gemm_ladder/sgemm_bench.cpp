@@ -130,7 +130,8 @@ course::Contestant cublas(const std::shared_ptr<Data>& data) {
 }
 
 course::Contestant contestant_of(const gemm::Step& step, const std::shared_ptr<Data>& data) {
-    course::Contestant contestant{.name = step.name, .cannot_run = step.cannot_run(data->shape)};
+    course::Contestant contestant{
+        .name = step.name, .work = step.work(data->shape), .cannot_run = step.cannot_run(data->shape)};
     if (step.launcher.resources != nullptr) contestant.resources = step.launcher.resources;
     if (!contestant.cannot_run.empty()) return contestant;
     const auto scratch = std::make_shared<gemm::ScratchMemory>(step.launcher.scratch(data->shape));
@@ -168,10 +169,8 @@ course::Case make_case(const course::Dims& size, const std::set<int>& steps, flo
         }
     }
 
-    course::Work work = gemm::steps().front().work(data->shape);
-    if (beta != 0) work.bytes += work.written;  // C is read as well
     for (course::Contestant& contestant : result.contestants) {
-        contestant.work = work;
+        if (beta != 0) contestant.work.bytes += contestant.work.written;  // C is read as well
         const int number = number_of(contestant.name);
         if (in_short_time && number != kCublas && number <= kLastSlowStep &&
             std::ranges::max(size) > kLargestForSlowSteps) {

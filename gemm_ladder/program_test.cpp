@@ -1,6 +1,7 @@
 // The ladder's program as its user meets it: which steps and shapes it runs, and what it refuses.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "common/build_info.hpp"
@@ -13,7 +14,9 @@ namespace {
 class LadderProgram : public course::DeviceTest {
   protected:
     static std::string output_of(const std::string& arguments, int exit_code = 0) {
-        const course::ShellOutcome outcome = course::run_in_shell("'" GEMM_LADDER_PROGRAM "' " + arguments);
+        // It lies beside the test, wherever that was copied to.
+        const auto program = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "gemm_ladder";
+        const course::ShellOutcome outcome = course::run_in_shell("'" + program.string() + "' " + arguments);
         EXPECT_EQ(outcome.exit_code, exit_code) << arguments << "\n" << outcome.text;
         return outcome.text;
     }

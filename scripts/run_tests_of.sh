@@ -27,7 +27,8 @@ if [[ ${1:-} == --sanitizer ]]; then
     # Under a sanitizer a kernel runs up to a thousand times slower: without the tests that move gigabytes, and the one
     # that counts how many launches fit into a time.
     export GTEST_FILTER='-*MoreElementsThan*:*MoreValuesThan*:*MoreRowsThan*:*MoreThanOneRound*:*AreMeasuredOnceAndOnlyOnAGpu*:*TimeIsThatOfOneLaunchOfABatch*'
-    without=" common_libraries_test "  # calls no kernel: nothing to look at
+    # These call no kernel, or run a program whose kernels have a test of their own.
+    without=" common_libraries_test gemm_ladder_program_test "
     if [[ $2 == racecheck ]]; then
         without+="common_test "                            # no shared memory, and too many bytes for this tool
         GTEST_FILTER+=":*.RingInABlock:*ThatAnotherPolls"  # ordered by flags and fences; racecheck knows barriers only

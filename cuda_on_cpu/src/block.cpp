@@ -653,11 +653,13 @@ void BlockRunner::issue_copy(void* shared, const void* global, unsigned bytes, u
         fail_on_copy(cudaErrorLaunchFailure, bytes, std::to_string(valid_bytes) + " of them valid", site);
     }
     std::array<unsigned char, AsyncCopies::kMaxBytes> data{};
-    reading_site_ = site;
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // what handles a fault asks for the site
-    std::memcpy(data.data(), global, valid_bytes);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    reading_site_ = Site{"", 0};
+    if (valid_bytes > 0) {
+        reading_site_ = site;
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // what handles a fault asks for the site
+        std::memcpy(data.data(), global, valid_bytes);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        reading_site_ = Site{"", 0};
+    }
     copies_.issue(thread_number(), shared, data, bytes);
 }
 

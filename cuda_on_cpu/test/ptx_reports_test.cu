@@ -68,14 +68,15 @@ __global__ void wait_group_by_group(float* out, const float* in) {
         cp_async_4(tile + i, in + i);
         if (i < 3) cp_async_commit();
     }
+    wait_and_look<4>(out, tile, 4);  // more than there are
     wait_and_look<3>(out, tile, 4);
     wait_and_look<2>(out, tile, 4);
     wait_and_look<1>(out, tile, 4);
     wait_and_look<0>(out, tile, 4);
 }
 TEST(AsyncCopy, AWaitCompletesTheOlderGroupsOnly) {
-    const std::vector<float> out = run(wait_group_by_group, 1, 16);
-    for (int pending = 0; pending <= 3; ++pending) {
+    const std::vector<float> out = run(wait_group_by_group, 1, 20);
+    for (int pending = 0; pending <= 4; ++pending) {
         for (int i = 0; i < 4; ++i) {
             const float seen = out[4 * pending + i];
             if (i < 3 - pending) {

@@ -1,7 +1,8 @@
 // PTX instructions, one typed function each: the only place with inline assembly.
 //
-// Names of sections are those of NVIDIA's "Parallel Thread Execution ISA". Asynchronous copies are made one after the other
-// by GPUs below compute capability 8.0. What such a GPU cannot do at all ends the kernel there: launchers ask first.
+// Names of sections are those of NVIDIA's "Parallel Thread Execution ISA". A GPU below compute
+// capability 8.0 copies at once where others copy asynchronously, and tensor-core functions end the kernel there with a
+// trap: launchers ask first.
 #pragma once
 
 #include <cuda_runtime.h>

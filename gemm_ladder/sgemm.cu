@@ -52,6 +52,8 @@ std::span<const Step> steps() {
     static const std::array list = std::to_array<Step>({
         {"01_naive", "a thread for each element of C", naive(), work},
         {"02_shared_memory", "tiles of A and B in shared memory", shared_memory(), work},
+        {"03_thread_tile_1d", "8 results of a column for each thread", thread_tile_1d(), work},
+        {"04_thread_tile_2d", "8 x 8 results for each thread", thread_tile_2d(), work},
     });
     return list;
 }

@@ -7,5 +7,7 @@ namespace gemm {
 
 Kernel naive();
 Kernel shared_memory();
+Kernel thread_tile_1d();
+Kernel thread_tile_2d();
 
 }  // namespace gemm

@@ -10,84 +10,117 @@
 
 namespace gemm {
 
-// The ROWS x COLS elements from (row, col) on, loaded one by one: neighbouring threads, neighbouring elements of a row.
-template <int THREADS, int ROWS, int COLS>
-__device__ void load_tile(const DeviceMatrix<const float>& matrix, std::size_t row, std::size_t col,
-                          float (&tile)[ROWS][COLS]) {
-    static_assert(THREADS % COLS == 0, "load_tile: the threads load whole rows");
-    static_assert(ROWS % (THREADS / COLS) == 0, "load_tile: every thread loads the same number of elements");
-    constexpr int STRIDE = THREADS / COLS;  // rows between two elements of a thread
-    const int first = static_cast<int>(threadIdx.x) / COLS;
-    const int c = static_cast<int>(threadIdx.x) % COLS;
-    const float* element = &matrix(row + first, col + c);
-    const int rows_left = static_cast<int>(min(matrix.rows() - row, static_cast<std::size_t>(ROWS)));
-    const bool inside = col + c < matrix.cols();
+// What a thread loads of a tile that is COLS wide, and of the tiles that follow it when the window moves: packs of VEC neighbours.
+// Neighbouring threads have neighbouring packs of a row. The tile may lie beyond the edge of the matrix.
+// The thread's address is worked out once; a move only adds to it, and what asks about edges is the same for all threads.
+template <int COLS, int VEC = 1>
+class Window {
+  public:
+    using Pack = course::Pack<float, VEC>;
+    static_assert(COLS % VEC == 0, "Window: a row of the tile is a whole number of packs");
+
+    // Of `matrix`, the first tile beginning at (row, col).
+    __device__ Window(const DeviceMatrix<const float>& matrix, std::size_t row, std::size_t col)
+        : matrix_(matrix),
+          row_(row),
+          col_(col),
+          elements_(matrix.data() + (row + first_row()) * matrix.leading_dimension() + (col + first_col())) {}
+
+    // Where in the tile the thread's first pack belongs.
+    static __device__ int first_row() { return static_cast<int>(threadIdx.x) * VEC / COLS; }
+    static __device__ int first_col() { return static_cast<int>(threadIdx.x) * VEC % COLS; }
+
+    // The pack `down` rows below the first. Instead of what lies beyond the edge stands 0; only a pack that lies partly beyond it
+    // is loaded one by one.
+    __device__ Pack load(int down) const {
+        const float* const elements = elements_ + down * matrix_.leading_dimension();
+        const int inside =
+            left(matrix_.rows(), row_) > first_row() + down ? left(matrix_.cols(), col_) - first_col() : 0;
+        if (inside >= VEC) return Pack::load(elements);
+        Pack pack{};
 #pragma unroll
-    for (int r = 0; r < ROWS; r += STRIDE) {
-        tile[first + r][c] = inside && first + r < rows_left ? *element : 0.0f;
-        element += STRIDE * matrix.leading_dimension();
+        for (int j = 0; j < VEC - 1; ++j) {
+            if (j < inside) pack.value[j] = elements[j];
+        }
+        return pack;
     }
-}
 
-// VEC neighbours from (row, col) on. What lies beyond the edge is 0; a pack that lies partly beyond it is loaded one by one.
-template <int VEC>
-__device__ course::Pack<float, VEC> load_pack(const DeviceMatrix<const float>& matrix, std::size_t row,
-                                              std::size_t col) {
-    if (row < matrix.rows() && col + VEC <= matrix.cols())
-        return course::Pack<float, VEC>::load(&matrix(row, col));
-    course::Pack<float, VEC> pack;
+    __device__ void move_right(int cols) {
+        elements_ += cols;
+        col_ += cols;
+    }
+
+    __device__ void move_down(int rows) {
+        elements_ += rows * matrix_.leading_dimension();
+        row_ += rows;
+    }
+
+  private:
+    // Elements from `begin` to `end`; farther than any tile reaches, it does not matter how many.
+    static __device__ int left(std::size_t end, std::size_t begin) {
+        constexpr int kFar = 1024;
+        if (begin >= end) return 0;
+        return end - begin < kFar ? static_cast<int>(end - begin) : kFar;
+    }
+
+    DeviceMatrix<const float> matrix_;
+    std::size_t row_;
+    std::size_t col_;
+    const float* elements_;
+};
+
+// THREADS threads load a tile, element by element.
+template <int THREADS, int ROWS, int COLS>
+__device__ void load_tile(const Window<COLS>& window, float (&tile)[ROWS][COLS]) {
+    static_assert(THREADS % COLS == 0, "load_tile: the threads together load whole rows");
+    static_assert(ROWS % (THREADS / COLS) == 0, "load_tile: every thread loads the same number of elements");
 #pragma unroll
-    for (int j = 0; j < VEC; ++j)
-        pack.value[j] = load_or_zero(matrix, row, col + j);
-    return pack;
+    for (int down = 0; down < ROWS; down += THREADS / COLS)
+        tile[window.first_row() + down][window.first_col()] = window.load(down).value[0];
 }
 
-// What one of THREADS threads has of a ROWS x COLS tile on its way from global to shared memory: packs of VEC neighbours.
+// What one of THREADS threads has of a ROWS x COLS tile on its way from global to shared memory, in registers.
 template <int ROWS, int COLS, int THREADS, int VEC>
 class TileShare {
   public:
-    static_assert(COLS % VEC == 0, "TileShare: a row is a whole number of packs");
+    static_assert(THREADS * VEC % COLS == 0, "TileShare: the threads together load whole rows of the tile");
     static_assert(ROWS * COLS % (THREADS * VEC) == 0,
-                  "TileShare: every thread moves the same number of packs");
+                  "TileShare: every thread loads the same number of packs");
 
-    // Only starts the loads: the thread waits where it first needs a value, that is in store().
-    __device__ void load(const DeviceMatrix<const float>& matrix, std::size_t first_row,
-                         std::size_t first_col) {
+    // Only starts the loads: the thread waits where it first needs a value, that is when it stores it.
+    __device__ void load(const Window<COLS, VEC>& window) {
 #pragma unroll
         for (int n = 0; n < kPacks; ++n)
-            packs_[n] = load_pack<VEC>(matrix, first_row + row(n), first_col + col(n));
+            packs_[n] = window.load(n * kStep);
     }
 
     __device__ void store(float (&tile)[ROWS][COLS]) const {
 #pragma unroll
         for (int n = 0; n < kPacks; ++n)
-            packs_[n].store(&tile[row(n)][col(n)]);
+            packs_[n].store(&tile[Place::first_row() + n * kStep][Place::first_col()]);
     }
 
-    // Element (row, col) goes to tile[col][place(row, col)].
-    template <class Place>
-    __device__ void store_transposed(float (&tile)[COLS][ROWS], Place place) const {
+    // Element (row, col) goes to tile[col][place(col, row)].
+    template <class Swizzle>
+    __device__ void store_transposed(float (&tile)[COLS][ROWS], Swizzle place) const {
 #pragma unroll
         for (int n = 0; n < kPacks; ++n) {
 #pragma unroll
-            for (int j = 0; j < VEC; ++j)
-                tile[col(n) + j][place(row(n), col(n) + j)] = packs_[n].value[j];
+            for (int j = 0; j < VEC; ++j) {
+                const int col = Place::first_col() + j;
+                tile[col][place(col, Place::first_row() + n * kStep)] = packs_[n].value[j];
+            }
         }
     }
 
     __device__ void store_transposed(float (&tile)[COLS][ROWS]) const {
-        store_transposed(tile, [](int row, int) { return row; });
+        store_transposed(tile, [](int, int row) { return row; });
     }
 
   private:
+    using Place = Window<COLS, VEC>;
     static constexpr int kPacks = ROWS * COLS / (THREADS * VEC);
-
-    static __device__ int row(int n) {
-        return (n * THREADS + static_cast<int>(threadIdx.x)) * VEC / COLS;
-    }
-    static __device__ int col(int n) {
-        return (n * THREADS + static_cast<int>(threadIdx.x)) * VEC % COLS;
-    }
+    static constexpr int kStep = THREADS * VEC / COLS;
 
     course::Pack<float, VEC> packs_[kPacks];
 };

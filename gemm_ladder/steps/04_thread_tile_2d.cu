@@ -31,10 +31,12 @@ __global__ __launch_bounds__((BM / TM) * (BN / TN), 2) void sgemm_thread_tile_2d
     const int ty = static_cast<int>(threadIdx.x) / COLS;
     const int tx = static_cast<int>(threadIdx.x) % COLS;
 
+    Window<BK> a_window(gemm.a, tile.row, 0);
+    Window<BN> b_window(gemm.b, 0, tile.col);
     float sums[TM][TN] = {};
     for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
-        load_tile<ROWS * COLS>(gemm.a, tile.row, k0, a_tile);
-        load_tile<ROWS * COLS>(gemm.b, k0, tile.col, b_tile);
+        load_tile<ROWS * COLS>(a_window, a_tile);
+        load_tile<ROWS * COLS>(b_window, b_tile);
         __syncthreads();  // the tiles are complete
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
@@ -45,6 +47,8 @@ __global__ __launch_bounds__((BM / TM) * (BN / TN), 2) void sgemm_thread_tile_2d
                     sums[i][j] += a_tile[ty + i * ROWS][k] * b_tile[k][tx + j * COLS];
             }
         }
+        a_window.move_right(BK);
+        b_window.move_down(BK);
         __syncthreads();  // nobody needs them any more
     }
 #pragma unroll

@@ -1,4 +1,12 @@
 // Step 4: TM x TN results for each thread.
+//
+// Change:     a thread has TM x TN = 8 x 8 results instead of 8 x 1; 256 threads have a tile of 128 x 128. Loading moves to load_tile().
+// Why:        TM + TN words from shared memory serve TM * TN multiply-adds: 0.25 words for each, instead of 1.125.
+// Prediction: 128 multiply-adds a clock need 32 words, just what shared memory hands out: arithmetic can become the limit. Global
+//             loads: 1/64 for a multiply-add. In the listing, 80 shared loads for 512 multiply-adds, 700 instructions in all.
+//             The price: 64 sums leave room for two blocks, 16 of 64 warps; TM = TN = 16 would need 256 registers for sums alone.
+// Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.4 of step 3's; sm__inst_executed_pipe_fma.sum.pct_of_peak_sustained_active.
+// Next:       of 700 instructions, 188 are no multiply-adds.
 #include "../block_tile.cuh"
 #include "../launch.hpp"
 #include "../thread_tile.cuh"

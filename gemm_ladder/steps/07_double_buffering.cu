@@ -1,4 +1,13 @@
-// Step 6: four floats at a time.
+// Step 7: the next tile is on its way during this one.
+//
+// Change:     two stages in shared memory. The next tile is loaded to registers before this one's arithmetic and stored to the other
+//             stage after it. And two fragments: those of k + 1 are read while those of k are multiplied.
+// Why:        a load from global memory is needed 448 multiply-adds of its warp later, a load from shared memory 64; and who stores
+//             need not wait for who reads, so that one barrier for a tile is enough.
+// Prediction: as many instructions; the waiting for global loads goes. Registers: 8 for the tile and 16 for the fragments on their
+//             way, up to the limit of 128 that two blocks leave; shared memory 16 KiB instead of 8. The other block hid much already.
+// Counter:    smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active and ..._stalled_barrier_... fall.
+// Next:       the transposed stores of A meet in the same banks.
 #include "../block_tile.cuh"
 #include "../launch.hpp"
 #include "../thread_tile.cuh"
@@ -15,9 +24,9 @@ constexpr int kTM = 8;
 constexpr int kTN = 8;
 constexpr int kThreads = (kBM / kTM) * (kBN / kTN);
 
-// Idea: every load and store moves four neighbours. A's tile is stored transposed, so that a fragment of A has neighbours too.
-// Cost removed: three of four instructions that move data, and the work on addresses that goes with them.
-// Still limits it: all warps wait at the same barriers for the same global loads.
+// Idea: load the next tile to registers, do this one's arithmetic, store the next tile to the other stage; the same with fragments.
+// Cost removed: waiting for loads, global and shared, and one of two barriers.
+// Still limits it: shared memory: conflicts in its stores, and as many loads as before.
 template <int BM, int BN, int BK, int TM, int TN, int VEC>
 __global__ __launch_bounds__((BM / TM) * (BN / TN), 2) void sgemm_double_buffering(Sgemm gemm) {
     constexpr int ROWS = BM / TM;  // of threads

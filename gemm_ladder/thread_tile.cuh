@@ -47,7 +47,7 @@ constexpr __device__ int place_of(int thread, int i) {
 
 // The elements of `thread` in one row of a tile in shared memory.
 template <int THREADS, int N>
-__device__ void load_fragment(const float (&row)[N * THREADS], int thread, float (&fragment)[N]) {
+__device__ void load_fragment(const float* row, int thread, float (&fragment)[N]) {
 #pragma unroll
     for (int i = 0; i < N; i += 4) {
         const auto four = course::Pack<float, 4>::load(&row[place_of<THREADS>(thread, i)]);

@@ -52,6 +52,12 @@ std::span<const Step> steps() {
     static const std::array list = std::to_array<Step>({
         {"01_naive", "a thread for each element of C", naive(), work},
         {"02_shared_memory", "tiles of A and B in shared memory", shared_memory(), work},
+        {"03_thread_tile_1d", "8 results of a column for each thread", thread_tile_1d(), work},
+        {"04_thread_tile_2d", "8 x 8 results for each thread", thread_tile_2d(), work},
+        {"05_register_fragments", "operands copied to registers first", register_fragments(), work},
+        {"06_vectorized", "four floats at a time", vectorized(), work},
+        {"07_double_buffering", "the next tile on its way during this one", double_buffering(), work},
+        {"08_swizzle", "A's tile in shared memory without bank conflicts", swizzle(), work},
     });
     return list;
 }

@@ -33,11 +33,14 @@ __device__ inline float load_or_zero(const DeviceMatrix<const float>& matrix, st
     return row < matrix.rows() && col < matrix.cols() ? matrix(row, col) : 0.0f;
 }
 
-// C(row, col) = alpha sum + beta C(row, col), if there is such an element. With beta = 0, C is not read.
-__device__ inline void write_element(const Sgemm& gemm, std::size_t row, std::size_t col, float sum) {
-    if (row >= gemm.m() || col >= gemm.n()) return;
-    float& element = gemm.c(row, col);
+// element = alpha sum + beta element. With beta = 0, the element is not read.
+__device__ inline void update(const Sgemm& gemm, float& element, float sum) {
     element = gemm.beta == 0 ? gemm.alpha * sum : gemm.alpha * sum + gemm.beta * element;
+}
+
+// Updates C(row, col), if there is such an element.
+__device__ inline void write_element(const Sgemm& gemm, std::size_t row, std::size_t col, float sum) {
+    if (row < gemm.m() && col < gemm.n()) update(gemm, gemm.c(row, col), sum);
 }
 
 }  // namespace gemm

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/atomics.h"
 #include "cuda_on_cpu/barriers.h"
 #include "cuda_on_cpu/cluster.h"
@@ -14,6 +15,7 @@
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/launch.h"
 #include "cuda_on_cpu/math.h"
+#include "cuda_on_cpu/tensor_core.h"
 #include "cuda_on_cpu/thread.h"
 #include "cuda_on_cpu/warp.h"
 #include "cuda_runtime_api.h"

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstdio>
@@ -11,6 +12,7 @@
 
 #include "device.hpp"
 #include "environment.hpp"
+#include "memory.hpp"
 
 constinit thread_local uint3 threadIdx{0, 0, 0};
 constinit thread_local uint3 blockIdx{0, 0, 0};
@@ -28,7 +30,6 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kArenaSize = 57 * kPage;        // 228 KB: an SM's shared memory
 constexpr std::size_t kDynamicSharedAlignment = 128;  // bank 0 at its start
-constexpr unsigned char kPoison = 0xFF;               // all-ones bytes are NaN in every floating-point format
 constexpr unsigned char kCanary = 0xC5;
 
 LaneMask bit(unsigned lane) {
@@ -105,6 +106,7 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     blockDim = shape_;
     place_dynamic_shared(launch.configuration.dynamic_shared);
     static_shared_ = 0;
+    copies_.begin_block();
 
     live_threads_ = threads_;
     busy_warps_ = warps_in_block_ == 32 ? ~LaneMask{0} : bit(warps_in_block_) - 1;
@@ -276,6 +278,7 @@ void BlockRunner::finish_thread() {
     warp.live &= ~bit(current_lane_);
     --live_threads_;
     polling_since_ = {};  // the block makes progress
+    if (copies_.used()) copies_.finish(thread_number());
     if (((warp.owes_block_wait | warp.owes_cluster_wait) & bit(current_lane_)) != 0) {
         fail(cudaErrorLaunchFailure, "this thread has ended between barrier_arrive and barrier_wait",
              Site{"", 0});
@@ -618,6 +621,50 @@ void BlockRunner::enter_shared(void* object, std::size_t size, bool poison) {
                  std::to_string(limits.shared_per_block_optin) + ")",
              Site{"", 0});
     }
+}
+
+// Exactly the block's own, and not what lies around it.
+bool BlockRunner::holds_shared(const void* address, std::size_t size) const {
+    if (!in_dynamic_shared(address)) return in_static_shared(address);
+    const char* byte = static_cast<const char*>(address);
+    const char* begin = static_cast<const char*>(dynamic_shared_);
+    return byte >= begin && byte + size <= begin + dynamic_shared_size_;
+}
+
+// --- Asynchronous copies -------------------------------------------------------------------------------------------------
+
+void BlockRunner::issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
+                             Site site) {
+    const auto misaligned = [bytes](const void* address) {
+        return (reinterpret_cast<std::uintptr_t>(address) & (bytes - 1)) != 0;
+    };
+    if (misaligned(shared) || (valid_bytes > 0 && misaligned(global))) {
+        fail_on_copy(cudaErrorMisalignedAddress, bytes,
+                     std::string("misaligned access: the ") +
+                         (misaligned(shared) ? "destination" : "source") +
+                         " must be at a multiple of the size",
+                     site);
+    }
+    if (!holds_shared(shared, bytes)) {
+        fail_on_copy(cudaErrorIllegalAddress, bytes, "the destination is not in the block's shared memory",
+                     site);
+    }
+    if (valid_bytes > bytes) {
+        fail_on_copy(cudaErrorLaunchFailure, bytes, std::to_string(valid_bytes) + " of them valid", site);
+    }
+    std::array<unsigned char, AsyncCopies::kMaxBytes> data{};
+    if (valid_bytes > 0) {
+        reading_site_ = site;
+        std::atomic_signal_fence(std::memory_order_seq_cst);  // what handles a fault asks for the site
+        std::memcpy(data.data(), global, valid_bytes);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        reading_site_ = Site{"", 0};
+    }
+    copies_.issue(thread_number(), shared, data, bytes);
+}
+
+void BlockRunner::fail_on_copy(cudaError_t error, unsigned bytes, const std::string& why, Site site) {
+    fail(error, "cp.async of " + std::to_string(bytes) + " bytes: " + why, site);
 }
 
 // --- Failure ---------------------------------------------------------------------------------------------------------------

@@ -13,8 +13,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "async_copies.hpp"
 #include "cuda_on_cpu/thread.h"
 #include "fibre.hpp"
 #include "launch_state.hpp"
@@ -49,6 +51,9 @@ class BlockRunner {
     void wait_for(BlocksBarrier& barrier, unsigned phase, const char* name, Site site);
     void cluster_arrive(Site site);
     void cluster_wait(Site site);
+    void issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes, Site site);
+    void commit_copies() { copies_.commit(thread_number()); }
+    void wait_for_copies(unsigned pending) { copies_.wait(thread_number(), pending); }
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
 
     bool running() const { return launch_ != nullptr; }
@@ -56,6 +61,8 @@ class BlockRunner {
     ClusterState& cluster();  // a block outside clusters is a cluster of its own
     unsigned live_threads() const { return live_threads_; }
     std::string where() const;  // "block (0,0,0), thread (5,0,0)"
+    // The place in the kernel for which the runtime reads memory at this moment; line 0: for none.
+    Site take_reading_site() { return std::exchange(reading_site_, Site{"", 0}); }
     bool in_stack_guard(const void* address) const { return stacks_.in_guard_page(address); }
 
     void* dynamic_shared() const { return dynamic_shared_; }
@@ -120,9 +127,12 @@ class BlockRunner {
     void release_barrier();
     void set_shape(dim3 block);
     void place_dynamic_shared(std::size_t size);
+    bool holds_shared(const void* address, std::size_t size) const;
     void check_dynamic_shared_canary();
     // Out of line, so that what leads to them stays short.
     [[noreturn, gnu::cold]] void fail_at_different_barrier(BarrierKind kind, Site site);
+    [[noreturn, gnu::cold]] void fail_on_copy(cudaError_t error, unsigned bytes, const std::string& why,
+                                              Site site);
     [[noreturn, gnu::cold]] void fail_on_mask(LaneMask mask, const char* name, Site site);
     void complete(Warp& warp, unsigned g);
     [[noreturn, gnu::cold]] void fail_in_different_collective(const Group& group, const char* name,
@@ -170,6 +180,9 @@ class BlockRunner {
         0;  // threads of the block that have yet to pass through the grid.sync under way
     unsigned grid_sync_phase_ = 0;
 
+    AsyncCopies copies_;
+    Site reading_site_{"", 0};
+
     FibreStacks stacks_;
     Fibre caller_;  // the OS thread's own stack
     std::vector<std::unique_ptr<Fibre>> all_fibres_;
@@ -181,6 +194,9 @@ class BlockRunner {
     std::size_t dynamic_shared_size_ = 0;
     std::size_t static_shared_ = 0;
 };
+
+// Is the byte among the thread-local objects of this OS thread, where `__shared__` variables are?
+bool in_static_shared(const void* address);
 
 // The runner of this OS thread. A plain pointer, inline: every barrier and shuffle begins here.
 extern constinit thread_local BlockRunner* runner_of_os_thread;

@@ -88,6 +88,7 @@ std::string source_of(void* instruction) {
             what += ", outside the block's dynamic shared memory";
         }
     }
+    if (const Site site = runner.take_reading_site(); site.line > 0) runner.fail(error, what, site);
     const std::string source = source_of(fault.instruction);
     runner.fail(error, what + (source.empty() ? "" : ", in " + source), Site{"", 0});
 }

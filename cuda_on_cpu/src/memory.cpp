@@ -30,7 +30,6 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kAlignment =
     16;  // less than a GPU's 256: the closer the end lies to its guard page, the better
-constexpr unsigned char kPoison = 0xFF;
 constexpr unsigned char kCanary = 0xC5;
 constexpr std::size_t kQuarantine = 1024;  // freed allocations whose addresses are not used again yet
 

@@ -9,6 +9,8 @@
 
 namespace cuda_on_cpu {
 
+inline constexpr unsigned char kPoison = 0xFF;  // all-ones bytes are NaN in every floating-point format
+
 struct Allocation {
     char* begin;
     std::size_t size;

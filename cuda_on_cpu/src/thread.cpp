@@ -1,4 +1,4 @@
-// What a kernel's threads call: thread.h, by way of the block runner of this OS thread.
+// What a kernel's threads call: thread.h and async_copy.h, by way of the block runner of this OS thread.
 #include "cuda_on_cpu/thread.h"
 
 #include <link.h>
@@ -8,6 +8,7 @@
 #include <string>
 
 #include "block.hpp"
+#include "cuda_on_cpu/async_copy.h"
 #include "launch_state.hpp"
 
 namespace cuda_on_cpu {
@@ -61,6 +62,16 @@ void cluster_barrier_wait(Site site) {
     block_runner().cluster_wait(site);
 }
 
+void issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes, Site site) {
+    block_runner().issue_copy(shared, global, bytes, valid_bytes, site);
+}
+void commit_copies() {
+    block_runner().commit_copies();
+}
+void wait_for_copies(unsigned pending) {
+    block_runner().wait_for_copies(pending);
+}
+
 dim3 cluster_dimensions() {
     return block_runner().cluster().dims;
 }
@@ -85,7 +96,10 @@ struct ThreadLocals {
     bool hold(const char* byte) const { return byte >= begin && byte < end; }
 };
 
-bool in_static_shared(const char* byte) {
+}  // namespace
+
+bool in_static_shared(const void* address) {
+    const auto* byte = static_cast<const char*>(address);
     static constinit thread_local ThreadLocals last{nullptr, nullptr};
     if (last.hold(byte)) return true;
     struct Search {
@@ -108,6 +122,8 @@ bool in_static_shared(const char* byte) {
     last = search.found;
     return true;
 }
+
+namespace {
 
 // Whether the byte is in the shared memory of that block: then the byte at the same place here is in this block's.
 bool in_shared_of(const ClusterState::Block& other, const char* byte) {

@@ -20,46 +20,9 @@
 #include <vector>
 
 #include "on_device.cuh"
+#include "reports.cuh"
 
 namespace {
-
-bool descending() {
-    const char* order = std::getenv("CUDA_ON_CPU_ORDER");
-    return order != nullptr && std::string(order) == "descending";
-}
-
-std::string at_line(int line) {
-    return "reports_test.cu:" + std::to_string(line);
-}
-
-__global__ void set_all(int* out, int value) {
-    out[threadIdx.x] = value;
-}
-
-// Runs `launch`, which must end in `expected`, and returns what it printed. Afterwards kernels run again.
-std::string report_of(cudaError_t expected, const std::function<void()>& launch) {
-    testing::internal::CaptureStderr();
-    launch();
-    const cudaError_t error = cudaDeviceSynchronize();
-    std::string report = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(error, expected) << cudaGetErrorName(error) << "\n" << report;
-    EXPECT_EQ(cudaGetLastError(), expected);
-    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
-    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
-    DeviceVector<int> out(1024);
-    set_all<<<1, 1024>>>(out.data(), 5);
-    EXPECT_EQ(out.to_host(), std::vector<int>(1024, 5)) << "kernels run again after a failure";
-    return report;
-}
-
-testing::AssertionResult tells(const std::string& report, std::initializer_list<std::string> parts) {
-    for (const std::string& part : parts) {
-        if (report.find(part) == std::string::npos) {
-            return testing::AssertionFailure() << "\"" << part << "\" is missing in:\n" << report;
-        }
-    }
-    return testing::AssertionSuccess();
-}
 
 // ---- Addresses -----------------------------------------------------------------------------------------------------------
 

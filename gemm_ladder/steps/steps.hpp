@@ -7,5 +7,11 @@ namespace gemm {
 
 Kernel naive();
 Kernel shared_memory();
+Kernel thread_tile_1d();
+Kernel thread_tile_2d();
+Kernel register_fragments();
+Kernel vectorized();
+Kernel double_buffering();
+Kernel swizzle();
 
 }  // namespace gemm

@@ -1,0 +1,129 @@
+// PTX instructions, one typed function each: the only place with inline assembly.
+//
+// Names of sections are those of NVIDIA's "Parallel Thread Execution ISA". A GPU below compute
+// capability 8.0 copies at once where others copy asynchronously, and tensor-core functions end the kernel there with a
+// trap: launchers ask first.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstring>
+
+namespace course::ptx {
+
+#ifdef CUDA_ON_CPU
+
+// The functions below as the stand-in has them. Named and not wrapped, so that its reports give the kernel's line.
+using cuda_on_cpu::ptx::cp_async_16;
+using cuda_on_cpu::ptx::cp_async_4;
+using cuda_on_cpu::ptx::cp_async_commit;
+using cuda_on_cpu::ptx::cp_async_wait;
+using cuda_on_cpu::ptx::mma_m16n8k8_tf32;
+using cuda_on_cpu::ptx::to_tf32;
+
+#else
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define COURSE_PTX_AMPERE 1  // the instructions that came with compute capability 8.0
+#endif
+
+// ---- Asynchronous copies from global to shared memory ------------------------------------------------------------------
+//
+// A thread issues copies, closes a group of them, and later waits for its older groups: then *its* copies are there for it,
+// and after a barrier for the others. Source and destination are multiples of the size. "memory" keeps the compiler
+// from moving reads and writes of the same places across.
+
+namespace detail {
+
+// PTX ISA, cvta: the address within shared memory, which is what instructions want that name the memory they work on.
+__device__ inline unsigned shared_address(const void* pointer) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+template <class Word>
+__device__ void copy_now(void* shared, const void* global, unsigned valid_bytes) {
+    Word word{};
+    if (valid_bytes == sizeof(word)) {
+        word = *static_cast<const Word*>(global);
+    } else {
+        std::memcpy(&word, global, valid_bytes);
+    }
+    *static_cast<Word*>(shared) = word;
+}
+
+}  // namespace detail
+
+// PTX ISA, cp.async: 4 bytes, also kept in L1 (.ca); zeros instead, and the source not read, if it is not `valid`.
+__device__ inline void cp_async_4(void* shared, const void* global, bool valid = true) {
+    const unsigned valid_bytes = valid ? 4 : 0;
+#ifdef COURSE_PTX_AMPERE
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(detail::shared_address(shared)),
+                 "l"(global), "r"(valid_bytes)
+                 : "memory");
+#else
+    detail::copy_now<unsigned>(shared, global, valid_bytes);
+#endif
+}
+
+// PTX ISA, cp.async: 16 bytes past L1 (.cg); those from `valid_bytes` on are zeros, and not read from the source.
+__device__ inline void cp_async_16(void* shared, const void* global, unsigned valid_bytes = 16) {
+#ifdef COURSE_PTX_AMPERE
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(detail::shared_address(shared)),
+                 "l"(global), "r"(valid_bytes)
+                 : "memory");
+#else
+    detail::copy_now<uint4>(shared, global, valid_bytes);
+#endif
+}
+
+// PTX ISA, cp.async.commit_group: what this thread has issued since the last call is a group; it may be empty.
+__device__ inline void cp_async_commit() {
+#ifdef COURSE_PTX_AMPERE
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// PTX ISA, cp.async.wait_group: waits until all of this thread's groups are complete but the kPending newest.
+template <int kPending>
+__device__ inline void cp_async_wait() {
+    static_assert(kPending >= 0, "cp_async_wait<N>: N groups may stay pending, 0 or more");
+#ifdef COURSE_PTX_AMPERE
+    asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+#endif
+}
+
+// ---- Tensor cores ------------------------------------------------------------------------------------------------------
+
+// PTX ISA, cvt.rna.tf32: the nearest number with 10 bits of mantissa, of two equally near the one further from zero; the
+// 13 lowest bits of the result are 0.
+__device__ inline unsigned to_tf32(float value) {
+    unsigned bits = 0;
+#ifdef COURSE_PTX_AMPERE
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
+#else
+    __trap();
+#endif
+    return bits;
+}
+
+// PTX ISA, mma.m16n8k8 with .tf32: D += A B of a whole warp; D is 16 x 8, A 16 x 8, B 8 x 8. The lane 4 g + t holds, as
+// (row, column):
+//   a  (g, t)  (g + 8, t)  (g, t + 4)  (g + 8, t + 4)
+//   b  (t, g)  (t + 4, g)
+//   d  (g, 2 t)  (g, 2 t + 1)  (g + 8, 2 t)  (g + 8, 2 t + 1)
+__device__ inline void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+#ifdef COURSE_PTX_AMPERE
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    __trap();
+#endif
+}
+
+#undef COURSE_PTX_AMPERE
+#endif
+
+}  // namespace course::ptx

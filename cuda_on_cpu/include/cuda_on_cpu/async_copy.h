@@ -1,0 +1,38 @@
+// Asynchronous copies from global to shared memory (PTX ISA, cp.async; day code reaches them through common/ptx.cuh).
+//
+// A copy is pending until the thread that issued it waits for its group, or ends: until then its destination is poison,
+// and a missing wait shows as NaN. The source is read when the copy is issued, one of the moments a GPU may choose.
+#pragma once
+
+#include "cuda_on_cpu/thread.h"
+
+namespace cuda_on_cpu {
+
+// Issues a copy of `bytes` (4, 8 or 16), of which those from `valid_bytes` on are zeros and not read. An error: a source or
+// destination that is not aligned to `bytes`, or a destination outside the block's shared memory.
+void issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes, Site site);
+// What the thread has issued since its last commit becomes a group.
+void commit_copies();
+// Completes the thread's groups but the `pending` newest.
+void wait_for_copies(unsigned pending);
+
+namespace ptx {
+
+inline void cp_async_4(void* shared, const void* global, bool valid = true, Site site = Site::here()) {
+    issue_copy(shared, global, 4, valid ? 4 : 0, site);
+}
+inline void cp_async_16(void* shared, const void* global, unsigned valid_bytes = 16,
+                        Site site = Site::here()) {
+    issue_copy(shared, global, 16, valid_bytes, site);
+}
+inline void cp_async_commit() {
+    commit_copies();
+}
+template <int kPending>
+void cp_async_wait() {
+    static_assert(kPending >= 0, "cp_async_wait<N>: N groups may stay pending, 0 or more");
+    wait_for_copies(kPending);
+}
+
+}  // namespace ptx
+}  // namespace cuda_on_cpu

@@ -1,0 +1,221 @@
+// What the stand-in makes visible of asynchronous copies and tensor-core instructions used wrongly. What they do when used
+// rightly is tested in common/test/, on GPUs as well.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "on_device.cuh"
+#include "reports.cuh"
+
+namespace {
+
+using namespace cuda_on_cpu::ptx;
+
+// Runs kernel(out, {1, 2, 3, ...}, arguments...) and returns what it wrote.
+template <class... Parameters, class... Arguments>
+std::vector<float> run(void (*kernel)(float*, const float*, Parameters...), unsigned threads,
+                       std::size_t outputs, Arguments... arguments) {
+    std::vector<float> numbers(64);
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = static_cast<float>(i + 1);
+    DeviceVector<float> in(numbers);
+    DeviceVector<float> out(outputs);
+    kernel<<<1, threads>>>(out.data(), in.data(), arguments...);
+    return out.to_host();
+}
+
+constexpr float kOld = -7;  // what stands where a copy is going to
+
+// ---- Copies are pending until they are waited for -------------------------------------------------------------------
+
+__global__ void read_too_early(float* out, const float* in) {
+    __shared__ alignas(16) float tile[8];
+    for (float& element : tile)
+        element = kOld;
+    cp_async_16(tile, in);
+    cp_async_4(tile + 4, in + 4);
+    cp_async_4(tile + 5, nullptr, false);
+    cp_async_commit();
+    for (int i = 0; i < 8; ++i)
+        out[i] = tile[i];
+    cp_async_wait<0>();
+    for (int i = 0; i < 8; ++i)
+        out[8 + i] = tile[i];
+}
+TEST(AsyncCopy, ReadBeforeTheWaitIsNaN) {
+    const std::vector<float> out = run(read_too_early, 1, 16);
+    for (int i = 0; i < 6; ++i)
+        EXPECT_TRUE(std::isnan(out[i])) << i << ": " << out[i];
+    EXPECT_EQ(out[6], kOld);
+    EXPECT_EQ(std::vector<float>(out.begin() + 8, out.end()),
+              (std::vector<float>{1, 2, 3, 4, 5, 0, kOld, kOld}));
+}
+
+template <int kPending>
+__device__ void wait_and_look(float* out, const float* tile, int groups) {
+    cp_async_wait<kPending>();
+    for (int i = 0; i < groups; ++i)
+        out[kPending * groups + i] = tile[i];
+}
+__global__ void wait_group_by_group(float* out, const float* in) {
+    __shared__ float tile[4];
+    for (int i = 0; i < 4; ++i) {
+        cp_async_4(tile + i, in + i);
+        if (i < 3) cp_async_commit();
+    }
+    wait_and_look<4>(out, tile, 4);  // more than there are
+    wait_and_look<3>(out, tile, 4);
+    wait_and_look<2>(out, tile, 4);
+    wait_and_look<1>(out, tile, 4);
+    wait_and_look<0>(out, tile, 4);
+}
+TEST(AsyncCopy, AWaitCompletesTheOlderGroupsOnly) {
+    const std::vector<float> out = run(wait_group_by_group, 1, 20);
+    for (int pending = 0; pending <= 4; ++pending) {
+        for (int i = 0; i < 4; ++i) {
+            const float seen = out[4 * pending + i];
+            if (i < 3 - pending) {
+                EXPECT_EQ(seen, static_cast<float>(i + 1)) << "copy " << i << ", wait<" << pending << ">";
+            } else {  // the last one is in no group
+                EXPECT_TRUE(std::isnan(seen)) << "copy " << i << ", wait<" << pending << ">: " << seen;
+            }
+        }
+    }
+}
+
+__global__ void read_what_others_copy(float* out, const float* in, unsigned waiting) {
+    __shared__ float tile[64];
+    cp_async_4(tile + threadIdx.x, in + threadIdx.x);
+    cp_async_commit();
+    if (threadIdx.x != waiting) cp_async_wait<0>();
+    __syncthreads();
+    out[threadIdx.x] = tile[(threadIdx.x + 1) % 64];
+    __syncthreads();
+}
+TEST(AsyncCopy, ABarrierIsNoWait) {
+    const std::vector<float> out = run(read_what_others_copy, 64, 64, 40u);
+    for (unsigned i = 0; i < 64; ++i) {
+        if (i == 39) {
+            EXPECT_TRUE(std::isnan(out[i])) << out[i];
+        } else {
+            EXPECT_EQ(out[i], static_cast<float>((i + 1) % 64 + 1)) << i;
+        }
+    }
+}
+
+__global__ void copy_and_end(float* out, const float* in) {
+    __shared__ float tile[2];
+    if (threadIdx.x == 0) {
+        cp_async_4(tile, in);
+        cp_async_commit();
+        cp_async_4(tile + 1, in + 1);
+        return;
+    }
+    __syncthreads();
+    out[0] = tile[0];
+    out[1] = tile[1];
+}
+TEST(AsyncCopy, CompletesWhenItsThreadEnds) {
+    EXPECT_EQ(run(copy_and_end, 2, 2), (std::vector<float>{1, 2}));
+}
+
+// Every block begins anew, however the last one ended.
+__global__ void leave_a_copy(const float* in) {
+    extern __shared__ float dynamic[];
+    cp_async_4(dynamic, in);
+    cp_async_commit();
+    __trap();
+}
+__global__ void wait_for_nothing(float* out) {
+    extern __shared__ float dynamic[];
+    dynamic[0] = kOld;
+    cp_async_wait<0>();
+    out[0] = dynamic[0];
+}
+TEST(AsyncCopy, OfABlockThatFailedIsForgotten) {
+    DeviceVector<float> in(std::vector<float>{1});
+    DeviceVector<float> out(1);
+    testing::internal::CaptureStderr();
+    leave_a_copy<<<1, 1, 4>>>(in.data());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+    testing::internal::GetCapturedStderr();
+    ASSERT_EQ(cudaDeviceReset(), cudaSuccess);
+    wait_for_nothing<<<1, 1, 4>>>(out.data());
+    EXPECT_EQ(out.to_host(), std::vector<float>{kOld});
+}
+
+// ---- Copies that cannot be ------------------------------------------------------------------------------------------
+
+constexpr int kCopyLine = __LINE__ + 3;
+__global__ void copy_with_offsets(const float* in, int to, int from, unsigned valid_bytes) {
+    extern __shared__ float dynamic[];
+    if (threadIdx.x == 3) cp_async_16(dynamic + to, in + from, valid_bytes);
+}
+std::string report_of_copy(cudaError_t expected, int to, int from, unsigned valid_bytes) {
+    DeviceVector<float> in(1024);  // whole pages: the guard page begins right behind
+    return report_of(expected, [&] { copy_with_offsets<<<1, 32, 64>>>(in.data(), to, from, valid_bytes); });
+}
+TEST(AsyncCopy, MisalignedIsTold) {
+    EXPECT_TRUE(tells(
+        report_of_copy(cudaErrorMisalignedAddress, 0, 2, 16),
+        {"copy_with_offsets", "thread (3,0,0)", "16 bytes", "misaligned", "source", at_line(kCopyLine)}));
+    EXPECT_TRUE(tells(report_of_copy(cudaErrorMisalignedAddress, 1, 0, 16),
+                      {"misaligned", "destination", at_line(kCopyLine)}));
+    report_of_copy(cudaErrorMisalignedAddress, 0, 1, 4);  // few valid bytes do not help
+}
+TEST(AsyncCopy, ReadOutsideAnAllocationIsTold) {
+    EXPECT_TRUE(tells(report_of_copy(cudaErrorIllegalAddress, 0, 1024, 4),
+                      {"copy_with_offsets", "thread (3,0,0)", "illegal access",
+                       "0 byte(s) past the end of the 4096-byte allocation", at_line(kCopyLine)}));
+}
+TEST(AsyncCopy, WriteOutsideDynamicSharedMemoryIsTold) {
+    for (const int to : {16, -4, 32, 1 << 20}) {
+        EXPECT_TRUE(
+            tells(report_of_copy(cudaErrorIllegalAddress, to, 0, 16),
+                  {"destination", "not in the block's shared memory", "thread (3,0,0)", at_line(kCopyLine)}))
+            << to;
+    }
+}
+TEST(AsyncCopy, MoreValidBytesThanBytesAreTold) {
+    EXPECT_TRUE(
+        tells(report_of_copy(cudaErrorLaunchFailure, 0, 0, 17), {"17 of them valid", at_line(kCopyLine)}));
+}
+
+constexpr int kGlobalLine = __LINE__ + 2;
+__global__ void copy_to_global(float* out, const float* in) {
+    cp_async_4(out, in);
+}
+TEST(AsyncCopy, DestinationInGlobalMemoryIsTold) {
+    DeviceVector<float> data(2);
+    EXPECT_TRUE(tells(
+        report_of(cudaErrorIllegalAddress, [&] { copy_to_global<<<1, 1>>>(data.data(), data.data() + 1); }),
+        {"4 bytes", "not in the block's shared memory", at_line(kGlobalLine)}));
+}
+
+// ---- Tensor cores ----------------------------------------------------------------------------------------------------
+
+constexpr int kMmaLine = __LINE__ + 5;
+__global__ void multiply_with(unsigned lanes) {
+    float d[4] = {};
+    const unsigned a[4] = {}, b[2] = {};
+    if (threadIdx.x >= lanes) return;
+    mma_m16n8k8_tf32(d, a, b);
+}
+TEST(TensorCore, NeedsAllLanesOfAWarp) {
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { multiply_with<<<1, 31>>>(31); }),
+                      {"multiply_with", "mma_m16n8k8_tf32", "fewer than 32", at_line(kMmaLine)}));
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { multiply_with<<<1, 32>>>(31); }),
+                      {"multiply_with", "mma_m16n8k8_tf32", "ended", at_line(kMmaLine)}));
+}
+
+TEST(TensorCore, ConversionTruncatesTheBitsOfANaNAsGpusDo) {
+    EXPECT_EQ(to_tf32(std::bit_cast<float>(0x7fffffffu)), 0x7fffe000u);
+    EXPECT_EQ(to_tf32(std::bit_cast<float>(0xff801fffu)), 0xff800000u);
+}
+
+}  // namespace

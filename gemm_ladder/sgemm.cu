@@ -58,6 +58,8 @@ std::span<const Step> steps() {
         {"06_vectorized", "four floats at a time", vectorized(), work},
         {"07_double_buffering", "the next tile on its way during this one", double_buffering(), work},
         {"08_swizzle", "A's tile in shared memory without bank conflicts", swizzle(), work},
+        {"09_warp_tiling", "a 64 x 64 tile for each warp, 16 x 8 results for each lane", warp_tiling(), work},
+        {"10_warp_tiling_swizzle", "the same without bank conflicts", warp_tiling_swizzle(), work},
     });
     return list;
 }

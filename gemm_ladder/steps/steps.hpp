@@ -13,5 +13,7 @@ Kernel register_fragments();
 Kernel vectorized();
 Kernel double_buffering();
 Kernel swizzle();
+Kernel warp_tiling();
+Kernel warp_tiling_swizzle();
 
 }  // namespace gemm

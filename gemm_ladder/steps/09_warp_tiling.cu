@@ -1,0 +1,74 @@
+// Step 9: head
+#include "../block_tile.cuh"
+#include "../launch.hpp"
+#include "../thread_tile.cuh"
+#include "../tile.cuh"
+#include "../warp_tile.cuh"
+#include "steps.hpp"
+
+namespace gemm {
+namespace {
+
+using Tile = TileShape<128, 128, 16, 64, 64, 16, 8>;
+constexpr int kBlocks = 2;  // that a multiprocessor runs at the same time
+
+// Idea: a warp has a compact tile of its own, and its lanes larger ones: the words that a warp reads serve more multiply-adds.
+// Cost removed: shared loads.
+// Still limits it: conflicts in the transposed stores of A.
+template <class T, int VEC>
+__global__ __launch_bounds__(T::THREADS, kBlocks) void sgemm_warp_tiling(Sgemm gemm) {
+    static_assert(T::BK % 2 == 0,
+                  "warp_tiling: the fragments of the next tile must fall to the first of the two");
+    __shared__ alignas(16) float a_tile[2][T::BK][T::BM];
+    __shared__ alignas(16) float b_tile[2][T::BK][T::BN];
+    const Origin tile = origin_of_tile<T::BM, T::BN>(gemm, blockIdx.x);
+    const Place place = place_of_thread<T>(static_cast<int>(threadIdx.x));
+
+    Window<T::BK, VEC> a_window(gemm.a, tile.row, 0);
+    Window<T::BN, VEC> b_window(gemm.b, 0, tile.col);
+    TileShare<T::BM, T::BK, T::THREADS, VEC> a_share;
+    TileShare<T::BK, T::BN, T::THREADS, VEC> b_share;
+    a_share.load_at_once(a_window);
+    b_share.load_at_once(b_window);
+    a_share.store_transposed(a_tile[0]);
+    b_share.store(b_tile[0]);
+    __syncthreads();  // the first tiles are complete
+
+    int stage = 0;
+    float a_fragment[2][T::TM];
+    float b_fragment[2][T::TN];
+    load_fragment<T::LANES_N>(&b_tile[stage][0][place.col], 0, b_fragment[0]);
+    load_fragment<T::LANES_M>(&a_tile[stage][0][place.row], 0, a_fragment[0]);
+    float sums[T::TM][T::TN] = {};
+    for (std::size_t k0 = 0; k0 < gemm.k(); k0 += T::BK) {
+        a_window.move_right(T::BK);
+        b_window.move_down(T::BK);
+        a_share.load_at_once(a_window);  // behind the last tile: zeros, which nobody uses
+        b_share.load_at_once(b_window);
+#pragma unroll
+        for (int k = 0; k < T::BK; ++k) {
+            if (k + 1 == T::BK) {
+                stage ^= 1;
+                a_share.store_transposed(a_tile[stage]);
+                b_share.store(b_tile[stage]);
+                __syncthreads();  // the next tiles are complete, and nobody reads these any more
+            }
+            load_fragment<T::LANES_N>(&b_tile[stage][(k + 1) % T::BK][place.col], 0, b_fragment[(k + 1) % 2]);
+            load_fragment<T::LANES_M>(&a_tile[stage][(k + 1) % T::BK][place.row], 0, a_fragment[(k + 1) % 2]);
+            multiply_fragments(a_fragment[k % 2], b_fragment[k % 2], sums);
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < T::TM; ++i)
+        write_row_of_packs<VEC, T::LANES_N>(gemm, tile.row + place.row + place_of<T::LANES_M>(0, i),
+                                            tile.col + place.col, sums[i]);
+}
+
+}  // namespace
+
+Kernel warp_tiling() {
+    return BlockPerTile<Tile::BM, Tile::BN, Tile::THREADS, sgemm_warp_tiling<Tile, 4>,
+                        sgemm_warp_tiling<Tile, 1>>::kernel();
+}
+
+}  // namespace gemm

@@ -4,7 +4,7 @@
 //             and stores its sums in scratch memory. Who adds them up and applies alpha and beta:
 //               11_split_k            a second kernel, its loads in a pipeline of five stages;
 //               11_split_k_in_kernel  the last of the tile's blocks to finish, known by a ticket that each draws.
-//             Split s has tiles s, s + SPLIT...: no one has two more than another, and neighbouring blocks read neighbouring columns of A.
+//             Split s has tiles s, s + SPLIT...: no split has two tiles more than another.
 // Why:        C of 1024 x 1024 has 64 tiles; an H200 has 132 multiprocessors. With two blocks for each tile, 128 of them have work.
 // Prediction: 1024^3: up to twice as fast. 4096^3: slower than step 10, which has 1024 blocks and needs no more: 128 MiB of sums are
 //             written and read again, about 0.07 ms of 2.8 at 4 TB/s. In the kernel, much of it is still in the L2 cache, and other
@@ -48,9 +48,11 @@ struct Partial {
     }
 };
 
-// Stores what a thread has added up in its split. Of each float4 the second is stored first: values of one store are in neighbouring
-// registers, the first of them in an even one, and those of a load as well. So sums[i][j] and b[j] are in different banks of the register
-// file, an even and an odd register, and a multiply-add reads both at the same time.
+// Stores what a thread has added up in its split; of two neighbours the second comes first.
+//
+// Values that one instruction loads or stores are in neighbouring registers, the first of them in an even one. So b[j], which a float4
+// brought, is in an even register for even j, and sums[i][j] in an odd one. Even and odd registers are two banks: a multiply-add reads
+// both at the same time. In their natural order they would be in the same bank, read one after the other.
 template <class T>
 __device__ void store_partial(const Partial<T>& partial, int split, const float (&sums)[T::TM][T::TN]) {
 #pragma unroll
@@ -70,6 +72,7 @@ struct ReduceBuffers {
 // split, those of the next STAGES - 1 rounds are on their way. Nobody else reads what a thread copies: no barrier is needed.
 template <class T, int VEC, int SPLIT, int STAGES>
 __device__ void reduce_tile(const Sgemm& gemm, unsigned tile, ReduceBuffers<T, SPLIT, STAGES>& shared) {
+    static_assert(STAGES >= 2, "reduce_tile: one stage to read and at least one on its way");
     const Origin origin = origin_of_tile<T::BM, T::BN>(gemm, tile);
     const Place place = place_of_thread<T>(static_cast<int>(threadIdx.x));
     const auto partial = Partial<T>::template of<SPLIT>(gemm, tile);
@@ -157,6 +160,8 @@ struct SplitK {
     template <int VEC>
     static constexpr auto kMultiply =
         IN_KERNEL ? sgemm_split_k_in_kernel<T, VEC, SPLIT, kReduceStages> : sgemm_split_k<T, VEC, SPLIT>;
+
+    static_assert(SPLIT >= 2, "SplitK: at least two blocks share a tile");
 
     static ScratchSize scratch(const Shape& shape) {
         const std::size_t tiles =

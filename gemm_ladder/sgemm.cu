@@ -4,6 +4,7 @@
 #include <string>
 
 #include "beyond/beyond.hpp"
+#include "common/pack.cuh"
 #include "sgemm.hpp"
 #include "steps/steps.hpp"
 
@@ -48,6 +49,19 @@ Sgemm checked(const Sgemm& gemm) {
             scratch};
 }
 
+Sgemm checked(const Sgemm& gemm, const ScratchSize& needed) {
+    Sgemm result = checked(gemm);
+    const Scratch& scratch = gemm.scratch;
+    require(scratch.partial.size() >= needed.partial && scratch.tickets.size() >= needed.tickets,
+            "the scratch memory has " + std::to_string(scratch.partial.size()) + " partial sums and " +
+                std::to_string(scratch.tickets.size()) + " tickets; expected at least " +
+                std::to_string(needed.partial) + " and " + std::to_string(needed.tickets));
+    require(
+        course::is_aligned(scratch.partial.data(), 16),
+        "the scratch memory's partial sums do not begin at a multiple of 16 bytes; expected that they do");
+    return result;
+}
+
 std::span<const Step> steps() {
     static const std::array list = std::to_array<Step>({
         {"01_naive", "a thread for each element of C", naive(), work},
@@ -58,6 +72,10 @@ std::span<const Step> steps() {
         {"06_vectorized", "four floats at a time", vectorized(), work},
         {"07_double_buffering", "the next tile on its way during this one", double_buffering(), work},
         {"08_swizzle", "A's tile in shared memory without bank conflicts", swizzle(), work},
+        {"09_warp_tiling", "a 64 x 64 tile for each warp, 16 x 8 results for each lane", warp_tiling(), work},
+        {"10_warp_tiling_swizzle", "the same without bank conflicts", warp_tiling_swizzle(), work},
+        {"11_split_k", "two blocks for each tile, a second kernel adds up", split_k(), work},
+        {"11_split_k_in_kernel", "two blocks for each tile, the last one adds up", split_k_in_kernel(), work},
     });
     return list;
 }

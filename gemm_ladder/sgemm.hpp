@@ -70,6 +70,9 @@ std::span<const Step> beyond();
 // Throws std::invalid_argument when shapes do not match, or C overlaps A or B.
 Sgemm checked(const Sgemm& gemm);
 
+// The same; throws std::invalid_argument too when the scratch memory is smaller than `needed`, or does not begin at a multiple of 16 bytes.
+Sgemm checked(const Sgemm& gemm, const ScratchSize& needed);
+
 // The reference: plain loops in double, over the host's cores. Packed, row-major: a is m x k, b is k x n.
 //   product:    alpha a b + beta product, element by element (beta = 0: what stood there is not read)
 //   magnitude:  |alpha| |a| |b| + |beta product|, which bounds the rounding errors of that sum

@@ -267,6 +267,50 @@ TEST_P(StepTest, RefusesWhatDoesNotFit) {
               "sgemm: C overlaps B; expected no common element");
 }
 
+TEST_P(StepTest, RefusesTooLittleScratch) {
+    const Shape shape{130, 129, 20};
+    const gemm::ScratchSize needed = GetParam()->launcher.scratch(shape);
+    const DeviceBuffer<float> a(shape.m * shape.k);
+    const DeviceBuffer<float> b(shape.k * shape.n);
+    DeviceBuffer<float> c(shape.m * shape.n);
+    const auto message_of = [&](const gemm::Scratch& scratch) -> std::string {
+        try {
+            GetParam()->launcher.launch({.a = a.matrix(shape.m, shape.k),
+                                         .b = b.matrix(shape.k, shape.n),
+                                         .c = c.matrix(shape.m, shape.n),
+                                         .alpha = 0,
+                                         .scratch = scratch},
+                                        nullptr);
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    const auto expected = [&](std::size_t partial, std::size_t tickets) {
+        return "sgemm: the scratch memory has " + std::to_string(partial) + " partial sums and " +
+               std::to_string(tickets) + " tickets; expected at least " + std::to_string(needed.partial) +
+               " and " + std::to_string(needed.tickets);
+    };
+    if (needed.partial == 0) {
+        EXPECT_EQ(message_of({}), "accepted");
+        return;
+    }
+    gemm::ScratchMemory memory({needed.partial + 4, needed.tickets});
+    const auto [partial, tickets] = memory.view();
+    EXPECT_EQ(message_of({}), expected(0, 0));
+    EXPECT_EQ(message_of({partial.subspan(0, needed.partial - 1), tickets}),
+              expected(needed.partial - 1, needed.tickets));
+    if (needed.tickets != 0) {
+        EXPECT_EQ(message_of({partial, tickets.subspan(0, needed.tickets - 1)}),
+                  expected(needed.partial + 4, needed.tickets - 1));
+    }
+    EXPECT_EQ(
+        message_of({partial.subspan(1, needed.partial), tickets}),
+        "sgemm: the scratch memory's partial sums do not begin at a multiple of 16 bytes; expected that "
+        "they do");
+    EXPECT_EQ(message_of({partial.subspan(4, needed.partial), tickets}), "accepted");
+}
+
 TEST(MultiplyOnCpu, AProductWorkedOutByHand) {
     const std::vector<float> a = {1, 2, 3, 4, 5, 6};     // 2 x 3
     const std::vector<float> b = {1, -2, 3, -4, 5, -6};  // 3 x 2

@@ -29,21 +29,33 @@ inline bool rows_are_aligned(const Sgemm& gemm) {
     return aligned(gemm.a) && aligned(gemm.b) && aligned(gemm.c);
 }
 
-// A block of THREADS threads for each BM x BN tile of C. ALIGNED runs where rows are, ANY everywhere else.
-template <int BM, int BN, int THREADS, auto ALIGNED, auto ANY = ALIGNED>
+// A block of THREADS threads with SHARED bytes of dynamic shared memory for each BM x BN tile of C. ALIGNED runs where rows are, ANY
+// everywhere else.
+template <int BM, int BN, int THREADS, auto ALIGNED, auto ANY = ALIGNED, std::size_t SHARED = 0>
 struct BlockPerTile {
     static void launch(const Sgemm& given, cudaStream_t stream) {
         const Sgemm gemm = checked(given);
         const unsigned tiles = tiles_of<BM, BN>(gemm);
         if (tiles == 0) return;
         const auto kernel = rows_are_aligned(gemm) ? ALIGNED : ANY;
-        kernel<<<tiles, THREADS, 0, stream>>>(gemm);
+        allow_shared(kernel);
+        kernel<<<tiles, THREADS, SHARED, stream>>>(gemm);
         CUDA_CHECK_LAUNCH();
     }
 
-    static course::KernelResources resources() { return course::resources_of(ALIGNED, THREADS); }
+    static course::KernelResources resources() {
+        allow_shared(ALIGNED);
+        return course::resources_of(ALIGNED, THREADS, SHARED);
+    }
 
     static Kernel kernel() { return {launch, resources}; }
+
+  private:
+    // More than 48 KB of shared memory must be asked for.
+    static void allow_shared(decltype(ALIGNED) kernel) {
+        if constexpr (SHARED != 0)
+            CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED));
+    }
 };
 
 }  // namespace gemm

@@ -27,6 +27,12 @@ course::Work work(const Shape& shape) {
             .flops = 2 * m * n * k};
 }
 
+course::Work tensor_work(const Shape& shape) {
+    course::Work same = work(shape);
+    same.arithmetic = course::Arithmetic::kOther;
+    return same;
+}
+
 }  // namespace
 
 Sgemm checked(const Sgemm& gemm) {
@@ -63,7 +69,10 @@ std::span<const Step> steps() {
 }
 
 std::span<const Step> beyond() {
-    return {};
+    static const std::array list = std::to_array<Step>({
+        {"15_tf32x3", "FP32 accuracy from tensor cores", tf32x3(), tensor_work, why_no_tf32},
+    });
+    return list;
 }
 
 }  // namespace gemm

@@ -13,11 +13,16 @@
 
 namespace gemm {
 
-// BM x BN tiles that cover C. Throws std::invalid_argument when a grid cannot have that many blocks.
+// BM x BN tiles that cover an m x n matrix.
+template <int BM, int BN>
+std::size_t tiles_in(std::size_t m, std::size_t n) {
+    return course::ceil_div<std::size_t>(m, BM) * course::ceil_div<std::size_t>(n, BN);
+}
+
+// Those of C. Throws std::invalid_argument when a grid cannot have that many blocks.
 template <int BM, int BN>
 unsigned tiles_of(const Sgemm& gemm) {
-    return course::blocks_for(
-        course::ceil_div<std::size_t>(gemm.m(), BM) * course::ceil_div<std::size_t>(gemm.n(), BN), 1);
+    return course::blocks_for(tiles_in<BM, BN>(gemm.m(), gemm.n()), 1);
 }
 
 // Do the rows of all three matrices begin at a multiple of 16 bytes, as a float4 wants it?
@@ -29,19 +34,31 @@ inline bool rows_are_aligned(const Sgemm& gemm) {
     return aligned(gemm.a) && aligned(gemm.b) && aligned(gemm.c);
 }
 
-// A block of THREADS threads for each BM x BN tile of C. ALIGNED runs where rows are, ANY everywhere else.
-template <int BM, int BN, int THREADS, auto ALIGNED, auto ANY = ALIGNED>
+// More than 48 KB of dynamic shared memory must be asked for.
+template <class Function>
+void allow_shared(Function* kernel, std::size_t bytes) {
+    CUDA_CHECK(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+}
+
+// A block of THREADS threads with SHARED bytes of dynamic shared memory for each BM x BN tile of C. ALIGNED runs where rows are, ANY
+// everywhere else.
+template <int BM, int BN, int THREADS, auto ALIGNED, auto ANY = ALIGNED, std::size_t SHARED = 0>
 struct BlockPerTile {
     static void launch(const Sgemm& given, cudaStream_t stream) {
         const Sgemm gemm = checked(given);
         const unsigned tiles = tiles_of<BM, BN>(gemm);
         if (tiles == 0) return;
         const auto kernel = rows_are_aligned(gemm) ? ALIGNED : ANY;
-        kernel<<<tiles, THREADS, 0, stream>>>(gemm);
+        if (SHARED != 0) allow_shared(kernel, SHARED);
+        kernel<<<tiles, THREADS, SHARED, stream>>>(gemm);
         CUDA_CHECK_LAUNCH();
     }
 
-    static course::KernelResources resources() { return course::resources_of(ALIGNED, THREADS); }
+    static course::KernelResources resources() {
+        if (SHARED != 0) allow_shared(ALIGNED, SHARED);
+        return course::resources_of(ALIGNED, THREADS, SHARED);
+    }
 
     static Kernel kernel() { return {launch, resources}; }
 };

@@ -28,6 +28,12 @@ course::Work work(const Shape& shape) {
             .flops = 2 * m * n * k};
 }
 
+course::Work tensor_work(const Shape& shape) {
+    course::Work same = work(shape);
+    same.arithmetic = course::Arithmetic::kOther;
+    return same;
+}
+
 }  // namespace
 
 Sgemm checked(const Sgemm& gemm) {
@@ -81,7 +87,13 @@ std::span<const Step> steps() {
 }
 
 std::span<const Step> beyond() {
-    return {};
+    static const std::array list = std::to_array<Step>({
+        {"12_multi_stage", "asynchronous copies, three tiles ahead", multi_stage(), work},
+        {"13_stream_k", "equal shares of all tiles for all blocks", stream_k(), work},
+        {"14_dispatcher", "the tile that suits the shape", dispatcher(), work},
+        {"15_tf32x3", "FP32 accuracy from tensor cores", tf32x3(), tensor_work, why_no_tf32},
+    });
+    return list;
 }
 
 }  // namespace gemm

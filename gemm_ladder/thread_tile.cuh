@@ -23,19 +23,24 @@ __device__ void write_row(const Sgemm& gemm, std::size_t row, std::size_t col, c
     }
 }
 
+// Row i of multiply_fragments().
+template <int TN>
+__device__ void multiply_row(int i, float a, const float (&b)[TN], float (&sums)[TN]) {
+#pragma unroll
+    for (int step = 0; step < TN; ++step) {
+        const int j = i % 2 == 0 ? step : TN - 1 - step;
+        sums[j] += a * b[j];
+    }
+}
+
 // sums[i][j] += a[i] * b[j], row 0 from left to right, row 1 from right to left, and so on: at each turn the next multiply-add has both
 // the same a or b as the one before it. An operand that the instruction before has read too comes out of the reuse cache,
 // not out of a bank of the register file, where three operands of one instruction may collide.
 template <int TM, int TN>
 __device__ void multiply_fragments(const float (&a)[TM], const float (&b)[TN], float (&sums)[TM][TN]) {
 #pragma unroll
-    for (int i = 0; i < TM; ++i) {
-#pragma unroll
-        for (int step = 0; step < TN; ++step) {
-            const int j = i % 2 == 0 ? step : TN - 1 - step;
-            sums[i][j] += a[i] * b[j];
-        }
-    }
+    for (int i = 0; i < TM; ++i)
+        multiply_row(i, a[i], b, sums[i]);
 }
 
 // From step 6 on, a thread's rows and columns come in fours: those of thread 0, those of thread 1... of THREADS, and from the start.

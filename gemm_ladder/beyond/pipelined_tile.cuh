@@ -56,8 +56,12 @@ class SourceA {
     }
 
   private:
-    static __device__ int row() { return static_cast<int>(threadIdx.x) / COLS; }
-    static __device__ int col() { return static_cast<int>(threadIdx.x) % COLS; }
+    static __device__ int row() {
+        return static_cast<int>(threadIdx.x) / COLS;
+    }
+    static __device__ int col() {
+        return static_cast<int>(threadIdx.x) % COLS;
+    }
 
     const float* from_;
     std::size_t leading_dimension_;
@@ -67,7 +71,7 @@ class SourceA {
 // The block's part of B, tile by tile along K. VEC = 4: rows of B are aligned; 1: they may begin anywhere.
 template <class T, int VEC>
 class SourceB {
-    static constexpr int QUADS = T::BN / 4;           // in a row
+    static constexpr int QUADS = T::BN / 4;          // in a row
     static constexpr int ROWS = T::THREADS / QUADS;  // copied at a time
     static_assert(T::THREADS % QUADS == 0 && T::BK % ROWS == 0,
                   "SourceB: every thread must copy the same number of float4");
@@ -98,8 +102,12 @@ class SourceB {
     }
 
   private:
-    static __device__ int row() { return static_cast<int>(threadIdx.x) / QUADS; }
-    static __device__ int col() { return static_cast<int>(threadIdx.x) % QUADS * 4; }
+    static __device__ int row() {
+        return static_cast<int>(threadIdx.x) / QUADS;
+    }
+    static __device__ int col() {
+        return static_cast<int>(threadIdx.x) % QUADS * 4;
+    }
 
     const float* from_;
     std::size_t leading_dimension_;
@@ -241,8 +249,8 @@ __device__ void write_tile(const Sgemm& gemm, const Origin& origin, const float 
     for (int i = 0; i < T::TM; ++i) {
 #pragma unroll
         for (int j = 0; j < T::TN; j += 4) {
-            swapped<T>(sums, i, j).store(rows + lane / T::LANES_N * T::WN +
-                                         place_of<T::LANES_N>(lane % T::LANES_N, j));
+            swapped<T>(sums, i, j)
+                .store(rows + lane / T::LANES_N * T::WN + place_of<T::LANES_N>(lane % T::LANES_N, j));
         }
         __syncwarp();
 #pragma unroll

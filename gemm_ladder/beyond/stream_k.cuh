@@ -1,9 +1,9 @@
 // Stream-K (step 13; also of 14): the work is not cut at the borders of tiles, but into equal shares.
 //
 // Number all steps of all tiles, BK columns of A each, one tile after the other. Of the S steps, block b of G does those from
-// b S / G to (b + 1) S / G: the end of one tile, some whole tiles, the beginning of another. Whole tiles go to C at once. Sums over a part
-// of K go to scratch memory; when all blocks that have a share in a tile have brought theirs, each of them adds up
-// a part of the tile and writes it to C, always in the same order.
+// b S / G to (b + 1) S / G: the end of one tile, perhaps some whole tiles, the beginning of another. Whole tiles go to C at once.
+// Sums over a part of K go to scratch memory; when all blocks that have a share in a tile have brought theirs, each of them
+// adds up a part of the tile and writes it to C, always in the same order.
 // M. Osama et al., "Stream-K: Work-centric parallel decomposition for dense matrix-matrix multiplication on the GPU", 2023.
 #pragma once
 
@@ -18,17 +18,10 @@
 
 namespace gemm {
 
-template <class T>
 struct Division {
     std::size_t steps_in_tile;
     std::size_t steps;
     unsigned blocks;
-
-    // K = 0 has a step too, an empty one, so that C is written.
-    __host__ __device__ Division(const Sgemm& gemm, unsigned tiles, unsigned block_count)
-        : steps_in_tile(gemm.k() == 0 ? 1 : course::ceil_div<std::size_t>(gemm.k(), T::BK)),
-          steps(steps_in_tile * tiles),
-          blocks(block_count) {}
 
     __device__ std::size_t first_of(unsigned block) const { return block * steps / blocks; }
     __device__ unsigned owner_of(std::size_t step) const {
@@ -36,27 +29,24 @@ struct Division {
     }
 };
 
-// The blocks that share a tile, by number: [first, last].
+// The blocks that share a tile: [first, last].
 struct Owners {
     unsigned first;
     unsigned last;
 
+    __device__ Owners(const Division& division, std::size_t tile)
+        : first(division.owner_of(tile * division.steps_in_tile)),
+          last(division.owner_of((tile + 1) * division.steps_in_tile - 1)) {}
+
     __device__ unsigned count() const { return last - first + 1; }
 };
 
+// Where a block leaves its sums of a tile. It shares at most two tiles with others: the one it begins with, and the one it ends with.
 template <class T>
-__device__ Owners owners_of(const Division<T>& division, std::size_t tile) {
-    return {division.owner_of(tile * division.steps_in_tile),
-            division.owner_of((tile + 1) * division.steps_in_tile - 1)};
-}
-
-// A block has at most two tiles that it shares with others: the one it begins with, and the one it ends with.
-template <class T>
-__device__ float* partial_of(const Sgemm& gemm, const Division<T>& division, unsigned block,
-                             std::size_t tile) {
+__device__ float* partial_of(const Sgemm& gemm, const Division& division, unsigned block, std::size_t tile) {
     const bool begins_with_it = division.first_of(block) / division.steps_in_tile == tile;
-    return gemm.scratch.partial.data() +
-           (2 * static_cast<std::size_t>(block) + (begins_with_it ? 0 : 1)) * T::BM * T::BN;
+    const std::size_t place = 2 * static_cast<std::size_t>(block) + (begins_with_it ? 0 : 1);
+    return gemm.scratch.partial.data() + place * T::BM * T::BN;
 }
 
 // Stores a thread's results as float4: neighbouring threads, neighbouring float4.
@@ -74,21 +64,21 @@ __device__ void store_partial(float* partial, const float (&sums)[T::TM][T::TN])
 
 // Adds up this block's part of a shared tile, and writes it to C.
 template <class T, int VEC>
-__device__ void finish_tile(const Sgemm& gemm, const Division<T>& division, std::size_t tile) {
+__device__ void finish_tile(const Sgemm& gemm, const Division& division, std::size_t tile,
+                            const Owners& owners) {
     constexpr unsigned QUADS = T::QUADS * T::THREADS;
-    const Owners owners = owners_of(division, tile);
-    const unsigned share = blockIdx.x - owners.first;
+    const unsigned part = blockIdx.x - owners.first;
+    const unsigned end = (part + 1) * QUADS / owners.count();
     const Origin origin = origin_of_tile<T::BM, T::BN>(gemm, static_cast<unsigned>(tile));
-    const unsigned end = (share + 1) * QUADS / owners.count();
-    for (unsigned quad = share * QUADS / owners.count() + threadIdx.x; quad < end; quad += T::THREADS) {
+    for (unsigned quad = part * QUADS / owners.count() + threadIdx.x; quad < end; quad += T::THREADS) {
         float sums[4] = {};
         for (unsigned block = owners.first; block <= owners.last; ++block) {
-            const auto part =
-                course::Pack<float, 4>::load(partial_of(gemm, division, block, tile) + quad * 4);
-            sums[0] += part.value[1];
-            sums[1] += part.value[0];
-            sums[2] += part.value[3];
-            sums[3] += part.value[2];
+            const auto four =
+                course::Pack<float, 4>::load(partial_of<T>(gemm, division, block, tile) + quad * 4);
+            sums[0] += four.value[1];
+            sums[1] += four.value[0];
+            sums[2] += four.value[3];
+            sums[3] += four.value[2];
         }
         const Place place = place_of_thread<T>(static_cast<int>(quad % T::THREADS));
         const int result = static_cast<int>(quad / T::THREADS) * 4;
@@ -101,8 +91,12 @@ __device__ void finish_tile(const Sgemm& gemm, const Division<T>& division, std:
 // A tile's ticket counts the blocks that have brought their part, then those that have finished; the last one leaves it at zero.
 using Ticket = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
 
+// Idea: every block does the same number of steps, whatever the number of tiles.
+// Cost removed: the last, half empty round of blocks; and for few tiles with a long K, multiprocessors without any work.
+// Still limits it: sums over parts of K go through memory; blocks that begin at different places along K have less of A and B in common
+// in the caches.
 template <class T, int VEC, int BLOCKS>
-__global__ __launch_bounds__(T::THREADS, BLOCKS) void sgemm_stream_k(Sgemm gemm, Division<T> division) {
+__global__ __launch_bounds__(T::THREADS, BLOCKS) void sgemm_stream_k(Sgemm gemm, Division division) {
     extern __shared__ float4 shared[];
     const std::size_t begin = division.first_of(blockIdx.x);
     const std::size_t end = division.first_of(blockIdx.x + 1);
@@ -117,60 +111,75 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void sgemm_stream_k(Sgemm gemm,
                                    reinterpret_cast<Stage<T>*>(shared), sums);
         if (count == division.steps_in_tile) {
             write_tile<T, VEC>(gemm, origin, sums, reinterpret_cast<float*>(shared));
+            __syncthreads();  // the stages are free again
         } else {
-            store_partial<T>(partial_of(gemm, division, blockIdx.x, tile), sums);
+            store_partial<T>(partial_of<T>(gemm, division, blockIdx.x, tile), sums);
             __syncthreads();  // all of the block have stored
-            if (threadIdx.x == 0)
-                Ticket(gemm.scratch.tickets.data()[tile]).fetch_add(1, cuda::memory_order_release);
+            if (threadIdx.x == 0) Ticket(gemm.scratch.tickets[tile]).fetch_add(1, cuda::memory_order_release);
         }
-        __syncthreads();  // the shared memory is free again
         step += count;
     }
 
     // Nobody waits before all his work is done, and all blocks run at the same time: so nobody waits for ever.
-    const std::size_t last_tile = (end - 1) / division.steps_in_tile;
-    for (std::size_t tile = begin / division.steps_in_tile; tile <= last_tile; ++tile) {
-        const unsigned owners = owners_of(division, tile).count();
-        if (owners == 1) continue;
-        Ticket ticket(gemm.scratch.tickets.data()[tile]);
+    for (std::size_t tile = begin / division.steps_in_tile; tile * division.steps_in_tile < end; ++tile) {
+        const Owners owners(division, tile);
+        if (owners.count() == 1) continue;
+        Ticket ticket(gemm.scratch.tickets[tile]);
         if (threadIdx.x == 0) {
-            while (ticket.load(cuda::memory_order_acquire) < owners) {
+            while (ticket.load(cuda::memory_order_acquire) < owners.count()) {
             }
         }
         __syncthreads();  // all parts are there
-        finish_tile<T, VEC>(gemm, division, tile);
+        finish_tile<T, VEC>(gemm, division, tile, owners);
         __syncthreads();  // all of the block have read
-        if (threadIdx.x == 0 && ticket.fetch_add(1, cuda::memory_order_acq_rel) == 2 * owners - 1)
+        if (threadIdx.x == 0 && ticket.fetch_add(1, cuda::memory_order_relaxed) == 2 * owners.count() - 1)
             ticket.store(0, cuda::memory_order_relaxed);
     }
 }
 
-// Launches the kernel on `blocks` blocks. As many as there are tiles: a tile each, nothing is shared. Otherwise at most as many as run
-// at the same time, because they wait for each other.
 template <class T, int BLOCKS>
 struct StreamK {
-    static constexpr std::size_t kShared = sizeof(Stage<T>) * T::STAGES;
+    static constexpr std::size_t SHARED = sizeof(Stage<T>) * T::STAGES;
     template <int VEC>
     static constexpr auto kKernel = sgemm_stream_k<T, VEC, BLOCKS>;
 
-    static void launch(const Sgemm& given, std::size_t blocks, cudaStream_t stream) {
-        Sgemm gemm = checked(given);
+    // How many blocks the device runs at the same time.
+    static unsigned resident() {
+        allow_shared(kKernel<4>, SHARED);
+        allow_shared(kKernel<1>, SHARED);
+        return std::min(course::resident_blocks(kKernel<4>, T::THREADS, SHARED),
+                        course::resident_blocks(kKernel<1>, T::THREADS, SHARED));
+    }
+
+    static ScratchSize scratch(const Shape& shape) {
+        const std::size_t tiles = tiles_in<T::BM, T::BN>(shape.m, shape.n);
+        return {.partial = std::size_t{2} * resident() * T::BM * T::BN, .tickets = tiles};
+    }
+
+    // On `blocks` blocks, or as many as there are steps or run at the same time, if that is less.
+    static void launch_on(unsigned blocks, const Sgemm& given, cudaStream_t stream) {
+        Sgemm gemm = checked(given, scratch({given.m(), given.n(), given.k()}));
         const unsigned tiles = tiles_of<T::BM, T::BN>(gemm);
         if (tiles == 0) return;
+        // K = 0 has a step too, an empty one, so that C is written.
+        Division division{};
+        division.steps_in_tile = std::max<std::size_t>(course::ceil_div<std::size_t>(gemm.k(), T::BK), 1);
+        division.steps = division.steps_in_tile * tiles;
+        division.blocks = static_cast<unsigned>(std::min<std::size_t>({blocks, resident(), division.steps}));
         const auto kernel = rows_are_aligned(gemm) ? kKernel<4> : kKernel<1>;
-        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kShared));
-        Division<T> division(gemm, tiles, tiles);
-        if (blocks == tiles) {
-            kernel<<<tiles, T::THREADS, kShared, stream>>>(gemm, division);
-            CUDA_CHECK_LAUNCH();
-            return;
-        }
-        const std::size_t most = course::resident_blocks(kernel, T::THREADS, kShared);
-        division.blocks = static_cast<unsigned>(std::min({blocks, most, division.steps}));
         void* arguments[] = {&gemm, &division};
         CUDA_CHECK(cudaLaunchCooperativeKernel(kernel, dim3(division.blocks), dim3(T::THREADS), arguments,
-                                               kShared, stream));
+                                               SHARED, stream));
     }
+
+    static void launch(const Sgemm& gemm, cudaStream_t stream) { launch_on(resident(), gemm, stream); }
+
+    static course::KernelResources resources() {
+        allow_shared(kKernel<4>, SHARED);
+        return course::resources_of(kKernel<4>, T::THREADS, SHARED);
+    }
+
+    static Kernel kernel() { return {launch, resources, scratch}; }
 };
 
 }  // namespace gemm

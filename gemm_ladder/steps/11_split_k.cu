@@ -164,8 +164,7 @@ struct SplitK {
     static_assert(SPLIT >= 2, "SplitK: at least two blocks share a tile");
 
     static ScratchSize scratch(const Shape& shape) {
-        const std::size_t tiles =
-            course::ceil_div<std::size_t>(shape.m, T::BM) * course::ceil_div<std::size_t>(shape.n, T::BN);
+        const std::size_t tiles = tiles_in<T::BM, T::BN>(shape.m, shape.n);
         return {.partial = tiles * SPLIT * Partial<T>::DISTANCE, .tickets = IN_KERNEL ? tiles : 0};
     }
 

@@ -1,0 +1,121 @@
+// Step 14: the tile that suits the shape.
+//
+// For each tile and each of the two ways (12: whole tiles; 13: equal shares) the time is predicted from the table that the tuner has
+// measured (tune/), and the least one wins. What counts, beside a tile's speed: how full the last round of blocks is, how much of the
+// edge tiles lies outside C, and for small products the costs of launching, filling the pipeline and adding up.
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include "../launch.hpp"
+#include "beyond.hpp"
+#include "tile_lists.hpp"
+#include "tiles.hpp"
+
+namespace gemm {
+namespace {
+
+constexpr TileCost kCosts[] = {
+#include "../tune/h200.inc"
+};
+
+const TileCost& cost_of(const TileKernels& tile) {
+    const auto* const found = std::ranges::find(kCosts, tile.name, &TileCost::name);
+    if (found == std::end(kCosts))
+        throw std::logic_error("dispatcher: the table of costs has no tile " + std::string(tile.name));
+    return *found;
+}
+
+struct Work {
+    double tiles;
+    double steps;  // of each
+};
+
+Work work_of(const TileKernels& tile, const Shape& shape) {
+    const auto pieces = [](std::size_t extent, int size) {
+        return static_cast<double>(course::ceil_div(extent, static_cast<std::size_t>(size)));
+    };
+    return {pieces(shape.m, tile.bm) * pieces(shape.n, tile.bn), std::max(pieces(shape.k, tile.bk), 1.0)};
+}
+
+// Full rounds of blocks, then a last one with fewer on each multiprocessor.
+double time_of_whole(const TileCost& cost, const Work& work, int most_blocks, double multiprocessors) {
+    const double at_once = most_blocks * multiprocessors;
+    const double full_rounds = std::floor(work.tiles / at_once);
+    const auto last =
+        static_cast<std::size_t>(std::ceil((work.tiles - full_rounds * at_once) / multiprocessors));
+    const auto full = static_cast<std::size_t>(most_blocks);
+    double time = full_rounds * work.steps * cost.step[full - 1];
+    if (last > 0) time += work.steps * cost.step[last - 1];
+    return time + cost.whole[(last > 0 && full_rounds == 0 ? last : full) - 1];
+}
+
+double time_of_shared(const TileCost& cost, const Work& work, std::size_t blocks, double multiprocessors) {
+    const double share = std::ceil(work.tiles * work.steps / (static_cast<double>(blocks) * multiprocessors));
+    return share * cost.step[blocks - 1] + cost.shared[blocks - 1];
+}
+
+unsigned multiprocessors_here() {
+    int device = 0;
+    int count = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    return static_cast<unsigned>(count);
+}
+
+ScratchSize scratch_of(const Shape& shape) {
+    const Choice choice = choose(shape, multiprocessors_here());
+    return choice.shared_by == 0 ? ScratchSize{} : choice.tile->shared.scratch(shape);
+}
+
+void launch(const Sgemm& gemm, cudaStream_t stream) {
+    const Choice choice = choose({gemm.m(), gemm.n(), gemm.k()}, multiprocessors_here());
+    if (choice.shared_by == 0) {
+        choice.tile->whole.launch(gemm, stream);
+    } else {
+        choice.tile->launch_shared_on(choice.shared_by, gemm, stream);
+    }
+}
+
+// Which kernel runs depends on the shape: this is the one for large squares.
+course::KernelResources resources() {
+    const Choice choice = choose({4096, 4096, 4096}, multiprocessors_here());
+    return choice.shared_by == 0 ? choice.tile->whole.resources() : choice.tile->shared.resources();
+}
+
+}  // namespace
+
+std::span<const TileKernels> tiles() {
+    static const std::vector<TileKernels> list = [] {
+        std::vector<TileKernels> all = large_tiles();
+        std::ranges::copy(small_tiles(), std::back_inserter(all));
+        return all;
+    }();
+    return list;
+}
+
+Choice choose(const Shape& shape, unsigned multiprocessors) {
+    if (multiprocessors == 0)
+        throw std::invalid_argument("choose: multiprocessors is 0; expected at least 1");
+    Choice best;
+    const auto consider = [&best](const Choice& choice) {
+        if (best.tile == nullptr || choice.microseconds < best.microseconds) best = choice;
+    };
+    for (const TileKernels& tile : tiles()) {
+        const TileCost& cost = cost_of(tile);
+        const Work work = work_of(tile, shape);
+        consider({&tile, 0, time_of_whole(cost, work, tile.most_blocks, multiprocessors)});
+        for (int blocks = 1; blocks <= tile.most_blocks; ++blocks) {
+            consider({&tile, static_cast<unsigned>(blocks) * multiprocessors,
+                      time_of_shared(cost, work, static_cast<std::size_t>(blocks), multiprocessors)});
+        }
+    }
+    return best;
+}
+
+Kernel dispatcher() {
+    return {launch, resources, scratch_of};
+}
+
+}  // namespace gemm

@@ -1,0 +1,59 @@
+// Step 15: FP32 accuracy from tensor cores.
+#include <stdexcept>
+#include <string>
+
+#include "../launch.hpp"
+#include "beyond.hpp"
+#include "tf32x3_tile.cuh"
+
+namespace gemm {
+namespace {
+
+using Tile = TensorTile<128, 128, 16, 64, 64, 4, 8, 2>;
+
+// Idea: every factor is a sum of two TF32 numbers; tensor cores multiply them, and CUDA cores add up their short sums.
+// Cost removed: the multiply-adds of CUDA cores, and their limit.
+// Still limits it: three products for each one, fed from registers: tensor cores reach their full speed only from shared memory.
+template <class T, int VEC>
+__global__ __launch_bounds__(T::THREADS, T::BLOCKS) void sgemm_tf32x3(Sgemm gemm) {
+    extern __shared__ float4 shared[];
+    const Origin origin = origin_of_tile<T::BM, T::BN>(gemm, blockIdx.x);
+    TensorSums<T> sums = {};
+    multiply_tf32x3<T, VEC>(gemm, origin, reinterpret_cast<TensorStage<T>*>(shared), sums);
+    // Where Inf and NaN are, the sum of split products is not what FP32 gives: with Inf = Inf + NaN nothing is left of an Inf.
+    if (__syncthreads_or(!all_finite<T>(sums))) {
+        write_fp32_tile<T>(gemm, origin);
+    } else {
+        write_tensor_tile<T, VEC>(gemm, origin, sums);
+    }
+}
+
+using Launcher = BlockPerTile<Tile::BM, Tile::BN, Tile::THREADS, sgemm_tf32x3<Tile, 4>, sgemm_tf32x3<Tile, 1>,
+                              sizeof(TensorStage<Tile>) * Tile::STAGES>;
+
+void launch(const Sgemm& gemm, cudaStream_t stream) {
+    const std::string reason = why_no_tf32({});
+    if (!reason.empty()) throw std::invalid_argument("sgemm: " + reason);
+    Launcher::launch(gemm, stream);
+}
+
+}  // namespace
+
+// Also code built for older GPUs, which the driver has translated for this one, has no instructions for tensor cores.
+std::string why_no_tf32(const Shape&) {
+    int device = 0;
+    int major = 0;
+    cudaFuncAttributes kernel{};
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    CUDA_CHECK(cudaFuncGetAttributes(&kernel, sgemm_tf32x3<Tile, 4>));
+    if (major >= 8 && kernel.ptxVersion >= 80) return "";
+    return "needs TF32 tensor cores: compute capability 8.0, and code built for it; this GPU has " +
+           std::to_string(major) + ".x, the code is for " + std::to_string(kernel.ptxVersion / 10) + ".x";
+}
+
+Kernel tf32x3() {
+    return {launch, Launcher::resources};
+}
+
+}  // namespace gemm

@@ -6,12 +6,13 @@
 //     x = big + small        big: x rounded to TF32        small: what is left, at most 2^-11 of x
 //     x y = big big  +  small big + big small  (+ small small, at most 2^-22 of x y: left out)
 //
-// Of small's 12 bits one does not fit. Each product is so off by 2^-22 x y, or a little more: FP32 rounds it by at most 2^-24.
-// From sums of about 16 terms on that is less than what rounding the sum costs FP32.
+// How far off is that? small has 12 bits, of which TF32 takes 11: up to 2^-23 is lost of each factor. Together this is up to 2^-21 of a
+// product, while FP32 rounds by 2^-24. But FP32 rounds after every term, and each time by a part of the whole sum: from about 16 terms on
+// that costs more. Of factors below 2^-102, small may be too small for TF32; what is lost of them is less than 2^-126.
 //
 // Tensor cores do not round their sums but cut them off, always towards zero. Over a long sum this adds up. So they only sum RUN terms;
-// that sum is added to the others by a CUDA core, which rounds to nearest. With RUN = 8 this is an addition for every three
-// instructions of the tensor cores; a larger RUN takes fewer, and more registers, because the sums of all runs are open at the same time.
+// that sum is added to the others by a CUDA core, which rounds to nearest. With RUN = 8 this is an addition of every result for three
+// instructions of the tensor cores. A larger RUN takes fewer, but more registers, because the sums of all runs are open at the same time.
 // H. Ootomo, R. Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance", 2022.
 #pragma once
 
@@ -275,7 +276,7 @@ __device__ bool all_finite(const TensorSums<T>& sums) {
     return zero == 0;
 }
 
-// The tile of C at `origin` in FP32, element by element.
+// The tile of C at `origin` in FP32, element by element: slow, but only where there are Inf or NaN.
 template <class T>
 __device__ void write_fp32_tile(const Sgemm& gemm, const Origin& origin) {
     for (int element = static_cast<int>(threadIdx.x); element < T::BM * T::BN; element += T::THREADS) {

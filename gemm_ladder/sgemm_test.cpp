@@ -101,6 +101,12 @@ std::vector<float> integers(std::size_t count, std::uint64_t seed) {
 
 class StepTest : public course::DeviceTestWithParam<const gemm::Step*> {
   protected:
+    void SetUp() override {
+        course::DeviceTestWithParam<const gemm::Step*>::SetUp();
+        if (IsSkipped()) return;
+        if (const std::string reason = GetParam()->cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+    }
+
     // Two launches, one after the other, so that what the first leaves in the scratch memory meets the second.
     course::VerifyResult multiply(const Problem& problem, const std::vector<float>& a,
                                   const std::vector<float>& b, const std::vector<float>& c,

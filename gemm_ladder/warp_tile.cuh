@@ -11,7 +11,7 @@
 
 namespace gemm {
 
-template <int BM_, int BN_, int BK_, int WM_, int WN_, int TM_, int TN_, int STAGES_ = 2>
+template <int BM_, int BN_, int BK_, int WM_, int WN_, int TM_, int TN_, int STAGES_ = 2, int COPY_AT_ = 0>
 struct TileShape {
     static constexpr int BM = BM_;
     static constexpr int BN = BN_;
@@ -21,10 +21,13 @@ struct TileShape {
     static constexpr int TM = TM_;
     static constexpr int TN = TN_;
     static constexpr int STAGES = STAGES_;
+    static constexpr int COPY_AT =
+        COPY_AT_;  // step 12: in which of the BK columns of a tile the copies of a later one are issued
 
     static_assert(BM % WM == 0 && BN % WN == 0,
                   "TileShape: a block's tile is a whole number of warps' tiles");
     static_assert(WM % TM == 0 && WN % TN == 0, "TileShape: a warp's tile is a whole number of lanes' tiles");
+    static_assert(0 <= COPY_AT && COPY_AT < BK, "TileShape: COPY_AT is one of the BK columns");
     static_assert(TM % 4 == 0 && TN % 4 == 0, "TileShape: a fragment is a whole number of float4");
 
     static constexpr int LANES_M = WM / TM;

@@ -5,7 +5,7 @@
 namespace gemm {
 
 Kernel multi_stage() {
-    return MultiStage<TileShape<128, 256, 8, 64, 64, 16, 8, 4>, 1>::kernel();
+    return MultiStage<TileShape<128, 256, 8, 64, 64, 16, 8, 4, 3>, 1>::kernel();
 }
 
 }  // namespace gemm

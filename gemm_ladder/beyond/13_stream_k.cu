@@ -5,7 +5,7 @@
 namespace gemm {
 
 Kernel stream_k() {
-    return StreamK<TileShape<64, 128, 16, 32, 64, 8, 8, 3>, 3>::kernel();
+    return StreamK<TileShape<64, 128, 16, 32, 64, 8, 8, 3, 1>, 3>::kernel();
 }
 
 }  // namespace gemm

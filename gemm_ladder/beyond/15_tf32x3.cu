@@ -1,4 +1,9 @@
 // Step 15: FP32 accuracy from tensor cores.
+//
+// The multi-stage loop of step 12, but A is not transposed, so that both tiles come by cp.async; and what a warp does with them is left to
+// the tensor cores. tf32x3_tile.cuh says how FP32 factors get through TF32 instructions.
+// Next bottleneck: the rate of mma.sync; and splitting, which takes a warp of 64 x 64 results 32 conversions for every 96 instructions of the
+// tensor cores. The smaller its tile, the more.
 #include <stdexcept>
 #include <string>
 
@@ -13,14 +18,15 @@ using Tile = TensorTile<128, 128, 16, 64, 64, 4, 8, 2>;
 
 // Idea: every factor is a sum of two TF32 numbers; tensor cores multiply them, and CUDA cores add up their short sums.
 // Cost removed: the multiply-adds of CUDA cores, and their limit.
-// Still limits it: three products for each one, fed from registers: tensor cores reach their full speed only from shared memory.
+// Still limits it: three products for each one, and factors that every warp splits for itself.
 template <class T, int VEC>
 __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void sgemm_tf32x3(Sgemm gemm) {
     extern __shared__ float4 shared[];
     const Origin origin = origin_of_tile<T::BM, T::BN>(gemm, blockIdx.x);
     TensorSums<T> sums = {};
     multiply_tf32x3<T, VEC>(gemm, origin, reinterpret_cast<TensorStage<T>*>(shared), sums);
-    // Where Inf and NaN are, the sum of split products is not what FP32 gives: with Inf = Inf + NaN nothing is left of an Inf.
+    // Split, an Inf is not what it was: Inf = Inf + NaN, and even with Inf + 0 it would meet the small part 0 of a 1. The same goes for the
+    // largest numbers, which TF32 rounds to Inf. All this leaves a NaN or an Inf in the sum, and then the tile is computed again.
     if (__syncthreads_or(!all_finite<T>(sums))) {
         write_fp32_tile<T>(gemm, origin);
     } else {

@@ -190,7 +190,7 @@ __device__ __forceinline__ void multiply_pipelined(const Sgemm& gemm, const Orig
     const auto multiply_tile = [&](auto copy_next) {
 #pragma unroll
         for (int k = 0; k < T::BK; ++k) {
-            if (k == T::BK / 2) {
+            if (k == T::COPY_AT) {
                 copy_next(stages[free]);
                 course::ptx::cp_async_commit();
                 free = free + 1 == T::STAGES ? 0 : free + 1;

@@ -6,12 +6,13 @@
 //     x = big + small        big: x rounded to TF32        small: what is left, at most 2^-11 of x
 //     x y = big big  +  small big + big small  (+ small small, at most 2^-22 of x y: left out)
 //
-// Of small's 12 bits one does not fit. Each product is so off by 2^-22 x y, or a little more: FP32 rounds it by at most 2^-24.
-// From sums of about 16 terms on that is less than what rounding the sum costs FP32.
+// How far off is that? small has 12 bits, of which TF32 takes 11: up to 2^-23 is lost of each factor. Together this is up to 2^-21 of a
+// product, while FP32 rounds by 2^-24. But FP32 rounds after every term, and each time by a part of the whole sum: from about 16 terms on
+// that costs more. Of factors below 2^-102, small may be too small for TF32; what is lost of them is less than 2^-126.
 //
 // Tensor cores do not round their sums but cut them off, always towards zero. Over a long sum this adds up. So they only sum RUN terms;
-// that sum is added to the others by a CUDA core, which rounds to nearest. With RUN = 8 this is an addition for every three
-// instructions of the tensor cores; a larger RUN takes fewer, and more registers, because the sums of all runs are open at the same time.
+// that sum is added to the others by a CUDA core, which rounds to nearest. With RUN = 8 this is an addition of every result for three
+// instructions of the tensor cores. A larger RUN takes fewer, but more registers, because the sums of all runs are open at the same time.
 // H. Ootomo, R. Yokota, "Recovering single precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance", 2022.
 #pragma once
 
@@ -21,7 +22,6 @@
 
 #include "../thread_tile.cuh"
 #include "../tile.cuh"
-#include "../warp_tile.cuh"
 #include "common/ptx.cuh"
 
 namespace gemm {
@@ -71,8 +71,10 @@ struct alignas(16) TensorStage {
     float b[T::BK][T::BN];
 
     // Where four neighbours stand, counted in fours.
-    static __device__ int quad_of_a(int row, int quad) { return quad ^ row * T::BK / 32 % (T::BK / 8) * 2; }
-    static __device__ int quad_of_b(int row, int quad) { return quad ^ row / 2 % 4 * 2; }
+    static __device__ unsigned quad_of_a(unsigned row, unsigned quad) {
+        return quad ^ row * T::BK / 32 % (T::BK / 8) * 2;
+    }
+    static __device__ unsigned quad_of_b(unsigned row, unsigned quad) { return quad ^ row / 2 % 4 * 2; }
 };
 
 // What a thread copies of a ROWS x COLS tile: fours of neighbours, neighbouring threads' neighbouring fours.
@@ -92,11 +94,12 @@ class TileCopy {
     // Starts to copy the part of the tile that lies within the matrix, `rows` x `cols`; beyond it stand zeros.
     template <class Place>
     __device__ void copy(float (&tile)[ROWS][COLS], int rows, int cols, Place place) const {
-        const int inside = cols - quad() * 4;
+        const int below = rows - static_cast<int>(first_row());
+        const int inside = min(max(cols - static_cast<int>(quad()) * 4, 0), 4);
 #pragma unroll
         for (int down = 0; down < ROWS; down += STEP) {
-            const int row = first_row() + down;
-            const int count = row < rows ? min(max(inside, 0), 4) : 0;
+            const unsigned row = first_row() + down;
+            const int count = down < below ? inside : 0;
             float* const to = &tile[row][place(row, quad()) * 4];
             const float* const from = quad_ + down * leading_dimension_;
             if constexpr (VEC == 4) {
@@ -117,11 +120,11 @@ class TileCopy {
     }
 
   private:
-    static __device__ int first_row() {
-        return static_cast<int>(threadIdx.x) / QUADS_IN_ROW;
+    static __device__ unsigned first_row() {
+        return threadIdx.x / QUADS_IN_ROW;
     }
-    static __device__ int quad() {
-        return static_cast<int>(threadIdx.x) % QUADS_IN_ROW;
+    static __device__ unsigned quad() {
+        return threadIdx.x % QUADS_IN_ROW;
     }
 
     const float* quad_;
@@ -151,29 +154,30 @@ __device__ SplitFactors<N> split(const float (&x)[N]) {
 // Lane 4 g + t, and where the tile of its warp begins.
 template <class T>
 struct TensorLane {
-    Place warp = place_of_warp<T>(static_cast<int>(threadIdx.x) / 32);
-    int g = static_cast<int>(threadIdx.x) % 32 / 4;
-    int t = static_cast<int>(threadIdx.x) % 4;
+    unsigned row = threadIdx.x / 32 / (T::BN / T::WN) * T::WM;
+    unsigned col = threadIdx.x / 32 % (T::BN / T::WN) * T::WN;
+    unsigned g = threadIdx.x % 32 / 4;
+    unsigned t = threadIdx.x % 4;
 };
 
-// A lane's part of 16 rows of A and 8 columns, K and up, as mma_m16n8k8_tf32() wants it: `i` counts the 16 rows.
+// A lane's part of 16 rows of A and 8 columns, k and up, as mma_m16n8k8_tf32() wants it: `i` counts the 16 rows.
 //
 // Sums do not ask for an order, so which of the columns is called t and which t + 4 is free: they are neighbours, 2 t and 2 t + 1.
-template <class T, int K>
-__device__ SplitFactors<4> load_a(const TensorStage<T>& stage, const TensorLane<T>& lane, int i) {
-    const int row = lane.warp.row + lane.g + i * 16;
-    const int col = TensorStage<T>::quad_of_a(lane.g, K / 4 + lane.t / 2) * 4 + lane.t % 2 * 2;
+template <class T>
+__device__ SplitFactors<4> load_a(const TensorStage<T>& stage, const TensorLane<T>& lane, unsigned k, int i) {
+    const unsigned row = lane.row + lane.g + i * 16;
+    const unsigned col = TensorStage<T>::quad_of_a(lane.g, k / 4 + lane.t / 2) * 4 + lane.t % 2 * 2;
     const auto upper = course::Pack<float, 2>::load(&stage.a[row][col]);
     const auto lower = course::Pack<float, 2>::load(&stage.a[row + 8][col]);
     return split({upper.value[0], lower.value[0], upper.value[1], lower.value[1]});
 }
 
 // And of 8 rows of B, for four instructions: column g of the j-th is column 4 g + j of 32; `i` counts the 32 columns.
-template <class T, int K>
-__device__ void load_b(const TensorStage<T>& stage, const TensorLane<T>& lane, int i,
+template <class T>
+__device__ void load_b(const TensorStage<T>& stage, const TensorLane<T>& lane, unsigned k, int i,
                        SplitFactors<2> (&b)[T::ACROSS]) {
-    const int row = K + lane.t * 2;
-    const int col = TensorStage<T>::quad_of_b(row, lane.warp.col / 4 + lane.g + i * 8) * 4;
+    const unsigned row = k + lane.t * 2;
+    const unsigned col = TensorStage<T>::quad_of_b(row, lane.col / 4 + lane.g + i * 8) * 4;
     const auto first = course::Pack<float, 4>::load(&stage.b[row][col]);
     const auto second = course::Pack<float, 4>::load(&stage.b[row + 1][col]);
 #pragma unroll
@@ -181,41 +185,38 @@ __device__ void load_b(const TensorStage<T>& stage, const TensorLane<T>& lane, i
         b[i * 4 + j] = split({first.value[j], second.value[j]});
 }
 
-// sums += A B for a tile, which stands in `stage`; from column K on. `run` holds the sums of the runs that are not at their end yet.
-template <class T, int K = 0>
-__device__ void multiply_stage(const TensorStage<T>& stage, const TensorLane<T>& lane, TensorSums<T>& run,
-                               TensorSums<T>& sums) {
+// sums += A B for RUN columns of A, k and up, and as many rows of B.
+template <class T>
+__device__ void multiply_run(const TensorStage<T>& stage, const TensorLane<T>& lane, unsigned k,
+                             TensorSums<T>& sums) {
     using course::ptx::mma_m16n8k8_tf32;
-    SplitFactors<2> b[T::ACROSS];
+    TensorSums<T> run = {};
 #pragma unroll
-    for (int i = 0; i < T::ACROSS / 4; ++i)
-        load_b<T, K>(stage, lane, i, b);
+    for (int step = 0; step < T::RUN; step += 8) {
+        SplitFactors<2> b[T::ACROSS];
 #pragma unroll
-    for (int i = 0; i < T::DOWN; ++i) {
-        const SplitFactors<4> a = load_a<T, K>(stage, lane, i);
-        if (K % T::RUN == 0) {
+        for (int i = 0; i < T::ACROSS / 4; ++i)
+            load_b<T>(stage, lane, k + step, i, b);
 #pragma unroll
-            for (int j = 0; j < T::ACROSS * 4; ++j)
-                run[i][j / 4][j % 4] = 0;
-        }
-        // One product for all columns in turn, so that no instruction needs the result of the one before it. The small products first,
-        // while there is nothing large in the sum that would cut them off.
+        for (int i = 0; i < T::DOWN; ++i) {
+            const SplitFactors<4> a = load_a<T>(stage, lane, k + step, i);
+            // One product for all columns in turn, so that no instruction needs the result of the one before it. The small products
+            // first, while there is nothing large in the sum that would cut them off.
 #pragma unroll
-        for (int j = 0; j < T::ACROSS; ++j)
-            mma_m16n8k8_tf32(run[i][j], a.small, b[j].big);
+            for (int j = 0; j < T::ACROSS; ++j)
+                mma_m16n8k8_tf32(run[i][j], a.small, b[j].big);
 #pragma unroll
-        for (int j = 0; j < T::ACROSS; ++j)
-            mma_m16n8k8_tf32(run[i][j], a.big, b[j].small);
+            for (int j = 0; j < T::ACROSS; ++j)
+                mma_m16n8k8_tf32(run[i][j], a.big, b[j].small);
 #pragma unroll
-        for (int j = 0; j < T::ACROSS; ++j)
-            mma_m16n8k8_tf32(run[i][j], a.big, b[j].big);
-        if ((K + 8) % T::RUN == 0) {
+            for (int j = 0; j < T::ACROSS; ++j)
+                mma_m16n8k8_tf32(run[i][j], a.big, b[j].big);
+            if (step + 8 < T::RUN) continue;
 #pragma unroll
             for (int j = 0; j < T::ACROSS * 4; ++j)
                 sums[i][j / 4][j % 4] += run[i][j / 4][j % 4];
         }
     }
-    if constexpr (K + 8 < T::BK) multiply_stage<T, K + 8>(stage, lane, run, sums);
 }
 
 // sums += A B, for the BM x BN tile of C at `origin`. All threads of the block call it; `stages` are STAGES of them.
@@ -246,7 +247,6 @@ __device__ void multiply_tf32x3(const Sgemm& gemm, const Origin& origin, TensorS
     };
 
     const TensorLane<T> lane;
-    TensorSums<T> run;
     for (int tile = 0; tile < AHEAD; ++tile)
         copy(tile);
 #pragma unroll 1
@@ -254,7 +254,9 @@ __device__ void multiply_tf32x3(const Sgemm& gemm, const Origin& origin, TensorS
         course::ptx::cp_async_wait<AHEAD - 1>();
         __syncthreads();  // the tile is there, and nobody needs the one before it any more: its stage is free
         copy(tile + AHEAD);
-        multiply_stage<T>(stages[tile % T::STAGES], lane, run, sums);
+#pragma unroll 1  // unrolled, loads of all runs would come first, and take more registers than there are
+        for (unsigned k = 0; k < T::BK; k += T::RUN)
+            multiply_run<T>(stages[tile % T::STAGES], lane, k, sums);
     }
 }
 
@@ -274,7 +276,7 @@ __device__ bool all_finite(const TensorSums<T>& sums) {
     return zero == 0;
 }
 
-// The tile of C at `origin` in FP32, element by element.
+// The tile of C at `origin` in FP32, element by element: slow, but only where there are Inf or NaN.
 template <class T>
 __device__ void write_fp32_tile(const Sgemm& gemm, const Origin& origin) {
     for (int element = static_cast<int>(threadIdx.x); element < T::BM * T::BN; element += T::THREADS) {
@@ -301,8 +303,8 @@ __device__ void write_tensor_tile(const Sgemm& gemm, const Origin& origin, const
 #pragma unroll
             for (int n = 0; n < 8; ++n)
                 neighbours[n] = sums[i / 2][j + n % 4][i % 2 * 2 + n / 4];
-            write_row_of_packs<VEC, 1>(gemm, origin.row + lane.warp.row + lane.g + i * 8,
-                                       origin.col + lane.warp.col + lane.t * 8 + j * 8, neighbours);
+            write_row_of_packs<VEC, 1>(gemm, origin.row + lane.row + lane.g + i * 8,
+                                       origin.col + lane.col + lane.t * 8 + j * 8, neighbours);
         }
     }
 }

@@ -1,0 +1,230 @@
+// Step 15 alone: what splitting factors into TF32 numbers could get wrong, and how large its error is beside FP32's own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cfloat>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "common/random.hpp"
+#include "common/verify.hpp"
+#include "sgemm.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using gemm::Shape;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+const gemm::Step& tf32x3() {
+    return course::find_variant(gemm::beyond(), "15_tf32x3");
+}
+
+const gemm::Step& fp32() {
+    return course::find_variant(gemm::steps(), "01_naive");
+}
+
+class Tf32x3Test : public course::DeviceTest {
+  protected:
+    void SetUp() override {
+        course::DeviceTest::SetUp();
+        if (IsSkipped()) return;
+        if (const std::string reason = tf32x3().cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+    }
+};
+
+std::vector<float> product(const gemm::Step& step, const Shape& shape, const std::vector<float>& a,
+                           const std::vector<float>& b) {
+    const DeviceBuffer<float> a_device{std::span<const float>(a)};
+    const DeviceBuffer<float> b_device{std::span<const float>(b)};
+    DeviceBuffer<float> c_device(shape.m * shape.n);
+    step.launcher.launch({.a = a_device.matrix(shape.m, shape.k),
+                          .b = b_device.matrix(shape.k, shape.n),
+                          .c = c_device.matrix(shape.m, shape.n)},
+                         nullptr);
+    return c_device.to_host();
+}
+
+struct Exact {
+    Exact(const Shape& shape, const std::vector<float>& a, const std::vector<float>& b)
+        : product(shape.m * shape.n), magnitude(product.size()) {
+        gemm::multiply_on_cpu(shape, 1, a, b, 0, product, magnitude);
+    }
+
+    std::vector<double> product;
+    std::vector<double> magnitude;
+};
+
+// The errors of all elements, each as a part of its magnitude.
+struct Error {
+    Error(const std::vector<float>& got, const Exact& exact) {
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            const double error =
+                std::abs(static_cast<double>(got[i]) - exact.product[i]) / exact.magnitude[i];
+            largest = std::max(largest, error);
+            mean_square += error * error / static_cast<double>(got.size());
+        }
+    }
+
+    double largest = 0;
+    double mean_square = 0;
+};
+
+// Less, so that it is not FP32 by itself: a NaN where none belongs would have the whole tile computed again.
+void expect_less_error_than_fp32(const Shape& shape, const std::vector<float>& a,
+                                 const std::vector<float>& b) {
+    const Exact exact(shape, a, b);
+    const Error ours(product(tf32x3(), shape, a, b), exact);
+    const Error of_fp32(product(fp32(), shape, a, b), exact);
+    EXPECT_LT(ours.mean_square, of_fp32.mean_square);
+    EXPECT_LE(ours.largest, 2 * of_fp32.largest);
+}
+
+constexpr Shape kLongSums[] = {{32, 40, 4096},
+                               {31, 39, 4095}};  // with rows that are aligned, and that are not
+
+TEST_F(Tf32x3Test, LessErrorThanFp32InLongSums) {
+    for (const Shape& shape : kLongSums) {
+        for (const DataPattern pattern : {DataPattern::kSignedUniform, DataPattern::kNormal}) {
+            SCOPED_TRACE(std::to_string(shape.k) + ", " + std::string(course::name(pattern)));
+            expect_less_error_than_fp32(shape, course::make_data<float>(shape.m * shape.k, pattern, 1),
+                                        course::make_data<float>(shape.k * shape.n, pattern, 2));
+        }
+    }
+}
+
+// Of one sign: what is cut off always goes the same way.
+TEST_F(Tf32x3Test, LessErrorThanFp32InLongSumsOfOneSign) {
+    const auto positive = [](std::size_t size, std::uint64_t seed) {
+        auto values = course::make_data<float>(size, DataPattern::kSignedUniform, seed);
+        for (float& value : values)
+            value = std::abs(value);
+        return values;
+    };
+    for (const Shape& shape : kLongSums)
+        expect_less_error_than_fp32(shape, positive(shape.m * shape.k, 1), positive(shape.k * shape.n, 2));
+}
+
+// Two factors: each split is off by 2^-23 at most, and small small, at most 2^-22, is missing. From 2^-102 on nothing is too small.
+TEST_F(Tf32x3Test, OneProductIsOffBy2ToTheMinus21AtMost) {
+    const Shape shape{150, 150, 1};
+    for (const int exponent : {0, 60, -102}) {
+        auto a = course::make_data<float>(shape.m, DataPattern::kNormal, 5);
+        const auto b = course::make_data<float>(shape.n, DataPattern::kNormal, 6);
+        for (float& value : a)
+            value = std::ldexp(std::copysign(std::abs(value) + 1, value), exponent);
+        const Exact exact(shape, a, b);
+        EXPECT_LE(Error(product(tf32x3(), shape, a, b), exact).largest, std::ldexp(1.0, -21))
+            << "factors of about 2^" << exponent;
+    }
+}
+
+// Integers of 16 bits have a small part, those of 3 bits have none. All sums are exact, so the sum without one of the products is wrong.
+TEST_F(Tf32x3Test, NoneOfTheThreeProductsIsMissing) {
+    const Shape shape{131, 70, 67};
+    course::Random random(3);
+    const auto integers = [&](std::size_t count, std::int32_t most) {
+        std::vector<float> values(count);
+        for (float& value : values)
+            value = static_cast<float>(random.integer(-most, most));
+        return values;
+    };
+    for (const auto& [most_in_a, most_in_b] : {std::pair{32768, 3}, std::pair{3, 32768}}) {
+        const auto a = integers(shape.m * shape.k, most_in_a);
+        const auto b = integers(shape.k * shape.n, most_in_b);
+        const auto result = course::verify(product(tf32x3(), shape, a, b), Exact(shape, a, b).product,
+                                           {.factor = 0}, {}, shape.n);
+        EXPECT_TRUE(result.ok()) << "up to " << most_in_a << " times up to " << most_in_b << ": "
+                                 << result.message();
+    }
+}
+
+void expect_same(const std::vector<float>& got, const std::vector<float>& expected, std::size_t cols) {
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        EXPECT_TRUE(got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i])))
+            << "(" << i / cols << ", " << i % cols << "): got " << got[i] << ", expected " << expected[i];
+    }
+}
+
+// Every one of them times every other: as FP32 does it, also where Inf or FLT_MAX meet a number that has no small part.
+TEST_F(Tf32x3Test, InfAndNanAndTheLargestNumbers) {
+    const std::vector<float> values = {
+        kInf,
+        -kInf,
+        std::numeric_limits<float>::quiet_NaN(),
+        std::bit_cast<float>(0x7f800001u),  // NaN by its last bit
+        FLT_MAX,
+        -FLT_MAX,
+        std::bit_cast<float>(0x7f7ff000u),  // the least that TF32 rounds to Inf
+        std::bit_cast<float>(0x7f7fefffu),
+        0,
+        1,
+        -0.5f,
+        2};
+    const Shape shape{1, values.size(), 1};
+    for (const float a : values) {
+        SCOPED_TRACE(a);
+        expect_same(product(tf32x3(), shape, {a}, values), product(fp32(), shape, {a}, values), shape.n);
+    }
+}
+
+// Where they are in one tile of C, the others are what they were; and the tile's edges lie within the matrix.
+TEST_F(Tf32x3Test, InfAndNanStayInTheirRowsAndColumns) {
+    const Shape shape{150, 301, 19};
+    course::Random random(4);
+    std::vector<float> a(shape.m * shape.k);
+    std::vector<float> b(shape.k * shape.n);
+    for (auto* values : {&a, &b}) {
+        for (float& value : *values)
+            value = static_cast<float>(random.integer(-8, 8));
+    }
+    a[3 * shape.k + 5] = kInf;
+    a[149 * shape.k + 18] = FLT_MAX;
+    b[7 * shape.n + 300] = std::numeric_limits<float>::quiet_NaN();
+    expect_same(product(tf32x3(), shape, a, b), product(fp32(), shape, a, b), shape.n);
+}
+
+// What TF32 has no exponent for is lost, and no more: 2^-126 of a factor.
+TEST_F(Tf32x3Test, OfTinyFactorsLessThanTheSmallestNormalNumberIsLost) {
+    std::vector<float> tiny;
+    for (int exponent = -149; exponent < -100; ++exponent)
+        tiny.push_back(std::ldexp(1 + 0x1p-23f * 0x2b5679, exponent));
+    const std::vector<float> others = {1, -0x1.fffffep0f, 0x1.234566p100f, 0x1.234566p-20f};
+    const Shape shape{tiny.size(), others.size(), 1};
+    const auto expect_little_lost = [&](const std::vector<float>& got, auto tiny_of, auto other_of) {
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            const double exact = static_cast<double>(tiny_of(i)) * static_cast<double>(other_of(i));
+            const double lost =
+                std::abs(static_cast<double>(other_of(i))) * 0x1p-126 + std::abs(exact) * 0x1p-21 + 0x1p-126;
+            EXPECT_LE(std::abs(static_cast<double>(got[i]) - exact), lost)
+                << tiny_of(i) << " times " << other_of(i);
+        }
+    };
+    const std::size_t n = others.size();
+    const std::size_t m = tiny.size();
+    expect_little_lost(
+        product(tf32x3(), shape, tiny, others), [&](std::size_t i) { return tiny[i / n]; },
+        [&](std::size_t i) { return others[i % n]; });
+    expect_little_lost(
+        product(tf32x3(), {n, m, 1}, others, tiny), [&](std::size_t i) { return tiny[i % m]; },
+        [&](std::size_t i) { return others[i / m]; });
+}
+
+TEST(Tf32x3, IsNotHeldAgainstTheLimitOfFp32) {
+    EXPECT_EQ(tf32x3().work({2, 3, 4}).arithmetic, course::Arithmetic::kOther);
+    EXPECT_EQ(tf32x3().work({2, 3, 4}).flops, 48);
+}
+
+}  // namespace

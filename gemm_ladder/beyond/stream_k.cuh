@@ -41,12 +41,15 @@ struct Owners {
     __device__ unsigned count() const { return last - first + 1; }
 };
 
-// Where a block leaves its sums of a tile. It shares at most two tiles with others: the one it begins with, and the one it ends with.
+// A block shares at most two tiles with others, the one it begins with and the one it ends with: its sums of the first go to slot 0,
+// of the second to slot 1.
 template <class T>
-__device__ float* partial_of(const Sgemm& gemm, const Division& division, unsigned block, std::size_t tile) {
-    const bool begins_with_it = division.first_of(block) / division.steps_in_tile == tile;
-    const std::size_t place = 2 * static_cast<std::size_t>(block) + (begins_with_it ? 0 : 1);
-    return gemm.scratch.partial.data() + place * T::BM * T::BN;
+__device__ float* partial_of(const Sgemm& gemm, unsigned block, int slot) {
+    return gemm.scratch.partial.data() + (2 * static_cast<std::size_t>(block) + slot) * T::BM * T::BN;
+}
+
+__device__ inline int slot_of(const Division& division, unsigned block, std::size_t tile) {
+    return division.first_of(block) / division.steps_in_tile == tile ? 0 : 1;
 }
 
 // Stores a thread's results as float4: neighbouring threads, neighbouring float4.
@@ -62,29 +65,44 @@ __device__ void store_partial(float* partial, const float (&sums)[T::TM][T::TN])
     }
 }
 
-// Adds up this block's part of a shared tile, and writes it to C.
+// Adds up this block's part of a shared tile, and writes it to C. All its owners but the first begin with it.
 template <class T, int VEC>
 __device__ void finish_tile(const Sgemm& gemm, const Division& division, std::size_t tile,
                             const Owners& owners) {
     constexpr unsigned QUADS = T::QUADS * T::THREADS;
+    constexpr unsigned AT_ONCE = 4;  // loads that are on their way at the same time, for each thread
     const unsigned part = blockIdx.x - owners.first;
     const unsigned end = (part + 1) * QUADS / owners.count();
     const Origin origin = origin_of_tile<T::BM, T::BN>(gemm, static_cast<unsigned>(tile));
-    for (unsigned quad = part * QUADS / owners.count() + threadIdx.x; quad < end; quad += T::THREADS) {
-        float sums[4] = {};
+    const float* const first_partial =
+        partial_of<T>(gemm, owners.first, slot_of(division, owners.first, tile));
+    for (unsigned begin = part * QUADS / owners.count() + threadIdx.x; begin < end;
+         begin += AT_ONCE * T::THREADS) {
+        float sums[AT_ONCE][4] = {};
         for (unsigned block = owners.first; block <= owners.last; ++block) {
-            const auto four =
-                course::Pack<float, 4>::load(partial_of<T>(gemm, division, block, tile) + quad * 4);
-            sums[0] += four.value[1];
-            sums[1] += four.value[0];
-            sums[2] += four.value[3];
-            sums[3] += four.value[2];
+            const float* const partial =
+                block == owners.first ? first_partial : partial_of<T>(gemm, block, 0);
+#pragma unroll
+            for (unsigned n = 0; n < AT_ONCE; ++n) {
+                const unsigned quad = begin + n * T::THREADS;
+                if (quad >= end) continue;
+                const auto four = course::Pack<float, 4>::load(partial + quad * 4);
+                sums[n][0] += four.value[1];
+                sums[n][1] += four.value[0];
+                sums[n][2] += four.value[3];
+                sums[n][3] += four.value[2];
+            }
         }
-        const Place place = place_of_thread<T>(static_cast<int>(quad % T::THREADS));
-        const int result = static_cast<int>(quad / T::THREADS) * 4;
-        write_row_of_packs<VEC, T::LANES_N>(
-            gemm, origin.row + place.row + place_of<T::LANES_M>(0, result / T::TN),
-            origin.col + place.col + place_of<T::LANES_N>(0, result % T::TN), sums);
+#pragma unroll
+        for (unsigned n = 0; n < AT_ONCE; ++n) {
+            const unsigned quad = begin + n * T::THREADS;
+            if (quad >= end) continue;
+            const Place place = place_of_thread<T>(static_cast<int>(quad % T::THREADS));
+            const int result = static_cast<int>(quad / T::THREADS) * 4;
+            write_row_of_packs<VEC, T::LANES_N>(
+                gemm, origin.row + place.row + place_of<T::LANES_M>(0, result / T::TN),
+                origin.col + place.col + place_of<T::LANES_N>(0, result % T::TN), sums[n]);
+        }
     }
 }
 
@@ -113,7 +131,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void sgemm_stream_k(Sgemm gemm,
             write_tile<T, VEC>(gemm, origin, sums, reinterpret_cast<float*>(shared));
             __syncthreads();  // the stages are free again
         } else {
-            store_partial<T>(partial_of<T>(gemm, division, blockIdx.x, tile), sums);
+            store_partial<T>(partial_of<T>(gemm, blockIdx.x, step == begin ? 0 : 1), sums);
             __syncthreads();  // all of the block have stored
             if (threadIdx.x == 0) Ticket(gemm.scratch.tickets[tile]).fetch_add(1, cuda::memory_order_release);
         }

@@ -20,8 +20,9 @@ constexpr TileCost kCosts[] = {
 #include "../tune/h200.inc"
 };
 
-const TileCost& cost_of(const TileKernels& tile) {
-    const auto* const found = std::ranges::find(kCosts, tile.name, &TileCost::name);
+const TileCost& cost_of(const TileKernels& tile, bool aligned) {
+    const auto* const found = std::ranges::find_if(
+        kCosts, [&](const TileCost& cost) { return cost.name == tile.name && cost.aligned == aligned; });
     if (found == std::end(kCosts))
         throw std::logic_error("dispatcher: the table of costs has no tile " + std::string(tile.name));
     return *found;
@@ -64,13 +65,21 @@ unsigned multiprocessors_here() {
     return static_cast<unsigned>(count);
 }
 
+// Enough for the shape, whether its rows are aligned or not.
 ScratchSize scratch_of(const Shape& shape) {
-    const Choice choice = choose(shape, multiprocessors_here());
-    return choice.shared_by == 0 ? ScratchSize{} : choice.tile->shared.scratch(shape);
+    ScratchSize most;
+    for (const bool aligned : {false, true}) {
+        const Choice choice = choose(shape, aligned, multiprocessors_here());
+        if (choice.shared_by == 0) continue;
+        const ScratchSize size = choice.tile->shared.scratch(shape);
+        most = {std::max(most.partial, size.partial), std::max(most.tickets, size.tickets)};
+    }
+    return most;
 }
 
 void launch(const Sgemm& gemm, cudaStream_t stream) {
-    const Choice choice = choose({gemm.m(), gemm.n(), gemm.k()}, multiprocessors_here());
+    const Choice choice =
+        choose({gemm.m(), gemm.n(), gemm.k()}, rows_are_aligned(gemm), multiprocessors_here());
     if (choice.shared_by == 0) {
         choice.tile->whole.launch(gemm, stream);
     } else {
@@ -80,7 +89,7 @@ void launch(const Sgemm& gemm, cudaStream_t stream) {
 
 // Which kernel runs depends on the shape: this is the one for large squares.
 course::KernelResources resources() {
-    const Choice choice = choose({4096, 4096, 4096}, multiprocessors_here());
+    const Choice choice = choose({4096, 4096, 4096}, true, multiprocessors_here());
     return choice.shared_by == 0 ? choice.tile->whole.resources() : choice.tile->shared.resources();
 }
 
@@ -95,7 +104,7 @@ std::span<const TileKernels> tiles() {
     return list;
 }
 
-Choice choose(const Shape& shape, unsigned multiprocessors) {
+Choice choose(const Shape& shape, bool aligned, unsigned multiprocessors) {
     if (multiprocessors == 0)
         throw std::invalid_argument("choose: multiprocessors is 0; expected at least 1");
     Choice best;
@@ -103,7 +112,7 @@ Choice choose(const Shape& shape, unsigned multiprocessors) {
         if (best.tile == nullptr || choice.microseconds < best.microseconds) best = choice;
     };
     for (const TileKernels& tile : tiles()) {
-        const TileCost& cost = cost_of(tile);
+        const TileCost& cost = cost_of(tile, aligned);
         const Work work = work_of(tile, shape);
         consider({&tile, 0, time_of_whole(cost, work, tile.most_blocks, multiprocessors)});
         for (int blocks = 1; blocks <= tile.most_blocks; ++blocks) {

@@ -131,6 +131,12 @@ class TileCopy {
     std::size_t leading_dimension_;
 };
 
+// As course::ptx::to_tf32(), for finite numbers: half of the lowest bit that stays is added, and what does not fit is cut off. Two
+// instructions; the conversion is made of five, because it takes care of NaN and Inf.
+__device__ inline unsigned nearest_tf32(float x) {
+    return (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
+}
+
 // N factors, each as big + small.
 template <int N>
 struct SplitFactors {
@@ -145,7 +151,7 @@ __device__ SplitFactors<N> split(const float (&x)[N]) {
     SplitFactors<N> factors;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-        factors.big[i] = course::ptx::to_tf32(x[i]);
+        factors.big[i] = nearest_tf32(x[i]);
         factors.small[i] = __float_as_uint(x[i] - __uint_as_float(factors.big[i]));
     }
     return factors;

@@ -26,6 +26,7 @@ struct TileKernels {
 inline constexpr std::size_t kMostBlocks = 8;
 struct TileCost {
     std::string_view name;
+    bool aligned;                            // rows of A, B and C
     std::array<double, kMostBlocks> step;    // a step of BK columns of A
     std::array<double, kMostBlocks> whole;   // beside its steps, a whole tile: launch, first loads, writing C
     std::array<double, kMostBlocks> shared;  // beside its steps, equal shares: the same, and adding up
@@ -40,8 +41,8 @@ struct Choice {
     double microseconds = 0;  // as predicted
 };
 
-// The cheapest of all tiles and ways on a device with so many multiprocessors, by the table of costs in tune/. Throws
-// std::invalid_argument when `multiprocessors` is 0.
-Choice choose(const Shape& shape, unsigned multiprocessors);
+// The cheapest of all tiles and ways on a device with so many multiprocessors, by the table of costs in tune/. `aligned`: rows of A, B
+// and C begin at multiples of 16 bytes. Throws std::invalid_argument when `multiprocessors` is 0.
+Choice choose(const Shape& shape, bool aligned, unsigned multiprocessors);
 
 }  // namespace gemm

@@ -52,17 +52,18 @@ Shape shape_of(const TileKernels& tile, std::size_t tiles, int steps) {
 }
 
 // Microseconds of one launch.
-double time_of(const Shape& shape, const gemm::ScratchSize& scratch_size,
+double time_of(const Shape& shape, bool aligned, const gemm::ScratchSize& scratch_size,
                const std::function<void(const gemm::Sgemm&, cudaStream_t)>& launch) {
-    const auto a = course::make_data<float>(shape.m * shape.k, DataPattern::kSignedUniform, 1);
-    const auto b = course::make_data<float>(shape.k * shape.n, DataPattern::kSignedUniform, 2);
+    const std::size_t padding = aligned ? 0 : 1;  // after each row
+    const auto a = course::make_data<float>(shape.m * (shape.k + padding), DataPattern::kSignedUniform, 1);
+    const auto b = course::make_data<float>(shape.k * (shape.n + padding), DataPattern::kSignedUniform, 2);
     const DeviceBuffer<float> a_device{std::span(a)};
     const DeviceBuffer<float> b_device{std::span(b)};
-    DeviceBuffer<float> c_device(shape.m * shape.n);
+    DeviceBuffer<float> c_device(shape.m * (shape.n + padding));
     gemm::ScratchMemory scratch(scratch_size);
-    const gemm::Sgemm gemm{.a = a_device.matrix(shape.m, shape.k),
-                           .b = b_device.matrix(shape.k, shape.n),
-                           .c = c_device.matrix(shape.m, shape.n),
+    const gemm::Sgemm gemm{.a = {a_device.span(), shape.m, shape.k, shape.k + padding},
+                           .b = {b_device.span(), shape.k, shape.n, shape.n + padding},
+                           .c = {c_device.span(), shape.m, shape.n, shape.n + padding},
                            .scratch = scratch.view()};
     course::RepeatLimits limits;
     if (course::is_cpu_stand_in()) limits = {.min_repeats = 3, .max_repeats = 3, .max_seconds = 0.01};
@@ -76,27 +77,28 @@ std::string list(const std::vector<double>& values) {
     return fmt::format("{{{:.4f}}}", fmt::join(values, ", "));
 }
 
-std::string costs_of(const TileKernels& tile) {
+std::string costs_of(const TileKernels& tile, bool aligned) {
     std::vector<double> step;
     std::vector<double> whole;
     std::vector<double> shared;
     for (std::size_t blocks = 1; blocks <= static_cast<std::size_t>(tile.most_blocks); ++blocks) {
         const std::size_t tiles = blocks * multiprocessors();
-        const double brief = time_of(shape_of(tile, tiles, kShortSteps), {}, tile.whole.launch);
-        const double lengthy = time_of(shape_of(tile, tiles, kLongSteps), {}, tile.whole.launch);
+        const double brief = time_of(shape_of(tile, tiles, kShortSteps), aligned, {}, tile.whole.launch);
+        const double lengthy = time_of(shape_of(tile, tiles, kLongSteps), aligned, {}, tile.whole.launch);
         step.push_back((lengthy - brief) / (kLongSteps - kShortSteps));
         whole.push_back(brief - kShortSteps * step.back());
 
         const std::size_t fewer = std::max<std::size_t>(tiles * 3 / 4, 1);
         const Shape shape = shape_of(tile, fewer, kShortSteps);
-        const double together =
-            time_of(shape, tile.shared.scratch(shape), [&](const gemm::Sgemm& gemm, cudaStream_t stream) {
-                tile.launch_shared_on(static_cast<unsigned>(tiles), gemm, stream);
-            });
+        const double together = time_of(shape, aligned, tile.shared.scratch(shape),
+                                        [&](const gemm::Sgemm& gemm, cudaStream_t stream) {
+                                            tile.launch_shared_on(static_cast<unsigned>(tiles), gemm, stream);
+                                        });
         const double share = static_cast<double>(fewer) * kShortSteps / static_cast<double>(tiles);
         shared.push_back(together - share * step.back());
     }
-    return fmt::format("{{\"{}\", {}, {}, {}}},\n", tile.name, list(step), list(whole), list(shared));
+    return fmt::format("{{\"{}\", {}, {}, {}, {}}},\n", tile.name, aligned, list(step), list(whole),
+                       list(shared));
 }
 
 }  // namespace
@@ -113,8 +115,10 @@ int main(int argc, char** argv) {
             "with 1, 2, "
             "... blocks\n// on each multiprocessor. Written by gemm_ladder_tune.\n",
             machine.device, machine.driver, machine.cuda);
-        for (const TileKernels& tile : gemm::tiles())
-            table += costs_of(tile);
+        for (const bool aligned : {true, false}) {
+            for (const TileKernels& tile : gemm::tiles())
+                table += costs_of(tile, aligned);
+        }
         if (path.empty()) {
             fmt::print("{}", table);
         } else {

@@ -47,14 +47,14 @@ double time_of_whole(const TileCost& cost, const Work& work, int most_blocks, do
     const auto last =
         static_cast<std::size_t>(std::ceil((work.tiles - full_rounds * at_once) / multiprocessors));
     const auto full = static_cast<std::size_t>(most_blocks);
-    double time = full_rounds * work.steps * cost.step[full - 1];
-    if (last > 0) time += work.steps * cost.step[last - 1];
+    double time = full_rounds * work.steps * cost.whole_step[full - 1];
+    if (last > 0) time += work.steps * cost.whole_step[last - 1];
     return time + cost.whole[(last > 0 && full_rounds == 0 ? last : full) - 1];
 }
 
 double time_of_shared(const TileCost& cost, const Work& work, std::size_t blocks, double multiprocessors) {
     const double share = std::ceil(work.tiles * work.steps / (static_cast<double>(blocks) * multiprocessors));
-    return share * cost.step[blocks - 1] + cost.shared[blocks - 1];
+    return share * cost.shared_step[blocks - 1] + cost.shared[blocks - 1];
 }
 
 unsigned multiprocessors_here() {

@@ -253,12 +253,22 @@ __device__ void write_tile(const Sgemm& gemm, const Origin& origin, const float 
                 .store(rows + lane / T::LANES_N * T::WN + place_of<T::LANES_N>(lane % T::LANES_N, j));
         }
         __syncwarp();
+        if constexpr (VEC == 4) {
 #pragma unroll
-        for (int quad = lane; quad < T::LANES_M * QUADS; quad += 32) {
-            const auto four = course::Pack<float, 4>::load(rows + quad * 4);
-            const float in_order[] = {four.value[1], four.value[0], four.value[3], four.value[2]};
-            write_row_of_packs<VEC, 1>(gemm, origin.row + place.row + place_of<T::LANES_M>(quad / QUADS, i),
-                                       origin.col + place.col + quad % QUADS * 4, in_order);
+            for (int quad = lane; quad < T::LANES_M * QUADS; quad += 32) {
+                const auto four = course::Pack<float, 4>::load(rows + quad * 4);
+                const float in_order[] = {four.value[1], four.value[0], four.value[3], four.value[2]};
+                write_row_of_packs<VEC, 1>(gemm,
+                                           origin.row + place.row + place_of<T::LANES_M>(quad / QUADS, i),
+                                           origin.col + place.col + quad % QUADS * 4, in_order);
+            }
+        } else {
+            // Float by float, so that the lanes of a warp write neighbours; the other one of a swapped pair is at the place ^ 1.
+#pragma unroll
+            for (int n = lane; n < T::LANES_M * T::WN; n += 32) {
+                write_element(gemm, origin.row + place.row + place_of<T::LANES_M>(n / T::WN, i),
+                              origin.col + place.col + n % T::WN, rows[n ^ 1]);
+            }
         }
         __syncwarp();
     }

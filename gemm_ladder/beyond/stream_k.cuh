@@ -79,6 +79,7 @@ __device__ void finish_tile(const Sgemm& gemm, const Division& division, std::si
     for (unsigned begin = part * QUADS / owners.count() + threadIdx.x; begin < end;
          begin += AT_ONCE * T::THREADS) {
         float sums[AT_ONCE][4] = {};
+#pragma unroll 4
         for (unsigned block = owners.first; block <= owners.last; ++block) {
             const float* const partial =
                 block == owners.first ? first_partial : partial_of<T>(gemm, block, 0);

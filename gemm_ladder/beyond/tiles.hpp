@@ -26,10 +26,11 @@ struct TileKernels {
 inline constexpr std::size_t kMostBlocks = 8;
 struct TileCost {
     std::string_view name;
-    bool aligned;                            // rows of A, B and C
-    std::array<double, kMostBlocks> step;    // a step of BK columns of A
-    std::array<double, kMostBlocks> whole;   // beside its steps, a whole tile: launch, first loads, writing C
-    std::array<double, kMostBlocks> shared;  // beside its steps, equal shares: the same, and adding up
+    bool aligned;                                // rows of A, B and C
+    std::array<double, kMostBlocks> whole_step;  // a step of BK columns of A, in a whole tile
+    std::array<double, kMostBlocks> whole;  // beside its steps, a whole tile: launch, first loads, writing C
+    std::array<double, kMostBlocks> shared_step;  // a step of an equal share
+    std::array<double, kMostBlocks> shared;       // beside its steps, an equal share: the same, and adding up
 };
 
 std::span<const TileKernels> tiles();

@@ -3,8 +3,8 @@
 //     gemm_ladder_tune --table gemm_ladder/tune/h200.inc
 //
 // For each tile, with 1, 2, ... blocks on each multiprocessor: C has as many tiles as there are blocks, so all of them run at the
-// same time. Two lengths of K give the time of a step and what a tile costs beside its steps; three quarters as many tiles, shared by
-// the same blocks, give what sharing costs.
+// same time. Two lengths of K give the time of a step and what a tile costs beside its steps. Three quarters as many tiles, shared by
+// the same blocks, give the same for equal shares.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -77,28 +77,47 @@ std::string list(const std::vector<double>& values) {
     return fmt::format("{{{:.4f}}}", fmt::join(values, ", "));
 }
 
+// Time as a straight line over the number of steps: what it begins with, and what each step adds.
+struct Line {
+    double begin;
+    double step;
+
+    Line(double short_steps, double short_time, double long_steps, double long_time)
+        : begin(0), step((long_time - short_time) / (long_steps - short_steps)) {
+        begin = short_time - short_steps * step;
+    }
+};
+
 std::string costs_of(const TileKernels& tile, bool aligned) {
-    std::vector<double> step;
+    std::vector<double> whole_step;
     std::vector<double> whole;
+    std::vector<double> shared_step;
     std::vector<double> shared;
     for (std::size_t blocks = 1; blocks <= static_cast<std::size_t>(tile.most_blocks); ++blocks) {
-        const std::size_t tiles = blocks * multiprocessors();
-        const double brief = time_of(shape_of(tile, tiles, kShortSteps), aligned, {}, tile.whole.launch);
-        const double lengthy = time_of(shape_of(tile, tiles, kLongSteps), aligned, {}, tile.whole.launch);
-        step.push_back((lengthy - brief) / (kLongSteps - kShortSteps));
-        whole.push_back(brief - kShortSteps * step.back());
+        const std::size_t at_once = blocks * multiprocessors();
+        const auto time_of_whole = [&](int steps) {
+            return time_of(shape_of(tile, at_once, steps), aligned, {}, tile.whole.launch);
+        };
+        const Line whole_line(kShortSteps, time_of_whole(kShortSteps), kLongSteps, time_of_whole(kLongSteps));
+        whole_step.push_back(whole_line.step);
+        whole.push_back(whole_line.begin);
 
-        const std::size_t fewer = std::max<std::size_t>(tiles * 3 / 4, 1);
-        const Shape shape = shape_of(tile, fewer, kShortSteps);
-        const double together = time_of(shape, aligned, tile.shared.scratch(shape),
-                                        [&](const gemm::Sgemm& gemm, cudaStream_t stream) {
-                                            tile.launch_shared_on(static_cast<unsigned>(tiles), gemm, stream);
-                                        });
-        const double share = static_cast<double>(fewer) * kShortSteps / static_cast<double>(tiles);
-        shared.push_back(together - share * step.back());
+        const std::size_t tiles = std::max<std::size_t>(at_once * 3 / 4, 1);
+        const auto time_of_shared = [&](int steps) {
+            const Shape shape = shape_of(tile, tiles, steps);
+            return time_of(shape, aligned, tile.shared.scratch(shape),
+                           [&](const gemm::Sgemm& gemm, cudaStream_t stream) {
+                               tile.launch_shared_on(static_cast<unsigned>(at_once), gemm, stream);
+                           });
+        };
+        const double share = static_cast<double>(tiles) / static_cast<double>(at_once);
+        const Line shared_line(share * kShortSteps, time_of_shared(kShortSteps), share * kLongSteps,
+                               time_of_shared(kLongSteps));
+        shared_step.push_back(shared_line.step);
+        shared.push_back(shared_line.begin);
     }
-    return fmt::format("{{\"{}\", {}, {}, {}, {}}},\n", tile.name, aligned, list(step), list(whole),
-                       list(shared));
+    return fmt::format("{{\"{}\", {}, {}, {}, {}, {}}},\n", tile.name, aligned, list(whole_step), list(whole),
+                       list(shared_step), list(shared));
 }
 
 }  // namespace
@@ -111,9 +130,10 @@ int main(int argc, char** argv) {
     try {
         const course::Machine machine = course::this_machine();
         std::string table = fmt::format(
-            "// {}, driver {}, CUDA {}: microseconds of a step, of a tile beside its steps, and of sharing, "
-            "with 1, 2, "
-            "... blocks\n// on each multiprocessor. Written by gemm_ladder_tune.\n",
+            "// {}, driver {}, CUDA {}. Written by gemm_ladder_tune: tile, aligned rows, and in "
+            "microseconds, with 1, 2, ...\n"
+            "// blocks on each multiprocessor: a step of a whole tile, the rest of it; a step of an equal "
+            "share, the rest.\n",
             machine.device, machine.driver, machine.cuda);
         for (const bool aligned : {true, false}) {
             for (const TileKernels& tile : gemm::tiles())

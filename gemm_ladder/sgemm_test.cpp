@@ -20,6 +20,7 @@
 #include "common/random.hpp"
 #include "common/verify.hpp"
 #include "scratch.hpp"
+#include "test_problem.hpp"
 
 namespace {
 
@@ -28,76 +29,12 @@ using course::DeviceBuffer;
 using course::DeviceMatrix;
 using course::GuardedBuffer;
 using gemm::Shape;
+using gemm::test::integers;
+using gemm::test::kNan;
+using gemm::test::multiply_twice;
+using gemm::test::Problem;
 
 constexpr std::uint64_t kSeed = 11;
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-struct Problem {
-    Shape shape;
-    float alpha = 1;
-    float beta = 0;
-    std::size_t padding = 0;        // elements after each row of A; B has one more, C two
-    std::size_t misaligned_by = 0;  // elements between an aligned address and the first of each matrix
-    bool nan_in_c = false;          // only where C must not be read
-};
-
-std::string text_of(const Problem& p) {
-    return std::to_string(p.shape.m) + " x " + std::to_string(p.shape.n) + " x " + std::to_string(p.shape.k) +
-           ", alpha " + std::to_string(p.alpha) + ", beta " + std::to_string(p.beta) + ", padding " +
-           std::to_string(p.padding) + ", misaligned by " + std::to_string(p.misaligned_by) +
-           (p.nan_in_c ? ", NaN in C" : "");
-}
-
-// A matrix in device memory, between guards; NaN stands between its rows.
-class Operand {
-  public:
-    Operand(const std::vector<float>& packed, std::size_t rows, std::size_t cols, std::size_t padding,
-            std::size_t misaligned_by)
-        : rows_(rows),
-          cols_(cols),
-          stride_(cols + padding),
-          memory_(rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols, misaligned_by) {
-        std::vector<float> padded(memory_.size(), kNan);
-        for (std::size_t i = 0; i < packed.size(); ++i)
-            padded[i / cols * stride_ + i % cols] = packed[i];
-        memory_.copy_from(padded);
-    }
-
-    DeviceMatrix<float> view() { return {memory_.span(), rows_, cols_, stride_}; }
-
-    // The elements, without what is between the rows.
-    std::vector<float> packed() const {
-        const std::vector<float> padded = memory_.to_host();
-        std::vector<float> values(rows_ * cols_);
-        for (std::size_t i = 0; i < values.size(); ++i)
-            values[i] = padded[i / cols_ * stride_ + i % cols_];
-        return values;
-    }
-
-    // What was written where nothing may be written, in words.
-    std::string damage() const {
-        const std::vector<float> padded = memory_.to_host();
-        std::size_t written = 0;
-        for (std::size_t i = 0; i < padded.size(); ++i)
-            written += i % stride_ >= cols_ && !std::isnan(padded[i]) ? 1 : 0;
-        return memory_.damage() +
-               (written == 0 ? "" : std::to_string(written) + " elements written between rows");
-    }
-
-  private:
-    std::size_t rows_;
-    std::size_t cols_;
-    std::size_t stride_;
-    GuardedBuffer<float> memory_;
-};
-
-std::vector<float> integers(std::size_t count, std::uint64_t seed) {
-    course::Random random(seed);
-    std::vector<float> values(count);
-    for (float& value : values)
-        value = static_cast<float>(random.integer(-8, 8));
-    return values;
-}
 
 class StepTest : public course::DeviceTestWithParam<const gemm::Step*> {
   protected:
@@ -107,36 +44,11 @@ class StepTest : public course::DeviceTestWithParam<const gemm::Step*> {
         if (const std::string reason = GetParam()->cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
     }
 
-    // Two launches, one after the other, so that what the first leaves in the scratch memory meets the second.
     course::VerifyResult multiply(const Problem& problem, const std::vector<float>& a,
                                   const std::vector<float>& b, const std::vector<float>& c,
                                   const course::Bound& bound) const {
-        const auto [m, n, k] = problem.shape;
-        Operand a_device(a, m, k, problem.padding, problem.misaligned_by);
-        Operand b_device(b, k, n, problem.padding == 0 ? 0 : problem.padding + 1, problem.misaligned_by);
-        const std::size_t c_padding = problem.padding == 0 ? 0 : problem.padding + 2;
-        gemm::ScratchMemory scratch(GetParam()->launcher.scratch(problem.shape));
-
-        std::vector<double> product(c.begin(), c.end());
-        std::vector<double> magnitude(c.size());
-        gemm::multiply_on_cpu(problem.shape, problem.alpha, a, b, problem.beta, product, magnitude);
-        for (double& size : magnitude)  // verify() wants finite ones; where it is not, neither is the product
-            size = std::isfinite(size) ? size : 0;
-
-        course::VerifyResult result;
-        for (int launch = 0; launch < 2 && result.ok(); ++launch) {
-            Operand c_device(c, m, n, c_padding, problem.misaligned_by);
-            GetParam()->launcher.launch({.a = a_device.view(),
-                                         .b = b_device.view(),
-                                         .c = c_device.view(),
-                                         .alpha = problem.alpha,
-                                         .beta = problem.beta,
-                                         .scratch = scratch.view()},
-                                        nullptr);
-            result = course::verify(c_device.packed(), product, bound, magnitude, n);
-            result.damage = c_device.damage();
-        }
-        return result;
+        return multiply_twice([&](const gemm::Sgemm& gemm) { GetParam()->launcher.launch(gemm, nullptr); },
+                              GetParam()->launcher.scratch(problem.shape), problem, a, b, c, bound);
     }
 
     void expect_right(const Problem& problem, DataPattern pattern) const {

@@ -1,0 +1,121 @@
+// Every tile that the dispatcher may choose, in both ways, and its choice.
+#include "beyond/tiles.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/device_test.hpp"
+#include "common/random.hpp"
+#include "test_problem.hpp"
+
+namespace {
+
+using gemm::Shape;
+using gemm::TileKernels;
+using gemm::test::integers;
+using gemm::test::kNan;
+using gemm::test::Problem;
+
+constexpr std::uint64_t kSeed = 14;
+
+std::string name_of(const testing::TestParamInfo<const TileKernels*>& info) {
+    return std::string(info.param->name);
+}
+
+class TileTest : public course::DeviceTestWithParam<const TileKernels*> {
+  protected:
+    // `blocks` share the work; 0: every tile has a block of its own.
+    void expect_exact(const Problem& problem, unsigned blocks) const {
+        const auto [m, n, k] = problem.shape;
+        const auto launch = [&](const gemm::Sgemm& gemm) {
+            if (blocks == 0) {
+                GetParam()->whole.launch(gemm, nullptr);
+            } else {
+                GetParam()->launch_shared_on(blocks, gemm, nullptr);
+            }
+        };
+        const auto c = problem.beta == 0 ? std::vector<float>(m * n, kNan) : integers(m * n, kSeed);
+        const course::VerifyResult result = gemm::test::multiply_twice(
+            launch, blocks == 0 ? gemm::ScratchSize{} : GetParam()->shared.scratch(problem.shape), problem,
+            integers(m * k, kSeed + 1), integers(k * n, kSeed + 2), c, {.factor = 0});
+        EXPECT_TRUE(result.ok()) << text_of(problem) << ", blocks " << blocks << ": " << result.message();
+    }
+
+    // In tiles, and a little more or less.
+    Shape shape_of(int down, int across, int steps, int more) const {
+        const auto extent = [&](int tiles, int size) {
+            return static_cast<std::size_t>(tiles * size + more);
+        };
+        return {extent(down, GetParam()->bm), extent(across, GetParam()->bn), extent(steps, GetParam()->bk)};
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ladder, TileTest, course::each_of(gemm::tiles()), name_of);
+
+TEST_P(TileTest, WholeAndShared) {
+    for (const unsigned blocks : {0u, 1u, 2u, 3u, 7u, 1000000u}) {
+        expect_exact({.shape = shape_of(1, 1, 5, 0)}, blocks);
+        expect_exact({.shape = shape_of(2, 2, 3, -1), .alpha = -0.5f, .beta = 1, .padding = 4}, blocks);
+        expect_exact({.shape = shape_of(1, 2, 4, 1), .beta = -0.5f, .padding = 1, .misaligned_by = 1},
+                     blocks);
+    }
+}
+
+// More blocks than steps, one step, none.
+TEST_P(TileTest, FewSteps) {
+    for (const unsigned blocks : {0u, 1u, 5u}) {
+        for (const std::size_t k : {0, 1, 3})
+            expect_exact({.shape = {33, 65, k}, .beta = 1}, blocks);
+    }
+}
+
+// A sum that every block has a share of.
+TEST_P(TileTest, ManyOwnersOfOneTile) {
+    for (const unsigned blocks : {2u, 4u, 1000000u})
+        expect_exact({.shape = {5, 4, 4003}, .beta = 1}, blocks);
+}
+
+TEST_P(TileTest, RefusesTooLittleScratch) {
+    const Problem problem{.shape = {33, 65, 64}};
+    const auto launch = [&](const gemm::Sgemm& gemm) { GetParam()->launch_shared_on(2, gemm, nullptr); };
+    EXPECT_THROW(gemm::test::multiply_twice(launch, {}, problem, integers(33 * 64, 1), integers(64 * 65, 2),
+                                            integers(33 * 65, 3), {}),
+                 std::invalid_argument);
+}
+
+TEST(Choose, TakesAnyShape) {
+    for (const std::size_t m : {1, 33, 4096, 1 << 20}) {
+        for (const std::size_t n : {1, 129, 4096}) {
+            for (const std::size_t k : {0, 1, 4096, 1 << 24}) {
+                for (const unsigned multiprocessors : {1u, 2u, 132u, 1000u}) {
+                    for (const bool aligned : {false, true}) {
+                        const gemm::Choice choice = gemm::choose({m, n, k}, aligned, multiprocessors);
+                        ASSERT_NE(choice.tile, nullptr);
+                        EXPECT_TRUE(std::isfinite(choice.microseconds) && choice.microseconds > 0);
+                        EXPECT_LE(choice.shared_by,
+                                  static_cast<unsigned>(choice.tile->most_blocks) * multiprocessors);
+                    }
+                }
+            }
+        }
+    }
+}
+
+// On the GPU that the table was measured on: large squares take the largest tile, small ones a small one, and one tile with a long
+// sum is shared.
+TEST(Choose, SuitsTheShape) {
+    EXPECT_EQ(gemm::choose({8192, 8192, 8192}, true, 132).tile->name, "128x256x8");
+    EXPECT_EQ(gemm::choose({128, 128, 128}, true, 132).tile->name, "32x32x16");
+    EXPECT_GT(gemm::choose({32, 32, 1 << 20}, true, 132).shared_by, 0u);
+}
+
+TEST(Choose, RefusesADeviceWithoutMultiprocessors) {
+    EXPECT_THROW(gemm::choose({1, 1, 1}, true, 0), std::invalid_argument);
+}
+
+}  // namespace

@@ -3,6 +3,13 @@
 // For each tile and each of the two ways (12: whole tiles; 13: equal shares) the time is predicted from the table that the tuner has
 // measured (tune/), and the least one wins. What counts, beside a tile's speed: how full the last round of blocks is, how much of the
 // edge tiles lies outside C, and for small products the costs of launching, filling the pipeline and adding up.
+//
+// Change:     no new kernel: seven tiles, two ways each, and a table of what they cost on this GPU.
+// Why:        no tile suits all shapes: one of 128 x 256 wastes most of itself on a C of 100 columns.
+// Prediction: on large squares the speed of step 12, and what its last round lost.
+// Counter:    time of each shape beside cuBLAS (./course bench gemm_ladder --sweep).
+// Measured:   large squares with aligned rows: from level with cuBLAS to a sixth faster. Small squares, vectors: cuBLAS is ahead.
+// Next:       the multiply-adds of CUDA cores; for small shapes, launching and filling the pipeline.
 #include <algorithm>
 #include <array>
 #include <stdexcept>

@@ -6,6 +6,7 @@
 // Prediction: 2 / 1.125 = 1.8 times step 2, as long as these words decide. Global loads: 1/BM + 1/BN = 1/32 for a multiply-add instead
 //             of 1/16. In the listing (cuobjdump -sass), the loop has 24 shared loads for 64 multiply-adds; step 2 has 40 for 32.
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.3 of step 2's.
+// Measured:   about 15 TFLOP/s, 1.9 times step 2: the words decided.
 // Next:       A still comes from shared memory once for each multiply-add: a thread needs more than one column.
 #include "../launch.hpp"
 #include "../tile.cuh"

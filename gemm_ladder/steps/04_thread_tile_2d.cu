@@ -6,6 +6,7 @@
 //             loads: 1/64 for a multiply-add. In the listing, 80 shared loads for 512 multiply-adds, 700 instructions in all.
 //             The price: 64 sums leave room for two blocks, 16 of 64 warps; TM = TN = 16 would need 256 registers for sums alone.
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.4 of step 3's; sm__inst_executed_pipe_fma.sum.pct_of_peak_sustained_active.
+// Measured:   about 30 TFLOP/s, twice step 3, at 25 % occupancy. Arithmetic does not decide yet.
 // Next:       of 700 instructions, 188 are no multiply-adds.
 #include "../block_tile.cuh"
 #include "../launch.hpp"

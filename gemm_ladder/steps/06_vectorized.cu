@@ -7,6 +7,7 @@
 // Prediction: for 512 multiply-adds 32 shared loads instead of 80, 2 global loads instead of 8, 5 shared stores instead of 8; 600
 //             instructions instead of 700. The words from shared memory stay 0.25 for a multiply-add.
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.4 of step 5's, smsp__inst_executed_op_global_ld.sum to 0.25.
+// Measured:   about 37 TFLOP/s, 1.2 times step 5.
 // Next:       between the two barriers of a tile, all warps of a block wait for its global loads at the same time.
 #include "../block_tile.cuh"
 #include "../launch.hpp"

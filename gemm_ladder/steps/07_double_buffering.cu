@@ -7,6 +7,7 @@
 // Prediction: as many instructions; the waiting for global loads goes. Registers: 8 for the tile and 16 for the fragments on their
 //             way, up to the limit of 128 that two blocks leave; shared memory 16 KiB instead of 8. The other block hid much already.
 // Counter:    smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active and ..._stalled_barrier_... fall.
+// Measured:   about 46 TFLOP/s, 1.3 times step 6, nine tenths of cuBLAS.
 // Next:       the transposed stores of A meet in the same banks.
 #include "../block_tile.cuh"
 #include "../launch.hpp"

@@ -12,6 +12,7 @@
 //             a scheduler 512 cycles, the 8 warps of a block 1024 with four of them; 8 x 60 = 480 wavefronts are done in the meantime.
 //             So conflicts go to 0 and no time is won: they were never waited for. The second address of A costs instructions.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0; l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -7 %.
+// Measured:   about 43 TFLOP/s, 8 % less than step 7: no time won, and the instructions paid for.
 // Next:       the loads, 48 of the 56: which results the threads of one warp have (step 9).
 #include "../block_tile.cuh"
 #include "../launch.hpp"

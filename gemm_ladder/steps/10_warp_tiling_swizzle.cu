@@ -15,6 +15,7 @@
 //             meantime. So little time is won, where rows are aligned: 192 cycles at most just before a barrier, while the other block
 //             computes. Where they are not, a warp stores 4 times as much: 16 x 16 + 16 + 96 = 368 wavefronts, now 128.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0, l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -27 %.
+// Measured:   about 46.5 TFLOP/s, 1 % more than step 9.
 // Next:       a small C has fewer tiles than the GPU has multiprocessors.
 #include "../block_tile.cuh"
 #include "../launch.hpp"

@@ -10,6 +10,8 @@
 //             written and read again, about 0.07 ms of 2.8 at 4 TB/s. In the kernel, much of it is still in the L2 cache, and other
 //             tiles are multiplied in the meantime.
 // Counter:    launch__waves_per_multiprocessor; dram__bytes_write.sum; gpu__time_duration.sum of both kernels.
+// Measured:   4096^3: about 47 TFLOP/s, 1 % more than step 10, not less: the order in which store_partial() keeps the
+//             sums saves more than the traffic costs.
 // Next:       work comes in whole tiles, and the last round of blocks does not fill the GPU; B's tiles pass through registers.
 #include <cuda/atomic>
 

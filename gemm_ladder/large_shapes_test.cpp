@@ -1,0 +1,107 @@
+// Every step on shapes that take a GPU: around 4096, tall, wide, deep, and further than 31 bits count.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/check.hpp"
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/machine.hpp"
+#include "common/verify.hpp"
+#include "scratch.hpp"
+#include "sgemm.hpp"
+#include "sgemm_device_reference.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using gemm::Shape;
+
+constexpr std::uint64_t kSeed = 41;
+
+class LargeShapes : public course::DeviceTestWithParam<const gemm::Step*> {
+  protected:
+    void SetUp() override {
+        course::DeviceTestWithParam<const gemm::Step*>::SetUp();
+        if (IsSkipped()) return;
+        if (course::is_cpu_stand_in())
+            GTEST_SKIP() << "needs a GPU: 10^11 multiply-adds would have to run on CPU threads";
+        if (const std::string reason = GetParam()->cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+    }
+
+    // The result of the step, with everything packed. C begins as NaN and is not read.
+    course::GuardedBuffer<float> multiply(const Shape& shape, const DeviceBuffer<float>& a,
+                                          const DeviceBuffer<float>& b) const {
+        course::GuardedBuffer<float> c(shape.m * shape.n);
+        gemm::ScratchMemory scratch(GetParam()->launcher.scratch(shape));
+        GetParam()->launcher.launch({.a = a.matrix(shape.m, shape.k),
+                                     .b = b.matrix(shape.k, shape.n),
+                                     .c = c.matrix(shape.m, shape.n),
+                                     .scratch = scratch.view()},
+                                    nullptr);
+        CUDA_CHECK(cudaDeviceSynchronize());
+        return c;
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Ladder, LargeShapes, course::each_of(gemm::steps()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(Beyond, LargeShapes, course::each_of(gemm::beyond()), course::VariantName());
+
+TEST_P(LargeShapes, AroundTileBordersTallWideAndDeep) {
+    for (const Shape shape :
+         {Shape{4095, 4095, 4095}, Shape{4097, 4097, 4097}, Shape{4096, 4096, 4096}, Shape{1 << 20, 3, 65},
+          Shape{5, 1 << 20, 33}, Shape{65, 67, 1 << 20}, Shape{100003, 129, 127}}) {
+        const auto a = course::make_data<float>(shape.m * shape.k, DataPattern::kSignedUniform, kSeed);
+        const auto b = course::make_data<float>(shape.k * shape.n, DataPattern::kSignedUniform, kSeed + 1);
+        const DeviceBuffer<float> a_device{std::span(a)};
+        const DeviceBuffer<float> b_device{std::span(b)};
+        const course::GuardedBuffer<float> c = multiply(shape, a_device, b_device);
+        std::vector<double> product(shape.m * shape.n);
+        std::vector<double> magnitude(product.size());
+        gemm::multiply_on_device(shape, 1, a_device.span(), b_device.span(), 0, product, magnitude);
+        course::VerifyResult result = course::verify(
+            c.to_host(), product, {.terms = shape.k, .growth = course::Growth::kSquareRoot, .factor = 8},
+            magnitude, shape.n);
+        result.damage = c.damage();
+        EXPECT_TRUE(result.ok()) << shape.m << " x " << shape.n << " x " << shape.k << ": "
+                                 << result.message();
+    }
+}
+
+// A of 8.6 GB, and then B: their last elements are further from the first than 31 bits count, in elements.
+TEST_P(LargeShapes, MoreElementsThan31BitsCount) {
+    constexpr std::size_t kLong = 65537;
+    constexpr std::size_t kDepth = 32771;
+    if (const std::string reason = course::why_not_so_large(kLong * kDepth * sizeof(float)); !reason.empty())
+        GTEST_SKIP() << reason;
+    DeviceBuffer<float> large(kLong * kDepth);
+    CUDA_CHECK(cudaMemset(large.data(), 0, large.bytes()));
+    const auto end = course::make_data<float>(kDepth, DataPattern::kSignedUniform, kSeed);
+    CUDA_CHECK(cudaMemcpy(large.data() + large.size() - kDepth, end.data(), kDepth * sizeof(float),
+                          cudaMemcpyHostToDevice));
+    const DeviceBuffer<float> ones{std::span<const float>(std::vector<float>(3 * kLong, 1.0f))};
+
+    // The last row of A times a column of ones: the sum of `end`. B: each row k counts once; only the last ones are not zero.
+    const std::vector<float> tall = multiply({kLong, 3, kDepth}, large, ones).to_host();
+    double sum = 0;
+    double size = 0;
+    for (const float value : end) {
+        sum += static_cast<double>(value);
+        size += std::abs(static_cast<double>(value));
+    }
+    const double allowed = 1e-7 * size * 8;
+    EXPECT_EQ(tall[tall.size() - 4], 0.0f);
+    EXPECT_NEAR(static_cast<double>(tall.back()), sum, allowed);
+
+    const std::vector<float> wide = multiply({3, kDepth, kLong}, ones, large).to_host();
+    for (const std::size_t col : {std::size_t{0}, kDepth / 2, kDepth - 1})
+        EXPECT_EQ(wide[2 * kDepth + col], end[col]) << "column " << col;
+}
+
+}  // namespace

@@ -34,6 +34,12 @@ inline bool rows_are_aligned(const Sgemm& gemm) {
     return aligned(gemm.a) && aligned(gemm.b) && aligned(gemm.c);
 }
 
+// Are the rows aligned, and whole numbers of float4 too? Then no float4 lies partly outside.
+inline bool rows_are_whole_packs(const Sgemm& gemm) {
+    return rows_are_aligned(gemm) && gemm.n() % 4 == 0 && gemm.k() % 4 == 0 &&
+           gemm.a.leading_dimension() % 4 == 0 && gemm.b.leading_dimension() % 4 == 0;
+}
+
 // More than 48 KB of dynamic shared memory must be asked for.
 template <class Function>
 void allow_shared(Function* kernel, std::size_t bytes) {
@@ -41,15 +47,16 @@ void allow_shared(Function* kernel, std::size_t bytes) {
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
 }
 
-// A block of THREADS threads with SHARED bytes of dynamic shared memory for each BM x BN tile of C. ALIGNED runs where rows are, ANY
-// everywhere else.
-template <int BM, int BN, int THREADS, auto ALIGNED, auto ANY = ALIGNED, std::size_t SHARED = 0>
+// A block of THREADS threads with SHARED bytes of dynamic shared memory for each BM x BN tile of C. ALIGNED runs where IS_ALIGNED says
+// so, ANY everywhere else.
+template <int BM, int BN, int THREADS, auto ALIGNED, auto ANY = ALIGNED, std::size_t SHARED = 0,
+          auto IS_ALIGNED = rows_are_aligned>
 struct BlockPerTile {
     static void launch(const Sgemm& given, cudaStream_t stream) {
         const Sgemm gemm = checked(given);
         const unsigned tiles = tiles_of<BM, BN>(gemm);
         if (tiles == 0) return;
-        const auto kernel = rows_are_aligned(gemm) ? ALIGNED : ANY;
+        const auto kernel = IS_ALIGNED(gemm) ? ALIGNED : ANY;
         if (SHARED != 0) allow_shared(kernel, SHARED);
         kernel<<<tiles, THREADS, SHARED, stream>>>(gemm);
         CUDA_CHECK_LAUNCH();

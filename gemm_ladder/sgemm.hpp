@@ -66,7 +66,7 @@ std::span<const Step> steps();
 // What comes after them, from "12_multi_stage" on.
 std::span<const Step> beyond();
 
-// The multiplication as the kernels see it: alpha = 0 leaves nothing of A and B, so K is 0.
+// The multiplication as the kernels see it: alpha = 0 leaves nothing of A and B, so K is 0; and where K is 0, so is alpha.
 // Throws std::invalid_argument when shapes do not match, or C overlaps A or B.
 Sgemm checked(const Sgemm& gemm);
 

@@ -16,7 +16,7 @@ std::function<void(cudaStream_t)> make_cublas(const Sgemm& gemm, bool tf32) {
     cublasHandle_t raw = nullptr;
     CUBLAS_CHECK(cublasCreate(&raw));
     const std::shared_ptr<cublasContext> handle(raw, cublasDestroy);
-    CUBLAS_CHECK(cublasSetMathMode(handle.get(), tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_PEDANTIC_MATH));
+    CUBLAS_CHECK(cublasSetMathMode(handle.get(), tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH));
     return [handle, gemm](cudaStream_t stream) {
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
         const auto& [a, b, c, alpha, beta, scratch] = gemm;

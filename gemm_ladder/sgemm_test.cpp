@@ -130,6 +130,11 @@ TEST_P(StepTest, NothingToAddOrNothingToWrite) {
         expect_exact({.shape = shape});
 }
 
+// Nothing times infinity is nothing here: there are no products.
+TEST_P(StepTest, NothingToAddAndAlphaInfinite) {
+    expect_exact({.shape = {33, 5, 0}, .alpha = std::numeric_limits<float>::infinity(), .beta = 1});
+}
+
 // alpha = 0: NaN in A and B must not reach C.
 TEST_P(StepTest, AlphaZeroReadsNeitherFactor) {
     const Problem problem{.shape = {40, 33, 17}, .alpha = 0, .beta = 1};

@@ -12,8 +12,12 @@
 // Next:       the multiply-adds of CUDA cores; for small shapes, launching and filling the pipeline.
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <iterator>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "../launch.hpp"
 #include "beyond.hpp"
@@ -27,11 +31,22 @@ constexpr TileCost kCosts[] = {
 #include "../tune/h200.inc"
 };
 
+// Microseconds: what each block more that shares a tile adds, because its sums are added up one after the other. Measured where 500 blocks
+// share one tile.
+constexpr double kOwnerCost = 0.05;
+
 const TileCost& cost_of(const TileKernels& tile, bool aligned) {
     const auto* const found = std::ranges::find_if(
         kCosts, [&](const TileCost& cost) { return cost.name == tile.name && cost.aligned == aligned; });
-    if (found == std::end(kCosts))
-        throw std::logic_error("dispatcher: the table of costs has no tile " + std::string(tile.name));
+    const auto measured = [&](const std::array<double, kMostBlocks>& costs) {
+        return std::all_of(costs.begin(), costs.begin() + tile.most_blocks,
+                           [](double cost) { return cost > 0; });
+    };
+    if (found == std::end(kCosts) || !measured(found->whole_step) || !measured(found->whole) ||
+        !measured(found->shared_step) || !measured(found->shared)) {
+        throw std::logic_error("dispatcher: the table of costs does not know all of tile " +
+                               std::string(tile.name) + "; expected that gemm_ladder_tune has written it");
+    }
     return *found;
 }
 
@@ -51,9 +66,9 @@ Work work_of(const TileKernels& tile, const Shape& shape) {
 double time_of_whole(const TileCost& cost, const Work& work, int most_blocks, double multiprocessors) {
     const double at_once = most_blocks * multiprocessors;
     const double full_rounds = std::floor(work.tiles / at_once);
-    const auto last =
-        static_cast<std::size_t>(std::ceil((work.tiles - full_rounds * at_once) / multiprocessors));
     const auto full = static_cast<std::size_t>(most_blocks);
+    const double in_last = std::clamp(work.tiles - full_rounds * at_once, 0.0, at_once);
+    const std::size_t last = std::min(static_cast<std::size_t>(std::ceil(in_last / multiprocessors)), full);
     double time = full_rounds * work.steps * cost.whole_step[full - 1];
     if (last > 0) time += work.steps * cost.whole_step[last - 1];
     return time + cost.whole[(last > 0 && full_rounds == 0 ? last : full) - 1];
@@ -61,7 +76,9 @@ double time_of_whole(const TileCost& cost, const Work& work, int most_blocks, do
 
 double time_of_shared(const TileCost& cost, const Work& work, std::size_t blocks, double multiprocessors) {
     const double share = std::ceil(work.tiles * work.steps / (static_cast<double>(blocks) * multiprocessors));
-    return share * cost.shared_step[blocks - 1] + cost.shared[blocks - 1];
+    const double owners = static_cast<double>(blocks) * multiprocessors / work.tiles;
+    return share * cost.shared_step[blocks - 1] + cost.shared[blocks - 1] +
+           kOwnerCost * std::max(owners, 1.0);
 }
 
 unsigned multiprocessors_here() {
@@ -86,7 +103,7 @@ ScratchSize scratch_of(const Shape& shape) {
 
 void launch(const Sgemm& gemm, cudaStream_t stream) {
     const Choice choice =
-        choose({gemm.m(), gemm.n(), gemm.k()}, rows_are_aligned(gemm), multiprocessors_here());
+        choose({gemm.m(), gemm.n(), gemm.k()}, rows_are_whole_packs(gemm), multiprocessors_here());
     if (choice.shared_by == 0) {
         choice.tile->whole.launch(gemm, stream);
     } else {

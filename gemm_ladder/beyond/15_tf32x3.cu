@@ -41,7 +41,7 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void sgemm_tf32x3(Sgemm gemm
 }
 
 using Launcher = BlockPerTile<Tile::BM, Tile::BN, Tile::THREADS, sgemm_tf32x3<Tile, 4>, sgemm_tf32x3<Tile, 1>,
-                              sizeof(TensorStage<Tile>) * Tile::STAGES>;
+                              sizeof(TensorStage<Tile>) * Tile::STAGES, rows_are_whole_packs>;
 
 void launch(const Sgemm& gemm, cudaStream_t stream) {
     const std::string reason = why_no_tf32({});

@@ -20,7 +20,8 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void sgemm_multi_stage(Sgemm ge
 
 // BLOCKS: how many of them a multiprocessor must be able to run at the same time.
 template <class T, int BLOCKS>
-using MultiStage = BlockPerTile<T::BM, T::BN, T::THREADS, sgemm_multi_stage<T, 4, BLOCKS>,
-                                sgemm_multi_stage<T, 1, BLOCKS>, sizeof(Stage<T>) * T::STAGES>;
+using MultiStage =
+    BlockPerTile<T::BM, T::BN, T::THREADS, sgemm_multi_stage<T, 4, BLOCKS>, sgemm_multi_stage<T, 1, BLOCKS>,
+                 sizeof(Stage<T>) * T::STAGES, rows_are_whole_packs>;
 
 }  // namespace gemm

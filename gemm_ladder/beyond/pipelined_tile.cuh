@@ -68,7 +68,8 @@ class SourceA {
     int rows_;  // of the tile that lie within A
 };
 
-// The block's part of B, tile by tile along K. VEC = 4: rows of B are aligned; 1: they may begin anywhere.
+// The block's part of B, tile by tile along K. VEC = 4: rows of B are aligned, and whole numbers of float4;
+// 1: they may begin and end anywhere.
 template <class T, int VEC>
 class SourceB {
     static constexpr int QUADS = T::BN / 4;          // in a row
@@ -91,7 +92,7 @@ class SourceB {
             const float* const from = from_ + r * leading_dimension_;
             const unsigned count = WHOLE || row() + r < depth ? cols_ : 0;
             if constexpr (VEC == 4) {
-                course::ptx::cp_async_16(to, from, count * sizeof(float));
+                course::ptx::cp_async_16(to, from, count == 0 ? 0 : 16);
             } else {
 #pragma unroll
                 for (unsigned j = 0; j < 4; ++j)
@@ -162,6 +163,9 @@ template <class T, int VEC>
 __device__ __forceinline__ void multiply_pipelined(const Sgemm& gemm, const Origin& origin, std::size_t begin,
                                                    std::size_t end, Stage<T>* stages,
                                                    float (&sums)[T::TM][T::TN]) {
+    static_assert(T::STAGES >= 2, "multiply_pipelined: one stage to multiply and at least one on its way");
+    static_assert(T::BK % 2 == 0,
+                  "multiply_pipelined: the fragments of the next tile must fall to the first of the two");
     constexpr int AHEAD = T::STAGES - 1;  // tiles on their way or ready
     const Place place = place_of_thread<T>(static_cast<int>(threadIdx.x));
     const auto tiles = static_cast<int>(course::ceil_div<std::size_t>(end - begin, T::BK));

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cuda/atomic>
+#include <stdexcept>
 
 #include "../launch.hpp"
 #include "pipelined_tile.cuh"
@@ -139,8 +140,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void sgemm_stream_k(Sgemm gemm,
         step += count;
     }
 
-    // Does anybody wait for ever? Nobody waits before all his work is done, and there are no more blocks than the GPU runs at the same
-    // time. So where a block has not begun yet, those that wait do not fill the GPU, and it will begin.
+    // Nobody waits before all his work is done, and all blocks run at the same time (a cooperative launch): so nobody waits for ever.
     for (std::size_t tile = begin / division.steps_in_tile; tile * division.steps_in_tile < end; ++tile) {
         const Owners owners(division, tile);
         if (owners.count() == 1) continue;
@@ -178,7 +178,9 @@ struct StreamK {
 
     // On `blocks` blocks, or as many as there are steps or run at the same time, if that is less.
     static void launch_on(unsigned blocks, const Sgemm& given, cudaStream_t stream) {
-        const Sgemm gemm = checked(given, scratch({given.m(), given.n(), given.k()}));
+        if (blocks == 0)
+            throw std::invalid_argument("sgemm: blocks is 0; expected at least 1 to share the work");
+        Sgemm gemm = checked(given, scratch({given.m(), given.n(), given.k()}));
         const unsigned tiles = tiles_of<T::BM, T::BN>(gemm);
         if (tiles == 0) return;
         // K = 0 has a step too, an empty one, so that C is written.
@@ -186,9 +188,10 @@ struct StreamK {
         division.steps_in_tile = std::max<std::size_t>(course::ceil_div<std::size_t>(gemm.k(), T::BK), 1);
         division.steps = division.steps_in_tile * tiles;
         division.blocks = static_cast<unsigned>(std::min<std::size_t>({blocks, resident(), division.steps}));
-        const auto kernel = rows_are_aligned(gemm) ? kKernel<4> : kKernel<1>;
-        kernel<<<division.blocks, T::THREADS, SHARED, stream>>>(gemm, division);
-        CUDA_CHECK_LAUNCH();
+        const auto kernel = rows_are_whole_packs(gemm) ? kKernel<4> : kKernel<1>;
+        void* arguments[] = {&gemm, &division};
+        CUDA_CHECK(cudaLaunchCooperativeKernel(kernel, dim3(division.blocks), dim3(T::THREADS), arguments,
+                                               SHARED, stream));
     }
 
     static void launch(const Sgemm& gemm, cudaStream_t stream) { launch_on(resident(), gemm, stream); }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -43,7 +45,7 @@ struct Choice {
 };
 
 // The cheapest of all tiles and ways on a device with so many multiprocessors, by the table of costs in tune/. `aligned`: rows of A, B
-// and C begin at multiples of 16 bytes. Throws std::invalid_argument when `multiprocessors` is 0.
+// and C begin at multiples of 16 bytes, and N and K are multiples of 4. Throws std::invalid_argument when `multiprocessors` is 0.
 Choice choose(const Shape& shape, bool aligned, unsigned multiprocessors);
 
 }  // namespace gemm

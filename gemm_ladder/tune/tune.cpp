@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <span>
@@ -143,6 +144,7 @@ int main(int argc, char** argv) {
             fmt::print("{}", table);
         } else {
             course::write_file(path, table);
+            fmt::print("written: {}; it is part of the program, so build it again\n", path);
         }
         return 0;
     } catch (const std::exception& error) {

@@ -92,7 +92,7 @@ class SourceB {
             const float* const from = from_ + r * leading_dimension_;
             const unsigned count = WHOLE || row() + r < depth ? cols_ : 0;
             if constexpr (VEC == 4) {
-                course::ptx::cp_async_16(to, from, count == 0 ? 0 : 16);
+                course::ptx::cp_async_16(to, from, count * sizeof(float));
             } else {
 #pragma unroll
                 for (unsigned j = 0; j < 4; ++j)

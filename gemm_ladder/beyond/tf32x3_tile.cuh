@@ -103,7 +103,7 @@ class TileCopy {
             float* const to = &tile[row][place(row, quad()) * 4];
             const float* const from = quad_ + down * leading_dimension_;
             if constexpr (VEC == 4) {
-                course::ptx::cp_async_16(to, from, count == 0 ? 0 : 16);
+                course::ptx::cp_async_16(to, from, static_cast<unsigned>(count) * sizeof(float));
             } else {
 #pragma unroll
                 for (int j = 0; j < 4; ++j)

@@ -15,6 +15,7 @@ namespace course {
 namespace {
 
 constexpr int kWarp = 32;
+constexpr int kMostThreadsOfABlock = 1024;  // of every GPU so far
 constexpr int kUnlimited = std::numeric_limits<int>::max();
 
 template <class Integer>
@@ -65,7 +66,7 @@ Occupancy occupancy(const BlockNeeds& needs, const MultiprocessorLimits& limits)
     const std::array<std::pair<const char*, int>, 4> bounds = {
         {{"registers", blocks_by_registers(needs, warps, limits)},
          {"shared memory", blocks_by_shared_memory(needs.shared_bytes, limits)},
-         {"threads", limits.warps / warps},
+         {"threads", needs.threads > kMostThreadsOfABlock ? 0 : limits.warps / warps},
          {"blocks", limits.blocks}}};
 
     Occupancy result;

@@ -41,7 +41,8 @@ struct Sgemm {
     course::DeviceMatrix<float> c;
     float alpha = 1;
     float beta = 0;
-    Scratch scratch{};  // used from step 11 on; two launches that may run at the same time must not share it
+    Scratch
+        scratch{};  // for steps that ask for it (Kernel::scratch); two launches that may run at the same time must not share it
 
     __host__ __device__ std::size_t m() const { return c.rows(); }
     __host__ __device__ std::size_t n() const { return c.cols(); }

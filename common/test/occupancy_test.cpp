@@ -93,6 +93,10 @@ TEST(Occupancy, ABlockThatAsksForTooMuchSharedMemoryDoesNotRun) {
     expect({.threads = 32, .shared_bytes = (227 << 10) + 1}, kHopper, 0, 0, "shared memory");
 }
 
+TEST(Occupancy, ABlockOfMoreThan1024ThreadsDoesNotRun) {
+    expect({.threads = 1025}, kHopper, 0, 0, "threads");
+}
+
 TEST(Occupancy, ThreadsOrBlocksBind) {
     expect({.threads = 768, .registers = 24}, kHopper, 2, 48 / 64.0, "threads");
     expect({.threads = 1024, .registers = 32}, kTuring, 1, 1, "threads");

@@ -6,9 +6,9 @@
 
 namespace gemm {
 
-// Idea: tiles are copied into shared memory past the registers, three of them ahead of the one that is multiplied.
-// Cost removed: registers that only hold what is on its way; they go to a larger tile of C, twice as wide as step 10's.
-// Still limits it: the last round of blocks does not fill the GPU: 512 tiles on 132 multiprocessors are 3.88 rounds, and take 4.
+// Idea: tiles are copied into shared memory past the registers, STAGES - 1 of them ahead of the one that is multiplied.
+// Cost removed: registers that only hold what is on its way; they can go to a larger tile of C.
+// Still limits it: the last round of blocks does not fill the GPU.
 template <class T, int VEC, int BLOCKS>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void sgemm_multi_stage(Sgemm gemm) {
     extern __shared__ float4 shared[];

@@ -31,8 +31,8 @@ constexpr TileCost kCosts[] = {
 #include "../tune/h200.inc"
 };
 
-// Microseconds: what each block more that shares a tile adds, because its sums are added up one after the other. Measured where 500 blocks
-// share one tile.
+// Microseconds: what each block that shares a tile adds, because their sums are added up one after the other. An estimate, not a
+// measurement, and rather too high: the tuner's shares have one or two owners.
 constexpr double kOwnerCost = 0.05;
 
 const TileCost& cost_of(const TileKernels& tile, bool aligned) {
@@ -81,14 +81,6 @@ double time_of_shared(const TileCost& cost, const Work& work, std::size_t blocks
            kOwnerCost * std::max(owners, 1.0);
 }
 
-unsigned multiprocessors_here() {
-    int device = 0;
-    int count = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-    return static_cast<unsigned>(count);
-}
-
 // Enough for the shape, whether its rows are aligned or not.
 ScratchSize scratch_of(const Shape& shape) {
     ScratchSize most;
@@ -118,6 +110,14 @@ course::KernelResources resources() {
 }
 
 }  // namespace
+
+unsigned multiprocessors_here() {
+    int device = 0;
+    int count = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    return static_cast<unsigned>(count);
+}
 
 std::span<const TileKernels> tiles() {
     static const std::vector<TileKernels> list = [] {

@@ -13,13 +13,13 @@
 #include <cmath>
 #include <functional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "../beyond/tiles.hpp"
 #include "../scratch.hpp"
 #include "common/benchmark.hpp"
-#include "common/check.hpp"
 #include "common/data_pattern.hpp"
 #include "common/device_buffer.hpp"
 #include "common/machine.hpp"
@@ -34,14 +34,6 @@ using gemm::TileKernels;
 
 constexpr int kShortSteps = 64;
 constexpr int kLongSteps = 320;
-
-std::size_t multiprocessors() {
-    int device = 0;
-    int count = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-    return static_cast<std::size_t>(count);
-}
 
 // A C of `tiles` tiles, as square as their number allows.
 Shape shape_of(const TileKernels& tile, std::size_t tiles, int steps) {
@@ -95,7 +87,7 @@ std::string costs_of(const TileKernels& tile, bool aligned) {
     std::vector<double> shared_step;
     std::vector<double> shared;
     for (std::size_t blocks = 1; blocks <= static_cast<std::size_t>(tile.most_blocks); ++blocks) {
-        const std::size_t at_once = blocks * multiprocessors();
+        const std::size_t at_once = blocks * gemm::multiprocessors_here();
         const auto time_of_whole = [&](int steps) {
             return time_of(shape_of(tile, at_once, steps), aligned, {}, tile.whole.launch);
         };
@@ -117,6 +109,13 @@ std::string costs_of(const TileKernels& tile, bool aligned) {
         shared_step.push_back(shared_line.step);
         shared.push_back(shared_line.begin);
     }
+    for (const auto* const costs : {&whole_step, &whole, &shared_step, &shared}) {
+        if (!course::is_cpu_stand_in() && std::ranges::min(*costs) <= 0) {
+            throw std::runtime_error(fmt::format(
+                "tile {} costs {} microseconds; expected more than 0. Is the GPU busy? Run it again",
+                tile.name, std::ranges::min(*costs)));
+        }
+    }
     return fmt::format("{{\"{}\", {}, {}, {}, {}, {}}},\n", tile.name, aligned, list(whole_step), list(whole),
                        list(shared_step), list(shared));
 }
@@ -129,6 +128,9 @@ int main(int argc, char** argv) {
     app.add_option("--table", path, "file to write; without it the table is printed");
     CLI11_PARSE(app, argc, argv);
     try {
+        if (course::is_cpu_stand_in() && !path.empty())
+            throw std::runtime_error(
+                "--table needs a GPU: the times of the CPU stand-in say nothing about one");
         const course::Machine machine = course::this_machine();
         std::string table = fmt::format(
             "// {}, driver {}, CUDA {}. Written by gemm_ladder_tune: tile, aligned rows, and in "

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/device_buffer.hpp"
 #include "common/guarded_buffer.hpp"
 #include "common/random.hpp"
 #include "common/verify.hpp"
@@ -115,6 +116,12 @@ inline course::VerifyResult multiply_twice(const std::function<void(const Sgemm&
                 .scratch = scratch.view()});
         result = course::verify(c_device.packed(), product, bound, magnitude, n);
         result.damage = c_device.damage();
+        const course::DeviceSpan<unsigned> tickets = scratch.view().tickets;
+        std::vector<unsigned> left(tickets.size());
+        course::copy_device_to_host(left.data(), left.size(), tickets.data(), tickets.size(),
+                                    sizeof(unsigned), nullptr);
+        if (left != std::vector<unsigned>(left.size()))
+            result.damage += "tickets are not zero after the launch";
     }
     return result;
 }

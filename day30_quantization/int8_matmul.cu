@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(kDotThreads, 2)
     }
 }
 
-using Tile = TileShape<128, 256, 64, 64, 4>;
+using Tile = TileShape<128, 128, 64, 64, 3>;  // two blocks on a multiprocessor: one multiplies while the other stores
 
 // Idea: a warp multiplies 16 x 32 by 32 x 8 bytes in one instruction. Copies of later tiles are under way meanwhile.
 // Cost removed: instructions; waiting for global memory; bank conflicts.
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(T::THREADS)
     Sums<T, int> sums = {};
     multiply_tile<T, int>(shared, rows_from(a.data(), a.leading_dimension(), a.rows(), a.cols(), place.row),
                           rows_from(w.data(), w.leading_dimension(), w.rows(), w.cols(), place.column),
-                          a.cols(), sums);
+                          sums);
     const bool pairs = c.leading_dimension() % 2 == 0 && reinterpret_cast<std::uintptr_t>(c.data()) % 8 == 0;
     for_each_pair<T>([&](int i, int j, int pair, int row, int column) {
         const int* const sum = &sums[i][j][pair];

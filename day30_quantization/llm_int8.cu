@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kMarkWarps* course::kWarpSize)
         const auto octet =
             Octet<__half>::load<kAligned>(x.data() + row * x.leading_dimension(), column, x.cols());
         for (int k = 0; k < kOctet / 2; ++k)
-            largest[k] = __hmax2_nan(largest[k], __habs2(__halves2half2(octet.at(2 * k), octet.at(2 * k + 1))));
+            largest[k] = __hmax2_nan(largest[k], __habs2(octet.unit(k)));
     }
     for (int k = 0; k < kOctet; ++k) {
         const float value = k % 2 == 0 ? __low2float(largest[k / 2]) : __high2float(largest[k / 2]);
@@ -87,11 +87,25 @@ __global__ void __launch_bounds__(kListThreads)
     if (threadIdx.x == 0) *count = before;
 }
 
-// Outlier columns as 0.
-__device__ inline void mask(Octet<__half>& octet, const std::uint16_t* keep, std::size_t column,
-                            std::size_t cols) {
-    for (int k = 0; k < kOctet; ++k)
-        if (column + k < cols && keep[column + k] == 0) octet.at(k) = __half(0.0f);
+// Outlier columns as 0: both halves of a pair at once, by their bits.
+template <bool kAligned>
+__device__ void mask(Octet<__half>& octet, const std::uint16_t* keep, std::size_t column, std::size_t cols) {
+    using Mask = course::Pack<std::uint16_t, kOctet>;
+    Mask of_octet{};
+    if (kAligned && column + kOctet <= cols) {
+        of_octet = Mask::load(keep + column);
+    } else {
+        for (int k = 0; k < kOctet; ++k)
+            if (column + k < cols) of_octet.value[k] = keep[column + k];
+    }
+    unsigned words[kOctet / 2];
+    std::memcpy(words, &of_octet, sizeof(words));
+    for (int u = 0; u < kOctet / 2; ++u) {
+        unsigned pair;
+        std::memcpy(&pair, &octet.unit(u), sizeof(pair));
+        pair &= words[u];
+        std::memcpy(&octet.unit(u), &pair, sizeof(pair));
+    }
 }
 
 constexpr int kKeptPacks = 4;
@@ -108,11 +122,11 @@ __global__ void __launch_bounds__(kThreads)
     RowShare<__half, kThreads, kKeptPacks, kAligned> share;
     share.load(x.data() + row * x.leading_dimension(), x.cols(), thread);
     share.for_each(thread,
-                   [&](Octet<__half>& octet, std::size_t column) { mask(octet, keep, column, x.cols()); });
+                   [&](Octet<__half>& octet, std::size_t column) { mask<kAligned>(octet, keep, column, x.cols()); });
     const Range range =
         group_merge<Scheme::kSymmetric, kThreads>(share.template range<Scheme::kSymmetric>());
     const Parameters parameters = parameters_of<Scheme::kSymmetric>(range);
-    share.store(out.data() + row * out.leading_dimension(), x.cols(), thread,
+    share.template store<Reader::kSoon>(out.data() + row * out.leading_dimension(), x.cols(), thread,
                 AbsmaxQuantizer(parameters.scale));
     if (thread == 0) scale[row] = parameters.scale;
 }
@@ -128,14 +142,13 @@ __global__ void __launch_bounds__(kLongThreads)
     const __half* const x_row = x.data() + row * x.leading_dimension();
     const auto kept = [&](std::size_t column) {
         auto octet = Octet<__half>::load<kAligned>(x_row, column, x.cols());
-        mask(octet, keep, column, x.cols());
+        mask<kAligned>(octet, keep, column, x.cols());
         return octet;
     };
     Range range;
     for (std::size_t column = threadIdx.x * kOctet; column < x.cols(); column += kLongThreads * kOctet) {
         const auto octet = kept(column);
-        for (int k = 0; k < kOctet; ++k)
-            range.include<Scheme::kSymmetric>(octet[k]);
+        range = merge<Scheme::kSymmetric>(range, range_of<Scheme::kSymmetric>(&octet, 1));
     }
     const Parameters parameters =
         parameters_of<Scheme::kSymmetric>(group_merge<Scheme::kSymmetric, kLongThreads>(range));
@@ -221,7 +234,7 @@ __global__ void __launch_bounds__(T::THREADS)
     Sums<T, int> products = {};
     multiply_tile<T, int>(shared, rows_from(x8.data(), x8.leading_dimension(), x8.rows(), x8.cols(), place.row),
                           rows_from(w8.data(), w8.leading_dimension(), w8.rows(), w8.cols(), place.column),
-                          x8.cols(), products);
+                          products);
 
     Sums<T, float> sums;
     for_each_pair<T>([&](int i, int j, int pair, int row, int column) {
@@ -235,7 +248,7 @@ __global__ void __launch_bounds__(T::THREADS)
     const std::size_t depth = outliers.padded();
     multiply_tile<T, float>(shared, rows_from(outliers.x, outliers.pitch, y.rows(), depth, place.row),
                             rows_from(outliers.w, outliers.pitch, y.cols(), depth, place.column),
-                            depth * sizeof(__half), sums);
+                            sums);
 
     const bool pairs = y.leading_dimension() % 2 == 0 && reinterpret_cast<std::uintptr_t>(y.data()) % 4 == 0;
     for_each_pair<T>([&](int i, int j, int pair, int row, int column) {
@@ -451,12 +464,13 @@ void quantize_kept_columns(DeviceMatrix<const __half> x, DeviceSpan<const std::u
     require_shape("quantize_kept_columns: out", out, x.rows(), x.cols());
     require_apart("quantize_kept_columns: out", out, "x", x);
     if (x.rows() == 0) return;
-    const bool aligned = rows_are_aligned(x, 16) && rows_are_aligned(out, 8);
+    const bool aligned =
+        rows_are_aligned(x, 16) && rows_are_aligned(out, 8) && course::is_aligned(keep.data(), 16);
     const unsigned blocks = course::blocks_for(x.rows(), 1);
     const bool kept = with_kept_threads(x.cols(), [&](auto threads) {
         const auto kernel =
             aligned ? kept_row_in_registers<true, threads> : kept_row_in_registers<false, threads>;
-        kernel<<<blocks, threads, 0, stream>>>(x, keep.data(), out, scale.data());
+        kernel<<<blocks, threads.value, 0, stream>>>(x, keep.data(), out, scale.data());
     });
     if (!kept) {
         const auto kernel = aligned ? kept_row_in_passes<true> : kept_row_in_passes<false>;

@@ -163,11 +163,10 @@ __global__ void __launch_bounds__(kThreads)
     if (place.row >= in.rows()) return;
     const Bytes q = load_bytes<kAligned>(in.data() + place.row * in.leading_dimension(), place.column,
                                          in.cols());
-    Octet<T> x;
-    for (int k = 0; k < kOctet; ++k) {
+    const auto x = Octet<T>::of([&](int k) {
         const Parameters p = parameters(place.row, min(place.column + k, in.cols() - 1));
-        x.at(k) = static_cast<T>(static_cast<float>(q.value[k] - p.zero_point) * p.scale);
-    }
+        return static_cast<T>(static_cast<float>(q.value[k] - p.zero_point) * p.scale);
+    });
     x.template store<kAligned>(out.data() + place.row * out.leading_dimension(), place.column, in.cols());
 }
 
@@ -193,9 +192,9 @@ __global__ void __launch_bounds__(std::max(kRowThreads, kFewestThreads))
     const Parameters parameters = parameters_of<kScheme>(range);
     std::int8_t* const out_row = out.data() + row * out.leading_dimension();
     if constexpr (kScheme == Scheme::kSymmetric) {
-        share.store(out_row, cols, thread, AbsmaxQuantizer(parameters.scale));
+        share.template store<Reader::kNobody>(out_row, cols, thread, AbsmaxQuantizer(parameters.scale));
     } else {
-        share.store(out_row, cols, thread, Quantizer::make<kScheme>(parameters));
+        share.template store<Reader::kNobody>(out_row, cols, thread, Quantizer::make<kScheme>(parameters));
     }
     if (thread == 0 && row < in.rows()) {
         scale[row] = parameters.scale;

@@ -7,6 +7,8 @@
 #include <cfloat>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include "common/pack.cuh"
 #include "common/warp.cuh"
@@ -19,39 +21,65 @@ namespace day30 {
 constexpr int kOctet = 8;  // one load of 16 bytes of halves, two of floats, and one store of 8 bytes of int8
 
 // Columns [column, column + 8) of a row of `cols`; those from the end on count as 0 and are not stored. kAligned: rows begin at
-// multiples of 16 bytes.
+// multiples of 16 bytes. Halves stay in pairs, as they are loaded and as instructions take them.
 template <class T>
-struct Octet {
-    static constexpr int kWidth = 16 / sizeof(T);
-    course::Pack<T, kWidth> pack[kOctet / kWidth];
+class Octet {
+    static constexpr bool kHalf = std::is_same_v<T, __half>;
+    using Unit = std::conditional_t<kHalf, __half2, T>;
+    using Units = course::Pack<Unit, 4>;
+    static constexpr int kPacks = kOctet * sizeof(T) / sizeof(Units);
 
-    template <bool kAligned>
-    static __device__ Octet load(const T* row, std::size_t column, std::size_t cols) {
+  public:
+    // Of value(0) to value(7).
+    template <class Value>
+    static __device__ Octet of(const Value& value) {
         Octet octet;
-        if (kAligned && column + kOctet <= cols) {
-            for (int p = 0; p < kOctet / kWidth; ++p)
-                octet.pack[p] = course::Pack<T, kWidth>::load(row + column + p * kWidth);
-        } else {
-            for (int k = 0; k < kOctet; ++k)
-                octet.at(k) = column + k < cols ? row[column + k] : T(0.0f);
+        for (int u = 0; u < 4 * kPacks; ++u) {
+            if constexpr (kHalf) {
+                octet.unit(u) = __halves2half2(value(2 * u), value(2 * u + 1));
+            } else {
+                octet.unit(u) = value(u);
+            }
         }
         return octet;
     }
 
     template <bool kAligned>
+    static __device__ Octet load(const T* row, std::size_t column, std::size_t cols) {
+        if (kAligned && column + kOctet <= cols) {
+            Octet octet;
+            const auto* const units = reinterpret_cast<const Unit*>(row + column);
+            for (int p = 0; p < kPacks; ++p)
+                octet.pack_[p] = Units::load(units + 4 * p);
+            return octet;
+        }
+        return of([&](int k) { return column + k < cols ? row[column + k] : T(0.0f); });
+    }
+
+    template <bool kAligned>
     __device__ void store(T* row, std::size_t column, std::size_t cols) const {
         if (kAligned && column + kOctet <= cols) {
-            for (int p = 0; p < kOctet / kWidth; ++p)
-                pack[p].store(row + column + p * kWidth);
+            for (int p = 0; p < kPacks; ++p)
+                pack_[p].store(reinterpret_cast<Unit*>(row + column) + 4 * p);
         } else {
             for (int k = 0; k < kOctet; ++k)
-                if (column + k < cols) row[column + k] = at(k);
+                if (column + k < cols) row[column + k] = static_cast<T>((*this)[k]);
         }
     }
 
-    __device__ T& at(int k) { return pack[k / kWidth].value[k % kWidth]; }
-    __device__ const T& at(int k) const { return pack[k / kWidth].value[k % kWidth]; }
-    __device__ float operator[](int k) const { return static_cast<float>(at(k)); }
+    __device__ float operator[](int k) const {
+        if constexpr (kHalf) {
+            return k % 2 == 0 ? __low2float(unit(k / 2)) : __high2float(unit(k / 2));
+        } else {
+            return unit(k);
+        }
+    }
+
+    __device__ Unit& unit(int u) { return pack_[u / 4].value[u % 4]; }
+    __device__ const Unit& unit(int u) const { return pack_[u / 4].value[u % 4]; }
+
+  private:
+    Units pack_[kPacks];
 };
 
 using Bytes = course::Pack<std::int8_t, kOctet>;
@@ -65,10 +93,19 @@ __device__ inline Bytes load_bytes(const std::int8_t* row, std::size_t column, s
     return bytes;
 }
 
-template <bool kAligned>
-__device__ inline void store_bytes(const Bytes& bytes, std::int8_t* row, std::size_t column, std::size_t cols) {
+// Who reads the result? Somebody soon: it may stay in the L2 cache. Nobody here: it leaves first, and the input stays.
+enum class Reader { kSoon, kNobody };
+
+template <bool kAligned, Reader kReader = Reader::kSoon>
+__device__ void store_bytes(const Bytes& bytes, std::int8_t* row, std::size_t column, std::size_t cols) {
     if (kAligned && column + kOctet <= cols) {
-        bytes.store(row + column);
+        if constexpr (kReader == Reader::kNobody) {
+            uint2 words;
+            std::memcpy(&words, &bytes, sizeof(words));
+            __stcs(reinterpret_cast<uint2*>(row + column), words);
+        } else {
+            bytes.store(row + column);
+        }
     } else {
         for (int k = 0; k < kOctet; ++k)
             if (column + k < cols) row[column + k] = bytes.value[k];
@@ -98,6 +135,27 @@ struct Range {
         }
     }
 };
+
+// The range of `count` octets. Magnitudes of halves are compared two at a time.
+template <Scheme kScheme, class T>
+__device__ Range range_of(const Octet<T>* octets, int count) {
+    Range range;
+    if constexpr (kScheme == Scheme::kSymmetric && std::is_same_v<T, __half>) {
+        __half2 largest = __float2half2_rn(0);
+#pragma unroll
+        for (int i = 0; i < count; ++i)
+            for (int u = 0; u < kOctet / 2; ++u)
+                largest = __hmax2_nan(largest, __habs2(octets[i].unit(u)));
+        range.include<kScheme>(__low2float(largest));
+        range.include<kScheme>(__high2float(largest));
+    } else {
+#pragma unroll
+        for (int i = 0; i < count; ++i)
+            for (int k = 0; k < kOctet; ++k)
+                range.include<kScheme>(octets[i][k]);
+    }
+    return range;
+}
 
 template <Scheme kScheme>
 __device__ inline Range merge(Range a, Range b) {
@@ -239,20 +297,15 @@ class RowShare {
 
     template <Scheme kScheme>
     __device__ Range range() const {
-        Range range;
-#pragma unroll
-        for (const Octet<T>& octet : octet_)
-            for (int k = 0; k < kOctet; ++k)
-                range.include<kScheme>(octet[k]);
-        return range;
+        return range_of<kScheme>(octet_, kPacks);
     }
 
-    template <class AnyQuantizer>
+    template <Reader kReader, class AnyQuantizer>
     __device__ void store(std::int8_t* row, std::size_t cols, int thread, const AnyQuantizer& quantize) const {
 #pragma unroll
         for (int p = 0; p < kPacks; ++p)
             if (column(p, thread) < cols)
-                store_bytes<kAligned>(quantize(octet_[p]), row, column(p, thread), cols);
+                store_bytes<kAligned, kReader>(quantize(octet_[p]), row, column(p, thread), cols);
     }
 
     // change(octet, its first column), for each.

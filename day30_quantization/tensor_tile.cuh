@@ -31,15 +31,15 @@ struct TileShape {
 struct TileRows {
     const std::byte* first;
     std::size_t pitch;
-    std::size_t rows;
-    std::size_t bytes;
+    int rows;
+    int bytes;
 };
 
 template <class T>
 __device__ TileRows rows_from(const T* data, std::size_t leading_dimension, std::size_t rows, std::size_t cols,
                               std::size_t begin) {
     return {reinterpret_cast<const std::byte*>(data + begin * leading_dimension), leading_dimension * sizeof(T),
-            rows - begin, cols * sizeof(T)};
+            static_cast<int>(min(rows - begin, std::size_t{1} << 30)), static_cast<int>(cols * sizeof(T))};
 }
 
 // Chunk `chunk` of row `row` of a tile. The eight rows that one ldmatrix reads at the same chunk would all begin in the same bank: the
@@ -47,27 +47,52 @@ __device__ TileRows rows_from(const T* data, std::size_t leading_dimension, std:
 template <class T>
 __device__ std::byte* swizzled(std::byte* tile, int row, int chunk) {
     constexpr int CHUNKS = T::BK / T::CHUNK;
-    return tile + row * T::BK + (chunk ^ row % CHUNKS) * T::CHUNK;
+    static_assert((CHUNKS & (CHUNKS - 1)) == 0, "an XOR stays within a power of two");
+    return tile + row * T::BK + (chunk ^ (row & (CHUNKS - 1))) * T::CHUNK;
 }
 
-// Issues the copies of ROWS rows, bytes [begin, begin + BK) of each. What lies outside the matrix becomes 0.
+// One thread's share of copying a tile's ROWS rows, stage after stage: a chunk of every ROWS_AT_ONCE-th row.
 template <class T, int ROWS>
-__device__ void copy_rows(std::byte* tile, const TileRows& from, std::size_t begin) {
-    constexpr int CHUNKS = T::BK / T::CHUNK;
-    constexpr int ROWS_AT_ONCE = T::THREADS / CHUNKS;
-    const int chunk = static_cast<int>(threadIdx.x) % CHUNKS;
-    const int first = static_cast<int>(threadIdx.x) / CHUNKS;
-    const std::size_t at = begin + static_cast<std::size_t>(chunk * T::CHUNK);
-    const std::size_t left = at < from.bytes ? from.bytes - at : 0;
-    const unsigned valid = left < T::CHUNK ? static_cast<unsigned>(left) : T::CHUNK;
+class Copies {
+    static constexpr int CHUNKS = T::BK / T::CHUNK;
+    static constexpr int ROWS_AT_ONCE = T::THREADS / CHUNKS;
+
+  public:
+    __device__ explicit Copies(const TileRows& from)
+        : row_(static_cast<int>(threadIdx.x) / CHUNKS),
+          chunk_(static_cast<int>(threadIdx.x) % CHUNKS),
+          source_(from.first + static_cast<std::size_t>(row_) * from.pitch + chunk_ * T::CHUNK),
+          step_(from.pitch * ROWS_AT_ONCE),
+          rows_(from.rows),
+          left_(from.bytes - chunk_ * T::CHUNK) {}
+
+    // Issues part PART of PARTS of the copies for a stage. What lies outside the matrix becomes 0.
+    template <int PARTS>
+    __device__ void issue(std::byte* tile, int part) const {
+        constexpr int COUNT = ROWS / ROWS_AT_ONCE / PARTS;
+        static_assert(COUNT * PARTS * ROWS_AT_ONCE == ROWS, "every part copies whole groups of rows");
+        const int valid = max(0, min(left_, T::CHUNK));
 #pragma unroll
-    for (int row = first; row < ROWS; row += ROWS_AT_ONCE) {
-        const bool inside = static_cast<std::size_t>(row) < from.rows;
-        course::ptx::cp_async_16(swizzled<T>(tile, row, chunk),
-                                 from.first + static_cast<std::size_t>(row) * from.pitch + at,
-                                 inside ? valid : 0);
+        for (int i = part * COUNT; i < (part + 1) * COUNT; ++i) {
+            const int row = row_ + i * ROWS_AT_ONCE;
+            course::ptx::cp_async_16(swizzled<T>(tile, row, chunk_), source_ + i * step_,
+                                     row < rows_ ? static_cast<unsigned>(valid) : 0u);
+        }
     }
-}
+
+    __device__ void next_stage() {
+        source_ += T::BK;
+        left_ -= T::BK;
+    }
+
+  private:
+    int row_;
+    int chunk_;
+    const std::byte* source_;
+    std::size_t step_;
+    int rows_;
+    int left_;
+};
 
 __device__ inline void multiply_add(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     course::ptx::mma_m16n8k32_s8(d, a, b);
@@ -80,62 +105,85 @@ __device__ inline void multiply_add(float (&d)[4], const unsigned (&a)[4], const
 template <class T, class Sum>
 using Sums = Sum[T::MMA_M][T::MMA_N][4];
 
-// Adds the products of a stage to a warp's sums.
-template <class T, class Sum>
-__device__ void multiply_stage(std::byte* a_tile, std::byte* w_tile, Sums<T, Sum>& sums) {
-    const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
-    const int warp = static_cast<int>(threadIdx.x) / course::kWarpSize;
-    const int warp_m = warp / T::WARPS_N * T::WM;
-    const int warp_n = warp % T::WARPS_N * T::WN;
-#pragma unroll
-    for (int step = 0; step < T::BK / T::STEP; ++step) {
+// What a warp multiplies in one step: its rows of A and of W, 32 bytes of each.
+template <class T>
+struct Fragments {
+    unsigned a[T::MMA_M][4];
+    unsigned w[T::MMA_N][2];
+
+    __device__ void load(std::byte* a_tile, std::byte* w_tile, int step) {
+        const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
+        const int warp = static_cast<int>(threadIdx.x) / course::kWarpSize;
         // Lane l gives the address of row l % 8 of the 8 x 16 byte matrix l / 8. A: rows 0..7, 8..15, then both 16 bytes further.
-        unsigned a[T::MMA_M][4];
+        const int a_row = warp / T::WARPS_N * T::WM + lane % 16;
 #pragma unroll
         for (int i = 0; i < T::MMA_M; ++i)
-            course::ptx::ldmatrix_x4(
-                a[i], swizzled<T>(a_tile, warp_m + i * 16 + lane % 16, 2 * step + lane / 16));
-        // W: rows 0..7, the same 16 bytes further, rows 8..15 in the same way.
-        unsigned w[T::MMA_N][2];
+            course::ptx::ldmatrix_x4(a[i], swizzled<T>(a_tile, a_row + i * 16, 2 * step + lane / 16));
+        // W: rows 0..7, the same 16 bytes further, then rows 8..15 in the same way.
+        const int w_row = warp % T::WARPS_N * T::WN + lane / 16 * 8 + lane % 8;
 #pragma unroll
         for (int j = 0; j < T::MMA_N; j += 2) {
-            unsigned both[4];
-            course::ptx::ldmatrix_x4(both, swizzled<T>(w_tile, warp_n + j * 8 + lane / 16 * 8 + lane % 8,
-                                                       2 * step + lane / 8 % 2));
-            w[j][0] = both[0], w[j][1] = both[1];
-            w[j + 1][0] = both[2], w[j + 1][1] = both[3];
+            unsigned two[4];
+            course::ptx::ldmatrix_x4(two, swizzled<T>(w_tile, w_row + j * 8, 2 * step + lane / 8 % 2));
+            w[j][0] = two[0];
+            w[j][1] = two[1];
+            w[j + 1][0] = two[2];
+            w[j + 1][1] = two[3];
         }
+    }
+
+    template <class Sum>
+    __device__ void multiply(Sums<T, Sum>& sums) const {
 #pragma unroll
         for (int i = 0; i < T::MMA_M; ++i)
 #pragma unroll
             for (int j = 0; j < T::MMA_N; ++j)
                 multiply_add(sums[i][j], a[i], w[j]);
     }
-}
+};
 
 // Adds A W^T of a block's tile to the sums of its warps. `shared` has T::SHARED bytes, free again when this returns.
+//
+// While tensor cores work on one step, the next step's fragments are on their way, and a quarter of the copies for a later stage is
+// issued. In the last step of a stage all meet: the next stage is there for all, and all have read this one.
 template <class T, class Sum>
-__device__ void multiply_tile(std::byte* shared, const TileRows& a, const TileRows& w, std::size_t bytes,
-                              Sums<T, Sum>& sums) {
+__device__ void multiply_tile(std::byte* shared, const TileRows& a, const TileRows& w, Sums<T, Sum>& sums) {
+    constexpr int STEPS = T::BK / T::STEP;
+    const int stages = (a.bytes + T::BK - 1) / T::BK;
     const auto a_tile = [&](int stage) { return shared + stage * (T::BM + T::BN) * T::BK; };
     const auto w_tile = [&](int stage) { return a_tile(stage) + T::BM * T::BK; };
-    const auto copy = [&](int stage, std::size_t begin) {
-        if (begin < bytes) {
-            copy_rows<T, T::BM>(a_tile(stage), a, begin);
-            copy_rows<T, T::BN>(w_tile(stage), w, begin);
-        }
-        course::ptx::cp_async_commit();  // also of nothing, so that the groups can be counted
+    Copies<T, T::BM> a_copies(a);
+    Copies<T, T::BN> w_copies(w);
+    const auto copy = [&](int stage, int part) {
+        a_copies.template issue<STEPS>(a_tile(stage), part);
+        w_copies.template issue<STEPS>(w_tile(stage), part);
+        if (part < STEPS - 1) return;
+        course::ptx::cp_async_commit();
+        a_copies.next_stage();
+        w_copies.next_stage();
     };
-#pragma unroll
     for (int stage = 0; stage < T::STAGES - 1; ++stage)
-        copy(stage, static_cast<std::size_t>(stage) * T::BK);
+        for (int part = 0; part < STEPS; ++part)
+            copy(stage, part);
+    course::ptx::cp_async_wait<T::STAGES - 2>();
+    __syncthreads();
+
+    Fragments<T> fragments[2];
+    fragments[0].load(a_tile(0), w_tile(0), 0);
     int stage = 0;
-    for (std::size_t begin = 0; begin < bytes; begin += T::BK) {
-        course::ptx::cp_async_wait<T::STAGES - 2>();
-        __syncthreads();  // this stage is there for all, and all have done with the one before
-        copy((stage + T::STAGES - 1) % T::STAGES, begin + (T::STAGES - 1) * T::BK);
-        multiply_stage<T, Sum>(a_tile(stage), w_tile(stage), sums);
-        stage = (stage + 1) % T::STAGES;
+    for (int i = 0; i < stages; ++i) {
+        const int free_stage = stage == 0 ? T::STAGES - 1 : stage - 1;
+#pragma unroll
+        for (int step = 0; step < STEPS; ++step) {
+            copy(free_stage, step);  // beyond the last stage: of nothing
+            if (step == STEPS - 1) {
+                stage = stage == T::STAGES - 1 ? 0 : stage + 1;
+                course::ptx::cp_async_wait<T::STAGES - 2>();
+                __syncthreads();
+            }
+            fragments[(step + 1) % 2].load(a_tile(stage), w_tile(stage), (step + 1) % STEPS);
+            fragments[step % 2].multiply(sums);
+        }
     }
     course::ptx::cp_async_wait<0>();
     __syncthreads();

@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "common/device_view.hpp"
 #include "common/kernel_resources.hpp"

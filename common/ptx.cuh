@@ -18,6 +18,7 @@ using cuda_on_cpu::ptx::cp_async_16;
 using cuda_on_cpu::ptx::cp_async_4;
 using cuda_on_cpu::ptx::cp_async_commit;
 using cuda_on_cpu::ptx::cp_async_wait;
+using cuda_on_cpu::ptx::exp2_approx;
 using cuda_on_cpu::ptx::ldmatrix_x1;
 using cuda_on_cpu::ptx::ldmatrix_x2;
 using cuda_on_cpu::ptx::ldmatrix_x2_trans;
@@ -197,6 +198,16 @@ __device__ inline void ldmatrix_x4_trans(unsigned (&r)[4], const void* row) {
                         "=r"(r[3]));
 }
 #undef COURSE_PTX_LDMATRIX
+
+// ---- Arithmetic --------------------------------------------------------------------------------------------------------
+
+// PTX ISA, ex2.approx.ftz: 2^x, off by at most 2 ulp from the correctly rounded result; a result below the normal numbers
+// is 0, and such an x counts as 0. 2^-Inf is 0, and NaN stays NaN. On every GPU.
+__device__ inline float exp2_approx(float x) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
 
 #undef COURSE_PTX_AMPERE
 #endif

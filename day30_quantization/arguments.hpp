@@ -25,13 +25,13 @@ inline std::string shape(std::size_t rows, std::size_t cols) {
 // Throws std::invalid_argument unless `matrix`, called `what`, has this shape.
 template <class T>
 void require_shape(const std::string& what, DeviceMatrix<T> matrix, std::size_t rows, std::size_t cols) {
-    require(matrix.rows() == rows && matrix.cols() == cols, what + " is " + shape(matrix.rows(), matrix.cols()) +
-                                                                 "; expected " + shape(rows, cols));
+    require(matrix.rows() == rows && matrix.cols() == cols,
+            what + " is " + shape(matrix.rows(), matrix.cols()) + "; expected " + shape(rows, cols));
 }
 
 inline void require_size(const std::string& what, std::size_t size, std::size_t expected) {
-    require(size == expected, what + " has " + std::to_string(size) + " elements; expected " +
-                                  std::to_string(expected));
+    require(size == expected,
+            what + " has " + std::to_string(size) + " elements; expected " + std::to_string(expected));
 }
 
 // The memory from the first element to the last.

@@ -6,12 +6,11 @@
 // Both read and write everything once: memory limits them, and 4 bits write half of what 8 bits do.
 //
 //   ./course run day30 --size 4096x4096x4096
-#include "blockwise.hpp"
-
 #include <algorithm>
 #include <string>
 
 #include "arguments.hpp"
+#include "blockwise.hpp"
 #include "common/check.hpp"
 #include "common/grid.hpp"
 #include "quantization_device.cuh"
@@ -23,10 +22,10 @@ constexpr int kThreads = 256;
 
 // --- Codes -----------------------------------------------------------------------------------------------------------
 
-__device__ constexpr float kLevels[16] = {
-    kNf4Levels[0],  kNf4Levels[1],  kNf4Levels[2],  kNf4Levels[3],  kNf4Levels[4],  kNf4Levels[5],
-    kNf4Levels[6],  kNf4Levels[7],  kNf4Levels[8],  kNf4Levels[9],  kNf4Levels[10], kNf4Levels[11],
-    kNf4Levels[12], kNf4Levels[13], kNf4Levels[14], kNf4Levels[15]};
+__device__ constexpr float kLevels[16] = {kNf4Levels[0],  kNf4Levels[1],  kNf4Levels[2],  kNf4Levels[3],
+                                          kNf4Levels[4],  kNf4Levels[5],  kNf4Levels[6],  kNf4Levels[7],
+                                          kNf4Levels[8],  kNf4Levels[9],  kNf4Levels[10], kNf4Levels[11],
+                                          kNf4Levels[12], kNf4Levels[13], kNf4Levels[14], kNf4Levels[15]};
 
 // Scale, codes and values of one kind of code. The code of x is that of x * inverse.
 template <Code kCode>
@@ -66,7 +65,8 @@ template <Code kCode>
 constexpr int kOctetBytes = Coder<kCode>::kPacked ? kOctet / 2 : kOctet;
 
 template <Code kCode, bool kAligned>
-__device__ void store_codes(unsigned long long codes, std::uint8_t* row, std::size_t octet, std::size_t bytes) {
+__device__ void store_codes(unsigned long long codes, std::uint8_t* row, std::size_t octet,
+                            std::size_t bytes) {
     constexpr int kBytes = kOctetBytes<kCode>;
     const std::size_t begin = octet * kBytes;
     if (kAligned && begin + kBytes <= bytes) {
@@ -101,8 +101,7 @@ struct Place {
     std::size_t row;
     std::size_t octet;
 
-    __device__ Place(std::size_t octets, std::size_t thread)
-        : row(thread / octets), octet(thread % octets) {}
+    __device__ Place(std::size_t octets, std::size_t thread) : row(thread / octets), octet(thread % octets) {}
 };
 
 __device__ inline std::size_t global_thread() {
@@ -169,8 +168,8 @@ template <class T, class Codes, class Scales>
 void check_arguments(const std::string& function, BlockFormat format, DeviceMatrix<T> values, Codes codes,
                      Scales scales) {
     const bool known = format.block >= 16 && format.block <= 256 && (format.block & (format.block - 1)) == 0;
-    require(known, function + ": block is " + std::to_string(format.block) +
-                       "; expected 16, 32, 64, 128 or 256");
+    require(known,
+            function + ": block is " + std::to_string(format.block) + "; expected 16, 32, 64, 128 or 256");
     require_shape(function + ": codes", codes, values.rows(), format.bytes(values.cols()));
     require_shape(function + ": scales", scales, values.rows(), format.scales(values.cols()));
 }
@@ -185,9 +184,12 @@ void with_code(Code code, bool aligned, const Function& function) {
         }
     };
     switch (code) {
-        case Code::kInt8: return with_alignment.template operator()<Code::kInt8>();
-        case Code::kInt4: return with_alignment.template operator()<Code::kInt4>();
-        case Code::kNf4: return with_alignment.template operator()<Code::kNf4>();
+        case Code::kInt8:
+            return with_alignment.template operator()<Code::kInt8>();
+        case Code::kInt4:
+            return with_alignment.template operator()<Code::kInt4>();
+        case Code::kNf4:
+            return with_alignment.template operator()<Code::kNf4>();
     }
 }
 
@@ -253,16 +255,17 @@ void dequantize_blocks(BlockFormat format, DeviceMatrix<const std::uint8_t> code
 course::Work quantize_blocks_work(BlockFormat format, std::size_t rows, std::size_t cols,
                                   std::size_t value_bytes) {
     const auto elements = static_cast<double>(rows * cols);
-    const auto written = static_cast<double>(rows * (format.bytes(cols) + format.scales(cols) * sizeof(float)));
+    const auto written =
+        static_cast<double>(rows * (format.bytes(cols) + format.scales(cols) * sizeof(float)));
     return {.bytes = elements * static_cast<double>(value_bytes) + written,
             .written = written,
             .flops = 2 * elements};
 }
 
 #define DAY30_INSTANTIATE(T)                                                                         \
-    template void quantize_blocks<T>(BlockFormat, DeviceMatrix<const T>, DeviceMatrix<std::uint8_t>,  \
-                                     DeviceMatrix<float>, cudaStream_t);                              \
-    template void dequantize_blocks<T>(BlockFormat, DeviceMatrix<const std::uint8_t>,                 \
+    template void quantize_blocks<T>(BlockFormat, DeviceMatrix<const T>, DeviceMatrix<std::uint8_t>, \
+                                     DeviceMatrix<float>, cudaStream_t);                             \
+    template void dequantize_blocks<T>(BlockFormat, DeviceMatrix<const std::uint8_t>,                \
                                        DeviceMatrix<const float>, DeviceMatrix<T>, cudaStream_t);
 DAY30_INSTANTIATE(float)
 DAY30_INSTANTIATE(__half)

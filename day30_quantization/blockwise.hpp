@@ -57,7 +57,8 @@ struct BlockFormat {
     Code code = Code::kInt4;
     std::size_t block = 64;
 
-    std::size_t bytes(std::size_t cols) const;   // of a row's codes; of two codes in a byte the first is the low half
+    std::size_t bytes(
+        std::size_t cols) const;  // of a row's codes; of two codes in a byte the first is the low half
     std::size_t scales(std::size_t cols) const;  // of a row
 };
 
@@ -65,15 +66,17 @@ struct BlockFormat {
 // row's last byte becomes 0. Any leading dimension, any alignment of elements; outputs must not overlap inputs.
 // std::invalid_argument for arguments unlike that, CudaError when the launch fails.
 template <class T>
-void quantize_blocks(BlockFormat format, course::DeviceMatrix<const T> in, course::DeviceMatrix<std::uint8_t> codes,
-                     course::DeviceMatrix<float> scales, cudaStream_t stream);
+void quantize_blocks(BlockFormat format, course::DeviceMatrix<const T> in,
+                     course::DeviceMatrix<std::uint8_t> codes, course::DeviceMatrix<float> scales,
+                     cudaStream_t stream);
 
 template <class T>
 void dequantize_blocks(BlockFormat format, course::DeviceMatrix<const std::uint8_t> codes,
                        course::DeviceMatrix<const float> scales, course::DeviceMatrix<T> out,
                        cudaStream_t stream);
 
-course::Work quantize_blocks_work(BlockFormat format, std::size_t rows, std::size_t cols, std::size_t value_bytes);
+course::Work quantize_blocks_work(BlockFormat format, std::size_t rows, std::size_t cols,
+                                  std::size_t value_bytes);
 
 // The same on the CPU, packed. Codes and scales are bit for bit what the GPU finds.
 template <class T>

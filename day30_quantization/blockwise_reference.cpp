@@ -56,7 +56,8 @@ void quantize_blocks_on_cpu(BlockFormat format, std::size_t rows, std::size_t co
                 const float x = scale > 0 ? static_cast<float>(in[row * cols + col]) : 0;
                 int code = format.code == Code::kNf4
                                ? nearest_level(x * inverse)
-                               : static_cast<int>(std::nearbyint(static_cast<double>(x) * static_cast<double>(inverse)));
+                               : static_cast<int>(
+                                     std::nearbyint(static_cast<double>(x) * static_cast<double>(inverse)));
                 if (format.code == Code::kInt8) {
                     codes[row * cols + col] = static_cast<std::uint8_t>(code);
                 } else {
@@ -81,15 +82,16 @@ void dequantize_blocks_on_cpu(BlockFormat format, std::size_t rows, std::size_t 
                 continue;
             }
             const int code = of_row[col / 2] >> (col % 2 * 4) & 15;
-            const double value = format.code == Code::kNf4 ? static_cast<double>(kNf4Levels[static_cast<std::size_t>(code)])
-                                                           : (code < 8 ? code : code - 16);
+            const double value = format.code == Code::kNf4
+                                     ? static_cast<double>(kNf4Levels[static_cast<std::size_t>(code)])
+                                     : (code < 8 ? code : code - 16);
             out[row * cols + col] = value * scale;
         }
     }
 }
 
-#define DAY30_INSTANTIATE(T)                                                                               \
-    template void quantize_blocks_on_cpu<T>(BlockFormat, std::size_t, std::size_t, std::span<const T>,      \
+#define DAY30_INSTANTIATE(T)                                                                           \
+    template void quantize_blocks_on_cpu<T>(BlockFormat, std::size_t, std::size_t, std::span<const T>, \
                                             std::span<std::uint8_t>, std::span<float>);
 DAY30_INSTANTIATE(float)
 DAY30_INSTANTIATE(__half)

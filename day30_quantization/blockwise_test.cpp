@@ -30,7 +30,8 @@ constexpr std::uint64_t kSeed = 32;
 class BlockTest : public course::DeviceTestWithParam<BlockFormat> {
   protected:
     template <class T>
-    void there_and_back(std::size_t rows, std::size_t cols, const std::vector<T>& in, Layout layout = {}) const {
+    void there_and_back(std::size_t rows, std::size_t cols, const std::vector<T>& in,
+                        Layout layout = {}) const {
         const BlockFormat format = GetParam();
         const std::string what = std::to_string(rows) + " x " + std::to_string(cols);
         std::vector<std::uint8_t> codes(rows * format.bytes(cols));
@@ -58,7 +59,8 @@ class BlockTest : public course::DeviceTestWithParam<BlockFormat> {
             if (std::is_same_v<T, __half> && std::abs(value) >= 65520) value = std::copysign(INFINITY, value);
             magnitude.push_back(std::isfinite(value) ? std::abs(value) : 0);
         }
-        const course::VerifyResult dequantized = course::verify(y.values(), back, {.factor = 1}, magnitude, cols);
+        const course::VerifyResult dequantized =
+            course::verify(y.values(), back, {.factor = 1}, magnitude, cols);
         EXPECT_TRUE(dequantized.ok()) << what << ", back: " << dequantized.message();
         EXPECT_EQ(y.damage(), "") << what;
     }
@@ -82,15 +84,16 @@ INSTANTIATE_TEST_SUITE_P(DayThirty, BlockTest, testing::ValuesIn(formats()), [](
 });
 
 TEST_P(BlockTest, Sizes) {
-    for (const std::size_t cols : {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127, 129, 255, 256, 257, 1031})
+    for (const std::size_t cols :
+         {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127, 129, 255, 256, 257, 1031})
         both_types(3, cols, DataPattern::kNormal);
     for (const std::size_t rows : {0, 1, 33})
         both_types(rows, 24, DataPattern::kSignedUniform);
 }
 
 TEST_P(BlockTest, Patterns) {
-    for (const DataPattern pattern : {DataPattern::kAllEqual, DataPattern::kHugeNextToTiny, DataPattern::kSorted,
-                                      DataPattern::kWithNan, DataPattern::kWithInf})
+    for (const DataPattern pattern : {DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
+                                      DataPattern::kSorted, DataPattern::kWithNan, DataPattern::kWithInf})
         both_types(4, 520, pattern);
 }
 
@@ -109,8 +112,10 @@ TEST_P(BlockTest, SpecialBlocks) {
     in[4 * block] = -std::numeric_limits<float>::infinity();
     const float largest = GetParam().code == Code::kInt8 ? 127 : GetParam().code == Code::kInt4 ? 7 : 1;
     for (std::size_t i = 0; i < block; ++i) {
-        in[5 * block + i] = i == 0 ? largest : largest * (static_cast<float>(i % 15) - 7.0f) / 14;  // int4: ties
-        in[6 * block + i] = i % 16 == 15 ? -1.0f : (day30::kNf4Levels[i % 16] + day30::kNf4Levels[i % 16 + 1]) / 2;
+        in[5 * block + i] =
+            i == 0 ? largest : largest * (static_cast<float>(i % 15) - 7.0f) / 14;  // int4: ties
+        in[6 * block + i] =
+            i % 16 == 15 ? -1.0f : (day30::kNf4Levels[i % 16] + day30::kNf4Levels[i % 16 + 1]) / 2;
         in[7 * block + i] = day30::kNf4Levels[i % 16];
     }
     there_and_back<float>(1, 8 * block, in);
@@ -129,7 +134,8 @@ TEST_P(BlockTest, ErrorsAreAtMostHalfAStep) {
     day30::dequantize_blocks_on_cpu(format, 4, cols, codes, scales, back);
     const double half_step = format.code == Code::kNf4 ? (1.0 - 0.6961928) / 2 : 0.5;
     for (std::size_t i = 0; i < in.size(); ++i) {
-        const double scale = static_cast<double>(scales[i / cols * format.scales(cols) + i % cols / format.block]);
+        const double scale =
+            static_cast<double>(scales[i / cols * format.scales(cols) + i % cols / format.block]);
         EXPECT_LE(std::abs(back[i] - static_cast<double>(in[i])), scale * half_step * (1 + 1e-4)) << i;
     }
 }
@@ -141,21 +147,24 @@ TEST_P(BlockTest, Refuses) {
     course::DeviceBuffer<float> scales(32);
     const auto quantize = [&](BlockFormat f, std::size_t bytes, std::size_t count) {
         return refusal([&] {
-            day30::quantize_blocks<float>(f, x.matrix(1, 512), codes.matrix(1, bytes), scales.matrix(1, count), nullptr);
+            day30::quantize_blocks<float>(f, x.matrix(1, 512), codes.matrix(1, bytes),
+                                          scales.matrix(1, count), nullptr);
         });
     };
     const std::size_t bytes = format.bytes(512);
     const std::size_t count = format.scales(512);
     EXPECT_EQ(quantize(format, bytes, count), "");
-    EXPECT_EQ(quantize(format, bytes - 1, count), "quantize_blocks: codes is 1 x " + std::to_string(bytes - 1) +
-                                                      "; expected 1 x " + std::to_string(bytes));
-    EXPECT_EQ(quantize(format, bytes, count - 1), "quantize_blocks: scales is 1 x " + std::to_string(count - 1) +
-                                                      "; expected 1 x " + std::to_string(count));
+    EXPECT_EQ(quantize(format, bytes - 1, count), "quantize_blocks: codes is 1 x " +
+                                                      std::to_string(bytes - 1) + "; expected 1 x " +
+                                                      std::to_string(bytes));
+    EXPECT_EQ(quantize(format, bytes, count - 1), "quantize_blocks: scales is 1 x " +
+                                                      std::to_string(count - 1) + "; expected 1 x " +
+                                                      std::to_string(count));
     EXPECT_EQ(quantize({format.code, 48}, bytes, count),
               "quantize_blocks: block is 48; expected 16, 32, 64, 128 or 256");
     EXPECT_EQ(refusal([&] {
-                  day30::quantize_blocks<float>(format, x.matrix(1, 512), codes.matrix(1, bytes), x.matrix(1, count),
-                                                nullptr);
+                  day30::quantize_blocks<float>(format, x.matrix(1, 512), codes.matrix(1, bytes),
+                                                x.matrix(1, count), nullptr);
               }),
               "quantize_blocks: scales overlaps in; expected no memory in common");
 }

@@ -6,8 +6,6 @@
 //   tensor_cores    4096 x 8 in an mma    cp.async, shared memory, ldmatrix              the rate of mma.sync
 //
 //   ./course run day30 --size 1024x1024x1024
-#include "int8_matmul.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string>
@@ -16,6 +14,7 @@
 #include "common/check.hpp"
 #include "common/grid.hpp"
 #include "common/pack.cuh"
+#include "int8_matmul.hpp"
 #include "tensor_tile.cuh"
 
 namespace day30 {
@@ -114,7 +113,8 @@ __global__ void __launch_bounds__(kDotThreads, 2)
     }
 }
 
-using Tile = TileShape<128, 128, 64, 64, 3>;  // two blocks on a multiprocessor: one multiplies while the other stores
+using Tile =
+    TileShape<128, 128, 64, 64, 3>;  // two blocks on a multiprocessor: one multiplies while the other stores
 
 // Idea: a warp multiplies 16 x 32 by 32 x 8 bytes in one instruction. Copies of later tiles are under way meanwhile.
 // Cost removed: instructions; waiting for global memory; bank conflicts.
@@ -127,8 +127,7 @@ __global__ void __launch_bounds__(T::THREADS)
     const TilePlace place = tile_place<T>(tiles_m, tiles_n);
     Sums<T, int> sums = {};
     multiply_tile<T, int>(shared, rows_from(a.data(), a.leading_dimension(), a.rows(), a.cols(), place.row),
-                          rows_from(w.data(), w.leading_dimension(), w.rows(), w.cols(), place.column),
-                          sums);
+                          rows_from(w.data(), w.leading_dimension(), w.rows(), w.cols(), place.column), sums);
     const bool pairs = c.leading_dimension() % 2 == 0 && reinterpret_cast<std::uintptr_t>(c.data()) % 8 == 0;
     for_each_pair<T>([&](int i, int j, int pair, int row, int column) {
         const int* const sum = &sums[i][j][pair];
@@ -228,7 +227,10 @@ course::KernelResources tensor_cores_resources() {
 std::span<const Int8Matmul> matmul_variants() {
     static const std::array<Int8Matmul, 4> list = {{
         {"scalar", "a thread for each result", {launch_scalar, scalar_resources}, work},
-        {"dp4a", "four products in an instruction, tiles in shared memory", {launch_dp4a, dp4a_resources}, work},
+        {"dp4a",
+         "four products in an instruction, tiles in shared memory",
+         {launch_dp4a, dp4a_resources},
+         work},
         {"tensor_cores",
          "mma.m16n8k32, asynchronous copies in stages",
          {launch_tensor_cores, tensor_cores_resources, true},

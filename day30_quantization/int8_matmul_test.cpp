@@ -38,8 +38,8 @@ class MatmulTest : public course::DeviceTestWithParam<const day30::Int8Matmul*> 
         return GetParam()->launcher.wants_aligned_rows ? (16 - k % 16) % 16 : 0;
     }
 
-    std::string run(const MatmulShape& shape, const std::vector<std::int8_t>& a, const std::vector<std::int8_t>& w,
-                    Layout in = {}, Layout out = {}) const {
+    std::string run(const MatmulShape& shape, const std::vector<std::int8_t>& a,
+                    const std::vector<std::int8_t>& w, Layout in = {}, Layout out = {}) const {
         const auto [m, n, k] = shape;
         TestMatrix<std::int8_t> x(m, k, in, a);
         TestMatrix<std::int8_t> y(n, k, in, w);
@@ -59,7 +59,8 @@ class MatmulTest : public course::DeviceTestWithParam<const day30::Int8Matmul*> 
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThirty, MatmulTest, course::each_of(day30::matmul_variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirty, MatmulTest, course::each_of(day30::matmul_variants()),
+                         course::VariantName());
 
 // Around a copy, a step, a stage, all stages in shared memory and one more.
 TEST_P(MatmulTest, Depths) {
@@ -101,8 +102,8 @@ TEST_P(MatmulTest, Extremes) {
                           std::vector<std::int8_t>(17 * k, static_cast<std::int8_t>(w))),
                       "");
     const std::size_t longest = day30::kLongestSum;
-    EXPECT_EQ(run({1, 2, longest}, std::vector<std::int8_t>(longest, -128), std::vector<std::int8_t>(2 * longest, -128),
-                  {0, padding(longest)}),
+    EXPECT_EQ(run({1, 2, longest}, std::vector<std::int8_t>(longest, -128),
+                  std::vector<std::int8_t>(2 * longest, -128), {0, padding(longest)}),
               "");
 }
 
@@ -117,7 +118,8 @@ TEST_P(MatmulTest, RandomShapes) {
 TEST_P(MatmulTest, Refuses) {
     DeviceBuffer<std::int8_t> a(4 * 131088);
     DeviceBuffer<std::int32_t> c(64);
-    const auto launch = [&](std::size_t m, std::size_t k, std::size_t n, std::size_t w_k, std::size_t c_cols) {
+    const auto launch = [&](std::size_t m, std::size_t k, std::size_t n, std::size_t w_k,
+                            std::size_t c_cols) {
         return refusal([&] {
             GetParam()->launcher.launch(a.matrix(m, k), a.matrix(n, w_k), c.matrix(m, c_cols), nullptr);
         });
@@ -127,15 +129,16 @@ TEST_P(MatmulTest, Refuses) {
     EXPECT_EQ(launch(2, 32, 3, 32, 4), "int8_matmul: c is 2 x 4; expected 2 x 3");
     EXPECT_EQ(launch(2, 131072, 2, 131072, 2),
               "int8_matmul: k is 131072; expected at most 131071, or sums would not fit in 32 bits");
-    const auto on_input = course::DeviceSpan<std::int32_t>::from_device_pointer(
-        reinterpret_cast<std::int32_t*>(a.data()), 64);
+    const auto on_input =
+        course::DeviceSpan<std::int32_t>::from_device_pointer(reinterpret_cast<std::int32_t*>(a.data()), 64);
     EXPECT_EQ(refusal([&] {
                   GetParam()->launcher.launch(a.matrix(2, 32), a.matrix(3, 32), {on_input, 2, 3}, nullptr);
               }),
               "int8_matmul: c overlaps a; expected no memory in common");
     if (!GetParam()->launcher.wants_aligned_rows) return;
     EXPECT_EQ(launch(2, 33, 3, 33, 3),
-              "int8_matmul: rows of a and w are 33 and 33 bytes apart; expected multiples of 16, and addresses that "
+              "int8_matmul: rows of a and w are 33 and 33 bytes apart; expected multiples of 16, and "
+              "addresses that "
               "are multiples of 16");
 }
 
@@ -144,7 +147,8 @@ TEST_P(MatmulTest, MoreSumsThan32BitsCount) {
     constexpr std::size_t kM = 65536 + 3;
     constexpr std::size_t kN = 32768 + 5;
     constexpr std::size_t kK = 16;
-    if (const std::string reason = course::why_not_so_large(4 * kM * kN); !reason.empty()) GTEST_SKIP() << reason;
+    if (const std::string reason = course::why_not_so_large(4 * kM * kN); !reason.empty())
+        GTEST_SKIP() << reason;
     DeviceBuffer<std::int8_t> a(kM * kK);
     DeviceBuffer<std::int8_t> w(kN * kK);
     DeviceBuffer<std::int32_t> c(kM * kN);

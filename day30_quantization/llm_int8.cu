@@ -10,8 +10,6 @@
 // kernels read the number.
 //
 //   ./course run day30 --size 1024x1024x1024
-#include "llm_int8.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,6 +19,7 @@
 #include "common/check.hpp"
 #include "common/grid.hpp"
 #include "int8_matmul.hpp"
+#include "llm_int8.hpp"
 #include "quantization_device.cuh"
 #include "tensor_tile.cuh"
 
@@ -115,19 +114,19 @@ constexpr int kKeptPacks = 4;
 // Still limits it: memory. X is read a second time, from the L2 cache if it fits there.
 template <bool kAligned, int kThreads>
 __global__ void __launch_bounds__(kThreads)
-    kept_row_in_registers(DeviceMatrix<const __half> x, const std::uint16_t* keep, DeviceMatrix<std::int8_t> out,
-                          float* scale) {
+    kept_row_in_registers(DeviceMatrix<const __half> x, const std::uint16_t* keep,
+                          DeviceMatrix<std::int8_t> out, float* scale) {
     const std::size_t row = blockIdx.x;
     const int thread = static_cast<int>(threadIdx.x);
     RowShare<__half, kThreads, kKeptPacks, kAligned> share;
     share.load(x.data() + row * x.leading_dimension(), x.cols(), thread);
-    share.for_each(thread,
-                   [&](Octet<__half>& octet, std::size_t column) { mask<kAligned>(octet, keep, column, x.cols()); });
-    const Range range =
-        group_merge<Scheme::kSymmetric, kThreads>(share.template range<Scheme::kSymmetric>());
+    share.for_each(thread, [&](Octet<__half>& octet, std::size_t column) {
+        mask<kAligned>(octet, keep, column, x.cols());
+    });
+    const Range range = group_merge<Scheme::kSymmetric, kThreads>(share.template range<Scheme::kSymmetric>());
     const Parameters parameters = parameters_of<Scheme::kSymmetric>(range);
     share.template store<Reader::kSoon>(out.data() + row * out.leading_dimension(), x.cols(), thread,
-                AbsmaxQuantizer(parameters.scale));
+                                        AbsmaxQuantizer(parameters.scale));
     if (thread == 0) scale[row] = parameters.scale;
 }
 
@@ -232,9 +231,9 @@ __global__ void __launch_bounds__(T::THREADS)
     extern __shared__ __align__(128) std::byte shared[];
     const TilePlace place = tile_place<T>(tiles_m, tiles_n);
     Sums<T, int> products = {};
-    multiply_tile<T, int>(shared, rows_from(x8.data(), x8.leading_dimension(), x8.rows(), x8.cols(), place.row),
-                          rows_from(w8.data(), w8.leading_dimension(), w8.rows(), w8.cols(), place.column),
-                          products);
+    multiply_tile<T, int>(
+        shared, rows_from(x8.data(), x8.leading_dimension(), x8.rows(), x8.cols(), place.row),
+        rows_from(w8.data(), w8.leading_dimension(), w8.rows(), w8.cols(), place.column), products);
 
     Sums<T, float> sums;
     for_each_pair<T>([&](int i, int j, int pair, int row, int column) {
@@ -247,8 +246,7 @@ __global__ void __launch_bounds__(T::THREADS)
 
     const std::size_t depth = outliers.padded();
     multiply_tile<T, float>(shared, rows_from(outliers.x, outliers.pitch, y.rows(), depth, place.row),
-                            rows_from(outliers.w, outliers.pitch, y.cols(), depth, place.column),
-                            sums);
+                            rows_from(outliers.w, outliers.pitch, y.cols(), depth, place.column), sums);
 
     const bool pairs = y.leading_dimension() % 2 == 0 && reinterpret_cast<std::uintptr_t>(y.data()) % 4 == 0;
     for_each_pair<T>([&](int i, int j, int pair, int row, int column) {
@@ -395,8 +393,8 @@ void launch_fused(const Layer& layer, cudaStream_t stream) {
     const auto kernel = fused_layer<Tile>;
     allow_shared(kernel, Tile::SHARED);
     kernel<<<course::blocks_for(tiles_m * tiles_n, 1), Tile::THREADS, Tile::SHARED, stream>>>(
-        parts.x8(layer.shape()), parts.x_scale.data(), layer.w8, layer.w_scale.data(), parts.outliers(), layer.y,
-        static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
+        parts.x8(layer.shape()), parts.x_scale.data(), layer.w8, layer.w_scale.data(), parts.outliers(),
+        layer.y, static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
     CUDA_CHECK_LAUNCH();
 }
 

@@ -38,13 +38,15 @@ struct LayerShape {
 };
 
 struct Layer {
-    course::DeviceMatrix<const __half> x;         // tokens x inputs
-    course::DeviceMatrix<const __half> w;         // outputs x inputs
-    course::DeviceMatrix<const std::int8_t> w8;   // w quantised, symmetric per row: once, when weights are loaded
-    course::DeviceSpan<const float> w_scale;      // outputs
-    course::DeviceMatrix<__half> y;               // tokens x outputs
-    course::DeviceSpan<std::byte> workspace;      // as much as the version asks for, aligned to 16 bytes; any content
-    float threshold = kThreshold;                 // 0 or more; Inf: only columns with NaN or Inf stay in half
+    course::DeviceMatrix<const __half> x;  // tokens x inputs
+    course::DeviceMatrix<const __half> w;  // outputs x inputs
+    course::DeviceMatrix<const std::int8_t>
+        w8;                                   // w quantised, symmetric per row: once, when weights are loaded
+    course::DeviceSpan<const float> w_scale;  // outputs
+    course::DeviceMatrix<__half> y;           // tokens x outputs
+    course::DeviceSpan<std::byte>
+        workspace;                 // as much as the version asks for, aligned to 16 bytes; any content
+    float threshold = kThreshold;  // 0 or more; Inf: only columns with NaN or Inf stay in half
 
     LayerShape shape() const { return {x.rows(), w.rows(), x.cols()}; }
 };
@@ -75,14 +77,15 @@ void quantize_kept_columns(course::DeviceMatrix<const __half> x, course::DeviceS
                            cudaStream_t stream);
 
 // The same layer on the CPU, in double, from the same 8-bit values; packed matrices. `allowed` is how far a version may be off, each
-// element: the README derives it.
+// element: the README derives it. The outlier columns are given: x may be some of the tokens that they were found in.
 struct HostLayer {
     LayerShape shape;
     float threshold = kThreshold;
     std::span<const __half> x{};
     std::span<const __half> w{};
 };
-void llm_int8_on_cpu(const HostLayer& layer, std::span<double> y, std::span<double> allowed);
+void llm_int8_on_cpu(const HostLayer& layer, std::span<const std::uint32_t> outlier_columns,
+                     std::span<double> y, std::span<double> allowed);
 
 // X W^T in double, without quantisation: what the layer is meant to be.
 void linear_on_cpu(const HostLayer& layer, std::span<double> y);

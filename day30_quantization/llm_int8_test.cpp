@@ -25,8 +25,8 @@ namespace {
 using course::DataPattern;
 using course::DeviceBuffer;
 using course::GuardedBuffer;
-using day30::Layout;
 using day30::LayerShape;
+using day30::Layout;
 using day30::refusal;
 using day30::TestMatrix;
 
@@ -61,30 +61,35 @@ class LayerTest : public course::DeviceTestWithParam<const day30::LlmInt8*> {
             .launcher({}, w_device.matrix(), w8.matrix(), w_scale.span(), {}, nullptr);
         TestMatrix<__half> y(tokens, outputs, layouts.y);
         GuardedBuffer<std::byte> workspace(GetParam()->launcher.workspace(shape));
-        GetParam()->launcher.launch({x_device.matrix(), w_device.matrix(), w8.matrix(), w_scale.span(), y.matrix(),
-                                     workspace.span(), threshold},
+        GetParam()->launcher.launch({x_device.matrix(), w_device.matrix(), w8.matrix(), w_scale.span(),
+                                     y.matrix(), workspace.span(), threshold},
                                     nullptr);
         std::vector<double> expected(tokens * outputs);
         std::vector<double> allowed(expected.size());
-        day30::llm_int8_on_cpu({shape, threshold, x, w}, expected, allowed);
+        const day30::HostLayer layer{shape, threshold, x, w};
+        day30::llm_int8_on_cpu(layer, day30::outlier_columns_on_cpu(layer), expected, allowed);
         for (double& bound : allowed)
             bound /= course::FloatTraits<__half>::kEpsilon;
-        const course::VerifyResult result = course::verify(y.values(), expected, {.factor = 1}, allowed, outputs);
-        return y.damage() + workspace.damage() + (x_device.unchanged() && w_device.unchanged() ? "" : " changed input") +
+        const course::VerifyResult result =
+            course::verify(y.values(), expected, {.factor = 1}, allowed, outputs);
+        return y.damage() + workspace.damage() +
+               (x_device.unchanged() && w_device.unchanged() ? "" : " changed input") +
                (result.ok() ? "" : result.message());
     }
 
     void expect_right(const LayerShape& shape, const std::vector<std::size_t>& outliers,
                       float threshold = day30::kThreshold, Layouts layouts = {}) const {
         const auto x = tokens_with_outliers(shape, outliers);
-        const auto w = course::make_data<__half>(shape.outputs * shape.inputs, DataPattern::kNormal, kSeed + 1);
+        const auto w =
+            course::make_data<__half>(shape.outputs * shape.inputs, DataPattern::kNormal, kSeed + 1);
         EXPECT_EQ(run(shape, x, w, threshold, layouts), "")
             << shape.tokens << " tokens, " << shape.outputs << " outputs, " << shape.inputs << " inputs, "
             << outliers.size() << " outlier columns, threshold " << threshold;
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThirty, LayerTest, course::each_of(day30::layer_variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirty, LayerTest, course::each_of(day30::layer_variants()),
+                         course::VariantName());
 
 TEST_P(LayerTest, Inputs) {
     for (const std::size_t inputs : {1, 2, 7, 8, 9, 31, 32, 33, 127, 128, 129, 256, 300, 1031})
@@ -94,7 +99,8 @@ TEST_P(LayerTest, Inputs) {
 
 TEST_P(LayerTest, TokensAndOutputs) {
     for (const std::size_t tokens : {0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 129})
-        expect_right({tokens, 10, 40}, tokens == 0 ? std::vector<std::size_t>{} : std::vector<std::size_t>{3, 39});
+        expect_right({tokens, 10, 40},
+                     tokens == 0 ? std::vector<std::size_t>{} : std::vector<std::size_t>{3, 39});
     for (const std::size_t outputs : {0, 1, 7, 8, 9, 64, 65, 255, 256, 257})
         expect_right({10, outputs, 40}, {3});
 }
@@ -112,10 +118,10 @@ TEST_P(LayerTest, NumbersOfOutlierColumns) {
 
 TEST_P(LayerTest, Thresholds) {
     const LayerShape shape{20, 30, 70};
-    expect_right(shape, {1, 2, 3}, 0);                                     // all columns
-    expect_right(shape, {1, 2, 3}, kInf);                                  // none
-    expect_right(shape, {1, 2, 3}, 60);                                    // the even ones: a value at the threshold counts
-    expect_right(shape, {1, 2, 3}, std::nextafter(60.0f, 100.0f));         // none
+    expect_right(shape, {1, 2, 3}, 0);     // all columns
+    expect_right(shape, {1, 2, 3}, kInf);  // none
+    expect_right(shape, {1, 2, 3}, 60);    // the even ones: a value at the threshold counts
+    expect_right(shape, {1, 2, 3}, std::nextafter(60.0f, 100.0f));  // none
     expect_right(shape, {1, 2, 3}, std::nextafter(6.0f, 0.0f));
 }
 
@@ -160,7 +166,9 @@ TEST_P(LayerTest, SpecialTokensAndWeights) {
     w[11 * 50 + 3] = __half(kNan);
     w[13 * 50 + 3] = __half(kInf);
     EXPECT_EQ(run(shape, x, w), "");
-    EXPECT_EQ(run(shape, std::vector<__half>(x.size(), __half(0.0f)), std::vector<__half>(w.size(), __half(0.0f))), "");
+    EXPECT_EQ(
+        run(shape, std::vector<__half>(x.size(), __half(0.0f)), std::vector<__half>(w.size(), __half(0.0f))),
+        "");
 }
 
 TEST_P(LayerTest, Refuses) {
@@ -168,15 +176,16 @@ TEST_P(LayerTest, Refuses) {
     DeviceBuffer<std::int8_t> w8(96);
     DeviceBuffer<float> w_scale(3);
     DeviceBuffer<std::byte> workspace(GetParam()->launcher.workspace({2, 3, 32}));
-    const day30::Layer right{x.matrix(2, 32),  w.matrix(3, 32), w8.matrix(3, 32),
-                             w_scale.span(), y.matrix(2, 3),  workspace.span()};
+    const day30::Layer right{x.matrix(2, 32), w.matrix(3, 32), w8.matrix(3, 32),
+                             w_scale.span(),  y.matrix(2, 3),  workspace.span()};
     const auto with = [&](auto change) {
         day30::Layer layer = right;
         change(layer);
         return refusal([&] { GetParam()->launcher.launch(layer, nullptr); });
     };
     EXPECT_EQ(with([](day30::Layer&) {}), "");
-    EXPECT_EQ(with([&](day30::Layer& l) { l.w = w.matrix(3, 31); }), "llm_int8: w is 3 x 31; expected 3 x 32");
+    EXPECT_EQ(with([&](day30::Layer& l) { l.w = w.matrix(3, 31); }),
+              "llm_int8: w is 3 x 31; expected 3 x 32");
     EXPECT_EQ(with([&](day30::Layer& l) { l.y = y.matrix(3, 2); }), "llm_int8: y is 3 x 2; expected 2 x 3");
     EXPECT_EQ(with([&](day30::Layer& l) { l.w_scale = w_scale.span().subspan(0, 2); }),
               "llm_int8: w_scale has 2 elements; expected 3");
@@ -185,14 +194,18 @@ TEST_P(LayerTest, Refuses) {
     EXPECT_EQ(with([](day30::Layer& l) { l.threshold = kNan; }).substr(0, 25), "llm_int8: threshold is na");
     EXPECT_EQ(with([](day30::Layer& l) { l.workspace = l.workspace.subspan(0, 16); }),
               "llm_int8: workspace has 16 bytes; expected at least " + std::to_string(workspace.size()));
-    EXPECT_EQ(with([](day30::Layer& l) {
-                  l.y = {course::DeviceSpan<__half>::from_device_pointer(const_cast<__half*>(l.x.data()), 6), 2, 3};
-              }),
-              "llm_int8: y overlaps x; expected no memory in common");
+    EXPECT_EQ(
+        with([](day30::Layer& l) {
+            l.y = {course::DeviceSpan<__half>::from_device_pointer(const_cast<__half*>(l.x.data()), 6), 2, 3};
+        }),
+        "llm_int8: y overlaps x; expected no memory in common");
     if (!GetParam()->launcher.wants_aligned_rows) return;
     DeviceBuffer<std::int8_t> odd(99);
-    EXPECT_EQ(with([&](day30::Layer& l) { l.w8 = {odd.span(), 3, 32, 33}; }),
-              "llm_int8: rows of w8 are 33 bytes apart; expected a multiple of 16, and an address that is one");
+    EXPECT_EQ(
+        with([&](day30::Layer& l) {
+            l.w8 = {odd.span(), 3, 32, 33};
+        }),
+        "llm_int8: rows of w8 are 33 bytes apart; expected a multiple of 16, and an address that is one");
 }
 
 // --- The steps ---------------------------------------------------------------------------------------------------------------
@@ -207,14 +220,18 @@ TEST_F(LlmInt8Test, FindsOutlierColumnsInOrder) {
                 std::vector<__half> x(rows * cols, __half(-5.99f));
                 for (std::size_t i = 0; i < cols; i += 1 + random.below(40))
                     x[random.below(static_cast<std::uint32_t>(rows)) * cols + i] =
-                        __half(i % 3 == 0 ? 6.0f : i % 3 == 1 ? -kInf : kNan);
-                const std::vector<std::uint32_t> expected = day30::outlier_columns_on_cpu({{rows, 0, cols}, 6.0f, x, {}});
+                        __half(i % 3 == 0   ? 6.0f
+                               : i % 3 == 1 ? -kInf
+                                            : kNan);
+                const std::vector<std::uint32_t> expected =
+                    day30::outlier_columns_on_cpu({{rows, 0, cols}, 6.0f, x, {}});
                 ASSERT_FALSE(expected.empty());
                 TestMatrix<__half> device(rows, cols, layout, x);
                 GuardedBuffer<std::uint16_t> keep(cols);
                 GuardedBuffer<std::uint32_t> columns(cols);
                 GuardedBuffer<std::uint32_t> count(1);
-                day30::find_outlier_columns(device.matrix(), 6.0f, keep.span(), columns.span(), count.span(), nullptr);
+                day30::find_outlier_columns(device.matrix(), 6.0f, keep.span(), columns.span(), count.span(),
+                                            nullptr);
                 ASSERT_EQ(count.to_host()[0], expected.size()) << rows << " x " << cols;
                 std::vector<std::uint32_t> got = columns.to_host();
                 got.resize(expected.size());
@@ -235,7 +252,7 @@ TEST_F(LlmInt8Test, OutliersSpoilTheScaleAndTheThresholdSavesIt) {
         const day30::HostLayer layer{shape, threshold, x, w};
         std::vector<double> exact(32 * 32), y(32 * 32), allowed(32 * 32);
         day30::linear_on_cpu(layer, exact);
-        day30::llm_int8_on_cpu(layer, y, allowed);
+        day30::llm_int8_on_cpu(layer, day30::outlier_columns_on_cpu(layer), y, allowed);
         return day30::relative_error(exact, y).root_mean_square;
     };
     const auto plain = tokens_with_outliers(shape, {});

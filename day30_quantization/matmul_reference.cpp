@@ -75,11 +75,11 @@ std::vector<std::uint32_t> outlier_columns_on_cpu(const HostLayer& layer) {
     return columns;
 }
 
-void llm_int8_on_cpu(const HostLayer& layer, std::span<double> y, std::span<double> allowed) {
+void llm_int8_on_cpu(const HostLayer& layer, std::span<const std::uint32_t> outliers, std::span<double> y,
+                     std::span<double> allowed) {
     require_layer("llm_int8_on_cpu", layer, y.size());
     require_size("llm_int8_on_cpu: allowed", allowed.size(), y.size());
     const auto [tokens, outputs, inputs] = layer.shape;
-    const std::vector<std::uint32_t> outliers = outlier_columns_on_cpu(layer);
     std::vector<__half> kept(layer.x.begin(), layer.x.end());
     for (const std::uint32_t column : outliers)
         for (std::size_t token = 0; token < tokens; ++token)
@@ -113,14 +113,16 @@ void llm_int8_on_cpu(const HostLayer& layer, std::span<double> y, std::span<doub
             double sum = of_int8;
             double magnitude = std::abs(of_int8);
             for (const std::uint32_t column : outliers) {
-                const double product = static_cast<double>(static_cast<float>(layer.x[token * inputs + column])) *
-                                       static_cast<double>(static_cast<float>(layer.w[output * inputs + column]));
+                const double product =
+                    static_cast<double>(static_cast<float>(layer.x[token * inputs + column])) *
+                    static_cast<double>(static_cast<float>(layer.w[output * inputs + column]));
                 sum += product;
                 magnitude += std::abs(product);
             }
             y[at] = within_half(sum);
             const double in_float = kFloatUnit * (2 + static_cast<double>(outliers.size())) * magnitude;
-            allowed[at] = std::isfinite(y[at]) ? in_float + kHalfUnit * (std::abs(sum) + in_float) + kSmallestHalf : 0;
+            allowed[at] =
+                std::isfinite(y[at]) ? in_float + kHalfUnit * (std::abs(sum) + in_float) + kSmallestHalf : 0;
         }
     });
 }
@@ -134,7 +136,8 @@ void linear_on_cpu(const HostLayer& layer, std::span<double> y) {
         for (std::size_t output = 0; output < outputs; ++output) {
             double sum = 0;
             for (std::size_t i = 0; i < inputs; ++i)
-                sum += static_cast<double>(x[token * inputs + i]) * static_cast<double>(w[output * inputs + i]);
+                sum +=
+                    static_cast<double>(x[token * inputs + i]) * static_cast<double>(w[output * inputs + i]);
             y[token * outputs + output] = sum;
         }
     });

@@ -9,8 +9,6 @@
 //
 //   ./course run day30                                     all versions, verified and timed
 //   ./course run day30 --variant row_in_registers --size 4096x4096x4096
-#include "quantization.hpp"
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -21,6 +19,7 @@
 #include "common/check.hpp"
 #include "common/device_buffer.hpp"
 #include "common/grid.hpp"
+#include "quantization.hpp"
 #include "quantization_device.cuh"
 
 namespace day30 {
@@ -60,9 +59,9 @@ __global__ void __launch_bounds__(kThreads)
         collect<kScheme>(range, scale, zero_point, kGranularity == Granularity::kRow ? row : 0);
 }
 
-constexpr int kColumnRows = 8;                                  // of a block, at a time: a warp each
-constexpr int kColumnTile = course::kWarpSize * kOctet;         // columns of a block
-constexpr std::size_t kColumnChunk = 64;                        // rows of a block, altogether
+constexpr int kColumnRows = 8;                           // of a block, at a time: a warp each
+constexpr int kColumnTile = course::kWarpSize * kOctet;  // columns of a block
+constexpr std::size_t kColumnChunk = 64;                 // rows of a block, altogether
 
 // Idea: a warp walks down 256 columns, a lane eight of them, so that rows are read in whole, as they lie; warps meet in shared memory.
 // Cost removed: a walk along one column would fetch 32 bytes for each 2 that it needs.
@@ -161,8 +160,8 @@ __global__ void __launch_bounds__(kThreads)
                       GivenParameters<kScheme, kGranularity> parameters, std::size_t octets) {
     const Place place(octets);
     if (place.row >= in.rows()) return;
-    const Bytes q = load_bytes<kAligned>(in.data() + place.row * in.leading_dimension(), place.column,
-                                         in.cols());
+    const Bytes q =
+        load_bytes<kAligned>(in.data() + place.row * in.leading_dimension(), place.column, in.cols());
     const auto x = Octet<T>::of([&](int k) {
         const Parameters p = parameters(place.row, min(place.column + k, in.cols() - 1));
         return static_cast<T>(static_cast<float>(q.value[k] - p.zero_point) * p.scale);
@@ -221,9 +220,12 @@ void with_constants(Method method, bool aligned, const Function& function) {
     };
     const auto with_granularity = [&](auto scheme) {
         switch (method.granularity) {
-            case Granularity::kTensor: return with_aligned(scheme, Constant<Granularity::kTensor>{});
-            case Granularity::kRow: return with_aligned(scheme, Constant<Granularity::kRow>{});
-            case Granularity::kColumn: return with_aligned(scheme, Constant<Granularity::kColumn>{});
+            case Granularity::kTensor:
+                return with_aligned(scheme, Constant<Granularity::kTensor>{});
+            case Granularity::kRow:
+                return with_aligned(scheme, Constant<Granularity::kRow>{});
+            case Granularity::kColumn:
+                return with_aligned(scheme, Constant<Granularity::kColumn>{});
         }
     };
     if (method.scheme == Scheme::kSymmetric) {
@@ -342,9 +344,12 @@ std::string name(Method method) {
 
 std::size_t group_count(const Problem& problem) {
     switch (problem.method.granularity) {
-        case Granularity::kTensor: return 1;
-        case Granularity::kRow: return problem.rows;
-        case Granularity::kColumn: return problem.cols;
+        case Granularity::kTensor:
+            return 1;
+        case Granularity::kRow:
+            return problem.rows;
+        case Granularity::kColumn:
+            return problem.cols;
     }
     return 0;
 }
@@ -378,9 +383,8 @@ void find_parameters(Method method, DeviceMatrix<const T> given, DeviceSpan<floa
                     in, static_cast<unsigned>(chunks), scale.data(), zero_point.data());
         }
         CUDA_CHECK_LAUNCH();
-        finish_parameters<scheme.value>
-            <<<course::blocks_for(scale.size(), kThreads), kThreads, 0, stream>>>(
-                scale.data(), zero_point.data(), scale.size());
+        finish_parameters<scheme.value><<<course::blocks_for(scale.size(), kThreads), kThreads, 0, stream>>>(
+            scale.data(), zero_point.data(), scale.size());
         CUDA_CHECK_LAUNCH();
     });
 }
@@ -460,14 +464,14 @@ std::span<const Quantize<T>> variants() {
 }
 
 #define DAY30_INSTANTIATE(T)                                                                                 \
-    template void find_parameters<T>(Method, DeviceMatrix<const T>, DeviceSpan<float>,                        \
-                                     DeviceSpan<std::int32_t>, cudaStream_t);                                 \
-    template void quantize_with<T>(Method, DeviceMatrix<const T>, DeviceSpan<const float>,                    \
-                                   DeviceSpan<const std::int32_t>, DeviceMatrix<std::int8_t>, cudaStream_t);  \
-    template void dequantize<T>(Method, DeviceMatrix<const std::int8_t>, DeviceSpan<const float>,             \
-                                DeviceSpan<const std::int32_t>, DeviceMatrix<T>, cudaStream_t);               \
-    template void quantize_rows_of_host<T>(std::size_t, std::size_t, std::span<const T>,                      \
-                                           std::span<std::int8_t>, std::span<float>);                         \
+    template void find_parameters<T>(Method, DeviceMatrix<const T>, DeviceSpan<float>,                       \
+                                     DeviceSpan<std::int32_t>, cudaStream_t);                                \
+    template void quantize_with<T>(Method, DeviceMatrix<const T>, DeviceSpan<const float>,                   \
+                                   DeviceSpan<const std::int32_t>, DeviceMatrix<std::int8_t>, cudaStream_t); \
+    template void dequantize<T>(Method, DeviceMatrix<const std::int8_t>, DeviceSpan<const float>,            \
+                                DeviceSpan<const std::int32_t>, DeviceMatrix<T>, cudaStream_t);              \
+    template void quantize_rows_of_host<T>(std::size_t, std::size_t, std::span<const T>,                     \
+                                           std::span<std::int8_t>, std::span<float>);                        \
     template std::span<const Quantize<T>> variants<T>();
 DAY30_INSTANTIATE(float)
 DAY30_INSTANTIATE(__half)

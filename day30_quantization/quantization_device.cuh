@@ -301,7 +301,8 @@ class RowShare {
     }
 
     template <Reader kReader, class AnyQuantizer>
-    __device__ void store(std::int8_t* row, std::size_t cols, int thread, const AnyQuantizer& quantize) const {
+    __device__ void store(std::int8_t* row, std::size_t cols, int thread,
+                          const AnyQuantizer& quantize) const {
 #pragma unroll
         for (int p = 0; p < kPacks; ++p)
             if (column(p, thread) < cols)

@@ -26,7 +26,8 @@ std::shared_ptr<cublasContext> make_handle() {
 // C = A W^T, row-major. cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = W A^T, where W has to be
 // transposed back.
 template <class T, class Result, class Scalar>
-std::function<void(cudaStream_t)> make_product(course::DeviceMatrix<const T> a, course::DeviceMatrix<const T> w,
+std::function<void(cudaStream_t)> make_product(course::DeviceMatrix<const T> a,
+                                               course::DeviceMatrix<const T> w,
                                                course::DeviceMatrix<Result> c, cudaDataType_t type,
                                                cudaDataType_t result_type, cublasComputeType_t compute) {
     return [=, handle = make_handle()](cudaStream_t stream) {
@@ -35,8 +36,8 @@ std::function<void(cudaStream_t)> make_product(course::DeviceMatrix<const T> a, 
         const auto count = [](std::size_t n) { return static_cast<int>(n); };
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
         CUBLAS_CHECK(cublasGemmEx(handle.get(), CUBLAS_OP_T, CUBLAS_OP_N, count(c.cols()), count(c.rows()),
-                                  count(a.cols()), &one, w.data(), type, count(w.leading_dimension()), a.data(),
-                                  type, count(a.leading_dimension()), &zero, c.data(), result_type,
+                                  count(a.cols()), &one, w.data(), type, count(w.leading_dimension()),
+                                  a.data(), type, count(a.leading_dimension()), &zero, c.data(), result_type,
                                   count(c.leading_dimension()), compute, CUBLAS_GEMM_DEFAULT));
     };
 }

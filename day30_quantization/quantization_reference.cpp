@@ -11,9 +11,12 @@ namespace {
 
 std::size_t group_of(const Problem& problem, std::size_t i) {
     switch (problem.method.granularity) {
-        case Granularity::kTensor: return 0;
-        case Granularity::kRow: return i / problem.cols;
-        case Granularity::kColumn: return i % problem.cols;
+        case Granularity::kTensor:
+            return 0;
+        case Granularity::kRow:
+            return i / problem.cols;
+        case Granularity::kColumn:
+            return i % problem.cols;
     }
     return 0;
 }
@@ -83,10 +86,10 @@ void dequantize_on_cpu(const Problem& problem, std::span<const std::int8_t> in, 
     }
 }
 
-#define DAY30_INSTANTIATE(T)                                                                                \
-    template void find_parameters_on_cpu<T>(const Problem&, std::span<const T>, std::span<float>,            \
-                                            std::span<std::int32_t>);                                        \
-    template void quantize_on_cpu<T>(const Problem&, std::span<const T>, std::span<const float>,             \
+#define DAY30_INSTANTIATE(T)                                                                      \
+    template void find_parameters_on_cpu<T>(const Problem&, std::span<const T>, std::span<float>, \
+                                            std::span<std::int32_t>);                             \
+    template void quantize_on_cpu<T>(const Problem&, std::span<const T>, std::span<const float>,  \
                                      std::span<const std::int32_t>, std::span<std::int8_t>);
 DAY30_INSTANTIATE(float)
 DAY30_INSTANTIATE(__half)

@@ -36,12 +36,10 @@ using day30::TestMatrix;
 constexpr std::uint64_t kSeed = 30;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr Method kAllMethods[] = {{Scheme::kSymmetric, Granularity::kTensor},
-                                  {Scheme::kSymmetric, Granularity::kRow},
-                                  {Scheme::kSymmetric, Granularity::kColumn},
-                                  {Scheme::kAsymmetric, Granularity::kTensor},
-                                  {Scheme::kAsymmetric, Granularity::kRow},
-                                  {Scheme::kAsymmetric, Granularity::kColumn}};
+constexpr Method kAllMethods[] = {
+    {Scheme::kSymmetric, Granularity::kTensor}, {Scheme::kSymmetric, Granularity::kRow},
+    {Scheme::kSymmetric, Granularity::kColumn}, {Scheme::kAsymmetric, Granularity::kTensor},
+    {Scheme::kAsymmetric, Granularity::kRow},   {Scheme::kAsymmetric, Granularity::kColumn}};
 
 struct Quantized {
     std::vector<std::int8_t> q;
@@ -87,8 +85,8 @@ template <class T>
 class Runner {
   public:
     // The variant's result; what it damages is reported in place of a result.
-    static std::string run(const day30::Quantize<T>& variant, const Problem& problem, const std::vector<T>& in,
-                           Layout in_layout = {}, Layout out_layout = {}) {
+    static std::string run(const day30::Quantize<T>& variant, const Problem& problem,
+                           const std::vector<T>& in, Layout in_layout = {}, Layout out_layout = {}) {
         if (!variant.cannot_run(problem).empty()) return "";
         TestMatrix<T> x(problem.rows, problem.cols, in_layout, in);
         TestMatrix<std::int8_t> q(problem.rows, problem.cols, out_layout);
@@ -99,8 +97,8 @@ class Runner {
         got.q = q.values();
         got.scale = scale.to_host();
         got.zero_point = zero_point.to_host();
-        const std::string damage =
-            q.damage() + scale.damage() + zero_point.damage() + (x.unchanged() ? "" : " the input was changed");
+        const std::string damage = q.damage() + scale.damage() + zero_point.damage() +
+                                   (x.unchanged() ? "" : " the input was changed");
         return damage + differences(problem, got, on_cpu(problem, in));
     }
 };
@@ -120,17 +118,20 @@ template <class T>
 class VariantTest : public course::DeviceTestWithParam<const day30::Quantize<T>*> {
   protected:
     void sizes() const {
-        for (const std::size_t cols : {0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025})
+        for (const std::size_t cols :
+             {0, 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1023, 1024, 1025})
             expect_right(*this->GetParam(), 3, cols, DataPattern::kNormal);
         for (const std::size_t rows : {0, 1, 2, 4, 5, 31, 32, 33, 63, 64, 65, 127, 129})
             expect_right(*this->GetParam(), rows, 40, DataPattern::kSignedUniform);
-        for (const std::size_t cols : {2048, 2056, 4096, 4100, 8191, 8192, 8200, 16384, 16392, 32768, 32769, 40009})
+        for (const std::size_t cols :
+             {2048, 2056, 4096, 4100, 8191, 8192, 8200, 16384, 16392, 32768, 32769, 40009})
             expect_right(*this->GetParam(), 2, cols, DataPattern::kNormal);
     }
 
     void patterns() const {
-        for (const DataPattern pattern : {DataPattern::kAllEqual, DataPattern::kHugeNextToTiny, DataPattern::kSorted,
-                                          DataPattern::kReversed, DataPattern::kWithNan, DataPattern::kWithInf}) {
+        for (const DataPattern pattern :
+             {DataPattern::kAllEqual, DataPattern::kHugeNextToTiny, DataPattern::kSorted,
+              DataPattern::kReversed, DataPattern::kWithNan, DataPattern::kWithInf}) {
             expect_right(*this->GetParam(), 5, 7, pattern);
             expect_right(*this->GetParam(), 70, 300, pattern);
         }
@@ -150,12 +151,14 @@ class VariantTest : public course::DeviceTestWithParam<const day30::Quantize<T>*
         const std::size_t n = 72;
         std::vector<T> data = course::make_data<T>(n * n, DataPattern::kNormal, kSeed);
         for (std::size_t i = 0; i < n; ++i) {
-            const auto set = [&](std::size_t row, std::size_t col, float value) { data[row * n + col] = T(value); };
+            const auto set = [&](std::size_t row, std::size_t col, float value) {
+                data[row * n + col] = T(value);
+            };
             set(3, i, 0.0f);
             set(i, 5, -0.0f);
             set(7, i, i % 2 == 0 ? tiny : -tiny);
             set(i, 11, tiny);
-            set(13, i, i % 3 == 0 ? 0.0f : 1.5f);   // nothing below 0
+            set(13, i, i % 3 == 0 ? 0.0f : 1.5f);    // nothing below 0
             set(15, i, i % 3 == 0 ? -2.5f : -1.5f);  // nothing above 0
         }
         data[17 * n + 1] = T(kNan);
@@ -202,7 +205,8 @@ class VariantTest : public course::DeviceTestWithParam<const day30::Quantize<T>*
         EXPECT_EQ(with(Scheme::kAsymmetric, x, q, scale.span(), {}),
                   "quantize: zero_point has 0 elements; expected 8");
         const auto on_input = DeviceMatrix<std::int8_t>(
-            DeviceSpan<std::int8_t>::from_device_pointer(reinterpret_cast<std::int8_t*>(in.data()), 64), 8, 8);
+            DeviceSpan<std::int8_t>::from_device_pointer(reinterpret_cast<std::int8_t*>(in.data()), 64), 8,
+            8);
         EXPECT_EQ(with(Scheme::kSymmetric, x, on_input, scale.span(), {}),
                   "quantize: out overlaps in; expected no memory in common");
         const auto scale_on_output =
@@ -218,7 +222,8 @@ class VariantTest : public course::DeviceTestWithParam<const day30::Quantize<T>*
             DeviceBuffer<float> scales(problem.cols);
             EXPECT_EQ(refusal([&] {
                           this->GetParam()->launcher(problem.method, row.matrix(1, problem.cols),
-                                                     result.matrix(1, problem.cols), scales.span(), {}, nullptr);
+                                                     result.matrix(1, problem.cols), scales.span(), {},
+                                                     nullptr);
                       }),
                       "quantize: this version " + reason);
         }
@@ -227,12 +232,18 @@ class VariantTest : public course::DeviceTestWithParam<const day30::Quantize<T>*
 
 using FloatVariantTest = VariantTest<float>;
 using HalfVariantTest = VariantTest<__half>;
-INSTANTIATE_TEST_SUITE_P(DayThirty, FloatVariantTest, course::each_of(day30::variants<float>()), course::VariantName());
-INSTANTIATE_TEST_SUITE_P(DayThirty, HalfVariantTest, course::each_of(day30::variants<__half>()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirty, FloatVariantTest, course::each_of(day30::variants<float>()),
+                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirty, HalfVariantTest, course::each_of(day30::variants<__half>()),
+                         course::VariantName());
 
-#define DAY30_BOTH(Name, method) \
-    TEST_P(FloatVariantTest, Name) { method(); } \
-    TEST_P(HalfVariantTest, Name) { method(); }
+#define DAY30_BOTH(Name, method)     \
+    TEST_P(FloatVariantTest, Name) { \
+        method();                    \
+    }                                \
+    TEST_P(HalfVariantTest, Name) {  \
+        method();                    \
+    }
 DAY30_BOTH(Sizes, sizes)
 DAY30_BOTH(Patterns, patterns)
 DAY30_BOTH(Layouts, layouts)
@@ -257,7 +268,8 @@ TEST_P(HalfVariantTest, MoreElementsThan32BitsCount) {
     const std::size_t places[] = {0, kRows / 2 + 7, kRows - 1};
     for (const std::size_t place : places)
         CUDA_CHECK(cudaMemcpy(in.data() + place * kCols, row.data(), kCols * 2, cudaMemcpyHostToDevice));
-    GetParam()->launcher(one.method, in.matrix(kRows, kCols), out.matrix(kRows, kCols), scale.span(), {}, nullptr);
+    GetParam()->launcher(one.method, in.matrix(kRows, kCols), out.matrix(kRows, kCols), scale.span(), {},
+                         nullptr);
     Quantized got(one);
     for (const std::size_t place : places) {
         CUDA_CHECK(cudaMemcpy(got.q.data(), out.data() + place * kCols, kCols, cudaMemcpyDeviceToHost));
@@ -302,7 +314,8 @@ void expect_given_parameters(const Problem& problem, Layout layout) {
     std::vector<double> magnitude(back.size());
     for (std::size_t i = 0; i < back.size(); ++i)
         magnitude[i] = std::isfinite(back[i]) ? std::abs(back[i]) : 0;
-    const course::VerifyResult dequantized = course::verify(y.values(), back, {.factor = 1}, magnitude, problem.cols);
+    const course::VerifyResult dequantized =
+        course::verify(y.values(), back, {.factor = 1}, magnitude, problem.cols);
     EXPECT_TRUE(dequantized.ok()) << day30::name(problem.method) << ": " << dequantized.message();
     EXPECT_EQ(y.damage(), "");
 }
@@ -317,7 +330,8 @@ TEST_F(QuantizationTest, GivenParametersAndBack) {
 }
 
 TEST_F(QuantizationTest, RoundsToTheNearestTiesToEven) {
-    const std::vector<float> in = {0.5f, 1.5f, 2.5f, -0.5f, -1.5f, -2.5f, 0.49999997f, 126.5f, 127.5f, -127.5f, 300.f, -300.f};
+    const std::vector<float> in = {0.5f,        1.5f,   2.5f,   -0.5f,   -1.5f, -2.5f,
+                                   0.49999997f, 126.5f, 127.5f, -127.5f, 300.f, -300.f};
     const std::vector<std::int8_t> symmetric = {0, 2, 2, 0, -2, -2, 0, 126, 127, -127, 127, -127};
     const std::vector<std::int8_t> asymmetric = {3, 5, 5, 3, 1, 1, 3, 127, 127, -125, 127, -128};
     const DeviceBuffer<float> x{std::span<const float>(in)};
@@ -326,12 +340,12 @@ TEST_F(QuantizationTest, RoundsToTheNearestTiesToEven) {
     GuardedBuffer<std::int8_t> q(in.size());
     for (const Scheme scheme : {Scheme::kSymmetric, Scheme::kAsymmetric}) {
         const bool is_symmetric = scheme == Scheme::kSymmetric;
-        day30::quantize_with<float>({scheme, Granularity::kTensor}, x.matrix(1, in.size()), scale.span(), zero.span(),
-                                    q.matrix(1, in.size()), nullptr);
+        day30::quantize_with<float>({scheme, Granularity::kTensor}, x.matrix(1, in.size()), scale.span(),
+                                    zero.span(), q.matrix(1, in.size()), nullptr);
         EXPECT_EQ(q.to_host(), is_symmetric ? symmetric : asymmetric);
         std::vector<std::int8_t> cpu(in.size());
-        day30::quantize_on_cpu<float>({1, in.size(), {scheme, Granularity::kTensor}}, in, std::vector<float>{1.0f},
-                                      std::vector<std::int32_t>{3}, cpu);
+        day30::quantize_on_cpu<float>({1, in.size(), {scheme, Granularity::kTensor}}, in,
+                                      std::vector<float>{1.0f}, std::vector<std::int32_t>{3}, cpu);
         EXPECT_EQ(cpu, is_symmetric ? symmetric : asymmetric);
     }
 }
@@ -367,7 +381,8 @@ TEST(Definition, KnownValues) {
     EXPECT_FLOAT_EQ(symmetric.scale[0], 0.02f);
     EXPECT_EQ(symmetric.scale[1], 0);
     EXPECT_TRUE(std::isnan(symmetric.scale[3]));
-    EXPECT_EQ(symmetric.q, (std::vector<std::int8_t>{-50, 0, 25, 127, 0, 0, 0, 0, -127, -102, -76, -62, 0, 0, 0, 0}));
+    EXPECT_EQ(symmetric.q,
+              (std::vector<std::int8_t>{-50, 0, 25, 127, 0, 0, 0, 0, -127, -102, -76, -62, 0, 0, 0, 0}));
     const Quantized asymmetric = on_cpu<float>({4, 4, {Scheme::kAsymmetric, Granularity::kRow}}, in);
     EXPECT_FLOAT_EQ(asymmetric.scale[2], 5.0f / 255);
     EXPECT_EQ(asymmetric.zero_point[0], -56);  // 1 / (3.54 / 255) = 72.03

@@ -36,10 +36,11 @@ struct TileRows {
 };
 
 template <class T>
-__device__ TileRows rows_from(const T* data, std::size_t leading_dimension, std::size_t rows, std::size_t cols,
-                              std::size_t begin) {
-    return {reinterpret_cast<const std::byte*>(data + begin * leading_dimension), leading_dimension * sizeof(T),
-            static_cast<int>(min(rows - begin, std::size_t{1} << 30)), static_cast<int>(cols * sizeof(T))};
+__device__ TileRows rows_from(const T* data, std::size_t leading_dimension, std::size_t rows,
+                              std::size_t cols, std::size_t begin) {
+    return {reinterpret_cast<const std::byte*>(data + begin * leading_dimension),
+            leading_dimension * sizeof(T), static_cast<int>(min(rows - begin, std::size_t{1} << 30)),
+            static_cast<int>(cols * sizeof(T))};
 }
 
 // Chunk `chunk` of row `row` of a tile. The eight rows that one ldmatrix reads at the same chunk would all begin in the same bank: the

@@ -93,12 +93,17 @@ std::string source_of(void* instruction) {
     runner.fail(error, what + (source.empty() ? "" : ", in " + source), Site{"", 0});
 }
 
+struct Handled {
+    int signal;
+    struct sigaction before;  // what the program did before
+};
+constinit Handled handled[] = {{SIGSEGV, {}}, {SIGBUS, {}}, {SIGFPE, {}}};
+
 void handle(int signal, siginfo_t* info, void* context) {
     if (report_stack == nullptr || !block_runner().running()) {
-        // Not a kernel's doing: let the default action happen when the instruction is tried again.
-        struct sigaction standard {};
-        standard.sa_handler = SIG_DFL;
-        sigaction(signal, &standard, nullptr);
+        // Not a kernel's doing: let the program's own action happen when the instruction is tried again.
+        for (const Handled& each : handled)
+            if (each.signal == signal) sigaction(signal, &each.before, nullptr);
         return;
     }
     auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
@@ -132,8 +137,8 @@ void prepare_thread_for_faults() {
         action.sa_sigaction = handle;
         // Not blocked while it runs: it never returns to where it came from.
         action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
-        for (const int signal : {SIGSEGV, SIGBUS, SIGFPE})
-            sigaction(signal, &action, nullptr);
+        for (Handled& each : handled)
+            sigaction(each.signal, &action, &each.before);
         return true;
     }();
     static_cast<void>(installed);

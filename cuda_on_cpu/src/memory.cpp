@@ -1,5 +1,6 @@
 #include "memory.hpp"
 
+#include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,10 +20,6 @@
 #define ASAN_POISON_MEMORY_REGION(begin, size) (static_cast<void>(begin), static_cast<void>(size))
 #define ASAN_UNPOISON_MEMORY_REGION(begin, size) (static_cast<void>(begin), static_cast<void>(size))
 #endif
-
-// The linker's names for the program's own image.
-extern "C" char __executable_start;
-extern "C" char end;
 
 namespace cuda_on_cpu {
 namespace {
@@ -60,11 +57,38 @@ void forget_oldest_freed() {
     allocations.erase(found);
 }
 
+// The image that this file is linked into, and the kernels and their __device__ variables with it: the program, or a shared
+// library that it has loaded.
+struct Image {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+};
+
+Image find_image() {
+    Image image;
+    dl_iterate_phdr(
+        [](dl_phdr_info* module, std::size_t, void* result) {
+            Image candidate{~std::uintptr_t{0}, 0};
+            for (int i = 0; i < module->dlpi_phnum; ++i) {
+                const auto& segment = module->dlpi_phdr[i];
+                if (segment.p_type != PT_LOAD) continue;
+                const std::uintptr_t begin = module->dlpi_addr + segment.p_vaddr;
+                candidate.begin = std::min(candidate.begin, begin);
+                candidate.end = std::max(candidate.end, begin + segment.p_memsz);
+            }
+            const auto here = reinterpret_cast<std::uintptr_t>(&allocations);
+            if (here < candidate.begin || here >= candidate.end) return 0;
+            *static_cast<Image*>(result) = candidate;
+            return 1;
+        },
+        &image);
+    return image;
+}
+
 bool in_program_image(const volatile void* pointer, std::size_t size) {
+    static const Image image = find_image();
     const auto first = reinterpret_cast<std::uintptr_t>(pointer);
-    const auto image_end = reinterpret_cast<std::uintptr_t>(&end);
-    return first >= reinterpret_cast<std::uintptr_t>(&__executable_start) && first <= image_end &&
-           size <= image_end - first;
+    return first >= image.begin && first <= image.end && size <= image.end - first;
 }
 
 #ifndef CUDA_ON_CPU_ASAN

@@ -53,6 +53,12 @@ cudaError_t check_side(const char* function, const Side& side, std::size_t width
                       extent, allocation ? "not inside one live allocation; it starts " : "not device memory",
                       where.c_str());
     }
+    return cudaSuccess;
+}
+
+// A copy "to the device" does not go to host memory, even if it is registered.
+cudaError_t check_direction(const char* function, const Side& side) {
+    const auto allocation = find_allocation(side.pointer);
     if (side.on_device && allocation && allocation->type == cudaMemoryTypeHost &&
         allocation->mapping == nullptr) {
         return refuse(cudaErrorInvalidValue, function, "%s = %p is host memory", side.name, side.pointer);
@@ -78,6 +84,7 @@ cudaError_t copy(const char* function, void* to, std::size_t to_pitch, const voi
          {Side{"destination", to, to_pitch, to_device}, Side{"source", from, from_pitch, from_device}}) {
         if (const cudaError_t error = check_side(function, side, width, height); error != cudaSuccess)
             return error;
+        if (const cudaError_t error = check_direction(function, side); error != cudaSuccess) return error;
     }
     return submit(stream, function, [=] {
         for (std::size_t row = 0; row < height; ++row) {

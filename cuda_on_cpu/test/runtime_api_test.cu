@@ -409,6 +409,8 @@ TEST(PinnedMemory, MayBeTheProgramsOwn) {
     add_to<<<4, 1024>>>(device, 2);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(own, std::vector<int>(4096, 3));
+    ASSERT_EQ(cudaMemset(device + 1, 0, 4094 * sizeof(int)), cudaSuccess);
+    EXPECT_EQ(std::accumulate(own.begin(), own.end(), 0), 6) << "all but the first and the last are 0";
     EXPECT_EQ(cudaHostUnregister(own.data()), cudaSuccess);
     EXPECT_TRUE(gives(cudaHostUnregister(own.data()), cudaErrorHostMemoryNotRegistered));
 }

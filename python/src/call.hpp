@@ -1,0 +1,87 @@
+// One call from Python: its tensors, and where it is carried out.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "common/check.hpp"
+#include "common/machine.hpp"
+#include "tensor.hpp"
+
+namespace course_python {
+
+// Makes a device the current one, for as long as it lives.
+class CurrentDevice {
+  public:
+    explicit CurrentDevice(int device) {
+        CUDA_CHECK(cudaGetDevice(&before_));
+        if (device != before_) CUDA_CHECK(cudaSetDevice(device));
+    }
+    ~CurrentDevice() { static_cast<void>(cudaSetDevice(before_)); }
+    CurrentDevice(const CurrentDevice&) = delete;
+    CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+  private:
+    int before_ = 0;
+};
+
+// Host memory that kernels of the stand-in may use, for as long as this lives. One at a time: memory can be registered only once, and
+// two calls may have a tensor in common.
+class RegisteredMemory {
+  public:
+    explicit RegisteredMemory(const std::deque<Tensor>& tensors);
+    ~RegisteredMemory();
+    RegisteredMemory(const RegisteredMemory&) = delete;
+    RegisteredMemory& operator=(const RegisteredMemory&) = delete;
+
+  private:
+    struct Range {
+        std::byte* begin;
+        std::byte* end;
+    };
+    std::unique_lock<std::mutex> alone_;
+    std::vector<Range> ranges_;  // apart from each other
+};
+
+class Call {
+  public:
+    explicit Call(std::uintptr_t stream) : stream_(reinterpret_cast<cudaStream_t>(stream)) {}
+
+    const Tensor& input(const char* name, nanobind::handle object) {
+        return tensors_.emplace_back(name, object, Access::kRead);
+    }
+    const Tensor& output(const char* name, nanobind::handle object) {
+        return tensors_.emplace_back(name, object, Access::kWrite);
+    }
+
+    bool on_gpu() const { return tensors_.front().on_gpu(); }
+
+    // Tensors of a GPU: kernels(stream). Of the CPU: the same kernels on the stand-in, or, where kernels are for a GPU, the CPU
+    // reference. Both without the GIL. ValueError for tensors in different places, or an output that overlaps anything.
+    template <class Kernels, class Reference>
+    void run(const Kernels& kernels, const Reference& reference) const {
+        check();
+        const nanobind::gil_scoped_release others_may_run;
+        if (on_gpu()) {
+            const CurrentDevice current(tensors_.front().device());
+            kernels(stream_);
+        } else if (course::is_cpu_stand_in()) {
+            const RegisteredMemory registered(tensors_);
+            kernels(cudaStream_t{});
+        } else {
+            reference();
+        }
+    }
+
+  private:
+    void check() const;
+
+    cudaStream_t stream_;
+    std::deque<Tensor> tensors_;  // stays where it is when more are added
+};
+
+}  // namespace course_python

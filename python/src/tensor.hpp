@@ -1,0 +1,100 @@
+// Tensors of other libraries, taken in by DLPack without a copy, and checked: every mistake becomes a TypeError or ValueError that
+// names the argument, its value and what was expected.
+#pragma once
+
+#include <cuda_fp16.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "common/device_view.hpp"
+
+namespace course_python {
+
+// The names that NumPy and PyTorch give to the types that kernels know.
+template <class T>
+constexpr std::string_view type_name() {
+    using Value = std::remove_const_t<T>;
+    if constexpr (std::is_same_v<Value, float>) return "float32";
+    if constexpr (std::is_same_v<Value, __half>) return "float16";
+    if constexpr (std::is_same_v<Value, std::int8_t>) return "int8";
+    if constexpr (std::is_same_v<Value, std::uint8_t> || std::is_same_v<Value, std::byte>) return "uint8";
+    if constexpr (std::is_same_v<Value, std::int32_t>) return "int32";
+}
+
+enum class Access { kRead, kWrite };
+
+// Keeps the memory alive as long as it lives. Must be made and destroyed with the GIL held.
+class Tensor {
+  public:
+    // `object` has __dlpack__, or is what that returned.
+    Tensor(std::string name, nanobind::handle object, Access access);
+
+    const std::string& name() const { return name_; }
+    const std::string& type() const { return type_; }
+    Access access() const { return access_; }
+    bool on_gpu() const { return on_gpu_; }
+    int device() const { return device_; }
+    std::string place() const;  // "the CPU" or "CUDA device 0"
+
+    // The tensor as what it is meant to be: TypeError for another type of element, ValueError for another shape or layout. Rows may
+    // lie apart, the elements of a row may not.
+    template <class T>
+    course::DeviceMatrix<T> matrix(std::size_t rows, std::size_t cols) const {
+        require_type(type_name<T>());
+        require_shape({rows, cols});
+        return {view<T>(), rows, cols, leading_dimension()};
+    }
+    template <class T>
+    course::DeviceMatrix<T> matrix() const {
+        require_matrix();
+        return matrix<T>(shape_[0], shape_[1]);
+    }
+    template <class T>
+    course::DeviceSpan<T> vector(std::size_t size) const {
+        require_type(type_name<T>());
+        require_shape({size});
+        require_packed();
+        return view<T>();
+    }
+
+    // From the first element to the last. Memory between the rows counts as a tensor's own.
+    course::DeviceSpan<std::byte> memory() const;
+
+    [[noreturn]] void refuse_type(const std::string& expected) const;
+    [[noreturn]] void refuse(const std::string& what_it_is, const std::string& expected) const;
+
+  private:
+    void require_type(std::string_view expected) const;
+    void require_matrix() const;
+    void require_shape(const std::vector<std::size_t>& expected) const;
+    void require_packed() const;
+    std::size_t leading_dimension() const;
+    bool empty() const;
+    std::size_t extent() const;  // elements from the first to the last
+
+    template <class T>
+    course::DeviceSpan<T> view() const {
+        return course::DeviceSpan<T>::from_device_pointer(static_cast<T*>(data_), extent());
+    }
+
+    std::string name_;
+    Access access_;
+    nanobind::ndarray<nanobind::ro> read_;  // one of these two holds the memory
+    nanobind::ndarray<> written_;
+    void* data_ = nullptr;
+    std::vector<std::size_t> shape_;
+    std::vector<std::int64_t> strides_;
+    std::string type_;
+    std::size_t element_bytes_ = 0;
+    bool on_gpu_ = false;
+    int device_ = 0;
+};
+
+}  // namespace course_python

@@ -7,8 +7,9 @@ usage() {
     cat <<'END'
 Installs what the course is built with (Debian and Ubuntu, by apt-get; elsewhere it prints the list).
 
-usage: scripts/install_dependencies.sh [--check] [--developer] [--help]
+usage: scripts/install_dependencies.sh [--check] [--python] [--developer] [--help]
   --check       only report what is missing
+  --python      also Python's headers and venv, with which the Python package is built
   --developer   also clang-format 14, with which the sources are laid out (other versions lay them out differently)
 example: scripts/install_dependencies.sh --check
 
@@ -30,12 +31,17 @@ packages=(
     "nlohmann-json3-dev|nlohmann-json|-|measurement files"
     "libopencv-imgcodecs-dev|OpenCV (core, imgproc, imgcodecs)|-|pictures, and the reference for convolution"
 )
+python_packages=(
+    "python3-dev|Python with its headers|python3-config|compiles the Python package"
+    "python3-venv|Python's venv|python3-venv|a place to install the Python package in"
+)
 developer_package="clang-format-14|clang-format 14|clang-format-14|the layout of the sources"
 
 check_only=no
 for argument in "$@"; do
     case $argument in
         --check) check_only=yes ;;
+        --python) packages+=("${python_packages[@]}") ;;
         --developer) packages+=("$developer_package") ;;
         --help | -h) usage; exit 0 ;;
         *) echo "install_dependencies.sh: unknown argument '$argument'" >&2; usage >&2; exit 2 ;;
@@ -54,6 +60,7 @@ is_installed() { # PACKAGE COMMAND
     case $2 in
         -) [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null) == installed ]] ;;
         cmake) cmake_is_recent ;;
+        python3-venv) python3 -c 'import ensurepip' >/dev/null 2>&1 ;;
         *) command -v "$2" >/dev/null ;;
     esac
 }

@@ -44,35 +44,40 @@ class Library:
     def kind(self):
         return {"torch": lambda: self.module.Tensor}.get(self.name, lambda: self.module.ndarray)()
 
-    @property
-    def on_gpu(self):
-        return self.device != "cpu"
-
-
-def library_or_skip(name, device):
-    if name == "numpy":
-        return Library(name, np)
-    module = pytest.importorskip(name, exc_type=ImportError)
-    if device == "cpu":
-        return Library(name, module)
-    if cdd.kernels_run_on == "cpu":
-        pytest.skip("the package was built for the CPU")
-    if not (module.cuda.is_available()):
-        pytest.skip(f"{name} sees no CUDA device")
-    return Library(name, module, "cuda")
+def missing(name, device):
+    """Why there is no such library, or None."""
+    try:
+        module = importlib.import_module(name)
+    except ImportError:
+        return f"{name} is not installed"
+    if device == "cuda" and cdd.kernels_run_on == "cpu":
+        return "the package was built for the CPU"
+    if device == "cuda" and not module.cuda.is_available():
+        return f"{name} sees no CUDA device"
+    return None
 
 
 LIBRARIES = [("numpy", "cpu"), ("torch", "cpu"), ("torch", "cuda"), ("cupy", "cuda")]
+MISSING = {library: missing(*library) for library in LIBRARIES}
 
 
-@pytest.fixture(params=LIBRARIES, ids=lambda p: "_".join(p))
+@pytest.fixture(params=[library for library in LIBRARIES if not MISSING[library]], ids="_".join)
 def library(request):
-    return library_or_skip(*request.param)
+    name, device = request.param
+    return Library(name, importlib.import_module(name), device)
+
+
+@pytest.fixture(params=LIBRARIES, ids="_".join)
+def library_or_skip(request):
+    if MISSING[request.param]:
+        pytest.skip(MISSING[request.param])
 
 
 @pytest.fixture
 def torch_cuda():
-    return library_or_skip("torch", "cuda").module
+    if MISSING["torch", "cuda"]:
+        pytest.skip(MISSING["torch", "cuda"])
+    return importlib.import_module("torch")
 
 
 @pytest.fixture

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Installs the Python package as its users do, into a virtual environment of its own under build/, and runs its tests.
+set -euo pipefail
+
+usage() {
+    cat <<'END'
+usage: scripts/test_python.sh [PYTEST_ARGUMENT...]
+  PyTorch and CuPy are tested where they are in build/python-venv; NumPy always.
+example: scripts/test_python.sh -k matmul
+exit codes: 0 all passed, or skipped because pip reaches no package index; 1 some failed or it did not build
+END
+}
+
+[[ ${1:-} != --help && ${1:-} != -h ]] || { usage; exit 0; }
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+scripts/install_dependencies.sh --python
+
+venv=build/python-venv
+[[ -x $venv/bin/python ]] || python3 -m venv "$venv"
+pip() { "$venv/bin/python" -m pip --disable-pip-version-check --quiet "$@"; }
+
+if ! pip install pytest numpy; then
+    echo "skipped: pip reaches no package index to get pytest, NumPy and nanobind from"
+    echo "0 passed, 0 failed, 1 skipped"
+    exit 0
+fi
+pip install --force-reinstall --no-deps ./python
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+code=0
+"$venv/bin/python" -m pytest -q -rs -p no:cacheprovider python/tests "$@" | tee "$log" || code=1
+
+count() { tail -n 1 "$log" | grep -oE "[0-9]+ $1" | cut -d ' ' -f 1 || echo 0; }
+echo "$(count passed) passed, $(($(count failed) + $(count error))) failed, $(count skipped) skipped"
+exit $code

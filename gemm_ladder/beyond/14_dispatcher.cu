@@ -19,6 +19,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../launch.hpp"
@@ -33,6 +34,10 @@ namespace {
 constexpr TileCost kCosts[] = {
 #include "../tune/h200.inc"
 };
+
+// Predictions are no better than that. They do not know how much of A and B the L2 cache keeps, and a larger tile asks for less:
+// of choices that seem as good, it is the better one.
+constexpr double kDoubt = 1.02;
 
 const TileCost& cost_of(const TileKernels& tile, bool aligned) {
     const auto* const found = std::ranges::find_if(
@@ -132,20 +137,22 @@ std::span<const TileKernels> tiles() {
 Choice choose(const Shape& shape, bool aligned, unsigned multiprocessors) {
     if (multiprocessors == 0)
         throw std::invalid_argument("choose: multiprocessors is 0; expected at least 1");
-    Choice best;
-    const auto consider = [&best](const Choice& choice) {
-        if (best.tile == nullptr || choice.microseconds < best.microseconds) best = choice;
-    };
+    std::vector<Choice> choices;
     for (const TileKernels& tile : tiles()) {
         const TileCost& cost = cost_of(tile, aligned);
         const Work work = work_of(tile, shape);
-        consider({&tile, 0, time_of_whole(cost, work, tile.most_blocks, multiprocessors)});
+        choices.push_back({&tile, 0, time_of_whole(cost, work, tile.most_blocks, multiprocessors)});
         for (int blocks = 1; blocks <= tile.most_blocks; ++blocks) {
-            consider({&tile, static_cast<unsigned>(blocks) * multiprocessors,
-                      time_of_shared(cost, work, static_cast<std::size_t>(blocks), multiprocessors)});
+            choices.push_back(
+                {&tile, static_cast<unsigned>(blocks) * multiprocessors,
+                 time_of_shared(cost, work, static_cast<std::size_t>(blocks), multiprocessors)});
         }
     }
-    return best;
+    const double least = std::ranges::min(choices, {}, &Choice::microseconds).microseconds;
+    std::erase_if(choices, [&](const Choice& choice) { return choice.microseconds > least * kDoubt; });
+    return std::ranges::min(choices, {}, [](const Choice& choice) {
+        return std::pair(-choice.tile->bm * choice.tile->bn, choice.microseconds);
+    });
 }
 
 Kernel dispatcher() {

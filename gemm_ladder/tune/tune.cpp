@@ -33,7 +33,7 @@ using gemm::Shape;
 using gemm::TileKernels;
 
 constexpr int kShortSteps = 64;
-constexpr int kLongSteps = 320;
+constexpr int kLongSteps = 640;
 
 // A C of `tiles` tiles, as square as their number allows.
 Shape shape_of(const TileKernels& tile, std::size_t tiles, int steps) {

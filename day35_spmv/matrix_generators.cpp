@@ -55,12 +55,12 @@ CsrMatrix with_columns_anywhere(Shape shape, const std::vector<Index>& lengths) 
 }  // namespace
 
 CsrMatrix banded(Index rows, Index band) {
-    require(band >= 1 && band % 2 == 1, "banded: band is " + std::to_string(band) + "; expected 1, 3, 5, ...");
+    require(band >= 1 && band % 2 == 1,
+            "banded: band is " + std::to_string(band) + "; expected 1, 3, 5, ...");
     const auto first = [&](Index row) { return std::max(0, row - band / 2); };
     const auto length = [&](Index row) { return std::min(rows - 1, row + band / 2) - first(row) + 1; };
-    return make({rows, rows}, length, [&](Index row, auto col, course::Random&) {
-        std::iota(col, col + length(row), first(row));
-    });
+    return make({rows, rows}, length,
+                [&](Index row, auto col, course::Random&) { std::iota(col, col + length(row), first(row)); });
 }
 
 CsrMatrix uniform_random(Shape shape, Index per_row) {
@@ -85,7 +85,8 @@ CsrMatrix power_law(Shape shape, double mean) {
 }
 
 CsrMatrix laplacian_2d(Index side) {
-    require(side >= 0 && side <= 46340, "laplacian_2d: side is " + std::to_string(side) + "; expected 0 to 46340");
+    require(side >= 0 && side <= 46340,
+            "laplacian_2d: side is " + std::to_string(side) + "; expected 0 to 46340");
     std::vector<Offset> start = {0};
     std::vector<Index> cols;
     std::vector<float> values;
@@ -134,7 +135,8 @@ CsrMatrix node_blocks(Index side, Index unknowns) {
 
 CsrMatrix from_rows(Index cols, const std::vector<std::vector<Index>>& rows) {
     return make(
-        {static_cast<Index>(rows.size()), cols}, [&](Index row) { return static_cast<Offset>(rows[row].size()); },
+        {static_cast<Index>(rows.size()), cols},
+        [&](Index row) { return static_cast<Offset>(rows[row].size()); },
         [&](Index row, auto col, course::Random&) { std::copy(rows[row].begin(), rows[row].end(), col); });
 }
 

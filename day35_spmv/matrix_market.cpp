@@ -136,7 +136,8 @@ CsrMatrix parse_matrix_market(std::string_view text, const std::string& name) {
     const Offset entries = lines.whole_number("entries", 0, std::numeric_limits<Offset>::max() / 2);
     lines.expect_end();
     if (header.symmetry != Symmetry::kGeneral && rows != cols)
-        lines.fail(std::to_string(rows) + " x " + std::to_string(cols) + "; expected a square matrix, it is symmetric");
+        lines.fail(std::to_string(rows) + " x " + std::to_string(cols) +
+                   "; expected a square matrix, it is symmetric");
 
     std::vector<Index> row_of;
     std::vector<Index> col_of;
@@ -148,7 +149,8 @@ CsrMatrix parse_matrix_market(std::string_view text, const std::string& name) {
     };
     for (Offset i = 0; i < entries; ++i) {
         if (!lines.next())
-            lines.fail("the file ends after " + std::to_string(i) + " entries; expected " + std::to_string(entries));
+            lines.fail("the file ends after " + std::to_string(i) + " entries; expected " +
+                       std::to_string(entries));
         const Offset row = lines.whole_number("row", 1, rows);
         const Offset col = lines.whole_number("col", 1, cols);
         const float value = header.has_values ? lines.value() : 1.0f;
@@ -162,8 +164,10 @@ CsrMatrix parse_matrix_market(std::string_view text, const std::string& name) {
             lines.fail("an entry on the diagonal; that of a skew-symmetric matrix is 0");
         }
     }
-    if (lines.next()) lines.fail("a line behind the last entry; expected " + std::to_string(entries) + " entries");
-    return CooMatrix::sorted({static_cast<Index>(rows), static_cast<Index>(cols)}, row_of, col_of, values).csr();
+    if (lines.next())
+        lines.fail("a line behind the last entry; expected " + std::to_string(entries) + " entries");
+    return CooMatrix::sorted({static_cast<Index>(rows), static_cast<Index>(cols)}, row_of, col_of, values)
+        .csr();
 }
 
 CsrMatrix read_matrix_market(const std::filesystem::path& file) {

@@ -259,18 +259,14 @@ CsrMatrix CooMatrix::csr() const {
     for (const Index row : rows())
         ++start[row + 1];
     std::partial_sum(start.begin(), start.end(), start.begin());
-    return {
-        shape_, std::move(start), {cols().begin(), cols().end()}, {values().begin(), values().end()}};
+    return {shape_, std::move(start), {cols().begin(), cols().end()}, {values().begin(), values().end()}};
 }
 
 // --- CSR ----------------------------------------------------------------------------------------------------------------
 
 CsrMatrix::CsrMatrix(Shape shape, std::vector<Offset> row_start, std::vector<Index> cols,
                      std::vector<float> values)
-    : shape_(shape),
-      row_start_(std::move(row_start)),
-      cols_(std::move(cols)),
-      values_(std::move(values)) {
+    : shape_(shape), row_start_(std::move(row_start)), cols_(std::move(cols)), values_(std::move(values)) {
     check_shape("CsrMatrix", shape);
     const auto start = this->row_start();
     require_size("CsrMatrix", "row_start", start.size(), Offset{shape.rows} + 1);
@@ -336,16 +332,15 @@ HybridMatrix::HybridMatrix(EllMatrix ell, CooMatrix coo) : ell_(std::move(ell)),
         return ell_col == kNoColumn || ell_col > coo_.cols()[i];
     });
     require(bad == entries, "HybridMatrix",
-            bad == entries ? ""
-                           : "row " + text(coo_.rows()[bad]) + " has an entry in the COO part, column " +
-                                 text(coo_.cols()[bad]) +
-                                 ", that does not come after a full row of the ELL part");
+            bad == entries
+                ? ""
+                : "row " + text(coo_.rows()[bad]) + " has an entry in the COO part, column " +
+                      text(coo_.cols()[bad]) + ", that does not come after a full row of the ELL part");
 }
 
 HybridMatrix HybridMatrix::from(const CsrMatrix& csr) {
     std::vector<Index> lengths(csr.shape().rows);
-    for_all(csr.shape().rows,
-            [&](Offset row) { lengths[row] = csr.row_length(static_cast<Index>(row)); });
+    for_all(csr.shape().rows, [&](Offset row) { lengths[row] = csr.row_length(static_cast<Index>(row)); });
     const auto third = lengths.begin() + static_cast<Offset>(lengths.size()) / 3;
     if (third == lengths.end()) return from(csr, 0);
     std::nth_element(lengths.begin(), third, lengths.end(), std::greater<>());
@@ -487,7 +482,8 @@ struct SellRow {
 
 SellRow sell_row(std::span<const Offset> slice_start, Offset place) {
     const Offset slice = place / kSliceRows;
-    return {slice_start[slice] + place % kSliceRows, (slice_start[slice + 1] - slice_start[slice]) / kSliceRows};
+    return {slice_start[slice] + place % kSliceRows,
+            (slice_start[slice + 1] - slice_start[slice]) / kSliceRows};
 }
 
 }  // namespace
@@ -579,8 +575,7 @@ bool for_packed_row(const PackedSlice& slice, const std::uint8_t* codes, Offset 
     Offset col = slice.base;
     bool ended = false;
     for (std::uint32_t k = 0; k < slice.width(); ++k) {
-        const std::size_t place =
-            PackedSellMatrix::place(slice.width(), k, static_cast<std::uint32_t>(lane));
+        const std::size_t place = PackedSellMatrix::place(slice.width(), k, static_cast<std::uint32_t>(lane));
         const std::uint32_t code = read_code(own, slice.code_bytes(), place);
         if (ended && code != no_code) return false;
         ended = ended || code == no_code;
@@ -619,7 +614,8 @@ PackedSellMatrix::PackedSellMatrix(Shape shape, std::vector<Index> order, std::v
         require(slice[s].first_value == value_groups && slice[s].first_code == code_groups, kName,
                 name + " does not begin where the one before ends");
         require(slice[s].code_bytes() <= 4, kName, name + " has codes of 8 bytes; expected 1, 2 or 4");
-        require(slice[s].base >= 0, kName, name + " has base " + text(slice[s].base) + "; expected 0 or more");
+        require(slice[s].base >= 0, kName,
+                name + " has base " + text(slice[s].base) + "; expected 0 or more");
         value_groups += slice[s].width();
         code_groups += Offset{slice[s].width()} * slice[s].code_bytes();
     }
@@ -628,16 +624,14 @@ PackedSellMatrix::PackedSellMatrix(Shape shape, std::vector<Index> order, std::v
     const Offset lanes = count * kSliceRows;
     const Offset bad = first_bad(lanes, [&](Offset lane) {
         bool inside = true;
-        const bool whole = for_packed_row(slice[lane / kSliceRows], this->codes().data(), lane % kSliceRows,
-                                          [&](auto, Offset col, auto) {
-                                              inside = inside && lane < shape.rows && col < shape.cols;
-                                          });
+        const bool whole = for_packed_row(
+            slice[lane / kSliceRows], this->codes().data(), lane % kSliceRows,
+            [&](auto, Offset col, auto) { inside = inside && lane < shape.rows && col < shape.cols; });
         return !inside || !whole;
     });
     require(bad == lanes, kName,
-            "row " + text(bad < shape.rows ? row_at(this->order(), bad) : bad) +
-                " has an entry outside of " + text(shape.rows) + " x " + text(shape.cols) +
-                ", or behind a place that is empty");
+            "row " + text(bad < shape.rows ? row_at(this->order(), bad) : bad) + " has an entry outside of " +
+                text(shape.rows) + " x " + text(shape.cols) + ", or behind a place that is empty");
 }
 
 PackedSellMatrix PackedSellMatrix::from(const CsrMatrix& csr, Index sigma) {
@@ -706,7 +700,9 @@ PackedSellMatrix PackedSellMatrix::from(const CsrMatrix& csr, Index sigma) {
 CsrMatrix PackedSellMatrix::csr() const {
     const std::vector<Index> places = places_of(order(), shape_.rows);
     std::vector<Offset> start(static_cast<std::size_t>(shape_.rows) + 1, 0);
-    const auto slice_of = [&](Offset row) -> const PackedSlice& { return slices()[places[row] / kSliceRows]; };
+    const auto slice_of = [&](Offset row) -> const PackedSlice& {
+        return slices()[places[row] / kSliceRows];
+    };
     for_all(shape_.rows, [&](Offset row) {
         start[row + 1] = packed_length(slice_of(row), codes().data(), places[row] % kSliceRows);
     });

@@ -189,9 +189,9 @@ class SellMatrix {
 
 // A slice of PackedSellMatrix: 16 bytes for 32 rows.
 struct alignas(16) PackedSlice {
-    std::uint32_t first_value = 0;  // of the slice, in steps of 32 values
-    std::uint32_t first_code = 0;   // of the slice, in steps of 32 bytes
-    Index base = 0;                 // smallest column of the slice
+    std::uint32_t first_value = 0;      // of the slice, in steps of 32 values
+    std::uint32_t first_code = 0;       // of the slice, in steps of 32 bytes
+    Index base = 0;                     // smallest column of the slice
     std::uint32_t width_and_bytes = 0;  // 4 * width + log2(bytes of a code)
 
     constexpr std::uint32_t width() const { return width_and_bytes / 4; }

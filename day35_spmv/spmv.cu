@@ -20,13 +20,12 @@
 //
 //   ./course run day35                                    five kinds of matrices: all versions, verified and timed
 //   ./course run day35 --matrix file.mtx                  your own matrix: which format wins, and why
-#include "spmv.hpp"
-
 #include <cuda_runtime.h>
 
 #include <array>
 #include <stdexcept>
 
+#include "spmv.hpp"
 #include "spmv_makers.hpp"
 
 namespace day35 {

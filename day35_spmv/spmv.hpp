@@ -41,10 +41,7 @@ class Operator {
 
   protected:
     Operator(Shape shape, std::size_t stored_bytes, std::size_t least_bytes, std::string choice = "")
-        : shape_(shape),
-          stored_bytes_(stored_bytes),
-          least_bytes_(least_bytes),
-          choice_(std::move(choice)) {}
+        : shape_(shape), stored_bytes_(stored_bytes), least_bytes_(least_bytes), choice_(std::move(choice)) {}
 
   private:
     // x and y are right, and there is at least one row.

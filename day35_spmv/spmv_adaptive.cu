@@ -28,7 +28,8 @@ constexpr int kTile = kBlock * kPacks * kPackedElements;
 struct alignas(16) Piece {
     Offset begin;
     Index row;
-    Index rows;  // > 0: so many whole rows from `row` on; 0: the first part of a long row; -k: its sum is carry k - 1
+    Index
+        rows;  // > 0: so many whole rows from `row` on; 0: the first part of a long row; -k: its sum is carry k - 1
 };
 
 struct Plan {

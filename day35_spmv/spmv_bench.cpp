@@ -66,7 +66,8 @@ double vector_bytes(const CsrMatrix& csr) {
 const course::Record* fastest(std::span<const course::Record> records, course::Role role) {
     const course::Record* best = nullptr;
     for (const course::Record& record : records) {
-        if (record.role != role || !record.measurement || record.device == "host CPU" || record.failed()) continue;
+        if (record.role != role || !record.measurement || record.device == "host CPU" || record.failed())
+            continue;
         if (record.measurement->l2 != course::L2State::kWarm) continue;
         if (best == nullptr || record.measurement->ms.median < best->measurement->ms.median) best = &record;
     }
@@ -83,20 +84,24 @@ std::string why(const day35::RowStatistics& rows, const Format& winner, double c
     return text;
 }
 
-std::string comment(const Data& data, const std::vector<Format>& formats, std::span<const course::Record> records) {
+std::string comment(const Data& data, const std::vector<Format>& formats,
+                    std::span<const course::Record> records) {
     const auto entries = std::max(1.0, static_cast<double>(data.csr.entries()));
     std::string text = fmt::format("  {:<16}{:>10}{:>14}{:>12}{:>12}  {}\n", "format of", "MB", "bytes/entry",
                                    "conversion", "products", "chosen");
     for (const Format& format : formats) {
         double ms = 0;
         for (const course::Record& record : records) {
-            if (record.variant == format.version && record.measurement && ms == 0) ms = record.measurement->ms.median;
+            if (record.variant == format.version && record.measurement && ms == 0)
+                ms = record.measurement->ms.median;
         }
         text += fmt::format("  {:<16}{:>10.3f}{:>14.2f}{:>9.1f} ms{:>12}  {}\n", format.version,
                             format.stored_bytes * 1e-6, format.stored_bytes / entries, format.conversion_ms,
                             ms > 0 ? fmt::format("{:.0f}", format.conversion_ms / ms) : "-", format.choice);
     }
-    text += "  (conversion: on the host, from CSR, with the way to the device; products: how many take as long)\n";
+    text +=
+        "  (conversion: on the host, from CSR, with the way to the device; products: how many take as "
+        "long)\n";
     const course::Record* const best = fastest(records, course::Role::kOurs);
     if (best == nullptr) return text;
     const auto format = std::find_if(formats.begin(), formats.end(),
@@ -104,8 +109,9 @@ std::string comment(const Data& data, const std::vector<Format>& formats, std::s
     const double csr_bytes = 8 * entries + 4.0 * data.csr.shape().rows;
     text += fmt::format("  {} wins: {}\n", best->variant, why(row_statistics(data.csr), *format, csr_bytes));
     if (const course::Record* const peer = fastest(records, course::Role::kPeer)) {
-        text += fmt::format("  the best of cuSPARSE is {}, which takes {:.2f} times as long as {}\n", peer->variant,
-                            peer->measurement->ms.median / best->measurement->ms.median, best->variant);
+        text += fmt::format("  the best of cuSPARSE is {}, which takes {:.2f} times as long as {}\n",
+                            peer->variant, peer->measurement->ms.median / best->measurement->ms.median,
+                            best->variant);
     }
     return text;
 }
@@ -114,8 +120,8 @@ course::Case make_case(const std::string& name, const CsrMatrix& csr) {
     const auto data = std::make_shared<Data>(csr);
     const auto formats = std::make_shared<std::vector<Format>>();
     const day35::RowStatistics statistics = row_statistics(csr);
-    course::Case result{.problem = fmt::format("{} {}x{}, {} entries", name, csr.shape().rows, csr.shape().cols,
-                                               csr.entries()),
+    course::Case result{.problem = fmt::format("{} {}x{}, {} entries", name, csr.shape().rows,
+                                               csr.shape().cols, csr.entries()),
                         .dtype = "float"};
     result.spoil = [data] {
         data->y_device.spoil();
@@ -135,12 +141,13 @@ course::Case make_case(const std::string& name, const CsrMatrix& csr) {
     const auto work = [&](double matrix_bytes) {
         return course::Work{.bytes = matrix_bytes + vector_bytes(csr), .written = written, .flops = flops};
     };
-    result.contestants.push_back({.name = "cpu_openmp",
-                                  .role = course::Role::kPeer,
-                                  .launch = [data](cudaStream_t) { multiply_in_float(data->csr, data->x, data->y_on_cpu); },
-                                  .work = work(8.0 * static_cast<double>(csr.entries())),
-                                  .on_host = true,
-                                  .verify = [data] { return data->verify(data->y_on_cpu); }});
+    result.contestants.push_back(
+        {.name = "cpu_openmp",
+         .role = course::Role::kPeer,
+         .launch = [data](cudaStream_t) { multiply_in_float(data->csr, data->x, data->y_on_cpu); },
+         .work = work(8.0 * static_cast<double>(csr.entries())),
+         .on_host = true,
+         .verify = [data] { return data->verify(data->y_on_cpu); }});
     for (const day35::Spmv& variant : day35::variants()) {
         course::Contestant contestant{.name = variant.name, .cannot_run = variant.cannot_run(statistics)};
         if (contestant.cannot_run.empty()) {
@@ -205,7 +212,8 @@ void add_options(CLI::App& app, course::Program& program, std::string& file) {
         if (file.empty()) return;
         program.make_cases = {[&file](const course::Dims&) {
             try {
-                return make_case(std::filesystem::path(file).filename().string(), day35::read_matrix_market(file));
+                return make_case(std::filesystem::path(file).filename().string(),
+                                 day35::read_matrix_market(file));
             } catch (const day35::MatrixMarketError& error) {
                 throw std::invalid_argument(error.what());
             }

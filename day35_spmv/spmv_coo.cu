@@ -19,7 +19,8 @@ using course::kWarpSize;
 using course::kWholeWarp;
 
 constexpr int kBlock = 256;
-constexpr int kSteps = 8;  // a warp of coo_segmented takes kSteps * 32 entries, so that the runs it cuts are few
+constexpr int kSteps =
+    8;  // a warp of coo_segmented takes kSteps * 32 entries, so that the runs it cuts are few
 
 // Idea: a thread takes an entry, and adds value * x[column] to y[row].
 // Cost removed: none yet. No thread has more to do than another, even if one row has all entries.
@@ -74,7 +75,7 @@ void launch_add_segments(Offset entries, const Index* rows, Term term, float* y,
     if (entries == 0) return;
     const std::size_t warps = course::ceil_div<std::size_t>(entries, kSteps * kWarpSize);
     add_segments_kernel<<<course::blocks_for(warps * kWarpSize, kBlock), kBlock, 0, stream>>>(entries, rows,
-                                                                                             term, y);
+                                                                                              term, y);
     CUDA_CHECK_LAUNCH();
 }
 

@@ -32,7 +32,8 @@ __device__ course::Pack<T, N> load_once(const T* address) {
 // kBlock threads, at most kPacks packs of four entries each: all are asked for before the first is used. What shares a
 // pack with the first or the last entry is multiplied too, and nobody's. A barrier must follow.
 template <int kBlock, int kPacks, class O>
-__device__ void stage_products(const CsrView<O>& a, const float* x, Offset begin, Offset end, float* products) {
+__device__ void stage_products(const CsrView<O>& a, const float* x, Offset begin, Offset end,
+                               float* products) {
     constexpr int kPack = kPackedElements;
     const Offset first = begin / kPack * kPack + threadIdx.x * kPack;
     course::Pack<Index, kPack> cols[kPacks];

@@ -24,7 +24,8 @@ struct PeerMatrix {
     DeviceBuffer<float> values;
     cusparseSpMatDescr_t matrix = nullptr;
 
-    PeerMatrix(std::span<const std::int32_t> offsets_, std::span<const Index> cols_, std::span<const float> values_)
+    PeerMatrix(std::span<const std::int32_t> offsets_, std::span<const Index> cols_,
+               std::span<const float> values_)
         : offsets(offsets_), cols(cols_), values(values_) {}
     PeerMatrix(const PeerMatrix&) = delete;
     PeerMatrix& operator=(const PeerMatrix&) = delete;
@@ -39,7 +40,8 @@ std::shared_ptr<PeerMatrix> peer_csr(const CsrMatrix& csr) {
     auto peer = std::make_shared<PeerMatrix>(in_32_bits(csr.row_start()), csr.cols(), csr.values());
     CUSPARSE_CHECK(cusparseCreateCsr(&peer->matrix, csr.shape().rows, csr.shape().cols, csr.entries(),
                                      peer->offsets.data(), peer->cols.data(), peer->values.data(),
-                                     CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
+                                     CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
+                                     CUDA_R_32F));
     return peer;
 }
 
@@ -87,11 +89,11 @@ struct PeerProduct {
         const float one = 1;
         const float zero = 0;
         std::size_t bytes = 0;
-        CUSPARSE_CHECK(cusparseSpMV_bufferSize(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix->matrix, x,
-                                               &zero, y, CUDA_R_32F, algorithm, &bytes));
+        CUSPARSE_CHECK(cusparseSpMV_bufferSize(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix->matrix,
+                                               x, &zero, y, CUDA_R_32F, algorithm, &bytes));
         buffer = DeviceBuffer<std::byte>(bytes);
-        CUSPARSE_CHECK(cusparseSpMV_preprocess(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix->matrix, x,
-                                               &zero, y, CUDA_R_32F, algorithm, buffer.data()));
+        CUSPARSE_CHECK(cusparseSpMV_preprocess(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix->matrix,
+                                               x, &zero, y, CUDA_R_32F, algorithm, buffer.data()));
     }
     PeerProduct(const PeerProduct&) = delete;
     PeerProduct& operator=(const PeerProduct&) = delete;
@@ -105,8 +107,8 @@ struct PeerProduct {
         const float one = 1;
         const float zero = 0;
         CUSPARSE_CHECK(cusparseSetStream(handle, stream));
-        CUSPARSE_CHECK(cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix->matrix, x, &zero, y,
-                                    CUDA_R_32F, algorithm, buffer.data()));
+        CUSPARSE_CHECK(cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one, matrix->matrix, x, &zero,
+                                    y, CUDA_R_32F, algorithm, buffer.data()));
     }
 };
 
@@ -119,7 +121,8 @@ std::vector<course::Contestant> cusparse_products(const CsrMatrix& csr, course::
                          std::initializer_list<std::pair<const char*, cusparseSpMVAlg_t>> algorithms) {
         std::shared_ptr<PeerMatrix> matrix;
         for (const auto& [suffix, algorithm] : algorithms) {
-            course::Contestant peer{.name = std::string("cusparse_") + name + suffix, .role = course::Role::kPeer};
+            course::Contestant peer{.name = std::string("cusparse_") + name + suffix,
+                                    .role = course::Role::kPeer};
             try {
                 if (csr.entries() > kMost32) {
                     peer.cannot_run = "made here for up to 2^31 entries";
@@ -135,7 +138,9 @@ std::vector<course::Contestant> cusparse_products(const CsrMatrix& csr, course::
         }
     };
     add("csr", [&] { return peer_csr(csr); },
-        {{"", CUSPARSE_SPMV_ALG_DEFAULT}, {"_alg1", CUSPARSE_SPMV_CSR_ALG1}, {"_alg2", CUSPARSE_SPMV_CSR_ALG2}});
+        {{"", CUSPARSE_SPMV_ALG_DEFAULT},
+         {"_alg1", CUSPARSE_SPMV_CSR_ALG1},
+         {"_alg2", CUSPARSE_SPMV_CSR_ALG2}});
     add("coo", [&] { return peer_coo(csr); },
         {{"_alg1", CUSPARSE_SPMV_COO_ALG1}, {"_alg2", CUSPARSE_SPMV_COO_ALG2}});
     add("sell", [&] { return peer_sell(csr); }, {{"_alg1", CUSPARSE_SPMV_SELL_ALG1}});
@@ -150,7 +155,8 @@ namespace day35 {
 
 std::vector<course::Contestant> cusparse_products(const CsrMatrix&, course::DeviceSpan<const float>,
                                                   course::DeviceSpan<float>) {
-    return {{.name = "cusparse", .role = course::Role::kPeer, .cannot_run = "cuSPARSE is in builds for a GPU"}};
+    return {
+        {.name = "cusparse", .role = course::Role::kPeer, .cannot_run = "cuSPARSE is in builds for a GPU"}};
 }
 
 }  // namespace day35

@@ -37,7 +37,8 @@ __global__ void __launch_bounds__(kBlock) sell_kernel(SellView a, const float* x
 
 // A lane's row of a packed slice: values and codes point to the slice.
 template <class Code>
-__device__ float packed_row(const PackedSlice& slice, const Code* codes, const float* values, const float* x) {
+__device__ float packed_row(const PackedSlice& slice, const Code* codes, const float* values,
+                            const float* x) {
     constexpr int kPack = kPackedElements;
     constexpr auto kNoCode = static_cast<Code>(-1);
     const unsigned lane = threadIdx.x % kWarpSize;
@@ -111,7 +112,7 @@ class PackedSellOperator final : public Operator {
   private:
     void launch(const float* x, float* y, cudaStream_t stream) const override {
         packed_sell_kernel<<<course::blocks_for(shape().rows, kBlock), kBlock, 0, stream>>>(matrix_.view(), x,
-                                                                                           y);
+                                                                                            y);
         CUDA_CHECK_LAUNCH();
     }
 
@@ -135,7 +136,8 @@ std::unique_ptr<Operator> make_packed_sell_with(const CsrMatrix& csr, Index sigm
     const auto filling = static_cast<std::size_t>(
         (static_cast<double>(packed.values().size()) - static_cast<double>(csr.entries())) * place_bytes);
     char choice[64];
-    std::snprintf(choice, sizeof(choice), "sigma %d, %.2f bytes a place", static_cast<int>(sigma), place_bytes);
+    std::snprintf(choice, sizeof(choice), "sigma %d, %.2f bytes a place", static_cast<int>(sigma),
+                  place_bytes);
     return std::make_unique<PackedSellOperator>(packed, filling, choice, DevicePackedSell(packed));
 }
 

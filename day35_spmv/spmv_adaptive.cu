@@ -23,6 +23,7 @@ using course::kWholeWarp;
 constexpr int kBlock = 256;
 constexpr int kPacks = 2;  // of four entries, for each thread
 constexpr int kTile = kBlock * kPacks * kPackedElements;
+constexpr int kLongRow = 32;  // entries that one lane sums without keeping the others waiting
 
 // What a block does: the entries from `begin` to the next piece's.
 struct alignas(16) Piece {
@@ -92,15 +93,33 @@ __global__ void __launch_bounds__(kBlock)
         if (threadIdx.x == 0) (piece.rows == 0 ? y[piece.row] : carries[-piece.rows - 1]) = sum;
         return;
     }
+    __shared__ int long_rows[kTile / kLongRow];
+    __shared__ int long_count;
+    if (threadIdx.x == 0) long_count = 0;
     int lanes = kWarpSize;
     while (lanes > 1 && lanes * piece.rows > kBlock)
         lanes /= 2;
+    __syncthreads();
     for (int first = 0; first < piece.rows; first += kBlock / lanes) {
         const int i = first + static_cast<int>(threadIdx.x) / lanes;
         const Index row = piece.row + min(i, piece.rows - 1);
+        const auto begin = static_cast<int>(a.row_start[row] - origin);
+        const auto row_end = static_cast<int>(a.row_start[row + 1] - origin);
+        const bool is_long = row_end - begin > kLongRow * lanes;
+        const float sum = sum_with_lanes(products, begin, is_long ? begin : row_end, lanes);
+        if (i >= piece.rows || threadIdx.x % lanes != 0) continue;
+        if (is_long) {
+            long_rows[atomicAdd(&long_count, 1)] = row;
+        } else {
+            y[row] = sum;
+        }
+    }
+    __syncthreads();
+    for (int i = static_cast<int>(threadIdx.x) / kWarpSize; i < long_count; i += kBlock / kWarpSize) {
+        const Index row = long_rows[i];
         const float sum = sum_with_lanes(products, static_cast<int>(a.row_start[row] - origin),
-                                         static_cast<int>(a.row_start[row + 1] - origin), lanes);
-        if (i < piece.rows && threadIdx.x % lanes == 0) y[row] = sum;
+                                         static_cast<int>(a.row_start[row + 1] - origin), kWarpSize);
+        if (threadIdx.x % kWarpSize == 0) y[row] = sum;
     }
 }
 

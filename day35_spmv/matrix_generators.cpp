@@ -12,6 +12,7 @@ namespace day35 {
 namespace {
 
 constexpr std::uint64_t kSeed = 35;
+constexpr Index kWorthSharing = 1 << 12;  // rows, among all cores
 
 // Numbers of a row's own, so that rows can be made on all cores.
 course::Random random_of_row(Index row) {
@@ -26,13 +27,13 @@ void require(bool condition, const std::string& message) {
 template <class Length, class Fill>
 CsrMatrix make(Shape shape, Length length, Fill fill) {
     std::vector<Offset> start(static_cast<std::size_t>(shape.rows) + 1, 0);
-#pragma omp parallel for
+#pragma omp parallel for if (shape.rows >= kWorthSharing)
     for (Index row = 0; row < shape.rows; ++row)
         start[row + 1] = length(row);
     std::partial_sum(start.begin(), start.end(), start.begin());
     std::vector<Index> cols(start.back());
     std::vector<float> values(start.back());
-#pragma omp parallel for schedule(dynamic, 256)
+#pragma omp parallel for schedule(dynamic, 256) if (shape.rows >= kWorthSharing)
     for (Index row = 0; row < shape.rows; ++row) {
         course::Random random = random_of_row(row);
         fill(row, cols.begin() + start[row], random);

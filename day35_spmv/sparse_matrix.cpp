@@ -27,10 +27,13 @@ void check_shape(const char* format, Shape shape) {
             "shape is " + text(shape.rows) + " x " + text(shape.cols) + "; expected 0 or more of each");
 }
 
+// Loops shorter than this take less time than to wake the other cores.
+constexpr Offset kWorthSharing = 1 << 12;
+
 // Calls f(i) for all i of [0, count), on all cores.
 template <class F>
 void for_all(Offset count, F f) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count >= kWorthSharing)
     for (Offset i = 0; i < count; ++i)
         f(i);
 }
@@ -39,7 +42,7 @@ void for_all(Offset count, F f) {
 template <class Bad>
 Offset first_bad(Offset count, Bad bad) {
     Offset first = count;
-#pragma omp parallel for schedule(static) reduction(min : first)
+#pragma omp parallel for schedule(static) reduction(min : first) if (count >= kWorthSharing)
     for (Offset i = 0; i < count; ++i) {
         if (i < first && bad(i)) first = i;
     }

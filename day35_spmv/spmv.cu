@@ -68,21 +68,23 @@ void require(bool condition, const std::string& message) {
 
 }  // namespace
 
-// A lane per row is the best use of memory as long as the 32 rows of a slice are alike, and the rows are many enough to fill
-// the GPU and short enough that none keeps it waiting. Else entries are what is shared out.
+// While no row is much longer than the others, rows are what is shared out: one lane each, in slices, where they are enough to
+// fill the GPU and a slice's rows are alike; several lanes each where they are few. Else entries are shared out.
 std::unique_ptr<Operator> make_auto(const CsrMatrix& csr, OffsetRule rule) {
     constexpr double kLittleFilling = 1.15;
-    constexpr Index kManyRows = 1 << 16;
-    constexpr Index kLongRow = 512;
-    const RowStatistics statistics = row_statistics(csr);
-    if (statistics.shape.rows >= kManyRows && statistics.longest <= kLongRow) {
+    constexpr Index kManyRows = 1 << 17;
+    const RowStatistics rows = row_statistics(csr);
+    // One lane must not be at its row when all others are done.
+    const bool no_row_is_long = rows.longest <= 2 * rows.mean + 64;
+    if (!no_row_is_long) return std::make_unique<AutoOperator>(make_csr_adaptive(csr, rule), "csr_adaptive");
+    if (rows.shape.rows >= kManyRows) {
         for (const auto& [sigma, filling] :
-             {std::pair(Index{1}, statistics.sell_filling), {kPackedSigma, statistics.sorted_filling}}) {
+             {std::pair(Index{1}, rows.sell_filling), {kPackedSigma, rows.sorted_filling}}) {
             if (filling <= kLittleFilling)
                 return std::make_unique<AutoOperator>(make_packed_sell_with(csr, sigma), "packed_sell");
         }
     }
-    return std::make_unique<AutoOperator>(make_csr_adaptive(csr, rule), "csr_adaptive");
+    return std::make_unique<AutoOperator>(make_csr_vectorised(csr, rule), "csr_vectorised");
 }
 
 // By itself, packed_sell sorts where that is worth an order of rows.

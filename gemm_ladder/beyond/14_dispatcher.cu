@@ -2,13 +2,15 @@
 //
 // For each tile and each of the two ways (12: whole tiles; 13: equal shares) the time is predicted from the table that the tuner has
 // measured (tune/), and the least one wins. What counts, beside a tile's speed: how full the last round of blocks is, how much of the
-// edge tiles lies outside C, and for small products the costs of launching, filling the pipeline and adding up.
+// edge tiles lies outside C, and for small products the costs of launching, filling the pipeline and adding up. A C of a few rows or
+// columns would leave most of any tile empty: then it is memory that counts, and a kernel without tiles runs (thin.cu).
 //
-// Change:     no new kernel: seven tiles, two ways each, and a table of what they cost on this GPU.
+// Change:     seven tiles, two ways each, and a table of what they cost on this GPU; and kernels for thin products.
 // Why:        no tile suits all shapes: one of 128 x 256 wastes most of itself on a C of 100 columns.
 // Prediction: on large squares the speed of step 12, and what its last round lost.
 // Counter:    time of each shape beside cuBLAS (./course bench gemm_ladder --sweep).
-// Measured:   large squares with aligned rows: a few percent to a sixth faster than cuBLAS. Vectors, long K: cuBLAS is ahead.
+// Measured:   large squares with aligned rows: a few percent to a sixth faster than cuBLAS. Small products whose rows are not aligned:
+//             cuBLAS is ahead.
 // Next:       the multiply-adds of CUDA cores; for small shapes, launching and filling the pipeline.
 #include <algorithm>
 #include <array>
@@ -21,6 +23,7 @@
 
 #include "../launch.hpp"
 #include "beyond.hpp"
+#include "thin.hpp"
 #include "tile_lists.hpp"
 #include "tiles.hpp"
 
@@ -30,10 +33,6 @@ namespace {
 constexpr TileCost kCosts[] = {
 #include "../tune/h200.inc"
 };
-
-// Microseconds: what each block that shares a tile adds, because their sums are added up one after the other. An estimate, not a
-// measurement, and rather too high: the tuner's shares have one or two owners.
-constexpr double kOwnerCost = 0.05;
 
 const TileCost& cost_of(const TileKernels& tile, bool aligned) {
     const auto* const found = std::ranges::find_if(
@@ -78,11 +77,12 @@ double time_of_shared(const TileCost& cost, const Work& work, std::size_t blocks
     const double share = std::ceil(work.tiles * work.steps / (static_cast<double>(blocks) * multiprocessors));
     const double owners = static_cast<double>(blocks) * multiprocessors / work.tiles;
     return share * cost.shared_step[blocks - 1] + cost.shared[blocks - 1] +
-           kOwnerCost * std::max(owners, 1.0);
+           cost.owner * std::max(owners, 1.0);
 }
 
 // Enough for the shape, whether its rows are aligned or not.
 ScratchSize scratch_of(const Shape& shape) {
+    if (is_worth_a_thin_kernel(shape)) return thin_scratch(shape, thin_blocks());
     ScratchSize most;
     for (const bool aligned : {false, true}) {
         const Choice choice = choose(shape, aligned, multiprocessors_here());
@@ -94,8 +94,9 @@ ScratchSize scratch_of(const Shape& shape) {
 }
 
 void launch(const Sgemm& gemm, cudaStream_t stream) {
-    const Choice choice =
-        choose({gemm.m(), gemm.n(), gemm.k()}, rows_are_whole_packs(gemm), multiprocessors_here());
+    const Shape shape{gemm.m(), gemm.n(), gemm.k()};
+    if (is_worth_a_thin_kernel(shape)) return launch_thin(thin_blocks(), gemm, stream);
+    const Choice choice = choose(shape, rows_are_whole_packs(gemm), multiprocessors_here());
     if (choice.shared_by == 0) {
         choice.tile->whole.launch(gemm, stream);
     } else {

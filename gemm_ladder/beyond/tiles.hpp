@@ -33,6 +33,7 @@ struct TileCost {
     std::array<double, kMostBlocks> whole;  // beside its steps, a whole tile: launch, first loads, writing C
     std::array<double, kMostBlocks> shared_step;  // a step of an equal share
     std::array<double, kMostBlocks> shared;       // beside its steps, an equal share: the same, and adding up
+    double owner;                                 // what each block adds that shares a tile with others
 };
 
 std::span<const TileKernels> tiles();

@@ -20,8 +20,9 @@ namespace {
 using course::kWarpSize;
 using course::kWholeWarp;
 
-constexpr int kBlock = 256;
-constexpr int kPacks = 2;  // of four entries, for each thread
+constexpr int kBlock = 128;
+constexpr int kBlocksPerSm = 16;  // 32 registers a thread, and no thread of the multiprocessor idle
+constexpr int kPacks = 2;         // of four entries, for each thread
 constexpr int kTile = kBlock * kPacks * kPackedElements;
 constexpr int kLongRow = 32;  // entries that one lane sums without keeping the others waiting
 
@@ -77,7 +78,7 @@ __device__ float sum_with_lanes(const float* values, int begin, int end, int lan
 // Cost removed: lanes that wait for long rows, and most of those that short rows leave idle: entries are read in whole packs.
 // Still limits it: memory; and that each product passes through shared memory.
 template <class O>
-__global__ void __launch_bounds__(kBlock)
+__global__ void __launch_bounds__(kBlock, kBlocksPerSm)
     csr_adaptive_kernel(CsrView<O> a, const Piece* pieces, float* carries, const float* x, float* y) {
     __shared__ alignas(16) float products[kTile];
     const Piece piece = pieces[blockIdx.x];

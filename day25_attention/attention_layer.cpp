@@ -70,11 +70,6 @@ Bounded AttentionLayerOnCpu::forward(std::span<const float> query, std::span<con
                                      std::span<const std::uint8_t> padding) const {
     const auto [batch, queries, keys] = counts;
     const std::size_t width = config_.width;
-    const std::size_t head = width / config_.heads;
-    require(padding.empty() || padding.size() == batch * keys,
-            "attention layer: padding has " + std::to_string(padding.size()) +
-                " elements; expected none or batch x keys = " + std::to_string(batch * keys));
-
     const auto project = [&](const Bounded& in, const std::vector<float>& weight,
                              const std::vector<float>& bias, std::size_t first) {
         const std::span<const float> rows = std::span(weight).subspan(first * width, width * width);
@@ -88,16 +83,9 @@ Bounded AttentionLayerOnCpu::forward(std::span<const float> query, std::span<con
     const Bounded v =
         project(Bounded(batch * keys, width, value), weights_.in_weight, weights_.in_bias, 2 * width);
 
-    Bounded heads(batch * queries, width);
-    for (std::size_t b = 0; b < batch; ++b) {
-        const HostMask mask{causal, padding.empty() ? padding : padding.subspan(b * keys, keys)};
-        for (std::size_t col = 0; col < width; col += head) {
-            heads.put(b * queries, col,
-                      attention(q.piece(b * queries, queries, col, head), k.piece(b * keys, keys, col, head),
-                                v.piece(b * keys, keys, col, head), 1 / std::sqrt(static_cast<double>(head)),
-                                mask));
-        }
-    }
+    const std::size_t head = width / config_.heads;
+    const Bounded heads = self_attention_reference({batch, config_.heads, queries, keys, head, head}, q, k, v,
+                                                   1 / std::sqrt(static_cast<double>(head)), causal, padding);
     return project(heads, weights_.out_weight, weights_.out_bias, 0);
 }
 

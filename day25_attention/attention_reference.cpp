@@ -144,6 +144,52 @@ Bounded attention(const Bounded& q, const Bounded& k, const Bounded& v, double s
     return multiply(masked_softmax(multiply(q, k, true, scale), mask), v);
 }
 
+Bounded score_reference(Scoring scoring, const ScoreShape& shape, std::span<const float> hidden,
+                        std::span<const float> states, std::span<const float> weight,
+                        std::span<const float> v) {
+    const Bounded h(1, shape.hidden, hidden);
+    const Bounded s(shape.states, shape.width, states);
+    const Bounded w(shape.weight_rows(scoring), shape.weight_cols(scoring), weight);
+    if (scoring == Scoring::kDot) return multiply(h, s, true);
+    // The other order, (h W) s, errs by no more: both are bounded by (width + hidden) u |h| |W| |s|.
+    if (scoring == Scoring::kLuong) return multiply(h, multiply(s, w, true), true);
+    // As the formula has it; sums of the two halves by themselves err by no more.
+    Bounded both(shape.states, shape.hidden + shape.width);
+    both.put(0, shape.hidden, s);
+    for (std::size_t j = 0; j < shape.states; ++j)
+        both.put(j, 0, h);
+    return multiply(Bounded(1, shape.units, v), tanh_of(multiply(both, w, true)), true);
+}
+
+Bounded self_attention_reference(const AttentionShape& shape, const Bounded& q, const Bounded& k,
+                                 const Bounded& v, double scale, bool causal,
+                                 std::span<const std::uint8_t> padding) {
+    const auto [batch, heads, queries, keys, width, value_width] = shape;
+    require(padding.empty() || padding.size() == batch * keys,
+            "reference: padding has " + std::to_string(padding.size()) +
+                " elements; expected none or batch x keys = " + std::to_string(batch * keys));
+    Bounded out(batch * queries, heads * value_width);
+    for (std::size_t b = 0; b < batch; ++b) {
+        const HostMask mask{causal, padding.empty() ? padding : padding.subspan(b * keys, keys)};
+        for (std::size_t h = 0; h < heads; ++h) {
+            out.put(b * queries, h * value_width,
+                    attention(q.piece(b * queries, queries, h * width, width),
+                              k.piece(b * keys, keys, h * width, width),
+                              v.piece(b * keys, keys, h * value_width, value_width), scale, mask));
+        }
+    }
+    return out;
+}
+
+Bounded self_attention_reference(const AttentionShape& shape, std::span<const float> q,
+                                 std::span<const float> k, std::span<const float> v, float scale, bool causal,
+                                 std::span<const std::uint8_t> padding) {
+    const auto [batch, heads, queries, keys, width, value_width] = shape;
+    return self_attention_reference(
+        shape, Bounded(batch * queries, heads * width, q), Bounded(batch * keys, heads * width, k),
+        Bounded(batch * keys, heads * value_width, v), static_cast<double>(scale), causal, padding);
+}
+
 course::VerifyResult verify(std::span<const float> got, const Bounded& expected) {
     std::vector<double> magnitude(expected.error);
     for (double& m : magnitude)

@@ -15,6 +15,8 @@
 
 #include "attention.hpp"
 #include "common/verify.hpp"
+#include "scores.hpp"
+#include "self_attention.hpp"
 
 namespace day25 {
 
@@ -50,6 +52,20 @@ Bounded masked_softmax(const Bounded& scores, const HostMask& mask);
 
 // softmax(scale q k^T) v of one head of one batch.
 Bounded attention(const Bounded& q, const Bounded& k, const Bounded& v, double scale, const HostMask& mask);
+
+// All scores, one row: as scorers() compute them from packed row-major inputs.
+Bounded score_reference(Scoring scoring, const ScoreShape& shape, std::span<const float> hidden,
+                        std::span<const float> states, std::span<const float> weight,
+                        std::span<const float> v);
+
+// As SelfAttention, for packed row-major inputs. `padding`: batch x keys, or empty.
+Bounded self_attention_reference(const AttentionShape& shape, std::span<const float> q,
+                                 std::span<const float> k, std::span<const float> v, float scale, bool causal,
+                                 std::span<const std::uint8_t> padding);
+// The same for projections, which have errors of their own.
+Bounded self_attention_reference(const AttentionShape& shape, const Bounded& q, const Bounded& k,
+                                 const Bounded& v, double scale, bool causal,
+                                 std::span<const std::uint8_t> padding);
 
 // Is `got` within the bounds?
 course::VerifyResult verify(std::span<const float> got, const Bounded& expected);

@@ -134,7 +134,8 @@ Bounded masked_softmax(const Bounded& scores, const HostMask& mask) {
             const double p = std::exp(x[j] - max) / sum;
             result.value[i * scores.cols + j] = p;
             // Below 2^-126 a float has fewer digits, or is 0.
-            result.error[i * scores.cols + j] = p * std::expm1(of(j) + of_sum) + 0x1p-126;
+            result.error[i * scores.cols + j] =
+                std::max(std::exp(x[j] - max + of(j) + of_sum) / sum - p, 0.0) + 0x1p-126;
         }
     });
     return result;

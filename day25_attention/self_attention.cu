@@ -65,7 +65,13 @@ void SelfAttention::operator()(const AttentionShape& shape, DeviceMatrix<const f
     const auto [batch, heads, queries, keys, width, value_width] = shape;
     require(batch <= largest_.batch && queries <= largest_.queries && keys <= largest_.keys &&
                 heads == largest_.heads && width == largest_.width && value_width == largest_.value_width,
-            "self-attention: the shape is beyond what memory was made for");
+            "self-attention: batch " + std::to_string(batch) + ", heads " + std::to_string(heads) +
+                ", queries " + std::to_string(queries) + ", keys " + std::to_string(keys) + ", width " +
+                std::to_string(width) + ", value width " + std::to_string(value_width) +
+                "; expected at most batch " + std::to_string(largest_.batch) + ", queries " +
+                std::to_string(largest_.queries) + ", keys " + std::to_string(largest_.keys) +
+                ", and heads " + std::to_string(largest_.heads) + ", width " +
+                std::to_string(largest_.width) + ", value width " + std::to_string(largest_.value_width));
     require_shape("q", q, batch * queries, heads * width);
     require_shape("k", k, batch * keys, heads * width);
     require_shape("v", v, batch * keys, heads * value_width);

@@ -15,7 +15,7 @@
 //   multiply_rows     a matrix times a vector: a warp per row                  memory: every weight is used once
 //
 //   ./course run day25                                          all parts, verified and timed
-//   ./course run day25 --size 1x2048x512x1                      batch x tokens x width x heads
+//   ./course run day25 --size 1x1x2048x512                      batch x heads x tokens x columns of a head
 #include <algorithm>
 #include <array>
 #include <limits>

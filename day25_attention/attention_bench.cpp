@@ -1,5 +1,5 @@
 // Day 25's program: the scoring functions, self-attention from parts and the layer, every version verified and timed.
-// A size is batch x tokens x width x heads; the scoring functions take batch x tokens states.
+// A size is batch x heads x tokens x columns of a head; the scoring functions take batch x tokens states of heads x columns.
 #include <cmath>
 #include <memory>
 #include <stdexcept>
@@ -23,20 +23,27 @@ using day25::Bounded;
 using day25::Scoring;
 
 struct Size {
-    std::size_t batch, tokens, width, heads;
+    std::size_t batch, heads, tokens, head;  // head: columns of one
+    std::size_t width() const { return heads * head; }
+    std::size_t rows() const { return batch * tokens; }
 };
 
 Size parse(const course::Dims& size) {
-    if (size.size() != 4 || size[2] % size[3] != 0) {
+    if (size.size() != 4)
         throw std::invalid_argument(
-            "expected batch x tokens x width x heads, heads a divisor of width, for example 1x2048x512x1");
-    }
+            "expected batch x heads x tokens x columns of a head, for example 1x1x2048x512");
     return {size[0], size[1], size[2], size[3]};
 }
 
 std::string text(const Size& s) {
-    return std::to_string(s.batch) + "x" + std::to_string(s.tokens) + "x" + std::to_string(s.width) + "x" +
-           std::to_string(s.heads);
+    return std::to_string(s.batch) + "x" + std::to_string(s.heads) + "x" + std::to_string(s.tokens) + "x" +
+           std::to_string(s.head);
+}
+
+// Longer texts are for fused attention: as many scores, in memory and on the CPU, would take long.
+bool too_long(const Size& size) {
+    constexpr std::size_t kMostScores = std::size_t{1} << 28;
+    return size.batch * size.heads * size.tokens * size.tokens > kMostScores;
 }
 
 // Numbers on both sides.
@@ -68,8 +75,9 @@ course::Case make_case(const std::string& problem, const std::shared_ptr<Data>& 
 template <Scoring SCORING>
 course::Case make_scores(const course::Dims& dims) {
     const Size size = parse(dims);
-    const day25::ScoreShape shape{size.batch * size.tokens, size.width, size.width,
-                                  SCORING == Scoring::kBahdanau ? size.width : 0};
+    if (too_long(size)) return {};
+    const day25::ScoreShape shape{size.rows(), size.width(), size.width(),
+                                  SCORING == Scoring::kBahdanau ? size.width() : 0};
     struct Data {
         explicit Data(const day25::ScoreShape& s)
             : hidden(s.hidden, 1),
@@ -104,8 +112,8 @@ course::Case make_scores(const course::Dims& dims) {
 
 course::Case make_self_attention(const course::Dims& dims) {
     const Size size = parse(dims);
-    const std::size_t head = size.width / size.heads;
-    const day25::AttentionShape shape{size.batch, size.heads, size.tokens, size.tokens, head, head};
+    if (too_long(size)) return {};
+    const day25::AttentionShape shape{size.batch, size.heads, size.tokens, size.tokens, size.head, size.head};
     struct Data {
         Data(const day25::AttentionShape& s, std::size_t count)
             : q(count, 1),
@@ -119,12 +127,11 @@ course::Case make_self_attention(const course::Dims& dims) {
         course::GuardedBuffer<float> out;
         Bounded expected;
     };
-    const std::size_t rows = size.batch * size.tokens;
-    const auto data = std::make_shared<Data>(shape, rows * size.width);
+    const auto data = std::make_shared<Data>(shape, size.rows() * size.width());
     course::Case result = make_case("self_attention " + text(size), data);
     for (const day25::Method& method : day25::methods()) {
         const auto attention = std::make_shared<day25::SelfAttention>(method, shape);
-        const auto launch = [data, attention, rows, width = size.width](cudaStream_t stream) {
+        const auto launch = [data, attention, rows = size.rows(), width = size.width()](cudaStream_t stream) {
             (*attention)(data->q.device.matrix(rows, width), data->k.device.matrix(rows, width),
                          data->v.device.matrix(rows, width), data->out.matrix(rows, width), data->scale, {},
                          stream);
@@ -136,7 +143,8 @@ course::Case make_self_attention(const course::Dims& dims) {
 
 course::Case make_layer(const course::Dims& dims) {
     const Size size = parse(dims);
-    const day25::AttentionConfig config{.width = size.width, .heads = size.heads};
+    if (too_long(size)) return {};
+    const day25::AttentionConfig config{.width = size.width(), .heads = size.heads};
     const day25::TokenCounts counts{size.batch, size.tokens, size.tokens};
     constexpr std::uint64_t kSeed = 25;
     struct Data {
@@ -149,12 +157,12 @@ course::Case make_layer(const course::Dims& dims) {
         course::GuardedBuffer<float> out;
         Bounded expected;
     };
-    const std::size_t rows = size.batch * size.tokens;
-    const auto data = std::make_shared<Data>(config, counts, rows * size.width);
+    const auto data = std::make_shared<Data>(config, counts, size.rows() * size.width());
     course::Case result = make_case("attention_layer " + text(size), data);
     for (const day25::Method& method : day25::methods()) {
         const auto layer = std::make_shared<day25::AttentionLayer>(config, counts, method, kSeed);
-        const auto launch = [data, layer, counts, rows, width = size.width](cudaStream_t stream) {
+        const auto launch = [data, layer, counts, rows = size.rows(),
+                             width = size.width()](cudaStream_t stream) {
             const auto tokens = std::as_const(data->tokens.device).matrix(rows, width);
             layer->forward(tokens, tokens, tokens, data->out.matrix(rows, width), counts, {}, stream);
         };
@@ -170,8 +178,8 @@ int main(int argc, char** argv) {
     const course::Program program{
         .day = "day25_attention",
         .title = "attention: scoring functions, self-attention, the layer",
-        .default_size = {2, 64, 32, 4},
-        .bench_sizes = {{1, 2048, 512, 1}, {4, 2048, 512, 8}},
+        .default_size = {2, 4, 64, 8},
+        .bench_sizes = {{1, 1, 2048, 512}, {4, 8, 2048, 64}},
         .make_cases = {make_scores<Scoring::kDot>, make_scores<Scoring::kLuong>,
                        make_scores<Scoring::kBahdanau>, make_self_attention, make_layer}};
     return course::run_program(program, argc, argv);

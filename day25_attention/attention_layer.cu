@@ -7,7 +7,7 @@
 // A bias costs no pass over a result: it is written first, and the product adds to it (beta = 1). All memory is made in
 // the constructor, so that forward() only queues kernels and can be captured into a graph.
 //
-//   ./course run day25 --size 1x2048x512x1
+//   ./course run day25 --size 1x1x2048x512
 #include <algorithm>
 #include <cmath>
 

@@ -11,7 +11,6 @@
 #include "common/warp.cuh"
 #include "fused_attention.hpp"
 
-namespace course::ptx { __device__ inline float exp2_approx(float x) { return exp2f(x); } }
 namespace day25::fused {
 
 inline constexpr float kInfinity = __builtin_huge_valf();

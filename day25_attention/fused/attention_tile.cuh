@@ -25,9 +25,9 @@ struct RowTile {
     const T* k;
     const T* v;
     T* out;
-    int first;      // row of the tile
-    int keys;       // some row sees a key before this one
-    int all_see;    // and all rows see all keys before this one
+    int first;    // row of the tile
+    int keys;     // some row sees a key before this one
+    int all_see;  // and all rows see all keys before this one
     int length_q;
 };
 

@@ -142,9 +142,10 @@ course::Work work(const Shape& shape);
 
 // What a version may lose: unit roundoffs, each the largest relative error of one rounding. The README derives the bound from these.
 struct Precision {
-    double sum = 0x1p-24;        // of an addition in either product
-    double product = 0x1p-24;    // of a product of two factors, together with what was lost when they were split
-    double weight = 0;           // of p, when it becomes a factor of the second product
+    double sum = 0x1p-24;  // of an addition in either product
+    double product =
+        0x1p-24;        // of a product of two factors, together with what was lost when they were split
+    double weight = 0;  // of p, when it becomes a factor of the second product
     double smallest_weight = 0;  // half the distance of the smallest p
     double result = 0x1p-24;     // of out
     double smallest_result = 0x1p-150;

@@ -21,8 +21,8 @@
 namespace {
 
 using course::DeviceBuffer;
-using course::GuardedBuffer;
 using course::Growth;
+using course::GuardedBuffer;
 using day25::fused::Attention;
 using day25::fused::Extents;
 using day25::fused::HeadsView;
@@ -39,9 +39,9 @@ std::size_t elements(const Extents& e) {
 
 // Where [batch, heads, length, dim] lies in its buffer.
 struct Layout {
-    std::size_t offset = 0;        // elements before the first
-    std::size_t padding = 0;       // behind each row; filled with NaN in inputs
-    bool heads_in_a_row = false;   // as a projection leaves them: batch, length, heads, dim
+    std::size_t offset = 0;       // elements before the first
+    std::size_t padding = 0;      // behind each row; filled with NaN in inputs
+    bool heads_in_a_row = false;  // as a projection leaves them: batch, length, heads, dim
 
     Strides strides(const Extents& e) const {
         const std::size_t row = e.dim + padding;
@@ -69,13 +69,17 @@ template <class T>
 class Placed {
   public:
     Placed(const std::vector<T>& values, const Extents& extents, const Layout& layout)
-        : extents_(extents), strides_(layout.strides(extents)), host_(layout.size(extents), T(kNan)),
+        : extents_(extents),
+          strides_(layout.strides(extents)),
+          host_(layout.size(extents), T(kNan)),
           buffer_(host_.size(), layout.offset) {
         for_each([&](std::size_t from, std::size_t to) { host_[to] = values[from]; });
         buffer_.copy_from(host_);
     }
     Placed(const Extents& extents, const Layout& layout)
-        : extents_(extents), strides_(layout.strides(extents)), buffer_(layout.size(extents), layout.offset) {}
+        : extents_(extents),
+          strides_(layout.strides(extents)),
+          buffer_(layout.size(extents), layout.offset) {}
 
     HeadsView<T> view() { return {buffer_.span(), extents_, strides_}; }
 
@@ -87,8 +91,8 @@ class Placed {
             result[to] = all[from];
             all[from] = T(kNan);
         });
-        written = static_cast<std::size_t>(std::count_if(
-            all.begin(), all.end(), [](T x) { return !std::isnan(static_cast<float>(x)); }));
+        written = static_cast<std::size_t>(
+            std::count_if(all.begin(), all.end(), [](T x) { return !std::isnan(static_cast<float>(x)); }));
         return result;
     }
 
@@ -167,7 +171,7 @@ struct Version {
 template <class V>
 class FusedTest : public course::DeviceTest {
   protected:
-    using T = typename V::Type;
+    using Value = typename V::Type;
 
     void SetUp() override {
         course::DeviceTest::SetUp();
@@ -177,9 +181,9 @@ class FusedTest : public course::DeviceTest {
 
     static float usual_scale(const Shape& shape) { return 1 / std::sqrt(static_cast<float>(shape.dim)); }
 
-    static void expect_right(const Shape& shape, const Tensors<T>& data, float scale, Growth growth,
+    static void expect_right(const Shape& shape, const Tensors<Value>& data, float scale, Growth growth,
                              const Layout& in = {}, const Layout& out = {}) {
-        const Result<T> got = run(V::variant(), shape, data, scale, in, out);
+        const Result<Value> got = run(V::variant(), shape, data, scale, in, out);
         course::VerifyResult result = compare(V::variant(), shape, data, scale, got.out, growth);
         result.damage = got.damage;
         EXPECT_TRUE(result.ok()) << day25::fused::name(shape) << ", scale " << scale << ": "
@@ -187,7 +191,7 @@ class FusedTest : public course::DeviceTest {
     }
 
     static void expect_right(const Shape& shape, const Layout& in = {}, const Layout& out = {}) {
-        expect_right(shape, tensors<T>(shape), usual_scale(shape), Growth::kSquareRoot, in, out);
+        expect_right(shape, tensors<Value>(shape), usual_scale(shape), Growth::kSquareRoot, in, out);
     }
 };
 
@@ -219,7 +223,8 @@ TYPED_TEST(FusedTest, Lengths) {
 }
 
 TYPED_TEST(FusedTest, HeadDimensions) {
-    for (const std::size_t dim : {1, 2, 7, 8, 9, 31, 32, 33, 40, 63, 64, 65, 72, 80, 95, 96, 97, 120, 127, 128}) {
+    for (const std::size_t dim :
+         {1, 2, 7, 8, 9, 31, 32, 33, 40, 63, 64, 65, 72, 80, 95, 96, 97, 120, 127, 128}) {
         this->expect_right({.length_q = 34, .length_k = 66, .dim = dim});
         this->expect_right({.length_q = 66, .length_k = 70, .dim = dim, .causal = true});
     }
@@ -262,9 +267,13 @@ TYPED_TEST(FusedTest, PackedProjection) {
         return HeadsView<const T>(projection.span().subspan(index * row, all.size() - index * row), shape.q(),
                                   {shape.length_q * 3 * row, shape.dim, 3 * row});
     };
-    TypeParam::variant().launcher(
-        {part(0), part(1), part(2), {out.span(), shape.q(), {shape.length_q * row, shape.dim, row}}, 0.2f, true},
-        nullptr);
+    TypeParam::variant().launcher({part(0),
+                                   part(1),
+                                   part(2),
+                                   {out.span(), shape.q(), {shape.length_q * row, shape.dim, row}},
+                                   0.2f,
+                                   true},
+                                  nullptr);
     Tensors<T> data = tensors<T>(shape);
     std::vector<T> got(elements(shape.q()));
     const std::vector<T> in_rows = out.to_host();
@@ -293,8 +302,13 @@ TYPED_TEST(FusedTest, RandomShapes) {
     SCOPED_TRACE("seed " + std::to_string(kSeed));
     for (int round = 0; round < 10; ++round) {
         const std::size_t heads_kv = 1 + random.below(3);
-        const Shape shape{1 + random.below(2),  heads_kv * (1 + random.below(3)), heads_kv, 1 + random.below(150),
-                          1 + random.below(200), 1 + random.below(128),            random.below(2) == 1};
+        const Shape shape{1 + random.below(2),
+                          heads_kv * (1 + random.below(3)),
+                          heads_kv,
+                          1 + random.below(150),
+                          1 + random.below(200),
+                          1 + random.below(128),
+                          random.below(2) == 1};
         this->expect_right(shape, {random.below(9), random.below(9), random.below(2) == 1},
                            {random.below(9), random.below(9), random.below(2) == 1});
     }
@@ -347,8 +361,9 @@ TYPED_TEST(FusedTest, EqualKeysAndOneDominantKey) {
 // Each row must see its own keys: with V's row j full of 2^-j-like marks any key too many or too few shows.
 TYPED_TEST(FusedTest, CausalMaskIsExact) {
     using T = typename TypeParam::Type;
-    for (const auto [length_q, length_k] :
-         {std::pair<std::size_t, std::size_t>{130, 130}, {70, 200}, {200, 70}, {1, 129}, {129, 1}}) {
+    using Lengths = std::pair<std::size_t, std::size_t>;
+    for (const auto& [length_q, length_k] :
+         {Lengths{130, 130}, Lengths{70, 200}, Lengths{200, 70}, Lengths{1, 129}, Lengths{129, 1}}) {
         const Shape shape{1, 1, 1, length_q, length_k, 32, true};
         Tensors<T> data = tensors<T>(shape);
         std::fill(data.k.begin(), data.k.end(), T(0.0f));
@@ -432,9 +447,9 @@ TYPED_TEST(FusedTest, MinusInfinityIsAProbabilityOfZero) {
 
 TYPED_TEST(FusedTest, NothingToDoAndNothingToSee) {
     using T = typename TypeParam::Type;
-    for (const Shape& shape : {Shape{0, 2, 1, 5, 5, 32, false}, Shape{1, 0, 0, 5, 5, 32, false},
-                               Shape{1, 2, 1, 0, 5, 32, true}, Shape{1, 2, 1, 5, 5, 0, false},
-                               Shape{1, 2, 1, 0, 0, 0, false}}) {
+    for (const Shape& shape :
+         {Shape{0, 2, 1, 5, 5, 32, false}, Shape{1, 0, 0, 5, 5, 32, false}, Shape{1, 2, 1, 0, 5, 32, true},
+          Shape{1, 2, 1, 5, 5, 0, false}, Shape{1, 2, 1, 0, 0, 0, false}}) {
         EXPECT_EQ(run(TypeParam::variant(), shape, tensors<T>(shape), 1.0f).damage, "");
     }
     const Shape no_keys{2, 2, 1, 40, 0, 48, false};
@@ -494,9 +509,10 @@ TYPED_TEST(FusedTest, RefusesBadArguments) {
     EXPECT_EQ(with(in, view(2048 + 47, usual), in, out), overlap);
     EXPECT_EQ(with(in, in, view(2048 - 47, usual), out), overlap);
     EXPECT_EQ(with(in, in, view(2048 - 48, usual), out), "");
-    EXPECT_EQ(with(in, in, in, HeadsView<T>(buffer.span().subspan(2048, 2048), usual, {48, 20, 8})),
-              "fused attention: elements of out coincide; expected strides under which each has a place of its "
-              "own");
+    EXPECT_EQ(
+        with(in, in, in, HeadsView<T>(buffer.span().subspan(2048, 2048), usual, {48, 20, 8})),
+        "fused attention: elements of out coincide; expected strides under which each has a place of its "
+        "own");
 }
 
 TEST(HeadsView, MustFit) {

@@ -27,7 +27,8 @@ struct Swizzled {
     T rows[ROWS][D];
 
     __device__ T* pack(int row, int index) {
-        constexpr bool kRowsAlign = D % 64 == 0;  // every row begins at bank 0; otherwise every other one does
+        constexpr bool kRowsAlign =
+            D % 64 == 0;  // every row begins at bank 0; otherwise every other one does
         return &rows[row][(index ^ (kRowsAlign ? row % 8 : row / 2 % 4)) * 8];
     }
 };
@@ -92,8 +93,8 @@ __device__ void multiply_keys(Swizzled<T, S::BM, S::D>& q, Swizzled<T, S::BN, S:
 
 // out += p V for 16 keys from `key` on.
 template <class S, class T>
-__device__ void multiply_values(const unsigned (&p)[2][4], Swizzled<T, S::BN, S::D>& values, int key, int lane,
-                                float (&out)[2][S::D / 8][4]) {
+__device__ void multiply_values(const unsigned (&p)[2][4], Swizzled<T, S::BN, S::D>& values, int key,
+                                int lane, float (&out)[2][S::D / 8][4]) {
 #pragma unroll
     for (int c = 0; c < S::D / 8; c += 2) {
         unsigned v[4];  // of 16 columns
@@ -213,24 +214,27 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tensor_cores(
 template <int D>
 using TileFor = Tile<D, 64, 4, 2>;
 
-template <class T, class S>
-void launch_tile(const Attention<T>& attention, cudaStream_t stream) {
-    launch_tiles<S::BM, S::THREADS, sizeof(Shared<T, S>), attention_tensor_cores<T, S, true>,
-                 attention_tensor_cores<T, S, false>>(attention, stream);
-}
-
 template <class T>
 std::string constraint(const Shape&) {
     return why_no_tensor_cores(attention_tensor_cores<T, TileFor<64>, true>);
 }
 
+// Where rows are not aligned, one size must do for all.
 template <class T>
 void launch(const Attention<T>& attention, cudaStream_t stream) {
     if (const std::string reason = constraint<T>({}); !reason.empty())
         throw std::invalid_argument("fused attention: tensor_cores " + reason);
     if (!check_arguments(attention)) return;
-    with_dim(attention.q.extents().dim,
-             [&](auto dim) { launch_tile<T, TileFor<dim()>>(attention, stream); });
+    const auto run = [&](auto dim, auto aligned) {
+        using S = TileFor<dim()>;
+        launch_tiles<S::BM>(attention_tensor_cores<T, S, aligned()>, S::THREADS, sizeof(Shared<T, S>),
+                            attention, stream);
+    };
+    if (!rows_are_aligned(attention)) {
+        run(std::integral_constant<int, kMaxDim>(), std::false_type());
+    } else {
+        with_dim<32, 64, 96, 128>(attention.q.extents().dim, [&](auto dim) { run(dim, std::true_type()); });
+    }
 }
 
 }  // namespace

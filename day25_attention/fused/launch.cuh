@@ -30,14 +30,14 @@ Grid grid_of(const Attention<T>& attention) {
             static_cast<unsigned>(std::clamp<std::size_t>(at_once, 1, heads))};
 }
 
-// A block for each BM rows, of the kernel for whole packs where rows are aligned, of the other one where they are not.
-template <int BM, int THREADS, std::size_t SHARED, auto ALIGNED, auto ANY, class T>
-void launch_tiles(const Attention<T>& attention, cudaStream_t stream) {
+// A block of `kernel` for each BM rows.
+template <int BM, class Kernel, class T>
+void launch_tiles(Kernel* kernel, int threads, std::size_t shared, const Attention<T>& attention,
+                  cudaStream_t stream) {
     const Grid grid = grid_of<BM>(attention);
-    const auto kernel = rows_are_aligned(attention) ? ALIGNED : ANY;
-    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(SHARED)));
-    kernel<<<grid.blocks, THREADS, SHARED, stream>>>(attention, grid.heads_at_once);
+    CUDA_CHECK(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+    kernel<<<grid.blocks, threads, shared, stream>>>(attention, grid.heads_at_once);
     CUDA_CHECK_LAUNCH();
 }
 

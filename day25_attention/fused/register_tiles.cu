@@ -33,8 +33,8 @@ struct Shared {
 
 // sums[i][j] += sum over four columns of a's row i and b's row j.
 template <int ROWS, int KEYS>
-__device__ void multiply_rows(const course::Pack<float, 4> (&a)[ROWS], const course::Pack<float, 4> (&b)[KEYS],
-                              float (&sums)[ROWS][KEYS]) {
+__device__ void multiply_rows(const course::Pack<float, 4> (&a)[ROWS],
+                              const course::Pack<float, 4> (&b)[KEYS], float (&sums)[ROWS][KEYS]) {
 #pragma unroll
     for (int n = 0; n < 4; ++n) {
 #pragma unroll
@@ -59,13 +59,15 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_register_tile
     const int dim = a.q.dim();
     const int length_k = a.k.length();
     const auto copy_k = [&](int first) {
-        copy_tile<T::BN, T::D, T::THREADS, ALIGNED>(tile.k, a.k.strides().row, first, length_k, dim,
-                                                    [&](int row, int pack) { return &shared.k[row][pack * 4]; });
+        copy_tile<T::BN, T::D, T::THREADS, ALIGNED>(
+            tile.k, a.k.strides().row, first, length_k, dim,
+            [&](int row, int pack) { return &shared.k[row][pack * 4]; });
         course::ptx::cp_async_commit();
     };
     const auto copy_v = [&](int first) {
-        copy_tile<T::BN, T::D, T::THREADS, ALIGNED>(tile.v, a.v.strides().row, first, length_k, dim,
-                                                    [&](int row, int pack) { return &shared.v[row][pack * 4]; });
+        copy_tile<T::BN, T::D, T::THREADS, ALIGNED>(
+            tile.v, a.v.strides().row, first, length_k, dim,
+            [&](int row, int pack) { return &shared.v[row][pack * 4]; });
         course::ptx::cp_async_commit();
     };
     copy_tile<T::BM, T::D, T::THREADS, ALIGNED>(tile.q, a.q.strides().row, tile.first, tile.length_q, dim,
@@ -88,7 +90,7 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_register_tile
         __syncthreads();  // K is there
 
         float scores[T::ROWS][T::KEYS] = {};
-#pragma unroll 4
+#pragma unroll 2
         for (int c = 0; c < T::D; c += 4) {
             Pack q[T::ROWS];
             Pack k[T::KEYS];
@@ -190,13 +192,19 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_register_tile
 template <int D>
 using TileFor = std::conditional_t<D <= 64, Tile<D, 4, 2>, Tile<D, 4, 1>>;
 
+// Where rows are not aligned, one size must do for all.
 void launch(const Attention<float>& attention, cudaStream_t stream) {
     if (!check_arguments(attention)) return;
-    with_dim(attention.q.extents().dim, [&](auto dim) {
+    const auto run = [&](auto dim, auto aligned) {
         using T = TileFor<dim()>;
-        launch_tiles<T::BM, T::THREADS, sizeof(Shared<T>), attention_register_tiles<T, true>,
-                     attention_register_tiles<T, false>>(attention, stream);
-    });
+        launch_tiles<T::BM>(attention_register_tiles<T, aligned()>, T::THREADS, sizeof(Shared<T>), attention,
+                            stream);
+    };
+    if (!rows_are_aligned(attention)) {
+        run(std::integral_constant<int, kMaxDim>(), std::false_type());
+    } else {
+        with_dim<64, 128>(attention.q.extents().dim, [&](auto dim) { run(dim, std::true_type()); });
+    }
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ void launch(const Attention<float>& attention, cudaStream_t stream) {
     if (!check_arguments(attention)) return;
     const Extents q = attention.q.extents();
     const unsigned blocks = course::blocks_for(q.batch * q.heads * q.length * 32, kWarps * 32);
-    with_dim(q.dim, [&](auto dim) {
+    with_dim<32, 64, 96, 128>(q.dim, [&](auto dim) {
         attention_row_per_warp<dim()><<<blocks, kWarps * 32, 0, stream>>>(attention);
         CUDA_CHECK_LAUNCH();
     });

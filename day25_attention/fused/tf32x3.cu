@@ -146,7 +146,8 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attent
 
     const int g = static_cast<int>(threadIdx.x) % 32 / 4;
     const int t = static_cast<int>(threadIdx.x) % 4;
-    const int first_row = static_cast<int>(threadIdx.x) / 32 * 16 + g;  // of this lane; the other one is 8 below
+    const int first_row =
+        static_cast<int>(threadIdx.x) / 32 * 16 + g;  // of this lane; the other one is 8 below
     int seen[2];
 #pragma unroll
     for (int side = 0; side < 2; ++side)
@@ -177,8 +178,7 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attent
                 [&](int key) {
 #pragma unroll
                     for (int i = 0; i < T::D / 2; ++i) {
-                        const float x =
-                            stage.pack_of_v(key, i / 16 * 8 + t * 2 + i % 2)[i / 4 % 4];
+                        const float x = stage.pack_of_v(key, i / 16 * 8 + t * 2 + i % 2)[i / 4 % 4];
                         if (first + key < seen[i / 2 % 2] && !is_finite(x))
                             out[i / 16][i / 4 % 4][i % 4] += x;
                     }
@@ -222,22 +222,25 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attent
 template <int D>
 using TileFor = std::conditional_t<D <= 64, Tile<D, 64, 4, 3>, Tile<D, 32, 4, 2>>;
 
-template <class T>
-void launch_tile(const Attention<float>& attention, cudaStream_t stream) {
-    launch_tiles<T::BM, T::THREADS, sizeof(Stage<T>) * 2, attention_tf32x3<T, true>, attention_tf32x3<T, false>>(
-        attention, stream);
-}
-
 std::string constraint(const Shape&) {
     return why_no_tensor_cores(attention_tf32x3<TileFor<64>, true>);
 }
 
+// Where rows are not aligned, one size must do for all.
 void launch(const Attention<float>& attention, cudaStream_t stream) {
     if (const std::string reason = constraint({}); !reason.empty())
         throw std::invalid_argument("fused attention: tf32x3 " + reason);
     if (!check_arguments(attention)) return;
-    with_dim(attention.q.extents().dim,
-             [&](auto dim) { launch_tile<TileFor<dim()>>(attention, stream); });
+    const auto run = [&](auto dim, auto aligned) {
+        using T = TileFor<dim()>;
+        launch_tiles<T::BM>(attention_tf32x3<T, aligned()>, T::THREADS, sizeof(Stage<T>) * 2, attention,
+                            stream);
+    };
+    if (!rows_are_aligned(attention)) {
+        run(std::integral_constant<int, kMaxDim>(), std::false_type());
+    } else {
+        with_dim<32, 64, 96, 128>(attention.q.extents().dim, [&](auto dim) { run(dim, std::true_type()); });
+    }
 }
 
 }  // namespace

@@ -32,18 +32,16 @@ bool rows_are_aligned(const Attention<T>& attention) {
     return aligned(attention.q) && aligned(attention.k) && aligned(attention.v) && aligned(attention.out);
 }
 
-// Calls `launch` with the smallest of the compiled head dimensions that has room, as a compile-time constant.
-template <class Launch>
+// Calls `launch` with the first of DIMS, in ascending order, that has room for `dim`, as a compile-time constant.
+template <int FIRST, int... MORE, class Launch>
 void with_dim(std::size_t dim, Launch launch) {
-    if (dim <= 32) {
-        launch(std::integral_constant<int, 32>());
-    } else if (dim <= 64) {
-        launch(std::integral_constant<int, 64>());
-    } else if (dim <= 96) {
-        launch(std::integral_constant<int, 96>());
-    } else {
-        launch(std::integral_constant<int, 128>());
+    if constexpr (sizeof...(MORE) > 0) {
+        if (dim > FIRST) {
+            with_dim<MORE...>(dim, launch);
+            return;
+        }
     }
+    launch(std::integral_constant<int, FIRST>());
 }
 
 // Why `kernel` cannot use tensor cores here, or "". Also code built for older GPUs, which the driver has translated for this one, has no

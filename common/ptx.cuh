@@ -18,6 +18,15 @@ using cuda_on_cpu::ptx::cp_async_16;
 using cuda_on_cpu::ptx::cp_async_4;
 using cuda_on_cpu::ptx::cp_async_commit;
 using cuda_on_cpu::ptx::cp_async_wait;
+using cuda_on_cpu::ptx::exp2_approx;
+using cuda_on_cpu::ptx::ldmatrix_x1;
+using cuda_on_cpu::ptx::ldmatrix_x2;
+using cuda_on_cpu::ptx::ldmatrix_x2_trans;
+using cuda_on_cpu::ptx::ldmatrix_x4;
+using cuda_on_cpu::ptx::ldmatrix_x4_trans;
+using cuda_on_cpu::ptx::mma_m16n8k16_bf16;
+using cuda_on_cpu::ptx::mma_m16n8k16_f16;
+using cuda_on_cpu::ptx::mma_m16n8k32_s8;
 using cuda_on_cpu::ptx::mma_m16n8k8_tf32;
 using cuda_on_cpu::ptx::to_tf32;
 
@@ -106,21 +115,98 @@ __device__ inline unsigned to_tf32(float value) {
     return bits;
 }
 
-// PTX ISA, mma.m16n8k8 with .tf32: D += A B of a whole warp; D is 16 x 8, A 16 x 8, B 8 x 8. The lane 4 g + t holds, as
-// (row, column):
+// The products below belong to a whole warp: all 32 lanes call them together. D += A B; D is 16 x 8, and a register of A or B
+// holds neighbours along k, the first of them in its lowest bits.
+#ifdef COURSE_PTX_AMPERE
+#define COURSE_PTX_MMA(shape_and_types, in_register)                                    \
+    asm volatile("mma.sync.aligned." shape_and_types                                    \
+                 " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"     \
+                 : "+" in_register(d[0]), "+" in_register(d[1]), "+" in_register(d[2]), \
+                   "+" in_register(d[3])                                                \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]))
+#else
+#define COURSE_PTX_MMA(shape_and_types, in_register) __trap()
+#endif
+
+// PTX ISA, mma.m16n8k8 with .tf32: A 16 x 8, B 8 x 8. The lane 4 g + t holds, as (row, column):
 //   a  (g, t)  (g + 8, t)  (g, t + 4)  (g + 8, t + 4)
 //   b  (t, g)  (t + 4, g)
 //   d  (g, 2 t)  (g, 2 t + 1)  (g + 8, 2 t)  (g + 8, 2 t + 1)
 __device__ inline void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    COURSE_PTX_MMA("m16n8k8.row.col.f32.tf32.tf32.f32", "f");
+}
+
+// PTX ISA, mma.m16n8k16 with .f16 or .bf16: A 16 x 16, B 16 x 8, summed in float. The lane 4 g + t holds, as (row, columns)
+// for a, (rows, column) for b, (row, column) for d:
+//   a  (g, 2 t .. 2 t + 1)  (g + 8, 2 t .. 2 t + 1)  (g, 2 t + 8 .. 2 t + 9)  (g + 8, 2 t + 8 .. 2 t + 9)
+//   b  (2 t .. 2 t + 1, g)  (2 t + 8 .. 2 t + 9, g)
+//   d  (g, 2 t)  (g, 2 t + 1)  (g + 8, 2 t)  (g + 8, 2 t + 1)
+// So d, rounded to pairs, is half of an a: what attention multiplies next needs no exchange between lanes.
+__device__ inline void mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    COURSE_PTX_MMA("m16n8k16.row.col.f32.f16.f16.f32", "f");
+}
+__device__ inline void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    COURSE_PTX_MMA("m16n8k16.row.col.f32.bf16.bf16.f32", "f");
+}
+
+// PTX ISA, mma.m16n8k32 with .s8: A 16 x 32, B 32 x 8, D of 32-bit integers; sums that leave their range wrap. The lane 4 g + t
+// holds, as above:
+//   a  (g, 4 t .. 4 t + 3)  (g + 8, 4 t .. 4 t + 3)  (g, 4 t + 16 .. 4 t + 19)  (g + 8, 4 t + 16 .. 4 t + 19)
+//   b  (4 t .. 4 t + 3, g)  (4 t + 16 .. 4 t + 19, g)
+//   d  (g, 2 t)  (g, 2 t + 1)  (g + 8, 2 t)  (g + 8, 2 t + 1)
+__device__ inline void mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    COURSE_PTX_MMA("m16n8k32.row.col.s32.s8.s8.s32", "r");
+}
+#undef COURSE_PTX_MMA
+
+// ---- Matrices from shared memory to registers --------------------------------------------------------------------------
+//
+// PTX ISA, ldmatrix with .m8n8 and .b16: 1, 2 or 4 matrices of 8 x 8 elements of 16 bits (or 8 x 16 bytes), for a whole warp. A row
+// is 16 bytes in shared memory, at a multiple of 16, and lane 8 m + i passes the address of row i of matrix m; what
+// lanes beyond the last row pass does not count. Register m of lane 4 g + t gets
+//   plain       (g, 2 t) and (g, 2 t + 1) of matrix m
+//   transposed  (2 t, g) and (2 t + 1, g)
+// the first of them in its low half. So for mma_m16n8k16, with l the lane:
+//   a, of a row-major A       x4        row l % 16, from column 8 (l / 16) on
+//   b, of a column-major B    x2        column l % 8, from row 8 (l / 8 % 2) on
+//   b, of a row-major B       x2_trans  row l % 16
+// and x4 in place of x2 loads the b of two products. For mma_m16n8k32_s8 count a pair of bytes as one element; transposed
+// loads would keep the pairs together and are of no use there.
 #ifdef COURSE_PTX_AMPERE
-    asm volatile(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#define COURSE_PTX_LDMATRIX(asm_text, ...)                          \
+    asm volatile("ldmatrix.sync.aligned.m8n8." asm_text:__VA_ARGS__ \
+                 : "r"(detail::shared_address(row))                 \
+                 : "memory")
 #else
-    __trap();
+#define COURSE_PTX_LDMATRIX(asm_text, ...) __trap()
 #endif
+__device__ inline void ldmatrix_x1(unsigned (&r)[1], const void* row) {
+    COURSE_PTX_LDMATRIX("x1.shared.b16 {%0}, [%1];", "=r"(r[0]));
+}
+__device__ inline void ldmatrix_x2(unsigned (&r)[2], const void* row) {
+    COURSE_PTX_LDMATRIX("x2.shared.b16 {%0, %1}, [%2];", "=r"(r[0]), "=r"(r[1]));
+}
+__device__ inline void ldmatrix_x4(unsigned (&r)[4], const void* row) {
+    COURSE_PTX_LDMATRIX("x4.shared.b16 {%0, %1, %2, %3}, [%4];", "=r"(r[0]), "=r"(r[1]), "=r"(r[2]),
+                        "=r"(r[3]));
+}
+__device__ inline void ldmatrix_x2_trans(unsigned (&r)[2], const void* row) {
+    COURSE_PTX_LDMATRIX("x2.trans.shared.b16 {%0, %1}, [%2];", "=r"(r[0]), "=r"(r[1]));
+}
+__device__ inline void ldmatrix_x4_trans(unsigned (&r)[4], const void* row) {
+    COURSE_PTX_LDMATRIX("x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];", "=r"(r[0]), "=r"(r[1]), "=r"(r[2]),
+                        "=r"(r[3]));
+}
+#undef COURSE_PTX_LDMATRIX
+
+// ---- Arithmetic --------------------------------------------------------------------------------------------------------
+
+// PTX ISA, ex2.approx.ftz: 2^x, off by at most 2 ulp from the correctly rounded result; a result below the normal numbers
+// is 0, and such an x counts as 0. 2^-Inf is 0, and NaN stays NaN. On every GPU.
+__device__ inline float exp2_approx(float x) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
 }
 
 #undef COURSE_PTX_AMPERE

@@ -12,25 +12,13 @@
 
 #include "common/check.hpp"
 #include "common/device_buffer.hpp"
-#include "common/device_test.hpp"
 #include "common/ptx.cuh"
 #include "common/random.hpp"
+#include "tensor_core_fixture.hpp"
 
 namespace {
 
 using namespace course;
-
-class TensorCoreTest : public DeviceTest {
-  protected:
-    void SetUp() override {
-        DeviceTest::SetUp();
-        if (IsSkipped()) return;
-        int major = 0;
-        CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
-        if (major < 8)
-            GTEST_SKIP() << "needs a GPU of compute capability 8.0 or more; this one has " << major << ".x";
-    }
-};
 
 // ---- Conversion --------------------------------------------------------------------------------------------------------
 

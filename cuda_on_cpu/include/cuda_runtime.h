@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cuda_on_cpu/approximations.h"
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/atomics.h"
 #include "cuda_on_cpu/barriers.h"

@@ -69,6 +69,7 @@ class BlockRunner {
     void* dynamic_shared_arena() const { return arena_; }
     std::size_t dynamic_shared_size() const { return dynamic_shared_size_; }
     bool in_dynamic_shared(const void* address) const;
+    bool holds_shared(const void* address, std::size_t size) const;
     void enter_shared(void* object, std::size_t size, bool poison);
 
   private:
@@ -127,7 +128,6 @@ class BlockRunner {
     void release_barrier();
     void set_shape(dim3 block);
     void place_dynamic_shared(std::size_t size);
-    bool holds_shared(const void* address, std::size_t size) const;
     void check_dynamic_shared_canary();
     // Out of line, so that what leads to them stays short.
     [[noreturn, gnu::cold]] void fail_at_different_barrier(BarrierKind kind, Site site);

@@ -1,38 +1,92 @@
 #include "cuda_on_cpu/tensor_core.h"
 
+#include <cstring>
+#include <string>
+
+#include "block.hpp"
+#include "cuda_on_cpu/small_float.h"
+
 namespace cuda_on_cpu {
 namespace {
 
-// What a lane brings to mma_m16n8k8_tf32().
-struct Tf32Fragments {
-    float* d;
+void need_whole_warp(const Lanes& lanes, const char* name, Site site) {
+    if (lanes.mask == 0xffffffffu) return;
+    block_runner().fail(cudaErrorLaunchFailure,
+                        std::string(name) + " in a warp of fewer than 32 threads; it needs them all", site);
+}
+
+// ---- Products ----------------------------------------------------------------------------------------------------------
+
+// What the products differ in: how many elements of A and B a register holds, the type of D's, and the one in which
+// they are summed.
+struct Tf32 {
+    static constexpr const char* kName = "mma_m16n8k8_tf32";
+    static constexpr unsigned kPerRegister = 1;
+    using Result = float;
+    using Sum = double;
+    static double element(unsigned bits, unsigned) {
+        return static_cast<double>(std::bit_cast<float>(bits & 0xffffe000u));
+    }
+};
+
+template <class Format>
+struct Float16 {
+    static constexpr unsigned kPerRegister = 2;
+    using Result = float;
+    using Sum = double;
+    static double element(unsigned bits, unsigned i) {
+        return static_cast<double>(decode<Format>(static_cast<std::uint16_t>(bits >> 16 * i)));
+    }
+};
+struct F16 : Float16<Binary16> {
+    static constexpr const char* kName = "mma_m16n8k16_f16";
+};
+struct Bf16 : Float16<Bfloat16> {
+    static constexpr const char* kName = "mma_m16n8k16_bf16";
+};
+
+struct S8 {
+    static constexpr const char* kName = "mma_m16n8k32_s8";
+    static constexpr unsigned kPerRegister = 4;
+    using Result = int;
+    using Sum = std::uint32_t;  // wraps, and so do products of numbers that were extended with their sign
+    static std::uint32_t element(unsigned bits, unsigned i) {
+        return static_cast<std::uint32_t>(static_cast<std::int8_t>(bits >> 8 * i));
+    }
+};
+
+// What a lane brings to a product.
+template <class Format>
+struct Fragments {
+    typename Format::Result* d;
     const unsigned* a;
     const unsigned* b;
     Site site;
 };
 
-double from_tf32(unsigned bits) {
-    return static_cast<double>(std::bit_cast<float>(bits & 0xffffe000u));
-}
-
-// Which lane holds what: PTX ISA, "Matrix Fragments for mma.m16n8k8", with lane = 4 * group + in_group.
-void multiply_tf32(const Lanes& lanes) {
-    constexpr unsigned kM = 16, kN = 8, kK = 8;
-    if (lanes.mask != 0xffffffffu) {
-        device_failure(cudaErrorLaunchFailure,
-                       "mma_m16n8k8_tf32 in a warp of fewer than 32 threads; it needs them all",
-                       lanes.at<Tf32Fragments>(static_cast<unsigned>(std::countr_zero(lanes.mask))).site);
-    }
-    double a[kM][kK], b[kK][kN], d[kM][kN];
+// Which lane holds what: PTX ISA, "Matrix Fragments for mma.m16n8k8" (k16, k32), with lane = 4 * group + in_group. It is one
+// rule for all: a register holds neighbours along k, those of the four lanes of a group are neighbours again, and the
+// registers i and i + 2 of A (0 and 1 of B) lie half of k apart.
+template <class Format>
+void multiply(const Lanes& lanes) {
+    constexpr unsigned kP = Format::kPerRegister;
+    constexpr unsigned kM = 16, kN = 8, kK = 8 * kP;
+    using Sum = typename Format::Sum;
+    need_whole_warp(lanes, Format::kName,
+                    lanes.at<Fragments<Format>>(static_cast<unsigned>(std::countr_zero(lanes.mask))).site);
+    Sum a[kM][kK], b[kK][kN], d[kM][kN];
     for (unsigned lane = 0; lane < 32; ++lane) {
-        const auto& own = lanes.at<Tf32Fragments>(lane);
+        const auto& own = lanes.at<Fragments<Format>>(lane);
         const unsigned group = lane / 4, in_group = lane % 4;
+        for (unsigned j = 0; j < kP; ++j) {
+            const unsigned k = kP * in_group + j;
+            for (unsigned i = 0; i < 4; ++i)
+                a[group + 8 * (i % 2)][k + kK / 2 * (i / 2)] = Format::element(own.a[i], j);
+            for (unsigned i = 0; i < 2; ++i)
+                b[k + kK / 2 * i][group] = Format::element(own.b[i], j);
+        }
         for (unsigned i = 0; i < 4; ++i)
-            a[group + 8 * (i % 2)][in_group + 4 * (i / 2)] = from_tf32(own.a[i]);
-        for (unsigned i = 0; i < 2; ++i)
-            b[in_group + 4 * i][group] = from_tf32(own.b[i]);
-        for (unsigned i = 0; i < 4; ++i)
-            d[group + 8 * (i / 2)][2 * in_group + i % 2] = static_cast<double>(own.d[i]);
+            d[group + 8 * (i / 2)][2 * in_group + i % 2] = static_cast<Sum>(own.d[i]);
     }
     for (unsigned row = 0; row < kM; ++row) {
         for (unsigned k = 0; k < kK; ++k) {
@@ -41,17 +95,98 @@ void multiply_tf32(const Lanes& lanes) {
         }
     }
     for (unsigned lane = 0; lane < 32; ++lane) {
-        const auto& own = lanes.at<Tf32Fragments>(lane);
+        const auto& own = lanes.at<Fragments<Format>>(lane);
         for (unsigned i = 0; i < 4; ++i)
-            own.d[i] = static_cast<float>(d[lane / 4 + 8 * (i / 2)][2 * (lane % 4) + i % 2]);
+            own.d[i] =
+                static_cast<typename Format::Result>(d[lane / 4 + 8 * (i / 2)][2 * (lane % 4) + i % 2]);
     }
+}
+
+template <class Format>
+void mma(typename Format::Result* d, const unsigned* a, const unsigned* b, Site site) {
+    Fragments<Format> own{d, a, b, site};
+    warp_collective(0xffffffffu, &own, multiply<Format>, Format::kName, site);
+}
+
+// ---- Loads -------------------------------------------------------------------------------------------------------------
+
+constexpr unsigned kSide = 8;  // of a matrix
+constexpr unsigned kRowBytes = 16;
+
+// What a lane brings to a load of matrices: the row that it names, and where its elements go.
+struct RowAndPlace {
+    const void* row;
+    unsigned* r;
+    const char* name;
+    Site site;
+};
+
+// Row i of matrix m is the one that lane 8 m + i names. Lane 4 g + t gets of each matrix the elements 2 t and 2 t + 1 of row g;
+// transposed, of column g.
+template <unsigned kMatrices, bool kTranspose>
+void load_matrices(const Lanes& lanes) {
+    const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
+    need_whole_warp(lanes, first.name, first.site);
+    for (unsigned m = 0; m < kMatrices; ++m) {
+        std::uint16_t matrix[kSide][kSide];
+        for (unsigned i = 0; i < kSide; ++i)
+            std::memcpy(matrix[i], lanes.at<RowAndPlace>(kSide * m + i).row, kRowBytes);
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            const unsigned g = lane / 4, t = lane % 4;
+            const unsigned low = kTranspose ? matrix[2 * t][g] : matrix[g][2 * t];
+            const unsigned high = kTranspose ? matrix[2 * t + 1][g] : matrix[g][2 * t + 1];
+            lanes.at<RowAndPlace>(lane).r[m] = low | high << 16;
+        }
+    }
+}
+
+template <bool kTranspose, std::size_t kMatrices>
+void ldmatrix(unsigned (&r)[kMatrices], const void* row, const char* name, Site site) {
+    BlockRunner& runner = block_runner();
+    if (current_lane < kSide * kMatrices) {
+        if (reinterpret_cast<std::uintptr_t>(row) % kRowBytes != 0) {
+            runner.fail(cudaErrorMisalignedAddress,
+                        std::string(name) + ": misaligned access: a row must be at a multiple of 16 bytes",
+                        site);
+        }
+        if (!runner.holds_shared(row, kRowBytes)) {
+            runner.fail(cudaErrorIllegalAddress,
+                        std::string(name) + ": the row is not in the block's shared memory", site);
+        }
+    }
+    RowAndPlace own{row, r, name, site};
+    warp_collective(0xffffffffu, &own, load_matrices<kMatrices, kTranspose>, name, site);
 }
 
 }  // namespace
 
 void ptx::mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site) {
-    Tf32Fragments own{d, a, b, site};
-    warp_collective(0xffffffffu, &own, multiply_tf32, "mma_m16n8k8_tf32", site);
+    mma<Tf32>(d, a, b, site);
+}
+void ptx::mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site) {
+    mma<F16>(d, a, b, site);
+}
+void ptx::mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site) {
+    mma<Bf16>(d, a, b, site);
+}
+void ptx::mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site) {
+    mma<S8>(d, a, b, site);
+}
+
+void ptx::ldmatrix_x1(unsigned (&r)[1], const void* row, Site site) {
+    ldmatrix<false>(r, row, "ldmatrix_x1", site);
+}
+void ptx::ldmatrix_x2(unsigned (&r)[2], const void* row, Site site) {
+    ldmatrix<false>(r, row, "ldmatrix_x2", site);
+}
+void ptx::ldmatrix_x4(unsigned (&r)[4], const void* row, Site site) {
+    ldmatrix<false>(r, row, "ldmatrix_x4", site);
+}
+void ptx::ldmatrix_x2_trans(unsigned (&r)[2], const void* row, Site site) {
+    ldmatrix<true>(r, row, "ldmatrix_x2_trans", site);
+}
+void ptx::ldmatrix_x4_trans(unsigned (&r)[4], const void* row, Site site) {
+    ldmatrix<true>(r, row, "ldmatrix_x4_trans", site);
 }
 
 }  // namespace cuda_on_cpu

@@ -637,6 +637,14 @@ __global__ void take_pairs_apart(Checks check) {
     check.equal(__high2float(__bfloat162bfloat162(__high2bfloat16(d))), 4.0f);
     check.equal(__low2float(__float2bfloat162_rn(0.5f)), 0.5f);
     check.equal(__low2float(c + d), 4.0f);
+    // What tensor cores take: a pair as a word, its first number in the low half.
+    const __half2 e = __float22half2_rn(make_float2(1.0f, -2.0f));
+    const __nv_bfloat162 f = __floats2bfloat162_rn(1.0f, -2.0f);
+    check.equal(*reinterpret_cast<const unsigned*>(&e), 0xc0003c00u);
+    check.equal(*reinterpret_cast<const unsigned*>(&f), 0xc0003f80u);
+    const unsigned words[2] = {0x3c00c000u, 0x3f80c000u};
+    check.equal(__half22float2(*reinterpret_cast<const __half2*>(words)).x, -2.0f);
+    check.equal(__bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(words + 1)).y, 1.0f);
     check.equal(__half2float(CUDART_INF_FP16), INFINITY);
     check.equal(__bfloat162float(CUDART_ONE_BF16), 1.0f);
 }

@@ -83,6 +83,7 @@ __global__ void multiply_and_average(Checks check) {
     check.equal(__dp4a(make_char4(1, -2, 3, -4), make_char4(5, 6, 7, 8), 100), 100 + 5 - 12 + 21 - 32);
     check.equal(__dp2a_lo(hidden(static_cast<int>(0xfffe0003u)), static_cast<int>(0x04050607u), 10),
                 10 + 3 * 7 - 2 * 6);
+    check.equal(__dp2a_lo(hidden(0xfffe0003u), 0x0405f607u, 10u), 10u + 3 * 7 + 0xfffeu * 0xf6);
     check.equal(__dp2a_hi(hidden(static_cast<int>(0xfffe0003u)), static_cast<int>(0x04050607u), 10),
                 10 + 3 * 5 - 2 * 4);
     check.equal(__dp2a_hi(hidden(0xfffe0003u), 0x04050607u, 10u), 10u + 3 * 5 + 0xfffeu * 4);

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -199,23 +200,106 @@ TEST(AsyncCopy, DestinationInGlobalMemoryIsTold) {
 
 // ---- Tensor cores ----------------------------------------------------------------------------------------------------
 
-constexpr int kMmaLine = __LINE__ + 5;
+using Products = void (*)(unsigned);
+constexpr int kMmaLine = __LINE__ + 6;
+template <class Sum, auto kProduct>
 __global__ void multiply_with(unsigned lanes) {
-    float d[4] = {};
+    Sum d[4] = {};
     const unsigned a[4] = {}, b[2] = {};
     if (threadIdx.x >= lanes) return;
-    mma_m16n8k8_tf32(d, a, b);
+    kProduct(d, a, b, cuda_on_cpu::Site::here());
 }
 TEST(TensorCore, NeedsAllLanesOfAWarp) {
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { multiply_with<<<1, 31>>>(31); }),
-                      {"multiply_with", "mma_m16n8k8_tf32", "fewer than 32", at_line(kMmaLine)}));
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { multiply_with<<<1, 32>>>(31); }),
-                      {"multiply_with", "mma_m16n8k8_tf32", "ended", at_line(kMmaLine)}));
+    const auto expect_report = [](const std::string& name, Products kernel) {
+        EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [kernel] { kernel<<<1, 31>>>(31); }),
+                          {"multiply_with", name, "fewer than 32", at_line(kMmaLine)}));
+        EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [kernel] { kernel<<<1, 32>>>(31); }),
+                          {"multiply_with", name, "ended", at_line(kMmaLine)}));
+    };
+    expect_report("mma_m16n8k8_tf32", multiply_with<float, mma_m16n8k8_tf32>);
+    expect_report("mma_m16n8k16_f16", multiply_with<float, mma_m16n8k16_f16>);
+    expect_report("mma_m16n8k16_bf16", multiply_with<float, mma_m16n8k16_bf16>);
+    expect_report("mma_m16n8k32_s8", multiply_with<int, mma_m16n8k32_s8>);
+}
+
+constexpr int kTwoProductsLine = __LINE__ + 7;
+__global__ void disagree_on_the_product() {
+    float d[4] = {};
+    const unsigned a[4] = {}, b[2] = {};
+    if (threadIdx.x < 16) {
+        mma_m16n8k16_f16(d, a, b);
+    } else {
+        mma_m16n8k16_bf16(d, a, b);
+    }
+}
+TEST(TensorCore, LanesMustAgreeOnTheProduct) {
+    const std::string report =
+        report_of(cudaErrorLaunchFailure, [] { disagree_on_the_product<<<1, 32>>>(); });
+    EXPECT_TRUE(tells(report, {"mma_m16n8k16_f16", "mma_m16n8k16_bf16",
+                               at_line(descending() ? kTwoProductsLine - 2 : kTwoProductsLine)}));
 }
 
 TEST(TensorCore, ConversionTruncatesTheBitsOfANaNAsGpusDo) {
     EXPECT_EQ(to_tf32(std::bit_cast<float>(0x7fffffffu)), 0x7fffe000u);
     EXPECT_EQ(to_tf32(std::bit_cast<float>(0xff801fffu)), 0xff800000u);
+}
+
+// ---- Matrices from shared memory -----------------------------------------------------------------------------------------
+
+// Lane 5 goes `offset` bytes away from its row.
+constexpr int kLoadLine = __LINE__ + 6;
+__global__ void load_with_offset(int offset, unsigned lane) {
+    extern __shared__ char dynamic[];
+    unsigned r[1];
+    char* const row = dynamic + 16 * (threadIdx.x % 8);
+    std::memset(row, 0, 16);
+    ldmatrix_x1(r, threadIdx.x == lane ? row + offset : row);
+}
+std::string report_of_load(cudaError_t expected, int offset, unsigned lane = 5) {
+    return report_of(expected, [&] { load_with_offset<<<1, 32, 128>>>(offset, lane); });
+}
+TEST(Ldmatrix, MisalignedRowIsTold) {
+    for (const int offset : {1, 2, 4, 8, -8}) {
+        EXPECT_TRUE(tells(report_of_load(cudaErrorMisalignedAddress, offset),
+                          {"load_with_offset", "ldmatrix_x1", "misaligned", "16 bytes", "thread (5,0,0)",
+                           at_line(kLoadLine)}))
+            << offset;
+    }
+}
+TEST(Ldmatrix, RowOutsideSharedMemoryIsTold) {
+    for (const int offset : {48, -96, 1 << 20}) {
+        EXPECT_TRUE(
+            tells(report_of_load(cudaErrorIllegalAddress, offset),
+                  {"ldmatrix_x1", "not in the block's shared memory", "thread (5,0,0)", at_line(kLoadLine)}))
+            << offset;
+    }
+}
+TEST(Ldmatrix, RowsOfOtherLanesDoNotCount) {
+    EXPECT_EQ(report_of_load(cudaSuccess, 1, 8), "");
+    EXPECT_EQ(report_of_load(cudaSuccess, 1 << 20, 31), "");
+    report_of_load(cudaErrorMisalignedAddress, 1, 7);
+}
+
+constexpr int kGlobalLoadLine = __LINE__ + 3;
+__global__ void load_from_global(const float* in) {
+    unsigned r[4];
+    ldmatrix_x4(r, in);
+}
+TEST(Ldmatrix, RowInGlobalMemoryIsTold) {
+    DeviceVector<float> data(64);
+    EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, [&] { load_from_global<<<1, 32>>>(data.data()); }),
+                      {"ldmatrix_x4", "not in the block's shared memory", at_line(kGlobalLoadLine)}));
+}
+
+constexpr int kFewLoadLine = __LINE__ + 4;
+__global__ void load_with_few() {
+    extern __shared__ char dynamic[];
+    unsigned r[2];
+    ldmatrix_x2_trans(r, dynamic);
+}
+TEST(Ldmatrix, NeedsAllLanesOfAWarp) {
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { load_with_few<<<1, 31, 16>>>(); }),
+                      {"ldmatrix_x2_trans", "fewer than 32", at_line(kFewLoadLine)}));
 }
 
 }  // namespace

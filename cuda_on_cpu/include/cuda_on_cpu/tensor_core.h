@@ -1,4 +1,4 @@
-// Matrix products of a warp (PTX ISA, mma; day code reaches them through common/ptx.cuh).
+// Matrix products of a warp and what feeds them (PTX ISA, mma and ldmatrix; day code reaches them through common/ptx.cuh).
 #pragma once
 
 #include <bit>
@@ -17,8 +17,23 @@ inline unsigned to_tf32(float value) {
 }
 
 // D += A B. Products are exact and summed in double, then rounded once to float: closer than any GPU, which
-// cuts off bits as it sums. As there, the 13 lowest bits of A and B do not count.
+// cuts off bits as it sums. As there, the 13 lowest bits of A and B do not count where they are TF32.
 void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2],
                       Site site = Site::here());
+void mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2],
+                      Site site = Site::here());
+void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2],
+                       Site site = Site::here());
+
+// D += A B in integers; sums that leave the range wrap.
+void mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site = Site::here());
+
+// Matrices of 8 x 8 elements of 16 bits from shared memory. An error: a row that counts and is not at a multiple of 16 bytes,
+// or not in the block's shared memory.
+void ldmatrix_x1(unsigned (&r)[1], const void* row, Site site = Site::here());
+void ldmatrix_x2(unsigned (&r)[2], const void* row, Site site = Site::here());
+void ldmatrix_x4(unsigned (&r)[4], const void* row, Site site = Site::here());
+void ldmatrix_x2_trans(unsigned (&r)[2], const void* row, Site site = Site::here());
+void ldmatrix_x4_trans(unsigned (&r)[4], const void* row, Site site = Site::here());
 
 }  // namespace cuda_on_cpu::ptx

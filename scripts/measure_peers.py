@@ -251,9 +251,44 @@ def attention_layer_peers(words):
         yield name, call, lambda: (relative_error(call, expected), 1e-5)
 
 
+def fused_attention_peers(words):
+    """scaled_dot_product_attention, each of its backends; checked by the last rows of every head."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    dtype = getattr(torch, words[1])
+    batch, heads, tokens, columns = numbers(words[2])
+    causal = "causal" in words
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(batch, heads, tokens, columns, device="cuda", dtype=dtype) for _ in range(3))
+    rows = min(tokens, max(1, (1 << 26) // (batch * heads * tokens)))
+
+    def check(work):
+        scores = q[:, :, -rows:].double() @ k.double().transpose(2, 3) * columns**-0.5
+        if causal:
+            places = torch.arange(tokens, device="cuda")
+            scores.masked_fill_(places > places[-rows:, None], -math.inf)
+        expected = torch.softmax(scores, dim=3) @ v.double()
+        error = (work()[:, :, -rows:] - expected).abs().amax() / expected.abs().amax()
+        return error.item(), {torch.float: 1e-5, torch.half: 4e-3, torch.bfloat16: 3e-2}[dtype]
+
+    backends = {"pytorch_memory_efficient": SDPBackend.EFFICIENT_ATTENTION}
+    if dtype != torch.float:
+        backends = {"pytorch_flash": SDPBackend.FLASH_ATTENTION, "pytorch_cudnn": SDPBackend.CUDNN_ATTENTION}
+    elif tokens <= 8192:
+        backends["pytorch_math"] = SDPBackend.MATH
+    for name, backend in backends.items():
+
+        def work(backend=backend):
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+        yield name, work, lambda: check(work)
+
+
 PEERS = {
     "softmax": softmax_peers,
     "sum": sum_peers,
+    "fused_attention": fused_attention_peers,
     "gaussian_blur": blur_peers,
     "dot": score_peers,
     "luong": score_peers,

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <bit>
 #include <cstddef>
 
 #include "common/grid.hpp"
@@ -29,6 +30,10 @@ struct RowTile {
     int keys;     // some row sees a key before this one
     int all_see;  // and all rows see all keys before this one
     int length_q;
+    int length_k;
+    int diagonal;  // row i sees the keys before i + diagonal
+
+    __device__ int seen_by(int row) const { return min(max(row + diagonal, 0), length_k); }
 };
 
 template <int BM, class T>
@@ -46,17 +51,19 @@ __device__ RowTile<T> row_tile(const Attention<T>& a, unsigned heads_at_once) {
     const std::size_t head_q = head % q.heads;
     const std::size_t head_kv = head_q / (q.heads / a.k.extents().heads);
     const std::size_t last = min(first + BM, q.length) - 1;
-    const auto seen = [&](std::size_t row) {
-        return static_cast<int>(visible_keys(row, q.length, a.k.extents().length, a.causal));
-    };
-    return {a.q.head(batch, head_q),
-            a.k.head(batch, head_kv),
-            a.v.head(batch, head_kv),
-            a.out.head(batch, head_q),
-            static_cast<int>(first),
-            seen(last),
-            seen(first),
-            a.q.length()};
+    RowTile<T> tile{a.q.head(batch, head_q),
+                    a.k.head(batch, head_kv),
+                    a.v.head(batch, head_kv),
+                    a.out.head(batch, head_q),
+                    static_cast<int>(first),
+                    0,
+                    0,
+                    a.q.length(),
+                    a.k.length(),
+                    a.causal ? a.k.length() - a.q.length() + 1 : a.k.length()};
+    tile.keys = tile.seen_by(static_cast<int>(last));
+    tile.all_see = tile.seen_by(tile.first);
+    return tile;
 }
 
 // ---- Tiles in shared memory ------------------------------------------------------------------------------------------
@@ -72,26 +79,30 @@ __device__ int elements_left(int dim, int col) {
 template <int ROWS, int D, int THREADS, bool ALIGNED, class T, class Place>
 __device__ void copy_tile(const T* head, std::size_t stride, int first, int length, int dim, Place place) {
     constexpr int kPack = 16 / sizeof(T);
-    constexpr int kPacks = D / kPack;  // in a row
-    static_assert(ROWS * kPacks % THREADS == 0, "copy_tile: every thread copies the same number of packs");
+    constexpr int kPacks = D / kPack;                                                         // in a row
+    constexpr int kColumns = static_cast<int>(std::bit_ceil(static_cast<unsigned>(kPacks)));  // of threads
+    constexpr int kStep = THREADS / kColumns;  // rows copied at a time
+    static_assert(THREADS % kColumns == 0 && ROWS % kStep == 0, "copy_tile: all threads copy as many packs");
+    const int pack = static_cast<int>(threadIdx.x % kColumns);
+    const int first_row = static_cast<int>(threadIdx.x / kColumns);
+    if (kColumns != kPacks && pack >= kPacks) return;
+    const int in_row = elements_left<kPack>(dim, pack * kPack);
+    const T* from = head + static_cast<std::size_t>(first + first_row) * stride + pack * kPack;
 #pragma unroll
-    for (int i = 0; i < ROWS * kPacks / THREADS; ++i) {
-        const int index = static_cast<int>(threadIdx.x) + i * THREADS;
-        const int row = index / kPacks;
-        const int col = index % kPacks * kPack;
-        const int count = first + row < length ? elements_left<kPack>(dim, col) : 0;
-        const T* const from = count > 0 ? head + static_cast<std::size_t>(first + row) * stride + col : head;
-        T* const to = place(row, col / kPack);
+    for (int row = first_row; row < first_row + ROWS; row += kStep) {
+        const int count = first + row < length ? in_row : 0;
+        T* const to = place(row, pack);
         if constexpr (ALIGNED) {
             course::ptx::cp_async_16(to, from, static_cast<unsigned>(count) * sizeof(T));
         } else {
-            course::Pack<T, kPack> pack{};
+            course::Pack<T, kPack> elements{};
 #pragma unroll
             for (int j = 0; j < kPack; ++j) {
-                if (j < count) pack.value[j] = from[j];
+                if (j < count) elements.value[j] = from[j];
             }
-            pack.store(to);
+            elements.store(to);
         }
+        from += kStep * stride;
     }
 }
 

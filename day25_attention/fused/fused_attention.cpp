@@ -111,7 +111,7 @@ bool check_arguments(const Attention<T>& attention) {
     if (k.heads == 0 ? q.heads != 0 : q.heads % k.heads != 0)
         refuse(fmt::format("q has {} heads and k {}; expected a multiple of k's", q.heads, k.heads));
     if (q.dim > kMaxDim) refuse(fmt::format("dim is {}; expected at most {}", q.dim, kMaxDim));
-    constexpr std::size_t kMost = std::numeric_limits<int>::max() - 256;
+    constexpr std::size_t kMost = (std::size_t{1} << 30) - 1;
     if (q.length > kMost || k.length > kMost)
         refuse(fmt::format("lengths are {} and {}; expected at most {}", q.length, k.length, kMost));
     if (!std::isfinite(attention.scale) || attention.scale <= 0)

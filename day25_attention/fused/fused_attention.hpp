@@ -122,7 +122,7 @@ inline __host__ __device__ std::size_t visible_keys(std::size_t row, std::size_t
 }
 
 // Queues the work on `stream`. Any strides, any alignment of an element; rows of whole, aligned 16-byte packs are faster. Empty
-// extents are legal. Throws std::invalid_argument for extents that do not fit together, dim > 128, a length of 2^31 - 256 or more, a
+// extents are legal. Throws std::invalid_argument for extents that do not fit together, dim > 128, a length of 2^30 or more, a
 // scale that is not a finite number above 0, an out whose elements coincide or whose memory, from the first element to the last, overlaps an
 // input's, and what the variant cannot run; CudaError when a launch fails.
 template <class T>

@@ -241,8 +241,8 @@ TYPED_TEST(FusedTest, BatchesAndGroupsOfHeads) {
 }
 
 TYPED_TEST(FusedTest, StridesAndAlignment) {
-    const Shape shape{2, 4, 2, 35, 67, 40, true};
-    for (const std::size_t offset : {0, 1, 2, 8}) {
+    const Shape shape{1, 2, 1, 35, 67, 40, true};
+    for (const std::size_t offset : {0, 1, 8}) {
         for (const std::size_t padding : {0, 1, 8}) {
             const Layout layout{offset, padding, padding == 8};
             this->expect_right(shape, layout, {});

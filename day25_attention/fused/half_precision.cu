@@ -72,7 +72,7 @@ __device__ unsigned pair(float first, float second) {
 template <class S, class T>
 __device__ void multiply_keys(Swizzled<T, S::BM, S::D>& q, Swizzled<T, S::BN, S::D>& keys, int row, int lane,
                               float (&scores)[2][S::ACROSS][4]) {
-#pragma unroll
+#pragma unroll 4  // of 8 at most: all at once, loads of the last would come early and take registers that there are not
     for (int c = 0; c < S::D / 8; c += 2) {
         unsigned a[2][4];
 #pragma unroll
@@ -117,13 +117,12 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tensor_cores(
     Shared<T, S>& shared = *reinterpret_cast<Shared<T, S>*>(memory);
     const RowTile<T> tile = row_tile<S::BM>(a, heads_at_once);
     const int dim = a.q.dim();
-    const int length_k = a.k.length();
     const auto copy = [&](int number) {
         Stage<T, S>& stage = shared.stages[number % 2];
         const int first = number * S::BN;
-        copy_tile<S::BN, S::D, S::THREADS, ALIGNED>(tile.k, a.k.strides().row, first, length_k, dim,
+        copy_tile<S::BN, S::D, S::THREADS, ALIGNED>(tile.k, a.k.strides().row, first, tile.length_k, dim,
                                                     [&](int row, int i) { return stage.k.pack(row, i); });
-        copy_tile<S::BN, S::D, S::THREADS, ALIGNED>(tile.v, a.v.strides().row, first, length_k, dim,
+        copy_tile<S::BN, S::D, S::THREADS, ALIGNED>(tile.v, a.v.strides().row, first, tile.length_k, dim,
                                                     [&](int row, int i) { return stage.v.pack(row, i); });
         course::ptx::cp_async_commit();
     };
@@ -135,9 +134,7 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tensor_cores(
     const int warp_row = static_cast<int>(threadIdx.x) / 32 * 32;
     const int t = lane % 4;
     const auto row_of = [&](int i) { return tile.first + warp_row + lane / 4 + i * 8; };
-    const auto seen_by = [&](int i) {
-        return static_cast<int>(visible_keys(row_of(i), tile.length_q, length_k, a.causal));
-    };
+    const auto seen_by = [&](int i) { return tile.seen_by(row_of(i)); };
     const float scale = a.scale * kLog2E;
     OnlineSoftmax<4, 4> softmax;
     float out[2][S::D / 8][4] = {};

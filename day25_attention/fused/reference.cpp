@@ -74,7 +74,7 @@ ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span
             magnitude += std::abs(term);
         }
         p[j] = scale * sum;
-        error[j] = scale * magnitude * of_dot;
+        error[j] = std::isinf(p[j]) ? 0 : scale * magnitude * of_dot;
         max = std::isnan(p[j]) ? p[j] : std::max(max, p[j]);
     }
     if (max == -std::numeric_limits<double>::infinity()) return row;
@@ -83,7 +83,7 @@ ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span
     double sum = 0;
     double mean_error = 0;
     for (std::size_t j = 0; j < visible; ++j) {
-        error[j] += 4 * u * std::abs(p[j] - max) + 4 * u + of_chain;
+        if (!std::isinf(p[j])) error[j] += 4 * u * std::abs(p[j] - max) + 4 * u + of_chain;
         p[j] = std::exp(p[j] - max);
         sum += p[j];
         mean_error += p[j] * error[j];

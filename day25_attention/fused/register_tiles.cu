@@ -9,16 +9,16 @@
 namespace day25::fused {
 namespace {
 
-template <int D_, int WARPS_, int BLOCKS_>
+template <int D_, int KEYS_, int WARPS_, int BLOCKS_>
 struct Tile {
     static constexpr int D = D_;
     static constexpr int WARPS = WARPS_;
     static constexpr int BLOCKS = BLOCKS_;  // on a multiprocessor
     static constexpr int BM = WARPS * 32;
-    static constexpr int BN = 64;
+    static constexpr int KEYS = KEYS_;  // of a thread, 8 apart: 8 lanes x KEYS keys
+    static constexpr int BN = KEYS * 8;
     static constexpr int THREADS = WARPS * 32;
     static constexpr int ROWS = 8;      // of a thread, 4 apart: 4 lanes x 8 rows
-    static constexpr int KEYS = 8;      // of a thread, 8 apart: 8 lanes x 8 keys
     static constexpr int COLS = D / 8;  // of a thread, in fours
 };
 
@@ -31,21 +31,6 @@ struct Shared {
     float p[T::BM][T::BN + 4];
 };
 
-// sums[i][j] += sum over four columns of a's row i and b's row j.
-template <int ROWS, int KEYS>
-__device__ void multiply_rows(const course::Pack<float, 4> (&a)[ROWS],
-                              const course::Pack<float, 4> (&b)[KEYS], float (&sums)[ROWS][KEYS]) {
-#pragma unroll
-    for (int n = 0; n < 4; ++n) {
-#pragma unroll
-        for (int i = 0; i < ROWS; ++i) {
-#pragma unroll
-            for (int j = 0; j < KEYS; ++j)
-                sums[i][j] += a[i].value[n] * b[j].value[n];
-        }
-    }
-}
-
 // Idea: Q K^T and p V are matrix products whose left factor stays: tiles of K and V serve all rows of a block.
 // Cost removed: loads; a value from shared memory takes part in 8 multiply-adds or more.
 // Still limits it: the rate of FP32 multiply-adds, which the softmax between the two products shares.
@@ -57,16 +42,15 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_register_tile
     Shared<T>& shared = *reinterpret_cast<Shared<T>*>(memory);
     const RowTile<float> tile = row_tile<T::BM>(a, heads_at_once);
     const int dim = a.q.dim();
-    const int length_k = a.k.length();
     const auto copy_k = [&](int first) {
         copy_tile<T::BN, T::D, T::THREADS, ALIGNED>(
-            tile.k, a.k.strides().row, first, length_k, dim,
+            tile.k, a.k.strides().row, first, tile.length_k, dim,
             [&](int row, int pack) { return &shared.k[row][pack * 4]; });
         course::ptx::cp_async_commit();
     };
     const auto copy_v = [&](int first) {
         copy_tile<T::BN, T::D, T::THREADS, ALIGNED>(
-            tile.v, a.v.strides().row, first, length_k, dim,
+            tile.v, a.v.strides().row, first, tile.length_k, dim,
             [&](int row, int pack) { return &shared.v[row][pack * 4]; });
         course::ptx::cp_async_commit();
     };
@@ -78,10 +62,7 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_register_tile
     const int lane_row = static_cast<int>(threadIdx.x) % 32 / 8;
     const int lane_col = static_cast<int>(threadIdx.x) % 8;
     const auto row_of = [&](int i) { return static_cast<int>(threadIdx.x) / 32 * 32 + i * 4 + lane_row; };
-    const auto seen_by = [&](int i) {
-        const auto row = static_cast<std::size_t>(tile.first + row_of(i));
-        return static_cast<int>(visible_keys(row, tile.length_q, length_k, a.causal));
-    };
+    const auto seen_by = [&](int i) { return tile.seen_by(tile.first + row_of(i)); };
     const float scale = a.scale * kLog2E;
     OnlineSoftmax<T::ROWS, 8> softmax;
     float out[T::ROWS][T::COLS] = {};
@@ -92,15 +73,20 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_register_tile
         float scores[T::ROWS][T::KEYS] = {};
 #pragma unroll 2
         for (int c = 0; c < T::D; c += 4) {
-            Pack q[T::ROWS];
             Pack k[T::KEYS];
-#pragma unroll
-            for (int i = 0; i < T::ROWS; ++i)
-                q[i] = Pack::load(&shared.q[row_of(i)][c]);
 #pragma unroll
             for (int j = 0; j < T::KEYS; ++j)
                 k[j] = Pack::load(&shared.k[j * 8 + lane_col][c]);
-            multiply_rows(q, k, scores);
+#pragma unroll
+            for (int i = 0; i < T::ROWS; ++i) {
+                const Pack q = Pack::load(&shared.q[row_of(i)][c]);
+#pragma unroll
+                for (int n = 0; n < 4; ++n) {
+#pragma unroll
+                    for (int j = 0; j < T::KEYS; ++j)
+                        scores[i][j] += q.value[n] * k[j].value[n];
+                }
+            }
         }
 
         const bool masked = first + T::BN > tile.all_see;
@@ -190,7 +176,7 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_register_tile
 }
 
 template <int D>
-using TileFor = std::conditional_t<D <= 64, Tile<D, 4, 2>, Tile<D, 4, 1>>;
+using TileFor = std::conditional_t<D <= 64, Tile<D, 8, 4, 2>, Tile<D, 4, 4, 1>>;
 
 // Where rows are not aligned, one size must do for all.
 void launch(const Attention<float>& attention, cudaStream_t stream) {

@@ -6,7 +6,7 @@
 // order, so key 2 t is called column t, and key 2 t + 1 column t + 4. p never leaves its registers.
 //
 //     a block    BM rows of Q; two stages of BN keys, one of which is on its way
-//     a warp     16 rows of Q, in registers, and all keys
+//     a warp     16 rows of Q, and all keys of a tile
 #include "attention_tile.cuh"
 #include "common/tf32_split.cuh"
 #include "launch.cuh"
@@ -27,61 +27,65 @@ struct Tile {
     static constexpr int ACROSS = BN / 8;  // instructions for 16 x BN scores, side by side
 };
 
-// Packs of four floats, moved within a row so that the lanes that load at the same time meet different banks: of K, 4 packs each of 2
-// neighbouring rows; of V, 2 packs each of every other of 8 rows. Copies write whole rows.
+// ROWS x D floats in packs of four, moved within a row so that the lanes that load at the same time meet different banks. Of Q and K they load
+// 4 packs each of 2 neighbouring rows, of V 2 packs each of every other of 8 rows. Copies write whole rows.
+template <int ROWS, int D>
+struct Swizzled {
+    float rows[ROWS][D];
+
+    __device__ float* pack(int row, int index) { return &rows[row][(index ^ row % 2 * 4) * 4]; }
+    __device__ float* pack_of_v(int row, int index) { return &rows[row][(index ^ row / 2 % 4 * 2) * 4]; }
+};
+
 template <class T>
 struct Stage {
-    float k[T::BN][T::D];
-    float v[T::BN][T::D];
-
-    __device__ float* pack_of_k(int row, int pack) { return &k[row][(pack ^ row % 2 * 4) * 4]; }
-    __device__ float* pack_of_v(int row, int pack) { return &v[row][(pack ^ row / 2 % 4 * 2) * 4]; }
+    Swizzled<T::BN, T::D> k;
+    Swizzled<T::BN, T::D> v;
 };
 
-// What a lane has of 16 rows of Q, 16 columns at a time: rows g and g + 8, columns 4 t to 4 t + 3.
 template <class T>
-struct Queries {
-    float row[2][T::D / 4];
-
-    template <bool ALIGNED>
-    __device__ void load(const Attention<float>& a, const RowTile<float>& tile, int first_row, int t) {
-#pragma unroll
-        for (int side = 0; side < 2; ++side) {
-            const int index = tile.first + first_row + side * 8;
-            const float* const from = tile.q + static_cast<std::size_t>(index) * a.q.strides().row;
-#pragma unroll
-            for (int i = 0; i < T::D / 4; ++i) {
-                const int col = i / 4 * 16 + t * 4 + i % 4;
-                row[side][i] = index < tile.length_q && col < a.q.dim() ? from[col] : 0.0f;
-            }
-        }
-    }
+struct Shared {
+    Swizzled<T::BM, T::D> q;
+    Stage<T> stages[2];
 };
 
-// scores = Q K^T. Of 16 columns, 4 t and 4 t + 2 are called column t of one product and of the next, those behind them t + 4.
+// sums += a b for N instructions side by side. One product for all of them in turn, so that no instruction needs the result of the one before;
+// the small products first, while there is nothing large in the sum that would cut them off.
+template <int N>
+__device__ void multiply_split(const SplitFactors<4>& a, const SplitFactors<2> (&b)[N], float (&sums)[N][4]) {
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+        course::ptx::mma_m16n8k8_tf32(sums[j], a.small, b[j].big);
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+        course::ptx::mma_m16n8k8_tf32(sums[j], a.big, b[j].small);
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+        course::ptx::mma_m16n8k8_tf32(sums[j], a.big, b[j].big);
+}
+
+// scores = Q K^T, for rows `row` and `row` + 8 of Q. Of 16 columns, a lane has 4 t to 4 t + 3: they are called column t and t + 4 of one
+// instruction, t and t + 4 of the next.
 template <class T>
-__device__ void multiply_keys(const Queries<T>& q, Stage<T>& stage, int g, int t,
+__device__ void multiply_keys(Swizzled<T::BM, T::D>& q, Swizzled<T::BN, T::D>& keys, int row, int g, int t,
                               float (&scores)[T::ACROSS][4]) {
-    using course::ptx::mma_m16n8k8_tf32;
 #pragma unroll
     for (int block = 0; block < T::D / 16; ++block) {
-        const float* const upper = &q.row[0][block * 4];
-        const float* const lower = &q.row[1][block * 4];
-        const SplitFactors<4> a[2] = {split({upper[0], lower[0], upper[1], lower[1]}),
-                                      split({upper[2], lower[2], upper[3], lower[3]})};
+        const auto upper = course::Pack<float, 4>::load(q.pack(row, block * 4 + t));
+        const auto lower = course::Pack<float, 4>::load(q.pack(row + 8, block * 4 + t));
+        course::Pack<float, 4> k[T::ACROSS];
 #pragma unroll
-        for (int j = 0; j < T::ACROSS; ++j) {
-            const auto k = course::Pack<float, 4>::load(stage.pack_of_k(j * 8 + g, block * 4 + t));
-            const SplitFactors<2> b[2] = {split({k.value[0], k.value[1]}), split({k.value[2], k.value[3]})};
+        for (int j = 0; j < T::ACROSS; ++j)
+            k[j] = course::Pack<float, 4>::load(keys.pack(j * 8 + g, block * 4 + t));
 #pragma unroll
-            for (int n = 0; n < 2; ++n)
-                mma_m16n8k8_tf32(scores[j], a[n].small, b[n].big);
+        for (int n = 0; n < 4; n += 2) {
+            const SplitFactors<4> a =
+                split({upper.value[n], lower.value[n], upper.value[n + 1], lower.value[n + 1]});
+            SplitFactors<2> b[T::ACROSS];
 #pragma unroll
-            for (int n = 0; n < 2; ++n)
-                mma_m16n8k8_tf32(scores[j], a[n].big, b[n].small);
-#pragma unroll
-            for (int n = 0; n < 2; ++n)
-                mma_m16n8k8_tf32(scores[j], a[n].big, b[n].big);
+            for (int j = 0; j < T::ACROSS; ++j)
+                b[j] = split({k[j].value[n], k[j].value[n + 1]});
+            multiply_split(a, b, scores);
         }
     }
 }
@@ -89,31 +93,22 @@ __device__ void multiply_keys(const Queries<T>& q, Stage<T>& stage, int g, int t
 // out += p V, 32 columns at a time: column g of the j-th instruction is column 4 g + j. Tensor cores sum the keys of one tile, CUDA cores,
 // which round to nearest, add that to what was there.
 template <class T>
-__device__ void multiply_values(const float (&p)[T::ACROSS][4], Stage<T>& stage, int g, int t,
+__device__ void multiply_values(const float (&p)[T::ACROSS][4], Swizzled<T::BN, T::D>& values, int g, int t,
                                 float (&out)[T::D / 32][4][4]) {
-    using course::ptx::mma_m16n8k8_tf32;
 #pragma unroll
     for (int block = 0; block < T::D / 32; ++block) {
         float sums[4][4] = {};
 #pragma unroll
         for (int k = 0; k < T::ACROSS; ++k) {
             const SplitFactors<4> a = split({p[k][0], p[k][2], p[k][1], p[k][3]});
-            const auto first = course::Pack<float, 4>::load(stage.pack_of_v(k * 8 + t * 2, block * 8 + g));
+            const auto first = course::Pack<float, 4>::load(values.pack_of_v(k * 8 + t * 2, block * 8 + g));
             const auto second =
-                course::Pack<float, 4>::load(stage.pack_of_v(k * 8 + t * 2 + 1, block * 8 + g));
+                course::Pack<float, 4>::load(values.pack_of_v(k * 8 + t * 2 + 1, block * 8 + g));
             SplitFactors<2> b[4];
 #pragma unroll
             for (int j = 0; j < 4; ++j)
                 b[j] = split({first.value[j], second.value[j]});
-#pragma unroll
-            for (int j = 0; j < 4; ++j)
-                mma_m16n8k8_tf32(sums[j], a.small, b[j].big);
-#pragma unroll
-            for (int j = 0; j < 4; ++j)
-                mma_m16n8k8_tf32(sums[j], a.big, b[j].small);
-#pragma unroll
-            for (int j = 0; j < 4; ++j)
-                mma_m16n8k8_tf32(sums[j], a.big, b[j].big);
+            multiply_split(a, b, sums);
         }
 #pragma unroll
         for (int i = 0; i < 16; ++i)
@@ -128,20 +123,21 @@ template <class T, bool ALIGNED>
 __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attention<float> a,
                                                                           unsigned heads_at_once) {
     extern __shared__ float4 memory[];
-    Stage<T>* const stages = reinterpret_cast<Stage<T>*>(memory);
+    Shared<T>& shared = *reinterpret_cast<Shared<T>*>(memory);
     const RowTile<float> tile = row_tile<T::BM>(a, heads_at_once);
-    const int length_k = a.k.length();
+    const int dim = a.q.dim();
     const auto copy = [&](int number) {
-        Stage<T>& stage = stages[number % 2];
+        Stage<T>& stage = shared.stages[number % 2];
         const int first = number * T::BN;
+        copy_tile<T::BN, T::D, T::THREADS, ALIGNED>(tile.k, a.k.strides().row, first, tile.length_k, dim,
+                                                    [&](int row, int i) { return stage.k.pack(row, i); });
         copy_tile<T::BN, T::D, T::THREADS, ALIGNED>(
-            tile.k, a.k.strides().row, first, length_k, a.k.dim(),
-            [&](int row, int pack) { return stage.pack_of_k(row, pack); });
-        copy_tile<T::BN, T::D, T::THREADS, ALIGNED>(
-            tile.v, a.v.strides().row, first, length_k, a.k.dim(),
-            [&](int row, int pack) { return stage.pack_of_v(row, pack); });
+            tile.v, a.v.strides().row, first, tile.length_k, dim,
+            [&](int row, int i) { return stage.v.pack_of_v(row, i); });
         course::ptx::cp_async_commit();
     };
+    copy_tile<T::BM, T::D, T::THREADS, ALIGNED>(tile.q, a.q.strides().row, tile.first, tile.length_q, dim,
+                                                [&](int row, int i) { return shared.q.pack(row, i); });
     copy(0);
 
     const int g = static_cast<int>(threadIdx.x) % 32 / 4;
@@ -151,11 +147,7 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attent
     int seen[2];
 #pragma unroll
     for (int side = 0; side < 2; ++side)
-        seen[side] = static_cast<int>(
-            visible_keys(tile.first + first_row + side * 8, tile.length_q, length_k, a.causal));
-    Queries<T> q;
-    q.template load<ALIGNED>(a, tile, first_row, t);
-
+        seen[side] = tile.seen_by(tile.first + first_row + side * 8);
     const float scale = a.scale * kLog2E;
     OnlineSoftmax<2, 4> softmax;
     float out[T::D / 32][4][4] = {};
@@ -164,21 +156,21 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attent
         course::ptx::cp_async_wait<0>();
         __syncthreads();  // the tile is there, and nobody needs the one before it any more
         copy(number + 1);
-        Stage<T>& stage = stages[number % 2];
+        Stage<T>& stage = shared.stages[number % 2];
 
         float scores[T::ACROSS][4] = {};
-        multiply_keys(q, stage, g, t, scores);
+        multiply_keys<T>(shared.q, stage.k, first_row, g, t, scores);
         if (first + T::BN > tile.all_see) {
 #pragma unroll
             for (int i = 0; i < T::ACROSS * 4; ++i) {
                 if (first + i / 4 * 8 + t * 2 + i % 2 >= seen[i / 2 % 2]) scores[i / 4][i % 4] = -kInfinity;
             }
             set_apart_non_finite<T::BN, T::D, T::THREADS>(
-                [&](int key, int col) { return stage.pack_of_v(key, col / 4) + col % 4; },
+                [&](int key, int col) { return stage.v.pack_of_v(key, col / 4) + col % 4; },
                 [&](int key) {
 #pragma unroll
                     for (int i = 0; i < T::D / 2; ++i) {
-                        const float x = stage.pack_of_v(key, i / 16 * 8 + t * 2 + i % 2)[i / 4 % 4];
+                        const float x = stage.v.pack_of_v(key, i / 16 * 8 + t * 2 + i % 2)[i / 4 % 4];
                         if (first + key < seen[i / 2 % 2] && !is_finite(x))
                             out[i / 16][i / 4 % 4][i % 4] += x;
                     }
@@ -198,7 +190,7 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attent
             float& x = scores[i / 4][i % 4];
             x = softmax.weight(i / 2 % 2, x, scale, shift[i / 2 % 2]);
         }
-        multiply_values(scores, stage, g, t, out);
+        multiply_values<T>(scores, stage.v, g, t, out);
     }
 
     // Of each 32 columns a lane has 8 neighbours: column 2 t of four instructions, then 2 t + 1.
@@ -214,13 +206,13 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attent
 #pragma unroll
             for (int j = 0; j < 4; ++j)
                 pack.value[j] = out[i / 2][j][side * 2 + i % 2] * inverse;
-            write_pack<ALIGNED>(to, i / 2 * 32 + t * 8 + i % 2 * 4, a.q.dim(), pack);
+            write_pack<ALIGNED>(to, i / 2 * 32 + t * 8 + i % 2 * 4, dim, pack);
         }
     }
 }
 
 template <int D>
-using TileFor = std::conditional_t<D <= 64, Tile<D, 64, 4, 3>, Tile<D, 32, 4, 2>>;
+using TileFor = Tile<D, 32, 4, D <= 64 ? 4 : 2>;
 
 std::string constraint(const Shape&) {
     return why_no_tensor_cores(attention_tf32x3<TileFor<64>, true>);
@@ -233,8 +225,7 @@ void launch(const Attention<float>& attention, cudaStream_t stream) {
     if (!check_arguments(attention)) return;
     const auto run = [&](auto dim, auto aligned) {
         using T = TileFor<dim()>;
-        launch_tiles<T::BM>(attention_tf32x3<T, aligned()>, T::THREADS, sizeof(Stage<T>) * 2, attention,
-                            stream);
+        launch_tiles<T::BM>(attention_tf32x3<T, aligned()>, T::THREADS, sizeof(Shared<T>), attention, stream);
     };
     if (!rows_are_aligned(attention)) {
         run(std::integral_constant<int, kMaxDim>(), std::false_type());

@@ -64,6 +64,12 @@ struct Values {
     DeviceBuffer<float> device;
 };
 
+// Work as a method does it.
+course::Work by(const day25::Method& method, course::Work work) {
+    work.arithmetic = method.launcher.arithmetic;
+    return work;
+}
+
 // A case whose versions all write `data->out`, which must be `data->expected`.
 template <class Data>
 course::Case make_case(const std::string& problem, const std::shared_ptr<Data>& data) {
@@ -146,7 +152,8 @@ course::Case make_self_attention(const course::Dims& dims) {
                          data->v.device.matrix(rows, width), data->out.matrix(rows, width), data->scale, {},
                          stream);
         };
-        result.contestants.push_back({.name = method.name, .launch = launch, .work = shape.work()});
+        result.contestants.push_back(
+            {.name = method.name, .launch = launch, .work = by(method, shape.work())});
     }
     return result;
 }
@@ -182,7 +189,7 @@ course::Case make_layer(const course::Dims& dims) {
             layer->forward(tokens, tokens, tokens, data->out.matrix(rows, width), counts, {}, stream);
         };
         result.contestants.push_back(
-            {.name = method.name, .launch = launch, .work = day25::layer_work(config, counts)});
+            {.name = method.name, .launch = launch, .work = by(method, day25::layer_work(config, counts))});
     }
     return result;
 }

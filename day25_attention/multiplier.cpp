@@ -107,10 +107,12 @@ std::span<const Method> methods() {
     static const std::array<Method, 4> list = {{
         {products()[0].name, products()[0].idea, {make_tiled<0>}},
         {products()[1].name, products()[1].idea, {make_tiled<1>}},
-        {"ladder", "the ladder's last steps; K is transposed for them", {make_ladder}},
+        {"ladder",
+         "the ladder's last steps; K is transposed for them",
+         {make_ladder, false, course::Arithmetic::kOther}},
         {"fused",
          "part 4: scores are never written; the ladder for projections",
-         {make_ladder, true},
+         {make_ladder, true, course::Arithmetic::kOther},
          nullptr,
          fused_constraint},
     }};

@@ -31,6 +31,7 @@ struct Means {
     std::unique_ptr<Multiplier> (*make)(std::span<const ProductShape> shapes);
     bool fused =
         false;  // part 4 instead of the three parts: no scores in memory; the multiplier is for projections
+    course::Arithmetic arithmetic = course::Arithmetic::kFp32;  // kOther: tensor cores may have a part in it
 };
 
 // What a method may be unable to do.

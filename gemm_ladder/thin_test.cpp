@@ -7,12 +7,14 @@
 #include <stdexcept>
 #include <vector>
 
+#include "common/data_pattern.hpp"
 #include "common/device_test.hpp"
 #include "common/random.hpp"
 #include "test_problem.hpp"
 
 namespace {
 
+using course::DataPattern;
 using gemm::Shape;
 using gemm::test::integers;
 using gemm::test::kNan;
@@ -63,6 +65,34 @@ TEST_P(Thin, PaddedAndMisaligned) {
         for (const std::size_t misaligned_by : {0, 1, 2})
             expect_exact_both(132, 516, 5, {.beta = 1, .padding = padding, .misaligned_by = misaligned_by});
     }
+}
+
+TEST_P(Thin, DataPatterns) {
+    for (const DataPattern pattern : {DataPattern::kSignedUniform, DataPattern::kHugeNextToTiny,
+                                      DataPattern::kWithNan, DataPattern::kWithInf}) {
+        for (const Shape shape : {Shape{GetParam(), 131, 517}, Shape{131, GetParam(), 517}}) {
+            const Problem problem{.shape = shape, .alpha = -0.5f, .beta = 1};
+            const auto [m, n, k] = shape;
+            const course::VerifyResult result = gemm::test::multiply_twice(
+                [](const gemm::Sgemm& gemm) { gemm::launch_thin(7, gemm, nullptr); },
+                gemm::thin_scratch(shape, 7), problem, course::make_data<float>(m * k, pattern, kSeed),
+                course::make_data<float>(k * n, pattern, kSeed + 1),
+                course::make_data<float>(m * n, pattern, kSeed + 2), {.terms = k + 1});
+            EXPECT_TRUE(result.ok()) << text_of(problem) << ", " << course::name(pattern) << ": "
+                                     << result.message();
+        }
+    }
+}
+
+// alpha = 0: NaN in A and B must not reach C.
+TEST_P(Thin, AlphaZeroReadsNeitherFactor) {
+    const auto [m, n, k] = Shape{GetParam(), 130, 300};
+    const Problem problem{.shape = {m, n, k}, .alpha = 0, .beta = 1};
+    const course::VerifyResult result = gemm::test::multiply_twice(
+        [](const gemm::Sgemm& gemm) { gemm::launch_thin(7, gemm, nullptr); },
+        gemm::thin_scratch(problem.shape, 7), problem, std::vector<float>(m * k, kNan),
+        std::vector<float>(k * n, kNan), integers(m * n, kSeed), {.factor = 0});
+    EXPECT_TRUE(result.ok()) << result.message();
 }
 
 TEST_P(Thin, NothingToAdd) {

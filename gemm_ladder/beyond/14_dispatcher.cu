@@ -47,7 +47,7 @@ const TileCost& cost_of(const TileKernels& tile, bool aligned) {
                            [](double cost) { return cost > 0; });
     };
     if (found == std::end(kCosts) || !measured(found->whole_step) || !measured(found->whole) ||
-        !measured(found->shared_step) || !measured(found->shared)) {
+        !measured(found->shared_step) || !measured(found->shared) || found->owner < 0) {
         throw std::logic_error("dispatcher: the table of costs does not know all of tile " +
                                std::string(tile.name) + "; expected that gemm_ladder_tune has written it");
     }

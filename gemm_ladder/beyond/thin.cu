@@ -25,13 +25,15 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / course::kWarpSize;
-constexpr unsigned kMostParts = 256;
-constexpr unsigned kBlocksEach = 4;  // on a multiprocessor
+constexpr unsigned kBlocksEach = 4;                      // on a multiprocessor
+constexpr std::size_t kMostSums = std::size_t{1} << 16;  // that one block adds up at the end
 
 // How C and K are divided: block b has strip b / parts, and part b % parts of K.
 struct Division {
     unsigned strips;
     unsigned parts;
+
+    std::size_t blocks() const { return std::size_t{strips} * parts; }
 };
 
 // The columns of A that belong to a part: whole chunks, the last one perhaps shorter.
@@ -56,6 +58,26 @@ struct Sums {
     float value[SLICES][ELEMENTS];
 };
 
+// The sums of all parts, ELEMENTS each, one part after the other: slice s of `sums` has those of parts s, s + SLICES...
+template <int ELEMENTS>
+__device__ void add_up_parts(const float* partial, unsigned parts, Sums<ELEMENTS>& sums) {
+    constexpr int SLICES = Sums<ELEMENTS>::SLICES;
+    constexpr int EACH = SLICES * ELEMENTS /
+                         kThreads;  // sums of a thread, all of whose loads are on their way at the same time
+    const int slice = static_cast<int>(threadIdx.x) / ELEMENTS;
+    const int first = static_cast<int>(threadIdx.x) % ELEMENTS;
+    float total[EACH] = {};
+#pragma unroll 4
+    for (unsigned part = static_cast<unsigned>(slice); part < parts; part += SLICES) {
+#pragma unroll
+        for (int i = 0; i < EACH; ++i)
+            total[i] += partial[part * ELEMENTS + first + i * kThreads];
+    }
+#pragma unroll
+    for (int i = 0; i < EACH; ++i)
+        sums.value[slice][first + i * kThreads] = total[i];
+}
+
 // Brings together what the parts have added up of this strip: the last one to arrive reads the others', always in the same order, and
 // calls write(element, sum). With one part, it has nothing to wait for.
 template <int ELEMENTS, class Write>
@@ -78,13 +100,7 @@ __device__ void finish_strip(const Sgemm& gemm, const Division& division, Sums<E
         }
         __syncthreads();  // everyone knows
         if (!is_last) return;
-        for (int i = static_cast<int>(threadIdx.x); i < SLICES * ELEMENTS; i += kThreads) {
-            float sum = 0;
-#pragma unroll 8
-            for (unsigned p = static_cast<unsigned>(i / ELEMENTS); p < division.parts; p += SLICES)
-                sum += partial[p * ELEMENTS + i % ELEMENTS];
-            sums.value[i / ELEMENTS][i % ELEMENTS] = sum;
-        }
+        add_up_parts<ELEMENTS>(partial, division.parts, sums);
         __syncthreads();  // all slices are there
         slices = SLICES;
     }
@@ -126,7 +142,7 @@ struct FewRows {
     static constexpr int CHUNK = DEPTH * kWarps;
     static constexpr int ELEMENTS = ROWS * COLS;
     static constexpr int AT_ONCE = std::min(ROWS, 4);  // rows of C that the warps bring together at a time
-    static_assert(ROWS % AT_ONCE == 0, "FewRows: ROWS must be 1, 2 or a multiple of 4");
+    static_assert(ROWS % AT_ONCE == 0, "FewRows: ROWS must be at most 4, or a multiple of 4");
 };
 
 // Adds up what each warp has of the strip, AT_ONCE rows of C at a time.
@@ -204,7 +220,7 @@ struct FewColumns {
     static constexpr int ROWS = EACH * kWarps;  // of a block
     static constexpr int DEPTH = 8;             // values of each row that a lane has on their way
     static constexpr int CHUNK = DEPTH * course::kWarpSize;
-    static constexpr int PADDED = CHUNK + 4;  // so that a warp stores to different banks
+    static constexpr int PADDED = CHUNK + 4;  // a warp's neighbours in a row go to different banks
     static constexpr int ELEMENTS = ROWS * COLS;
 };
 
@@ -221,7 +237,8 @@ __device__ void stage_columns(const Sgemm& gemm, std::size_t k, std::size_t end,
 }
 
 // Adds up COUNT values of each lane over the warp. Each exchange halves what a lane still has: one half goes to the lane whose number
-// differs in one bit, for the same half of its own. At the end, a lane has the sums from the result on, COUNT / 32 of them, at least one.
+// differs in one bit, for the same half of its own. At the end values[0], values[1]... of a lane are COUNT / 32 sums, at least one;
+// returned is which one values[0] is.
 template <int COUNT, int DISTANCE = course::kWarpSize / 2, int SIZE>
 __device__ int add_up_lanes(float (&values)[SIZE]) {
     constexpr int HALF = COUNT / 2;
@@ -304,16 +321,15 @@ struct Thin {
                                    course::ceil_div<std::size_t>(shape.n, static_cast<std::size_t>(cols));
         const std::size_t chunks = course::ceil_div<std::size_t>(shape.k, static_cast<std::size_t>(chunk));
         const std::size_t wanted = strips == 0 ? 1 : blocks / strips;
-        const std::size_t parts =
-            std::max<std::size_t>(std::min<std::size_t>({wanted, chunks, kMostParts}), 1);
+        const std::size_t most = kMostSums / static_cast<std::size_t>(rows * cols);
+        const std::size_t parts = std::max<std::size_t>(std::min({wanted, chunks, most}), 1);
         return {course::blocks_for(strips, 1), static_cast<unsigned>(parts)};
     }
 
     ScratchSize scratch(const Division& division) const {
         if (division.parts == 1) return {};
-        return {
-            .partial = std::size_t{division.strips} * division.parts * static_cast<std::size_t>(rows * cols),
-            .tickets = division.strips};
+        return {.partial = division.blocks() * static_cast<std::size_t>(rows * cols),
+                .tickets = division.strips};
     }
 };
 
@@ -329,14 +345,14 @@ Thin few_columns() {
     return {sgemm_few_columns<T, 4>, sgemm_few_columns<T, 1>, T::ROWS, COLS, T::CHUNK};
 }
 
-// Of a shape with few of both, the rows of A are long, and those of B short: what is read by whole warps is A.
+// Of a shape with few of both, A's rows are long and B's short: what whole warps read is A, and not all of them have a row.
 bool has_few_columns(const Shape& shape) {
     return shape.n <= kThin;
 }
 
 Thin thin_for(const Shape& shape) {
     if (!is_thin(shape)) {
-        throw std::invalid_argument("launch_thin: C is " + std::to_string(shape.m) + " x " +
+        throw std::invalid_argument("thin product: C is " + std::to_string(shape.m) + " x " +
                                     std::to_string(shape.n) + "; expected at most " + std::to_string(kThin) +
                                     " rows or columns");
     }
@@ -347,6 +363,11 @@ Thin thin_for(const Shape& shape) {
 }
 
 }  // namespace
+
+bool is_worth_a_thin_kernel(const Shape& shape) {
+    return is_thin(shape) &&
+           thin_for(shape).divide(shape, thin_blocks()).blocks() >= multiprocessors_here() / 2;
+}
 
 unsigned thin_blocks() {
     return kBlocksEach * multiprocessors_here();
@@ -366,8 +387,7 @@ void launch_thin(unsigned blocks, const Sgemm& given, cudaStream_t stream) {
     if (division.strips == 0) return;
     const auto kernel =
         is_whole_packs(has_few_columns(shape) ? gemm.a : gemm.b) ? thin.whole_packs : thin.any;
-    kernel<<<course::blocks_for(std::size_t{division.strips} * division.parts, 1), kThreads, 0, stream>>>(
-        gemm, division);
+    kernel<<<course::blocks_for(division.blocks(), 1), kThreads, 0, stream>>>(gemm, division);
     CUDA_CHECK_LAUNCH();
 }
 

@@ -90,12 +90,14 @@ double time_of_shares(const TileKernels& tile, bool aligned, std::size_t tiles) 
         [&](const gemm::Sgemm& gemm, cudaStream_t stream) { tile.launch_shared_on(blocks, gemm, stream); });
 }
 
-// What each block adds that shares a tile with others: all of them share one, or two share each.
+// What each further block costs that shares a tile: all of them share one, against two that share each. 0 where the difference
+// drowns in what else is different: one tile has a longer K, and the same elements of A and B are not read twice.
 double owner_cost(const TileKernels& tile, bool aligned) {
     const std::size_t blocks = gemm::multiprocessors_here();
     const std::size_t tiles = std::max<std::size_t>(blocks / 2, 1);
     const double more = time_of_shares(tile, aligned, 1) - time_of_shares(tile, aligned, tiles);
-    return std::max(more, 0.0) / static_cast<double>(blocks);
+    const auto further = static_cast<double>(std::max<std::size_t>(blocks - blocks / tiles, 1));
+    return std::max(more, 0.0) / further;
 }
 
 std::string costs_of(const TileKernels& tile, bool aligned) {

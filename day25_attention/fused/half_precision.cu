@@ -209,7 +209,7 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tensor_cores(
 }
 
 template <int D>
-using TileFor = Tile<D, 64, 4, 2>;
+using TileFor = Tile<D, D <= 64 ? 64 : 32, 4, 2>;
 
 template <class T>
 std::string constraint(const Shape&) {

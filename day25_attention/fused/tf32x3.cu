@@ -233,7 +233,7 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attent
 }
 
 template <int D>
-using TileFor = Tile<D, D <= 64 ? 64 : 32, 4, 1, 2>;
+using TileFor = Tile<D, 32, 4, D <= 64 ? 2 : 1, 2>;
 
 std::string constraint(const Shape&) {
     return why_no_tensor_cores(attention_tf32x3<TileFor<64>, true>);

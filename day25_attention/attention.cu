@@ -9,7 +9,7 @@
 // This file has the kernels that several parts need, and what limits them:
 //
 //   multiply          A B or A B^T, any shape; Tile decides                    shared memory; the ladder goes further
-//   softmax_rows      masked softmax of every row of the scores, in place      memory: read and written once more
+//   softmax_*_rows    masked softmax of every row of the scores, in place      memory: read and written once more
 //   transpose_tiles   through shared memory, so that both sides are rows       memory
 //   fill_rows         the bias in every row, for a product to add to           memory
 //   multiply_rows     a matrix times a vector: a warp per row                  memory: every weight is used once
@@ -74,6 +74,7 @@ __global__ void __launch_bounds__(Tile::THREADS)
 // --- Softmax -----------------------------------------------------------------------------------------------------------
 
 constexpr int kSoftmaxThreads = 256;
+constexpr int kSoftmaxWarps = kSoftmaxThreads / course::kWarpSize;
 constexpr float kLog2E = 1.44269504f;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
@@ -86,12 +87,12 @@ struct Sum {
 
 // op over the values of all threads of the block, the result in every thread. `parts` is not used for anything else.
 template <class Op>
-__device__ float block_reduce(float value, Op op, float (&parts)[kSoftmaxThreads / course::kWarpSize]) {
+__device__ float block_reduce(float value, Op op, float (&parts)[kSoftmaxWarps]) {
     value = course::warp_reduce(value, op);
     if (threadIdx.x % course::kWarpSize == 0) parts[threadIdx.x / course::kWarpSize] = value;
     __syncthreads();
     value = parts[0];
-    for (int i = 1; i < kSoftmaxThreads / course::kWarpSize; ++i)
+    for (int i = 1; i < kSoftmaxWarps; ++i)
         value = op(value, parts[i]);
     return value;
 }
@@ -106,48 +107,101 @@ struct Visible {
     }
 };
 
-// Calls body(pack, key) for the packs of a row that this thread has: loads them first.
+// What row r of the scores needs to know about its mask.
+struct MaskedRows {
+    std::size_t rows_per_batch;
+    std::size_t queries;
+    bool causal;
+    const std::uint8_t* padding;
+
+    __device__ Visible visible(std::size_t row, std::size_t keys) const {
+        return {causal ? ::min(keys, row % queries + 1) : keys,
+                padding == nullptr ? nullptr : padding + row / rows_per_batch * keys};
+    }
+};
+
+// Calls body(pack, key) for the packs of a row that this thread has.
 template <int WIDTH, class Body>
 __device__ void for_each_pack(const float* row, std::size_t end, Body body) {
     for (std::size_t key = threadIdx.x * WIDTH; key < end; key += kSoftmaxThreads * WIDTH)
         body(course::Pack<float, WIDTH>::load(row + key), key);
 }
 
-// Idea: a block per row: maximum, sum of exponentials, quotient. A masked score is passed over, never read as a number.
+// What softmax is over a row whose maximum is `max`. Where all that is seen is -Inf, or nothing is: anything but -Inf - (-Inf).
+struct Exponential {
+    float shift;
+
+    explicit __device__ Exponential(float max) : shift(max == -kInfinity ? 0.0f : max) {}
+    __device__ float operator()(float x) const { return exp2f((x - shift) * kLog2E); }
+    static __device__ float scale(float sum) { return sum == 0 ? 0.0f : 1.0f / sum; }
+};
+
+// Idea: a block per row, which its threads keep in registers, PACKS packs each: maximum, sum of exponentials, quotient. A masked score is passed
+// over, never read as a number.
 // Cost removed: a pass that would write -Inf into masked scores; with a causal mask, reading what lies beyond the diagonal.
-// Still limits it: memory, once in and once out; that the row is read three times is the L1 cache's affair.
+// Still limits it: memory, once in and once out.
+template <int WIDTH, int PACKS>
+__global__ void __launch_bounds__(kSoftmaxThreads)
+    softmax_short_rows(DeviceMatrix<float> scores, MaskedRows rows) {
+    __shared__ float maxima[kSoftmaxWarps];
+    __shared__ float sums[kSoftmaxWarps];
+    float* const row = scores.data() + blockIdx.x * scores.leading_dimension();
+    const Visible visible = rows.visible(blockIdx.x, scores.cols());
+    course::Pack<float, WIDTH> x[PACKS];
+    const auto key = [](int pack) { return (pack * kSoftmaxThreads + threadIdx.x) * WIDTH; };
+
+    float max = -kInfinity;
+    for (int p = 0; p < PACKS; ++p)
+        if (key(p) < visible.end) x[p] = course::Pack<float, WIDTH>::load(row + key(p));
+    for (int p = 0; p < PACKS; ++p) {
+        for (int i = 0; i < WIDTH; ++i) {
+            x[p].value[i] = visible(key(p) + i) ? x[p].value[i] : -kInfinity;
+            max = fmaxf(max, x[p].value[i]);
+        }
+    }
+    const Exponential exponential(block_reduce(max, Max{}, maxima));
+
+    float sum = 0;
+    for (int p = 0; p < PACKS; ++p)
+        for (int i = 0; i < WIDTH; ++i)
+            sum += x[p].value[i] = exponential(x[p].value[i]);
+    const float scale = Exponential::scale(block_reduce(sum, Sum{}, sums));
+
+    for (int p = 0; p < PACKS; ++p) {
+        for (int i = 0; i < WIDTH; ++i)
+            x[p].value[i] = visible(key(p) + i) ? x[p].value[i] * scale : 0.0f;
+        if (key(p) < scores.cols()) x[p].store(row + key(p));
+    }
+}
+
+// Idea: the same for rows of any length, which are read three times.
+// Cost removed: the registers, and with them the limit.
+// Still limits it: memory; of the second and third time the L1 cache answers what fits.
 template <int WIDTH>
 __global__ void __launch_bounds__(kSoftmaxThreads)
-    softmax_rows(DeviceMatrix<float> scores, std::size_t rows_per_batch, std::size_t queries, bool causal,
-                 const std::uint8_t* padding) {
-    __shared__ float maxima[kSoftmaxThreads / course::kWarpSize];
-    __shared__ float sums[kSoftmaxThreads / course::kWarpSize];
-    const std::size_t keys = scores.cols();
+    softmax_long_rows(DeviceMatrix<float> scores, MaskedRows rows) {
+    __shared__ float maxima[kSoftmaxWarps];
+    __shared__ float sums[kSoftmaxWarps];
     float* const row = scores.data() + blockIdx.x * scores.leading_dimension();
-    const std::size_t query = blockIdx.x % queries;
-    const Visible visible{causal ? ::min(keys, query + 1) : keys,
-                          padding == nullptr ? nullptr : padding + blockIdx.x / rows_per_batch * keys};
+    const Visible visible = rows.visible(blockIdx.x, scores.cols());
 
     float max = -kInfinity;
     for_each_pack<WIDTH>(row, visible.end, [&](const auto& x, std::size_t key) {
         for (int i = 0; i < WIDTH; ++i)
             max = visible(key + i) ? fmaxf(max, x.value[i]) : max;
     });
-    max = block_reduce(max, Max{}, maxima);
+    const Exponential exponential(block_reduce(max, Max{}, maxima));
 
-    // Where all that is seen is -Inf, or nothing is: anything but -Inf - (-Inf).
-    const float shift = max == -kInfinity ? 0.0f : max;
     float sum = 0;
     for_each_pack<WIDTH>(row, visible.end, [&](const auto& x, std::size_t key) {
         for (int i = 0; i < WIDTH; ++i)
-            sum += visible(key + i) ? exp2f((x.value[i] - shift) * kLog2E) : 0.0f;
+            sum += visible(key + i) ? exponential(x.value[i]) : 0.0f;
     });
-    sum = block_reduce(sum, Sum{}, sums);
+    const float scale = Exponential::scale(block_reduce(sum, Sum{}, sums));
 
-    const float scale = sum == 0 ? 0.0f : 1.0f / sum;
-    for_each_pack<WIDTH>(row, keys, [&](auto x, std::size_t key) {
+    for_each_pack<WIDTH>(row, scores.cols(), [&](auto x, std::size_t key) {
         for (int i = 0; i < WIDTH; ++i)
-            x.value[i] = visible(key + i) ? exp2f((x.value[i] - shift) * kLog2E) * scale : 0.0f;
+            x.value[i] = visible(key + i) ? exponential(x.value[i]) * scale : 0.0f;
         x.store(row + key);
     });
 }
@@ -282,10 +336,16 @@ void masked_softmax(DeviceMatrix<float> scores, const ScoreRows& rows, const Mas
             "masked_softmax: padding has " + std::to_string(mask.padding.size()) +
                 " elements; expected none or batch x keys = " + std::to_string(rows.batch * scores.cols()));
     if (scores.rows() == 0 || scores.cols() == 0) return;
+    const unsigned blocks = course::blocks_for(scores.rows(), 1);
+    const MaskedRows masked{rows.heads * rows.queries, rows.queries, mask.causal,
+                            mask.padding.empty() ? nullptr : mask.padding.data()};
     with_width(in_packs(scores), [&]<int WIDTH>() {
-        softmax_rows<WIDTH><<<course::blocks_for(scores.rows(), 1), kSoftmaxThreads, 0, stream>>>(
-            scores, rows.heads * rows.queries, rows.queries, mask.causal,
-            mask.padding.empty() ? nullptr : mask.padding.data());
+        constexpr std::size_t kOnePack = kSoftmaxThreads * WIDTH;
+        const auto kernel = scores.cols() <= kOnePack       ? softmax_short_rows<WIDTH, 1>
+                            : scores.cols() <= 2 * kOnePack ? softmax_short_rows<WIDTH, 2>
+                            : scores.cols() <= 4 * kOnePack ? softmax_short_rows<WIDTH, 4>
+                                                            : softmax_long_rows<WIDTH>;
+        kernel<<<blocks, kSoftmaxThreads, 0, stream>>>(scores, masked);
     });
 }
 

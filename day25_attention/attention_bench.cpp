@@ -1,6 +1,8 @@
-// Day 25's program: the scoring functions, self-attention from parts and the layer, every version verified and timed.
+// Day 25's program: the scoring functions, self-attention from parts, the layer and fused attention, every version verified and timed.
 // A size is batch x heads x tokens x columns of a head; the scoring functions take batch x tokens states of heads x columns.
+#include <CLI/CLI.hpp>
 #include <cmath>
+#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -11,7 +13,10 @@
 #include "common/data_pattern.hpp"
 #include "common/device_buffer.hpp"
 #include "common/guarded_buffer.hpp"
+#include "common/machine.hpp"
 #include "common/program.hpp"
+#include "fused/fused_attention.hpp"
+#include "fused/fused_bench.hpp"
 #include "multiplier.hpp"
 #include "scores.hpp"
 #include "self_attention.hpp"
@@ -58,6 +63,12 @@ struct Values {
     std::vector<float> host;
     DeviceBuffer<float> device;
 };
+
+// Work as a method does it.
+course::Work by(const day25::Method& method, course::Work work) {
+    work.arithmetic = method.launcher.arithmetic;
+    return work;
+}
 
 // A case whose versions all write `data->out`, which must be `data->expected`.
 template <class Data>
@@ -130,13 +141,19 @@ course::Case make_self_attention(const course::Dims& dims) {
     const auto data = std::make_shared<Data>(shape, size.rows() * size.width());
     course::Case result = make_case("self_attention " + text(size), data);
     for (const day25::Method& method : day25::methods()) {
+        const std::string reason = method.cannot_run({size.head, size.head});
+        if (!reason.empty()) {
+            result.contestants.push_back({.name = method.name, .cannot_run = reason});
+            continue;
+        }
         const auto attention = std::make_shared<day25::SelfAttention>(method, shape);
         const auto launch = [data, attention, rows = size.rows(), width = size.width()](cudaStream_t stream) {
             (*attention)(data->q.device.matrix(rows, width), data->k.device.matrix(rows, width),
                          data->v.device.matrix(rows, width), data->out.matrix(rows, width), data->scale, {},
                          stream);
         };
-        result.contestants.push_back({.name = method.name, .launch = launch, .work = shape.work()});
+        result.contestants.push_back(
+            {.name = method.name, .launch = launch, .work = by(method, shape.work())});
     }
     return result;
 }
@@ -160,6 +177,11 @@ course::Case make_layer(const course::Dims& dims) {
     const auto data = std::make_shared<Data>(config, counts, size.rows() * size.width());
     course::Case result = make_case("attention_layer " + text(size), data);
     for (const day25::Method& method : day25::methods()) {
+        const std::string reason = method.cannot_run({size.head, size.head});
+        if (!reason.empty()) {
+            result.contestants.push_back({.name = method.name, .cannot_run = reason});
+            continue;
+        }
         const auto layer = std::make_shared<day25::AttentionLayer>(config, counts, method, kSeed);
         const auto launch = [data, layer, counts, rows = size.rows(),
                              width = size.width()](cudaStream_t stream) {
@@ -167,7 +189,7 @@ course::Case make_layer(const course::Dims& dims) {
             layer->forward(tokens, tokens, tokens, data->out.matrix(rows, width), counts, {}, stream);
         };
         result.contestants.push_back(
-            {.name = method.name, .launch = launch, .work = day25::layer_work(config, counts)});
+            {.name = method.name, .launch = launch, .work = by(method, day25::layer_work(config, counts))});
     }
     return result;
 }
@@ -175,12 +197,26 @@ course::Case make_layer(const course::Dims& dims) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const course::Program program{
-        .day = "day25_attention",
-        .title = "attention: scoring functions, self-attention, the layer",
-        .default_size = {2, 4, 64, 8},
-        .bench_sizes = {{1, 1, 2048, 512}, {4, 8, 2048, 64}},
-        .make_cases = {make_scores<Scoring::kDot>, make_scores<Scoring::kLuong>,
-                       make_scores<Scoring::kBahdanau>, make_self_attention, make_layer}};
+    course::Program program{.day = "day25_attention",
+                            .title = "attention: scoring functions, self-attention, the layer, fused",
+                            .default_size = {1, 2, 64, 16},
+                            .bench_sizes = {{1, 1, 2048, 512}},
+                            .make_cases = {make_scores<Scoring::kDot>, make_scores<Scoring::kLuong>,
+                                           make_scores<Scoring::kBahdanau>, make_self_attention, make_layer},
+                            .stand_in_limit = 1 << 15};
+    for (const course::Dims& size : day25::fused::fused_bench_sizes())
+        program.bench_sizes.push_back(size);
+    for (const auto& make_fused : day25::fused::fused_cases()) {
+        program.make_cases.push_back([make_fused](const course::Dims& size) {
+            return parse(size).head > day25::fused::kMaxDim ? course::Case{} : make_fused(size);
+        });
+    }
+    const auto memory = std::make_shared<bool>(false);
+    program.add_options = [memory](CLI::App& app, course::Program&) {
+        app.add_flag("--memory", *memory, "show what memory fused attention takes, up to 64 k tokens");
+    };
+    program.finish = [memory] {
+        if (*memory) std::cout << day25::fused::memory_table(course::is_cpu_stand_in() ? 512 : 65536);
+    };
     return course::run_program(program, argc, argv);
 }

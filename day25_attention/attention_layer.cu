@@ -85,7 +85,7 @@ AttentionLayer::AttentionLayer(const AttentionConfig& config, const TokenCounts&
     : config_(config),
       most_(most),
       attention_(method, shape_of(config, most)),
-      multiplier_(method.launcher(projections(config, most))),
+      multiplier_(method.launcher.make(projections(config, most))),
       in_weight_(3 * config.width * config.width),
       out_weight_(config.width * config.width),
       in_bias_(config.bias ? 3 * config.width : 0),

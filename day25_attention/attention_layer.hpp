@@ -57,7 +57,7 @@ __host__ __device__ inline float xavier_weight(std::uint64_t seed, std::uint64_t
 class AttentionLayer {
   public:
     // Memory for up to `most` tokens, all of it made here, and Xavier's weights; biases are 0. `method`: an entry of methods().
-    // Throws std::invalid_argument unless heads divide width.
+    // Throws std::invalid_argument unless heads divide width, and when the method cannot do heads of such a width.
     AttentionLayer(const AttentionConfig& config, const TokenCounts& most, const Method& method,
                    std::uint64_t seed);
 

@@ -90,10 +90,12 @@ AttentionWeights with_biases(AttentionWeights weights) {
 class AttentionLayerTest : public course::DeviceTestWithParam<const day25::Method*> {
   protected:
     static const day25::Method& method() { return *GetParam(); }
+    static bool can_pad() { return method().cannot_run({1, 1, true}).empty(); }
 
     static void expect_right(const AttentionConfig& config, const Call& call, std::size_t row_padding = 0,
                              std::size_t offset = 0) {
         const auto [batch, queries, keys] = call.counts;
+        if (!call.padding.empty() && !can_pad()) return;
         SCOPED_TRACE("width " + std::to_string(config.width) + ", " + std::to_string(config.heads) +
                      " heads, " + std::to_string(batch) + " batches of " + std::to_string(queries) +
                      " queries and " + std::to_string(keys) + " keys");
@@ -137,6 +139,7 @@ TEST_P(AttentionLayerTest, EmptyExtents) {
     expect_right({8, 2, true}, make_call({0, 3, 3}, 8, "self", false, false));
     expect_right({8, 2, true}, make_call({2, 0, 0}, 8, "self", false, false));
     // No key to see: the bias of the output.
+    if (!can_pad()) return;
     AttentionLayer layer({8, 2, true}, {2, 3, 4}, method(), kSeed);
     AttentionWeights weights = with_biases(layer.weights());
     layer.set_weights(weights);
@@ -155,7 +158,7 @@ TEST_P(AttentionLayerTest, FewerTokensThanItWasMadeFor) {
         const Call call = make_call(counts, 8, "cross", false, false);
         expect_within(forward(layer, 8, call), forward(on_cpu, call));
     }
-    const Call call = make_call({2, 33, 33}, 8, "self", true, true);
+    const Call call = make_call({2, 33, 33}, 8, "self", true, can_pad());
     expect_within(forward(layer, 8, call), forward(on_cpu, call));
 }
 
@@ -296,6 +299,7 @@ void expect_as_pytorch(const std::string& text, const day25::Method& method) {
         const course::VerifyResult result = day25::verify(pytorch, expected);
         EXPECT_TRUE(result.ok()) << "PyTorch and the CPU version: " << result.message();
 
+        if (!method.cannot_run({1, 1, !call.padding.empty()}).empty()) continue;
         AttentionLayer layer(config, call.counts, method, kSeed);
         layer.set_weights(weights);
         expected.value.assign(pytorch.begin(), pytorch.end());

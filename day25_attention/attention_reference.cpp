@@ -107,8 +107,8 @@ Bounded tanh_of(const Bounded& a) {
 Bounded masked_softmax(const Bounded& scores, const HostMask& mask) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     Bounded result(scores.rows, scores.cols);
-    // 256 threads add up a row: each its own, then by shuffles and warps.
-    const double chain = static_cast<double>(scores.cols) / 256 + 20;
+    // However many threads share a row, whatever the order.
+    const double chain = static_cast<double>(scores.cols);
     for_each_row(scores.rows, [&](std::size_t i) {
         const double* const x = scores.value.data() + i * scores.cols;
         const double* const x_error = scores.error.data() + i * scores.cols;
@@ -118,8 +118,9 @@ Bounded masked_softmax(const Bounded& scores, const HostMask& mask) {
         double max = -kInfinity;
         for (std::size_t j = 0; j < scores.cols; ++j)
             if (sees(j)) max = std::fmax(max, x[j]);
-        // The logarithm of a weight errs by `of(j)`: by the score's error, and by that of the exponent, which grows with it.
-        const auto of = [&](std::size_t j) { return x_error[j] + kUnit * (2.3 * (max - x[j]) + 4); };
+        // The logarithm of a weight errs by `of(j)`: by the score's error, and by that of the exponent, which grows with it; twice where
+        // the weight was relative to another maximum first, and was brought to this one.
+        const auto of = [&](std::size_t j) { return x_error[j] + kUnit * 2 * (2.3 * (max - x[j]) + 4); };
         double sum = 0;
         double sum_with_errors = 0;
         for (std::size_t j = 0; j < scores.cols; ++j) {

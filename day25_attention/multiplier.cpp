@@ -5,6 +5,7 @@
 
 #include "common/check.hpp"
 #include "common/grid.hpp"
+#include "fused/fused_attention.hpp"
 #include "gemm_ladder/scratch.hpp"
 #include "gemm_ladder/sgemm.hpp"
 
@@ -62,13 +63,14 @@ class Ladder : public Multiplier {
         return enough ? plain_ : frugal_;
     }
 
-    // Step 15 has tiles of 128 x 128 and a block for each on a multiprocessor. It is a third faster than step 14, so a quarter of the
-    // multiprocessors may lie idle in the mean.
+    // Step 15 has a block for each 128 x 64 results, and one on a multiprocessor is nearly as fast as two. It is a third faster than
+    // step 14, so a quarter of the multiprocessors may lie idle in the mean.
     bool fills_rounds(const gemm::Shape& shape) const {
-        const std::size_t tiles =
-            course::ceil_div<std::size_t>(shape.m, 128) * course::ceil_div<std::size_t>(shape.n, 128);
-        const std::size_t rounds = course::ceil_div(tiles, multiprocessors_);
-        return 128 * 128 * 4 * rounds * multiprocessors_ <= 5 * shape.m * shape.n + shape.m * shape.n / 3;
+        constexpr std::size_t kRows = 128;
+        constexpr std::size_t kCols = 64;
+        const std::size_t tiles = course::ceil_div(shape.m, kRows) * course::ceil_div(shape.n, kCols);
+        const std::size_t places = course::ceil_div(tiles, multiprocessors_) * multiprocessors_;
+        return 4 * shape.m * shape.n >= 3 * places * kRows * kCols;
     }
 
     const gemm::Step& tensor_;
@@ -89,13 +91,30 @@ std::unique_ptr<Multiplier> make_ladder(std::span<const ProductShape> shapes) {
     return std::make_unique<Ladder>(shapes);
 }
 
+std::string fused_constraint(const AttentionTask& task) {
+    if (task.padding) return "has no mask for padding";
+    if (task.width > fused::kMaxDim || task.width != task.value_width) {
+        return "needs heads of at most " + std::to_string(fused::kMaxDim) +
+               " columns, as many of values as of keys, not " + std::to_string(task.width) + " and " +
+               std::to_string(task.value_width);
+    }
+    return "";
+}
+
 }  // namespace
 
 std::span<const Method> methods() {
-    static const std::array<Method, 3> list = {{
-        {products()[0].name, products()[0].idea, make_tiled<0>},
-        {products()[1].name, products()[1].idea, make_tiled<1>},
-        {"ladder", "the ladder's last steps; K is transposed for them", make_ladder},
+    static const std::array<Method, 4> list = {{
+        {products()[0].name, products()[0].idea, {make_tiled<0>}},
+        {products()[1].name, products()[1].idea, {make_tiled<1>}},
+        {"ladder",
+         "the ladder's last steps; K is transposed for them",
+         {make_ladder, false, course::Arithmetic::kOther}},
+        {"fused",
+         "part 4: scores are never written; the ladder for projections",
+         {make_ladder, true, course::Arithmetic::kOther},
+         nullptr,
+         fused_constraint},
     }};
     return list;
 }

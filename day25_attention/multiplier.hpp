@@ -1,4 +1,4 @@
-// Who multiplies the matrices of attention: the day's own kernels, or the ladder's.
+// Who multiplies the matrices of attention: the day's own kernels, or the ladder's; and whether attention is fused.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,11 +25,24 @@ class Multiplier {
     virtual bool takes_transposed() const = 0;
 };
 
-// Makes one, with scratch memory for products of these shapes. (Others work too, perhaps slower.)
-using MakeMultiplier = std::unique_ptr<Multiplier> (*)(std::span<const ProductShape> shapes);
+// How SelfAttention computes.
+struct Means {
+    // Makes the multiplier, with scratch memory for products of these shapes. (Others work too, perhaps slower.)
+    std::unique_ptr<Multiplier> (*make)(std::span<const ProductShape> shapes);
+    bool fused =
+        false;  // part 4 instead of the three parts: no scores in memory; the multiplier is for projections
+    course::Arithmetic arithmetic = course::Arithmetic::kFp32;  // kOther: tensor cores may have a part in it
+};
 
-// "tiled", "thread_tile" and "ladder".
-using Method = course::Variant<MakeMultiplier, ProductShape>;
+// What a method may be unable to do.
+struct AttentionTask {
+    std::size_t width = 0;        // of a head's queries and keys
+    std::size_t value_width = 0;  // and of its values
+    bool padding = false;         // is there a mask for padding?
+};
+
+// "tiled", "thread_tile", "ladder" and "fused".
+using Method = course::Variant<Means, AttentionTask>;
 std::span<const Method> methods();
 
 }  // namespace day25

@@ -7,7 +7,7 @@
 //   luong_hidden_first       h^T W: width                          (states + hidden) width       memory: S, once
 //   bahdanau_concatenated    [h; s_j]: states x (hidden + width)   states (hidden + width) units   the product, memory
 //   bahdanau_split           W_h h: units, S W_s^T: states x units   states width units           the product
-//   bahdanau_fused           W_h h: units                          states width units            the product, and nothing else
+//   bahdanau_fused           W_h h: units, states x units / 64     states width units            the product, and nothing else
 //
 // Twice the fast version computes less: (h^T W) s_j instead of h^T (W s_j), and W [h; s_j] = W_h h + W_s s_j, of which the
 // first half is the same for all states.
@@ -114,24 +114,25 @@ __global__ void __launch_bounds__(kThreads)
 
 using FusedTile = Tile<64, 64, 16, 4, 4>;
 
-// Idea: a block keeps 64 states and goes through all units, 64 at a time; the product's results are used where they are, in registers.
-// Cost removed: S W_s^T, written and read.
-// Still limits it: the product; and that a block for 64 states leaves a GPU empty when there are few.
+// Idea: a block has 64 states and 64 units; tanh, v and the sum over its units happen where the product's results are, in registers.
+// Cost removed: S W_s^T, written and read; a number for each state and 64 units is left, which add_rows adds up.
+// Still limits it: the product.
 __global__ void __launch_bounds__(FusedTile::THREADS)
     score_tiles(DeviceMatrix<const float> states, DeviceMatrix<const float> weight,
-                DeviceSpan<const float> add, DeviceSpan<const float> v, DeviceSpan<float> scores) {
+                DeviceSpan<const float> add, DeviceSpan<const float> v, DeviceMatrix<float> parts) {
     __shared__ typename FusedTile::Shared shared;
-    const std::size_t row0 = static_cast<std::size_t>(blockIdx.x) * FusedTile::BM;
+    const std::size_t part = blockIdx.x % parts.cols();
+    const std::size_t row0 = blockIdx.x / parts.cols() * FusedTile::BM;
+    const std::size_t unit0 = part * FusedTile::BN;
+    FusedTile tile;
+    tile.multiply<true>(states, weight, row0, unit0, shared);
+
     float score[FusedTile::TM] = {};
-    for (std::size_t unit0 = 0; unit0 < weight.rows(); unit0 += FusedTile::BN) {
-        FusedTile tile;
-        tile.multiply<true>(states, weight, row0, unit0, shared);
-        for (int j = 0; j < FusedTile::TN; ++j) {
-            const std::size_t unit = unit0 + FusedTile::col() + j * FusedTile::COLS;
-            if (unit >= weight.rows()) continue;
-            for (int i = 0; i < FusedTile::TM; ++i)
-                score[i] += v[unit] * tanhf(tile.sum[i][j] + add[unit]);
-        }
+    for (int j = 0; j < FusedTile::TN; ++j) {
+        const std::size_t unit = unit0 + FusedTile::col() + j * FusedTile::COLS;
+        if (unit >= weight.rows()) continue;
+        for (int i = 0; i < FusedTile::TM; ++i)
+            score[i] += v[unit] * tanhf(tile.sum[i][j] + add[unit]);
     }
     // The threads that share a row are neighbours in a warp.
     static_assert(course::kWarpSize % FusedTile::COLS == 0);
@@ -139,7 +140,7 @@ __global__ void __launch_bounds__(FusedTile::THREADS)
         for (int distance = FusedTile::COLS / 2; distance > 0; distance /= 2)
             score[i] += __shfl_xor_sync(course::kWholeWarp, score[i], distance);
         const std::size_t row = row0 + FusedTile::row() + i * FusedTile::ROWS;
-        if (FusedTile::col() == 0 && row < scores.size()) scores[row] = score[i];
+        if (FusedTile::col() == 0 && row < parts.rows()) parts(row, part) = score[i];
     }
 }
 
@@ -266,9 +267,17 @@ void launch_bahdanau_split(const ScoreInputs& in, DeviceSpan<float> scores, Devi
 void launch_bahdanau_fused(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,
                            cudaStream_t stream) {
     if (!check(Scoring::kBahdanau, in, scores, workspace)) return;
+    const std::size_t units = in.v.size();
     const auto add = map_hidden(in, workspace, stream);
-    score_tiles<<<course::blocks_for(scores.size(), FusedTile::BM), FusedTile::THREADS, 0, stream>>>(
-        in.states, weight_of_states(in), add, in.v, scores);
+    const std::size_t tiles = course::ceil_div<std::size_t>(units, FusedTile::BN);
+    const auto parts = workspace.subspan(units, scores.size() * tiles);
+    if (tiles > 0) {
+        const std::size_t count = course::ceil_div<std::size_t>(scores.size(), FusedTile::BM) * tiles;
+        score_tiles<<<course::blocks_for(count, 1), FusedTile::THREADS, 0, stream>>>(
+            in.states, weight_of_states(in), add, in.v, DeviceMatrix<float>(parts, scores.size(), tiles));
+        CUDA_CHECK_LAUNCH();
+    }
+    add_rows<<<blocks(scores.size()), kThreads, 0, stream>>>(parts, tiles, scores);
     CUDA_CHECK_LAUNCH();
 }
 

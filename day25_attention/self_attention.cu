@@ -7,12 +7,15 @@
 //   3  out     = weights V         queries x value_width                                       a product
 //
 // How the products are computed is the Multiplier's affair (multiplier.cpp). One that cannot read K by columns gets it
-// transposed, once for all heads. The scores are the cost: queries times keys, written once, read and written by the softmax, and read again.
-// Part 4 does without.
+// transposed, once for all heads of a batch. The scores are the cost: queries times keys, written once, read and written by the softmax, and read again.
+// Part 4 does without, and takes the place of all three where the method is `fused`.
 //
 //   ./course run day25 --variant thread_tile
+#include <algorithm>
+#include <string>
 #include <vector>
 
+#include "fused/fused_attention.hpp"
 #include "self_attention.hpp"
 
 namespace day25 {
@@ -33,6 +36,37 @@ void require_shape(const char* name, const DeviceMatrix<const float>& matrix, st
                                                                 "; expected " + shape_text(rows, cols));
 }
 
+// Rows [first, first + length) of every batch, as part 4 wants them; a batch has `rows` of them.
+template <class T>
+fused::HeadsView<T> heads_of(const DeviceMatrix<T>& matrix, const AttentionShape& shape, std::size_t rows,
+                             std::size_t first, std::size_t length) {
+    const std::size_t ld = matrix.leading_dimension();
+    const auto from = piece(matrix, first, length == 0 ? 0 : matrix.rows() - first, 0, matrix.cols());
+    return {DeviceSpan<T>::from_device_pointer(from.data(),
+                                               length == 0 ? 0 : (from.rows() - 1) * ld + from.cols()),
+            {shape.batch, shape.heads, length, shape.width},
+            {rows * ld, shape.width, ld}};
+}
+
+// Part 4 counts what a causal mask hides from the last query and key, not from the first. The two agree on the square of the first
+// queries and keys; queries behind it see all keys, and keys behind it are seen by nobody.
+void launch_fused(const AttentionShape& shape, const DeviceMatrix<const float>& q,
+                  const DeviceMatrix<const float>& k, const DeviceMatrix<const float>& v,
+                  const DeviceMatrix<float>& out, float scale, bool causal, cudaStream_t stream) {
+    const auto versions = fused::variants<float>();
+    const auto version = std::find_if(versions.rbegin(), versions.rend(),
+                                      [](const auto& candidate) { return candidate.cannot_run({}).empty(); });
+    const auto launch = [&](std::size_t first, std::size_t queries, std::size_t keys, bool square) {
+        version->launcher({heads_of(q, shape, shape.queries, first, queries),
+                           heads_of(k, shape, shape.keys, 0, keys), heads_of(v, shape, shape.keys, 0, keys),
+                           heads_of(out, shape, shape.queries, first, queries), scale, square},
+                          stream);
+    };
+    const std::size_t square = causal ? std::min(shape.queries, shape.keys) : 0;
+    if (square > 0) launch(0, square, square, true);
+    if (square < shape.queries) launch(square, shape.queries - square, shape.keys, false);
+}
+
 }  // namespace
 
 course::Work AttentionShape::work() const {
@@ -45,10 +79,14 @@ course::Work AttentionShape::work() const {
 }
 
 SelfAttention::SelfAttention(const Method& method, const AttentionShape& shape)
-    : largest_(shape), scores_(shape.score_rows().count() * padded(shape.keys)) {
+    : method_(method), largest_(shape) {
+    const std::string reason = method.cannot_run({shape.width, shape.value_width});
+    require(reason.empty(), "self-attention: " + method.name + " " + reason);
+    if (method.launcher.fused) return;
+    scores_ = course::DeviceBuffer<float>(shape.score_rows().count() * padded(shape.keys));
     const std::vector<ProductShape> shapes = {{shape.queries, shape.keys, shape.width},
                                               {shape.queries, shape.value_width, shape.keys}};
-    multiplier_ = method.launcher(shapes);
+    multiplier_ = method.launcher.make(shapes);
     if (!multiplier_->takes_transposed())
         keys_transposed_ = course::DeviceBuffer<float>(shape.heads * shape.width * padded(shape.keys));
 }
@@ -81,7 +119,13 @@ void SelfAttention::operator()(const AttentionShape& shape, DeviceMatrix<const f
     require(mask.padding.empty() || mask.padding.size() == batch * keys,
             "self-attention: padding has " + std::to_string(mask.padding.size()) +
                 " elements; expected none or batch x keys = " + std::to_string(batch * keys));
+    const std::string reason = method_.cannot_run({width, value_width, !mask.padding.empty()});
+    require(reason.empty(), "self-attention: " + method_.name + " " + reason);
     if (batch * heads * queries == 0) return;
+    if (method_.launcher.fused) {
+        launch_fused(shape, q, k, v, out, scale, mask.causal, stream);
+        return;
+    }
 
     const DeviceMatrix<float> scores(scores_.span(), shape.score_rows().count(), keys, padded(keys));
     const bool transposed = multiplier_->takes_transposed();

@@ -25,10 +25,10 @@ struct AttentionShape {
     course::Work work() const;
 };
 
-// Memory for one shape, made once: scores of batch x heads x queries x keys above all. One call at a time.
+// Memory for one shape, made once: above all, unless the method is fused, scores of batch x heads x queries x keys. One call at a time.
 class SelfAttention {
   public:
-    // `method`: an entry of methods(), which lives as long as the program.
+    // `method`: an entry of methods(), which lives as long as the program. Throws std::invalid_argument when it cannot do the widths.
     SelfAttention(const Method& method, const AttentionShape& shape);
 
     // The tokens of a batch follow one another in rows, a head's columns lie side by side:
@@ -36,7 +36,7 @@ class SelfAttention {
     //   v: batch keys x heads value_width  out: batch queries x heads value_width
     // so that q, k and v may be pieces of one larger matrix. Nothing of `out` may overlap them. A query that sees no key gets zeros; a
     // key that is masked for some queries still needs a value that is a number: 0 times NaN is NaN.
-    // Throws std::invalid_argument where a matrix is not as the constructor was told, CudaError when a launch fails.
+    // Throws std::invalid_argument where a matrix is not as the constructor was told or the method cannot do it, CudaError when a launch fails.
     // Source of the method: A. Vaswani et al., "Attention is all you need", 2017, section 3.2.
     void operator()(course::DeviceMatrix<const float> q, course::DeviceMatrix<const float> k,
                     course::DeviceMatrix<const float> v, course::DeviceMatrix<float> out, float scale,
@@ -48,6 +48,7 @@ class SelfAttention {
                     course::DeviceMatrix<float> out, float scale, const Mask& mask, cudaStream_t stream);
 
   private:
+    const Method& method_;
     AttentionShape largest_;
     std::unique_ptr<Multiplier> multiplier_;
     course::DeviceBuffer<float> scores_;

@@ -20,7 +20,7 @@
 namespace gemm {
 namespace {
 
-using Tile = TensorTile<128, 128, 32, 64, 32, 3, 32, 1>;
+using Tile = TensorTile<128, 64, 32, 64, 32, 3, 32, 2>;
 
 // Idea: every factor is a sum of two TF32 numbers; tensor cores multiply them, and CUDA cores add up their short sums.
 // Cost removed: the multiply-adds of CUDA cores, and their limit.

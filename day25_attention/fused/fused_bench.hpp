@@ -10,7 +10,7 @@
 
 namespace day25::fused {
 
-// Makers for course::Program::make_cases: FP32, FP16, BF16, and the causal ones. A size is batch x heads x length x dim, for example
+// Makers for course::Program::make_cases: FP32 and BF16, with and without a causal mask, and FP16 without. A size is batch x heads x length x dim, for example
 // 4x8x2048x64; for a size of another kind they make a case without contestants.
 std::vector<std::function<course::Case(const course::Dims&)>> fused_cases();
 

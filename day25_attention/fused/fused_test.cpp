@@ -462,6 +462,37 @@ TYPED_TEST(FusedTest, NothingToDoAndNothingToSee) {
     EXPECT_NE(static_cast<float>(out[150 * 32]), 0.0f);
 }
 
+// Rows so far apart that places do not fit in 32 bits: Q, K and V beside one another in one allocation, the result in another.
+TYPED_TEST(FusedTest, MoreElementsThan32BitsCount) {
+    using T = typename TypeParam::Type;
+    const Shape shape{1, 1, 1, 70, 70, 64, true};
+    constexpr std::size_t kStride = std::size_t{1} << 25;
+    const std::size_t size = (shape.length_q - 1) * kStride + 3 * shape.dim;
+    if (const std::string reason = course::why_not_so_large(2 * size * sizeof(T)); !reason.empty())
+        GTEST_SKIP() << reason;
+    const Tensors<T> data = tensors<T>(shape);
+    DeviceBuffer<T> in(size);
+    DeviceBuffer<T> out(size);
+    const auto view = [&](DeviceBuffer<T>& buffer, std::size_t index) {
+        return HeadsView<T>(buffer.span().subspan(index * shape.dim, size - index * shape.dim), shape.q(),
+                            {0, 0, kStride});
+    };
+    const auto copy = [&](T* to, std::size_t to_pitch, const T* from, std::size_t from_pitch) {
+        CUDA_CHECK(cudaMemcpy2D(to, to_pitch * sizeof(T), from, from_pitch * sizeof(T), shape.dim * sizeof(T),
+                                shape.length_q, cudaMemcpyDefault));
+    };
+    copy(view(in, 0).data(), kStride, data.q.data(), shape.dim);
+    copy(view(in, 1).data(), kStride, data.k.data(), shape.dim);
+    copy(view(in, 2).data(), kStride, data.v.data(), shape.dim);
+    TypeParam::variant().launcher({view(in, 0), view(in, 1), view(in, 2), view(out, 0), 0.125f, true},
+                                  nullptr);
+    std::vector<T> got(elements(shape.q()));
+    copy(got.data(), shape.dim, out.data(), kStride);
+    const course::VerifyResult result =
+        compare(TypeParam::variant(), shape, data, 0.125f, got, Growth::kSquareRoot);
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
 template <class Launch>
 std::string refusal(Launch launch) {
     try {
@@ -499,6 +530,9 @@ TYPED_TEST(FusedTest, RefusesBadArguments) {
     const Extents wide{1, 1, 3, 129};
     EXPECT_EQ(with(view(0, wide), view(0, wide), view(0, wide), view(2048, wide)),
               "fused attention: dim is 129; expected at most 128");
+    const HeadsView<T> endless(buffer.span(), {1, 1, std::size_t{1} << 30, 8}, {0, 0, 0});
+    EXPECT_EQ(with(view(0, {1, 2, 3, 8}), endless, endless, out),
+              "fused attention: lengths are 3 and 1073741824; expected at most 1073741823");
     const std::string scale_expected = "; expected a finite number above 0";
     EXPECT_EQ(with(in, in, in, out, 0.0f), "fused attention: scale is 0" + scale_expected);
     EXPECT_EQ(with(in, in, in, out, -1.0f), "fused attention: scale is -1" + scale_expected);

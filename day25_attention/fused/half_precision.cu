@@ -109,7 +109,7 @@ __device__ void multiply_values(const unsigned (&p)[2][4], Swizzled<T, S::BN, S:
 
 // Idea: mma.sync for both products. The exponentials of 16 keys are computed while tensor cores multiply those of the 16 before.
 // Cost removed: FP32's arithmetic and half of its bytes.
-// Still limits it: mma.sync, which reaches about two thirds of what Hopper's own instructions do; and the maximum, for which they wait.
+// Still limits it: mma.sync, which is not the fastest way to Hopper's tensor cores; with 128 columns also shared memory, from which Q comes.
 template <class T, class S, bool ALIGNED>
 __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tensor_cores(Attention<T> a,
                                                                                 unsigned heads_at_once) {
@@ -209,7 +209,7 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tensor_cores(
 }
 
 template <int D>
-using TileFor = Tile<D, 64, 4, 2>;
+using TileFor = Tile<D, D <= 64 ? 64 : 32, 4, 2>;
 
 template <class T>
 std::string constraint(const Shape&) {

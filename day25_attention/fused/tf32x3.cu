@@ -6,7 +6,7 @@
 // order, so key 2 t is called column t, and key 2 t + 1 column t + 4. p never leaves its registers.
 //
 //     a block    BM rows of Q; two stages of BN keys, one of which is on its way
-//     a warp     16 rows of Q, and all keys of a tile
+//     a warp     16 or 32 rows of Q, and all keys of a tile; a factor of K or V, once split, serves all of them
 #include "attention_tile.cuh"
 #include "common/tf32_split.cuh"
 #include "launch.cuh"
@@ -17,12 +17,13 @@ namespace {
 using course::split;
 using course::SplitFactors;
 
-template <int D_, int BN_, int WARPS_, int BLOCKS_>
+template <int D_, int BN_, int WARPS_, int GROUPS_, int BLOCKS_>
 struct Tile {
     static constexpr int D = D_;
     static constexpr int BN = BN_;
+    static constexpr int GROUPS = GROUPS_;  // of 16 rows, of a warp
     static constexpr int BLOCKS = BLOCKS_;  // on a multiprocessor
-    static constexpr int BM = WARPS_ * 16;
+    static constexpr int BM = WARPS_ * GROUPS * 16;
     static constexpr int THREADS = WARPS_ * 32;
     static constexpr int ACROSS = BN / 8;  // instructions for 16 x BN scores, side by side
 };
@@ -64,28 +65,39 @@ __device__ void multiply_split(const SplitFactors<4>& a, const SplitFactors<2> (
         course::ptx::mma_m16n8k8_tf32(sums[j], a.big, b[j].big);
 }
 
-// scores = Q K^T, for rows `row` and `row` + 8 of Q. Of 16 columns, a lane has 4 t to 4 t + 3: they are called column t and t + 4 of one
-// instruction, t and t + 4 of the next.
+// What a lane has of 16 rows of Q K^T and of the result: rows g and g + 8 of the tile of each instruction, columns 2 t and 2 t + 1.
+template <class T>
+using Scores = float[T::GROUPS][T::ACROSS][4];
+template <class T>
+using Out = float[T::GROUPS][T::D / 32][4][4];
+
+// scores = Q K^T. `row` is the lane's first. Of 16 columns, a lane has 4 t to 4 t + 3: they are called column t and t + 4 of one instruction,
+// t and t + 4 of the next.
 template <class T>
 __device__ void multiply_keys(Swizzled<T::BM, T::D>& q, Swizzled<T::BN, T::D>& keys, int row, int g, int t,
-                              float (&scores)[T::ACROSS][4]) {
+                              Scores<T>& scores) {
 #pragma unroll
     for (int block = 0; block < T::D / 16; ++block) {
-        const auto upper = course::Pack<float, 4>::load(q.pack(row, block * 4 + t));
-        const auto lower = course::Pack<float, 4>::load(q.pack(row + 8, block * 4 + t));
         course::Pack<float, 4> k[T::ACROSS];
 #pragma unroll
         for (int j = 0; j < T::ACROSS; ++j)
             k[j] = course::Pack<float, 4>::load(keys.pack(j * 8 + g, block * 4 + t));
+        course::Pack<float, 4> rows[T::GROUPS * 2];
+#pragma unroll
+        for (int i = 0; i < T::GROUPS * 2; ++i)
+            rows[i] = course::Pack<float, 4>::load(q.pack(row + i * 8, block * 4 + t));
 #pragma unroll
         for (int n = 0; n < 4; n += 2) {
-            const SplitFactors<4> a =
-                split({upper.value[n], lower.value[n], upper.value[n + 1], lower.value[n + 1]});
             SplitFactors<2> b[T::ACROSS];
 #pragma unroll
             for (int j = 0; j < T::ACROSS; ++j)
                 b[j] = split({k[j].value[n], k[j].value[n + 1]});
-            multiply_split(a, b, scores);
+#pragma unroll
+            for (int i = 0; i < T::GROUPS; ++i) {
+                const auto& upper = rows[i * 2].value;
+                const auto& lower = rows[i * 2 + 1].value;
+                multiply_split(split({upper[n], lower[n], upper[n + 1], lower[n + 1]}), b, scores[i]);
+            }
         }
     }
 }
@@ -93,14 +105,13 @@ __device__ void multiply_keys(Swizzled<T::BM, T::D>& q, Swizzled<T::BN, T::D>& k
 // out += p V, 32 columns at a time: column g of the j-th instruction is column 4 g + j. Tensor cores sum the keys of one tile, CUDA cores,
 // which round to nearest, add that to what was there.
 template <class T>
-__device__ void multiply_values(const float (&p)[T::ACROSS][4], Swizzled<T::BN, T::D>& values, int g, int t,
-                                float (&out)[T::D / 32][4][4]) {
+__device__ void multiply_values(const Scores<T>& p, Swizzled<T::BN, T::D>& values, int g, int t,
+                                Out<T>& out) {
 #pragma unroll
     for (int block = 0; block < T::D / 32; ++block) {
-        float sums[4][4] = {};
+        float sums[T::GROUPS][4][4] = {};
 #pragma unroll
         for (int k = 0; k < T::ACROSS; ++k) {
-            const SplitFactors<4> a = split({p[k][0], p[k][2], p[k][1], p[k][3]});
             const auto first = course::Pack<float, 4>::load(values.pack_of_v(k * 8 + t * 2, block * 8 + g));
             const auto second =
                 course::Pack<float, 4>::load(values.pack_of_v(k * 8 + t * 2 + 1, block * 8 + g));
@@ -108,11 +119,13 @@ __device__ void multiply_values(const float (&p)[T::ACROSS][4], Swizzled<T::BN, 
 #pragma unroll
             for (int j = 0; j < 4; ++j)
                 b[j] = split({first.value[j], second.value[j]});
-            multiply_split(a, b, sums);
+#pragma unroll
+            for (int i = 0; i < T::GROUPS; ++i)
+                multiply_split(split({p[i][k][0], p[i][k][2], p[i][k][1], p[i][k][3]}), b, sums[i]);
         }
 #pragma unroll
-        for (int i = 0; i < 16; ++i)
-            out[block][i / 4][i % 4] += sums[i / 4][i % 4];
+        for (int i = 0; i < T::GROUPS * 16; ++i)
+            out[i / 16][block][i / 4 % 4][i % 4] += sums[i / 16][i / 4 % 4][i % 4];
     }
 }
 
@@ -142,15 +155,15 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attent
 
     const int g = static_cast<int>(threadIdx.x) % 32 / 4;
     const int t = static_cast<int>(threadIdx.x) % 4;
-    const int first_row =
-        static_cast<int>(threadIdx.x) / 32 * 16 + g;  // of this lane; the other one is 8 below
-    int seen[2];
+    const int first_row = static_cast<int>(threadIdx.x) / 32 * T::GROUPS * 16 + g;  // of this lane
+    constexpr int kRows = T::GROUPS * 2;                                            // 8 apart
+    int seen[kRows];
 #pragma unroll
-    for (int side = 0; side < 2; ++side)
-        seen[side] = tile.seen_by(tile.first + first_row + side * 8);
+    for (int row = 0; row < kRows; ++row)
+        seen[row] = tile.seen_by(tile.first + first_row + row * 8);
     const float scale = a.scale * kLog2E;
-    OnlineSoftmax<2, 4> softmax;
-    float out[T::D / 32][4][4] = {};
+    OnlineSoftmax<kRows, 4> softmax;
+    Out<T> out = {};
     for (int number = 0; number * T::BN < tile.keys; ++number) {
         const int first = number * T::BN;
         course::ptx::cp_async_wait<0>();
@@ -158,61 +171,69 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attent
         copy(number + 1);
         Stage<T>& stage = shared.stages[number % 2];
 
-        float scores[T::ACROSS][4] = {};
+        Scores<T> scores = {};
+        const auto score = [&](int row, int i) -> float& {
+            return scores[row / 2][i / 2][row % 2 * 2 + i % 2];
+        };
         multiply_keys<T>(shared.q, stage.k, first_row, g, t, scores);
         if (first + T::BN > tile.all_see) {
 #pragma unroll
-            for (int i = 0; i < T::ACROSS * 4; ++i) {
-                if (first + i / 4 * 8 + t * 2 + i % 2 >= seen[i / 2 % 2]) scores[i / 4][i % 4] = -kInfinity;
+            for (int i = 0; i < kRows * T::ACROSS * 2; ++i) {
+                const int row = i / (T::ACROSS * 2);
+                const int col = i % (T::ACROSS * 2);
+                if (first + col / 2 * 8 + t * 2 + col % 2 >= seen[row]) score(row, col) = -kInfinity;
             }
             set_apart_non_finite<T::BN, T::D, T::THREADS>(
                 [&](int key, int col) { return stage.v.pack_of_v(key, col / 4) + col % 4; },
                 [&](int key) {
 #pragma unroll
-                    for (int i = 0; i < T::D / 2; ++i) {
-                        const float x = stage.v.pack_of_v(key, i / 16 * 8 + t * 2 + i % 2)[i / 4 % 4];
-                        if (first + key < seen[i / 2 % 2] && !is_finite(x))
-                            out[i / 16][i / 4 % 4][i % 4] += x;
+                    for (int i = 0; i < T::GROUPS * T::D / 2; ++i) {
+                        const int row = i / (T::D / 2) * 2 + i / 2 % 2;
+                        const float x =
+                            stage.v.pack_of_v(key, i / 16 % (T::D / 32) * 8 + t * 2 + i % 2)[i / 4 % 4];
+                        if (first + key < seen[row] && !is_finite(x))
+                            out[row / 2][i / 16 % (T::D / 32)][i / 4 % 4][i % 4] += x;
                     }
                 });
         }
 
-        float factor[2];
-        const auto score = [&](int row, int i) { return scores[i / 2][row * 2 + i % 2]; };
+        float factor[kRows];
         if (softmax.template raise_maximum<T::ACROSS * 2>(scale, score, factor)) {
 #pragma unroll
-            for (int i = 0; i < T::D / 2; ++i)
-                out[i / 16][i / 4 % 4][i % 4] *= factor[i / 2 % 2];
+            for (int i = 0; i < T::GROUPS * T::D / 2; ++i)
+                out[i / (T::D / 2)][i / 16 % (T::D / 32)][i / 4 % 4][i % 4] *=
+                    factor[i / (T::D / 2) * 2 + i / 2 % 2];
         }
-        const float shift[2] = {softmax.shift(0), softmax.shift(1)};
 #pragma unroll
-        for (int i = 0; i < T::ACROSS * 4; ++i) {
-            float& x = scores[i / 4][i % 4];
-            x = softmax.weight(i / 2 % 2, x, scale, shift[i / 2 % 2]);
+        for (int row = 0; row < kRows; ++row) {
+            const float shift = softmax.shift(row);
+#pragma unroll
+            for (int i = 0; i < T::ACROSS * 2; ++i)
+                score(row, i) = softmax.weight(row, score(row, i), scale, shift);
         }
         multiply_values<T>(scores, stage.v, g, t, out);
     }
 
     // Of each 32 columns a lane has 8 neighbours: column 2 t of four instructions, then 2 t + 1.
 #pragma unroll
-    for (int side = 0; side < 2; ++side) {
-        const float inverse = softmax.inverse_of_sum(side);
-        const int row = tile.first + first_row + side * 8;
+    for (int i = 0; i < kRows; ++i) {
+        const float inverse = softmax.inverse_of_sum(i);
+        const int row = tile.first + first_row + i * 8;
         if (row >= tile.length_q) continue;
         float* const to = tile.out + static_cast<std::size_t>(row) * a.out.strides().row;
 #pragma unroll
-        for (int i = 0; i < T::D / 16; ++i) {
+        for (int eight = 0; eight < T::D / 16; ++eight) {
             course::Pack<float, 4> pack;
 #pragma unroll
             for (int j = 0; j < 4; ++j)
-                pack.value[j] = out[i / 2][j][side * 2 + i % 2] * inverse;
-            write_pack<ALIGNED>(to, i / 2 * 32 + t * 8 + i % 2 * 4, dim, pack);
+                pack.value[j] = out[i / 2][eight / 2][j][i % 2 * 2 + eight % 2] * inverse;
+            write_pack<ALIGNED>(to, eight / 2 * 32 + t * 8 + eight % 2 * 4, dim, pack);
         }
     }
 }
 
 template <int D>
-using TileFor = Tile<D, 32, 4, D <= 64 ? 4 : 2>;
+using TileFor = Tile<D, 32, 4, D <= 64 ? 2 : 1, 2>;
 
 std::string constraint(const Shape&) {
     return why_no_tensor_cores(attention_tf32x3<TileFor<64>, true>);

@@ -259,6 +259,7 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
         contestant.launch(nullptr);
         if (!check(record)) return {record};
         if (contestant.resources) record.resources = contestant.resources();
+        if (contestant.figures) record.figures = contestant.figures();
         for (const L2State l2 : states) {
             Record timed = record;
             timed.measurement = measure(l2);

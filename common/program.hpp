@@ -38,6 +38,7 @@ struct Contestant {
     bool on_host = false;                    // runs on the host, inside launch(): timed by the host's clock
     std::function<VerifyResult()> verify{};  // instead of the case's
     std::function<KernelResources()> resources{};  // of its kernel; asked once it has run
+    std::function<Figures()> figures{};            // of its result; asked once, when it is verified
 };
 
 // One problem with its data, ready to run. The functions own the data.

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "common/benchmark.hpp"
 #include "common/kernel_resources.hpp"
@@ -21,6 +23,9 @@ enum class Role { kOurs, kPeer, kLimit };
 
 // "ours", "peer", "limit"
 std::string_view name(Role role);
+
+// What a day says of a result beside its time, in the order of its columns: {"relative error", 0.012}.
+using Figures = std::vector<std::pair<std::string, double>>;
 
 // One version on one problem.
 struct Record {
@@ -44,6 +49,7 @@ struct Record {
     double max_error = 0;
     std::string failure;                       // what verification found
     std::optional<KernelResources> resources;  // of its kernel, where it says so
+    Figures figures;
 
     bool failed() const { return verified == false || !violation.empty() || !failure.empty(); }
 };
@@ -55,7 +61,8 @@ bool use_colour(std::FILE* stream);
 // shown where they say so, and how a time compares with the peer's where there is one peer on the device.
 std::string table(std::span<const Record> records, bool colour);
 
-// The list of records; "kernel" is in those that have resources. What was not run is left out. `date`: "2026-11-21T10:30:00Z".
+// The list of records; "kernel" is in those that have resources, "figures" (pairs of
+// name and value) in those that have some. What was not run is left out. `date`: "2026-11-21T10:30:00Z".
 nlohmann::ordered_json to_json(std::span<const Record> records, const Machine& machine,
                                const std::string& commit, const std::string& date);
 

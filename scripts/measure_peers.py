@@ -193,6 +193,47 @@ def blur_peers(words):
     yield "cupy_correlate1d", cupy_blur, lambda: check(cupy_blur)
 
 
+def quantize_peers(words):
+    if words[3:] != ["symmetric", "per", "row"]:
+        return
+    rows, cols = numbers(words[2])
+    torch.manual_seed(1)
+    x = torch.randn(rows, cols, device="cuda", dtype=torch.float16 if words[1] == "half" else torch.float32)
+
+    def quantize(t):
+        scale = t.abs().amax(dim=1, keepdim=True).float() / 127
+        return torch.round(t.float() / scale).to(torch.int8), scale
+
+    def check(work):
+        q, scale = work()
+        worst = 0.0
+        for row in range(0, rows, 1024):
+            part = slice(row, row + 1024)
+            steps = (q[part].double() - x[part].double() / scale[part].double()).abs().max().item()
+            worst = max(worst, steps) if steps == steps else math.inf
+        return worst, 0.501  # of a step
+
+    function = compiled(quantize)
+    yield "torch_compile", lambda: function(x), lambda: check(lambda: function(x))
+
+
+def int8_matmul_peers(words):
+    m, n, k = numbers(words[1])
+    if m <= 16 or k % 8 != 0 or n % 8 != 0:
+        return  # more than torch._int_mm does
+    torch.manual_seed(1)
+    a = torch.randint(-128, 128, (m, k), device="cuda", dtype=torch.int8)
+    w = torch.randint(-128, 128, (n, k), device="cuda", dtype=torch.int8)
+    work = lambda: torch._int_mm(a, w.t())
+
+    def check():
+        top = min(m, 64)
+        expected = a[:top].double() @ w.double().t()  # exact: below 2^53
+        return (work()[:top].double() - expected).abs().max().item(), 0.0
+
+    yield "torch_int_mm", work, check
+
+
 def relative_error(work, expected):
     """The largest error beside the largest expected value."""
     return ((work().double() - expected).abs().amax() / expected.abs().amax()).item()
@@ -288,8 +329,10 @@ def fused_attention_peers(words):
 PEERS = {
     "softmax": softmax_peers,
     "sum": sum_peers,
-    "fused_attention": fused_attention_peers,
     "gaussian_blur": blur_peers,
+    "quantize": quantize_peers,
+    "int8_matmul": int8_matmul_peers,
+    "fused_attention": fused_attention_peers,
     "dot": score_peers,
     "luong": score_peers,
     "bahdanau": score_peers,
@@ -309,6 +352,8 @@ def measured(problem, ours, timer):
                 raise ArithmeticError(f"off by {error}; allowed is {bound}")
             for l2 in ("warm", "flushed"):
                 record = {**ours, "variant": name, "role": "peer", **timer.measure(work, l2)}
+                record.pop("figures", None)  # of ours
+                record.pop("kernel", None)
                 record |= {"requested_bytes": 0, "percent_of_limit": None, "verified": True, "max_error": error}
                 record["cuda"] = torch.version.cuda
                 record["date"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

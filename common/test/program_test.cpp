@@ -66,6 +66,7 @@ class ProgramTest : public course::DeviceTest {
             .make_cases = {[&](const Dims& size) {
                                course::Case result = make_case(size, fill, cannot_run);
                                result.contestants.back().resources = resources_;
+                               result.contestants.back().figures = figures_;
                                result.comment = [](std::span<const course::Record> records) {
                                    return "comment on " + records.back().variant + "\n";
                                };
@@ -98,6 +99,7 @@ class ProgramTest : public course::DeviceTest {
 
     std::vector<Dims> sweep_sizes_;
     std::function<course::KernelResources()> resources_;
+    std::function<course::Figures()> figures_;
     std::string out_;
     std::string err_;
     const std::string json_ = testing::TempDir() + "course_program_" +
@@ -229,6 +231,15 @@ TEST_F(ProgramTest, AKernelIsAskedForItsResourcesOnceItHasRun) {
     std::ifstream file(json_);
     for (const auto& record : nlohmann::json::parse(file))
         EXPECT_EQ(record.at("kernel").at("threads"), 64);
+}
+
+TEST_F(ProgramTest, FiguresOfAResultAreWritten) {
+    if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
+    figures_ = [] { return course::Figures{{"relative error", 0.5}}; };
+    ASSERT_EQ(run({"--variant", "tried", "--json", json_.c_str()}), 0) << out_ << err_;
+    std::ifstream file(json_);
+    for (const auto& record : nlohmann::json::parse(file))
+        EXPECT_EQ(record.at("figures").at(0).at(1), 0.5);
 }
 
 TEST_F(ProgramTest, NothingIsWrittenWhenAResultIsWrong) {

@@ -40,6 +40,7 @@ MeasuredRecord parse_record(const nlohmann::json& json) {
                          .occupancy = kernel.at("occupancy"),
                          .limited_by = kernel.at("limited_by")};
     }
+    if (json.contains("figures")) json.at("figures").get_to(record.figures);
     record.verified = optional_at<bool>(json, "verified");
     json.at("device").get_to(record.device);
     json.at("driver").get_to(record.driver);
@@ -91,6 +92,22 @@ Row make_row(const MeasuredRecord& record) {
             rate(record.bytes, record.median_ms),
             rate(record.flops, record.median_ms),
             percent(record)};
+}
+
+// Of all records, each once, in the order of the file.
+std::vector<std::string> figure_names(const std::vector<MeasuredRecord>& records) {
+    std::vector<std::string> names;
+    for (const MeasuredRecord& record : records) {
+        for (const auto& figure : record.figures)
+            if (std::ranges::find(names, figure.first) == names.end()) names.push_back(figure.first);
+    }
+    return names;
+}
+
+std::string figure_of(const MeasuredRecord& record, const std::string& name) {
+    for (const auto& figure : record.figures)
+        if (figure.first == name) return fmt::format("{:.3g}", figure.second);
+    return "";
 }
 
 // Columns that nobody fills are left out.
@@ -209,12 +226,18 @@ std::vector<MeasuredRecord> load_records(const std::filesystem::path& file) {
 std::string markdown_table(const std::vector<MeasuredRecord>& records,
                            const std::optional<std::string>& problem) {
     const std::vector<MeasuredRecord> shown = problem ? about(records, *problem) : records;
+    const std::vector<std::string> figures = figure_names(shown);
+    Columns columns = kMeasurements;
+    for (const std::string& figure : figures)
+        columns.push_back({figure, kRight});
     std::vector<Row> rows;
     for (const MeasuredRecord& record : shown) {
         require_verified(record);
         rows.push_back(make_row(record));
+        for (const std::string& figure : figures)
+            rows.back().push_back(figure_of(record, figure));
     }
-    return markdown(kMeasurements, rows) + "\n" + provenance(shown) + "\n";
+    return markdown(columns, rows) + "\n" + provenance(shown) + "\n";
 }
 
 std::string comparison_table(const std::vector<MeasuredRecord>& records) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace course::tool {
@@ -31,7 +32,8 @@ struct MeasuredRecord {
     std::optional<double> percent_of_limit;
     double limit_flops_per_second = 0;     // FP32 multiply-adds, measured in the same run; 0: not known
     std::optional<MeasuredKernel> kernel;  // where the version says so
-    std::optional<bool> verified;          // nothing for work without a result to check
+    std::vector<std::pair<std::string, double>> figures;  // what the day says of its result beside times
+    std::optional<bool> verified;                         // nothing for work without a result to check
     std::string device;
     std::string driver;
     std::string cuda;
@@ -43,7 +45,7 @@ struct MeasuredRecord {
 std::vector<MeasuredRecord> load_records(const std::filesystem::path& file);
 
 // The table of one problem, or, without one, of all problems, in the order of the file; then a line that says where and
-// when it was measured. Columns that nobody fills are left out. Throws std::runtime_error when no record is about `problem`, or one shown is not verified.
+// when it was measured. Figures that records have beside times are the last columns. Columns that nobody fills are left out. Throws std::runtime_error when no record is about `problem`, or one shown is not verified.
 std::string markdown_table(const std::vector<MeasuredRecord>& records,
                            const std::optional<std::string>& problem);
 

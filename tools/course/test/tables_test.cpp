@@ -57,6 +57,16 @@ TEST_F(Tables, FillsAnEmptyBlockAndLeavesTheRestAlone) {
               kFilled);
 }
 
+TEST_F(Tables, FiguresBesideTimesAreTheLastColumns) {
+    std::string with = record("p", "a", "ours");
+    with.insert(with.size() - 1, R"(, "figures": [["relative error", 0.012345], ["outliers", 5]])");
+    directory_.write("h200/d.json", fmt::format("[{},{}]", with, record("p", "b", "ours")));
+    const std::string table = fresh("<!-- measurements: h200/d -->\n<!-- end measurements -->\n");
+    EXPECT_NE(table.find("| % of limit | relative error | outliers |\n"), std::string::npos) << table;
+    EXPECT_NE(table.find("| 99.4 | 0.0123 | 5 |\n"), std::string::npos) << table;
+    EXPECT_NE(table.find("| 99.4 |  |  |\n"), std::string::npos) << table;
+}
+
 TEST_F(Tables, AFilledBlockStaysAsItIs) {
     EXPECT_EQ(fresh(kFilled), kFilled);
 }

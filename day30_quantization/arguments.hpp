@@ -1,0 +1,69 @@
+// What the files of this day share on the host: checks of arguments.
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+#include "common/check.hpp"
+#include "common/device_view.hpp"
+#include "common/pack.cuh"
+
+namespace day30 {
+
+using course::DeviceMatrix;
+using course::DeviceSpan;
+
+inline void require(bool condition, const std::string& message) {
+    if (!condition) throw std::invalid_argument(message);
+}
+
+inline std::string shape(std::size_t rows, std::size_t cols) {
+    return std::to_string(rows) + " x " + std::to_string(cols);
+}
+
+// Throws std::invalid_argument unless `matrix`, called `what`, has this shape.
+template <class T>
+void require_shape(const std::string& what, DeviceMatrix<T> matrix, std::size_t rows, std::size_t cols) {
+    require(matrix.rows() == rows && matrix.cols() == cols,
+            what + " is " + shape(matrix.rows(), matrix.cols()) + "; expected " + shape(rows, cols));
+}
+
+inline void require_size(const std::string& what, std::size_t size, std::size_t expected) {
+    require(size == expected,
+            what + " has " + std::to_string(size) + " elements; expected " + std::to_string(expected));
+}
+
+// The memory from the first element to the last.
+template <class T>
+DeviceSpan<T> extent(DeviceSpan<T> span) {
+    return span;
+}
+template <class T>
+DeviceSpan<T> extent(DeviceMatrix<T> m) {
+    const bool empty = m.rows() == 0 || m.cols() == 0;
+    return DeviceSpan<T>::from_device_pointer(m.data(),
+                                              empty ? 0 : (m.rows() - 1) * m.leading_dimension() + m.cols());
+}
+
+template <class Out, class In>
+void require_apart(const std::string& out_name, Out out, const std::string& in_name, In in) {
+    require(!course::overlap(extent(out), extent(in)),
+            out_name + " overlaps " + in_name + "; expected no memory in common");
+}
+
+// Does every row begin at a multiple of `bytes`?
+template <class T>
+bool rows_are_aligned(DeviceMatrix<T> matrix, std::size_t bytes) {
+    return course::is_aligned(matrix.data(), bytes) &&
+           (matrix.rows() <= 1 || matrix.leading_dimension() * sizeof(T) % bytes == 0);
+}
+
+// More than 48 KB of dynamic shared memory must be asked for.
+template <class Function>
+void allow_shared(Function* kernel, std::size_t bytes) {
+    CUDA_CHECK(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+}
+
+}  // namespace day30

@@ -1,0 +1,184 @@
+// Block-wise codes and scales against the CPU, bit for bit, there and back.
+#include "blockwise.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/data_pattern.hpp"
+#include "common/device_test.hpp"
+#include "common/half_traits.hpp"
+#include "common/random.hpp"
+#include "common/verify.hpp"
+#include "test_matrix.hpp"
+
+namespace {
+
+using course::DataPattern;
+using day30::BlockFormat;
+using day30::Code;
+using day30::Layout;
+using day30::refusal;
+using day30::TestMatrix;
+
+constexpr std::uint64_t kSeed = 32;
+
+class BlockTest : public course::DeviceTestWithParam<BlockFormat> {
+  protected:
+    template <class T>
+    void there_and_back(std::size_t rows, std::size_t cols, const std::vector<T>& in,
+                        Layout layout = {}) const {
+        const BlockFormat format = GetParam();
+        const std::string what = std::to_string(rows) + " x " + std::to_string(cols);
+        std::vector<std::uint8_t> codes(rows * format.bytes(cols));
+        std::vector<float> scales(rows * format.scales(cols));
+        day30::quantize_blocks_on_cpu<T>(format, rows, cols, in, codes, scales);
+
+        TestMatrix<T> x(rows, cols, layout, in);
+        TestMatrix<std::uint8_t> q(rows, format.bytes(cols), layout);
+        TestMatrix<float> s(rows, format.scales(cols), layout);
+        day30::quantize_blocks<T>(format, x.matrix(), q.matrix(), s.matrix(), nullptr);
+        const course::VerifyResult same = course::verify_exact(q.values(), codes, format.bytes(cols));
+        EXPECT_TRUE(same.ok()) << what << ": " << same.message();
+        EXPECT_EQ(q.damage() + s.damage(), "") << what;
+        EXPECT_TRUE(x.unchanged());
+        const std::vector<double> exact(scales.begin(), scales.end());
+        const course::VerifyResult same_scales = course::verify(s.values(), exact, {.factor = 0});
+        EXPECT_TRUE(same_scales.ok()) << what << ", scales: " << same_scales.message();
+
+        std::vector<double> back(in.size());
+        day30::dequantize_blocks_on_cpu(format, rows, cols, codes, scales, back);
+        TestMatrix<T> y(rows, cols, layout);
+        day30::dequantize_blocks<T>(format, q.matrix(), s.matrix(), y.matrix(), nullptr);
+        std::vector<double> magnitude;
+        for (double& value : back) {
+            if (std::is_same_v<T, __half> && std::abs(value) >= 65520) value = std::copysign(INFINITY, value);
+            magnitude.push_back(std::isfinite(value) ? std::abs(value) : 0);
+        }
+        const course::VerifyResult dequantized =
+            course::verify(y.values(), back, {.factor = 1}, magnitude, cols);
+        EXPECT_TRUE(dequantized.ok()) << what << ", back: " << dequantized.message();
+        EXPECT_EQ(y.damage(), "") << what;
+    }
+
+    void both_types(std::size_t rows, std::size_t cols, DataPattern pattern, Layout layout = {}) const {
+        there_and_back<float>(rows, cols, course::make_data<float>(rows * cols, pattern, kSeed), layout);
+        there_and_back<__half>(rows, cols, course::make_data<__half>(rows * cols, pattern, kSeed), layout);
+    }
+};
+
+std::vector<BlockFormat> formats() {
+    std::vector<BlockFormat> all;
+    for (const Code code : {Code::kInt8, Code::kInt4, Code::kNf4})
+        for (const std::size_t block : {16, 32, 64, 128, 256})
+            all.push_back({code, block});
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(DayThirty, BlockTest, testing::ValuesIn(formats()), [](const auto& test) {
+    return day30::name(test.param.code) + "_" + std::to_string(test.param.block);
+});
+
+TEST_P(BlockTest, Sizes) {
+    for (const std::size_t cols :
+         {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 33, 64, 65, 127, 129, 255, 256, 257, 1031})
+        both_types(3, cols, DataPattern::kNormal);
+    for (const std::size_t rows : {0, 1, 33})
+        both_types(rows, 24, DataPattern::kSignedUniform);
+}
+
+TEST_P(BlockTest, Patterns) {
+    for (const DataPattern pattern : {DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
+                                      DataPattern::kSorted, DataPattern::kWithNan, DataPattern::kWithInf})
+        both_types(4, 520, pattern);
+}
+
+TEST_P(BlockTest, Layouts) {
+    for (const Layout layout : {Layout{1, 0}, Layout{8, 8}, Layout{16, 3}, Layout{4, 5}})
+        both_types(5, 272, DataPattern::kNormal, layout);
+}
+
+// Blocks of zeros, of numbers too small for a scale, with a NaN; ties; levels themselves.
+TEST_P(BlockTest, SpecialBlocks) {
+    const std::size_t block = GetParam().block;
+    std::vector<float> in = course::make_data<float>(8 * block, DataPattern::kNormal, kSeed);
+    std::fill_n(in.begin(), block, 0.0f);
+    std::fill_n(in.begin() + static_cast<std::ptrdiff_t>(2 * block), block, -1e-41f);
+    in[4 * block - 1] = std::numeric_limits<float>::quiet_NaN();
+    in[4 * block] = -std::numeric_limits<float>::infinity();
+    const float largest = GetParam().code == Code::kInt8 ? 127 : GetParam().code == Code::kInt4 ? 7 : 1;
+    for (std::size_t i = 0; i < block; ++i) {
+        in[5 * block + i] =
+            i == 0 ? largest : largest * (static_cast<float>(i % 15) - 7.0f) / 14;  // int4: ties
+        in[6 * block + i] =
+            i % 16 == 15 ? -1.0f : (day30::kNf4Levels[i % 16] + day30::kNf4Levels[i % 16 + 1]) / 2;
+        in[7 * block + i] = day30::kNf4Levels[i % 16];
+    }
+    there_and_back<float>(1, 8 * block, in);
+    there_and_back<float>(8, block, in);
+}
+
+// A value is at most half a step from its code: a step of a scale, or the widest gap of the levels.
+TEST_P(BlockTest, ErrorsAreAtMostHalfAStep) {
+    const BlockFormat format = GetParam();
+    const std::size_t cols = 3 * format.block + 5;
+    const auto in = course::make_data<float>(4 * cols, DataPattern::kNormal, kSeed);
+    std::vector<std::uint8_t> codes(4 * format.bytes(cols));
+    std::vector<float> scales(4 * format.scales(cols));
+    std::vector<double> back(in.size());
+    day30::quantize_blocks_on_cpu<float>(format, 4, cols, in, codes, scales);
+    day30::dequantize_blocks_on_cpu(format, 4, cols, codes, scales, back);
+    const double half_step = format.code == Code::kNf4 ? (1.0 - 0.6961928) / 2 : 0.5;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+        const double scale =
+            static_cast<double>(scales[i / cols * format.scales(cols) + i % cols / format.block]);
+        EXPECT_LE(std::abs(back[i] - static_cast<double>(in[i])), scale * half_step * (1 + 1e-4)) << i;
+    }
+}
+
+TEST_P(BlockTest, Refuses) {
+    const BlockFormat format = GetParam();
+    course::DeviceBuffer<float> x(512);
+    course::DeviceBuffer<std::uint8_t> codes(512);
+    course::DeviceBuffer<float> scales(32);
+    const auto quantize = [&](BlockFormat f, std::size_t bytes, std::size_t count) {
+        return refusal([&] {
+            day30::quantize_blocks<float>(f, x.matrix(1, 512), codes.matrix(1, bytes),
+                                          scales.matrix(1, count), nullptr);
+        });
+    };
+    const std::size_t bytes = format.bytes(512);
+    const std::size_t count = format.scales(512);
+    EXPECT_EQ(quantize(format, bytes, count), "");
+    EXPECT_EQ(quantize(format, bytes - 1, count), "quantize_blocks: codes is 1 x " +
+                                                      std::to_string(bytes - 1) + "; expected 1 x " +
+                                                      std::to_string(bytes));
+    EXPECT_EQ(quantize(format, bytes, count - 1), "quantize_blocks: scales is 1 x " +
+                                                      std::to_string(count - 1) + "; expected 1 x " +
+                                                      std::to_string(count));
+    EXPECT_EQ(quantize({format.code, 48}, bytes, count),
+              "quantize_blocks: block is 48; expected 16, 32, 64, 128 or 256");
+    EXPECT_EQ(refusal([&] {
+                  day30::quantize_blocks<float>(format, x.matrix(1, 512), codes.matrix(1, bytes),
+                                                x.matrix(1, count), nullptr);
+              }),
+              "quantize_blocks: scales overlaps in; expected no memory in common");
+}
+
+TEST(Blockwise, KnownValues) {
+    const std::vector<float> in = {7, -7, 3.4f, -0.6f, 2.5f};
+    std::vector<std::uint8_t> codes(3);
+    std::vector<float> scales(1);
+    day30::quantize_blocks_on_cpu<float>({Code::kInt4, 64}, 1, 5, in, codes, scales);
+    EXPECT_EQ(scales[0], 1);
+    EXPECT_EQ(codes, (std::vector<std::uint8_t>{0x97, 0xf3, 0x02}));  // -7 7, -1 3, - 2
+    day30::quantize_blocks_on_cpu<float>({Code::kNf4, 64}, 1, 5, in, codes, scales);
+    EXPECT_EQ(scales[0], 7);
+    EXPECT_EQ(codes, (std::vector<std::uint8_t>{0x0f, 0x6c, 0x0b}));
+}
+
+}  // namespace

@@ -1,0 +1,47 @@
+// Products of 8-bit matrices, summed in 32 bits: C[m][n] = sum over k of A[m][k] W[n][k]. A is M x K and W is N x K, so that both
+// are read along K: a layer's weights W[out][in] as they lie in memory. The sums are exact.
+//
+// Methods: the integer instructions of CUDA cores (__dp4a) and of tensor cores (PTX ISA, mma.m16n8k32 with .s8); tiles as in PMPP
+// chapters 5 and 6.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/device_view.hpp"
+#include "common/kernel_resources.hpp"
+#include "common/variant.hpp"
+
+namespace day30 {
+
+struct MatmulShape {
+    std::size_t m = 0;
+    std::size_t n = 0;
+    std::size_t k = 0;
+};
+
+// K * (-128)^2 must fit in 31 bits.
+inline constexpr std::size_t kLongestSum = 131071;
+
+// Queues C = A W^T on `stream`. Any shape, none of m, n and k excepted, with k up to kLongestSum; any leading dimension and
+// alignment, but tensor_cores wants rows of A and W that begin at multiples of 16 bytes. C must not overlap A or W.
+// std::invalid_argument for arguments unlike that, CudaError when the launch fails.
+struct MatmulKernel {
+    void (*launch)(course::DeviceMatrix<const std::int8_t> a, course::DeviceMatrix<const std::int8_t> w,
+                   course::DeviceMatrix<std::int32_t> c, cudaStream_t stream);
+    course::KernelResources (*resources)() = nullptr;
+    bool wants_aligned_rows = false;
+};
+using Int8Matmul = course::Variant<MatmulKernel, MatmulShape>;
+
+// scalar, dp4a, tensor_cores, and `auto`: tensor_cores where the rows allow it, dp4a elsewhere.
+std::span<const Int8Matmul> matmul_variants();
+
+// The same on the CPU, packed. std::invalid_argument when a length does not match the shape.
+void int8_matmul_on_cpu(const MatmulShape& shape, std::span<const std::int8_t> a,
+                        std::span<const std::int8_t> w, std::span<std::int32_t> c);
+
+}  // namespace day30

@@ -1,0 +1,175 @@
+// Every version of the int8 product against the CPU: sums of integers are equal or wrong.
+#include "int8_matmul.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "common/random.hpp"
+#include "common/verify.hpp"
+#include "test_matrix.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using day30::Layout;
+using day30::MatmulShape;
+using day30::refusal;
+using day30::TestMatrix;
+
+constexpr std::uint64_t kSeed = 31;
+
+std::vector<std::int8_t> random_bytes(std::size_t size, std::uint64_t seed) {
+    course::Random random(seed);
+    std::vector<std::int8_t> values(size);
+    for (std::int8_t& value : values)
+        value = static_cast<std::int8_t>(random.integer(-128, 127));
+    return values;
+}
+
+class MatmulTest : public course::DeviceTestWithParam<const day30::Int8Matmul*> {
+  protected:
+    // Padding that gives aligned rows to those who want them.
+    std::size_t padding(std::size_t k) const {
+        return GetParam()->launcher.wants_aligned_rows ? (16 - k % 16) % 16 : 0;
+    }
+
+    std::string run(const MatmulShape& shape, const std::vector<std::int8_t>& a,
+                    const std::vector<std::int8_t>& w, Layout in = {}, Layout out = {}) const {
+        const auto [m, n, k] = shape;
+        TestMatrix<std::int8_t> x(m, k, in, a);
+        TestMatrix<std::int8_t> y(n, k, in, w);
+        TestMatrix<std::int32_t> c(m, n, out);
+        GetParam()->launcher.launch(x.matrix(), y.matrix(), c.matrix(), nullptr);
+        std::vector<std::int32_t> expected(m * n);
+        day30::int8_matmul_on_cpu(shape, a, w, expected);
+        const course::VerifyResult result = course::verify_exact(c.values(), expected, n);
+        return c.damage() + (x.unchanged() && y.unchanged() ? "" : " an input was changed") +
+               (result.ok() ? "" : result.message());
+    }
+
+    void expect_right(const MatmulShape& shape, Layout in = {}, Layout out = {}) const {
+        const auto [m, n, k] = shape;
+        EXPECT_EQ(run(shape, random_bytes(m * k, kSeed), random_bytes(n * k, kSeed + 1), in, out), "")
+            << m << " x " << n << " x " << k;
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayThirty, MatmulTest, course::each_of(day30::matmul_variants()),
+                         course::VariantName());
+
+// Around a copy, a step, a stage, all stages in shared memory and one more.
+TEST_P(MatmulTest, Depths) {
+    for (const std::size_t k :
+         {0, 1, 3, 4, 5, 15, 16, 17, 31, 32, 33, 64, 127, 128, 129, 255, 256, 257, 384, 400, 512, 640, 1031})
+        expect_right({20, 24, k}, {0, padding(k)});
+}
+
+// Around an instruction, a warp's tile and a block's.
+TEST_P(MatmulTest, RowsAndColumns) {
+    for (const std::size_t m : {0, 1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129})
+        expect_right({m, 10, 48});
+    for (const std::size_t n : {0, 1, 2, 7, 8, 9, 63, 64, 65, 127, 128, 129, 255, 256, 257})
+        expect_right({10, n, 48});
+}
+
+// More tiles than a band is high, and a last band that is lower.
+TEST_P(MatmulTest, ManyTiles) {
+    expect_right({1300, 140, 32});
+    expect_right({257, 389, 160});
+}
+
+TEST_P(MatmulTest, Layouts) {
+    for (const std::size_t offset : {0, 16, 1, 5})
+        for (const std::size_t extra : {0, 16, 1}) {
+            if (GetParam()->launcher.wants_aligned_rows && (offset % 16 != 0 || extra % 16 != 0)) continue;
+            expect_right({33, 41, 80}, {offset, extra}, {offset % 3, extra % 3});
+        }
+    expect_right({40, 36, 64}, {}, {1, 0});  // pairs of results that are not aligned
+    expect_right({40, 36, 64}, {}, {0, 1});
+}
+
+// The most negative products, and sums that just fit.
+TEST_P(MatmulTest, Extremes) {
+    const std::size_t k = 1024;
+    for (const int a : {-128, 127})
+        for (const int w : {-128, 127})
+            EXPECT_EQ(run({9, 17, k}, std::vector<std::int8_t>(9 * k, static_cast<std::int8_t>(a)),
+                          std::vector<std::int8_t>(17 * k, static_cast<std::int8_t>(w))),
+                      "");
+    const std::size_t longest = day30::kLongestSum;
+    EXPECT_EQ(run({1, 2, longest}, std::vector<std::int8_t>(longest, -128),
+                  std::vector<std::int8_t>(2 * longest, -128), {0, padding(longest)}),
+              "");
+}
+
+TEST_P(MatmulTest, RandomShapes) {
+    course::Random random(kSeed);
+    for (int i = 0; i < 10; ++i) {
+        const MatmulShape shape{1 + random.below(200), 1 + random.below(300), 1 + random.below(500)};
+        expect_right(shape, {0, padding(shape.k)}, {random.below(4), random.below(4)});
+    }
+}
+
+TEST_P(MatmulTest, Refuses) {
+    DeviceBuffer<std::int8_t> a(4 * 131088);
+    DeviceBuffer<std::int32_t> c(64);
+    const auto launch = [&](std::size_t m, std::size_t k, std::size_t n, std::size_t w_k,
+                            std::size_t c_cols) {
+        return refusal([&] {
+            GetParam()->launcher.launch(a.matrix(m, k), a.matrix(n, w_k), c.matrix(m, c_cols), nullptr);
+        });
+    };
+    EXPECT_EQ(launch(2, 32, 3, 32, 3), "");
+    EXPECT_EQ(launch(2, 32, 3, 48, 3), "int8_matmul: w is 3 x 48; expected 3 x 32");
+    EXPECT_EQ(launch(2, 32, 3, 32, 4), "int8_matmul: c is 2 x 4; expected 2 x 3");
+    EXPECT_EQ(launch(2, 131072, 2, 131072, 2),
+              "int8_matmul: k is 131072; expected at most 131071, or sums would not fit in 32 bits");
+    const auto on_input =
+        course::DeviceSpan<std::int32_t>::from_device_pointer(reinterpret_cast<std::int32_t*>(a.data()), 64);
+    EXPECT_EQ(refusal([&] {
+                  GetParam()->launcher.launch(a.matrix(2, 32), a.matrix(3, 32), {on_input, 2, 3}, nullptr);
+              }),
+              "int8_matmul: c overlaps a; expected no memory in common");
+    if (!GetParam()->launcher.wants_aligned_rows) return;
+    EXPECT_EQ(launch(2, 33, 3, 33, 3),
+              "int8_matmul: rows of a and w are 33 and 33 bytes apart; expected multiples of 16, and "
+              "addresses that "
+              "are multiples of 16");
+}
+
+// More sums than 32 bits count, 8.6 GB of them; ones, so that each is k.
+TEST_P(MatmulTest, MoreSumsThan32BitsCount) {
+    constexpr std::size_t kM = 65536 + 3;
+    constexpr std::size_t kN = 32768 + 5;
+    constexpr std::size_t kK = 16;
+    if (const std::string reason = course::why_not_so_large(4 * kM * kN); !reason.empty())
+        GTEST_SKIP() << reason;
+    DeviceBuffer<std::int8_t> a(kM * kK);
+    DeviceBuffer<std::int8_t> w(kN * kK);
+    DeviceBuffer<std::int32_t> c(kM * kN);
+    CUDA_CHECK(cudaMemset(a.data(), 1, a.bytes()));
+    CUDA_CHECK(cudaMemset(w.data(), 3, w.bytes()));
+    CUDA_CHECK(cudaMemset(c.data(), 0xff, c.bytes()));
+    GetParam()->launcher.launch(a.matrix(kM, kK), w.matrix(kN, kK), c.matrix(kM, kN), nullptr);
+    std::vector<std::int32_t> got(kN);
+    for (const std::size_t row : {std::size_t{0}, kM / 2, kM - 1}) {
+        CUDA_CHECK(cudaMemcpy(got.data(), c.data() + row * kN, kN * 4, cudaMemcpyDeviceToHost));
+        EXPECT_TRUE(course::verify_exact(got, std::vector<std::int32_t>(kN, 3 * kK)).ok()) << "row " << row;
+    }
+}
+
+TEST(Int8MatmulOnCpu, KnownValues) {
+    const std::vector<std::int8_t> a = {1, 2, 3, -4, 5, -6};
+    const std::vector<std::int8_t> w = {1, 0, -1, 2, 2, 2};
+    std::vector<std::int32_t> c(4);
+    day30::int8_matmul_on_cpu({2, 2, 3}, a, w, c);
+    EXPECT_EQ(c, (std::vector<std::int32_t>{-2, 12, 2, -10}));
+    EXPECT_THROW(day30::int8_matmul_on_cpu({2, 2, 2}, a, w, c), std::invalid_argument);
+}
+
+}  // namespace

@@ -1,0 +1,275 @@
+// The layer of LLM.int8() and its steps against the CPU.
+#include "llm_int8.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "common/half_traits.hpp"
+#include "common/random.hpp"
+#include "common/verify.hpp"
+#include "int8_matmul.hpp"
+#include "quantization.hpp"
+#include "test_matrix.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using course::GuardedBuffer;
+using day30::LayerShape;
+using day30::Layout;
+using day30::refusal;
+using day30::TestMatrix;
+
+constexpr std::uint64_t kSeed = 33;
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// Numbers around 1 that never reach 6, and large ones in the columns of `outliers`, each in one token.
+std::vector<__half> tokens_with_outliers(const LayerShape& shape, const std::vector<std::size_t>& outliers) {
+    auto x = course::make_data<__half>(shape.tokens * shape.inputs, DataPattern::kSignedUniform, kSeed);
+    for (const std::size_t column : outliers)
+        x[(column * 7 + 3) % shape.tokens * shape.inputs + column] = __half(column % 2 == 0 ? 60.0f : -6.0f);
+    return x;
+}
+
+struct Layouts {
+    Layout x, w, y;
+    std::size_t w8_padding = 0;
+};
+
+class LayerTest : public course::DeviceTestWithParam<const day30::LlmInt8*> {
+  protected:
+    // "" if the version's result is within the bounds of the CPU's.
+    std::string run(const LayerShape& shape, const std::vector<__half>& x, const std::vector<__half>& w,
+                    float threshold = day30::kThreshold, Layouts layouts = {}) const {
+        const auto [tokens, outputs, inputs] = shape;
+        TestMatrix<__half> x_device(tokens, inputs, layouts.x, x);
+        TestMatrix<__half> w_device(outputs, inputs, layouts.w, w);
+        TestMatrix<std::int8_t> w8(outputs, inputs, {0, (16 - inputs % 16) % 16 + layouts.w8_padding});
+        DeviceBuffer<float> w_scale(outputs);
+        course::find_variant(day30::variants<__half>(), "auto")
+            .launcher({}, w_device.matrix(), w8.matrix(), w_scale.span(), {}, nullptr);
+        TestMatrix<__half> y(tokens, outputs, layouts.y);
+        GuardedBuffer<std::byte> workspace(GetParam()->launcher.workspace(shape));
+        GetParam()->launcher.launch({x_device.matrix(), w_device.matrix(), w8.matrix(), w_scale.span(),
+                                     y.matrix(), workspace.span(), threshold},
+                                    nullptr);
+        std::vector<double> expected(tokens * outputs);
+        std::vector<double> allowed(expected.size());
+        const day30::HostLayer layer{shape, threshold, x, w};
+        day30::llm_int8_on_cpu(layer, day30::outlier_columns_on_cpu(layer), expected, allowed);
+        for (double& bound : allowed)
+            bound /= course::FloatTraits<__half>::kEpsilon;
+        const course::VerifyResult result =
+            course::verify(y.values(), expected, {.factor = 1}, allowed, outputs);
+        return y.damage() + workspace.damage() +
+               (x_device.unchanged() && w_device.unchanged() ? "" : " changed input") +
+               (result.ok() ? "" : result.message());
+    }
+
+    void expect_right(const LayerShape& shape, const std::vector<std::size_t>& outliers,
+                      float threshold = day30::kThreshold, Layouts layouts = {}) const {
+        const auto x = tokens_with_outliers(shape, outliers);
+        const auto w =
+            course::make_data<__half>(shape.outputs * shape.inputs, DataPattern::kNormal, kSeed + 1);
+        EXPECT_EQ(run(shape, x, w, threshold, layouts), "")
+            << shape.tokens << " tokens, " << shape.outputs << " outputs, " << shape.inputs << " inputs, "
+            << outliers.size() << " outlier columns, threshold " << threshold;
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayThirty, LayerTest, course::each_of(day30::layer_variants()),
+                         course::VariantName());
+
+TEST_P(LayerTest, Inputs) {
+    for (const std::size_t inputs : {1, 2, 7, 8, 9, 31, 32, 33, 127, 128, 129, 256, 300, 1031})
+        expect_right({5, 12, inputs}, {0, inputs / 2});
+    expect_right({5, 12, 0}, {});
+}
+
+TEST_P(LayerTest, TokensAndOutputs) {
+    for (const std::size_t tokens : {0, 1, 15, 16, 17, 63, 64, 65, 127, 128, 129})
+        expect_right({tokens, 10, 40},
+                     tokens == 0 ? std::vector<std::size_t>{} : std::vector<std::size_t>{3, 39});
+    for (const std::size_t outputs : {0, 1, 7, 8, 9, 64, 65, 255, 256, 257})
+        expect_right({10, outputs, 40}, {3});
+}
+
+// None, a few, more than one tile of them, all.
+TEST_P(LayerTest, NumbersOfOutlierColumns) {
+    const LayerShape shape{20, 30, 150};
+    std::vector<std::size_t> outliers;
+    for (const std::size_t count : {0, 1, 2, 31, 63, 64, 65, 128, 149, 150}) {
+        while (outliers.size() < count)
+            outliers.push_back(149 - outliers.size());
+        expect_right(shape, outliers);
+    }
+}
+
+TEST_P(LayerTest, Thresholds) {
+    const LayerShape shape{20, 30, 70};
+    expect_right(shape, {1, 2, 3}, 0);     // all columns
+    expect_right(shape, {1, 2, 3}, kInf);  // none
+    expect_right(shape, {1, 2, 3}, 60);    // the even ones: a value at the threshold counts
+    expect_right(shape, {1, 2, 3}, std::nextafter(60.0f, 100.0f));  // none
+    expect_right(shape, {1, 2, 3}, std::nextafter(6.0f, 0.0f));
+}
+
+TEST_P(LayerTest, LongRows) {
+    expect_right({2, 3, 4100}, {4099});
+    expect_right({2, 3, 16388}, {0, 8191, 16387});
+    expect_right({1, 2, 33001}, {7, 33000});
+}
+
+TEST_P(LayerTest, Layouts) {
+    for (const std::size_t inputs : {64, 75})
+        for (const Layout layout : {Layout{1, 0}, Layout{8, 8}, Layout{2, 1}, Layout{0, 2}})
+            expect_right({18, 35, inputs}, {5, 6, 60}, day30::kThreshold, {layout, layout, layout, 16});
+}
+
+TEST_P(LayerTest, RandomShapes) {
+    course::Random random(kSeed);
+    for (int i = 0; i < 6; ++i) {
+        const LayerShape shape{1 + random.below(150), 1 + random.below(280), 1 + random.below(400)};
+        std::vector<std::size_t> outliers;
+        for (std::size_t k = 0; k < shape.inputs; k += 1 + random.below(60))
+            outliers.push_back(k);
+        expect_right(shape, outliers);
+    }
+}
+
+// NaN and Inf in a token stay in its row; zeros, a token of nothing else, results too large for a half.
+TEST_P(LayerTest, SpecialTokensAndWeights) {
+    const LayerShape shape{12, 20, 50};
+    auto x = tokens_with_outliers(shape, {4});
+    auto w = course::make_data<__half>(20 * 50, DataPattern::kNormal, kSeed + 1);
+    std::fill_n(x.begin() + 2 * 50, 50, __half(0.0f));
+    std::fill_n(w.begin() + 3 * 50, 50, __half(0.0f));
+    EXPECT_EQ(run(shape, x, w), "");
+    x[5 * 50 + 7] = __half(kNan);
+    x[6 * 50 + 8] = __half(kInf);
+    x[7 * 50 + 9] = __half(-kInf);
+    x[8 * 50 + 10] = __half(60000.0f);
+    w[9 * 50 + 10] = __half(500.0f);
+    EXPECT_EQ(run(shape, x, w), "");
+    EXPECT_EQ(run(shape, x, w, kInf), "");
+    w[11 * 50 + 3] = __half(kNan);
+    w[13 * 50 + 3] = __half(kInf);
+    EXPECT_EQ(run(shape, x, w), "");
+    EXPECT_EQ(
+        run(shape, std::vector<__half>(x.size(), __half(0.0f)), std::vector<__half>(w.size(), __half(0.0f))),
+        "");
+}
+
+TEST_P(LayerTest, Refuses) {
+    DeviceBuffer<__half> x(64), w(96), y(6);
+    DeviceBuffer<std::int8_t> w8(96);
+    DeviceBuffer<float> w_scale(3);
+    DeviceBuffer<std::byte> workspace(GetParam()->launcher.workspace({2, 3, 32}));
+    const day30::Layer right{x.matrix(2, 32), w.matrix(3, 32), w8.matrix(3, 32),
+                             w_scale.span(),  y.matrix(2, 3),  workspace.span()};
+    const auto with = [&](auto change) {
+        day30::Layer layer = right;
+        change(layer);
+        return refusal([&] { GetParam()->launcher.launch(layer, nullptr); });
+    };
+    EXPECT_EQ(with([](day30::Layer&) {}), "");
+    EXPECT_EQ(with([&](day30::Layer& l) { l.w = w.matrix(3, 31); }),
+              "llm_int8: w is 3 x 31; expected 3 x 32");
+    EXPECT_EQ(with([&](day30::Layer& l) { l.y = y.matrix(3, 2); }), "llm_int8: y is 3 x 2; expected 2 x 3");
+    EXPECT_EQ(with([&](day30::Layer& l) { l.w_scale = w_scale.span().subspan(0, 2); }),
+              "llm_int8: w_scale has 2 elements; expected 3");
+    EXPECT_EQ(with([](day30::Layer& l) { l.threshold = -1; }),
+              "llm_int8: threshold is -1.000000; expected 0 or more");
+    EXPECT_EQ(with([](day30::Layer& l) { l.threshold = kNan; }).substr(0, 25), "llm_int8: threshold is na");
+    EXPECT_EQ(with([](day30::Layer& l) { l.workspace = l.workspace.subspan(0, 16); }),
+              "llm_int8: workspace has 16 bytes; expected at least " + std::to_string(workspace.size()));
+    EXPECT_EQ(
+        with([](day30::Layer& l) {
+            l.y = {course::DeviceSpan<__half>::from_device_pointer(const_cast<__half*>(l.x.data()), 6), 2, 3};
+        }),
+        "llm_int8: y overlaps x; expected no memory in common");
+    if (!GetParam()->launcher.wants_aligned_rows) return;
+    DeviceBuffer<std::int8_t> odd(99);
+    EXPECT_EQ(
+        with([&](day30::Layer& l) {
+            l.w8 = {odd.span(), 3, 32, 33};
+        }),
+        "llm_int8: rows of w8 are 33 bytes apart; expected a multiple of 16, and an address that is one");
+}
+
+// --- The steps ---------------------------------------------------------------------------------------------------------------
+
+using LlmInt8Test = course::DeviceTest;
+
+TEST_F(LlmInt8Test, FindsOutlierColumnsInOrder) {
+    for (const std::size_t cols : {1, 8, 31, 250, 1023, 1024, 1025, 2500})
+        for (const std::size_t rows : {1, 9, 63, 64, 65, 130})
+            for (const Layout layout : {Layout{}, Layout{1, 3}}) {
+                course::Random random(kSeed + cols + rows);
+                std::vector<__half> x(rows * cols, __half(-5.99f));
+                for (std::size_t i = 0; i < cols; i += 1 + random.below(40))
+                    x[random.below(static_cast<std::uint32_t>(rows)) * cols + i] =
+                        __half(i % 3 == 0   ? 6.0f
+                               : i % 3 == 1 ? -kInf
+                                            : kNan);
+                const std::vector<std::uint32_t> expected =
+                    day30::outlier_columns_on_cpu({{rows, 0, cols}, 6.0f, x, {}});
+                ASSERT_FALSE(expected.empty());
+                TestMatrix<__half> device(rows, cols, layout, x);
+                GuardedBuffer<std::uint16_t> keep(cols);
+                GuardedBuffer<std::uint32_t> columns(cols);
+                GuardedBuffer<std::uint32_t> count(1);
+                day30::find_outlier_columns(device.matrix(), 6.0f, keep.span(), columns.span(), count.span(),
+                                            nullptr);
+                ASSERT_EQ(count.to_host()[0], expected.size()) << rows << " x " << cols;
+                std::vector<std::uint32_t> got = columns.to_host();
+                got.resize(expected.size());
+                EXPECT_EQ(got, expected);
+                const std::vector<std::uint16_t> kept = keep.to_host();
+                EXPECT_EQ(static_cast<std::size_t>(std::count(kept.begin(), kept.end(), 0)), expected.size());
+                EXPECT_EQ(static_cast<std::size_t>(std::count(kept.begin(), kept.end(), 0xffff)),
+                          cols - expected.size());
+                EXPECT_EQ(keep.damage() + columns.damage() + count.damage(), "");
+            }
+}
+
+// Why the outliers matter: without them in half, the error of everything else grows with the largest of them.
+TEST_F(LlmInt8Test, OutliersSpoilTheScaleAndTheThresholdSavesIt) {
+    const LayerShape shape{32, 32, 256};
+    const auto w = course::make_data<__half>(32 * 256, DataPattern::kNormal, kSeed);
+    const auto error = [&](const std::vector<__half>& x, float threshold) {
+        const day30::HostLayer layer{shape, threshold, x, w};
+        std::vector<double> exact(32 * 32), y(32 * 32), allowed(32 * 32);
+        day30::linear_on_cpu(layer, exact);
+        day30::llm_int8_on_cpu(layer, day30::outlier_columns_on_cpu(layer), y, allowed);
+        return day30::relative_error(exact, y).root_mean_square;
+    };
+    const auto plain = tokens_with_outliers(shape, {});
+    auto outliers = plain;
+    for (std::size_t token = 0; token < 32; ++token)
+        outliers[token * 256 + 17] = __half(60.0f);
+    EXPECT_LT(error(plain, kInf), 0.015);
+    EXPECT_EQ(error(plain, kInf), error(plain, 6.0f));
+    EXPECT_LT(error(outliers, 6.0f), 0.015);
+    EXPECT_GT(error(outliers, kInf), 4 * error(outliers, 6.0f));
+}
+
+TEST(RelativeError, KnownValues) {
+    const std::vector<double> exact = {3, 4};
+    const day30::RelativeError error = day30::relative_error(exact, std::vector<double>{3, 5});
+    EXPECT_DOUBLE_EQ(error.root_mean_square, 0.2);
+    EXPECT_DOUBLE_EQ(error.largest, 1 / std::sqrt(12.5));
+}
+
+}  // namespace

@@ -1,0 +1,106 @@
+// Quantisation of a matrix to 8 bits: the host API of day 30. No kernels here; they are in quantization.cu. Blocks of a row
+// with a scale each, in 4 or 8 bits, are in blockwise.hpp, products of 8-bit matrices in int8_matmul.hpp, the layer
+// LLM.int8() made of all these in llm_int8.hpp.
+//
+//     quantise     q = saturate(round(x / scale) + zero_point)         dequantise     x' = (q - zero_point) scale
+//
+// Values that share a scale and a zero point are a group: the whole matrix, a row, or a column.
+//   symmetric    scale = max |x| / 127, no zero point, q in [-127, 127];
+//   asymmetric   the range from min(x) to max(x), widened to hold 0, becomes [-128, 127]: scale = range / 255,
+//                zero_point = round(-min / scale) - 128. 0 is exact in both.
+// round() goes to the nearest integer, of two equally near to the even one. What is rounded is the exact product
+// x * (1 / scale), where 1 / scale is a float. saturate() cuts off at the ends of the range of q.
+//
+// What has no good answer gets this one:
+//   a group of zeros, or so small that the scale would be below the smallest normal float   scale 0, all q = zero_point = 0
+//   a group with a NaN or an Inf in it     scale NaN, zero_point 0, all q = 0: dequantised it is NaN, so the mistake does not hide
+//   a given scale of 0 or NaN              all q = zero_point
+//   NaN under a given finite scale         q = zero_point; Inf saturates
+//
+// Methods: B. Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
+// 2018 (scale and zero point); T. Dettmers et al., "LLM.int8()", 2022 (vector-wise absmax).
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/device_view.hpp"
+#include "common/variant.hpp"
+
+namespace day30 {
+
+enum class Scheme { kSymmetric, kAsymmetric };
+enum class Granularity { kTensor, kRow, kColumn };
+
+struct Method {
+    Scheme scheme = Scheme::kSymmetric;
+    Granularity granularity = Granularity::kRow;
+};
+
+// "symmetric per row"
+std::string name(Method method);
+
+struct Problem {
+    std::size_t rows = 0;
+    std::size_t cols = 0;
+    Method method{};
+};
+
+// How many scales there are: 1, rows or cols.
+std::size_t group_count(const Problem& problem);
+
+// In all that follows T is float or __half. Views may have any leading dimension and any alignment of their element; where rows
+// begin at multiples of 16 bytes (of 8 for int8) packs are used, which is faster. Work is queued on `stream`. Outputs must not
+// overlap inputs. `scale` has group_count() elements; `zero_point` as many, or none if the scheme is symmetric.
+// std::invalid_argument for arguments unlike that, CudaError when a launch fails.
+
+// Scales and zero points of the groups of `in`.
+template <class T>
+void find_parameters(Method method, course::DeviceMatrix<const T> in, course::DeviceSpan<float> scale,
+                     course::DeviceSpan<std::int32_t> zero_point, cudaStream_t stream);
+
+// Quantises with parameters that are given: found for this matrix, or long ago for others like it.
+template <class T>
+void quantize_with(Method method, course::DeviceMatrix<const T> in, course::DeviceSpan<const float> scale,
+                   course::DeviceSpan<const std::int32_t> zero_point, course::DeviceMatrix<std::int8_t> out,
+                   cudaStream_t stream);
+
+template <class T>
+void dequantize(Method method, course::DeviceMatrix<const std::int8_t> in,
+                course::DeviceSpan<const float> scale, course::DeviceSpan<const std::int32_t> zero_point,
+                course::DeviceMatrix<T> out, cudaStream_t stream);
+
+// Both together: parameters and quantised values of `in`.
+template <class T>
+using Launcher = void (*)(Method method, course::DeviceMatrix<const T> in,
+                          course::DeviceMatrix<std::int8_t> out, course::DeviceSpan<float> scale,
+                          course::DeviceSpan<std::int32_t> zero_point, cudaStream_t stream);
+template <class T>
+using Quantize = course::Variant<Launcher<T>, Problem>;
+
+// The versions; the last one, `auto`, takes the best of the others.
+template <class T>
+std::span<const Quantize<T>> variants();
+
+// How it should not be done: a function for host memory. It allocates device memory, fills it with zeros that nobody reads, copies
+// there and back, and frees, around every single kernel. Symmetric, per row; matrices packed.
+template <class T>
+void quantize_rows_of_host(std::size_t rows, std::size_t cols, std::span<const T> in,
+                           std::span<std::int8_t> out, std::span<float> scale);
+
+// The same on the CPU, for packed matrices. Bit for bit what the GPU finds.
+template <class T>
+void find_parameters_on_cpu(const Problem& problem, std::span<const T> in, std::span<float> scale,
+                            std::span<std::int32_t> zero_point);
+template <class T>
+void quantize_on_cpu(const Problem& problem, std::span<const T> in, std::span<const float> scale,
+                     std::span<const std::int32_t> zero_point, std::span<std::int8_t> out);
+void dequantize_on_cpu(const Problem& problem, std::span<const std::int8_t> in, std::span<const float> scale,
+                       std::span<const std::int32_t> zero_point, std::span<double> out);
+
+}  // namespace day30

@@ -177,6 +177,7 @@ int run(const Program& program, const Options& options) {
             }
             show_progress("");
             fmt::print("\n{}, {}\n{}", problem.problem, problem.dtype, table(records, use_colour(stdout)));
+            if (problem.comment) fmt::print("{}", problem.comment(records));
             std::cout.flush();
             all.insert(all.end(), records.begin(), records.end());
         }

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,8 @@ struct Case {
     std::vector<Contestant> contestants{};   // none: there is nothing to run for this size
     std::function<void()> spoil{};           // makes sure that an old result cannot pass for a new one
     std::function<VerifyResult()> verify{};  // of the last launch; not called for Role::kLimit
+    // What there is to say about the results, printed below their table.
+    std::function<std::string(std::span<const Record>)> comment{};
 };
 
 struct Program {

@@ -96,18 +96,6 @@ __device__ unsigned long long load_codes(const std::uint8_t* row, std::size_t oc
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------
 
-// The octet of a thread: all rows, each with whole blocks of threads_per_block octets.
-struct Place {
-    std::size_t row;
-    std::size_t octet;
-
-    __device__ Place(std::size_t octets, std::size_t thread) : row(thread / octets), octet(thread % octets) {}
-};
-
-__device__ inline std::size_t global_thread() {
-    return std::size_t{blockIdx.x} * kThreads + threadIdx.x;
-}
-
 // Idea: block / 8 neighbouring threads have a block of values, eight each; who is alone in 16 values meets one other thread.
 // Cost removed: the second read, and shared memory.
 // Still limits it: memory.
@@ -116,9 +104,9 @@ __global__ void __launch_bounds__(kThreads)
     quantize(DeviceMatrix<const T> in, DeviceMatrix<std::uint8_t> codes, DeviceMatrix<float> scales,
              std::size_t octets) {
     constexpr int kThreadsOfBlock = kBlock / kOctet;
-    const Place place(octets, global_thread());
+    const Place<kThreads> place(octets);
     const bool inside = place.row < in.rows();  // no thread may leave before the shuffles
-    const std::size_t column = place.octet * kOctet;
+    const std::size_t column = place.column();
     const auto x = Octet<T>::template load<kAligned>(in.data() + place.row * in.leading_dimension(), column,
                                                      inside ? in.cols() : 0);
     unsigned largest = range_of<Scheme::kSymmetric>(&x, 1).above;
@@ -147,7 +135,7 @@ template <class T, Code kCode, bool kAligned>
 __global__ void __launch_bounds__(kThreads)
     dequantize(DeviceMatrix<const std::uint8_t> codes, DeviceMatrix<const float> scales, DeviceMatrix<T> out,
                std::size_t octets, int octets_of_block) {
-    const Place place(octets, global_thread());
+    const Place<kThreads> place(octets);
     if (place.row >= out.rows()) return;
     const unsigned long long packed = load_codes<kCode, kAligned>(
         codes.data() + place.row * codes.leading_dimension(), place.octet, codes.cols());

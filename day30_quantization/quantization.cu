@@ -106,16 +106,6 @@ __global__ void finish_parameters(float* scale, std::int32_t* zero_point, std::s
     if constexpr (kScheme == Scheme::kAsymmetric) zero_point[group] = parameters.zero_point;
 }
 
-// The eight values of a thread, in a matrix with ceil(cols / 8) of them in a row.
-struct Place {
-    std::size_t row;
-    std::size_t column;
-
-    __device__ explicit Place(std::size_t octets)
-        : row((std::size_t{blockIdx.x} * kThreads + threadIdx.x) / octets),
-          column((std::size_t{blockIdx.x} * kThreads + threadIdx.x) % octets * kOctet) {}
-};
-
 // Parameters by value of the group that an element is in.
 template <Scheme kScheme, Granularity kGranularity>
 struct GivenParameters {
@@ -137,12 +127,12 @@ template <class T, Scheme kScheme, Granularity kGranularity, bool kAligned>
 __global__ void __launch_bounds__(kThreads)
     quantize_octets(DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out,
                     GivenParameters<kScheme, kGranularity> parameters, std::size_t octets) {
-    const Place place(octets);
+    const Place<kThreads> place(octets);
     if (place.row >= in.rows()) return;
     const auto x = Octet<T>::template load<kAligned>(in.data() + place.row * in.leading_dimension(),
-                                                     place.column, in.cols());
+                                                     place.column(), in.cols());
     const auto quantizer = [&](int k) {
-        const std::size_t column = min(place.column + k, in.cols() - 1);
+        const std::size_t column = min(place.column() + k, in.cols() - 1);
         return Quantizer::make<kScheme>(parameters(place.row, column));
     };
     Bytes q;
@@ -151,22 +141,22 @@ __global__ void __launch_bounds__(kThreads)
     } else {
         q = quantizer(0)(x);
     }
-    store_bytes<kAligned>(q, out.data() + place.row * out.leading_dimension(), place.column, in.cols());
+    store_bytes<kAligned>(q, out.data() + place.row * out.leading_dimension(), place.column(), in.cols());
 }
 
 template <class T, Scheme kScheme, Granularity kGranularity, bool kAligned>
 __global__ void __launch_bounds__(kThreads)
     dequantize_octets(DeviceMatrix<const std::int8_t> in, DeviceMatrix<T> out,
                       GivenParameters<kScheme, kGranularity> parameters, std::size_t octets) {
-    const Place place(octets);
+    const Place<kThreads> place(octets);
     if (place.row >= in.rows()) return;
     const Bytes q =
-        load_bytes<kAligned>(in.data() + place.row * in.leading_dimension(), place.column, in.cols());
+        load_bytes<kAligned>(in.data() + place.row * in.leading_dimension(), place.column(), in.cols());
     const auto x = Octet<T>::of([&](int k) {
-        const Parameters p = parameters(place.row, min(place.column + k, in.cols() - 1));
+        const Parameters p = parameters(place.row, min(place.column() + k, in.cols() - 1));
         return static_cast<T>(static_cast<float>(q.value[k] - p.zero_point) * p.scale);
     });
-    x.template store<kAligned>(out.data() + place.row * out.leading_dimension(), place.column, in.cols());
+    x.template store<kAligned>(out.data() + place.row * out.leading_dimension(), place.column(), in.cols());
 }
 
 constexpr int kPacks = 4;

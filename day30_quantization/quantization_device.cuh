@@ -112,6 +112,27 @@ __device__ void store_bytes(const Bytes& bytes, std::int8_t* row, std::size_t co
     }
 }
 
+// Which eight values a thread takes of a matrix with `octets` times eight in a row. A division of 64 bits takes about as long as all else
+// that the thread does, so small numbers are divided as such.
+template <int kThreads>
+struct Place {
+    std::size_t row;
+    std::size_t octet;
+
+    __device__ explicit Place(std::size_t octets) {
+        const std::size_t thread = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
+        if ((thread | octets) >> 32 == 0) {
+            row = static_cast<unsigned>(thread) / static_cast<unsigned>(octets);
+            octet = static_cast<unsigned>(thread) % static_cast<unsigned>(octets);
+        } else {
+            row = thread / octets;
+            octet = thread % octets;
+        }
+    }
+
+    __device__ std::size_t column() const { return octet * kOctet; }
+};
+
 // --- The range of a group ----------------------------------------------------------------------------------------------
 
 // Floats that are not negative are ordered as their bits are; beyond the largest come Inf and then the NaNs. So a maximum of bits

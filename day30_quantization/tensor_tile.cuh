@@ -151,6 +151,7 @@ template <class T, class Sum>
 __device__ void multiply_tile(std::byte* shared, const TileRows& a, const TileRows& w, Sums<T, Sum>& sums) {
     constexpr int STEPS = T::BK / T::STEP;
     const int stages = (a.bytes + T::BK - 1) / T::BK;
+    if (stages == 0) return;
     const auto a_tile = [&](int stage) { return shared + stage * (T::BM + T::BN) * T::BK; };
     const auto w_tile = [&](int stage) { return a_tile(stage) + T::BM * T::BK; };
     Copies<T, T::BM> a_copies(a);

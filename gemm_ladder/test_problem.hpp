@@ -20,7 +20,7 @@ namespace gemm::test {
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Problem {
-    Shape shape;
+    Shape shape{};
     float alpha = 1;
     float beta = 0;
     std::size_t padding = 0;        // elements after each row of A; B has one more, C two

@@ -76,8 +76,13 @@ TEST_P(TileTest, FewSteps) {
 
 // A sum that every block has a share of.
 TEST_P(TileTest, ManyOwnersOfOneTile) {
-    for (const unsigned blocks : {2u, 4u, 1000000u})
+    for (const unsigned blocks : {2u, 4u, 1000000u}) {
         expect_exact({.shape = {5, 4, 4003}, .beta = 1}, blocks);
+        expect_exact({.shape = shape_of(1, 1, 63, 0)}, blocks);
+        expect_exact({.shape = shape_of(1, 1, 63, -1), .beta = 1, .padding = 1}, blocks);
+    }
+    expect_exact({.shape = {32, 32, 20003}},
+                 1000000u);  // on a large GPU, more blocks than float4 in the smallest tile
 }
 
 TEST_P(TileTest, RefusesTooLittleScratch) {

@@ -13,6 +13,7 @@ first 256 rows).
 """
 
 import argparse
+import copy
 import datetime
 import json
 import math
@@ -192,7 +193,152 @@ def blur_peers(words):
     yield "cupy_correlate1d", cupy_blur, lambda: check(cupy_blur)
 
 
-PEERS = {"softmax": softmax_peers, "sum": sum_peers, "gaussian_blur": blur_peers}
+def quantize_peers(words):
+    if words[3:] != ["symmetric", "per", "row"]:
+        return
+    rows, cols = numbers(words[2])
+    torch.manual_seed(1)
+    x = torch.randn(rows, cols, device="cuda", dtype=torch.float16 if words[1] == "half" else torch.float32)
+
+    def quantize(t):
+        scale = t.abs().amax(dim=1, keepdim=True).float() / 127
+        return torch.round(t.float() / scale).to(torch.int8), scale
+
+    def check(work):
+        q, scale = work()
+        worst = 0.0
+        for row in range(0, rows, 1024):
+            part = slice(row, row + 1024)
+            steps = (q[part].double() - x[part].double() / scale[part].double()).abs().max().item()
+            worst = max(worst, steps) if steps == steps else math.inf
+        return worst, 0.501  # of a step
+
+    function = compiled(quantize)
+    yield "torch_compile", lambda: function(x), lambda: check(lambda: function(x))
+
+
+def int8_matmul_peers(words):
+    m, n, k = numbers(words[1])
+    if m <= 16 or k % 8 != 0 or n % 8 != 0:
+        return  # more than torch._int_mm does
+    torch.manual_seed(1)
+    a = torch.randint(-128, 128, (m, k), device="cuda", dtype=torch.int8)
+    w = torch.randint(-128, 128, (n, k), device="cuda", dtype=torch.int8)
+    work = lambda: torch._int_mm(a, w.t())
+
+    def check():
+        top = min(m, 64)
+        expected = a[:top].double() @ w.double().t()  # exact: below 2^53
+        return (work()[:top].double() - expected).abs().max().item(), 0.0
+
+    yield "torch_int_mm", work, check
+
+
+def relative_error(work, expected):
+    """The largest error beside the largest expected value."""
+    return ((work().double() - expected).abs().amax() / expected.abs().amax()).item()
+
+
+def score_peers(words):
+    """The scoring functions of day 25: all states' scores for one hidden state."""
+    states, width = numbers(words[1])
+    torch.manual_seed(1)
+    s, h = torch.randn(states, width, device="cuda"), torch.randn(width, device="cuda")
+    columns = 2 * width if words[0] == "bahdanau" else width
+    w = torch.randn(width, columns, device="cuda") / width**0.5
+    v = torch.randn(width, device="cuda")
+    functions = {
+        "dot": lambda h, s, w, v: s @ h,
+        "luong": lambda h, s, w, v: s @ (h @ w),
+        "bahdanau": lambda h, s, w, v: torch.tanh(s @ w[:, width:].T + w[:, :width] @ h) @ v,
+    }
+    function = functions[words[0]]
+    expected = function(h.double(), s.double(), w.double(), v.double())
+    eager = lambda: function(h, s, w, v)
+    fast = compiled(function)
+    yield "pytorch_eager", eager, lambda: (relative_error(eager, expected), 1e-5)
+    yield "torch_compile", lambda: fast(h, s, w, v), lambda: (relative_error(lambda: fast(h, s, w, v), expected), 1e-5)
+
+
+def self_attention_peers(words):
+    """From parts, as day 25 has them; and fused, in FP32."""
+    batch, heads, tokens, columns = numbers(words[1])
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(batch, tokens, heads, columns, device="cuda").transpose(1, 2) for _ in range(3))
+    function = lambda q, k, v: torch.softmax(q @ k.transpose(2, 3) * columns**-0.5, dim=3) @ v
+    expected = function(q.double(), k.double(), v.double())
+    parts = lambda: function(q, k, v)
+    fused = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
+    yield "pytorch_parts", parts, lambda: (relative_error(parts, expected), 1e-5)
+    yield "pytorch_sdpa", fused, lambda: (relative_error(fused, expected), 1e-5)
+
+
+def attention_layer_peers(words):
+    """nn.MultiheadAttention in FP32: as it is called by default, and without returning its weights, which lets it fuse."""
+    batch, heads, tokens, columns = numbers(words[1])
+    width = heads * columns
+    torch.manual_seed(1)
+    layer = torch.nn.MultiheadAttention(width, heads, batch_first=True, device="cuda").eval().requires_grad_(False)
+    x = torch.randn(batch, tokens, width, device="cuda")
+    exact = copy.deepcopy(layer).double()
+    expected = exact(x.double(), x.double(), x.double())[0]
+    fast = compiled(layer)
+    calls = {
+        "pytorch_multihead": lambda: layer(x, x, x)[0],
+        "pytorch_no_weights": lambda: layer(x, x, x, need_weights=False)[0],
+        "torch_compile": lambda: fast(x, x, x, need_weights=False)[0],
+    }
+    for name, call in calls.items():
+        yield name, call, lambda: (relative_error(call, expected), 1e-5)
+
+
+def fused_attention_peers(words):
+    """scaled_dot_product_attention, each of its backends; checked by the last rows of every head."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    dtype = getattr(torch, words[1])
+    batch, heads, tokens, columns = numbers(words[2])
+    causal = "causal" in words
+    torch.manual_seed(1)
+    q, k, v = (torch.randn(batch, heads, tokens, columns, device="cuda", dtype=dtype) for _ in range(3))
+    rows = min(tokens, max(1, (1 << 26) // (batch * heads * tokens)))
+
+    def check(work):
+        scores = q[:, :, -rows:].double() @ k.double().transpose(2, 3) * columns**-0.5
+        if causal:
+            places = torch.arange(tokens, device="cuda")
+            scores.masked_fill_(places > places[-rows:, None], -math.inf)
+        expected = torch.softmax(scores, dim=3) @ v.double()
+        error = (work()[:, :, -rows:] - expected).abs().amax() / expected.abs().amax()
+        return error.item(), {torch.float: 1e-5, torch.half: 4e-3, torch.bfloat16: 3e-2}[dtype]
+
+    backends = {"pytorch_memory_efficient": SDPBackend.EFFICIENT_ATTENTION}
+    if dtype != torch.float:
+        backends = {"pytorch_flash": SDPBackend.FLASH_ATTENTION, "pytorch_cudnn": SDPBackend.CUDNN_ATTENTION}
+    elif tokens <= 8192:
+        backends["pytorch_math"] = SDPBackend.MATH
+    for name, backend in backends.items():
+
+        def work(backend=backend):
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+        yield name, work, lambda: check(work)
+
+
+PEERS = {
+    "softmax": softmax_peers,
+    "sum": sum_peers,
+    "gaussian_blur": blur_peers,
+    "quantize": quantize_peers,
+    "int8_matmul": int8_matmul_peers,
+    "fused_attention": fused_attention_peers,
+    "dot": score_peers,
+    "luong": score_peers,
+    "bahdanau": score_peers,
+    "self_attention": self_attention_peers,
+    "attention_layer": attention_layer_peers,
+}
 
 
 def measured(problem, ours, timer):
@@ -206,6 +352,8 @@ def measured(problem, ours, timer):
                 raise ArithmeticError(f"off by {error}; allowed is {bound}")
             for l2 in ("warm", "flushed"):
                 record = {**ours, "variant": name, "role": "peer", **timer.measure(work, l2)}
+                record.pop("figures", None)  # of ours
+                record.pop("kernel", None)
                 record |= {"requested_bytes": 0, "percent_of_limit": None, "verified": True, "max_error": error}
                 record["cuda"] = torch.version.cuda
                 record["date"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

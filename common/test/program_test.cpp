@@ -9,6 +9,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 
 #include "common/build_info.hpp"
@@ -66,6 +67,9 @@ class ProgramTest : public course::DeviceTest {
                                course::Case result = make_case(size, fill, cannot_run);
                                result.contestants.back().resources = resources_;
                                result.contestants.back().figures = figures_;
+                               result.comment = [](std::span<const course::Record> records) {
+                                   return "comment on " + records.back().variant + "\n";
+                               };
                                return result;
                            },
                            [](const Dims&) { return course::Case{.problem = "left out", .dtype = "float"}; },
@@ -106,6 +110,7 @@ TEST_F(ProgramTest, VerifiedRunSucceeds) {
     EXPECT_EQ(run({}), 0) << out_ << err_;
     EXPECT_NE(out_.find("fill 1000, float"), std::string::npos) << out_;
     EXPECT_NE(out_.find("the end"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("comment on tried\n"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("left out"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("say nothing about a GPU") != std::string::npos, course::is_cpu_stand_in()) << out_;
 }

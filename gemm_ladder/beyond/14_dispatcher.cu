@@ -2,13 +2,15 @@
 //
 // For each tile and each of the two ways (12: whole tiles; 13: equal shares) the time is predicted from the table that the tuner has
 // measured (tune/), and the least one wins. What counts, beside a tile's speed: how full the last round of blocks is, how much of the
-// edge tiles lies outside C, and for small products the costs of launching, filling the pipeline and adding up.
+// edge tiles lies outside C, and for small products the costs of launching, filling the pipeline and adding up. A C of a few rows or
+// columns would leave most of any tile empty: then it is memory that counts, and a kernel without tiles runs (thin.cu).
 //
-// Change:     no new kernel: seven tiles, two ways each, and a table of what they cost on this GPU.
+// Change:     seven tiles, two ways each, and a table of what they cost on this GPU; and kernels for thin products.
 // Why:        no tile suits all shapes: one of 128 x 256 wastes most of itself on a C of 100 columns.
 // Prediction: on large squares the speed of step 12, and what its last round lost.
 // Counter:    time of each shape beside cuBLAS (./course bench gemm_ladder --sweep).
-// Measured:   large squares with aligned rows: a few percent to a sixth faster than cuBLAS. Vectors, long K: cuBLAS is ahead.
+// Measured:   large squares with aligned rows: a few percent to a sixth faster than cuBLAS. Small products whose rows are not aligned:
+//             cuBLAS is ahead.
 // Next:       the multiply-adds of CUDA cores; for small shapes, launching and filling the pipeline.
 #include <algorithm>
 #include <array>
@@ -17,10 +19,12 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../launch.hpp"
 #include "beyond.hpp"
+#include "thin.hpp"
 #include "tile_lists.hpp"
 #include "tiles.hpp"
 
@@ -31,9 +35,9 @@ constexpr TileCost kCosts[] = {
 #include "../tune/h200.inc"
 };
 
-// Microseconds: what each block that shares a tile adds, because their sums are added up one after the other. An estimate, not a
-// measurement, and rather too high: the tuner's shares have one or two owners.
-constexpr double kOwnerCost = 0.05;
+// Predictions are no better than that. They do not know how much of A and B the L2 cache keeps, and a larger tile asks for less:
+// of choices that seem as good, it is the better one.
+constexpr double kDoubt = 1.02;
 
 const TileCost& cost_of(const TileKernels& tile, bool aligned) {
     const auto* const found = std::ranges::find_if(
@@ -43,7 +47,7 @@ const TileCost& cost_of(const TileKernels& tile, bool aligned) {
                            [](double cost) { return cost > 0; });
     };
     if (found == std::end(kCosts) || !measured(found->whole_step) || !measured(found->whole) ||
-        !measured(found->shared_step) || !measured(found->shared)) {
+        !measured(found->shared_step) || !measured(found->shared) || found->owner < 0) {
         throw std::logic_error("dispatcher: the table of costs does not know all of tile " +
                                std::string(tile.name) + "; expected that gemm_ladder_tune has written it");
     }
@@ -78,11 +82,12 @@ double time_of_shared(const TileCost& cost, const Work& work, std::size_t blocks
     const double share = std::ceil(work.tiles * work.steps / (static_cast<double>(blocks) * multiprocessors));
     const double owners = static_cast<double>(blocks) * multiprocessors / work.tiles;
     return share * cost.shared_step[blocks - 1] + cost.shared[blocks - 1] +
-           kOwnerCost * std::max(owners, 1.0);
+           cost.owner * std::max(owners, 1.0);
 }
 
 // Enough for the shape, whether its rows are aligned or not.
 ScratchSize scratch_of(const Shape& shape) {
+    if (is_worth_a_thin_kernel(shape)) return thin_scratch(shape, thin_blocks());
     ScratchSize most;
     for (const bool aligned : {false, true}) {
         const Choice choice = choose(shape, aligned, multiprocessors_here());
@@ -94,8 +99,9 @@ ScratchSize scratch_of(const Shape& shape) {
 }
 
 void launch(const Sgemm& gemm, cudaStream_t stream) {
-    const Choice choice =
-        choose({gemm.m(), gemm.n(), gemm.k()}, rows_are_whole_packs(gemm), multiprocessors_here());
+    const Shape shape{gemm.m(), gemm.n(), gemm.k()};
+    if (is_worth_a_thin_kernel(shape)) return launch_thin(thin_blocks(), gemm, stream);
+    const Choice choice = choose(shape, rows_are_whole_packs(gemm), multiprocessors_here());
     if (choice.shared_by == 0) {
         choice.tile->whole.launch(gemm, stream);
     } else {
@@ -131,20 +137,22 @@ std::span<const TileKernels> tiles() {
 Choice choose(const Shape& shape, bool aligned, unsigned multiprocessors) {
     if (multiprocessors == 0)
         throw std::invalid_argument("choose: multiprocessors is 0; expected at least 1");
-    Choice best;
-    const auto consider = [&best](const Choice& choice) {
-        if (best.tile == nullptr || choice.microseconds < best.microseconds) best = choice;
-    };
+    std::vector<Choice> choices;
     for (const TileKernels& tile : tiles()) {
         const TileCost& cost = cost_of(tile, aligned);
         const Work work = work_of(tile, shape);
-        consider({&tile, 0, time_of_whole(cost, work, tile.most_blocks, multiprocessors)});
+        choices.push_back({&tile, 0, time_of_whole(cost, work, tile.most_blocks, multiprocessors)});
         for (int blocks = 1; blocks <= tile.most_blocks; ++blocks) {
-            consider({&tile, static_cast<unsigned>(blocks) * multiprocessors,
-                      time_of_shared(cost, work, static_cast<std::size_t>(blocks), multiprocessors)});
+            choices.push_back(
+                {&tile, static_cast<unsigned>(blocks) * multiprocessors,
+                 time_of_shared(cost, work, static_cast<std::size_t>(blocks), multiprocessors)});
         }
     }
-    return best;
+    const double least = std::ranges::min(choices, {}, &Choice::microseconds).microseconds;
+    std::erase_if(choices, [&](const Choice& choice) { return choice.microseconds > least * kDoubt; });
+    return std::ranges::min(choices, {}, [](const Choice& choice) {
+        return std::pair(-choice.tile->bm * choice.tile->bn, choice.microseconds);
+    });
 }
 
 Kernel dispatcher() {

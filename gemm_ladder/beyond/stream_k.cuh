@@ -66,6 +66,24 @@ __device__ void store_partial(float* partial, const float (&sums)[T::TM][T::TN])
     }
 }
 
+// Adds four floats of a partial sum, stored by store_partial(), each to its own.
+__device__ inline void add_swapped(float (&sum)[4], const course::Pack<float, 4>& four) {
+    sum[0] += four.value[1];
+    sum[1] += four.value[0];
+    sum[2] += four.value[3];
+    sum[3] += four.value[2];
+}
+
+// Writes a finished float4 of the tile at `origin` to C; they are counted as store_partial() stores them.
+template <class T, int VEC>
+__device__ void write_quad(const Sgemm& gemm, const Origin& origin, unsigned quad, const float (&sum)[4]) {
+    const Place place = place_of_thread<T>(static_cast<int>(quad % T::THREADS));
+    const int result = static_cast<int>(quad / T::THREADS) * 4;
+    write_row_of_packs<VEC, T::LANES_N>(
+        gemm, origin.row + place.row + place_of<T::LANES_M>(0, result / T::TN),
+        origin.col + place.col + place_of<T::LANES_N>(0, result % T::TN), sum);
+}
+
 // Adds up this block's part of a shared tile, and writes it to C. All its owners but the first begin with it.
 template <class T, int VEC>
 __device__ void finish_tile(const Sgemm& gemm, const Division& division, std::size_t tile,
@@ -89,23 +107,56 @@ __device__ void finish_tile(const Sgemm& gemm, const Division& division, std::si
                 const unsigned quad = begin + n * T::THREADS;
                 if (quad >= end) continue;
                 const auto four = course::Pack<float, 4>::load(partial + quad * 4);
-                sums[n][0] += four.value[1];
-                sums[n][1] += four.value[0];
-                sums[n][2] += four.value[3];
-                sums[n][3] += four.value[2];
+                add_swapped(sums[n], four);
             }
         }
 #pragma unroll
         for (unsigned n = 0; n < AT_ONCE; ++n) {
             const unsigned quad = begin + n * T::THREADS;
             if (quad >= end) continue;
-            const Place place = place_of_thread<T>(static_cast<int>(quad % T::THREADS));
-            const int result = static_cast<int>(quad / T::THREADS) * 4;
-            write_row_of_packs<VEC, T::LANES_N>(
-                gemm, origin.row + place.row + place_of<T::LANES_M>(0, result / T::TN),
-                origin.col + place.col + place_of<T::LANES_N>(0, result % T::TN), sums[n]);
+            write_quad<T, VEC>(gemm, origin, quad, sums[n]);
         }
     }
+}
+
+// From so many owners on, each has so little of a tile that half of its threads would have nothing to add up.
+template <class T>
+inline constexpr unsigned kManyOwners = 2 * T::QUADS;
+
+// The same for many owners, who have a few float4 each: several threads add up the same one, each what some of the owners have, and
+// then one of them what they have. A function of its own, so that the main loop is compiled as if it were not there.
+template <class T, int VEC>
+__device__ __noinline__ void finish_tile_of_many(const Sgemm& gemm, const Division& division,
+                                                 std::size_t tile, const Owners& owners, float* shared) {
+    constexpr unsigned QUADS = T::QUADS * T::THREADS;
+    const unsigned part = blockIdx.x - owners.first;
+    const unsigned begin = part * QUADS / owners.count();
+    const unsigned width = (part + 1) * QUADS / owners.count() - begin;
+    if (width == 0) return;  // more owners than float4
+    const unsigned slices = T::THREADS / width;
+    const unsigned slice = threadIdx.x / width;
+    const unsigned quad = begin + threadIdx.x % width;
+    const float* const partial = gemm.scratch.partial.data() + quad * 4;
+    const int first_slot = slot_of(division, owners.first, tile);
+    float sum[4] = {};
+    if (slice < slices) {
+#pragma unroll 8
+        for (unsigned block = owners.first + slice; block <= owners.last; block += slices) {
+            const std::size_t slot = block == owners.first ? first_slot : 0;
+            const auto four =
+                course::Pack<float, 4>::load(partial + (2 * std::size_t{block} + slot) * T::BM * T::BN);
+            add_swapped(sum, four);
+        }
+    }
+    course::Pack<float, 4>{{sum[0], sum[1], sum[2], sum[3]}}.store(shared + threadIdx.x * 4);
+    __syncthreads();  // all slices are there
+    if (slice > 0) return;
+    for (unsigned other = 1; other < slices; ++other) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            sum[i] += shared[(other * width + threadIdx.x) * 4 + i];
+    }
+    write_quad<T, VEC>(gemm, origin_of_tile<T::BM, T::BN>(gemm, static_cast<unsigned>(tile)), quad, sum);
 }
 
 // A tile's ticket counts the blocks that have brought their part, then those that have finished; the last one leaves it at zero.
@@ -116,7 +167,9 @@ using Ticket = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
 // Still limits it: sums over parts of K go through memory; blocks that begin at different places along K have less of A and B in common
 // in the caches.
 template <class T, int VEC, int BLOCKS>
-__global__ __launch_bounds__(T::THREADS, BLOCKS) void sgemm_stream_k(Sgemm gemm, Division division) {
+__global__ __launch_bounds__(T::THREADS,
+                             BLOCKS) void sgemm_stream_k(const __grid_constant__ Sgemm gemm,
+                                                         const __grid_constant__ Division division) {
     extern __shared__ float4 shared[];
     const std::size_t begin = division.first_of(blockIdx.x);
     const std::size_t end = division.first_of(blockIdx.x + 1);
@@ -150,7 +203,11 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void sgemm_stream_k(Sgemm gemm,
             }
         }
         __syncthreads();  // all parts are there
-        finish_tile<T, VEC>(gemm, division, tile, owners);
+        if (owners.count() < kManyOwners<T>) {
+            finish_tile<T, VEC>(gemm, division, tile, owners);
+        } else {
+            finish_tile_of_many<T, VEC>(gemm, division, tile, owners, reinterpret_cast<float*>(shared));
+        }
         __syncthreads();  // all of the block have read
         if (threadIdx.x == 0 && ticket.fetch_add(1, cuda::memory_order_relaxed) == 2 * owners.count() - 1)
             ticket.store(0, cuda::memory_order_relaxed);

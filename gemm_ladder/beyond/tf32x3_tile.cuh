@@ -1,14 +1,4 @@
-// FP32 accuracy from TF32 tensor cores (step 15): how a factor is split, and how a block multiplies its tiles.
-//
-// TF32 has the exponents of FP32, but 10 bits of mantissa instead of 23. So every factor becomes a sum of two such numbers, and of the four
-// products of these the three that matter go to the tensor cores:
-//
-//     x = big + small        big: x rounded to TF32        small: what is left, at most 2^-11 of x
-//     x y = big big  +  small big + big small  (+ small small, at most 2^-22 of x y: left out)
-//
-// How far off is that? small has 12 bits, of which TF32 takes 11: up to 2^-23 is lost of each factor. Together this is up to 2^-21 of a
-// product, while FP32 rounds by 2^-24. But FP32 rounds after every term, and each time by a part of the whole sum: from about 16 terms on
-// that costs more. Of factors below 2^-102, small may be too small for TF32; what is lost of them is less than 2^-126.
+// FP32 accuracy from TF32 tensor cores (step 15): how a block multiplies its tiles. How a factor is split: common/tf32_split.cuh.
 //
 // Tensor cores do not round their sums but cut them off, always towards zero. Over a long sum this adds up. So they only sum RUN terms;
 // that sum is added to the others by a CUDA core, which rounds to nearest. With RUN = 8 this is an addition of every result for three
@@ -23,6 +13,7 @@
 #include "../thread_tile.cuh"
 #include "../tile.cuh"
 #include "common/ptx.cuh"
+#include "common/tf32_split.cuh"
 
 namespace gemm {
 
@@ -131,31 +122,8 @@ class TileCopy {
     std::size_t leading_dimension_;
 };
 
-// As course::ptx::to_tf32(), for finite numbers: half of the lowest bit that stays is added, and what does not fit is cut off. Two
-// instructions; the conversion is made of five, because it takes care of NaN and Inf.
-__device__ inline unsigned nearest_tf32(float x) {
-    return (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
-}
-
-// N factors, each as big + small.
-template <int N>
-struct SplitFactors {
-    unsigned big[N];
-    unsigned small[N];
-};
-
-// small is not rounded: the tensor cores do not look at the bits that do not fit. An Inf, and what becomes one when it is rounded, leaves
-// a NaN or an Inf in the sum, which all_finite() finds.
-template <int N>
-__device__ SplitFactors<N> split(const float (&x)[N]) {
-    SplitFactors<N> factors;
-#pragma unroll
-    for (int i = 0; i < N; ++i) {
-        factors.big[i] = nearest_tf32(x[i]);
-        factors.small[i] = __float_as_uint(x[i] - __uint_as_float(factors.big[i]));
-    }
-    return factors;
-}
+using course::split;
+using course::SplitFactors;
 
 // Lane 4 g + t, and where the tile of its warp begins.
 template <class T>

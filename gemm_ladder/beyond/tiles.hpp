@@ -33,6 +33,7 @@ struct TileCost {
     std::array<double, kMostBlocks> whole;  // beside its steps, a whole tile: launch, first loads, writing C
     std::array<double, kMostBlocks> shared_step;  // a step of an equal share
     std::array<double, kMostBlocks> shared;       // beside its steps, an equal share: the same, and adding up
+    double owner;                                 // what each block adds that shares a tile with others
 };
 
 std::span<const TileKernels> tiles();
@@ -47,7 +48,7 @@ struct Choice {
 // Of the current device.
 unsigned multiprocessors_here();
 
-// The cheapest of all tiles and ways on a device with so many multiprocessors, by the table of costs in tune/. `aligned`: rows of A, B
+// The cheapest of all tiles and ways (of those that seem as cheap, the largest tile) on a device with so many multiprocessors, by the table of costs in tune/. `aligned`: rows of A, B
 // and C begin at multiples of 16 bytes, and N and K are multiples of 4. Throws std::invalid_argument when `multiprocessors` is 0.
 Choice choose(const Shape& shape, bool aligned, unsigned multiprocessors);
 

@@ -4,7 +4,7 @@
 //
 // For each tile, with 1, 2, ... blocks on each multiprocessor: C has as many tiles as there are blocks, so all of them run at the
 // same time. Two lengths of K give the time of a step and what a tile costs beside its steps. Three quarters as many tiles, shared by
-// the same blocks, give the same for equal shares.
+// the same blocks, give the same for equal shares; a single tile with the same shares, what it costs that many blocks add up.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -33,7 +33,7 @@ using gemm::Shape;
 using gemm::TileKernels;
 
 constexpr int kShortSteps = 64;
-constexpr int kLongSteps = 320;
+constexpr int kLongSteps = 640;
 
 // A C of `tiles` tiles, as square as their number allows.
 Shape shape_of(const TileKernels& tile, std::size_t tiles, int steps) {
@@ -81,6 +81,25 @@ struct Line {
     }
 };
 
+// One block on each multiprocessor: `tiles` tiles, and as many steps for each block whatever their number.
+double time_of_shares(const TileKernels& tile, bool aligned, std::size_t tiles) {
+    const unsigned blocks = gemm::multiprocessors_here();
+    const Shape shape = shape_of(tile, tiles, static_cast<int>(kShortSteps * blocks / tiles));
+    return time_of(
+        shape, aligned, tile.shared.scratch(shape),
+        [&](const gemm::Sgemm& gemm, cudaStream_t stream) { tile.launch_shared_on(blocks, gemm, stream); });
+}
+
+// What each further block costs that shares a tile: all of them share one, against two that share each. 0 where the difference
+// drowns in what else is different: one tile has a longer K, and the same elements of A and B are not read twice.
+double owner_cost(const TileKernels& tile, bool aligned) {
+    const std::size_t blocks = gemm::multiprocessors_here();
+    const std::size_t tiles = std::max<std::size_t>(blocks / 2, 1);
+    const double more = time_of_shares(tile, aligned, 1) - time_of_shares(tile, aligned, tiles);
+    const auto further = static_cast<double>(std::max<std::size_t>(blocks - blocks / tiles, 1));
+    return std::max(more, 0.0) / further;
+}
+
 std::string costs_of(const TileKernels& tile, bool aligned) {
     std::vector<double> whole_step;
     std::vector<double> whole;
@@ -109,6 +128,7 @@ std::string costs_of(const TileKernels& tile, bool aligned) {
         shared_step.push_back(shared_line.step);
         shared.push_back(shared_line.begin);
     }
+    const double owner = owner_cost(tile, aligned);
     for (const auto* const costs : {&whole_step, &whole, &shared_step, &shared}) {
         if (!course::is_cpu_stand_in() && std::ranges::min(*costs) <= 0) {
             throw std::runtime_error(fmt::format(
@@ -116,8 +136,8 @@ std::string costs_of(const TileKernels& tile, bool aligned) {
                 tile.name, std::ranges::min(*costs)));
         }
     }
-    return fmt::format("{{\"{}\", {}, {}, {}, {}, {}}},\n", tile.name, aligned, list(whole_step), list(whole),
-                       list(shared_step), list(shared));
+    return fmt::format("{{\"{}\", {}, {}, {}, {}, {}, {:.4f}}},\n", tile.name, aligned, list(whole_step),
+                       list(whole), list(shared_step), list(shared), owner);
 }
 
 }  // namespace
@@ -136,7 +156,7 @@ int main(int argc, char** argv) {
             "// {}, driver {}, CUDA {}. Written by gemm_ladder_tune: tile, aligned rows, and in "
             "microseconds, with 1, 2, ...\n"
             "// blocks on each multiprocessor: a step of a whole tile, the rest of it; a step of an equal "
-            "share, the rest.\n",
+            "share, the rest; each owner of a tile.\n",
             machine.device, machine.driver, machine.cuda);
         for (const bool aligned : {true, false}) {
             for (const TileKernels& tile : gemm::tiles())

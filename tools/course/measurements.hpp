@@ -33,7 +33,7 @@ struct MeasuredRecord {
     double limit_flops_per_second = 0;     // FP32 multiply-adds, measured in the same run; 0: not known
     std::optional<MeasuredKernel> kernel;  // where the version says so
     std::vector<std::pair<std::string, double>> figures;  // what the day says of its result beside times
-    std::optional<bool> verified;          // nothing for work without a result to check
+    std::optional<bool> verified;                         // nothing for work without a result to check
     std::string device;
     std::string driver;
     std::string cuda;

@@ -1,0 +1,222 @@
+// Day 25's program: the scoring functions, self-attention from parts, the layer and fused attention, every version verified and timed.
+// A size is batch x heads x tokens x columns of a head; the scoring functions take batch x tokens states of heads x columns.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "attention_layer.hpp"
+#include "attention_reference.hpp"
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/machine.hpp"
+#include "common/program.hpp"
+#include "fused/fused_attention.hpp"
+#include "fused/fused_bench.hpp"
+#include "multiplier.hpp"
+#include "scores.hpp"
+#include "self_attention.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using day25::Bounded;
+using day25::Scoring;
+
+struct Size {
+    std::size_t batch, heads, tokens, head;  // head: columns of one
+    std::size_t width() const { return heads * head; }
+    std::size_t rows() const { return batch * tokens; }
+};
+
+Size parse(const course::Dims& size) {
+    if (size.size() != 4)
+        throw std::invalid_argument(
+            "expected batch x heads x tokens x columns of a head, for example 1x1x2048x512");
+    return {size[0], size[1], size[2], size[3]};
+}
+
+std::string text(const Size& s) {
+    return std::to_string(s.batch) + "x" + std::to_string(s.heads) + "x" + std::to_string(s.tokens) + "x" +
+           std::to_string(s.head);
+}
+
+// Longer texts are for fused attention: as many scores, in memory and on the CPU, would take long.
+bool too_long(const Size& size) {
+    constexpr std::size_t kMostScores = std::size_t{1} << 28;
+    return size.batch * size.heads * size.tokens * size.tokens > kMostScores;
+}
+
+// Numbers on both sides.
+struct Values {
+    Values(std::size_t size, std::uint64_t seed, float scale = 1)
+        : host(course::make_data<float>(size, course::DataPattern::kNormal, seed)) {
+        for (float& x : host)
+            x *= scale;
+        device = DeviceBuffer<float>(std::span<const float>(host));
+    }
+
+    std::vector<float> host;
+    DeviceBuffer<float> device;
+};
+
+// Work as a method does it.
+course::Work by(const day25::Method& method, course::Work work) {
+    work.arithmetic = method.launcher.arithmetic;
+    return work;
+}
+
+// A case whose versions all write `data->out`, which must be `data->expected`.
+template <class Data>
+course::Case make_case(const std::string& problem, const std::shared_ptr<Data>& data) {
+    course::Case result{.problem = problem, .dtype = "float"};
+    result.spoil = [data] { data->out.spoil(); };
+    result.verify = [data] {
+        course::VerifyResult verified = day25::verify(data->out.to_host(), data->expected);
+        verified.damage = data->out.damage();
+        return verified;
+    };
+    return result;
+}
+
+template <Scoring SCORING>
+course::Case make_scores(const course::Dims& dims) {
+    const Size size = parse(dims);
+    if (too_long(size)) return {};
+    const day25::ScoreShape shape{size.rows(), size.width(), size.width(),
+                                  SCORING == Scoring::kBahdanau ? size.width() : 0};
+    struct Data {
+        explicit Data(const day25::ScoreShape& s)
+            : hidden(s.hidden, 1),
+              states(s.states * s.width, 2),
+              weight(s.weight_rows(SCORING) * s.weight_cols(SCORING), 3,
+                     1 / std::sqrt(static_cast<float>(s.width))),
+              v(s.units, 4),
+              workspace(day25::score_workspace(SCORING, s)),
+              out(s.states),
+              expected(day25::score_reference(SCORING, s, hidden.host, states.host, weight.host, v.host)) {}
+        Values hidden, states, weight, v;
+        DeviceBuffer<float> workspace;
+        course::GuardedBuffer<float> out;
+        Bounded expected;
+    };
+    const auto data = std::make_shared<Data>(shape);
+    course::Case result = make_case(
+        day25::name(SCORING) + " " + std::to_string(shape.states) + "x" + std::to_string(shape.width), data);
+    for (const day25::Scorer& scorer : day25::scorers(SCORING)) {
+        const auto launch = [data, shape, &scorer](cudaStream_t stream) {
+            scorer.launcher(
+                {.hidden = data->hidden.device.span(),
+                 .states = data->states.device.matrix(shape.states, shape.width),
+                 .weight = data->weight.device.matrix(shape.weight_rows(SCORING), shape.weight_cols(SCORING)),
+                 .v = data->v.device.span()},
+                data->out.span(), data->workspace.span(), stream);
+        };
+        result.contestants.push_back({.name = scorer.name, .launch = launch, .work = scorer.work(shape)});
+    }
+    return result;
+}
+
+course::Case make_self_attention(const course::Dims& dims) {
+    const Size size = parse(dims);
+    if (too_long(size)) return {};
+    const day25::AttentionShape shape{size.batch, size.heads, size.tokens, size.tokens, size.head, size.head};
+    struct Data {
+        Data(const day25::AttentionShape& s, std::size_t count)
+            : q(count, 1),
+              k(count, 2),
+              v(count, 3),
+              scale(static_cast<float>(1 / std::sqrt(static_cast<double>(s.width)))),
+              out(count),
+              expected(day25::self_attention_reference(s, q.host, k.host, v.host, scale, false, {})) {}
+        Values q, k, v;
+        float scale;
+        course::GuardedBuffer<float> out;
+        Bounded expected;
+    };
+    const auto data = std::make_shared<Data>(shape, size.rows() * size.width());
+    course::Case result = make_case("self_attention " + text(size), data);
+    for (const day25::Method& method : day25::methods()) {
+        const std::string reason = method.cannot_run({size.head, size.head});
+        if (!reason.empty()) {
+            result.contestants.push_back({.name = method.name, .cannot_run = reason});
+            continue;
+        }
+        const auto attention = std::make_shared<day25::SelfAttention>(method, shape);
+        const auto launch = [data, attention, rows = size.rows(), width = size.width()](cudaStream_t stream) {
+            (*attention)(data->q.device.matrix(rows, width), data->k.device.matrix(rows, width),
+                         data->v.device.matrix(rows, width), data->out.matrix(rows, width), data->scale, {},
+                         stream);
+        };
+        result.contestants.push_back(
+            {.name = method.name, .launch = launch, .work = by(method, shape.work())});
+    }
+    return result;
+}
+
+course::Case make_layer(const course::Dims& dims) {
+    const Size size = parse(dims);
+    if (too_long(size)) return {};
+    const day25::AttentionConfig config{.width = size.width(), .heads = size.heads};
+    const day25::TokenCounts counts{size.batch, size.tokens, size.tokens};
+    constexpr std::uint64_t kSeed = 25;
+    struct Data {
+        Data(const day25::AttentionConfig& config_, const day25::TokenCounts& counts_, std::size_t count)
+            : tokens(count, 1),
+              out(count),
+              expected(day25::AttentionLayerOnCpu(config_, kSeed)
+                           .forward(tokens.host, tokens.host, tokens.host, counts_, false, {})) {}
+        Values tokens;
+        course::GuardedBuffer<float> out;
+        Bounded expected;
+    };
+    const auto data = std::make_shared<Data>(config, counts, size.rows() * size.width());
+    course::Case result = make_case("attention_layer " + text(size), data);
+    for (const day25::Method& method : day25::methods()) {
+        const std::string reason = method.cannot_run({size.head, size.head});
+        if (!reason.empty()) {
+            result.contestants.push_back({.name = method.name, .cannot_run = reason});
+            continue;
+        }
+        const auto layer = std::make_shared<day25::AttentionLayer>(config, counts, method, kSeed);
+        const auto launch = [data, layer, counts, rows = size.rows(),
+                             width = size.width()](cudaStream_t stream) {
+            const auto tokens = std::as_const(data->tokens.device).matrix(rows, width);
+            layer->forward(tokens, tokens, tokens, data->out.matrix(rows, width), counts, {}, stream);
+        };
+        result.contestants.push_back(
+            {.name = method.name, .launch = launch, .work = by(method, day25::layer_work(config, counts))});
+    }
+    return result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    course::Program program{.day = "day25_attention",
+                            .title = "attention: scoring functions, self-attention, the layer, fused",
+                            .default_size = {1, 2, 64, 16},
+                            .bench_sizes = {{1, 1, 2048, 512}},
+                            .make_cases = {make_scores<Scoring::kDot>, make_scores<Scoring::kLuong>,
+                                           make_scores<Scoring::kBahdanau>, make_self_attention, make_layer},
+                            .stand_in_limit = 1 << 15};
+    for (const course::Dims& size : day25::fused::fused_bench_sizes())
+        program.bench_sizes.push_back(size);
+    for (const auto& make_fused : day25::fused::fused_cases()) {
+        program.make_cases.push_back([make_fused](const course::Dims& size) {
+            return parse(size).head > day25::fused::kMaxDim ? course::Case{} : make_fused(size);
+        });
+    }
+    const auto memory = std::make_shared<bool>(false);
+    program.add_options = [memory](CLI::App& app, course::Program&) {
+        app.add_flag("--memory", *memory, "show what memory fused attention takes, up to 64 k tokens");
+    };
+    program.finish = [memory] {
+        if (*memory) std::cout << day25::fused::memory_table(course::is_cpu_stand_in() ? 512 : 65536);
+    };
+    return course::run_program(program, argc, argv);
+}

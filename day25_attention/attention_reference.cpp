@@ -1,0 +1,202 @@
+#include "attention_reference.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace day25 {
+namespace {
+
+constexpr double kUnit = 0x1p-24;
+
+template <class DoRow>
+void for_each_row(std::size_t rows, DoRow do_row) {
+#pragma omp parallel for schedule(dynamic)
+    for (std::ptrdiff_t row = 0; row < static_cast<std::ptrdiff_t>(rows); ++row)
+        do_row(static_cast<std::size_t>(row));
+}
+
+Bounded transposed(const Bounded& a) {
+    Bounded result(a.cols, a.rows);
+    for (std::size_t i = 0; i < a.rows; ++i) {
+        for (std::size_t j = 0; j < a.cols; ++j) {
+            result.value[j * a.rows + i] = a.value[i * a.cols + j];
+            result.error[j * a.rows + i] = a.error[i * a.cols + j];
+        }
+    }
+    return result;
+}
+
+}  // namespace
+
+Bounded::Bounded(std::size_t row_count, std::size_t col_count)
+    : rows(row_count), cols(col_count), value(rows * cols), error(rows * cols) {}
+
+Bounded::Bounded(std::size_t row_count, std::size_t col_count, std::span<const float> values)
+    : rows(row_count), cols(col_count), value(values.begin(), values.end()), error(values.size()) {
+    require(values.size() == rows * cols,
+            "Bounded: " + std::to_string(values.size()) + " values; expected " + shape_text(rows, cols));
+}
+
+Bounded Bounded::piece(std::size_t row, std::size_t row_count, std::size_t col, std::size_t col_count) const {
+    Bounded result(row_count, col_count);
+    for (std::size_t i = 0; i < row_count; ++i) {
+        const auto from = static_cast<std::ptrdiff_t>((row + i) * cols + col);
+        const auto to = static_cast<std::ptrdiff_t>(i * col_count);
+        std::copy_n(value.begin() + from, col_count, result.value.begin() + to);
+        std::copy_n(error.begin() + from, col_count, result.error.begin() + to);
+    }
+    return result;
+}
+
+void Bounded::put(std::size_t row, std::size_t col, const Bounded& piece) {
+    for (std::size_t i = 0; i < piece.rows; ++i) {
+        const auto from = static_cast<std::ptrdiff_t>(i * piece.cols);
+        const auto to = static_cast<std::ptrdiff_t>((row + i) * cols + col);
+        std::copy_n(piece.value.begin() + from, piece.cols, value.begin() + to);
+        std::copy_n(piece.error.begin() + from, piece.cols, error.begin() + to);
+    }
+}
+
+Bounded multiply(const Bounded& a, const Bounded& b, bool transpose_b, double alpha) {
+    if (transpose_b) return multiply(a, transposed(b), false, alpha);
+    require(a.cols == b.rows, "reference: a is " + shape_text(a.rows, a.cols) + " and b " +
+                                  shape_text(b.rows, b.cols) + "; expected as many columns as rows");
+    Bounded c(a.rows, b.cols);
+    const double rounding = static_cast<double>(a.cols + 10) * kUnit;
+    for_each_row(a.rows, [&](std::size_t i) {
+        double* const value = c.value.data() + i * c.cols;
+        double* const error = c.error.data() + i * c.cols;
+        for (std::size_t k = 0; k < a.cols; ++k) {
+            const double x = alpha * a.value[i * a.cols + k];
+            const double x_size = std::abs(x);
+            const double x_error = std::abs(alpha) * a.error[i * a.cols + k];
+            const double* const y = b.value.data() + k * b.cols;
+            const double* const y_error = b.error.data() + k * b.cols;
+            for (std::size_t j = 0; j < b.cols; ++j) {
+                value[j] += x * y[j];
+                error[j] += (x_size + x_error) * y_error[j] + (x_error + rounding * x_size) * std::abs(y[j]);
+            }
+        }
+    });
+    return c;
+}
+
+Bounded add_to_rows(const Bounded& a, const Bounded& row) {
+    require(row.rows == 1 && row.cols == a.cols,
+            "reference: row is " + shape_text(row.rows, row.cols) + "; expected " + shape_text(1, a.cols));
+    Bounded result = a;
+    for (std::size_t i = 0; i < a.value.size(); ++i) {
+        result.value[i] += row.value[i % a.cols];
+        // It may be what the sum begins with: then every addition rounds it again, but by less than it does the sum of all.
+        result.error[i] +=
+            row.error[i % a.cols] + kUnit * (std::abs(result.value[i]) + std::abs(row.value[i % a.cols]));
+    }
+    return result;
+}
+
+Bounded tanh_of(const Bounded& a) {
+    Bounded result = a;
+    for (std::size_t i = 0; i < a.value.size(); ++i) {
+        result.value[i] = std::tanh(a.value[i]);
+        result.error[i] = a.error[i] + 4 * kUnit * std::abs(result.value[i]);
+    }
+    return result;
+}
+
+Bounded masked_softmax(const Bounded& scores, const HostMask& mask) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    Bounded result(scores.rows, scores.cols);
+    // However many threads share a row, whatever the order.
+    const double chain = static_cast<double>(scores.cols);
+    for_each_row(scores.rows, [&](std::size_t i) {
+        const double* const x = scores.value.data() + i * scores.cols;
+        const double* const x_error = scores.error.data() + i * scores.cols;
+        const auto sees = [&](std::size_t j) {
+            return (!mask.causal || j <= i) && (mask.padding.empty() || mask.padding[j] == 0);
+        };
+        double max = -kInfinity;
+        for (std::size_t j = 0; j < scores.cols; ++j)
+            if (sees(j)) max = std::fmax(max, x[j]);
+        // The logarithm of a weight errs by `of(j)`: by the score's error, and by that of the exponent, which grows with it; twice where
+        // the weight was relative to another maximum first, and was brought to this one.
+        const auto of = [&](std::size_t j) { return x_error[j] + kUnit * 2 * (2.3 * (max - x[j]) + 4); };
+        double sum = 0;
+        double sum_with_errors = 0;
+        for (std::size_t j = 0; j < scores.cols; ++j) {
+            if (!sees(j)) continue;
+            sum += std::exp(x[j] - max);
+            sum_with_errors += std::exp(x[j] - max + of(j));
+        }
+        if (sum == 0) return;
+        const double of_sum = std::log(sum_with_errors / sum) + kUnit * (chain + 4);
+        for (std::size_t j = 0; j < scores.cols; ++j) {
+            if (!sees(j)) continue;
+            const double p = std::exp(x[j] - max) / sum;
+            result.value[i * scores.cols + j] = p;
+            // Below 2^-126 a float has fewer digits, or is 0.
+            result.error[i * scores.cols + j] =
+                std::max(std::exp(x[j] - max + of(j) + of_sum) / sum - p, 0.0) + 0x1p-126;
+        }
+    });
+    return result;
+}
+
+Bounded attention(const Bounded& q, const Bounded& k, const Bounded& v, double scale, const HostMask& mask) {
+    return multiply(masked_softmax(multiply(q, k, true, scale), mask), v);
+}
+
+Bounded score_reference(Scoring scoring, const ScoreShape& shape, std::span<const float> hidden,
+                        std::span<const float> states, std::span<const float> weight,
+                        std::span<const float> v) {
+    const Bounded h(1, shape.hidden, hidden);
+    const Bounded s(shape.states, shape.width, states);
+    const Bounded w(shape.weight_rows(scoring), shape.weight_cols(scoring), weight);
+    if (scoring == Scoring::kDot) return multiply(h, s, true);
+    // The other order, (h W) s, errs by no more: both are bounded by (width + hidden) u |h| |W| |s|.
+    if (scoring == Scoring::kLuong) return multiply(h, multiply(s, w, true), true);
+    // As the formula has it; sums of the two halves by themselves err by no more.
+    Bounded both(shape.states, shape.hidden + shape.width);
+    both.put(0, shape.hidden, s);
+    for (std::size_t j = 0; j < shape.states; ++j)
+        both.put(j, 0, h);
+    return multiply(Bounded(1, shape.units, v), tanh_of(multiply(both, w, true)), true);
+}
+
+Bounded self_attention_reference(const AttentionShape& shape, const Bounded& q, const Bounded& k,
+                                 const Bounded& v, double scale, bool causal,
+                                 std::span<const std::uint8_t> padding) {
+    const auto [batch, heads, queries, keys, width, value_width] = shape;
+    require(padding.empty() || padding.size() == batch * keys,
+            "reference: padding has " + std::to_string(padding.size()) +
+                " elements; expected none or batch x keys = " + std::to_string(batch * keys));
+    Bounded out(batch * queries, heads * value_width);
+    for (std::size_t b = 0; b < batch; ++b) {
+        const HostMask mask{causal, padding.empty() ? padding : padding.subspan(b * keys, keys)};
+        for (std::size_t h = 0; h < heads; ++h) {
+            out.put(b * queries, h * value_width,
+                    attention(q.piece(b * queries, queries, h * width, width),
+                              k.piece(b * keys, keys, h * width, width),
+                              v.piece(b * keys, keys, h * value_width, value_width), scale, mask));
+        }
+    }
+    return out;
+}
+
+Bounded self_attention_reference(const AttentionShape& shape, std::span<const float> q,
+                                 std::span<const float> k, std::span<const float> v, float scale, bool causal,
+                                 std::span<const std::uint8_t> padding) {
+    const auto [batch, heads, queries, keys, width, value_width] = shape;
+    return self_attention_reference(
+        shape, Bounded(batch * queries, heads * width, q), Bounded(batch * keys, heads * width, k),
+        Bounded(batch * keys, heads * value_width, v), static_cast<double>(scale), causal, padding);
+}
+
+course::VerifyResult verify(std::span<const float> got, const Bounded& expected) {
+    std::vector<double> magnitude(expected.error);
+    for (double& m : magnitude)
+        m /= course::FloatTraits<float>::kEpsilon;
+    return course::verify(got, expected.value, {.terms = 1, .factor = 1}, magnitude, expected.cols);
+}
+
+}  // namespace day25

@@ -1,0 +1,221 @@
+// What the tiled versions share: which rows a block works on, how tiles come to shared memory, and the online softmax.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <bit>
+#include <cstddef>
+
+#include "common/grid.hpp"
+#include "common/pack.cuh"
+#include "common/ptx.cuh"
+#include "common/warp.cuh"
+#include "fused_attention.hpp"
+
+namespace day25::fused {
+
+inline constexpr float kInfinity = __builtin_huge_valf();
+inline constexpr float kLog2E = 1.44269504f;  // exp(x) = exp2(x log2(e))
+
+// ---- Which rows ------------------------------------------------------------------------------------------------------
+
+// The BM rows of a block, and the keys that they see. launch.cuh, Grid, says in which order blocks take them.
+template <class T>
+struct RowTile {
+    const T* q;  // of the head, the first row
+    const T* k;
+    const T* v;
+    T* out;
+    int first;    // row of the tile
+    int keys;     // some row sees a key before this one
+    int all_see;  // and all rows see all keys before this one
+    int length_q;
+    int length_k;
+    int diagonal;  // row i sees the keys before i + diagonal
+
+    __device__ int seen_by(int row) const { return min(max(row + diagonal, 0), length_k); }
+};
+
+template <int BM, class T>
+__device__ RowTile<T> row_tile(const Attention<T>& a, unsigned heads_at_once) {
+    const Extents q = a.q.extents();
+    const auto tiles = static_cast<unsigned>(course::ceil_div<std::size_t>(q.length, BM));
+    const auto heads = static_cast<unsigned>(q.batch * q.heads);
+    const unsigned group = blockIdx.x / (tiles * heads_at_once);
+    const unsigned in_group = blockIdx.x % (tiles * heads_at_once);
+    const unsigned heads_here = min(heads_at_once, heads - group * heads_at_once);
+    const std::size_t head = group * heads_at_once + in_group % heads_here;
+    const std::size_t first = static_cast<std::size_t>(tiles - 1 - in_group / heads_here) * BM;
+
+    const std::size_t batch = head / q.heads;
+    const std::size_t head_q = head % q.heads;
+    const std::size_t head_kv = head_q / (q.heads / a.k.extents().heads);
+    const std::size_t last = min(first + BM, q.length) - 1;
+    RowTile<T> tile{a.q.head(batch, head_q),
+                    a.k.head(batch, head_kv),
+                    a.v.head(batch, head_kv),
+                    a.out.head(batch, head_q),
+                    static_cast<int>(first),
+                    0,
+                    0,
+                    a.q.length(),
+                    a.k.length(),
+                    a.causal ? a.k.length() - a.q.length() + 1 : a.k.length()};
+    tile.keys = tile.seen_by(static_cast<int>(last));
+    tile.all_see = tile.seen_by(tile.first);
+    return tile;
+}
+
+// ---- Tiles in shared memory ------------------------------------------------------------------------------------------
+
+// How many of the N elements of a row from `col` on exist.
+template <int N>
+__device__ int elements_left(int dim, int col) {
+    return min(max(dim - col, 0), N);
+}
+
+// Starts to copy rows [first, first + ROWS) of a head, D elements each, 16 bytes at a time, to the places place(row, pack). Zeros stand
+// for rows from `length` on and for elements from `dim` on, so that neither a NaN nor the end of an allocation is ever met there.
+template <int ROWS, int D, int THREADS, bool ALIGNED, class T, class Place>
+__device__ void copy_tile(const T* head, std::size_t stride, int first, int length, int dim, Place place) {
+    constexpr int kPack = 16 / sizeof(T);
+    constexpr int kPacks = D / kPack;                                                         // in a row
+    constexpr int kColumns = static_cast<int>(std::bit_ceil(static_cast<unsigned>(kPacks)));  // of threads
+    constexpr int kStep = THREADS / kColumns;  // rows copied at a time
+    static_assert(THREADS % kColumns == 0 && ROWS % kStep == 0, "copy_tile: all threads copy as many packs");
+    const int pack = static_cast<int>(threadIdx.x % kColumns);
+    const int first_row = static_cast<int>(threadIdx.x / kColumns);
+    if (kColumns != kPacks && pack >= kPacks) return;
+    const int in_row = elements_left<kPack>(dim, pack * kPack);
+    const T* from = head + static_cast<std::size_t>(first + first_row) * stride + pack * kPack;
+#pragma unroll
+    for (int row = first_row; row < first_row + ROWS; row += kStep) {
+        const int count = first + row < length ? in_row : 0;
+        T* const to = place(row, pack);
+        if constexpr (ALIGNED) {
+            course::ptx::cp_async_16(to, from, static_cast<unsigned>(count) * sizeof(T));
+        } else {
+            course::Pack<T, kPack> elements{};
+#pragma unroll
+            for (int j = 0; j < kPack; ++j) {
+                if (j < count) elements.value[j] = from[j];
+            }
+            elements.store(to);
+        }
+        from += kStep * stride;
+    }
+}
+
+// Writes the part of N elements of a row of the result, from `col` on, that lies before `dim`.
+template <bool ALIGNED, class T, int N>
+__device__ void write_pack(T* row, int col, int dim, const course::Pack<T, N>& pack) {
+    if (ALIGNED && col + N <= dim) {
+        pack.store(row + col);
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+        if (col + j < dim) row[col + j] = pack.value[j];
+    }
+}
+
+// ---- Online softmax --------------------------------------------------------------------------------------------------
+
+// Of ROWS rows, each divided among LANES neighbouring lanes. Scores are those of Q K^T; `scale` has scale and log2(e) in it, so that
+// p = exp2(score scale - max): a multiply-add and one instruction for exp2.
+//
+// All that counts of the maximum is that no exponential overflows. So it stays as it is until a score is more than 2^kSlack times
+// above: then, and not for every tile, what has been summed is brought to the new one.
+template <int ROWS, int LANES>
+struct OnlineSoftmax {
+    static constexpr float kSlack = 8;
+
+    float max[ROWS];
+    float sum[ROWS];  // of this lane's p
+
+    __device__ OnlineSoftmax() {
+#pragma unroll
+        for (int row = 0; row < ROWS; ++row) {
+            max[row] = -kInfinity;
+            sum[row] = 0;
+        }
+    }
+
+    // Takes note of COLS more scores of each row, score(row, col). True, for the whole warp, when a maximum has changed: then factor[row]
+    // is what brings sums to it. Comparisons leave a NaN out; it comes into the sum by weight().
+    template <int COLS, class Score>
+    __device__ bool raise_maximum(float scale, Score score, float (&factor)[ROWS]) {
+        float top[ROWS];
+        bool grown = false;
+#pragma unroll
+        for (int row = 0; row < ROWS; ++row) {
+            top[row] = score(row, 0);
+#pragma unroll
+            for (int col = 1; col < COLS; ++col)
+                top[row] = fmaxf(top[row], score(row, col));
+            grown |= top[row] * scale > max[row] + kSlack;
+        }
+        if (!__any_sync(course::kWholeWarp, grown)) return false;
+#pragma unroll
+        for (int row = 0; row < ROWS; ++row) {
+#pragma unroll
+            for (int distance = LANES / 2; distance > 0; distance /= 2)
+                top[row] = fmaxf(top[row], __shfl_xor_sync(course::kWholeWarp, top[row], distance));
+            const float raised = fmaxf(max[row], top[row] * scale);
+            factor[row] = raised == max[row] ? 1.0f : course::ptx::exp2_approx(max[row] - raised);
+            max[row] = raised;
+            sum[row] *= factor[row];
+        }
+        return true;
+    }
+
+    // What is subtracted in weight(). Of nothing but -Inf the maximum is -Inf too, and their difference would be NaN.
+    __device__ float shift(int row) const {
+        return max[row] == -kInfinity ? 0.0f : max[row];
+    }
+
+    // p of a score; counted in the sum.
+    __device__ float weight(int row, float score, float scale, float shift_of_row) {
+        const float p = course::ptx::exp2_approx(fmaf(score, scale, -shift_of_row));
+        sum[row] += p;
+        return p;
+    }
+
+    // 1 / the sum over all lanes of the row; 0 where nothing was seen.
+    __device__ float inverse_of_sum(int row) const {
+        float total = sum[row];
+#pragma unroll
+        for (int distance = LANES / 2; distance > 0; distance /= 2)
+            total += __shfl_xor_sync(course::kWholeWarp, total, distance);
+        return total == 0 ? 0.0f : 1 / total;
+    }
+};
+
+// ---- Values that are not finite --------------------------------------------------------------------------------------
+
+__device__ inline bool is_finite(float x) {
+    return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u;
+}
+
+// A tile of which some rows see less than others has p = 0 where a row does not see a key, but 0 times a NaN is a NaN. So where the
+// tile of V has values that are not finite, each thread adds them, by add(key), to those of its results that see them, and then they are
+// set to 0. value(key, col) is the tile's element; all threads of the block call this.
+template <int BN, int D, int THREADS, class Value, class Add>
+__device__ void set_apart_non_finite(Value value, Add add) {
+    const auto thread = static_cast<int>(threadIdx.x);
+    bool found = false;
+    for (int i = thread; i < BN * D; i += THREADS)
+        found |= !is_finite(static_cast<float>(*value(i / D, i % D)));
+    if (!__syncthreads_or(found)) return;
+#pragma unroll 1
+    for (int key = 0; key < BN; ++key)
+        add(key);
+    __syncthreads();
+    for (int i = thread; i < BN * D; i += THREADS) {
+        auto* const x = value(i / D, i % D);
+        if (!is_finite(static_cast<float>(*x))) *x = 0.0f;
+    }
+    __syncthreads();
+}
+
+}  // namespace day25::fused

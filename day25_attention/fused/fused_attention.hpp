@@ -1,0 +1,169 @@
+// Fused attention: softmax(scale Q K^T) V without ever writing the scores. No kernels here.
+//
+//     out[b, h, i] = sum_j p[j] v[b, g, j]      p = softmax over j of scale (q[b, h, i] . k[b, g, j])
+//
+// with g = h / (heads / heads_kv): neighbouring heads of Q share one head of K and V (grouped-query attention; heads_kv = heads is the
+// ordinary kind, heads_kv = 1 multi-query).
+//
+// Causal: row i sees the keys j <= i + length_k - length_q. The last row sees all keys, also where lengths differ ("bottom-right"):
+// queries are the newest tokens of a longer text. A row that sees no key becomes zeros; so does one whose scores are all -Inf.
+//
+// NaN and Inf. What a row does not see does not matter, whatever it is. A NaN in Q or K makes NaN of the rows that see it. A NaN or an Inf
+// in V leaves something that is not finite in that column of the rows that see it, and nowhere else.
+//
+// Memory: nothing but Q, K, V and out. Scores live in registers, a tile of keys at a time.
+//
+// Methods: M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao, D. Y. Fu, S. Ermon, A. Rudra, C. Re,
+// "FlashAttention", 2022; T. Dao, "FlashAttention-2", 2023; M. N. Rabe, C. Staats, "Self-attention does not need O(n^2) memory", 2021;
+// J. Ainslie et al., "GQA", 2023. PMPP chapters 5 (tiles), 16 (attention is a layer of matrix products).
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/device_view.hpp"
+#include "common/variant.hpp"
+#include "common/verify.hpp"
+
+namespace day25::fused {
+
+inline constexpr std::size_t kMaxDim = 128;
+
+struct Extents {
+    std::size_t batch = 0;
+    std::size_t heads = 0;
+    std::size_t length = 0;
+    std::size_t dim = 0;
+};
+
+// In elements, from one batch, head or row to the next. The elements of a row are neighbours.
+struct Strides {
+    std::size_t batch = 0;
+    std::size_t head = 0;
+    std::size_t row = 0;
+};
+
+// [batch, heads, length, dim] packed.
+Strides packed(const Extents& extents);
+
+// [batch, heads, length, dim] elements anywhere in a span: packed, or heads beside one another as a projection leaves them
+// (strides {length * heads * dim, dim, heads * dim}), or parts of one matrix that holds Q, K and V.
+template <class T>
+class HeadsView {
+  public:
+    HeadsView() = default;
+
+    // Throws std::invalid_argument when the span is too short.
+    HeadsView(course::DeviceSpan<T> span, const Extents& extents, const Strides& strides);
+    HeadsView(course::DeviceSpan<T> span, const Extents& extents)
+        : HeadsView(span, extents, packed(extents)) {}
+
+    template <class Writable>
+    requires(std::is_same_v<T, const Writable> && !std::is_const_v<Writable>)
+        HeadsView(const HeadsView<Writable>& other)
+        : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
+
+    // The first row of a head.
+    __device__ T* head(std::size_t batch, std::size_t index) const {
+        return data_ + batch * strides_.batch + index * strides_.head;
+    }
+
+    __host__ __device__ T* data() const { return data_; }
+    __host__ __device__ const Extents& extents() const { return extents_; }
+    __host__ __device__ const Strides& strides() const { return strides_; }
+    __host__ __device__ int length() const { return static_cast<int>(extents_.length); }
+    __host__ __device__ int dim() const { return static_cast<int>(extents_.dim); }
+
+  private:
+    T* data_ = nullptr;
+    Extents extents_;
+    Strides strides_;
+};
+
+// T: float, __half, __nv_bfloat16.
+template <class T>
+struct Attention {
+    HeadsView<const T> q;  // [batch, heads, length_q, dim]
+    HeadsView<const T> k;  // [batch, heads_kv, length_k, dim]
+    HeadsView<const T> v;  // as k
+    HeadsView<T> out;      // as q
+    float scale = 1;       // usually 1 / sqrt(dim)
+    bool causal = false;
+};
+
+struct Shape {
+    std::size_t batch = 1;
+    std::size_t heads = 1;
+    std::size_t heads_kv = 1;
+    std::size_t length_q = 0;
+    std::size_t length_k = 0;
+    std::size_t dim = 0;
+    bool causal = false;
+
+    Extents q() const { return {batch, heads, length_q, dim}; }
+    Extents kv() const { return {batch, heads_kv, length_k, dim}; }
+};
+
+// "4x8x2048x64", with what differs from plain self-attention: "2x8:1x100:300x64 causal" (heads:heads_kv, length_q:length_k).
+std::string name(const Shape& shape);
+
+// How many keys row `row` sees.
+inline __host__ __device__ std::size_t visible_keys(std::size_t row, std::size_t length_q,
+                                                    std::size_t length_k, bool causal) {
+    if (!causal) return length_k;
+    const std::size_t seen = row + 1 + length_k;
+    return seen < length_q ? 0 : (seen - length_q < length_k ? seen - length_q : length_k);
+}
+
+// Queues the work on `stream`. Any strides, any alignment of an element; rows of whole, aligned 16-byte packs are faster. Empty
+// extents are legal. Throws std::invalid_argument for extents that do not fit together, dim > 128, a length of 2^30 or more, a
+// scale that is not a finite number above 0, an out whose elements coincide or whose memory, from the first element to the last, overlaps an
+// input's, and what the variant cannot run; CudaError when a launch fails.
+template <class T>
+using Launcher = void (*)(const Attention<T>& attention, cudaStream_t stream);
+template <class T>
+using FusedAttention = course::Variant<Launcher<T>, Shape>;
+
+// The versions, slow to fast. float: three; __half and __nv_bfloat16: one.
+template <class T>
+std::span<const FusedAttention<T>> variants();
+
+// The least there is to do: every tensor moved once; of the scores those that are seen.
+template <class T>
+course::Work work(const Shape& shape);
+
+// ---- Reference -------------------------------------------------------------------------------------------------------
+
+// What a version may lose: unit roundoffs, each the largest relative error of one rounding. The README derives the bound from these.
+struct Precision {
+    double sum = 0x1p-24;  // of an addition in either product
+    double product =
+        0x1p-24;        // of a product of two factors, together with what was lost when they were split
+    double weight = 0;  // of p, when it becomes a factor of the second product
+    double smallest_weight = 0;  // half the distance of the smallest p
+    double result = 0x1p-24;     // of out
+    double smallest_result = 0x1p-150;
+    // How errors along a sum add up: kLinear at worst, kSquareRoot where they are independent (verify.hpp).
+    course::Growth growth = course::Growth::kSquareRoot;
+};
+
+template <class T>
+Precision precision(const FusedAttention<T>& variant);
+
+struct ReferenceRow {
+    std::vector<double> value;  // dim of them
+    std::vector<double> bound;  // of |got - value|
+};
+
+// One row of the result in double. q: dim elements; k and v: those of one head, `visible` rows of dim.
+template <class T>
+ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span<const T> v,
+                           std::size_t visible, double scale, const Precision& precision);
+
+}  // namespace day25::fused

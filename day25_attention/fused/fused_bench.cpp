@@ -1,0 +1,180 @@
+#include "fused_bench.hpp"
+
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+
+#include "common/check.hpp"
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/half_traits.hpp"
+#include "common/machine.hpp"
+#include "common/random.hpp"
+#include "fused_attention.hpp"
+
+namespace day25::fused {
+namespace {
+
+template <class T>
+constexpr const char* kTypeName = "float";
+template <>
+constexpr const char* kTypeName<__half> = "half";
+template <>
+constexpr const char* kTypeName<__nv_bfloat16> = "bfloat16";
+
+constexpr std::size_t kRowsToVerify =
+    48;  // of each problem: all of them would take longer than the GPU's work
+constexpr double kMostForRowPerWarp = 5e10;  // floating-point operations
+
+template <class T>
+struct Data {
+    explicit Data(const Shape& given)
+        : shape(given),
+          q_host(course::make_data<T>(size(shape.q()), course::DataPattern::kNormal, 1)),
+          k_host(course::make_data<T>(size(shape.kv()), course::DataPattern::kNormal, 2)),
+          v_host(course::make_data<T>(size(shape.kv()), course::DataPattern::kNormal, 3)),
+          q(std::span<const T>(q_host)),
+          k(std::span<const T>(k_host)),
+          v(std::span<const T>(v_host)),
+          out(q_host.size()),
+          scale(1 / std::sqrt(static_cast<float>(shape.dim))) {}
+
+    static std::size_t size(const Extents& e) { return e.batch * e.heads * e.length * e.dim; }
+
+    void launch(const FusedAttention<T>& variant, cudaStream_t stream) {
+        const auto& inputs = *this;
+        variant.launcher({{inputs.q.span(), shape.q()},
+                          {inputs.k.span(), shape.kv()},
+                          {inputs.v.span(), shape.kv()},
+                          {out.span(), shape.q()},
+                          scale,
+                          shape.causal},
+                         stream);
+    }
+
+    // The first rows, the last ones, and some between, against the reference.
+    course::VerifyResult verify(const FusedAttention<T>& variant) const {
+        const std::vector<T> all = out.to_host();
+        const std::size_t rows = shape.batch * shape.heads * shape.length_q;
+        const std::size_t checked = std::min(rows, kRowsToVerify);
+        std::vector<T> got(checked * shape.dim);
+        std::vector<double> expected(got.size());
+        std::vector<double> magnitude(got.size());
+        const auto count = static_cast<std::ptrdiff_t>(checked);
+#pragma omp parallel for
+        for (std::ptrdiff_t n = 0; n < count; ++n) {
+            const auto number = static_cast<std::size_t>(n);
+            course::Random random(7, number);
+            std::size_t row = static_cast<std::size_t>(random.next() % rows);
+            if (number < checked / 4) row = number;
+            if (number >= checked - checked / 4) row = rows - (checked - number);
+            const ReferenceRow reference = reference_of(row, precision(variant));
+            for (std::size_t c = 0; c < shape.dim; ++c) {
+                got[number * shape.dim + c] = all[row * shape.dim + c];
+                expected[number * shape.dim + c] = reference.value[c];
+                magnitude[number * shape.dim + c] = reference.bound[c] / course::FloatTraits<T>::kEpsilon;
+            }
+        }
+        course::VerifyResult result = course::verify(got, expected, {.factor = 1}, magnitude, shape.dim);
+        result.damage = out.damage();
+        if (std::any_of(all.begin(), all.end(), [](T x) { return std::isnan(static_cast<float>(x)); }))
+            result.damage += " there are NaN in the result";
+        return result;
+    }
+
+    ReferenceRow reference_of(std::size_t row, const Precision& allowed) const {
+        const std::size_t head = row / shape.length_q;
+        const std::size_t head_kv =
+            head / (shape.heads / shape.heads_kv);  // batches follow each other in both
+        const std::size_t first = head_kv * shape.length_k * shape.dim;
+        const std::size_t count = shape.length_k * shape.dim;
+        return reference_row<T>(
+            std::span(q_host).subspan(row * shape.dim, shape.dim), std::span(k_host).subspan(first, count),
+            std::span(v_host).subspan(first, count),
+            visible_keys(row % shape.length_q, shape.length_q, shape.length_k, shape.causal),
+            static_cast<double>(scale), allowed);
+    }
+
+    Shape shape;
+    std::vector<T> q_host, k_host, v_host;
+    course::DeviceBuffer<T> q, k, v;
+    course::GuardedBuffer<T> out;
+    float scale;
+};
+
+template <class T>
+course::Case make_case(const course::Dims& size, bool causal) {
+    if (size.size() != 4) return {};
+    const auto [batch, heads, length, dim] = std::array{size[0], size[1], size[2], size[3]};
+    if (dim > kMaxDim) throw std::invalid_argument("expected at most 128 columns of a head");
+    const Shape shape{batch, heads, heads, length, length, dim, causal};
+    const auto data = std::make_shared<Data<T>>(shape);
+    course::Case result{.problem = fmt::format("fused_attention {} {}", kTypeName<T>, name(shape)),
+                        .dtype = kTypeName<T>};
+    result.spoil = [data] { data->out.spoil(); };
+    for (const FusedAttention<T>& variant : variants<T>()) {
+        const course::Work work = variant.work(shape);
+        std::string reason = variant.cannot_run(shape);
+        if (variant.name == "row_per_warp" && work.flops > kMostForRowPerWarp) reason = "would take long";
+        result.contestants.push_back(
+            {.name = variant.name,
+             .launch = [data, &variant](cudaStream_t stream) { data->launch(variant, stream); },
+             .work = work,
+             .cannot_run = reason,
+             .verify = [data, &variant] { return data->verify(variant); }});
+    }
+    return result;
+}
+
+}  // namespace
+
+std::vector<std::function<course::Case(const course::Dims&)>> fused_cases() {
+    std::vector<std::function<course::Case(const course::Dims&)>> cases;
+    for (const bool causal : {false, true}) {
+        cases.emplace_back([causal](const course::Dims& size) { return make_case<float>(size, causal); });
+        cases.emplace_back(
+            [causal](const course::Dims& size) { return make_case<__nv_bfloat16>(size, causal); });
+    }
+    cases.emplace_back([](const course::Dims& size) { return make_case<__half>(size, false); });
+    return cases;
+}
+
+std::vector<course::Dims> fused_bench_sizes() {
+    return {{4, 8, 2048, 64}, {4, 16, 4096, 128}, {2, 16, 8192, 128}, {1, 16, 16384, 128}, {1, 8, 65536, 64}};
+}
+
+std::string memory_table(std::size_t longest) {
+    std::string table =
+        fmt::format("{:>10} {:>22} {:>22}\n", "tokens", "Q, K, V, result: MiB", "scores would be: MiB");
+    const auto free_memory = [] {
+        std::size_t free_bytes = 0;
+        std::size_t total_bytes = 0;
+        CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+        return static_cast<double>(free_bytes);
+    };
+    const FusedAttention<__nv_bfloat16>& variant = variants<__nv_bfloat16>().front();
+    if (const std::string reason = variant.cannot_run({}); !reason.empty()) return reason + "\n";
+    Data<__nv_bfloat16>({1, 1, 1, 1, 1, 64, false}).launch(variant, nullptr);  // what the kernel itself takes
+    CUDA_CHECK(cudaDeviceSynchronize());
+    for (std::size_t length = std::min<std::size_t>(longest, 1024); length <= longest; length *= 2) {
+        const double before = free_memory();
+        Data<__nv_bfloat16> data({1, 8, 8, length, length, 64, false});
+        data.launch(variant, nullptr);
+        CUDA_CHECK(cudaDeviceSynchronize());
+        const double taken = before - free_memory();
+        const course::VerifyResult result = data.verify(variant);
+        if (!result.ok()) throw std::runtime_error(fmt::format("{} tokens: {}", length, result.message()));
+        table += fmt::format("{:>10} {:>22.0f} {:>22.0f}\n", length, taken / (1 << 20),
+                             8.0 * 2 * static_cast<double>(length) * static_cast<double>(length) / (1 << 20));
+    }
+    return table;
+}
+
+}  // namespace day25::fused

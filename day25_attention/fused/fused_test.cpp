@@ -1,0 +1,592 @@
+// Every version of fused attention against the reference, row by row.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/half_traits.hpp"
+#include "common/random.hpp"
+#include "fused_attention.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using course::Growth;
+using course::GuardedBuffer;
+using day25::fused::Attention;
+using day25::fused::Extents;
+using day25::fused::HeadsView;
+using day25::fused::Shape;
+using day25::fused::Strides;
+
+constexpr std::uint64_t kSeed = 25;
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+std::size_t elements(const Extents& e) {
+    return e.batch * e.heads * e.length * e.dim;
+}
+
+// Where [batch, heads, length, dim] lies in its buffer.
+struct Layout {
+    std::size_t offset = 0;       // elements before the first
+    std::size_t padding = 0;      // behind each row; filled with NaN in inputs
+    bool heads_in_a_row = false;  // as a projection leaves them: batch, length, heads, dim
+
+    Strides strides(const Extents& e) const {
+        const std::size_t row = e.dim + padding;
+        if (heads_in_a_row) return {e.length * e.heads * row, row, e.heads * row};
+        return {e.heads * e.length * row, e.length * row, row};
+    }
+    std::size_t size(const Extents& e) const { return e.batch * e.heads * e.length * (e.dim + padding); }
+};
+
+template <class T>
+struct Tensors {
+    std::vector<T> q, k, v;
+};
+
+template <class T>
+Tensors<T> tensors(const Shape& shape, course::DataPattern pattern = course::DataPattern::kNormal,
+                   std::uint64_t seed = kSeed) {
+    return {course::make_data<T>(elements(shape.q()), pattern, seed),
+            course::make_data<T>(elements(shape.kv()), pattern, seed + 1),
+            course::make_data<T>(elements(shape.kv()), pattern, seed + 2)};
+}
+
+// Packed values, moved to where `layout` wants them, with NaN between the rows.
+template <class T>
+class Placed {
+  public:
+    Placed(const std::vector<T>& values, const Extents& extents, const Layout& layout)
+        : extents_(extents),
+          strides_(layout.strides(extents)),
+          host_(layout.size(extents), T(kNan)),
+          buffer_(host_.size(), layout.offset) {
+        for_each([&](std::size_t from, std::size_t to) { host_[to] = values[from]; });
+        buffer_.copy_from(host_);
+    }
+    Placed(const Extents& extents, const Layout& layout)
+        : extents_(extents),
+          strides_(layout.strides(extents)),
+          buffer_(layout.size(extents), layout.offset) {}
+
+    HeadsView<T> view() { return {buffer_.span(), extents_, strides_}; }
+
+    // Packed again; `written` counts elements between the rows that are no NaN any more.
+    std::vector<T> values(std::size_t& written) const {
+        std::vector<T> all = buffer_.to_host();
+        std::vector<T> result(elements(extents_));
+        for_each([&](std::size_t to, std::size_t from) {
+            result[to] = all[from];
+            all[from] = T(kNan);
+        });
+        written = static_cast<std::size_t>(
+            std::count_if(all.begin(), all.end(), [](T x) { return !std::isnan(static_cast<float>(x)); }));
+        return result;
+    }
+
+    const GuardedBuffer<T>& buffer() const { return buffer_; }
+
+  private:
+    template <class Visit>
+    void for_each(Visit visit) const {
+        std::size_t index = 0;
+        for (std::size_t b = 0; b < extents_.batch; ++b)
+            for (std::size_t h = 0; h < extents_.heads; ++h)
+                for (std::size_t i = 0; i < extents_.length; ++i)
+                    for (std::size_t c = 0; c < extents_.dim; ++c)
+                        visit(index++, b * strides_.batch + h * strides_.head + i * strides_.row + c);
+    }
+
+    Extents extents_;
+    Strides strides_;
+    std::vector<T> host_;
+    GuardedBuffer<T> buffer_;
+};
+
+template <class T>
+struct Result {
+    std::vector<T> out;
+    std::string damage;
+};
+
+template <class T>
+Result<T> run(const day25::fused::FusedAttention<T>& variant, const Shape& shape, const Tensors<T>& data,
+              float scale, const Layout& in = {}, const Layout& out = {}) {
+    Placed<T> q(data.q, shape.q(), in);
+    Placed<T> k(data.k, shape.kv(), in);
+    Placed<T> v(data.v, shape.kv(), in);
+    Placed<T> result(shape.q(), out);
+    variant.launcher({q.view(), k.view(), v.view(), result.view(), scale, shape.causal}, nullptr);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    std::size_t written = 0;
+    Result<T> got{result.values(written), result.buffer().damage()};
+    if (written > 0) got.damage += " the padding of a row of out was written";
+    return got;
+}
+
+template <class T>
+course::VerifyResult compare(const day25::fused::FusedAttention<T>& variant, const Shape& shape,
+                             const Tensors<T>& data, float scale, const std::vector<T>& got, Growth growth) {
+    day25::fused::Precision precision = day25::fused::precision(variant);
+    precision.growth = growth;
+    std::vector<double> expected;
+    std::vector<double> magnitude;
+    const std::size_t head_size = shape.length_k * shape.dim;
+    for (std::size_t row = 0; row < shape.batch * shape.heads * shape.length_q; ++row) {
+        const std::size_t head = row / shape.length_q;
+        const std::size_t head_kv =
+            head / shape.heads * shape.heads_kv + head % shape.heads / (shape.heads / shape.heads_kv);
+        const auto reference = day25::fused::reference_row<T>(
+            std::span(data.q).subspan(row * shape.dim, shape.dim),
+            std::span(data.k).subspan(head_kv * head_size, head_size),
+            std::span(data.v).subspan(head_kv * head_size, head_size),
+            day25::fused::visible_keys(row % shape.length_q, shape.length_q, shape.length_k, shape.causal),
+            static_cast<double>(scale), precision);
+        expected.insert(expected.end(), reference.value.begin(), reference.value.end());
+        for (const double bound : reference.bound)
+            magnitude.push_back(bound / course::FloatTraits<T>::kEpsilon);
+    }
+    return course::verify(got, expected, {.factor = 1}, magnitude, shape.dim);
+}
+
+// A version and the type it is for.
+template <class T, int INDEX>
+struct Version {
+    using Type = T;
+    static const day25::fused::FusedAttention<T>& variant() { return day25::fused::variants<T>()[INDEX]; }
+};
+
+template <class V>
+class FusedTest : public course::DeviceTest {
+  protected:
+    using Value = typename V::Type;
+
+    void SetUp() override {
+        course::DeviceTest::SetUp();
+        if (IsSkipped()) return;
+        if (const std::string reason = V::variant().cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+    }
+
+    static float usual_scale(const Shape& shape) { return 1 / std::sqrt(static_cast<float>(shape.dim)); }
+
+    static void expect_right(const Shape& shape, const Tensors<Value>& data, float scale, Growth growth,
+                             const Layout& in = {}, const Layout& out = {}) {
+        const Result<Value> got = run(V::variant(), shape, data, scale, in, out);
+        course::VerifyResult result = compare(V::variant(), shape, data, scale, got.out, growth);
+        result.damage = got.damage;
+        EXPECT_TRUE(result.ok()) << day25::fused::name(shape) << ", scale " << scale << ": "
+                                 << result.message();
+    }
+
+    static void expect_right(const Shape& shape, const Layout& in = {}, const Layout& out = {}) {
+        expect_right(shape, tensors<Value>(shape), usual_scale(shape), Growth::kSquareRoot, in, out);
+    }
+};
+
+struct VersionName {
+    template <class V>
+    static std::string GetName(int) {
+        const std::string type = std::is_same_v<typename V::Type, float>    ? "float"
+                                 : std::is_same_v<typename V::Type, __half> ? "half"
+                                                                            : "bfloat16";
+        return type + "_" + V::variant().name;
+    }
+};
+
+using Versions = testing::Types<Version<float, 0>, Version<float, 1>, Version<float, 2>, Version<__half, 0>,
+                                Version<__nv_bfloat16, 0>>;
+TYPED_TEST_SUITE(FusedTest, Versions, VersionName);
+
+// Around a lane's, a warp's and a block's tile, in both directions, with and without a mask.
+TYPED_TEST(FusedTest, Lengths) {
+    constexpr std::size_t kLengths[] = {1, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257};
+    for (std::size_t i = 0; i < std::size(kLengths); ++i) {
+        const std::size_t other = kLengths[(5 * i + 3) % std::size(kLengths)];
+        for (const bool causal : {false, true}) {
+            this->expect_right({.length_q = kLengths[i], .length_k = other, .dim = 32, .causal = causal});
+            this->expect_right({.length_q = other, .length_k = kLengths[i], .dim = 32, .causal = causal});
+        }
+        this->expect_right({.length_q = kLengths[i], .length_k = kLengths[i], .dim = 32, .causal = true});
+    }
+}
+
+TYPED_TEST(FusedTest, HeadDimensions) {
+    for (const std::size_t dim :
+         {1, 2, 7, 8, 9, 31, 32, 33, 40, 63, 64, 65, 72, 80, 95, 96, 97, 120, 127, 128}) {
+        this->expect_right({.length_q = 34, .length_k = 66, .dim = dim});
+        this->expect_right({.length_q = 66, .length_k = 70, .dim = dim, .causal = true});
+    }
+    for (const std::size_t dim : {64, 96, 128})
+        this->expect_right({.length_q = 130, .length_k = 200, .dim = dim, .causal = true});
+}
+
+TYPED_TEST(FusedTest, BatchesAndGroupsOfHeads) {
+    for (const std::size_t heads_kv : {1, 2, 4, 8}) {
+        for (const bool causal : {false, true})
+            this->expect_right({2, 8, heads_kv, 33, 65, 32, causal});
+    }
+    this->expect_right({3, 6, 2, 5, 7, 64, false});
+}
+
+TYPED_TEST(FusedTest, StridesAndAlignment) {
+    const Shape shape{1, 2, 1, 35, 67, 40, true};
+    for (const std::size_t offset : {0, 1, 8}) {
+        for (const std::size_t padding : {0, 1, 8}) {
+            const Layout layout{offset, padding, padding == 8};
+            this->expect_right(shape, layout, {});
+            this->expect_right(shape, {}, layout);
+            this->expect_right(shape, layout, {offset, padding, padding != 8});
+        }
+    }
+    // Rows that end within a pack, with aligned strides: what lies behind them is NaN.
+    this->expect_right({1, 2, 1, 20, 70, 37, false}, {0, 3, true}, {0, 11, false});
+    this->expect_right({1, 2, 1, 20, 70, 37, true}, {0, 11, false}, {8, 3, true});
+}
+
+// Q, K and V as parts of one projection: [batch, length, 3, heads, dim].
+TYPED_TEST(FusedTest, PackedProjection) {
+    using T = typename TypeParam::Type;
+    const Shape shape{2, 3, 3, 50, 50, 32, true};
+    const auto all = course::make_data<T>(elements(shape.q()) * 3, course::DataPattern::kNormal, kSeed);
+    const DeviceBuffer<T> projection{std::span<const T>(all)};
+    GuardedBuffer<T> out(elements(shape.q()));
+    const std::size_t row = shape.heads * shape.dim;
+    const auto part = [&](std::size_t index) {
+        return HeadsView<const T>(projection.span().subspan(index * row, all.size() - index * row), shape.q(),
+                                  {shape.length_q * 3 * row, shape.dim, 3 * row});
+    };
+    TypeParam::variant().launcher({part(0),
+                                   part(1),
+                                   part(2),
+                                   {out.span(), shape.q(), {shape.length_q * row, shape.dim, row}},
+                                   0.2f,
+                                   true},
+                                  nullptr);
+    Tensors<T> data = tensors<T>(shape);
+    std::vector<T> got(elements(shape.q()));
+    const std::vector<T> in_rows = out.to_host();
+    std::size_t index = 0;
+    for (std::size_t b = 0; b < shape.batch; ++b) {
+        for (std::size_t h = 0; h < shape.heads; ++h) {
+            for (std::size_t i = 0; i < shape.length_q; ++i) {
+                for (std::size_t c = 0; c < shape.dim; ++c, ++index) {
+                    const std::size_t token = b * shape.length_q + i;
+                    data.q[index] = all[token * 3 * row + h * shape.dim + c];
+                    data.k[index] = all[(token * 3 + 1) * row + h * shape.dim + c];
+                    data.v[index] = all[(token * 3 + 2) * row + h * shape.dim + c];
+                    got[index] = in_rows[token * row + h * shape.dim + c];
+                }
+            }
+        }
+    }
+    const course::VerifyResult result =
+        compare(TypeParam::variant(), shape, data, 0.2f, got, Growth::kSquareRoot);
+    EXPECT_TRUE(result.ok()) << result.message();
+    EXPECT_EQ(out.damage(), "");
+}
+
+TYPED_TEST(FusedTest, RandomShapes) {
+    course::Random random(kSeed);
+    SCOPED_TRACE("seed " + std::to_string(kSeed));
+    for (int round = 0; round < 10; ++round) {
+        const std::size_t heads_kv = 1 + random.below(3);
+        const Shape shape{1 + random.below(2),
+                          heads_kv * (1 + random.below(3)),
+                          heads_kv,
+                          1 + random.below(150),
+                          1 + random.below(200),
+                          1 + random.below(128),
+                          random.below(2) == 1};
+        this->expect_right(shape, {random.below(9), random.below(9), random.below(2) == 1},
+                           {random.below(9), random.below(9), random.below(2) == 1});
+    }
+}
+
+// Scores of +-100 and of +-10000: one key of a row takes nearly all, and sums must be brought to new maxima again and again.
+TYPED_TEST(FusedTest, LargeScores) {
+    const Shape shape{1, 2, 1, 70, 300, 64, false};
+    for (const bool causal : {false, true}) {
+        Shape masked = shape;
+        masked.causal = causal;
+        for (const float scale : {1.0f, 10.0f, 1000.0f})
+            this->expect_right(masked, tensors<typename TypeParam::Type>(shape), scale, Growth::kLinear);
+    }
+}
+
+// Scores that only rise, so that every tile has a new maximum, and that only fall.
+TYPED_TEST(FusedTest, RisingAndFallingScores) {
+    using T = typename TypeParam::Type;
+    const Shape shape{1, 1, 1, 40, 400, 32, false};
+    for (const float step : {0.5f, 0.03f, -0.5f, -0.03f}) {
+        Tensors<T> data = tensors<T>(shape);
+        for (T& x : data.q)
+            x = T(1.0f);
+        for (std::size_t i = 0; i < data.k.size(); ++i)
+            data.k[i] = T(static_cast<float>(i / shape.dim) * step);
+        this->expect_right(shape, data, 0.03125f, Growth::kLinear);
+    }
+}
+
+// Equal keys: the mean of V. And one key far above all others: its V.
+TYPED_TEST(FusedTest, EqualKeysAndOneDominantKey) {
+    using T = typename TypeParam::Type;
+    const Shape shape{1, 1, 1, 33, 200, 64, false};
+    Tensors<T> data = tensors<T>(shape);
+    std::fill(data.k.begin(), data.k.end(), T(0.75f));
+    this->expect_right(shape, data, 0.125f, Growth::kLinear);
+    std::fill(data.q.begin(), data.q.end(), T(1.0f));
+    for (const std::size_t dominant : {0, 63, 64, 131, 199}) {
+        Tensors<T> one = data;
+        std::fill_n(one.k.begin() + static_cast<std::ptrdiff_t>(dominant * shape.dim), shape.dim, T(8.0f));
+        this->expect_right(shape, one, 1.0f, Growth::kLinear);
+        const Result<T> got = run(TypeParam::variant(), shape, one, 1.0f);
+        for (std::size_t c = 0; c < shape.dim; ++c)
+            EXPECT_NEAR(static_cast<float>(got.out[c]), static_cast<float>(one.v[dominant * shape.dim + c]),
+                        1e-5f);
+    }
+}
+
+// Each row must see its own keys: with V's row j full of 2^-j-like marks any key too many or too few shows.
+TYPED_TEST(FusedTest, CausalMaskIsExact) {
+    using T = typename TypeParam::Type;
+    using Lengths = std::pair<std::size_t, std::size_t>;
+    for (const auto& [length_q, length_k] :
+         {Lengths{130, 130}, Lengths{70, 200}, Lengths{200, 70}, Lengths{1, 129}, Lengths{129, 1}}) {
+        const Shape shape{1, 1, 1, length_q, length_k, 32, true};
+        Tensors<T> data = tensors<T>(shape);
+        std::fill(data.k.begin(), data.k.end(), T(0.0f));
+        for (std::size_t i = 0; i < data.v.size(); ++i)
+            data.v[i] = T(i / shape.dim % 2 == 0 ? 1.0f : -1.0f);
+        const Result<T> got = run(TypeParam::variant(), shape, data, 1.0f);
+        for (std::size_t row = 0; row < length_q; ++row) {
+            const std::size_t seen = day25::fused::visible_keys(row, length_q, length_k, true);
+            const double expected = seen % 2 == 0 ? 0.0 : 1.0 / static_cast<double>(seen);
+            for (std::size_t c = 0; c < shape.dim; ++c)
+                ASSERT_NEAR(static_cast<float>(got.out[row * shape.dim + c]), expected, expected * 0x1p-7)
+                    << day25::fused::name(shape) << ", row " << row;
+        }
+    }
+}
+
+// What a row does not see may be NaN or Inf; what it sees spoils no more than it must.
+TYPED_TEST(FusedTest, NotFiniteInV) {
+    using T = typename TypeParam::Type;
+    for (const float bad : {kNan, kInf, -kInf}) {
+        for (const std::size_t key : {0, 5, 63, 64, 100, 129}) {
+            const Shape shape{1, 1, 1, 130, 130, 64, true};
+            Tensors<T> data = tensors<T>(shape);
+            const std::size_t column = 3 + key % 50;
+            data.v[key * shape.dim + column] = T(bad);
+            const Result<T> got = run(TypeParam::variant(), shape, data, 0.125f);
+            Tensors<T> clean = data;
+            clean.v[key * shape.dim + column] = T(0.0f);
+            std::vector<T> others = got.out;
+            for (std::size_t row = 0; row < shape.length_q; ++row) {
+                const std::size_t index = row * shape.dim + column;
+                if (row < key) continue;
+                EXPECT_FALSE(std::isfinite(static_cast<float>(got.out[index])))
+                    << bad << " of key " << key << " is not in row " << row;
+                others[index] = T(0.0f);
+            }
+            // All other elements are right: there, V's bad element counts as 0 or is not seen.
+            course::VerifyResult result =
+                compare(TypeParam::variant(), shape, clean, 0.125f, others, Growth::kSquareRoot);
+            std::erase_if(result.first, [&](const course::Mismatch& wrong) {
+                return wrong.index % shape.dim == column && wrong.index / shape.dim >= key;
+            });
+            EXPECT_TRUE(result.first.empty()) << bad << " of key " << key << ": " << result.message();
+        }
+    }
+}
+
+TYPED_TEST(FusedTest, NanInQAndK) {
+    using T = typename TypeParam::Type;
+    const Shape shape{1, 1, 1, 100, 150, 64, true};
+    Tensors<T> data = tensors<T>(shape);
+    data.q[7 * shape.dim + 11] = T(kNan);
+    data.k[120 * shape.dim + 60] = T(kNan);
+    const Result<T> got = run(TypeParam::variant(), shape, data, 0.125f);
+    for (std::size_t i = 0; i < got.out.size(); ++i) {
+        const std::size_t row = i / shape.dim;
+        EXPECT_EQ(std::isnan(static_cast<float>(got.out[i])), row == 7 || row + 50 >= 120) << "row " << row;
+    }
+}
+
+TYPED_TEST(FusedTest, MinusInfinityIsAProbabilityOfZero) {
+    using T = typename TypeParam::Type;
+    const Shape shape{1, 1, 1, 4, 140, 32, false};
+    Tensors<T> data = tensors<T>(shape);
+    std::fill(data.q.begin(), data.q.end(), T(1.0f));
+    for (std::size_t key = 0; key < 140; ++key) {
+        for (std::size_t c = 0; c < shape.dim; ++c)
+            data.k[key * shape.dim + c] = T(key < 70 || key % 2 == 0 ? -kInf : 0.25f);
+    }
+    // Split into two numbers, an Inf becomes a NaN: this version says so, and nothing else, in these rows.
+    if (TypeParam::variant().name == "tf32x3") {
+        for (const T x : run(TypeParam::variant(), shape, data, 1.0f).out)
+            EXPECT_TRUE(std::isnan(static_cast<float>(x)));
+        return;
+    }
+    this->expect_right(shape, data, 1.0f, Growth::kLinear);
+    std::fill(data.k.begin(), data.k.end(), T(-kInf));
+    for (const T x : run(TypeParam::variant(), shape, data, 1.0f).out)
+        EXPECT_EQ(static_cast<float>(x), 0.0f);
+}
+
+TYPED_TEST(FusedTest, NothingToDoAndNothingToSee) {
+    using T = typename TypeParam::Type;
+    for (const Shape& shape :
+         {Shape{0, 2, 1, 5, 5, 32, false}, Shape{1, 0, 0, 5, 5, 32, false}, Shape{1, 2, 1, 0, 5, 32, true},
+          Shape{1, 2, 1, 5, 5, 0, false}, Shape{1, 2, 1, 0, 0, 0, false}}) {
+        EXPECT_EQ(run(TypeParam::variant(), shape, tensors<T>(shape), 1.0f).damage, "");
+    }
+    const Shape no_keys{2, 2, 1, 40, 0, 48, false};
+    for (const T x : run(TypeParam::variant(), no_keys, tensors<T>(no_keys), 1.0f).out)
+        ASSERT_EQ(static_cast<float>(x), 0.0f);
+    const Shape rows_without{1, 1, 1, 200, 50, 32, true};
+    const std::vector<T> out = run(TypeParam::variant(), rows_without, tensors<T>(rows_without), 1.0f).out;
+    for (std::size_t i = 0; i < 150 * 32; ++i)
+        ASSERT_EQ(static_cast<float>(out[i]), 0.0f);
+    EXPECT_NE(static_cast<float>(out[150 * 32]), 0.0f);
+}
+
+// Rows so far apart that places do not fit in 32 bits: Q, K and V beside one another in one allocation, the result in another.
+TYPED_TEST(FusedTest, MoreElementsThan32BitsCount) {
+    using T = typename TypeParam::Type;
+    const Shape shape{1, 1, 1, 70, 70, 64, true};
+    constexpr std::size_t kStride = std::size_t{1} << 25;
+    const std::size_t size = (shape.length_q - 1) * kStride + 3 * shape.dim;
+    if (const std::string reason = course::why_not_so_large(2 * size * sizeof(T)); !reason.empty())
+        GTEST_SKIP() << reason;
+    const Tensors<T> data = tensors<T>(shape);
+    DeviceBuffer<T> in(size);
+    DeviceBuffer<T> out(size);
+    const auto view = [&](DeviceBuffer<T>& buffer, std::size_t index) {
+        return HeadsView<T>(buffer.span().subspan(index * shape.dim, size - index * shape.dim), shape.q(),
+                            {0, 0, kStride});
+    };
+    const auto copy = [&](T* to, std::size_t to_pitch, const T* from, std::size_t from_pitch) {
+        CUDA_CHECK(cudaMemcpy2D(to, to_pitch * sizeof(T), from, from_pitch * sizeof(T), shape.dim * sizeof(T),
+                                shape.length_q, cudaMemcpyDefault));
+    };
+    copy(view(in, 0).data(), kStride, data.q.data(), shape.dim);
+    copy(view(in, 1).data(), kStride, data.k.data(), shape.dim);
+    copy(view(in, 2).data(), kStride, data.v.data(), shape.dim);
+    TypeParam::variant().launcher({view(in, 0), view(in, 1), view(in, 2), view(out, 0), 0.125f, true},
+                                  nullptr);
+    std::vector<T> got(elements(shape.q()));
+    copy(got.data(), shape.dim, out.data(), kStride);
+    const course::VerifyResult result =
+        compare(TypeParam::variant(), shape, data, 0.125f, got, Growth::kSquareRoot);
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
+template <class Launch>
+std::string refusal(Launch launch) {
+    try {
+        launch();
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TYPED_TEST(FusedTest, RefusesBadArguments) {
+    using T = typename TypeParam::Type;
+    DeviceBuffer<T> buffer(4096);
+    const auto view = [&](std::size_t offset, const Extents& extents) {
+        return HeadsView<T>(buffer.span().subspan(offset, 4096 - offset), extents);
+    };
+    const Extents usual{1, 2, 3, 8};
+    const auto with = [&](const HeadsView<T>& q, const HeadsView<T>& k, const HeadsView<T>& v,
+                          const HeadsView<T>& out, float scale = 1) {
+        return refusal([&] { TypeParam::variant().launcher({q, k, v, out, scale, false}, nullptr); });
+    };
+    const HeadsView<T> in = view(0, usual);
+    const HeadsView<T> out = view(2048, usual);
+    EXPECT_EQ(with(in, in, in, out), "");
+    EXPECT_EQ(with(in, in, view(0, {1, 2, 4, 8}), out),
+              "fused attention: k is 1 x 2 x 3 x 8 and v 1 x 2 x 4 x 8; expected the same");
+    EXPECT_EQ(with(in, in, in, view(2048, {1, 2, 3, 7})),
+              "fused attention: q is 1 x 2 x 3 x 8 and out 1 x 2 x 3 x 7; expected the same");
+    EXPECT_EQ(with(in, view(0, {2, 2, 3, 8}), view(0, {2, 2, 3, 8}), out),
+              "fused attention: q is 1 x 2 x 3 x 8 and k 2 x 2 x 3 x 8; expected the same batch and dim");
+    EXPECT_EQ(with(in, view(0, {1, 3, 3, 8}), view(0, {1, 3, 3, 8}), out),
+              "fused attention: q has 2 heads and k 3; expected a multiple of k's");
+    EXPECT_EQ(with(in, view(0, {1, 0, 3, 8}), view(0, {1, 0, 3, 8}), out),
+              "fused attention: q has 2 heads and k 0; expected a multiple of k's");
+    const Extents wide{1, 1, 3, 129};
+    EXPECT_EQ(with(view(0, wide), view(0, wide), view(0, wide), view(2048, wide)),
+              "fused attention: dim is 129; expected at most 128");
+    const HeadsView<T> endless(buffer.span(), {1, 1, std::size_t{1} << 30, 8}, {0, 0, 0});
+    EXPECT_EQ(with(view(0, {1, 2, 3, 8}), endless, endless, out),
+              "fused attention: lengths are 3 and 1073741824; expected at most 1073741823");
+    const std::string scale_expected = "; expected a finite number above 0";
+    EXPECT_EQ(with(in, in, in, out, 0.0f), "fused attention: scale is 0" + scale_expected);
+    EXPECT_EQ(with(in, in, in, out, -1.0f), "fused attention: scale is -1" + scale_expected);
+    EXPECT_EQ(with(in, in, in, out, kInf), "fused attention: scale is inf" + scale_expected);
+    EXPECT_EQ(with(in, in, in, out, kNan), "fused attention: scale is nan" + scale_expected);
+    const std::string overlap = "fused attention: out overlaps an input; expected memory of its own";
+    EXPECT_EQ(with(in, in, in, view(47, usual)), overlap);
+    EXPECT_EQ(with(in, view(2048 + 47, usual), in, out), overlap);
+    EXPECT_EQ(with(in, in, view(2048 - 47, usual), out), overlap);
+    EXPECT_EQ(with(in, in, view(2048 - 48, usual), out), "");
+    EXPECT_EQ(
+        with(in, in, in, HeadsView<T>(buffer.span().subspan(2048, 2048), usual, {48, 20, 8})),
+        "fused attention: elements of out coincide; expected strides under which each has a place of its "
+        "own");
+}
+
+TEST(HeadsView, MustFit) {
+    if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    DeviceBuffer<float> buffer(100);
+    const auto make = [&](const Extents& extents, const Strides& strides) {
+        return refusal([&] { static_cast<void>(HeadsView<float>(buffer.span(), extents, strides)); });
+    };
+    EXPECT_EQ(make({2, 5, 2, 5}, {50, 10, 5}), "");
+    EXPECT_EQ(make({2, 5, 2, 5}, {50, 10, 6}),
+              "HeadsView: 2 x 5 x 2 x 5 with strides 50, 10, 6 does not fit in a span of 100 elements");
+    EXPECT_EQ(make({3, 3, 3, 4}, {0, 0, 0}), "") << "the same row for all";
+    EXPECT_EQ(make({0, 3, 3, 4}, {1000, 1000, 1000}), "");
+    EXPECT_NE(make({3, 3, 3, 4}, {std::size_t{1} << 63, 1, 1}), "");
+    EXPECT_NE(make({3, 3, 3, 4}, {~std::size_t{0} / 2, 1, 1}), "");
+}
+
+// The reference itself, by hand: two keys, scores 0 and ln 3.
+TEST(Reference, KnownValues) {
+    const std::vector<float> q = {1, 0};
+    const std::vector<float> k = {0, 5, std::log(3.0f), 7};
+    const std::vector<float> v = {4, 0, 8, -4};
+    const day25::fused::Precision precision;
+    const auto row = day25::fused::reference_row<float>(q, k, v, 2, 1.0, precision);
+    EXPECT_NEAR(row.value[0], 7.0, 1e-6);
+    EXPECT_NEAR(row.value[1], -3.0, 1e-6);
+    EXPECT_EQ(day25::fused::reference_row<float>(q, k, v, 1, 1.0, precision).value[0], 4.0);
+    EXPECT_EQ(day25::fused::reference_row<float>(q, k, v, 0, 1.0, precision).value[0], 0.0);
+}
+
+TEST(Names, SayWhatDiffers) {
+    EXPECT_EQ(day25::fused::name(Shape{4, 8, 8, 2048, 2048, 64, false}), "4x8x2048x64");
+    EXPECT_EQ(day25::fused::name(Shape{2, 8, 1, 100, 300, 64, true}), "2x8:1x100:300x64 causal");
+}
+
+// What must be computed: of a causal 3 x 3 that is 6 of 9 scores.
+TEST(Work, CountsWhatIsSeen) {
+    EXPECT_EQ(day25::fused::work<float>({2, 4, 2, 3, 3, 8, true}).flops, 4.0 * 8 * 6 * 8);
+    EXPECT_EQ(day25::fused::work<float>({2, 4, 2, 3, 5, 8, false}).flops, 4.0 * 8 * 15 * 8);
+    EXPECT_EQ(day25::fused::work<__half>({2, 4, 2, 3, 5, 8, false}).bytes, 2.0 * (2 * 8 * 24 + 2 * 4 * 40));
+}
+
+}  // namespace

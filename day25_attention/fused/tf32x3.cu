@@ -1,0 +1,268 @@
+// Fused attention, third version: FP32 accuracy from tensor cores.
+//
+// Every factor becomes a sum of two TF32 numbers, and a product three products on tensor cores (common/tf32_split.cuh). What this
+// version adds to that is what becomes of the scores: the layout in which mma leaves Q K^T is almost the one in which it wants the left
+// factor of p V. A lane has the scores of columns 2 t and 2 t + 1, and should have the weights of columns t and t + 4; but sums do not ask for an
+// order, so key 2 t is called column t, and key 2 t + 1 column t + 4. p never leaves its registers.
+//
+//     a block    BM rows of Q; two stages of BN keys, one of which is on its way
+//     a warp     16 or 32 rows of Q, and all keys of a tile; a factor of K or V, once split, serves all of them
+#include "attention_tile.cuh"
+#include "common/tf32_split.cuh"
+#include "launch.cuh"
+
+namespace day25::fused {
+namespace {
+
+using course::split;
+using course::SplitFactors;
+
+template <int D_, int BN_, int WARPS_, int GROUPS_, int BLOCKS_>
+struct Tile {
+    static constexpr int D = D_;
+    static constexpr int BN = BN_;
+    static constexpr int GROUPS = GROUPS_;  // of 16 rows, of a warp
+    static constexpr int BLOCKS = BLOCKS_;  // on a multiprocessor
+    static constexpr int BM = WARPS_ * GROUPS * 16;
+    static constexpr int THREADS = WARPS_ * 32;
+    static constexpr int ACROSS = BN / 8;  // instructions for 16 x BN scores, side by side
+};
+
+// ROWS x D floats in packs of four, moved within a row so that the lanes that load at the same time meet different banks. Of Q and K they load
+// 4 packs each of 2 neighbouring rows, of V 2 packs each of every other of 8 rows. Copies write whole rows.
+template <int ROWS, int D>
+struct Swizzled {
+    float rows[ROWS][D];
+
+    __device__ float* pack(int row, int index) { return &rows[row][(index ^ row % 2 * 4) * 4]; }
+    __device__ float* pack_of_v(int row, int index) { return &rows[row][(index ^ row / 2 % 4 * 2) * 4]; }
+};
+
+template <class T>
+struct Stage {
+    Swizzled<T::BN, T::D> k;
+    Swizzled<T::BN, T::D> v;
+};
+
+template <class T>
+struct Shared {
+    Swizzled<T::BM, T::D> q;
+    Stage<T> stages[2];
+};
+
+// sums += a b for N instructions side by side. One product for all of them in turn, so that no instruction needs the result of the one before;
+// the small products first, while there is nothing large in the sum that would cut them off.
+template <int N>
+__device__ void multiply_split(const SplitFactors<4>& a, const SplitFactors<2> (&b)[N], float (&sums)[N][4]) {
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+        course::ptx::mma_m16n8k8_tf32(sums[j], a.small, b[j].big);
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+        course::ptx::mma_m16n8k8_tf32(sums[j], a.big, b[j].small);
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+        course::ptx::mma_m16n8k8_tf32(sums[j], a.big, b[j].big);
+}
+
+// What a lane has of 16 rows of Q K^T and of the result: rows g and g + 8 of the tile of each instruction, columns 2 t and 2 t + 1.
+template <class T>
+using Scores = float[T::GROUPS][T::ACROSS][4];
+template <class T>
+using Out = float[T::GROUPS][T::D / 32][4][4];
+
+// scores = Q K^T. `row` is the lane's first. Of 16 columns, a lane has 4 t to 4 t + 3: they are called column t and t + 4 of one instruction,
+// t and t + 4 of the next.
+template <class T>
+__device__ void multiply_keys(Swizzled<T::BM, T::D>& q, Swizzled<T::BN, T::D>& keys, int row, int g, int t,
+                              Scores<T>& scores) {
+#pragma unroll
+    for (int block = 0; block < T::D / 16; ++block) {
+        course::Pack<float, 4> k[T::ACROSS];
+#pragma unroll
+        for (int j = 0; j < T::ACROSS; ++j)
+            k[j] = course::Pack<float, 4>::load(keys.pack(j * 8 + g, block * 4 + t));
+        course::Pack<float, 4> rows[T::GROUPS * 2];
+#pragma unroll
+        for (int i = 0; i < T::GROUPS * 2; ++i)
+            rows[i] = course::Pack<float, 4>::load(q.pack(row + i * 8, block * 4 + t));
+#pragma unroll
+        for (int n = 0; n < 4; n += 2) {
+            SplitFactors<2> b[T::ACROSS];
+#pragma unroll
+            for (int j = 0; j < T::ACROSS; ++j)
+                b[j] = split({k[j].value[n], k[j].value[n + 1]});
+#pragma unroll
+            for (int i = 0; i < T::GROUPS; ++i) {
+                const auto& upper = rows[i * 2].value;
+                const auto& lower = rows[i * 2 + 1].value;
+                multiply_split(split({upper[n], lower[n], upper[n + 1], lower[n + 1]}), b, scores[i]);
+            }
+        }
+    }
+}
+
+// out += p V, 32 columns at a time: column g of the j-th instruction is column 4 g + j. Tensor cores sum the keys of one tile, CUDA cores,
+// which round to nearest, add that to what was there.
+template <class T>
+__device__ void multiply_values(const Scores<T>& p, Swizzled<T::BN, T::D>& values, int g, int t,
+                                Out<T>& out) {
+#pragma unroll
+    for (int block = 0; block < T::D / 32; ++block) {
+        float sums[T::GROUPS][4][4] = {};
+#pragma unroll
+        for (int k = 0; k < T::ACROSS; ++k) {
+            const auto first = course::Pack<float, 4>::load(values.pack_of_v(k * 8 + t * 2, block * 8 + g));
+            const auto second =
+                course::Pack<float, 4>::load(values.pack_of_v(k * 8 + t * 2 + 1, block * 8 + g));
+            SplitFactors<2> b[4];
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                b[j] = split({first.value[j], second.value[j]});
+#pragma unroll
+            for (int i = 0; i < T::GROUPS; ++i)
+                multiply_split(split({p[i][k][0], p[i][k][2], p[i][k][1], p[i][k][3]}), b, sums[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < T::GROUPS * 16; ++i)
+            out[i / 16][block][i / 4 % 4][i % 4] += sums[i / 16][i / 4 % 4][i % 4];
+    }
+}
+
+// Idea: both products on tensor cores, in three products of TF32 numbers each; the weights go from one to the other in their registers.
+// Cost removed: the multiply-adds of CUDA cores, and p's way through shared memory.
+// Still limits it: three products for each one, and factors that every warp splits for itself.
+template <class T, bool ALIGNED>
+__global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_tf32x3(Attention<float> a,
+                                                                          unsigned heads_at_once) {
+    extern __shared__ float4 memory[];
+    Shared<T>& shared = *reinterpret_cast<Shared<T>*>(memory);
+    const RowTile<float> tile = row_tile<T::BM>(a, heads_at_once);
+    const int dim = a.q.dim();
+    const auto copy = [&](int number) {
+        Stage<T>& stage = shared.stages[number % 2];
+        const int first = number * T::BN;
+        copy_tile<T::BN, T::D, T::THREADS, ALIGNED>(tile.k, a.k.strides().row, first, tile.length_k, dim,
+                                                    [&](int row, int i) { return stage.k.pack(row, i); });
+        copy_tile<T::BN, T::D, T::THREADS, ALIGNED>(
+            tile.v, a.v.strides().row, first, tile.length_k, dim,
+            [&](int row, int i) { return stage.v.pack_of_v(row, i); });
+        course::ptx::cp_async_commit();
+    };
+    copy_tile<T::BM, T::D, T::THREADS, ALIGNED>(tile.q, a.q.strides().row, tile.first, tile.length_q, dim,
+                                                [&](int row, int i) { return shared.q.pack(row, i); });
+    copy(0);
+
+    const int g = static_cast<int>(threadIdx.x) % 32 / 4;
+    const int t = static_cast<int>(threadIdx.x) % 4;
+    const int first_row = static_cast<int>(threadIdx.x) / 32 * T::GROUPS * 16 + g;  // of this lane
+    constexpr int kRows = T::GROUPS * 2;                                            // 8 apart
+    int seen[kRows];
+#pragma unroll
+    for (int row = 0; row < kRows; ++row)
+        seen[row] = tile.seen_by(tile.first + first_row + row * 8);
+    const float scale = a.scale * kLog2E;
+    OnlineSoftmax<kRows, 4> softmax;
+    Out<T> out = {};
+    for (int number = 0; number * T::BN < tile.keys; ++number) {
+        const int first = number * T::BN;
+        course::ptx::cp_async_wait<0>();
+        __syncthreads();  // the tile is there, and nobody needs the one before it any more
+        copy(number + 1);
+        Stage<T>& stage = shared.stages[number % 2];
+
+        Scores<T> scores = {};
+        const auto score = [&](int row, int i) -> float& {
+            return scores[row / 2][i / 2][row % 2 * 2 + i % 2];
+        };
+        multiply_keys<T>(shared.q, stage.k, first_row, g, t, scores);
+        if (first + T::BN > tile.all_see) {
+#pragma unroll
+            for (int i = 0; i < kRows * T::ACROSS * 2; ++i) {
+                const int row = i / (T::ACROSS * 2);
+                const int col = i % (T::ACROSS * 2);
+                if (first + col / 2 * 8 + t * 2 + col % 2 >= seen[row]) score(row, col) = -kInfinity;
+            }
+            set_apart_non_finite<T::BN, T::D, T::THREADS>(
+                [&](int key, int col) { return stage.v.pack_of_v(key, col / 4) + col % 4; },
+                [&](int key) {
+#pragma unroll
+                    for (int i = 0; i < T::GROUPS * T::D / 2; ++i) {
+                        const int row = i / (T::D / 2) * 2 + i / 2 % 2;
+                        const float x =
+                            stage.v.pack_of_v(key, i / 16 % (T::D / 32) * 8 + t * 2 + i % 2)[i / 4 % 4];
+                        if (first + key < seen[row] && !is_finite(x))
+                            out[row / 2][i / 16 % (T::D / 32)][i / 4 % 4][i % 4] += x;
+                    }
+                });
+        }
+
+        float factor[kRows];
+        if (softmax.template raise_maximum<T::ACROSS * 2>(scale, score, factor)) {
+#pragma unroll
+            for (int i = 0; i < T::GROUPS * T::D / 2; ++i)
+                out[i / (T::D / 2)][i / 16 % (T::D / 32)][i / 4 % 4][i % 4] *=
+                    factor[i / (T::D / 2) * 2 + i / 2 % 2];
+        }
+#pragma unroll
+        for (int row = 0; row < kRows; ++row) {
+            const float shift = softmax.shift(row);
+#pragma unroll
+            for (int i = 0; i < T::ACROSS * 2; ++i)
+                score(row, i) = softmax.weight(row, score(row, i), scale, shift);
+        }
+        multiply_values<T>(scores, stage.v, g, t, out);
+    }
+
+    // Of each 32 columns a lane has 8 neighbours: column 2 t of four instructions, then 2 t + 1.
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+        const float inverse = softmax.inverse_of_sum(i);
+        const int row = tile.first + first_row + i * 8;
+        if (row >= tile.length_q) continue;
+        float* const to = tile.out + static_cast<std::size_t>(row) * a.out.strides().row;
+#pragma unroll
+        for (int eight = 0; eight < T::D / 16; ++eight) {
+            course::Pack<float, 4> pack;
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                pack.value[j] = out[i / 2][eight / 2][j][i % 2 * 2 + eight % 2] * inverse;
+            write_pack<ALIGNED>(to, eight / 2 * 32 + t * 8 + eight % 2 * 4, dim, pack);
+        }
+    }
+}
+
+template <int D>
+using TileFor = Tile<D, 32, 4, D <= 64 ? 2 : 1, 2>;
+
+std::string constraint(const Shape&) {
+    return why_no_tensor_cores(attention_tf32x3<TileFor<64>, true>);
+}
+
+// Where rows are not aligned, one size must do for all.
+void launch(const Attention<float>& attention, cudaStream_t stream) {
+    if (const std::string reason = constraint({}); !reason.empty())
+        throw std::invalid_argument("fused attention: tf32x3 " + reason);
+    if (!check_arguments(attention)) return;
+    const auto run = [&](auto dim, auto aligned) {
+        using T = TileFor<dim()>;
+        launch_tiles<T::BM>(attention_tf32x3<T, aligned()>, T::THREADS, sizeof(Shared<T>), attention, stream);
+    };
+    if (!rows_are_aligned(attention)) {
+        run(std::integral_constant<int, kMaxDim>(), std::false_type());
+    } else {
+        with_dim<32, 64, 96, 128>(attention.q.extents().dim, [&](auto dim) { run(dim, std::true_type()); });
+    }
+}
+
+}  // namespace
+
+FusedAttention<float> tf32x3() {
+    return {.name = "tf32x3",
+            .idea = "both products on tensor cores, FP32 factors split into two TF32 numbers each",
+            .launcher = launch,
+            .work = work<float>,
+            .constraint = constraint};
+}
+
+}  // namespace day25::fused

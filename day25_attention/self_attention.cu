@@ -1,0 +1,161 @@
+// Day 25, second part: self-attention from parts.                                             PMPP chapters 5, 10, 16
+//
+//   Q, K, V   a row per token; head h has columns h width and on
+//
+//   1  scores  = scale Q K^T       queries x keys, a matrix for each head of each batch       a product
+//   2  weights = softmax(scores)   row by row, masked, in place; all heads in one launch       memory
+//   3  out     = weights V         queries x value_width                                       a product
+//
+// How the products are computed is the Multiplier's affair (multiplier.cpp). One that cannot read K by columns gets it
+// transposed, once for all heads of a batch. The scores are the cost: queries times keys, written once, read and written by the softmax, and read again.
+// Part 4 does without, and takes the place of all three where the method is `fused`.
+//
+//   ./course run day25 --variant thread_tile
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "fused/fused_attention.hpp"
+#include "self_attention.hpp"
+
+namespace day25 {
+namespace {
+
+using course::DeviceMatrix;
+using course::DeviceSpan;
+
+// Rows of scores, and of transposed keys, begin at a multiple of 16 bytes, so that they can be read as float4.
+std::size_t padded(std::size_t keys) {
+    return (keys + 3) / 4 * 4;
+}
+
+void require_shape(const char* name, const DeviceMatrix<const float>& matrix, std::size_t rows,
+                   std::size_t cols) {
+    require(matrix.rows() == rows && matrix.cols() == cols, std::string("self-attention: ") + name + " is " +
+                                                                shape_text(matrix.rows(), matrix.cols()) +
+                                                                "; expected " + shape_text(rows, cols));
+}
+
+// Rows [first, first + length) of every batch, as part 4 wants them; a batch has `rows` of them.
+template <class T>
+fused::HeadsView<T> heads_of(const DeviceMatrix<T>& matrix, const AttentionShape& shape, std::size_t rows,
+                             std::size_t first, std::size_t length) {
+    const std::size_t ld = matrix.leading_dimension();
+    const auto from = piece(matrix, first, length == 0 ? 0 : matrix.rows() - first, 0, matrix.cols());
+    return {DeviceSpan<T>::from_device_pointer(from.data(),
+                                               length == 0 ? 0 : (from.rows() - 1) * ld + from.cols()),
+            {shape.batch, shape.heads, length, shape.width},
+            {rows * ld, shape.width, ld}};
+}
+
+// Part 4 counts what a causal mask hides from the last query and key, not from the first. The two agree on the square of the first
+// queries and keys; queries behind it see all keys, and keys behind it are seen by nobody.
+void launch_fused(const AttentionShape& shape, const DeviceMatrix<const float>& q,
+                  const DeviceMatrix<const float>& k, const DeviceMatrix<const float>& v,
+                  const DeviceMatrix<float>& out, float scale, bool causal, cudaStream_t stream) {
+    const auto versions = fused::variants<float>();
+    const auto version = std::find_if(versions.rbegin(), versions.rend(),
+                                      [](const auto& candidate) { return candidate.cannot_run({}).empty(); });
+    const auto launch = [&](std::size_t first, std::size_t queries, std::size_t keys, bool square) {
+        version->launcher({heads_of(q, shape, shape.queries, first, queries),
+                           heads_of(k, shape, shape.keys, 0, keys), heads_of(v, shape, shape.keys, 0, keys),
+                           heads_of(out, shape, shape.queries, first, queries), scale, square},
+                          stream);
+    };
+    const std::size_t square = causal ? std::min(shape.queries, shape.keys) : 0;
+    if (square > 0) launch(0, square, square, true);
+    if (square < shape.queries) launch(square, shape.queries - square, shape.keys, false);
+}
+
+}  // namespace
+
+course::Work AttentionShape::work() const {
+    const auto in = static_cast<double>(batch * heads * (queries * width + keys * (width + value_width)));
+    const auto out = static_cast<double>(batch * heads * queries * value_width);
+    const auto pairs = static_cast<double>(batch * heads * queries) * static_cast<double>(keys);
+    return {.bytes = sizeof(float) * (in + out),
+            .written = sizeof(float) * out,
+            .flops = 2 * pairs * static_cast<double>(width + value_width)};
+}
+
+SelfAttention::SelfAttention(const Method& method, const AttentionShape& shape)
+    : method_(method), largest_(shape) {
+    const std::string reason = method.cannot_run({shape.width, shape.value_width});
+    require(reason.empty(), "self-attention: " + method.name + " " + reason);
+    if (method.launcher.fused) return;
+    scores_ = course::DeviceBuffer<float>(shape.score_rows().count() * padded(shape.keys));
+    const std::vector<ProductShape> shapes = {{shape.queries, shape.keys, shape.width},
+                                              {shape.queries, shape.value_width, shape.keys}};
+    multiplier_ = method.launcher.make(shapes);
+    if (!multiplier_->takes_transposed())
+        keys_transposed_ = course::DeviceBuffer<float>(shape.heads * shape.width * padded(shape.keys));
+}
+
+void SelfAttention::operator()(DeviceMatrix<const float> q, DeviceMatrix<const float> k,
+                               DeviceMatrix<const float> v, DeviceMatrix<float> out, float scale,
+                               const Mask& mask, cudaStream_t stream) {
+    (*this)(largest_, q, k, v, out, scale, mask, stream);
+}
+
+void SelfAttention::operator()(const AttentionShape& shape, DeviceMatrix<const float> q,
+                               DeviceMatrix<const float> k, DeviceMatrix<const float> v,
+                               DeviceMatrix<float> out, float scale, const Mask& mask, cudaStream_t stream) {
+    const auto [batch, heads, queries, keys, width, value_width] = shape;
+    require(batch <= largest_.batch && queries <= largest_.queries && keys <= largest_.keys &&
+                heads == largest_.heads && width == largest_.width && value_width == largest_.value_width,
+            "self-attention: batch " + std::to_string(batch) + ", heads " + std::to_string(heads) +
+                ", queries " + std::to_string(queries) + ", keys " + std::to_string(keys) + ", width " +
+                std::to_string(width) + ", value width " + std::to_string(value_width) +
+                "; expected at most batch " + std::to_string(largest_.batch) + ", queries " +
+                std::to_string(largest_.queries) + ", keys " + std::to_string(largest_.keys) +
+                ", and heads " + std::to_string(largest_.heads) + ", width " +
+                std::to_string(largest_.width) + ", value width " + std::to_string(largest_.value_width));
+    require_shape("q", q, batch * queries, heads * width);
+    require_shape("k", k, batch * keys, heads * width);
+    require_shape("v", v, batch * keys, heads * value_width);
+    require_shape("out", out, batch * queries, heads * value_width);
+    require(!overlap(out, q) && !overlap(out, k) && !overlap(out, v),
+            "self-attention: out overlaps q, k or v; expected that it does not");
+    require(mask.padding.empty() || mask.padding.size() == batch * keys,
+            "self-attention: padding has " + std::to_string(mask.padding.size()) +
+                " elements; expected none or batch x keys = " + std::to_string(batch * keys));
+    const std::string reason = method_.cannot_run({width, value_width, !mask.padding.empty()});
+    require(reason.empty(), "self-attention: " + method_.name + " " + reason);
+    if (batch * heads * queries == 0) return;
+    if (method_.launcher.fused) {
+        launch_fused(shape, q, k, v, out, scale, mask.causal, stream);
+        return;
+    }
+
+    const DeviceMatrix<float> scores(scores_.span(), shape.score_rows().count(), keys, padded(keys));
+    const bool transposed = multiplier_->takes_transposed();
+    for (std::size_t b = 0; b < batch; ++b) {
+        const auto q_of_batch = piece(q, b * queries, queries, 0, q.cols());
+        const auto k_of_batch = piece(k, b * keys, keys, 0, k.cols());
+        const DeviceMatrix<float> k_columns(keys_transposed_.span(), transposed ? 0 : k.cols(), keys,
+                                            padded(keys));
+        if (!transposed) transpose(k_of_batch, k_columns, stream);
+        for (std::size_t h = 0; h < heads; ++h) {
+            multiplier_->multiply(
+                {.a = piece(q_of_batch, 0, queries, h * width, width),
+                 .b = transposed ? piece(k_of_batch, 0, keys, h * width, width)
+                                 : piece(DeviceMatrix<const float>(k_columns), h * width, width, 0, keys),
+                 .c = piece(scores, (b * heads + h) * queries, queries, 0, keys),
+                 .transpose_b = transposed,
+                 .alpha = scale},
+                stream);
+        }
+    }
+    masked_softmax(scores, shape.score_rows(), mask, stream);
+    for (std::size_t b = 0; b < batch; ++b) {
+        for (std::size_t h = 0; h < heads; ++h) {
+            multiplier_->multiply(
+                {.a = piece(DeviceMatrix<const float>(scores), (b * heads + h) * queries, queries, 0, keys),
+                 .b = piece(v, b * keys, keys, h * value_width, value_width),
+                 .c = piece(out, b * queries, queries, h * value_width, value_width)},
+                stream);
+        }
+    }
+}
+
+}  // namespace day25

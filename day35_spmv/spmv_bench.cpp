@@ -1,0 +1,236 @@
+// Day 35's program: every version verified and timed on five kinds of matrices, or on the user's, beside cuSPARSE and the CPU; then which
+// format wins, and why.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/check.hpp"
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/program.hpp"
+#include "matrix_generators.hpp"
+#include "matrix_market.hpp"
+#include "spmv.hpp"
+#include "spmv_peer.hpp"
+
+namespace {
+
+using day35::CsrMatrix;
+using day35::Index;
+
+struct Data {
+    explicit Data(const CsrMatrix& matrix)
+        : csr(matrix),
+          x(course::make_data<float>(matrix.shape().cols, course::DataPattern::kSignedUniform, 35)),
+          expected(multiply_on_cpu(matrix, x)),
+          x_device(std::span<const float>(x)),
+          y_device(matrix.shape().rows),
+          y_on_cpu(matrix.shape().rows) {}
+
+    course::VerifyResult verify(std::span<const float> y) const {
+        return course::verify(y, expected.y, {}, expected.magnitude);
+    }
+
+    CsrMatrix csr;
+    std::vector<float> x;
+    day35::Reference expected;
+    course::DeviceBuffer<float> x_device;
+    course::GuardedBuffer<float> y_device;
+    std::vector<float> y_on_cpu;
+};
+
+// What there is to say about a version beside its times.
+struct Format {
+    std::string version;
+    std::string choice;
+    double stored_bytes = 0;
+    double conversion_ms = 0;  // from CSR on the host to ready on the device
+};
+
+// Bytes of x that must be read: of no more elements than there are entries.
+double vector_bytes(const CsrMatrix& csr) {
+    const auto read = std::min<double>(csr.shape().cols, static_cast<double>(csr.entries()));
+    return sizeof(float) * (read + csr.shape().rows);
+}
+
+// The fastest of the records with this role; nothing if none was timed.
+const course::Record* fastest(std::span<const course::Record> records, course::Role role) {
+    const course::Record* best = nullptr;
+    for (const course::Record& record : records) {
+        if (record.role != role || !record.measurement || record.device == "host CPU" || record.failed())
+            continue;
+        if (record.measurement->l2 != course::L2State::kWarm) continue;
+        if (best == nullptr || record.measurement->ms.median < best->measurement->ms.median) best = &record;
+    }
+    return best;
+}
+
+std::string why(const day35::RowStatistics& rows, const Format& winner, double csr_bytes) {
+    const double saved = 1 - winner.stored_bytes / csr_bytes;
+    std::string text = fmt::format("rows of {:.1f} entries on average, {} at most, {} empty; ", rows.mean,
+                                   rows.longest, rows.empty);
+    text += fmt::format("slices of 32 rows would have {:.0f} % of filling, ", 100 * (rows.sell_filling - 1));
+    text += fmt::format("{:.0f} % with rows sorted in windows", 100 * (rows.sorted_filling - 1));
+    if (saved > 0.03) text += fmt::format("; it stores {:.0f} % less than CSR", 100 * saved);
+    return text;
+}
+
+std::string comment(const Data& data, const std::vector<Format>& formats,
+                    std::span<const course::Record> records) {
+    const auto entries = std::max(1.0, static_cast<double>(data.csr.entries()));
+    std::string text = fmt::format("  {:<16}{:>10}{:>14}{:>12}{:>12}  {}\n", "format of", "MB", "bytes/entry",
+                                   "conversion", "products", "chosen");
+    for (const Format& format : formats) {
+        double ms = 0;
+        for (const course::Record& record : records) {
+            if (record.variant == format.version && record.measurement && ms == 0)
+                ms = record.measurement->ms.median;
+        }
+        text += fmt::format("  {:<16}{:>10.3f}{:>14.2f}{:>9.1f} ms{:>12}  {}\n", format.version,
+                            format.stored_bytes * 1e-6, format.stored_bytes / entries, format.conversion_ms,
+                            ms > 0 ? fmt::format("{:.0f}", format.conversion_ms / ms) : "-", format.choice);
+    }
+    text +=
+        "  (conversion: on the host, from CSR, with the way to the device; products: how many take as "
+        "long)\n";
+    const course::Record* const best = fastest(records, course::Role::kOurs);
+    if (best == nullptr) return text;
+    const auto format = std::find_if(formats.begin(), formats.end(),
+                                     [&](const Format& one) { return one.version == best->variant; });
+    const double csr_bytes = 8 * entries + 4.0 * data.csr.shape().rows;
+    text += fmt::format("  {} wins: {}\n", best->variant, why(row_statistics(data.csr), *format, csr_bytes));
+    if (const course::Record* const peer = fastest(records, course::Role::kPeer)) {
+        text += fmt::format("  the best of cuSPARSE is {}, which takes {:.2f} times as long as {}\n",
+                            peer->variant, peer->measurement->ms.median / best->measurement->ms.median,
+                            best->variant);
+    }
+    return text;
+}
+
+course::Case make_case(const std::string& name, const CsrMatrix& csr) {
+    const auto data = std::make_shared<Data>(csr);
+    const auto formats = std::make_shared<std::vector<Format>>();
+    const day35::RowStatistics statistics = row_statistics(csr);
+    course::Case result{.problem = fmt::format("{} {}x{}, {} entries", name, csr.shape().rows,
+                                               csr.shape().cols, csr.entries()),
+                        .dtype = "float"};
+    result.spoil = [data] {
+        data->y_device.spoil();
+        std::fill(data->y_on_cpu.begin(), data->y_on_cpu.end(), std::numeric_limits<float>::quiet_NaN());
+    };
+    result.verify = [data] {
+        course::VerifyResult verified = data->verify(data->y_device.to_host());
+        verified.damage = data->y_device.damage();
+        return verified;
+    };
+    result.comment = [data, formats](std::span<const course::Record> records) {
+        return comment(*data, *formats, records);
+    };
+
+    const double flops = 2 * static_cast<double>(csr.entries());
+    const double written = sizeof(float) * static_cast<double>(csr.shape().rows);
+    const auto work = [&](double matrix_bytes) {
+        return course::Work{.bytes = matrix_bytes + vector_bytes(csr), .written = written, .flops = flops};
+    };
+    result.contestants.push_back(
+        {.name = "cpu_openmp",
+         .role = course::Role::kPeer,
+         .launch = [data](cudaStream_t) { multiply_in_float(data->csr, data->x, data->y_on_cpu); },
+         .work = work(8.0 * static_cast<double>(csr.entries())),
+         .on_host = true,
+         .verify = [data] { return data->verify(data->y_on_cpu); }});
+    for (const day35::Spmv& variant : day35::variants()) {
+        course::Contestant contestant{.name = variant.name, .cannot_run = variant.cannot_run(statistics)};
+        if (contestant.cannot_run.empty()) {
+            const auto begin = std::chrono::steady_clock::now();
+            const std::shared_ptr<day35::Operator> made = variant.launcher(csr, day35::OffsetRule::kAsNeeded);
+            CUDA_CHECK(cudaDeviceSynchronize());
+            const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+            formats->push_back(
+                {variant.name, made->choice(), static_cast<double>(made->stored_bytes()), took.count()});
+            contestant.work = work(static_cast<double>(made->least_bytes()));
+            contestant.launch = [data, made](cudaStream_t stream) {
+                made->multiply(data->x_device.span(), data->y_device.span(), stream);
+            };
+        }
+        result.contestants.push_back(std::move(contestant));
+    }
+    for (course::Contestant& peer :
+         cusparse_products(csr, std::as_const(*data).x_device.span(), data->y_device.span())) {
+        // Any format has the values and at least something of where they stand: 4 bytes an entry bind whatever it keeps.
+        peer.work = work(4.0 * static_cast<double>(csr.entries()));
+        result.contestants.push_back(std::move(peer));
+    }
+    return result;
+}
+
+// --- The five matrices --------------------------------------------------------------------------------------------------
+
+Index rows_of(const course::Dims& size) {
+    if (size.size() != 1 || size[0] > (1u << 28))
+        throw std::invalid_argument("expected one number of rows up to 2^28, for example 1048576");
+    return static_cast<Index>(size[0]);
+}
+
+Index root(double number, double exponent) {
+    return static_cast<Index>(std::floor(std::pow(number, exponent) + 1e-6));
+}
+
+course::Case band_case(const course::Dims& size) {
+    return make_case("27-band", day35::banded(rows_of(size), 27));
+}
+course::Case random_case(const course::Dims& size) {
+    const Index rows = rows_of(size);
+    return make_case("16 random", day35::uniform_random({rows, rows}, 16));
+}
+course::Case power_law_case(const course::Dims& size) {
+    const Index rows = rows_of(size);
+    return make_case("power law", day35::power_law({rows, rows}, 9.56));
+}
+course::Case laplacian_case(const course::Dims& size) {
+    return make_case("laplacian", day35::laplacian_2d(root(4.0 * rows_of(size), 0.5)));
+}
+course::Case blocks_case(const course::Dims& size) {
+    return make_case("3x3 blocks", day35::node_blocks(root(rows_of(size) / 4.0, 1 / 3.0), 3));
+}
+
+void add_options(CLI::App& app, course::Program& program, std::string& file) {
+    app.add_option("--matrix", file, "a Matrix Market file (.mtx), instead of the five matrices")
+        ->excludes(app.get_option("--size"))
+        ->excludes(app.get_option("--bench"));
+    app.footer("Example: " + program.day + " --size 100000; " + program.day + " --matrix my.mtx");
+    app.callback([&] {
+        if (file.empty()) return;
+        program.make_cases = {[&file](const course::Dims&) {
+            try {
+                return make_case(std::filesystem::path(file).filename().string(),
+                                 day35::read_matrix_market(file));
+            } catch (const day35::MatrixMarketError& error) {
+                throw std::invalid_argument(error.what());
+            }
+        }};
+    });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::string file;
+    const course::Program program{
+        .day = "day35_spmv",
+        .title = "y = A x, A sparse, FP32; size: rows (the Laplacian has four times as many)",
+        .default_size = {1 << 12},
+        .bench_sizes = {{1 << 20}},
+        .make_cases = {band_case, random_case, power_law_case, laplacian_case, blocks_case},
+        .add_options = [&file](CLI::App& app, course::Program& own) { add_options(app, own, file); }};
+    return course::run_program(program, argc, argv);
+}

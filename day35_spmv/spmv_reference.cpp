@@ -1,0 +1,47 @@
+#include <algorithm>
+#include <cmath>
+
+#include "spmv.hpp"
+
+namespace day35 {
+namespace {
+
+constexpr Index kWorthSharing = 1 << 12;  // rows, among all cores
+
+}  // namespace
+
+Reference multiply_on_cpu(const CsrMatrix& csr, std::span<const float> x) {
+    const auto start = csr.row_start();
+    Reference result;
+    result.y.resize(csr.shape().rows);
+    result.magnitude.resize(csr.shape().rows);
+#pragma omp parallel for schedule(dynamic, 1024) if (csr.shape().rows >= kWorthSharing)
+    for (Index row = 0; row < csr.shape().rows; ++row) {
+        double sum = 0;
+        double magnitude = 0;
+        for (Offset i = start[row]; i < start[row + 1]; ++i) {
+            const double product =
+                static_cast<double>(csr.values()[i]) * static_cast<double>(x[csr.cols()[i]]);
+            sum += product;
+            magnitude += std::abs(product);
+        }
+        result.y[row] = sum;
+        result.magnitude[row] = magnitude * std::max<double>(1, csr.row_length(row));
+    }
+    return result;
+}
+
+void multiply_in_float(const CsrMatrix& csr, std::span<const float> x, std::span<float> y) {
+    const Offset* const start = csr.row_start().data();
+    const Index* const cols = csr.cols().data();
+    const float* const values = csr.values().data();
+#pragma omp parallel for schedule(dynamic, 1024) if (csr.shape().rows >= kWorthSharing)
+    for (Index row = 0; row < csr.shape().rows; ++row) {
+        float sum = 0;
+        for (Offset i = start[row]; i < start[row + 1]; ++i)
+            sum += values[i] * x[cols[i]];
+        y[row] = sum;
+    }
+}
+
+}  // namespace day35

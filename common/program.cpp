@@ -9,6 +9,7 @@
 #include <charconv>
 #include <functional>
 #include <iostream>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -138,6 +139,23 @@ void as_bad_arguments(const std::function<void()>& action) {
     }
 }
 
+// Calls contestant.prepare where there is one. What does not fit, or is refused, cannot run; other exceptions pass.
+void prepare(Contestant& contestant) {
+    if (!contestant.cannot_run.empty() || !contestant.prepare) return;
+    try {
+        contestant.prepare(contestant);
+    } catch (const std::bad_alloc&) {
+        contestant.cannot_run = "the host has not enough memory for it";
+    } catch (const std::invalid_argument& error) {
+        contestant.cannot_run = error.what();
+    } catch (const std::length_error& error) {
+        contestant.cannot_run = error.what();
+    } catch (const CudaError& error) {
+        if (error.code() != cudaErrorMemoryAllocation) throw;
+        contestant.cannot_run = error.what();
+    }
+}
+
 int run(const Program& program, const Options& options) {
     require_release(options);
     const std::vector<Dims> sizes = sizes_to_run(program, options);
@@ -215,17 +233,24 @@ Dims parse_dims(const std::string& text) {
         fmt::format("'{}' is no size: expected numbers > 0 such as 4096 or 4096x1024", text));
 }
 
-std::vector<Record> run_contestant(const std::string& day, const Case& problem, const Contestant& contestant,
+std::vector<Record> run_contestant(const std::string& day, const Case& problem, const Contestant& given,
                                    L2Flush* flush, const RepeatLimits& limits) {
+    Contestant contestant = given;
     Record record;
     record.day = day;
     record.problem = problem.problem;
     record.variant = contestant.name;
     record.role = contestant.role;
     record.dtype = problem.dtype;
+    if (contestant.on_host) record.device = "host CPU";
+    try {
+        prepare(contestant);
+    } catch (const std::exception& error) {
+        record.failure = error.what();
+        return {record};
+    }
     record.work = contestant.work;
     record.cannot_run = contestant.cannot_run;
-    if (contestant.on_host) record.device = "host CPU";
     if (!record.cannot_run.empty()) return {record};
 
     const std::function<VerifyResult()>& verify =

@@ -39,6 +39,9 @@ struct Contestant {
     std::function<VerifyResult()> verify{};  // instead of the case's
     std::function<KernelResources()> resources{};  // of its kernel; asked once it has run
     std::function<Figures()> figures{};            // of its result; asked once, when it is verified
+    // Fills in what is costly to make, `launch` and what that owns, when it is this one's turn; freed when its turn is over.
+    // May set `cannot_run`. So does what it throws for lack of memory, and std::invalid_argument.
+    std::function<void(Contestant&)> prepare{};
 };
 
 // One problem with its data, ready to run. The functions own the data.

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -69,16 +71,17 @@ struct CsrView {
 template <class O>
 class DeviceCsr {
   public:
-    // Expects csr.entries() to fit in O.
+    // Both throw std::invalid_argument where O cannot hold the number of entries.
     explicit DeviceCsr(const CsrMatrix& csr)
         : DeviceCsr(csr.shape(), csr.row_start(), upload_for_packs(csr.cols()),
                     upload_for_packs(csr.values())) {}
 
-    // From entries that are on the device already; their arrays have a whole number of packs.
+    // From entries that are on the device already; their arrays have a whole number of packs. Throws std::invalid_argument
+    // for arrays of other lengths; what they hold is not looked at.
     DeviceCsr(Shape shape, std::span<const Offset> row_start, course::DeviceBuffer<Index> cols,
               course::DeviceBuffer<float> values)
         : shape_(shape),
-          entries_(row_start.back()),
+          entries_(checked_entries(shape, row_start, cols.size(), values.size())),
           row_start_(std::span<const O>(std::vector<O>(row_start.begin(), row_start.end()))),
           cols_(std::move(cols)),
           values_(std::move(values)) {}
@@ -91,6 +94,25 @@ class DeviceCsr {
     }
 
   private:
+    static Offset checked_entries(Shape shape, std::span<const Offset> row_start, std::size_t cols,
+                                  std::size_t values) {
+        const auto expect = [](const char* what, std::size_t size, std::size_t expected) {
+            if (size == expected) return;
+            throw std::invalid_argument("DeviceCsr: " + std::string(what) + " has " + std::to_string(size) +
+                                        " elements; expected " + std::to_string(expected));
+        };
+        expect("row_start", row_start.size(), static_cast<std::size_t>(shape.rows) + 1);
+        const Offset entries = row_start.back();
+        if (entries < 0 || entries > std::numeric_limits<O>::max()) {
+            throw std::invalid_argument("DeviceCsr: row_start ends with " + std::to_string(entries) +
+                                        "; expected 0 to " + std::to_string(std::numeric_limits<O>::max()));
+        }
+        const std::size_t padded = course::ceil_div<std::size_t>(entries, kPackedElements) * kPackedElements;
+        expect("cols", cols, padded);
+        expect("values", values, padded);
+        return entries;
+    }
+
     Shape shape_;
     Offset entries_;
     course::DeviceBuffer<O> row_start_;

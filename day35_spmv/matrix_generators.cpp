@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -12,6 +13,7 @@ namespace day35 {
 namespace {
 
 constexpr std::uint64_t kSeed = 35;
+constexpr Index kMostIndices = std::numeric_limits<Index>::max();
 constexpr Index kWorthSharing = 1 << 12;  // rows, among all cores
 
 // Numbers of a row's own, so that rows can be made on all cores.
@@ -21,6 +23,13 @@ course::Random random_of_row(Index row) {
 
 void require(bool condition, const std::string& message) {
     if (!condition) throw std::invalid_argument(message);
+}
+
+void require_shape(const char* name, Shape shape, bool has_entries) {
+    const std::string is = std::string(name) + ": shape is " + std::to_string(shape.rows) + " x " +
+                           std::to_string(shape.cols) + "; expected ";
+    require(shape.rows >= 0 && shape.cols >= 0, is + "0 or more of each");
+    require(shape.cols > 0 || !has_entries, is + "columns for the entries to be in");
 }
 
 // A matrix whose row r has length(r) columns, written by fill(r, first, random), and random values; columns are sorted here.
@@ -56,24 +65,30 @@ CsrMatrix with_columns_anywhere(Shape shape, const std::vector<Index>& lengths) 
 }  // namespace
 
 CsrMatrix banded(Index rows, Index band) {
+    require(rows >= 0, "banded: rows is " + std::to_string(rows) + "; expected 0 or more");
     require(band >= 1 && band % 2 == 1,
             "banded: band is " + std::to_string(band) + "; expected 1, 3, 5, ...");
     const auto first = [&](Index row) { return std::max(0, row - band / 2); };
-    const auto length = [&](Index row) { return std::min(rows - 1, row + band / 2) - first(row) + 1; };
+    const auto length = [&](Index row) {
+        const Offset last = std::min<Offset>(rows - 1, Offset{row} + band / 2);
+        return static_cast<Index>(last) - first(row) + 1;
+    };
     return make({rows, rows}, length,
                 [&](Index row, auto col, course::Random&) { std::iota(col, col + length(row), first(row)); });
 }
 
 CsrMatrix uniform_random(Shape shape, Index per_row) {
-    require(shape.cols > 0 || per_row == 0, "uniform_random: entries need columns; the matrix has 0");
+    require_shape("uniform_random", shape, per_row > 0);
+    require(per_row >= 0, "uniform_random: per_row is " + std::to_string(per_row) + "; expected 0 or more");
     return with_columns_anywhere(shape, std::vector<Index>(shape.rows, per_row));
 }
 
 // With u uniform in (0, 1], P(m u^(-3/4) > t) = (m / t)^(4/3), and the mean is 4 m. The power by square roots, which are
 // rounded alike everywhere. Rounding lengths down takes a half off.
 CsrMatrix power_law(Shape shape, double mean) {
-    require(mean >= 1, "power_law: mean is " + std::to_string(mean) + "; expected 1 or more");
-    require(shape.cols > 0, "power_law: entries need columns; the matrix has 0");
+    require(mean >= 1 && mean <= kMostIndices,
+            "power_law: mean is " + std::to_string(mean) + "; expected 1 to 2147483647");
+    require_shape("power_law", shape, true);
     const double longest = std::max(1, shape.cols / 16);
     std::vector<Index> lengths(shape.rows);
     for (Index row = 0; row < shape.rows; ++row) {
@@ -109,7 +124,14 @@ CsrMatrix laplacian_2d(Index side) {
 }
 
 CsrMatrix node_blocks(Index side, Index unknowns) {
-    const Index rows = side * side * side * unknowns;
+    require(side >= 0 && side <= 1290,
+            "node_blocks: side is " + std::to_string(side) + "; expected 0 to 1290");
+    const Offset nodes = Offset{side} * side * side;
+    // Rows must be counted by an Index, and so must the entries of a row, 27 blocks at most.
+    const Offset most = kMostIndices / std::max<Offset>(27, nodes);
+    require(unknowns >= 1 && unknowns <= most, "node_blocks: unknowns is " + std::to_string(unknowns) +
+                                                   "; expected 1 to " + std::to_string(most));
+    const auto rows = static_cast<Index>(nodes * unknowns);
     // How many nodes lie within one step of coordinate i, and the first of them.
     const auto near = [&](Index i) { return std::min(side - 1, i + 1) - std::max(0, i - 1) + 1; };
     const auto first = [](Index i) { return std::max(0, i - 1); };
@@ -132,6 +154,21 @@ CsrMatrix node_blocks(Index side, Index unknowns) {
                 }
             }
         });
+}
+
+std::vector<float> whole_numbers(std::size_t size, std::uint64_t seed) {
+    course::Random random(seed);
+    std::vector<float> values(size);
+    for (float& value : values)
+        value = static_cast<float>(random.integer(-8, 8));
+    return values;
+}
+
+CsrMatrix with_whole_values(const CsrMatrix& csr) {
+    return {csr.shape(),
+            {csr.row_start().begin(), csr.row_start().end()},
+            {csr.cols().begin(), csr.cols().end()},
+            whole_numbers(static_cast<std::size_t>(csr.entries()), 1)};
 }
 
 CsrMatrix from_rows(Index cols, const std::vector<std::vector<Index>>& rows) {

@@ -1,7 +1,9 @@
-// The matrices that the program times and the tests start from. Values are in [-1, 1), the same from every compiler.
+// The matrices that the program times and the tests start from. Values are in [-1, 1), the same from every compiler. All
+// throw std::invalid_argument for numbers below 0 and matrices that 32-bit rows and columns cannot number.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "sparse_matrix.hpp"
@@ -24,6 +26,12 @@ CsrMatrix laplacian_2d(Index side);
 // As from mechanics in three dimensions: side^3 nodes, each connected with the 27 nodes around it and itself, and each
 // connection a dense block of `unknowns` x `unknowns`.
 CsrMatrix node_blocks(Index side, Index unknowns);
+
+// In [-8, 8]: products of two are at most 64, and float adds 2^18 of them without rounding.
+std::vector<float> whole_numbers(std::size_t size, std::uint64_t seed);
+
+// The same entries with whole_numbers() as values.
+CsrMatrix with_whole_values(const CsrMatrix& csr);
 
 // From rows given one by one.
 CsrMatrix from_rows(Index cols, const std::vector<std::vector<Index>>& rows);

@@ -5,9 +5,10 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
-#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <vector>
 
@@ -57,16 +58,25 @@ class Lines {
     }
 
     float value() {
-        std::string_view text = word();
-        const std::string_view whole = text;
-        if (text.starts_with('+')) text.remove_prefix(1);
-        double value = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        const bool is_number = end == text.data() + text.size() && !text.empty();
-        if (!is_number || (error != std::errc() && error != std::errc::result_out_of_range))
-            fail("value is '" + std::string(whole) + "'; expected a number");
-        if (error == std::errc::result_out_of_range)  // from_chars says only that double cannot hold it
-            value = std::strtod(std::string(text).c_str(), nullptr);
+        const std::string_view text = word();
+        const std::string_view number = without_plus(text);
+        float value = 0;
+        const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+        if (error == std::errc::invalid_argument || end != number.data() + number.size())
+            fail("value is '" + std::string(text) + "'; expected a number");
+        if (error == std::errc::result_out_of_range)  // from_chars says only that float cannot hold it
+            value = std::strtof(std::string(number).c_str(), nullptr);
+        return value;
+    }
+
+    float whole_value() {
+        const std::string_view text = word();
+        const std::string_view number = without_plus(text);
+        std::int64_t value = 0;
+        const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+        if (error != std::errc() || end != number.data() + number.size())
+            fail("value is '" + std::string(text) +
+                 "'; expected a whole number of 64 bits, as in 'integer' files");
         return static_cast<float>(value);
     }
 
@@ -79,6 +89,11 @@ class Lines {
     }
 
   private:
+    // from_chars knows no '+'; behind one there must not be another sign.
+    static std::string_view without_plus(std::string_view text) {
+        return text.starts_with('+') && !text.starts_with("+-") ? text.substr(1) : text;
+    }
+
     void skip_blanks() { line_.remove_prefix(std::min(line_.find_first_not_of(" \t"), line_.size())); }
 
     std::string_view rest_;
@@ -87,8 +102,10 @@ class Lines {
     std::size_t number_ = 0;
 };
 
+enum class Field { kReal, kInteger, kPattern };
+
 struct Header {
-    bool has_values = true;
+    Field field = Field::kReal;
     Symmetry symmetry = Symmetry::kGeneral;
 };
 
@@ -117,7 +134,8 @@ Header read_header(Lines& lines) {
     one_of("object", {"matrix"});
     one_of("format", {"coordinate"});
     Header header;
-    header.has_values = one_of("field", {"real", "integer", "pattern"}) != 2;
+    constexpr std::array kFields = {Field::kReal, Field::kInteger, Field::kPattern};
+    header.field = kFields[one_of("field", {"real", "integer", "pattern"})];
     constexpr std::array kSymmetries = {Symmetry::kGeneral, Symmetry::kSymmetric, Symmetry::kSkew};
     header.symmetry = kSymmetries[one_of("symmetry", {"general", "symmetric", "skew-symmetric"})];
     lines.expect_end();
@@ -135,6 +153,9 @@ CsrMatrix parse_matrix_market(std::string_view text, const std::string& name) {
     const Offset cols = lines.whole_number("cols", 0, kMostIndices);
     const Offset entries = lines.whole_number("entries", 0, std::numeric_limits<Offset>::max() / 2);
     lines.expect_end();
+    if (entries > 0 && (rows == 0 || cols == 0))
+        lines.fail(std::to_string(entries) + " entries in a matrix of " + std::to_string(rows) + " x " +
+                   std::to_string(cols) + "; expected 0");
     if (header.symmetry != Symmetry::kGeneral && rows != cols)
         lines.fail(std::to_string(rows) + " x " + std::to_string(cols) +
                    "; expected a square matrix, it is symmetric");
@@ -153,15 +174,22 @@ CsrMatrix parse_matrix_market(std::string_view text, const std::string& name) {
                        std::to_string(entries));
         const Offset row = lines.whole_number("row", 1, rows);
         const Offset col = lines.whole_number("col", 1, cols);
-        const float value = header.has_values ? lines.value() : 1.0f;
+        const float value = header.field == Field::kReal      ? lines.value()
+                            : header.field == Field::kInteger ? lines.whole_value()
+                                                              : 1.0f;
         lines.expect_end();
         add(row, col, value);
         if (header.symmetry == Symmetry::kGeneral) continue;
-        if (col > row) lines.fail("an entry above the diagonal; a symmetric file has those below it");
+        const auto entry = [&, row = row, col = col] {
+            return "entry (" + std::to_string(row) + ", " + std::to_string(col) + ")";
+        };
+        if (col > row)
+            lines.fail(entry() + " is above the diagonal; expected only those below it in a symmetric file");
         if (col < row) {
             add(col, row, header.symmetry == Symmetry::kSkew ? -value : value);
         } else if (header.symmetry == Symmetry::kSkew) {
-            lines.fail("an entry on the diagonal; that of a skew-symmetric matrix is 0");
+            lines.fail(entry() + " is on the diagonal, with value " + std::to_string(value) +
+                       "; expected none there, it is 0 in a skew-symmetric matrix");
         }
     }
     if (lines.next())
@@ -176,10 +204,9 @@ CsrMatrix read_matrix_market(const std::filesystem::path& file) {
         throw MatrixMarketError(file.string() + ": is a directory; expected a Matrix Market file");
     std::ifstream stream(file, std::ios::binary);
     if (!stream) throw MatrixMarketError(file.string() + ": cannot be opened: " + std::strerror(errno));
-    std::string text;
-    text.resize(std::filesystem::file_size(file));
-    stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-    if (!stream) throw MatrixMarketError(file.string() + ": cannot be read");
+    // Not by the file's size: a pipe has none.
+    const std::string text(std::istreambuf_iterator<char>(stream), {});
+    if (stream.bad()) throw MatrixMarketError(file.string() + ": cannot be read");
     return parse_matrix_market(text, file.string());
 }
 

@@ -16,7 +16,7 @@ class MatrixMarketError : public std::runtime_error {
 };
 
 // The first line is `%%MatrixMarket matrix coordinate FIELD SYMMETRY`:
-//   FIELD      real, integer or pattern (no values: each is 1)
+//   FIELD      real, integer (whole numbers of 64 bits) or pattern (no values: each is 1)
 //   SYMMETRY   general; symmetric (below the diagonal only, and meant on both sides); skew-symmetric (the other side negated)
 // Then comments, a line `rows cols entries`, and a line `row col value` for each entry, counted from 1, in any order.
 // Entries that come twice both count. Values that float cannot hold are read as the nearest one it can, at most infinity.

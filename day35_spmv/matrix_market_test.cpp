@@ -84,6 +84,21 @@ TEST(MatrixMarket, ValuesBeyondFloat) {
     EXPECT_TRUE(std::isnan(csr.values()[4]));
 }
 
+// To the nearest float at once: by way of double this one, just above the middle of two floats, would go to the lower.
+TEST(MatrixMarket, ValuesAreRoundedOnce) {
+    const CsrMatrix csr = parse_matrix_market(
+        "%%MatrixMarket matrix coordinate real general\n1 2 2\n1 1 1.000000059604644775390626\n1 2 +1.5\n",
+        "rounding");
+    EXPECT_EQ(csr.values()[0], 1 + std::numeric_limits<float>::epsilon());
+    EXPECT_EQ(csr.values()[1], 1.5f);
+}
+
+TEST(MatrixMarket, IntegerFile) {
+    const CsrMatrix csr = parse_matrix_market(
+        "%%MatrixMarket matrix coordinate integer general\n1 3 3\n1 1 +7\n1 2 -3\n1 3 16777216\n", "whole");
+    EXPECT_EQ(list(csr.values()), (std::vector<float>{7, -3, 16777216}));
+}
+
 struct BadFile {
     const char* text;
     const char* message;
@@ -125,9 +140,19 @@ TEST(MatrixMarket, SaysWhatIsWrongAndInWhichLine) {
         {"%%MatrixMarket matrix coordinate real symmetric\n3 4 0\n",
          "f:2: 3 x 4; expected a square matrix, it is symmetric"},
         {"%%MatrixMarket matrix coordinate real symmetric\n3 3 1\n1 2 1\n",
-         "f:3: an entry above the diagonal; a symmetric file has those below it"},
+         "f:3: entry (1, 2) is above the diagonal; expected only those below it in a symmetric file"},
         {"%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 1\n2 2 1\n",
-         "f:3: an entry on the diagonal; that of a skew-symmetric matrix is 0"},
+         "f:3: entry (2, 2) is on the diagonal, with value 1.000000; expected none there, it is 0 in a "
+         "skew-symmetric matrix"},
+        {HEAD "0 4 2\n1 1 1\n", "f:2: 2 entries in a matrix of 0 x 4; expected 0"},
+        {HEAD "4 0 2\n1 1 1\n", "f:2: 2 entries in a matrix of 4 x 0; expected 0"},
+        {HEAD "3 4 1\n1 1 +-1.5\n", "f:3: value is '+-1.5'; expected a number"},
+        {HEAD "3 4 1\n1 1 ++1.5\n", "f:3: value is '++1.5'; expected a number"},
+        {HEAD "3 4 1\n1 1 +\n", "f:3: value is '+'; expected a number"},
+        {"%%MatrixMarket matrix coordinate integer general\n3 4 1\n1 1 1.5\n",
+         "f:3: value is '1.5'; expected a whole number of 64 bits, as in 'integer' files"},
+        {"%%MatrixMarket matrix coordinate integer general\n3 4 1\n1 1 +-1\n",
+         "f:3: value is '+-1'; expected a whole number of 64 bits, as in 'integer' files"},
     };
 #undef HEAD
     for (const BadFile& file : files) {
@@ -151,6 +176,8 @@ TEST(MatrixMarket, FilesThatCannotBeRead) {
     };
     EXPECT_EQ(message("no/such.mtx"), "no/such.mtx: cannot be opened: No such file or directory");
     EXPECT_EQ(message("/"), "/: is a directory; expected a Matrix Market file");
+    EXPECT_EQ(message("/dev/null"),
+              "/dev/null:1: expected '%%MatrixMarket matrix coordinate ...' as the first line");
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ TEST_F(SpmvProgram, RunsAFileAndSaysWhichFormatWins) {
                                       {"web_pattern", "8x8, 14 entries"}}) {
         const std::string text = output_of(matrix(name));
         EXPECT_TRUE(contains(text, std::string(name) + ".mtx " + shape)) << text;
-        for (const char* part : {"csr_merge", "packed_sell", "bytes/entry", "conversion", " wins: rows of "})
+        for (const char* part : {"csr_merge", "packed_sell", "bytes/entry", "conversion",
+                                 " wins, with its data in L2", ": rows of "})
             EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
     }
 }
@@ -58,12 +59,14 @@ TEST_F(SpmvProgram, MatricesWithoutEntriesAndWithoutRows) {
     const auto file = std::filesystem::temp_directory_path() / ("day35_" + std::to_string(getpid()) + ".mtx");
     for (const char* size : {"0 0 0", "5 0 0", "0 5 0", "5 5 0"}) {
         std::ofstream(file) << "%%MatrixMarket matrix coordinate real general\n" << size << "\n";
-        output_of("--matrix '" + file.string() + "'");
+        const std::string text = output_of("--matrix '" + file.string() + "'");
+        EXPECT_FALSE(contains(text, "rows of ")) << "nothing to explain\n" << text;
     }
     std::filesystem::remove(file);
 }
 
 TEST_F(SpmvProgram, RefusesFilesThatAreNone) {
+    EXPECT_TRUE(contains(output_of("--matrix /dev/null", 2), "/dev/null:1: expected '%%MatrixMarket"));
     EXPECT_TRUE(
         contains(output_of("--matrix no/such.mtx", 2), "no/such.mtx: cannot be opened: No such file"));
     EXPECT_TRUE(contains(output_of(matrix("../README"), 2), "cannot be opened"));

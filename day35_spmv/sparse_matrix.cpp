@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -13,13 +14,19 @@ std::string text(Offset number) {
     return std::to_string(number);
 }
 
+[[noreturn]] void fail(const char* format, const std::string& message) {
+    throw std::invalid_argument(std::string(format) + ": " + message);
+}
+
+// Conversions are timed: where a check is made for every row, the text is only put together when it fails.
 void require(bool condition, const char* format, const std::string& message) {
-    if (!condition) throw std::invalid_argument(std::string(format) + ": " + message);
+    if (!condition) fail(format, message);
 }
 
 void require_size(const char* format, const char* array, std::size_t size, Offset expected) {
-    require(static_cast<Offset>(size) == expected, format,
-            std::string(array) + " has " + std::to_string(size) + " elements; expected " + text(expected));
+    if (static_cast<Offset>(size) == expected) return;
+    fail(format,
+         std::string(array) + " has " + std::to_string(size) + " elements; expected " + text(expected));
 }
 
 void check_shape(const char* format, Shape shape) {
@@ -131,9 +138,9 @@ void check_order(const char* format, std::span<const Index> order, Index rows) {
     std::vector<bool> seen(rows, false);
     for (std::size_t i = 0; i < order.size(); ++i) {
         const Index row = order[i];
-        const std::string place = "order[" + std::to_string(i) + "] is " + text(row);
-        require(row >= 0 && row < rows, format, place + "; the matrix has " + text(rows) + " rows");
-        require(!seen[row], format, place + ", which came before; expected each row once");
+        const auto place = [&] { return "order[" + std::to_string(i) + "] is " + text(row); };
+        if (row < 0 || row >= rows) fail(format, place() + "; the matrix has " + text(rows) + " rows");
+        if (seen[row]) fail(format, place() + ", which came before; expected each row once");
         seen[row] = true;
     }
 }
@@ -278,6 +285,13 @@ CsrMatrix::CsrMatrix(Shape shape, std::vector<Offset> row_start, std::vector<Ind
     require(bad == shape.rows, "CsrMatrix",
             "row " + text(bad) + " ends before it begins" +
                 (bad == shape.rows ? "" : ", at " + text(start[bad + 1]) + " and " + text(start[bad])));
+    constexpr Offset kMostInRow = std::numeric_limits<Index>::max();
+    const Offset too_long =
+        first_bad(shape.rows, [&](Offset row) { return start[row + 1] - start[row] > kMostInRow; });
+    if (too_long < shape.rows) {
+        fail("CsrMatrix", "row " + text(too_long) + " has " + text(start[too_long + 1] - start[too_long]) +
+                              " entries; expected at most " + text(kMostInRow));
+    }
     require_size("CsrMatrix", "cols", this->cols().size(), start.back());
     require_size("CsrMatrix", "values", this->values().size(), start.back());
     check_rows(
@@ -325,7 +339,9 @@ CsrMatrix EllMatrix::csr() const {
 // --- Hybrid -------------------------------------------------------------------------------------------------------------
 
 HybridMatrix::HybridMatrix(EllMatrix ell, CooMatrix coo) : ell_(std::move(ell)), coo_(std::move(coo)) {
-    require(ell_.shape() == coo_.shape(), "HybridMatrix", "its two parts have different shapes");
+    require(ell_.shape() == coo_.shape(), "HybridMatrix",
+            "the COO part is " + text(coo_.shape().rows) + " x " + text(coo_.shape().cols) + "; expected " +
+                text(ell_.shape().rows) + " x " + text(ell_.shape().cols) + " as the ELL part");
     const Offset width = ell_.width();
     const Offset last = (width - 1) * ell_.shape().rows;
     const auto entries = static_cast<Offset>(coo_.rows().size());
@@ -422,13 +438,16 @@ JdsMatrix::JdsMatrix(Shape shape, std::vector<Index> order, std::vector<Offset> 
     check_shape("JdsMatrix", shape);
     check_order("JdsMatrix", this->order(), shape.rows);
     const auto start = this->diagonal_start();
-    require(!start.empty() && start[0] == 0, "JdsMatrix", "diagonal_start must begin with 0");
+    require(!start.empty(), "JdsMatrix", "diagonal_start has 0 elements; expected 1 or more");
+    require(start[0] == 0, "JdsMatrix", "diagonal_start[0] is " + text(start[0]) + "; expected 0");
     Offset before = shape.rows;
     for (std::size_t k = 0; k + 1 < start.size(); ++k) {
         const Offset length = start[k + 1] - start[k];
-        require(length >= 0 && length <= before, "JdsMatrix",
-                "diagonal " + std::to_string(k) + " has " + text(length) + " entries; expected 0 to " +
-                    text(before) + ", no more than the one before");
+        if (length < 0 || length > before) {
+            fail("JdsMatrix", "diagonal " + std::to_string(k) + " has " + text(length) +
+                                  " entries; expected 0 to " + text(before) +
+                                  ", no more than the one before");
+        }
         before = length;
     }
     require_size("JdsMatrix", "cols", this->cols().size(), start.back());
@@ -509,8 +528,10 @@ SellMatrix::SellMatrix(Shape shape, std::vector<Index> order, std::vector<Offset
         const Offset places = start[slice + 1] - start[slice];
         return places < 0 || places % kSliceRows != 0;
     });
-    require(bad == slices, "SellMatrix",
-            "slice " + text(bad) + " has no whole number of columns of " + text(kSliceRows) + " places");
+    if (bad < slices) {
+        fail("SellMatrix", "slice " + text(bad) + " has " + text(start[bad + 1] - start[bad]) +
+                               " places; expected a multiple of " + text(kSliceRows));
+    }
     require_size("SellMatrix", "cols", col.size(), start.back());
     require_size("SellMatrix", "values", this->values().size(), start.back());
 
@@ -527,8 +548,9 @@ SellMatrix::SellMatrix(Shape shape, std::vector<Index> order, std::vector<Offset
     for (Offset lane = slices * kSliceRows - 1; lane >= shape.rows; --lane) {
         const SellRow nothing = sell_row(start, lane);
         for (Offset k = 0; k < nothing.width; ++k)
-            require(col[nothing.first + k * kSliceRows] == kNoColumn, "SellMatrix",
-                    "row " + text(lane) + " has an entry; the matrix has " + text(shape.rows) + " rows");
+            if (col[nothing.first + k * kSliceRows] != kNoColumn)
+                fail("SellMatrix",
+                     "row " + text(lane) + " has an entry; the matrix has " + text(shape.rows) + " rows");
     }
 }
 
@@ -613,12 +635,15 @@ PackedSellMatrix::PackedSellMatrix(Shape shape, std::vector<Index> order, std::v
     Offset value_groups = 0;
     Offset code_groups = 0;
     for (Offset s = 0; s < count; ++s) {
-        const std::string name = "slice " + text(s);
-        require(slice[s].first_value == value_groups && slice[s].first_code == code_groups, kName,
-                name + " does not begin where the one before ends");
-        require(slice[s].code_bytes() <= 4, kName, name + " has codes of 8 bytes; expected 1, 2 or 4");
-        require(slice[s].base >= 0, kName,
-                name + " has base " + text(slice[s].base) + "; expected 0 or more");
+        const auto name = [&] { return "slice " + text(s); };
+        if (slice[s].first_value != value_groups || slice[s].first_code != code_groups) {
+            fail(kName, name() + " begins with value " + text(slice[s].first_value) + " and code " +
+                            text(slice[s].first_code) + "; expected " + text(value_groups) + " and " +
+                            text(code_groups) + ", where the one before ends");
+        }
+        if (slice[s].code_bytes() > 4) fail(kName, name() + " has codes of 8 bytes; expected 1, 2 or 4");
+        if (slice[s].base < 0)
+            fail(kName, name() + " has base " + text(slice[s].base) + "; expected 0 or more");
         value_groups += slice[s].width();
         code_groups += Offset{slice[s].width()} * slice[s].code_bytes();
     }
@@ -632,9 +657,11 @@ PackedSellMatrix::PackedSellMatrix(Shape shape, std::vector<Index> order, std::v
             [&](auto, Offset col, auto) { inside = inside && lane < shape.rows && col < shape.cols; });
         return !inside || !whole;
     });
-    require(bad == lanes, kName,
-            "row " + text(bad < shape.rows ? row_at(this->order(), bad) : bad) + " has an entry outside of " +
-                text(shape.rows) + " x " + text(shape.cols) + ", or behind a place that is empty");
+    if (bad < lanes) {
+        fail(kName, "row " + text(bad < shape.rows ? row_at(this->order(), bad) : bad) +
+                        " has an entry outside of " + text(shape.rows) + " x " + text(shape.cols) +
+                        ", or behind a place that is empty");
+    }
 }
 
 PackedSellMatrix PackedSellMatrix::from(const CsrMatrix& csr, Index sigma) {
@@ -667,6 +694,14 @@ PackedSellMatrix PackedSellMatrix::from(const CsrMatrix& csr, Index sigma) {
         slices[s].base = widths[s] == 0 ? 0 : base;
         slices[s].width_and_bytes = 4 * static_cast<std::uint32_t>(widths[s]) + log_bytes;
     });
+    for (std::size_t s = 0; s < widths.size(); ++s) {
+        if (static_cast<std::uint32_t>(widths[s]) <= PackedSlice::kMostWidth) continue;
+        for_slice_rows(static_cast<Offset>(s), [&](Offset, Index row) {
+            if (csr.row_length(row) < widths[s]) return;
+            fail("PackedSellMatrix", "row " + text(row) + " has " + text(widths[s]) +
+                                         " entries; expected at most " + text(PackedSlice::kMostWidth));
+        });
+    }
 
     // Where does it stand?
     Offset value_groups = 0;
@@ -677,8 +712,11 @@ PackedSellMatrix PackedSellMatrix::from(const CsrMatrix& csr, Index sigma) {
         value_groups += slices[s].width();
         code_groups += Offset{slices[s].width()} * slices[s].code_bytes();
     }
-    require(code_groups <= UINT32_MAX && value_groups <= UINT32_MAX / 4, "PackedSellMatrix",
-            text(32 * value_groups) + " places are more than it can count");
+    if (code_groups > UINT32_MAX || value_groups > UINT32_MAX) {
+        fail("PackedSellMatrix", "it would have " + text(32 * value_groups) + " places in " +
+                                     text(32 * code_groups) + " bytes of codes; expected at most " +
+                                     text(32 * Offset{UINT32_MAX}) + " of either");
+    }
 
     std::vector<float> values(32 * value_groups, 0.0f);
     std::vector<std::uint8_t> codes(32 * code_groups, 0xff);

@@ -73,7 +73,8 @@ class CooMatrix {
     SharedArray<float> values_;
 };
 
-// Compressed sparse rows (PMPP 14.3): row r has the entries [row_start[r], row_start[r + 1]); rows + 1 offsets.
+// Compressed sparse rows (PMPP 14.3): row r has the entries [row_start[r], row_start[r + 1]), at most 2^31 - 1; rows + 1
+// offsets.
 class CsrMatrix {
   public:
     CsrMatrix(Shape shape, std::vector<Offset> row_start, std::vector<Index> cols, std::vector<float> values);
@@ -194,26 +195,29 @@ struct alignas(16) PackedSlice {
     Index base = 0;                     // smallest column of the slice
     std::uint32_t width_and_bytes = 0;  // 4 * width + log2(bytes of a code)
 
+    static constexpr std::uint32_t kMostWidth = (1u << 30) - 1;
+
     constexpr std::uint32_t width() const { return width_and_bytes / 4; }
     constexpr std::uint32_t code_bytes() const { return 1u << (width_and_bytes % 4); }
 };
 static_assert(std::is_trivially_copyable_v<PackedSlice> && sizeof(PackedSlice) == 16);
 
-// SELL whose columns are differences: the first of a row to the slice's base, each further one to the column before. All differences of a slice have 1, 2 or 4 bytes, whatever its largest needs; the largest code of that size
-// fills up (kNoCode). Four columns of the slice are woven together, so that a lane finds its next four values in 16 bytes:
+// SELL whose columns are differences: the first of a row to the slice's base, each further one to the column before. All
+// differences of a slice have 1, 2 or 4 bytes, whatever its largest needs; the largest code of that size fills up
+// (kNoCode). Four columns of the slice are woven together, so that a lane finds its next four values in 16 bytes:
 // of width w, the columns [0, w / 4 * 4) stand by fours, place 32 * 4 * (k / 4) + 4 * lane + k % 4, the rest by ones,
 // place 32 k + lane; values and codes alike.
 class PackedSellMatrix {
   public:
     PackedSellMatrix(Shape shape, std::vector<Index> order, std::vector<PackedSlice> slices,
                      std::vector<std::uint8_t> codes, std::vector<float> values);
-    // `sigma` as in SellMatrix.
+    // `sigma` as in SellMatrix. Throws std::invalid_argument, with the row, for one of more than PackedSlice::kMostWidth.
     static PackedSellMatrix from(const CsrMatrix& csr, Index sigma);
     static PackedSellMatrix from(const CsrMatrix& csr) { return from(csr, 1); }
     CsrMatrix csr() const;
 
     // Where entry k of `lane` stands in a slice of this width.
-    static constexpr std::size_t place(std::uint32_t width, std::uint32_t k, std::uint32_t lane) {
+    static constexpr std::size_t place(std::size_t width, std::size_t k, std::size_t lane) {
         return k < width / 4 * 4 ? 128 * (k / 4) + 4 * lane + k % 4 : 32 * k + lane;
     }
 

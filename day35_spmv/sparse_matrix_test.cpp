@@ -141,6 +141,9 @@ TEST(Formats, PackedSell) {
     EXPECT_EQ(PackedSellMatrix::place(6, 3, 31), 127u);
     EXPECT_EQ(PackedSellMatrix::place(6, 4, 0), 128u);
     EXPECT_EQ(PackedSellMatrix::place(6, 5, 2), 162u);
+    // Places of a wide slice go beyond 32 bits.
+    EXPECT_EQ(PackedSellMatrix::place(1u << 29, 1u << 28, 3), (std::size_t{1} << 33) + 12);
+    EXPECT_EQ(PackedSellMatrix::place((1u << 29) + 1, 1u << 29, 3), (std::size_t{1} << 34) + 3);
 }
 
 // The fewest bytes that hold all differences, where the largest of them stands for an empty place.
@@ -225,6 +228,10 @@ TEST(Refusals, Csr) {
     EXPECT_EQ(make({0, 1, 3}, {3, 0, 0}, 3), "CsrMatrix: row_start has 3 elements; expected 4");
     EXPECT_EQ(make({1, 1, 1, 3}, {3, 0, 0}, 3), "CsrMatrix: row_start[0] is 1; expected 0");
     EXPECT_EQ(make({0, 2, 1, 3}, {0, 1, 2}, 3), "CsrMatrix: row 1 ends before it begins, at 1 and 2");
+    EXPECT_EQ(make({0, 1, 1 + (Offset{1} << 31), 1 + (Offset{1} << 31)}, {}, 0),
+              "CsrMatrix: row 1 has 2147483648 entries; expected at most 2147483647");
+    EXPECT_EQ(make({0, 1, Offset{1} << 31, Offset{1} << 31}, {}, 0),
+              "CsrMatrix: cols has 0 elements; expected 2147483648");
     EXPECT_EQ(make({0, 1, 2, 3}, {0, 1}, 3), "CsrMatrix: cols has 2 elements; expected 3");
     EXPECT_EQ(make({0, 1, 2, 3}, {0, 1, 2}, 4), "CsrMatrix: values has 4 elements; expected 3");
     EXPECT_EQ(make({0, 1, 2, 3}, {0, 1, 4}, 3),
@@ -256,7 +263,7 @@ TEST(Refusals, Hybrid) {
             [&] { HybridMatrix(ell, CooMatrix(shape, rows, cols, std::vector<float>(rows.size()))); });
     };
     EXPECT_EQ(make({2, 4}, {0}, {1}), "accepted");
-    EXPECT_EQ(make({2, 5}, {0}, {1}), "HybridMatrix: its two parts have different shapes");
+    EXPECT_EQ(make({2, 5}, {0}, {1}), "HybridMatrix: the COO part is 2 x 5; expected 2 x 4 as the ELL part");
     EXPECT_EQ(make({2, 4}, {0}, {0}),
               "HybridMatrix: row 0 has an entry in the COO part, column 0, that does not come after a full "
               "row of the "
@@ -277,7 +284,8 @@ TEST(Refusals, Jds) {
     EXPECT_EQ(make({1}, {0}, {}), "JdsMatrix: order has 1 elements; expected 2");
     EXPECT_EQ(make({1, 2}, {0}, {}), "JdsMatrix: order[1] is 2; the matrix has 2 rows");
     EXPECT_EQ(make({1, 1}, {0}, {}), "JdsMatrix: order[1] is 1, which came before; expected each row once");
-    EXPECT_EQ(make({1, 0}, {}, {}), "JdsMatrix: diagonal_start must begin with 0");
+    EXPECT_EQ(make({1, 0}, {}, {}), "JdsMatrix: diagonal_start has 0 elements; expected 1 or more");
+    EXPECT_EQ(make({1, 0}, {1, 3}, {}), "JdsMatrix: diagonal_start[0] is 1; expected 0");
     EXPECT_EQ(make({1, 0}, {0, 1, 3}, {0, 1, 0}),
               "JdsMatrix: diagonal 1 has 2 entries; expected 0 to 1, no more than the one before");
     EXPECT_EQ(make({1, 0}, {0, 3}, {0, 1, 0}),
@@ -301,7 +309,7 @@ TEST(Refusals, Sell) {
     EXPECT_EQ(make({0}, {0, 64}, {}), "SellMatrix: order has 1 elements; expected 2");
     EXPECT_EQ(make({}, {0}, {}), "SellMatrix: slice_start has 1 elements; expected 2");
     EXPECT_EQ(make({}, {32, 64}, {}), "SellMatrix: slice_start[0] is 32; expected 0");
-    EXPECT_EQ(make({}, {0, 60}, {}), "SellMatrix: slice 0 has no whole number of columns of 32 places");
+    EXPECT_EQ(make({}, {0, 60}, {}), "SellMatrix: slice 0 has 60 places; expected a multiple of 32");
     EXPECT_EQ(make({}, {0, 96}, {}), "SellMatrix: cols has 64 elements; expected 96");
     EXPECT_EQ(make({}, {0, 64}, {{33, 1}}), "SellMatrix: row 1 has an entry behind a place that is empty");
     EXPECT_EQ(make({1, 0}, {0, 64}, {{33, 1}}),
@@ -330,7 +338,9 @@ TEST(Refusals, PackedSell) {
     EXPECT_EQ(make(slice, {{2, 0}}), "PackedSellMatrix: row 2" + outside);
     PackedSlice wrong = slice;
     wrong.first_value = 1;
-    EXPECT_EQ(make(wrong, {}), "PackedSellMatrix: slice 0 does not begin where the one before ends");
+    EXPECT_EQ(make(wrong, {}),
+              "PackedSellMatrix: slice 0 begins with value 1 and code 0; expected 0 and 0, where the one "
+              "before ends");
     wrong = slice;
     wrong.base = -1;
     EXPECT_EQ(make(wrong, {}), "PackedSellMatrix: slice 0 has base -1; expected 0 or more");
@@ -377,8 +387,27 @@ TEST(Generators, ShapesAndLengths) {
     EXPECT_EQ(refusal([] {
                   uniform_random({5, 0}, 1);
               }),
-              "uniform_random: entries need columns; the matrix has 0");
-    EXPECT_EQ(refusal([] { power_law({5, 5}, 0.5); }), "power_law: mean is 0.500000; expected 1 or more");
+              "uniform_random: shape is 5 x 0; expected columns for the entries to be in");
+    EXPECT_EQ(refusal([] {
+                  uniform_random({-1, 5}, 3);
+              }),
+              "uniform_random: shape is -1 x 5; expected 0 or more of each");
+    EXPECT_EQ(refusal([] {
+                  uniform_random({5, 5}, -3);
+              }),
+              "uniform_random: per_row is -3; expected 0 or more");
+    EXPECT_EQ(refusal([] {
+                  power_law({5, -1}, 3);
+              }),
+              "power_law: shape is 5 x -1; expected 0 or more of each");
+    EXPECT_EQ(refusal([] { banded(-5, 3); }), "banded: rows is -5; expected 0 or more");
+    EXPECT_EQ(refusal([] { node_blocks(2000, 3); }), "node_blocks: side is 2000; expected 0 to 1290");
+    EXPECT_EQ(refusal([] { node_blocks(1290, 2); }), "node_blocks: unknowns is 2; expected 1 to 1");
+    EXPECT_EQ(refusal([] { node_blocks(2, 0); }), "node_blocks: unknowns is 0; expected 1 to 79536431");
+    EXPECT_EQ(refusal([] {
+                  power_law({5, 5}, 0.5);
+              }),
+              "power_law: mean is 0.500000; expected 1 to 2147483647");
 }
 
 }  // namespace

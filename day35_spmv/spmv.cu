@@ -23,6 +23,7 @@
 #include <cuda_runtime.h>
 
 #include <array>
+#include <cmath>
 #include <stdexcept>
 
 #include "spmv.hpp"
@@ -31,15 +32,24 @@
 namespace day35 {
 namespace {
 
-// ELL's places over entries, beyond which it is refused: it would be filling for the most part.
+// Places over entries, beyond which a format is refused: it would be filling for the most part.
 constexpr double kMostFilling = 8;
-constexpr Offset kFewPlaces = 1 << 20;  // but never where it is small anyway
+constexpr double kFewPlaces = 1 << 20;  // but never where it is small anyway
+
+std::string why_not(const char* format, const RowStatistics& statistics, double filling) {
+    const double places = filling * static_cast<double>(statistics.entries);
+    if (places <= kFewPlaces || filling <= kMostFilling) return "";
+    return "its longest row has " + std::to_string(statistics.longest) + " entries: " + format +
+           " would have " + std::to_string(std::llround(places)) + " places for " +
+           std::to_string(statistics.entries);
+}
 
 std::string why_not_ell(const RowStatistics& statistics) {
-    const Offset places = static_cast<Offset>(statistics.longest) * statistics.shape.rows;
-    if (places <= kFewPlaces || statistics.ell_filling <= kMostFilling) return "";
-    return "its longest row has " + std::to_string(statistics.longest) + " entries: ELL would have " +
-           std::to_string(places) + " places for " + std::to_string(statistics.entries);
+    return why_not("ELL", statistics, statistics.ell_filling);
+}
+
+std::string why_not_sell(const RowStatistics& statistics) {
+    return why_not("SELL", statistics, statistics.sorted_filling);
 }
 
 course::Work work(const RowStatistics& statistics) {
@@ -62,29 +72,32 @@ class AutoOperator final : public Operator {
     std::unique_ptr<Operator> chosen_;
 };
 
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument("spmv: " + message);
-}
-
 }  // namespace
 
-// While no row is much longer than the others, rows are what is shared out: one lane each, in slices, where they are enough to
-// fill the GPU and a slice's rows are alike; several lanes each where they are few. Else entries are shared out.
-std::unique_ptr<Operator> make_auto(const CsrMatrix& csr, OffsetRule rule) {
+// Rows are shared out where no row is much longer than the others and they fill the GPU, or there is little to do for
+// each: one lane a row, in slices, where a slice's rows are alike; several lanes a row else. Otherwise entries are shared out.
+AutoChoice choose(const RowStatistics& rows) {
     constexpr double kLittleFilling = 1.15;
-    constexpr Index kManyRows = 1 << 17;
-    const RowStatistics rows = row_statistics(csr);
-    // One lane must not be at its row when all others are done.
-    const bool no_row_is_long = rows.longest <= 2 * rows.mean + 64;
-    if (!no_row_is_long) return std::make_unique<AutoOperator>(make_csr_adaptive(csr, rule), "csr_adaptive");
-    if (rows.shape.rows >= kManyRows) {
-        for (const auto& [sigma, filling] :
-             {std::pair(Index{1}, rows.sell_filling), {kPackedSigma, rows.sorted_filling}}) {
-            if (filling <= kLittleFilling)
-                return std::make_unique<AutoOperator>(make_packed_sell_with(csr, sigma), "packed_sell");
-        }
+    constexpr Offset kManyLanes = 1 << 17;                   // enough to fill the GPU
+    constexpr double kShortRow = 16 * 32 * kPackedElements;  // sixteen steps of a warp with csr_vectorised
+    const auto longest = static_cast<double>(rows.longest);
+    const bool no_row_is_long = longest <= 2 * rows.mean + 64;
+    if (rows.shape.rows >= kManyLanes && no_row_is_long) {
+        if (rows.sell_filling <= kLittleFilling) return {"packed_sell", 1};
+        if (rows.sorted_filling <= kLittleFilling) return {"packed_sell", kPackedSigma};
     }
-    return std::make_unique<AutoOperator>(make_csr_vectorised(csr, rule), "csr_vectorised");
+    const bool rows_fill_gpu = Offset{rows.shape.rows} * vectorised_lanes(rows.mean) >= kManyLanes;
+    if (no_row_is_long && (rows_fill_gpu || rows.mean <= kShortRow)) return {"csr_vectorised"};
+    return {"csr_adaptive"};
+}
+
+std::unique_ptr<Operator> make_auto(const CsrMatrix& csr, OffsetRule rule) {
+    const AutoChoice choice = choose(row_statistics(csr));
+    const std::string version = choice.version;
+    return std::make_unique<AutoOperator>(version == "packed_sell" ? make_packed_sell_with(csr, choice.sigma)
+                                          : version == "csr_vectorised" ? make_csr_vectorised(csr, rule)
+                                                                        : make_csr_adaptive(csr, rule),
+                                          version);
 }
 
 // By itself, packed_sell sorts where that is worth an order of rows.
@@ -97,14 +110,14 @@ std::unique_ptr<Operator> make_packed_sell(const CsrMatrix& csr, OffsetRule) {
 void Operator::multiply(course::DeviceSpan<const float> x, course::DeviceSpan<float> y,
                         cudaStream_t stream) const {
     const auto expect_size = [&](const char* name, std::size_t size, Index expected) {
-        require(size == static_cast<std::size_t>(expected),
-                std::string(name) + " has " + std::to_string(size) + " elements; expected " +
-                    std::to_string(expected) + ", for a matrix of " + std::to_string(shape_.rows) + " x " +
-                    std::to_string(shape_.cols));
+        if (size == static_cast<std::size_t>(expected)) return;
+        throw std::invalid_argument("spmv: " + std::string(name) + " has " + std::to_string(size) +
+                                    " elements; expected " + std::to_string(expected) + ", for a matrix of " +
+                                    std::to_string(shape_.rows) + " x " + std::to_string(shape_.cols));
     };
     expect_size("x", x.size(), shape_.cols);
     expect_size("y", y.size(), shape_.rows);
-    require(!overlap(x, y), "y overlaps x; expected memory of its own");
+    if (overlap(x, y)) throw std::invalid_argument("spmv: y overlaps x; expected memory of its own");
     if (shape_.rows > 0) launch(x.data(), y.data(), stream);
 }
 
@@ -120,8 +133,8 @@ std::span<const Spmv> variants() {
         {"ell", "stored by columns, filled up to the longest row", make_ell, work, why_not_ell},
         {"hybrid", "ELL for the many, COO for the long rows", make_hybrid, work},
         {"jds", "rows sorted by length, nothing filled up", make_jds, work},
-        {"sell", "ELL for 32 rows at a time", make_sell, work},
-        {"packed_sell", "columns as differences of 1, 2 or 4 bytes", make_packed_sell, work},
+        {"sell", "ELL for 32 rows at a time", make_sell, work, why_not_sell},
+        {"packed_sell", "columns as differences of 1, 2 or 4 bytes", make_packed_sell, work, why_not_sell},
         {"auto", "one of these, by the lengths of the rows", make_auto, work},
     }};
     return list;

@@ -67,8 +67,9 @@ std::span<const Spmv> variants();
 
 // --- On the CPU ---------------------------------------------------------------------------------------------------------
 
-// The reference, in double: y, and for each row the sum of |a x| times the number of its entries (1 at least), to which the
-// error of adding them up in any order is proportional (common/verify.hpp, with Bound::terms = 1). x has shape().cols elements.
+// The reference, in double: y, and for each row the magnitude that course::verify holds its error against, Bound::terms
+// being 1. It is 0 where float must be exact in any order: all products are whole numbers, and sum |a x| is at most 2^24. Else
+// it is sum |a x| times the square root of the number of entries (Growth::kSquareRoot). x has shape().cols elements.
 struct Reference {
     std::vector<double> y;
     std::vector<double> magnitude;

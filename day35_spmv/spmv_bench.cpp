@@ -1,5 +1,5 @@
-// Day 35's program: every version verified and timed on five kinds of matrices, or on the user's, beside cuSPARSE and the CPU; then which
-// format wins, and why.
+// Day 35's program: every version verified and timed on five kinds of matrices, or on the user's, beside cuSPARSE and the
+// CPU; then which format wins, and why.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "common/check.hpp"
-#include "common/data_pattern.hpp"
 #include "common/device_buffer.hpp"
 #include "common/guarded_buffer.hpp"
 #include "common/program.hpp"
@@ -30,7 +29,7 @@ using day35::Index;
 struct Data {
     explicit Data(const CsrMatrix& matrix)
         : csr(matrix),
-          x(course::make_data<float>(matrix.shape().cols, course::DataPattern::kSignedUniform, 35)),
+          x(day35::whole_numbers(matrix.shape().cols, 35)),
           expected(multiply_on_cpu(matrix, x)),
           x_device(std::span<const float>(x)),
           y_device(matrix.shape().rows),
@@ -62,25 +61,49 @@ double vector_bytes(const CsrMatrix& csr) {
     return sizeof(float) * (read + csr.shape().rows);
 }
 
+bool is_timed_warm(const course::Record& record) {
+    return record.measurement && record.measurement->l2 == course::L2State::kWarm && !record.failed() &&
+           record.device != "host CPU";
+}
+
 // The fastest of the records with this role; nothing if none was timed.
 const course::Record* fastest(std::span<const course::Record> records, course::Role role) {
     const course::Record* best = nullptr;
     for (const course::Record& record : records) {
-        if (record.role != role || !record.measurement || record.device == "host CPU" || record.failed())
-            continue;
-        if (record.measurement->l2 != course::L2State::kWarm) continue;
+        if (record.role != role || !is_timed_warm(record)) continue;
         if (best == nullptr || record.measurement->ms.median < best->measurement->ms.median) best = &record;
     }
     return best;
 }
 
+// What speaks for the winner: for those that share out entries how unlike the rows are, for slices how little they fill up.
 std::string why(const day35::RowStatistics& rows, const Format& winner, double csr_bytes) {
-    const double saved = 1 - winner.stored_bytes / csr_bytes;
-    std::string text = fmt::format("rows of {:.1f} entries on average, {} at most, {} empty; ", rows.mean,
+    const std::string kernel =
+        winner.version == "auto" ? winner.choice.substr(0, winner.choice.find(',')) : winner.version;
+    std::string text = fmt::format("rows of {:.1f} entries on average, {} at most, {} empty", rows.mean,
                                    rows.longest, rows.empty);
-    text += fmt::format("slices of 32 rows would have {:.0f} % of filling, ", 100 * (rows.sell_filling - 1));
-    text += fmt::format("{:.0f} % with rows sorted in windows", 100 * (rows.sorted_filling - 1));
+    if (kernel == "sell") text += fmt::format("; {:.0f} % of filling", 100 * (rows.sorted_filling - 1));
+    if (kernel == "packed_sell") {
+        const bool sorted = winner.choice.find("sigma 1,") == std::string::npos;
+        const double filling = sorted ? rows.sorted_filling : rows.sell_filling;
+        text += fmt::format("; {:.0f} % of filling", 100 * (filling - 1));
+    }
+    if (kernel == "ell") text += fmt::format("; {:.0f} % of filling", 100 * (rows.ell_filling - 1));
+    const double saved = 1 - winner.stored_bytes / csr_bytes;
     if (saved > 0.03) text += fmt::format("; it stores {:.0f} % less than CSR", 100 * saved);
+    return text;
+}
+
+// Names of the versions, but for the best, that are as fast within the spread of both; "" if there are none.
+std::string as_fast(std::span<const course::Record> records, const course::Record& best) {
+    std::string text;
+    for (const course::Record& record : records) {
+        if (&record == &best || record.role != course::Role::kOurs || !is_timed_warm(record)) continue;
+        const course::Statistics& ms = record.measurement->ms;
+        const course::Statistics& best_ms = best.measurement->ms;
+        if (ms.median - best_ms.median <= ms.spread + best_ms.spread)
+            text += (text.empty() ? "" : ", ") + record.variant;
+    }
     return text;
 }
 
@@ -107,7 +130,12 @@ std::string comment(const Data& data, const std::vector<Format>& formats,
     const auto format = std::find_if(formats.begin(), formats.end(),
                                      [&](const Format& one) { return one.version == best->variant; });
     const double csr_bytes = 8 * entries + 4.0 * data.csr.shape().rows;
-    text += fmt::format("  {} wins: {}\n", best->variant, why(row_statistics(data.csr), *format, csr_bytes));
+    const course::Statistics& ms = best->measurement->ms;
+    text += fmt::format("  {} wins, with its data in L2 where that has room ({:.1f} us +- {:.1f} us)",
+                        best->variant, 1e3 * ms.median, 1e3 * ms.spread);
+    if (data.csr.entries() > 0) text += ": " + why(row_statistics(data.csr), *format, csr_bytes);
+    const std::string others = as_fast(records, *best);
+    text += others.empty() ? "\n" : "\n  as fast, within the spread: " + others + "\n";
     if (const course::Record* const peer = fastest(records, course::Role::kPeer)) {
         text += fmt::format("  the best of cuSPARSE is {}, which takes {:.2f} times as long as {}\n",
                             peer->variant, peer->measurement->ms.median / best->measurement->ms.median,
@@ -138,21 +166,21 @@ course::Case make_case(const std::string& name, const CsrMatrix& csr) {
 
     const double flops = 2 * static_cast<double>(csr.entries());
     const double written = sizeof(float) * static_cast<double>(csr.shape().rows);
-    const auto work = [&](double matrix_bytes) {
-        return course::Work{.bytes = matrix_bytes + vector_bytes(csr), .written = written, .flops = flops};
+    const auto work = [vectors = vector_bytes(csr), written, flops](double matrix_bytes) {
+        return course::Work{.bytes = matrix_bytes + vectors, .written = written, .flops = flops};
     };
     result.contestants.push_back(
         {.name = "cpu_openmp",
          .role = course::Role::kPeer,
          .launch = [data](cudaStream_t) { multiply_in_float(data->csr, data->x, data->y_on_cpu); },
-         .work = work(8.0 * static_cast<double>(csr.entries())),
+         .work = work(8.0 * static_cast<double>(csr.entries() + csr.shape().rows + 1)),
          .on_host = true,
          .verify = [data] { return data->verify(data->y_on_cpu); }});
     for (const day35::Spmv& variant : day35::variants()) {
-        course::Contestant contestant{.name = variant.name, .cannot_run = variant.cannot_run(statistics)};
-        if (contestant.cannot_run.empty()) {
+        const auto prepare = [data, formats, work, &variant](course::Contestant& contestant) {
             const auto begin = std::chrono::steady_clock::now();
-            const std::shared_ptr<day35::Operator> made = variant.launcher(csr, day35::OffsetRule::kAsNeeded);
+            const std::shared_ptr<day35::Operator> made =
+                variant.launcher(data->csr, day35::OffsetRule::kAsNeeded);
             CUDA_CHECK(cudaDeviceSynchronize());
             const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
             formats->push_back(
@@ -161,19 +189,17 @@ course::Case make_case(const std::string& name, const CsrMatrix& csr) {
             contestant.launch = [data, made](cudaStream_t stream) {
                 made->multiply(data->x_device.span(), data->y_device.span(), stream);
             };
-        }
-        result.contestants.push_back(std::move(contestant));
+        };
+        result.contestants.push_back(
+            {.name = variant.name, .cannot_run = variant.cannot_run(statistics), .prepare = prepare});
     }
     for (course::Contestant& peer :
-         cusparse_products(csr, std::as_const(*data).x_device.span(), data->y_device.span())) {
-        // Any format has the values and at least something of where they stand: 4 bytes an entry bind whatever it keeps.
-        peer.work = work(4.0 * static_cast<double>(csr.entries()));
+         cusparse_products(csr, std::as_const(*data).x_device.span(), data->y_device.span(), work))
         result.contestants.push_back(std::move(peer));
-    }
     return result;
 }
 
-// --- The five matrices --------------------------------------------------------------------------------------------------
+// --- The five matrices: with whole values, so that a single entry too few or too many shows -------------------------------
 
 Index rows_of(const course::Dims& size) {
     if (size.size() != 1 || size[0] > (1u << 28))
@@ -186,21 +212,22 @@ Index root(double number, double exponent) {
 }
 
 course::Case band_case(const course::Dims& size) {
-    return make_case("27-band", day35::banded(rows_of(size), 27));
+    return make_case("27-band", with_whole_values(day35::banded(rows_of(size), 27)));
 }
 course::Case random_case(const course::Dims& size) {
     const Index rows = rows_of(size);
-    return make_case("16 random", day35::uniform_random({rows, rows}, 16));
+    return make_case("16 random", with_whole_values(day35::uniform_random({rows, rows}, 16)));
 }
 course::Case power_law_case(const course::Dims& size) {
     const Index rows = rows_of(size);
-    return make_case("power law", day35::power_law({rows, rows}, 9.56));
+    return make_case("power law", with_whole_values(day35::power_law({rows, rows}, 9.56)));
 }
 course::Case laplacian_case(const course::Dims& size) {
     return make_case("laplacian", day35::laplacian_2d(root(4.0 * rows_of(size), 0.5)));
 }
 course::Case blocks_case(const course::Dims& size) {
-    return make_case("3x3 blocks", day35::node_blocks(root(rows_of(size) / 4.0, 1 / 3.0), 3));
+    return make_case("3x3 blocks",
+                     with_whole_values(day35::node_blocks(root(rows_of(size) / 4.0, 1 / 3.0), 3)));
 }
 
 void add_options(CLI::App& app, course::Program& program, std::string& file) {

@@ -85,13 +85,12 @@ struct RowKernel {
     void (*kernel)(CsrView<O>, const float*, float*);
 };
 
-// Of kernels with rising numbers of lanes, the first that takes `mean` entries in one step, at `pack` a lane; else the last.
-template <class O>
-RowKernel<O> by_mean(std::initializer_list<RowKernel<O>> kernels, double mean, int pack) {
-    for (const RowKernel<O>& kernel : kernels) {
-        if (kernel.lanes * pack >= mean) return kernel;
-    }
-    return *(kernels.end() - 1);
+// The fewest lanes that take `mean` entries in one step, at `pack` a lane, at most a warp.
+int lanes_by_mean(double mean, int pack) {
+    int lanes = 2;
+    while (lanes < kWarpSize && lanes * pack < mean)
+        lanes *= 2;
+    return lanes;
 }
 
 template <class O>
@@ -120,14 +119,15 @@ template <class O>
 std::unique_ptr<Operator> row_operator(DeviceCsr<O> matrix, std::initializer_list<RowKernel<O>> kernels,
                                        int pack) {
     const double mean = static_cast<double>(matrix.entries()) / std::max(1, matrix.shape().rows);
-    return std::make_unique<RowOperator<O>>(std::move(matrix), by_mean(kernels, mean, pack));
+    const auto* const kernel = std::ranges::find(kernels, lanes_by_mean(mean, pack), &RowKernel<O>::lanes);
+    return std::make_unique<RowOperator<O>>(std::move(matrix), *kernel);
 }
 
 }  // namespace
 
 template <class O>
 std::unique_ptr<Operator> csr_scalar(DeviceCsr<O> matrix, std::span<const Offset>) {
-    return row_operator<O>(std::move(matrix), {{1, csr_scalar_kernel<O>}}, 1);
+    return std::make_unique<RowOperator<O>>(std::move(matrix), RowKernel<O>{1, csr_scalar_kernel<O>});
 }
 
 template <class O>
@@ -150,6 +150,10 @@ std::unique_ptr<Operator> csr_vectorised(DeviceCsr<O> matrix, std::span<const Of
                             {16, csr_vectorised_kernel<16, O>},
                             {32, csr_vectorised_kernel<32, O>}},
                            kPackedElements);
+}
+
+int vectorised_lanes(double mean) {
+    return lanes_by_mean(mean, kPackedElements);
 }
 
 template std::unique_ptr<Operator> csr_scalar<Offset>(DeviceCsr<Offset>, std::span<const Offset>);

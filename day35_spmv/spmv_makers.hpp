@@ -1,6 +1,7 @@
 // What makes the operators of each version; the files of the kernels define them, spmv.cu lists them.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -22,6 +23,16 @@ std::unique_ptr<Operator> make_jds(const CsrMatrix& csr, OffsetRule rule);
 std::unique_ptr<Operator> make_sell(const CsrMatrix& csr, OffsetRule rule);
 std::unique_ptr<Operator> make_packed_sell(const CsrMatrix& csr, OffsetRule rule);
 std::unique_ptr<Operator> make_auto(const CsrMatrix& csr, OffsetRule rule);
+
+// What `auto` takes for such rows.
+struct AutoChoice {
+    const char* version;  // packed_sell, csr_vectorised or csr_adaptive
+    Index sigma = 1;      // of packed_sell
+};
+AutoChoice choose(const RowStatistics& rows);
+
+// Lanes that csr_vectorised takes for a row, where rows have `mean` entries on average.
+int vectorised_lanes(double mean);
 
 std::unique_ptr<Operator> make_packed_sell_with(const CsrMatrix& csr, Index sigma);
 

@@ -1,6 +1,7 @@
 // cuSPARSE's products, to measure against.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "common/device_view.hpp"
@@ -9,10 +10,13 @@
 
 namespace day35 {
 
-// cusparseSpMV of `csr` in every format and with every algorithm it has for y = A x: CSR and COO with each algorithm by name, and
-// sliced ELL. Buffers are allocated and cusparseSpMV_preprocess has run when this returns. A contestant's `cannot_run` says why where there
-// is no cuSPARSE, or it has no room for the matrix.
-std::vector<course::Contestant> cusparse_products(const CsrMatrix& csr, course::DeviceSpan<const float> x,
-                                                  course::DeviceSpan<float> y);
+// cusparseSpMV of `csr` with every algorithm that cuSPARSE has for CSR, COO and sliced ELL, by name. Not with its BSR:
+// blocks of one size suit one of the five matrices only, and would be mostly filling on the others. Preparing a contestant
+// converts and uploads the matrix, for this product alone, and runs cusparseSpMV_preprocess. `work`: of a product that
+// reads so many bytes of the matrix, which are those of the contestant's format without filling. `cannot_run` says why
+// where there is no cuSPARSE, it refuses, or its 32-bit offsets do not reach.
+std::vector<course::Contestant> cusparse_products(
+    const CsrMatrix& csr, course::DeviceSpan<const float> x, course::DeviceSpan<float> y,
+    const std::function<course::Work(double matrix_bytes)>& work);
 
 }  // namespace day35

@@ -42,7 +42,7 @@ __device__ float packed_row(const PackedSlice& slice, const Code* codes, const f
     constexpr int kPack = kPackedElements;
     constexpr auto kNoCode = static_cast<Code>(-1);
     const unsigned lane = threadIdx.x % kWarpSize;
-    const unsigned width = slice.width();
+    const std::size_t width = slice.width();
     Index col = slice.base;
     float sum = 0;
     const auto add = [&](Code code, float value) {
@@ -50,7 +50,7 @@ __device__ float packed_row(const PackedSlice& slice, const Code* codes, const f
         col += static_cast<Index>(code);
         sum += value * x[col];
     };
-    unsigned k = 0;
+    std::size_t k = 0;
 #pragma unroll 2
     for (; k + kPack <= width; k += kPack) {
         const auto four_codes = load_once<kPack>(codes + k * kWarpSize + lane * kPack);

@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "common/build_info.hpp"
+#include "common/check.hpp"
 #include "common/device_test.hpp"
 #include "common/guarded_buffer.hpp"
 #include "common/machine.hpp"
@@ -67,6 +68,7 @@ class ProgramTest : public course::DeviceTest {
                                course::Case result = make_case(size, fill, cannot_run);
                                result.contestants.back().resources = resources_;
                                result.contestants.back().figures = figures_;
+                               result.contestants.back().prepare = prepare_;
                                result.comment = [](std::span<const course::Record> records) {
                                    return "comment on " + records.back().variant + "\n";
                                };
@@ -100,11 +102,45 @@ class ProgramTest : public course::DeviceTest {
     std::vector<Dims> sweep_sizes_;
     std::function<course::KernelResources()> resources_;
     std::function<course::Figures()> figures_;
+    std::function<void(Contestant&)> prepare_{};
     std::string out_;
     std::string err_;
     const std::string json_ = testing::TempDir() + "course_program_" +
                               testing::UnitTest::GetInstance()->current_test_info()->name() + ".json";
 };
+
+TEST_F(ProgramTest, WhatIsPreparedIsFreedBeforeTheNext) {
+    std::weak_ptr<int> made;
+    int times = 0;
+    prepare_ = [&](Contestant& contestant) {
+        EXPECT_TRUE(made.expired()) << "that of the size before";
+        const auto own = std::make_shared<int>(++times);
+        made = own;
+        contestant.launch = [own, launch = contestant.launch](cudaStream_t stream) { launch(stream); };
+        contestant.work.bytes = 4;
+    };
+    EXPECT_EQ(run({}), 0) << out_ << err_;
+    EXPECT_EQ(times, 1);
+    EXPECT_TRUE(made.expired());
+    EXPECT_EQ(run({"--variant", "right"}), 0) << out_ << err_;
+    EXPECT_EQ(times, 1) << "made although another was asked for";
+}
+
+TEST_F(ProgramTest, WhatCannotBePreparedDoesNotRunAndTheOthersDo) {
+    const auto outcome = [&](const auto& error) {
+        prepare_ = [error](Contestant&) { throw error; };
+        return run({});
+    };
+    EXPECT_EQ(outcome(std::invalid_argument("row 5 is too long")), 0) << out_ << err_;
+    EXPECT_NE(out_.find("tried: row 5 is too long"), std::string::npos) << out_;
+    EXPECT_EQ(outcome(std::bad_alloc()), 0) << out_ << err_;
+    EXPECT_NE(out_.find("tried: the host has not enough memory"), std::string::npos) << out_;
+    EXPECT_EQ(outcome(std::length_error("too many elements")), 0) << out_ << err_;
+    EXPECT_EQ(outcome(course::CudaError(cudaErrorMemoryAllocation, "out of memory")), 0) << out_ << err_;
+    EXPECT_NE(out_.find("tried: out of memory"), std::string::npos) << out_;
+    EXPECT_EQ(outcome(course::CudaError(cudaErrorInvalidValue, "a mistake")), 1) << out_ << err_;
+    EXPECT_EQ(outcome(std::runtime_error("another")), 1) << out_ << err_;
+}
 
 TEST_F(ProgramTest, VerifiedRunSucceeds) {
     EXPECT_EQ(run({}), 0) << out_ << err_;

@@ -17,6 +17,8 @@
 #include <system_error>
 #include <vector>
 
+#include "common/figures.hpp"
+
 namespace course {
 namespace {
 
@@ -75,22 +77,6 @@ std::string percent_of(const std::string& peer, const Record& record, std::span<
     return "-";
 }
 
-// Of all records, each once, in the order in which they come.
-std::vector<std::string> figure_names(std::span<const Record> records) {
-    std::vector<std::string> names;
-    for (const Record& record : records) {
-        for (const auto& figure : record.figures)
-            if (std::ranges::find(names, figure.first) == names.end()) names.push_back(figure.first);
-    }
-    return names;
-}
-
-std::string figure_of(const Record& record, const std::string& name) {
-    for (const auto& figure : record.figures)
-        if (figure.first == name) return fmt::format("{:.3g}", figure.second);
-    return "-";
-}
-
 std::vector<Column> columns_of(std::span<const Record> records) {
     std::vector<Column> columns;
     const auto add = [&](const std::string& heading, bool text, const auto& cell) {
@@ -138,7 +124,7 @@ std::vector<Column> columns_of(std::span<const Record> records) {
                  [](const KernelResources& k) { return fmt::format("{:.0f} %", 100 * k.occupancy); });
     add_resource("limited by", true, [](const KernelResources& k) { return k.limit; });
     for (const std::string& figure : figure_names(records))
-        add(figure, false, [&](const Record& r) { return figure_of(r, figure); });
+        add(figure, false, [&](const Record& r) { return figure_of(r, figure, "-"); });
     add("result", false, result_word);
     return columns;
 }

@@ -3,7 +3,8 @@
 //     quantize_blocks      a few neighbouring threads have a block in registers; its scale takes a few shuffles
 //     dequantize_blocks    eight codes per thread
 //
-// Both read and write everything once: memory limits them, and 4 bits write half of what 8 bits do.
+// Both read and write everything once, and 4 bits write half of what 8 bits do. Instructions limit them all the same: conversions, and for
+// nf4 four loads that wait for one another.
 //
 //   ./course run day30 --size 4096x4096x4096
 #include <algorithm>
@@ -98,7 +99,7 @@ __device__ unsigned long long load_codes(const std::uint8_t* row, std::size_t oc
 
 // Idea: block / 8 neighbouring threads have a block of values, eight each; who is alone in 16 values meets one other thread.
 // Cost removed: the second read, and shared memory.
-// Still limits it: memory.
+// Still limits it: conversions and packing; nf4: loads from the table of levels, each of which waits for the last comparison.
 template <class T, Code kCode, bool kAligned, int kBlock>
 __global__ void __launch_bounds__(kThreads)
     quantize(DeviceMatrix<const T> in, DeviceMatrix<std::uint8_t> codes, DeviceMatrix<float> scales,
@@ -130,7 +131,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // Idea: eight codes per thread, one scale.
 // Cost removed: seven of eight accesses.
-// Still limits it: memory.
+// Still limits it: conversions; nf4: a load from the table of levels for each value.
 template <class T, Code kCode, bool kAligned>
 __global__ void __launch_bounds__(kThreads)
     dequantize(DeviceMatrix<const std::uint8_t> codes, DeviceMatrix<const float> scales, DeviceMatrix<T> out,
@@ -155,9 +156,7 @@ __global__ void __launch_bounds__(kThreads)
 template <class T, class Codes, class Scales>
 void check_arguments(const std::string& function, BlockFormat format, DeviceMatrix<T> values, Codes codes,
                      Scales scales) {
-    const bool known = format.block >= 16 && format.block <= 256 && (format.block & (format.block - 1)) == 0;
-    require(known,
-            function + ": block is " + std::to_string(format.block) + "; expected 16, 32, 64, 128 or 256");
+    require_block(function, format.block);
     require_shape(function + ": codes", codes, values.rows(), format.bytes(values.cols()));
     require_shape(function + ": scales", scales, values.rows(), format.scales(values.cols()));
 }
@@ -201,6 +200,7 @@ std::size_t BlockFormat::bytes(std::size_t cols) const {
 }
 
 std::size_t BlockFormat::scales(std::size_t cols) const {
+    require_block("BlockFormat::scales", block);
     return course::ceil_div(cols, block);
 }
 

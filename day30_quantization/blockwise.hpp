@@ -2,11 +2,14 @@
 // resolution of its neighbours and of nobody else. In 8 bits, or in 4, two codes in a byte.
 //
 //   int8   code = round(x / scale), in [-127, 127], scale = max |x| / 127                          as GGUF's Q8_0 (blocks of 32)
-//   int4   code = round(x / scale), in [-7, 7] and stored in two's complement, scale = max |x| / 7   as weights of GPTQ, AWQ
+//   int4   code = round(x / scale), in [-7, 7] and stored in two's complement, scale = max |x| / 7   4 bits for weights
 //   nf4    code = the nearest of 16 levels, scale = max |x|                                        as QLoRA's (blocks of 64)
 //
 // Levels of nf4 are quantiles of a normal distribution, scaled to [-1, 1]: neighbouring levels lie closer where values are more. Of
 // two equally near the lower one is taken.
+//
+// GPTQ and AWQ store weights much like int4, mostly with a zero point for each block; what they are named for is how they choose codes and
+// scales, which is not done here.
 //
 // Real formats store scales in 16 bits or quantise them once more; here they are floats, so a value takes bits + 32 / block bits.
 // Zeros, NaN and Inf as in quantization.hpp, with a block for a group: scale 0 or NaN, and codes that mean 0.
@@ -59,7 +62,7 @@ struct BlockFormat {
 
     std::size_t bytes(
         std::size_t cols) const;  // of a row's codes; of two codes in a byte the first is the low half
-    std::size_t scales(std::size_t cols) const;  // of a row
+    std::size_t scales(std::size_t cols) const;  // of a row; std::invalid_argument for another `block`
 };
 
 // `codes` is in.rows() x format.bytes(in.cols()), `scales` in.rows() x format.scales(in.cols()). T is float or __half. An unused half of a

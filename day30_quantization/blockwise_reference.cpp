@@ -25,6 +25,7 @@ double largest_code(Code code) {
 
 void require_sizes(const std::string& function, BlockFormat format, std::size_t rows, std::size_t cols,
                    std::size_t values, std::size_t codes, std::size_t scales) {
+    require_block(function, format.block);
     require_size(function + ": values", values, rows * cols);
     require_size(function + ": codes", codes, rows * format.bytes(cols));
     require_size(function + ": scales", scales, rows * format.scales(cols));

@@ -162,6 +162,19 @@ TEST_P(BlockTest, Refuses) {
                                                       std::to_string(count));
     EXPECT_EQ(quantize({format.code, 48}, bytes, count),
               "quantize_blocks: block is 48; expected 16, 32, 64, 128 or 256");
+    EXPECT_EQ(quantize({format.code, 0}, bytes, count),
+              "quantize_blocks: block is 0; expected 16, 32, 64, 128 or 256");
+    EXPECT_EQ(refusal([&] {
+                  (void)BlockFormat{format.code, 0}.scales(5);
+              }),
+              "BlockFormat::scales: block is 0; expected 16, 32, 64, 128 or 256");
+    std::vector<float> values(16), host_scales(1);
+    std::vector<std::uint8_t> host_codes(16);
+    EXPECT_EQ(
+        refusal([&] {
+            day30::quantize_blocks_on_cpu<float>({format.code, 0}, 1, 16, values, host_codes, host_scales);
+        }),
+        "quantize_blocks_on_cpu: block is 0; expected 16, 32, 64, 128 or 256");
     EXPECT_EQ(refusal([&] {
                   day30::quantize_blocks<float>(format, x.matrix(1, 512), codes.matrix(1, bytes),
                                                 x.matrix(1, count), nullptr);

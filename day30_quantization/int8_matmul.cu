@@ -3,7 +3,7 @@
 //   version         products by           tiles from                                     what limits it
 //   scalar          one multiply-add      global memory, a byte at a time                loads: two for one multiply-add
 //   dp4a            four in __dp4a        shared memory, 8 x 8 results of a thread       the rate of __dp4a
-//   tensor_cores    4096 x 8 in an mma    cp.async, shared memory, ldmatrix              the rate of mma.sync
+//   tensor_cores    4096 in an mma        cp.async, shared memory, ldmatrix              the rate of mma.sync
 //
 //   ./course run day30 --size 1024x1024x1024
 #include <algorithm>
@@ -14,6 +14,7 @@
 #include "common/check.hpp"
 #include "common/grid.hpp"
 #include "common/pack.cuh"
+#include "common/tensor_core_support.hpp"
 #include "int8_matmul.hpp"
 #include "tensor_tile.cuh"
 
@@ -159,8 +160,12 @@ bool check_arguments(In a, In w, Out c) {
     return c.rows() != 0 && c.cols() != 0;
 }
 
-bool tensor_cores_can(In a, In w) {
+bool both_are_aligned(In a, In w) {
     return rows_are_aligned(a, 16) && rows_are_aligned(w, 16);
+}
+
+std::string tensor_cores_constraint(const MatmulShape& = {}) {
+    return course::why_no_tensor_cores(tensor_cores<Tile>, Tile::SHARED);
 }
 
 void launch_scalar(In a, In w, Out c, cudaStream_t stream) {
@@ -176,17 +181,17 @@ void launch_dp4a(In a, In w, Out c, cudaStream_t stream) {
     if (!check_arguments(a, w, c)) return;
     const std::size_t tiles_m = course::ceil_div<std::size_t>(c.rows(), kDotTile);
     const std::size_t tiles_n = course::ceil_div<std::size_t>(c.cols(), kDotTile);
-    const auto kernel = tensor_cores_can(a, w) ? dp4a<true> : dp4a<false>;
+    const auto kernel = both_are_aligned(a, w) ? dp4a<true> : dp4a<false>;
     kernel<<<course::blocks_for(tiles_m * tiles_n, 1), kDotThreads, 0, stream>>>(
         a, w, c, static_cast<unsigned>(tiles_n));
     CUDA_CHECK_LAUNCH();
 }
 
 void launch_tensor_cores(In a, In w, Out c, cudaStream_t stream) {
-    require(tensor_cores_can(a, w),
-            "int8_matmul: rows of a and w are " + std::to_string(a.leading_dimension()) + " and " +
-                std::to_string(w.leading_dimension()) +
-                " bytes apart; expected multiples of 16, and addresses that are multiples of 16");
+    const std::string reason = tensor_cores_constraint();
+    require(reason.empty(), "int8_matmul: this version " + reason);
+    require_aligned_rows("int8_matmul: a", a);
+    require_aligned_rows("int8_matmul: w", w);
     if (!check_arguments(a, w, c)) return;
     const std::size_t tiles_m = course::ceil_div<std::size_t>(c.rows(), Tile::BM);
     const std::size_t tiles_n = course::ceil_div<std::size_t>(c.cols(), Tile::BN);
@@ -198,7 +203,8 @@ void launch_tensor_cores(In a, In w, Out c, cudaStream_t stream) {
 }
 
 void launch_chosen(In a, In w, Out c, cudaStream_t stream) {
-    (tensor_cores_can(a, w) ? launch_tensor_cores : launch_dp4a)(a, w, c, stream);
+    const bool can = both_are_aligned(a, w) && tensor_cores_constraint().empty();
+    (can ? launch_tensor_cores : launch_dp4a)(a, w, c, stream);
 }
 
 course::Work work(const MatmulShape& shape) {
@@ -234,8 +240,12 @@ std::span<const Int8Matmul> matmul_variants() {
         {"tensor_cores",
          "mma.m16n8k32, asynchronous copies in stages",
          {launch_tensor_cores, tensor_cores_resources, true},
+         work,
+         tensor_cores_constraint},
+        {"auto",
+         "tensor cores where the GPU has them and rows are aligned",
+         {launch_chosen, tensor_cores_resources},
          work},
-        {"auto", "tensor cores where rows are aligned", {launch_chosen, tensor_cores_resources}, work},
     }};
     return list;
 }

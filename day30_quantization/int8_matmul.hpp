@@ -27,7 +27,8 @@ struct MatmulShape {
 inline constexpr std::size_t kLongestSum = 131071;
 
 // Queues C = A W^T on `stream`. Any shape, none of m, n and k excepted, with k up to kLongestSum; any leading dimension and
-// alignment, but tensor_cores wants rows of A and W that begin at multiples of 16 bytes. C must not overlap A or W.
+// alignment, but tensor_cores wants rows of A and W that begin at multiples of 16 bytes, and a GPU of compute capability 8.0 or more with
+// enough shared memory (its constraint says what is missing). C must not overlap A or W.
 // std::invalid_argument for arguments unlike that, CudaError when the launch fails.
 struct MatmulKernel {
     void (*launch)(course::DeviceMatrix<const std::int8_t> a, course::DeviceMatrix<const std::int8_t> w,
@@ -37,7 +38,7 @@ struct MatmulKernel {
 };
 using Int8Matmul = course::Variant<MatmulKernel, MatmulShape>;
 
-// scalar, dp4a, tensor_cores, and `auto`: tensor_cores where the rows allow it, dp4a elsewhere.
+// scalar, dp4a, tensor_cores, and `auto`: tensor_cores where GPU and rows allow it, dp4a elsewhere.
 std::span<const Int8Matmul> matmul_variants();
 
 // The same on the CPU, packed. std::invalid_argument when a length does not match the shape.

@@ -33,6 +33,12 @@ std::vector<std::int8_t> random_bytes(std::size_t size, std::uint64_t seed) {
 
 class MatmulTest : public course::DeviceTestWithParam<const day30::Int8Matmul*> {
   protected:
+    void SetUp() override {
+        NeedsDevice::SetUp();
+        if (IsSkipped()) return;
+        if (const std::string reason = GetParam()->cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+    }
+
     // Padding that gives aligned rows to those who want them.
     std::size_t padding(std::size_t k) const {
         return GetParam()->launcher.wants_aligned_rows ? (16 - k % 16) % 16 : 0;
@@ -137,14 +143,19 @@ TEST_P(MatmulTest, Refuses) {
               "int8_matmul: c overlaps a; expected no memory in common");
     if (!GetParam()->launcher.wants_aligned_rows) return;
     EXPECT_EQ(launch(2, 33, 3, 33, 3),
-              "int8_matmul: rows of a and w are 33 and 33 bytes apart; expected multiples of 16, and "
-              "addresses that "
-              "are multiples of 16");
+              "int8_matmul: a has an address % 16 of 0 and rows that are 33 bytes apart; expected 0 and a "
+              "multiple of 16");
+    EXPECT_EQ(refusal([&] {
+                  GetParam()->launcher.launch(a.matrix(2, 32), {a.span().subspan(5, 96), 3, 32},
+                                              c.matrix(2, 3), nullptr);
+              }),
+              "int8_matmul: w has an address % 16 of 5 and rows that are 32 bytes apart; expected 0 and a "
+              "multiple of 16");
 }
 
-// More sums than 32 bits count, 8.6 GB of them; ones, so that each is k.
+// More sums than 32 bits count, 17.2 GB of them. Rows differ, and columns: one written in another's place shows.
 TEST_P(MatmulTest, MoreSumsThan32BitsCount) {
-    constexpr std::size_t kM = 65536 + 3;
+    constexpr std::size_t kM = 131072 + 3;
     constexpr std::size_t kN = 32768 + 5;
     constexpr std::size_t kK = 16;
     if (const std::string reason = course::why_not_so_large(4 * kM * kN); !reason.empty())
@@ -152,14 +163,27 @@ TEST_P(MatmulTest, MoreSumsThan32BitsCount) {
     DeviceBuffer<std::int8_t> a(kM * kK);
     DeviceBuffer<std::int8_t> w(kN * kK);
     DeviceBuffer<std::int32_t> c(kM * kN);
-    CUDA_CHECK(cudaMemset(a.data(), 1, a.bytes()));
-    CUDA_CHECK(cudaMemset(w.data(), 3, w.bytes()));
+    static_assert(kM * kN > std::size_t{1} << 32);
+    const auto a_value = [](std::size_t row) { return static_cast<int>(row % 251) - 125; };
+    const auto w_value = [](std::size_t column) { return static_cast<int>(column % 127) + 1; };
+    const auto fill = [](DeviceBuffer<std::int8_t>& buffer, const auto& value) {
+        std::vector<std::int8_t> values(buffer.size());
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = static_cast<std::int8_t>(value(i / kK));
+        buffer.copy_from(values);
+    };
+    fill(a, a_value);
+    fill(w, w_value);
     CUDA_CHECK(cudaMemset(c.data(), 0xff, c.bytes()));
     GetParam()->launcher.launch(a.matrix(kM, kK), w.matrix(kN, kK), c.matrix(kM, kN), nullptr);
     std::vector<std::int32_t> got(kN);
-    for (const std::size_t row : {std::size_t{0}, kM / 2, kM - 1}) {
+    std::vector<std::int32_t> expected(kN);
+    constexpr std::size_t kBorder = (std::size_t{1} << 32) / kN;  // the row in which 32 bits end
+    for (const std::size_t row : {std::size_t{0}, std::size_t{1}, kM / 2, kBorder, kBorder + 1, kM - 1}) {
+        for (std::size_t column = 0; column < kN; ++column)
+            expected[column] = static_cast<int>(kK) * a_value(row) * w_value(column);
         CUDA_CHECK(cudaMemcpy(got.data(), c.data() + row * kN, kN * 4, cudaMemcpyDeviceToHost));
-        EXPECT_TRUE(course::verify_exact(got, std::vector<std::int32_t>(kN, 3 * kK)).ok()) << "row " << row;
+        EXPECT_TRUE(course::verify_exact(got, expected).ok()) << "row " << row;
     }
 }
 

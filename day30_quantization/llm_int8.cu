@@ -18,6 +18,7 @@
 #include "arguments.hpp"
 #include "common/check.hpp"
 #include "common/grid.hpp"
+#include "common/tensor_core_support.hpp"
 #include "int8_matmul.hpp"
 #include "llm_int8.hpp"
 #include "quantization_device.cuh"
@@ -221,7 +222,7 @@ using Tile = TileShape<128, 256, 64, 64, 4>;
 
 // Idea: a block multiplies its tile in int8, turns the sums into floats in their registers, and goes on with the outlier columns: a few
 // more steps of the same loop, in half.
-// Cost removed: 20 bytes of memory for each result, and three kernels.
+// Cost removed: 16 bytes of memory for each result (18 against 2), and two kernels.
 // Still limits it: the int8 product; quantising X before it.
 template <class T>
 __global__ void __launch_bounds__(T::THREADS)
@@ -343,7 +344,8 @@ bool check_layer(const Layer& layer, std::size_t workspace) {
             "llm_int8: workspace has " + std::to_string(layer.workspace.size()) +
                 " bytes; expected at least " + std::to_string(workspace));
     require(course::is_aligned(layer.workspace.data(), 16),
-            "llm_int8: workspace begins at an address that is no multiple of 16; expected one");
+            "llm_int8: workspace has an address % 16 of " +
+                std::to_string(remainder_by_16(layer.workspace.data())) + "; expected 0");
     const auto apart = [&](const std::string& what, auto operand) {
         require_apart("llm_int8: y", layer.y, what, operand);
         require_apart("llm_int8: workspace", layer.workspace, what, operand);
@@ -380,10 +382,14 @@ void launch_separate(const Layer& layer, cudaStream_t stream) {
     CUDA_CHECK_LAUNCH();
 }
 
+std::string fused_constraint(const LayerShape& = {}) {
+    return course::why_no_tensor_cores(fused_layer<Tile>, Tile::SHARED);
+}
+
 void launch_fused(const Layer& layer, cudaStream_t stream) {
-    require(rows_are_aligned(layer.w8, 16),
-            "llm_int8: rows of w8 are " + std::to_string(layer.w8.leading_dimension()) +
-                " bytes apart; expected a multiple of 16, and an address that is one");
+    const std::string reason = fused_constraint();
+    require(reason.empty(), "llm_int8: this version " + reason);
+    require_aligned_rows("llm_int8: w8", layer.w8);
     if (!check_layer(layer, fused_workspace(layer.shape()))) return;
     const auto [tokens, outputs, inputs] = layer.shape();
     const Parts parts(layer.shape(), layer.workspace.data(), false);
@@ -416,6 +422,12 @@ course::KernelResources fused_resources() {
 
 }  // namespace
 
+course::Work half_layer_work(const LayerShape& shape) {
+    course::Work half = work(shape);
+    half.bytes += static_cast<double>(shape.outputs) * static_cast<double>(shape.inputs);  // W: 2 bytes each
+    return half;
+}
+
 void find_outlier_columns(DeviceMatrix<const __half> x, float threshold, DeviceSpan<std::uint16_t> keep,
                           DeviceSpan<std::uint32_t> columns, DeviceSpan<std::uint32_t> count,
                           cudaStream_t stream) {
@@ -426,8 +438,13 @@ void find_outlier_columns(DeviceMatrix<const __half> x, float threshold, DeviceS
             "find_outlier_columns: threshold is " + std::to_string(threshold) + "; expected 0 or more");
     require_apart("find_outlier_columns: keep", keep, "x", x);
     require_apart("find_outlier_columns: columns", columns, "x", x);
-    if (x.rows() != 0 && x.cols() != 0) {
+    require_apart("find_outlier_columns: count", count, "x", x);
+    require_apart("find_outlier_columns: keep", keep, "columns", columns);
+    require_apart("find_outlier_columns: keep", keep, "count", count);
+    require_apart("find_outlier_columns: columns", columns, "count", count);
+    if (x.cols() != 0)
         CUDA_CHECK(cudaMemsetAsync(keep.data(), 0xff, keep.size() * sizeof(std::uint16_t), stream));
+    if (x.rows() != 0 && x.cols() != 0) {
         const std::size_t tiles = course::ceil_div<std::size_t>(x.cols(), kMarkTile);
         const std::size_t chunks = course::ceil_div(x.rows(), kMarkRows);
         const auto kernel = rows_are_aligned(x, 16) ? mark_outliers<true> : mark_outliers<false>;
@@ -435,8 +452,7 @@ void find_outlier_columns(DeviceMatrix<const __half> x, float threshold, DeviceS
             x, threshold, keep.data(), static_cast<unsigned>(tiles));
         CUDA_CHECK_LAUNCH();
     }
-    list_outliers<<<1, kListThreads, 0, stream>>>(keep.data(), x.rows() == 0 ? 0 : x.cols(), columns.data(),
-                                                  count.data());
+    list_outliers<<<1, kListThreads, 0, stream>>>(keep.data(), x.cols(), columns.data(), count.data());
     CUDA_CHECK_LAUNCH();
 }
 
@@ -461,6 +477,10 @@ void quantize_kept_columns(DeviceMatrix<const __half> x, DeviceSpan<const std::u
     require_size("quantize_kept_columns: scale", scale.size(), x.rows());
     require_shape("quantize_kept_columns: out", out, x.rows(), x.cols());
     require_apart("quantize_kept_columns: out", out, "x", x);
+    require_apart("quantize_kept_columns: out", out, "keep", keep);
+    require_apart("quantize_kept_columns: out", out, "scale", scale);
+    require_apart("quantize_kept_columns: scale", scale, "x", x);
+    require_apart("quantize_kept_columns: scale", scale, "keep", keep);
     if (x.rows() == 0) return;
     const bool aligned =
         rows_are_aligned(x, 16) && rows_are_aligned(out, 8) && course::is_aligned(keep.data(), 16);
@@ -483,7 +503,8 @@ std::span<const LlmInt8> layer_variants() {
         {"fused",
          "scales and outlier columns in the int8 product's registers",
          {launch_fused, fused_workspace, fused_resources, true},
-         work},
+         work,
+         fused_constraint},
     }};
     return list;
 }

@@ -26,6 +26,7 @@
 #include "common/device_view.hpp"
 #include "common/kernel_resources.hpp"
 #include "common/variant.hpp"
+#include "common/work.hpp"
 
 namespace day30 {
 
@@ -52,7 +53,7 @@ struct Layer {
 };
 
 // Queues the layer on `stream`; the host waits for nothing. Any shape with up to kLongestSum inputs, any alignment of elements; `fused`
-// wants rows of w8 that begin at multiples of 16 bytes. y must not overlap what is read, nor the workspace anything.
+// wants rows of w8 that begin at multiples of 16 bytes, and a GPU that its constraint has nothing against. y must not overlap what is read, nor the workspace anything.
 // std::invalid_argument for arguments unlike that, CudaError when a launch fails.
 struct LayerKernel {
     void (*launch)(const Layer& layer, cudaStream_t stream);
@@ -65,13 +66,18 @@ using LlmInt8 = course::Variant<LayerKernel, LayerShape>;
 // separate_kernels, fused.
 std::span<const LlmInt8> layer_variants();
 
+// What a layer in half needs at the least, all of it read and written once: to time others against.
+course::Work half_layer_work(const LayerShape& shape);
+
 // The first step. keep[k] = 0 for an outlier column, 0xffff for the others; columns[0 .. count) are the outlier columns in ascending
-// order. keep and columns have x.cols() elements, count has one.
+// order. keep and columns have x.cols() elements, count has one. Without rows no column is an outlier column. Outputs must not overlap
+// x nor one another; threshold is 0 or more. std::invalid_argument for arguments unlike that, CudaError when a launch fails.
 void find_outlier_columns(course::DeviceMatrix<const __half> x, float threshold,
                           course::DeviceSpan<std::uint16_t> keep, course::DeviceSpan<std::uint32_t> columns,
                           course::DeviceSpan<std::uint32_t> count, cudaStream_t stream);
 
-// The second: the kept columns of x, symmetric per row; outlier columns become 0.
+// The second: the kept columns of x, symmetric per row; outlier columns become 0. keep has x.cols() elements, scale x.rows(), out is
+// shaped like x. Outputs must not overlap inputs nor one another. Throws as the first.
 void quantize_kept_columns(course::DeviceMatrix<const __half> x, course::DeviceSpan<const std::uint16_t> keep,
                            course::DeviceMatrix<std::int8_t> out, course::DeviceSpan<float> scale,
                            cudaStream_t stream);

@@ -49,6 +49,12 @@ struct Layouts {
 
 class LayerTest : public course::DeviceTestWithParam<const day30::LlmInt8*> {
   protected:
+    void SetUp() override {
+        NeedsDevice::SetUp();
+        if (IsSkipped()) return;
+        if (const std::string reason = GetParam()->cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+    }
+
     // "" if the version's result is within the bounds of the CPU's.
     std::string run(const LayerShape& shape, const std::vector<__half>& x, const std::vector<__half>& w,
                     float threshold = day30::kThreshold, Layouts layouts = {}) const {
@@ -199,13 +205,27 @@ TEST_P(LayerTest, Refuses) {
             l.y = {course::DeviceSpan<__half>::from_device_pointer(const_cast<__half*>(l.x.data()), 6), 2, 3};
         }),
         "llm_int8: y overlaps x; expected no memory in common");
+    DeviceBuffer<__half> both(
+        2 * 40);  // x and y side by side have no element in common; a column further left they do
+    const auto side_by_side = [&](std::size_t begin) {
+        return with([&](day30::Layer& l) {
+            l.x = {both.span(), 2, 32, 40};
+            l.y = {both.span().subspan(begin, 48), 2, 3, 40};
+        });
+    };
+    EXPECT_EQ(side_by_side(32), "");
+    EXPECT_EQ(side_by_side(31), "llm_int8: y overlaps x; expected no memory in common");
+    DeviceBuffer<std::byte> larger(workspace.size() + 16);
+    EXPECT_EQ(with([&](day30::Layer& l) { l.workspace = larger.span().subspan(4, workspace.size()); }),
+              "llm_int8: workspace has an address % 16 of 4; expected 0");
     if (!GetParam()->launcher.wants_aligned_rows) return;
     DeviceBuffer<std::int8_t> odd(99);
-    EXPECT_EQ(
-        with([&](day30::Layer& l) {
-            l.w8 = {odd.span(), 3, 32, 33};
-        }),
-        "llm_int8: rows of w8 are 33 bytes apart; expected a multiple of 16, and an address that is one");
+    EXPECT_EQ(with([&](day30::Layer& l) {
+                  l.w8 = {odd.span(), 3, 32, 33};
+              }),
+              "llm_int8: w8 has an address % 16 of 0 and rows that are 33 bytes apart; expected 0 and a "
+              "multiple of "
+              "16");
 }
 
 // --- The steps ---------------------------------------------------------------------------------------------------------------
@@ -242,6 +262,52 @@ TEST_F(LlmInt8Test, FindsOutlierColumnsInOrder) {
                           cols - expected.size());
                 EXPECT_EQ(keep.damage() + columns.damage() + count.damage(), "");
             }
+}
+
+// Without tokens no column is an outlier column, and all are kept.
+TEST_F(LlmInt8Test, FindsNoOutlierColumnsWithoutRows) {
+    for (const std::size_t cols : {0, 1, 40, 1025}) {
+        TestMatrix<__half> x(0, cols, {});
+        GuardedBuffer<std::uint16_t> keep(cols);
+        GuardedBuffer<std::uint32_t> columns(cols);
+        GuardedBuffer<std::uint32_t> count(1);
+        keep.copy_from(std::vector<std::uint16_t>(cols, 0));
+        day30::find_outlier_columns(x.matrix(), 6.0f, keep.span(), columns.span(), count.span(), nullptr);
+        EXPECT_EQ(count.to_host()[0], 0u);
+        EXPECT_EQ(keep.to_host(), std::vector<std::uint16_t>(cols, 0xffff));
+        EXPECT_EQ(keep.damage() + columns.damage() + count.damage(), "");
+    }
+}
+
+TEST_F(LlmInt8Test, StepsRefuse) {
+    DeviceBuffer<__half> x(64);
+    DeviceBuffer<std::uint16_t> keep(32);
+    DeviceBuffer<std::uint32_t> columns(33);
+    DeviceBuffer<std::int8_t> out(64);
+    DeviceBuffer<float> scale(2);
+    const auto find = [&](float threshold, std::size_t kept, std::size_t at) {
+        return refusal([&] {
+            day30::find_outlier_columns(x.matrix(2, 32), threshold, keep.span().subspan(0, kept),
+                                        columns.span().subspan(0, 32), columns.span().subspan(at, 1),
+                                        nullptr);
+        });
+    };
+    EXPECT_EQ(find(6, 32, 32), "");
+    EXPECT_EQ(find(6, 31, 32), "find_outlier_columns: keep has 31 elements; expected 32");
+    EXPECT_EQ(find(6, 32, 31), "find_outlier_columns: columns overlaps count; expected no memory in common");
+    EXPECT_EQ(find(-1, 32, 32), "find_outlier_columns: threshold is -1.000000; expected 0 or more");
+    const auto quantize = [&](std::size_t rows, course::DeviceSpan<float> scales) {
+        return refusal([&] {
+            day30::quantize_kept_columns(x.matrix(2, 32), keep.span(), out.matrix(rows, 64 / rows), scales,
+                                         nullptr);
+        });
+    };
+    EXPECT_EQ(quantize(2, scale.span()), "");
+    EXPECT_EQ(quantize(4, scale.span()), "quantize_kept_columns: out is 4 x 16; expected 2 x 32");
+    EXPECT_EQ(quantize(2, scale.span().subspan(0, 1)),
+              "quantize_kept_columns: scale has 1 elements; expected 2");
+    const auto on_x = course::DeviceSpan<float>::from_device_pointer(reinterpret_cast<float*>(x.data()), 2);
+    EXPECT_EQ(quantize(2, on_x), "quantize_kept_columns: scale overlaps x; expected no memory in common");
 }
 
 // Why the outliers matter: without them in half, the error of everything else grows with the largest of them.

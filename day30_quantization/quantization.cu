@@ -4,8 +4,8 @@
 //
 //   version            reads x     works for                          what limits it
 //   host_pointers      2 times     rows, symmetric                    the bus to the host (quantize_rows_of_host)
-//   two_passes         2 times     everything                         the second read
-//   row_in_registers   once        rows of up to 32768 columns        memory: 3 bytes per half, 5 per float
+//   two_passes         2 times     everything                         the second read, and a second kernel
+//   row_in_registers   once        rows of up to 32768 columns        memory, 3 bytes per half; asymmetric: instructions
 //
 //   ./course run day30                                     all versions, verified and timed
 //   ./course run day30 --variant row_in_registers --size 4096x4096x4096
@@ -45,7 +45,7 @@ constexpr std::size_t kChunk = Chunk<float, true>::kCapacity;
 
 // Idea: a block finds the range of a chunk of a row; atomics take chunks together, those of a row or those of the matrix.
 // Cost removed: one block for a long row, or for everything.
-// Still limits it: memory; quantise_octets will read it all again.
+// Still limits it: memory; quantize_octets will read it all again.
 template <class T, Scheme kScheme, Granularity kGranularity, bool kAligned>
 __global__ void __launch_bounds__(kThreads)
     find_row_ranges(DeviceMatrix<const T> in, unsigned chunks, float* scale, std::int32_t* zero_point) {
@@ -65,7 +65,7 @@ constexpr std::size_t kColumnChunk = 64;                 // rows of a block, alt
 
 // Idea: a warp walks down 256 columns, a lane eight of them, so that rows are read in whole, as they lie; warps meet in shared memory.
 // Cost removed: a walk along one column would fetch 32 bytes for each 2 that it needs.
-// Still limits it: memory.
+// Still limits it: quantize_octets will read it all again.
 template <class T, Scheme kScheme, bool kAligned>
 __global__ void __launch_bounds__(kThreads)
     find_column_ranges(DeviceMatrix<const T> in, unsigned tiles, float* scale, std::int32_t* zero_point) {
@@ -122,7 +122,7 @@ struct GivenParameters {
 
 // Idea: eight values per thread, in registers from load to store.
 // Cost removed: seven of eight accesses.
-// Still limits it: memory.
+// Still limits it: memory; per column a scale, and its inverse, for each value.
 template <class T, Scheme kScheme, Granularity kGranularity, bool kAligned>
 __global__ void __launch_bounds__(kThreads)
     quantize_octets(DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out,
@@ -165,7 +165,7 @@ constexpr std::size_t kLongestRow = std::size_t{1024} * kPacks * kOctet;
 
 // Idea: threads keep their row in registers while they find its range, and quantise it from there.
 // Cost removed: the second read, and all kernels but one.
-// Still limits it: memory.
+// Still limits it: memory; in the asymmetric scheme comparisons and conversions.
 template <class T, Scheme kScheme, bool kAligned, int kRowThreads>
 __global__ void __launch_bounds__(std::max(kRowThreads, kFewestThreads))
     row_in_registers(DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out, float* scale,
@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(std::max(kRowThreads, kFewestThreads))
     }
     if (thread == 0 && row < in.rows()) {
         scale[row] = parameters.scale;
-        if constexpr (kScheme == Scheme::kAsymmetric) zero_point[row] = parameters.zero_point;
+        if (zero_point != nullptr) zero_point[row] = parameters.zero_point;
     }
 }
 
@@ -297,7 +297,8 @@ void launch_row_in_registers(Method method, DeviceMatrix<const T> in, DeviceMatr
                 constexpr int kBlock = std::max(threads.value, kFewestThreads);
                 const unsigned blocks = course::blocks_for(in.rows(), kBlock / threads.value);
                 row_in_registers<T, scheme.value, is_aligned.value, threads.value>
-                    <<<blocks, kBlock, 0, stream>>>(in, out, scale.data(), zero_point.data());
+                    <<<blocks, kBlock, 0, stream>>>(in, out, scale.data(),
+                                                    zero_point.empty() ? nullptr : zero_point.data());
                 CUDA_CHECK_LAUNCH();
             }
         });
@@ -406,6 +407,7 @@ void dequantize(Method method, DeviceMatrix<const std::int8_t> in, DeviceSpan<co
     check_parameters("dequantize", method, in, scale, zero_point);
     require_apart("dequantize: out", out, "in", in);
     require_apart("dequantize: out", out, "scale", scale);
+    require_apart("dequantize: out", out, "zero_point", zero_point);
     require_apart("dequantize: out", out, "zero_point", zero_point);
     if (in.rows() == 0 || in.cols() == 0) return;
     const std::size_t octets = course::ceil_div<std::size_t>(in.cols(), kOctet);

@@ -11,6 +11,9 @@
 // round() goes to the nearest integer, of two equally near to the even one. What is rounded is the exact product
 // x * (1 / scale), where 1 / scale is a float. saturate() cuts off at the ends of the range of q.
 //
+// A scale is 0, NaN, or a normal positive float; a given one may be any float. A zero point that is found lies in [-128, 127]; a given one
+// must, and is 0 in the symmetric scheme.
+//
 // What has no good answer gets this one:
 //   a group of zeros, or so small that the scale would be below the smallest normal float   scale 0, all q = zero_point = 0
 //   a group with a NaN or an Inf in it     scale NaN, zero_point 0, all q = 0: dequantised it is NaN, so the mistake does not hide
@@ -56,7 +59,8 @@ std::size_t group_count(const Problem& problem);
 
 // In all that follows T is float or __half. Views may have any leading dimension and any alignment of their element; where rows
 // begin at multiples of 16 bytes (of 8 for int8) packs are used, which is faster. Work is queued on `stream`. Outputs must not
-// overlap inputs. `scale` has group_count() elements; `zero_point` as many, or none if the scheme is symmetric.
+// overlap inputs. `scale` has group_count() elements; `zero_point` as many, or none if the scheme is symmetric; where
+// there is room for them although it is, they are written as zeros, and not read.
 // std::invalid_argument for arguments unlike that, CudaError when a launch fails.
 
 // Scales and zero points of the groups of `in`.
@@ -93,7 +97,7 @@ template <class T>
 void quantize_rows_of_host(std::size_t rows, std::size_t cols, std::span<const T> in,
                            std::span<std::int8_t> out, std::span<float> scale);
 
-// The same on the CPU, for packed matrices. Bit for bit what the GPU finds.
+// The same on the CPU, for packed matrices. Bit for bit what the GPU finds, NaN for NaN.
 template <class T>
 void find_parameters_on_cpu(const Problem& problem, std::span<const T> in, std::span<float> scale,
                             std::span<std::int32_t> zero_point);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -90,6 +91,14 @@ struct QuantizationData {
         return result;
     }
 
+    course::VerifyResult verify_device() const {
+        course::VerifyResult result = verify(out_device.to_host(), scale_device.to_host());
+        const course::VerifyResult of_zero_point = course::verify_exact(zero_device.to_host(), zero_point);
+        if (!of_zero_point.ok()) result.damage += " zero point: " + of_zero_point.message();
+        result.damage += out_device.damage() + scale_device.damage() + zero_device.damage();
+        return result;
+    }
+
     day30::Problem problem;
     std::vector<T> in;
     std::vector<float> scale;
@@ -98,7 +107,7 @@ struct QuantizationData {
     DeviceBuffer<T> in_device;
     GuardedBuffer<std::int8_t> out_device;
     GuardedBuffer<float> scale_device;
-    DeviceBuffer<std::int32_t> zero_device;
+    GuardedBuffer<std::int32_t> zero_device;
     std::vector<std::int8_t> on_host;
     std::vector<float> scale_on_host;
 };
@@ -119,14 +128,10 @@ course::Case make_quantization(const course::Dims& size, Method method) {
     result.spoil = [data] {
         data->out_device.spoil();
         data->scale_device.spoil();
+        data->zero_device.spoil();
         data->on_host.clear();
     };
-    result.verify = [data] {
-        course::VerifyResult verified =
-            data->verify(data->out_device.to_host(), data->scale_device.to_host());
-        verified.damage += data->out_device.damage() + data->scale_device.damage();
-        return verified;
-    };
+    result.verify = [data] { return data->verify_device(); };
     const course::Work work = day30::variants<T>().front().work(problem);
     if (method.granularity == Granularity::kRow && method.scheme == Scheme::kSymmetric) {
         result.contestants.push_back(
@@ -256,18 +261,14 @@ course::Case make_blocks(const course::Dims& size, bool back) {
             .figures = figures};
         if (back) {
             contestant.work.written = sizeof(__half) * static_cast<double>(rows * cols);
-            contestant.launch = [=](cudaStream_t stream) {
+            // Each contestant's codes are made before it first runs.
+            contestant.launch = [=, made = std::make_shared<bool>(false)](cudaStream_t stream) {
+                if (!*made) quantize(stream);
+                *made = true;
                 day30::dequantize_blocks<__half>(format, codes_of(), scales_of(),
                                                  data->out.matrix(rows, cols), stream);
             };
             contestant.verify = verify_values;
-            // Each contestant's codes are made before it first runs.
-            contestant.launch = [=, made = std::make_shared<bool>(false),
-                                 launch = contestant.launch](cudaStream_t stream) {
-                if (!*made) quantize(stream);
-                *made = true;
-                launch(stream);
-            };
         } else {
             contestant.launch = quantize;
             contestant.verify = verify_codes;
@@ -347,7 +348,7 @@ course::Case make_matmul(const course::Dims& size) {
                                       .work = variant.work({m, n, k}),
                                       .cannot_run = !aligned ? "wants rows of a multiple of 16 bytes"
                                                     : slow   ? "it would take long"
-                                                             : "",
+                                                             : variant.cannot_run({m, n, k}),
                                       .resources = variant.launcher.resources});
     }
     const std::string no_cublas = day30::why_no_cublas();
@@ -417,14 +418,15 @@ course::Case make_layer(const course::Dims& size, bool with_outliers) {
                         .dtype = "half"};
     result.spoil = [data] { data->y.spoil(); };
 
-    const auto figures_with = [data](double columns) {
+    const auto figures_with = [data](std::optional<double> columns) {
         std::vector<double> got;
         for (const __half y : data->result())
             got.push_back(static_cast<double>(static_cast<float>(y)));
         const day30::RelativeError error = day30::relative_error(data->exact, got);
-        return course::Figures{{"outlier columns", columns},
-                               {"relative error", error.root_mean_square},
-                               {"largest error", error.largest}};
+        course::Figures figures = {{"relative error", error.root_mean_square},
+                                   {"largest error", error.largest}};
+        if (columns) figures.insert(figures.begin(), {"outlier columns", *columns});
+        return figures;
     };
     struct Version {
         std::string name;
@@ -467,7 +469,8 @@ course::Case make_layer(const course::Dims& size, bool with_outliers) {
                      (void)workspace, version.variant->launcher.launch(layer, stream);
                  },
              .work = version.variant->work(shape),
-             .cannot_run = aligned ? "" : "wants rows of a multiple of 16 bytes",
+             .cannot_run =
+                 aligned ? version.variant->cannot_run(shape) : "wants rows of a multiple of 16 bytes",
              .verify =
                  [data, expected] {
                      course::VerifyResult verified = course::verify(
@@ -495,10 +498,10 @@ course::Case make_layer(const course::Dims& size, bool with_outliers) {
                                   .launch = day30::make_cublas_half(data->x_device.matrix(tokens, inputs),
                                                                     data->w_device.matrix(outputs, inputs),
                                                                     data->y.matrix(tokens, outputs)),
-                                  .work = day30::layer_variants().front().work(shape),
+                                  .work = day30::half_layer_work(shape),
                                   .cannot_run = day30::why_no_cublas(),
                                   .verify = verify_half,
-                                  .figures = [=] { return figures_with(static_cast<double>(inputs)); }});
+                                  .figures = [=] { return figures_with(std::nullopt); }});
     return result;
 }
 

@@ -93,7 +93,8 @@ __device__ inline Bytes load_bytes(const std::int8_t* row, std::size_t column, s
     return bytes;
 }
 
-// Who reads the result? Somebody soon: it may stay in the L2 cache. Nobody here: it leaves first, and the input stays.
+// Who reads the result? Somebody soon: it may stay in the L2 cache. Nobody here: it leaves first, and the input stays, which helps only where
+// the input is read again, as when repeats are timed with a warm cache.
 enum class Reader { kSoon, kNobody };
 
 template <bool kAligned, Reader kReader = Reader::kSoon>

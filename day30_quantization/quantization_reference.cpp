@@ -26,7 +26,7 @@ void require_sizes(const std::string& function, const Problem& problem, std::siz
     require_size(function + ": in", in, problem.rows * problem.cols);
     require_size(function + ": out", out, in);
     require_size(function + ": scale", scale, group_count(problem));
-    if (problem.method.scheme == Scheme::kAsymmetric)
+    if (problem.method.scheme == Scheme::kAsymmetric || zero_point != 0)
         require_size(function + ": zero_point", zero_point, scale);
 }
 
@@ -53,8 +53,9 @@ void find_parameters_on_cpu(const Problem& problem, std::span<const T> in, std::
         s = symmetric ? std::max(high, -low) / 127 : high / 255 + -low / 255;
         if (!std::isfinite(low) || !std::isfinite(high)) s = std::numeric_limits<float>::quiet_NaN();
         if (s < FLT_MIN) s = 0;
-        if (symmetric) continue;
-        zero_point[group] = s > 0 ? static_cast<std::int32_t>(std::nearbyint(-low / s)) - 128 : 0;
+        if (zero_point.empty()) continue;
+        zero_point[group] =
+            s > 0 && !symmetric ? static_cast<std::int32_t>(std::nearbyint(-low / s)) - 128 : 0;
     }
 }
 

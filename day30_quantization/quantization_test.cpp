@@ -183,6 +183,28 @@ class VariantTest : public course::DeviceTestWithParam<const day30::Quantize<T>*
         }
     }
 
+    // Who gives room for zero points gets them, of a symmetric scheme too: zeros, written over what was there.
+    void zero_points_of_a_symmetric_scheme() const {
+        for (const Granularity granularity : {Granularity::kTensor, Granularity::kRow, Granularity::kColumn})
+            for (const std::size_t cols : {0, 1, 40, 33000}) {
+                const Problem problem{5, cols, {Scheme::kSymmetric, granularity}};
+                if (!this->GetParam()->cannot_run(problem).empty()) continue;
+                const auto in = course::make_data<T>(5 * cols, DataPattern::kNormal, kSeed);
+                TestMatrix<T> x(5, cols, {}, in);
+                TestMatrix<std::int8_t> q(5, cols, {});
+                const std::size_t groups = day30::group_count(problem);
+                GuardedBuffer<float> scale(groups);
+                GuardedBuffer<std::int32_t> zero_point(groups);
+                zero_point.spoil();
+                this->GetParam()->launcher(problem.method, x.matrix(), q.matrix(), scale.span(),
+                                           zero_point.span(), nullptr);
+                EXPECT_EQ(zero_point.to_host(), std::vector<std::int32_t>(groups))
+                    << day30::name(problem.method) << ", 5 x " << cols;
+                EXPECT_EQ(zero_point.damage() + scale.damage() + q.damage(), "");
+                EXPECT_TRUE(course::verify_exact(q.values(), on_cpu(problem, in).q, cols).ok());
+            }
+    }
+
     void refuses() const {
         DeviceBuffer<T> in(64);
         DeviceBuffer<std::int8_t> out(64);
@@ -249,6 +271,7 @@ DAY30_BOTH(Patterns, patterns)
 DAY30_BOTH(Layouts, layouts)
 DAY30_BOTH(SpecialGroups, special_groups)
 DAY30_BOTH(RandomShapes, random_shapes)
+DAY30_BOTH(ZeroPointsOfASymmetricScheme, zero_points_of_a_symmetric_scheme)
 DAY30_BOTH(Refuses, refuses)
 
 // More elements than 32 bits count: zeros with a few rows of something else.

@@ -10,12 +10,15 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "common/figures.hpp"
+
 namespace course::tool {
 namespace {
 
-template <class T>
-std::optional<T> optional_at(const nlohmann::json& json, const char* key) {
-    const auto& value = json.at(key);
+// Null is written for what is not known, and for numbers that are not finite.
+template <class T, class Key>
+std::optional<T> optional_at(const nlohmann::json& json, Key key) {
+    const nlohmann::json& value = json.at(key);
     return value.is_null() ? std::nullopt : std::optional<T>(value.get<T>());
 }
 
@@ -40,7 +43,8 @@ MeasuredRecord parse_record(const nlohmann::json& json) {
                          .occupancy = kernel.at("occupancy"),
                          .limited_by = kernel.at("limited_by")};
     }
-    if (json.contains("figures")) json.at("figures").get_to(record.figures);
+    for (const auto& figure : json.value("figures", nlohmann::json::array()))
+        record.figures.emplace_back(figure.at(0), optional_at<double>(figure, 1));
     record.verified = optional_at<bool>(json, "verified");
     json.at("device").get_to(record.device);
     json.at("driver").get_to(record.driver);
@@ -92,22 +96,6 @@ Row make_row(const MeasuredRecord& record) {
             rate(record.bytes, record.median_ms),
             rate(record.flops, record.median_ms),
             percent(record)};
-}
-
-// Of all records, each once, in the order of the file.
-std::vector<std::string> figure_names(const std::vector<MeasuredRecord>& records) {
-    std::vector<std::string> names;
-    for (const MeasuredRecord& record : records) {
-        for (const auto& figure : record.figures)
-            if (std::ranges::find(names, figure.first) == names.end()) names.push_back(figure.first);
-    }
-    return names;
-}
-
-std::string figure_of(const MeasuredRecord& record, const std::string& name) {
-    for (const auto& figure : record.figures)
-        if (figure.first == name) return fmt::format("{:.3g}", figure.second);
-    return "";
 }
 
 // Columns that nobody fills are left out.
@@ -235,7 +223,7 @@ std::string markdown_table(const std::vector<MeasuredRecord>& records,
         require_verified(record);
         rows.push_back(make_row(record));
         for (const std::string& figure : figures)
-            rows.back().push_back(figure_of(record, figure));
+            rows.back().push_back(figure_of(record, figure, ""));
     }
     return markdown(columns, rows) + "\n" + provenance(shown) + "\n";
 }

@@ -32,8 +32,9 @@ struct MeasuredRecord {
     std::optional<double> percent_of_limit;
     double limit_flops_per_second = 0;     // FP32 multiply-adds, measured in the same run; 0: not known
     std::optional<MeasuredKernel> kernel;  // where the version says so
-    std::vector<std::pair<std::string, double>> figures;  // what the day says of its result beside times
-    std::optional<bool> verified;                         // nothing for work without a result to check
+    // What the day says of its result beside times; nothing for a figure that is not finite.
+    std::vector<std::pair<std::string, std::optional<double>>> figures;
+    std::optional<bool> verified;  // nothing for work without a result to check
     std::string device;
     std::string driver;
     std::string cuda;

@@ -67,6 +67,16 @@ TEST_F(Tables, FiguresBesideTimesAreTheLastColumns) {
     EXPECT_NE(table.find("| 99.4 |  |  |\n"), std::string::npos) << table;
 }
 
+// A program writes null for a figure that is not finite; the file stays readable.
+TEST_F(Tables, AFigureThatIsNotFiniteIsADash) {
+    std::string with = record("p", "a", "ours");
+    with.insert(with.size() - 1, R"(, "figures": [["relative error", null], ["outliers", 4096]])");
+    directory_.write("h200/d.json", fmt::format("[{},{}]", with, record("p", "b", "ours")));
+    const std::string table = fresh("<!-- measurements: h200/d -->\n<!-- end measurements -->\n");
+    EXPECT_NE(table.find("| 99.4 | - | 4096 |\n"), std::string::npos) << table;
+    EXPECT_NE(table.find("| 99.4 |  |  |\n"), std::string::npos) << table;
+}
+
 TEST_F(Tables, AFilledBlockStaysAsItIs) {
     EXPECT_EQ(fresh(kFilled), kFilled);
 }

@@ -366,6 +366,8 @@ void fill_rows(DeviceSpan<const float> row, DeviceMatrix<float> out, cudaStream_
     require(row.size() == out.cols(), "fill_rows: row has " + std::to_string(row.size()) +
                                           " elements; expected " + std::to_string(out.cols()) +
                                           ", the columns of out");
+    require(!overlap(DeviceMatrix<const float>(row, 1, row.size()), out),
+            "fill_rows: out overlaps row; expected that it does not");
     if (out.rows() == 0 || out.cols() == 0) return;
     with_width(in_packs(out) && course::is_aligned(row.data(), 16), [&]<int WIDTH>() {
         const unsigned across =
@@ -382,6 +384,8 @@ void multiply_vector(DeviceMatrix<const float> matrix, DeviceSpan<const float> v
             "multiply_vector: matrix is " + shape_text(matrix.rows(), matrix.cols()) + ", vector has " +
                 std::to_string(vector.size()) + " elements and out " + std::to_string(out.size()) +
                 "; expected as many as columns and rows");
+    require(!overlap(out, vector) && !overlap(DeviceMatrix<float>(out, 1, out.size()), matrix),
+            "multiply_vector: out overlaps matrix or vector; expected that it does not");
     if (matrix.rows() == 0) return;
     with_width(in_packs(matrix) && course::is_aligned(vector.data(), 16), [&]<int WIDTH>() {
         multiply_rows<WIDTH><<<course::blocks_for(matrix.rows(), kWarpsPerBlock),

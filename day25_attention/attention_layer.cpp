@@ -36,7 +36,8 @@ course::Work layer_work(const AttentionConfig& config, const TokenCounts& counts
     const auto queries = static_cast<double>(counts.batch * counts.queries);
     const auto keys = static_cast<double>(counts.batch * counts.keys);
     const double pairs = queries * static_cast<double>(counts.keys);
-    return {.bytes = sizeof(float) * (4 * width * width + (2 * queries + 2 * keys) * width),
+    const double weights = 4 * width * (width + (config.bias ? 1 : 0));
+    return {.bytes = sizeof(float) * (weights + 2 * queries * width),
             .written = sizeof(float) * queries * width,
             .flops = 4 * (queries + keys) * width * width + 4 * pairs * width};
 }
@@ -67,21 +68,23 @@ void AttentionLayerOnCpu::set_weights(const AttentionWeights& weights) {
 
 Bounded AttentionLayerOnCpu::forward(std::span<const float> query, std::span<const float> key,
                                      std::span<const float> value, const TokenCounts& counts, bool causal,
-                                     std::span<const std::uint8_t> padding) const {
+                                     std::span<const std::uint8_t> padding, course::Growth growth) const {
     const auto [batch, queries, keys] = counts;
     const std::size_t width = config_.width;
     const auto project = [&](const Bounded& in, const std::vector<float>& weight,
                              const std::vector<float>& bias, std::size_t first) {
         const std::span<const float> rows = std::span(weight).subspan(first * width, width * width);
-        const Bounded out = multiply(in, Bounded(width, width, rows), true);
-        return bias.empty() ? out
-                            : add_to_rows(out, Bounded(1, width, std::span(bias).subspan(first, width)));
+        const Bounded out = multiply(in, Bounded(width, width, rows, growth), true);
+        return bias.empty()
+                   ? out
+                   : add_to_rows(out, Bounded(1, width, std::span(bias).subspan(first, width), growth));
     };
     const Bounded q =
-        project(Bounded(batch * queries, width, query), weights_.in_weight, weights_.in_bias, 0);
-    const Bounded k = project(Bounded(batch * keys, width, key), weights_.in_weight, weights_.in_bias, width);
+        project(Bounded(batch * queries, width, query, growth), weights_.in_weight, weights_.in_bias, 0);
+    const Bounded k =
+        project(Bounded(batch * keys, width, key, growth), weights_.in_weight, weights_.in_bias, width);
     const Bounded v =
-        project(Bounded(batch * keys, width, value), weights_.in_weight, weights_.in_bias, 2 * width);
+        project(Bounded(batch * keys, width, value, growth), weights_.in_weight, weights_.in_bias, 2 * width);
 
     const std::size_t head = width / config_.heads;
     const Bounded heads = self_attention_reference({batch, config_.heads, queries, keys, head, head}, q, k, v,

@@ -61,7 +61,7 @@ class AttentionLayer {
     AttentionLayer(const AttentionConfig& config, const TokenCounts& most, const Method& method,
                    std::uint64_t seed);
 
-    // Throws std::invalid_argument when a length does not fit.
+    // Copies at once, while forward() must not be running on any stream. Throws std::invalid_argument when a length does not fit.
     void set_weights(const AttentionWeights& weights);
     AttentionWeights weights() const;
 
@@ -96,16 +96,18 @@ class AttentionLayerOnCpu {
     void set_weights(const AttentionWeights& weights);
     const AttentionWeights& weights() const { return weights_; }
 
-    // As AttentionLayer's. Packed, row-major. `padding`: batch x keys, or empty.
+    // As AttentionLayer's. Packed, row-major. `padding`: batch x keys, or empty. `growth`: of the bound.
     Bounded forward(std::span<const float> query, std::span<const float> key, std::span<const float> value,
-                    const TokenCounts& counts, bool causal, std::span<const std::uint8_t> padding) const;
+                    const TokenCounts& counts, bool causal, std::span<const std::uint8_t> padding,
+                    course::Growth growth = course::Growth::kLinear) const;
 
   private:
     AttentionConfig config_;
     AttentionWeights weights_;
 };
 
-// What forward() has to do, at least: two products with all pairs of tokens and four with the weights.
+// What forward() has to do, at least: two products with all pairs of tokens and four with the weights. Bytes: weights, biases, the
+// tokens once, as in self-attention, where query, key and value are the same, and the result.
 course::Work layer_work(const AttentionConfig& config, const TokenCounts& counts);
 
 // What both classes check. Throw std::invalid_argument.

@@ -139,7 +139,7 @@ TEST_P(AttentionLayerTest, EmptyExtents) {
     expect_right({8, 2, true}, make_call({0, 3, 3}, 8, "self", false, false));
     expect_right({8, 2, true}, make_call({2, 0, 0}, 8, "self", false, false));
     // No key to see: the bias of the output.
-    if (!can_pad()) return;
+    if (!can_pad()) GTEST_SKIP() << method().name << " has no mask for padding";
     AttentionLayer layer({8, 2, true}, {2, 3, 4}, method(), kSeed);
     AttentionWeights weights = with_biases(layer.weights());
     layer.set_weights(weights);
@@ -270,6 +270,72 @@ TEST_P(AttentionLayerTest, RefusesWhatDoesNotFit) {
               "day25: attention layer: out overlaps query, key or value; expected that it does not");
     EXPECT_EQ(with({1, 2, 3}, q, k, v, o, {false, padding.span()}),
               "day25: self-attention: padding has 4 elements; expected none or batch x keys = 3");
+}
+
+// --- The bounds ----------------------------------------------------------------------------------------------------------
+
+// c = a b^T in FP32, one term after the other.
+std::vector<float> product(const std::vector<float>& a, const float* b, std::size_t b_rows,
+                           std::size_t depth) {
+    std::vector<float> columns(depth * b_rows);
+    for (std::size_t i = 0; i < columns.size(); ++i)
+        columns[i % depth * b_rows + i / depth] = b[i];
+    std::vector<float> c(a.size() / depth * b_rows);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        for (std::size_t j = 0; j < b_rows; ++j)
+            c[i / depth * b_rows + j] += a[i] * columns[i % depth * b_rows + j];
+    }
+    return c;
+}
+
+// A layer of one head without biases, in FP32 throughout.
+std::vector<float> layer_in_floats(const AttentionWeights& weights, const Call& call, std::size_t width) {
+    const std::size_t keys = call.counts.keys;
+    const std::vector<float> q = product(call.query, weights.in_weight.data(), width, width);
+    const std::vector<float> k = product(call.key, &weights.in_weight[width * width], width, width);
+    const std::vector<float> v = product(call.key, &weights.in_weight[2 * width * width], width, width);
+    std::vector<float> scores = product(q, k.data(), keys, width);
+    std::vector<float> heads(q.size());
+    for (std::size_t i = 0; i < call.counts.queries; ++i) {
+        float sum = 0;
+        for (std::size_t j = 0; j < keys; ++j)  // these scores are small: exp() needs no maximum
+            sum += scores[i * keys + j] =
+                std::exp(scores[i * keys + j] / std::sqrt(static_cast<float>(width)));
+        for (std::size_t j = 0; j < keys; ++j) {
+            for (std::size_t c = 0; c < width; ++c)
+                heads[i * width + c] += scores[i * keys + j] / sum * v[j * width + c];
+        }
+    }
+    return product(heads, weights.out_weight.data(), width, width);
+}
+
+// The bound that the program verifies with, at the size that it times: some rows of 2048 tokens of 512 columns.
+TEST(AttentionLayerReference, BoundsAreTightEnough) {
+    constexpr std::size_t kWidth = 512;
+    const Call call = make_call({1, 4, 2048}, kWidth, "memory", false, false);
+    const auto expected = [&](float factor_of_scores) {
+        AttentionLayerOnCpu layer({kWidth, 1, false}, kSeed);
+        AttentionWeights weights = layer.weights();
+        for (std::size_t i = 0; i < kWidth * kWidth; ++i)
+            weights.in_weight[i] *= factor_of_scores;
+        layer.set_weights(weights);
+        return layer.forward(call.query, call.key, call.key, call.counts, false, {},
+                             course::Growth::kSquareRoot);
+    };
+    const Bounded right = expected(1);
+    const std::vector<float> in_floats =
+        layer_in_floats(AttentionLayerOnCpu({kWidth, 1, false}, kSeed).weights(), call, kWidth);
+    const course::VerifyResult accepted = day25::verify(in_floats, right);
+    EXPECT_TRUE(accepted.ok()) << accepted.message();
+
+    const std::size_t most = 9 * right.value.size() / 10;
+    EXPECT_GT(day25::verify(std::vector<float>(right.value.size()), right).differing, most) << "zeros";
+    const auto wrong = [&](float factor_of_scores) {
+        const Bounded other = expected(factor_of_scores);
+        return day25::verify(std::vector<float>(other.value.begin(), other.value.end()), right).differing;
+    };
+    EXPECT_GT(wrong(0), most) << "the same weight for every key";
+    EXPECT_GT(wrong(1.001f), right.value.size() / 100) << "a scale that is a thousandth off";
 }
 
 // --- PyTorch -------------------------------------------------------------------------------------------------------------

@@ -9,6 +9,12 @@ namespace {
 
 constexpr double kUnit = 0x1p-24;
 
+// How much more than one rounding a sum of so many terms may be off.
+double grown(std::size_t terms, course::Growth growth) {
+    const auto n = static_cast<double>(terms);
+    return growth == course::Growth::kLinear ? n : std::min(n, 4 * std::sqrt(n));
+}
+
 template <class DoRow>
 void for_each_row(std::size_t rows, DoRow do_row) {
 #pragma omp parallel for schedule(dynamic)
@@ -17,7 +23,7 @@ void for_each_row(std::size_t rows, DoRow do_row) {
 }
 
 Bounded transposed(const Bounded& a) {
-    Bounded result(a.cols, a.rows);
+    Bounded result(a.cols, a.rows, a.growth);
     for (std::size_t i = 0; i < a.rows; ++i) {
         for (std::size_t j = 0; j < a.cols; ++j) {
             result.value[j * a.rows + i] = a.value[i * a.cols + j];
@@ -29,17 +35,22 @@ Bounded transposed(const Bounded& a) {
 
 }  // namespace
 
-Bounded::Bounded(std::size_t row_count, std::size_t col_count)
-    : rows(row_count), cols(col_count), value(rows * cols), error(rows * cols) {}
+Bounded::Bounded(std::size_t row_count, std::size_t col_count, course::Growth how)
+    : rows(row_count), cols(col_count), value(rows * cols), error(rows * cols), growth(how) {}
 
-Bounded::Bounded(std::size_t row_count, std::size_t col_count, std::span<const float> values)
-    : rows(row_count), cols(col_count), value(values.begin(), values.end()), error(values.size()) {
+Bounded::Bounded(std::size_t row_count, std::size_t col_count, std::span<const float> values,
+                 course::Growth how)
+    : rows(row_count),
+      cols(col_count),
+      value(values.begin(), values.end()),
+      error(values.size()),
+      growth(how) {
     require(values.size() == rows * cols,
             "Bounded: " + std::to_string(values.size()) + " values; expected " + shape_text(rows, cols));
 }
 
 Bounded Bounded::piece(std::size_t row, std::size_t row_count, std::size_t col, std::size_t col_count) const {
-    Bounded result(row_count, col_count);
+    Bounded result(row_count, col_count, growth);
     for (std::size_t i = 0; i < row_count; ++i) {
         const auto from = static_cast<std::ptrdiff_t>((row + i) * cols + col);
         const auto to = static_cast<std::ptrdiff_t>(i * col_count);
@@ -62,22 +73,33 @@ Bounded multiply(const Bounded& a, const Bounded& b, bool transpose_b, double al
     if (transpose_b) return multiply(a, transposed(b), false, alpha);
     require(a.cols == b.rows, "reference: a is " + shape_text(a.rows, a.cols) + " and b " +
                                   shape_text(b.rows, b.cols) + "; expected as many columns as rows");
-    Bounded c(a.rows, b.cols);
-    const double rounding = static_cast<double>(a.cols + 10) * kUnit;
+    require(a.growth == b.growth, "reference: errors of a and b grow differently; expected the same growth");
+    Bounded c(a.rows, b.cols, a.growth);
+    const bool independent = a.growth == course::Growth::kSquareRoot;
+    const double rounding = (grown(a.cols, a.growth) + 10) * kUnit;
     for_each_row(a.rows, [&](std::size_t i) {
         double* const value = c.value.data() + i * c.cols;
         double* const error = c.error.data() + i * c.cols;
+        std::vector<double> squares(independent ? c.cols : 0);  // of what errors of a and b do
         for (std::size_t k = 0; k < a.cols; ++k) {
             const double x = alpha * a.value[i * a.cols + k];
             const double x_size = std::abs(x);
             const double x_error = std::abs(alpha) * a.error[i * a.cols + k];
             const double* const y = b.value.data() + k * b.cols;
             const double* const y_error = b.error.data() + k * b.cols;
-            for (std::size_t j = 0; j < b.cols; ++j) {
+            for (std::size_t j = 0; independent && j < b.cols; ++j) {
+                value[j] += x * y[j];
+                error[j] += rounding * x_size * std::abs(y[j]);
+                squares[j] += x_size * x_size * y_error[j] * y_error[j] +
+                              x_error * x_error * (y[j] * y[j] + y_error[j] * y_error[j]);
+            }
+            for (std::size_t j = 0; !independent && j < b.cols; ++j) {
                 value[j] += x * y[j];
                 error[j] += (x_size + x_error) * y_error[j] + (x_error + rounding * x_size) * std::abs(y[j]);
             }
         }
+        for (std::size_t j = 0; j < squares.size(); ++j)
+            error[j] = std::hypot(error[j], std::sqrt(squares[j]));
     });
     return c;
 }
@@ -106,9 +128,10 @@ Bounded tanh_of(const Bounded& a) {
 
 Bounded masked_softmax(const Bounded& scores, const HostMask& mask) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    Bounded result(scores.rows, scores.cols);
+    Bounded result(scores.rows, scores.cols, scores.growth);
     // However many threads share a row, whatever the order.
-    const double chain = static_cast<double>(scores.cols);
+    const double chain = grown(scores.cols, scores.growth);
+    const bool independent = scores.growth == course::Growth::kSquareRoot;
     for_each_row(scores.rows, [&](std::size_t i) {
         const double* const x = scores.value.data() + i * scores.cols;
         const double* const x_error = scores.error.data() + i * scores.cols;
@@ -123,13 +146,18 @@ Bounded masked_softmax(const Bounded& scores, const HostMask& mask) {
         const auto of = [&](std::size_t j) { return x_error[j] + kUnit * 2 * (2.3 * (max - x[j]) + 4); };
         double sum = 0;
         double sum_with_errors = 0;
+        double squares = 0;  // of what errors of the scores do to the sum
         for (std::size_t j = 0; j < scores.cols; ++j) {
             if (!sees(j)) continue;
-            sum += std::exp(x[j] - max);
-            sum_with_errors += std::exp(x[j] - max + of(j));
+            const double weight = std::exp(x[j] - max);
+            const double with_error = std::exp(x[j] - max + of(j));
+            sum += weight;
+            sum_with_errors += with_error;
+            squares += (with_error - weight) * (with_error - weight);
         }
         if (sum == 0) return;
-        const double of_sum = std::log(sum_with_errors / sum) + kUnit * (chain + 4);
+        const double of_sum =
+            (independent ? std::sqrt(squares) / sum : std::log(sum_with_errors / sum)) + kUnit * (chain + 4);
         for (std::size_t j = 0; j < scores.cols; ++j) {
             if (!sees(j)) continue;
             const double p = std::exp(x[j] - max) / sum;
@@ -148,19 +176,19 @@ Bounded attention(const Bounded& q, const Bounded& k, const Bounded& v, double s
 
 Bounded score_reference(Scoring scoring, const ScoreShape& shape, std::span<const float> hidden,
                         std::span<const float> states, std::span<const float> weight,
-                        std::span<const float> v) {
-    const Bounded h(1, shape.hidden, hidden);
-    const Bounded s(shape.states, shape.width, states);
-    const Bounded w(shape.weight_rows(scoring), shape.weight_cols(scoring), weight);
+                        std::span<const float> v, course::Growth growth) {
+    const Bounded h(1, shape.hidden, hidden, growth);
+    const Bounded s(shape.states, shape.width, states, growth);
+    const Bounded w(shape.weight_rows(scoring), shape.weight_cols(scoring), weight, growth);
     if (scoring == Scoring::kDot) return multiply(h, s, true);
     // The other order, (h W) s, errs by no more: both are bounded by (width + hidden) u |h| |W| |s|.
     if (scoring == Scoring::kLuong) return multiply(h, multiply(s, w, true), true);
     // As the formula has it; sums of the two halves by themselves err by no more.
-    Bounded both(shape.states, shape.hidden + shape.width);
+    Bounded both(shape.states, shape.hidden + shape.width, growth);
     both.put(0, shape.hidden, s);
     for (std::size_t j = 0; j < shape.states; ++j)
         both.put(j, 0, h);
-    return multiply(Bounded(1, shape.units, v), tanh_of(multiply(both, w, true)), true);
+    return multiply(Bounded(1, shape.units, v, growth), tanh_of(multiply(both, w, true)), true);
 }
 
 Bounded self_attention_reference(const AttentionShape& shape, const Bounded& q, const Bounded& k,
@@ -170,7 +198,7 @@ Bounded self_attention_reference(const AttentionShape& shape, const Bounded& q, 
     require(padding.empty() || padding.size() == batch * keys,
             "reference: padding has " + std::to_string(padding.size()) +
                 " elements; expected none or batch x keys = " + std::to_string(batch * keys));
-    Bounded out(batch * queries, heads * value_width);
+    Bounded out(batch * queries, heads * value_width, q.growth);
     for (std::size_t b = 0; b < batch; ++b) {
         const HostMask mask{causal, padding.empty() ? padding : padding.subspan(b * keys, keys)};
         for (std::size_t h = 0; h < heads; ++h) {
@@ -185,11 +213,12 @@ Bounded self_attention_reference(const AttentionShape& shape, const Bounded& q, 
 
 Bounded self_attention_reference(const AttentionShape& shape, std::span<const float> q,
                                  std::span<const float> k, std::span<const float> v, float scale, bool causal,
-                                 std::span<const std::uint8_t> padding) {
+                                 std::span<const std::uint8_t> padding, course::Growth growth) {
     const auto [batch, heads, queries, keys, width, value_width] = shape;
-    return self_attention_reference(
-        shape, Bounded(batch * queries, heads * width, q), Bounded(batch * keys, heads * width, k),
-        Bounded(batch * keys, heads * value_width, v), static_cast<double>(scale), causal, padding);
+    return self_attention_reference(shape, Bounded(batch * queries, heads * width, q, growth),
+                                    Bounded(batch * keys, heads * width, k, growth),
+                                    Bounded(batch * keys, heads * value_width, v, growth),
+                                    static_cast<double>(scale), causal, padding);
 }
 
 course::VerifyResult verify(std::span<const float> got, const Bounded& expected) {

@@ -6,6 +6,9 @@
 //               the 10: scaling, adding to what is there, and what is left of a factor split into two TF32 numbers
 //   softmax     README.md, "How exact?"
 //   tanh        slope at most 1, two units in the last place
+// That is Growth::kLinear, which always holds. It is wide after several long sums. Growth::kSquareRoot takes errors as independent, which
+// those of random data are: of a sum of n terms min(n, 4 sqrt(n)) instead of n (N. Higham, T. Mary, SIAM J. Sci. Comput. 41, 2019; verify.hpp),
+// and errors of different terms in quadrature: of a product sqrt(sum (|A| eB)^2 + (eA |B|)^2 + (eA eB)^2).
 #pragma once
 
 #include <cstddef>
@@ -26,17 +29,19 @@ struct Bounded {
     std::size_t cols = 0;
     std::vector<double> value{};
     std::vector<double> error{};
+    course::Growth growth = course::Growth::kLinear;  // what is computed from this takes it over
 
     Bounded() = default;
-    Bounded(std::size_t row_count, std::size_t col_count);
+    Bounded(std::size_t row_count, std::size_t col_count, course::Growth how = course::Growth::kLinear);
     // Numbers that are exact in FP32. Throws std::invalid_argument when there are not rows x cols of them.
-    Bounded(std::size_t row_count, std::size_t col_count, std::span<const float> values);
+    Bounded(std::size_t row_count, std::size_t col_count, std::span<const float> values,
+            course::Growth how = course::Growth::kLinear);
 
     Bounded piece(std::size_t row, std::size_t row_count, std::size_t col, std::size_t col_count) const;
     void put(std::size_t row, std::size_t col, const Bounded& piece);
 };
 
-// alpha a b, or alpha a b^T. Over the host's cores.
+// alpha a b, or alpha a b^T; their growth must be the same. Over the host's cores.
 Bounded multiply(const Bounded& a, const Bounded& b, bool transpose_b = false, double alpha = 1);
 // a with `row` (one row) added to each of its rows.
 Bounded add_to_rows(const Bounded& a, const Bounded& row);
@@ -56,12 +61,13 @@ Bounded attention(const Bounded& q, const Bounded& k, const Bounded& v, double s
 // All scores, one row: as scorers() compute them from packed row-major inputs.
 Bounded score_reference(Scoring scoring, const ScoreShape& shape, std::span<const float> hidden,
                         std::span<const float> states, std::span<const float> weight,
-                        std::span<const float> v);
+                        std::span<const float> v, course::Growth growth = course::Growth::kLinear);
 
 // As SelfAttention, for packed row-major inputs. `padding`: batch x keys, or empty.
 Bounded self_attention_reference(const AttentionShape& shape, std::span<const float> q,
                                  std::span<const float> k, std::span<const float> v, float scale, bool causal,
-                                 std::span<const std::uint8_t> padding);
+                                 std::span<const std::uint8_t> padding,
+                                 course::Growth growth = course::Growth::kLinear);
 // The same for projections, which have errors of their own.
 Bounded self_attention_reference(const AttentionShape& shape, const Bounded& q, const Bounded& k,
                                  const Bounded& v, double scale, bool causal,

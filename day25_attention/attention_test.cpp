@@ -315,6 +315,28 @@ TEST_F(Attention, FillsRows) {
     DeviceBuffer<float> memory(16);
     EXPECT_EQ(refusal([&] { day25::fill_rows(memory.span().subspan(0, 3), memory.matrix(2, 4), nullptr); }),
               "day25: fill_rows: row has 3 elements; expected 4, the columns of out");
+    EXPECT_EQ(refusal([&] { day25::fill_rows(memory.span().subspan(7, 4), memory.matrix(2, 4), nullptr); }),
+              "day25: fill_rows: out overlaps row; expected that it does not");
+    EXPECT_EQ(refusal([&] { day25::fill_rows(memory.span().subspan(8, 4), memory.matrix(2, 4), nullptr); }),
+              "");
+}
+
+TEST_F(Attention, VectorProductRefusesWhatDoesNotFit) {
+    DeviceBuffer<float> memory(16);
+    const auto with = [&](std::size_t vector, std::size_t cols, std::size_t out) {
+        return refusal([&] {
+            day25::multiply_vector(memory.matrix(2, 4), memory.span().subspan(vector, cols),
+                                   memory.span().subspan(out, 2), nullptr);
+        });
+    };
+    EXPECT_EQ(with(8, 4, 12), "");
+    EXPECT_EQ(with(8, 3, 12),
+              "day25: multiply_vector: matrix is 2 x 4, vector has 3 elements and out 2; expected as many as "
+              "columns and rows");
+    for (const std::size_t out : {7, 11}) {
+        EXPECT_EQ(with(8, 4, out),
+                  "day25: multiply_vector: out overlaps matrix or vector; expected that it does not");
+    }
 }
 
 // --- Scoring functions ---------------------------------------------------------------------------------------------------
@@ -415,6 +437,25 @@ TEST_P(ScorerTest, RefusesWhatDoesNotFit) {
               "day25: scores: scores overlap an input or the workspace; expected that they do not");
     EXPECT_EQ(with(inputs, workspace.span().subspan(0, 3), workspace.span()),
               "day25: scores: scores overlap an input or the workspace; expected that they do not");
+    const DeviceSpan<float> space = workspace.span();
+    const auto overlapping = [&](const char* name, auto day25::ScoreInputs::*input, auto place) {
+        day25::ScoreInputs wrong = inputs;
+        wrong.*input = place;
+        EXPECT_EQ(with(wrong, scores.span(), space),
+                  std::string("day25: scores: workspace overlaps ") + name + "; expected that it does not");
+    };
+    overlapping("hidden", &day25::ScoreInputs::hidden, DeviceSpan<const float>(space.subspan(needed - 4, 4)));
+    overlapping("states", &day25::ScoreInputs::states,
+                DeviceMatrix<const float>(space.subspan(needed - 12, 12), 3, 4));
+    if (scoring() == Scoring::kBahdanau)
+        overlapping("v", &day25::ScoreInputs::v, DeviceSpan<const float>(space.subspan(needed - 5, 5)));
+    if (scoring() != Scoring::kDot) {
+        DeviceBuffer<float> more(std::max(needed, rows * cols));
+        day25::ScoreInputs wrong = inputs;
+        wrong.weight = DeviceMatrix<const float>(more.span().subspan(0, rows * cols), rows, cols);
+        EXPECT_EQ(with(wrong, scores.span(), more.span()),
+                  "day25: scores: workspace overlaps weight; expected that it does not");
+    }
     if (scoring() == Scoring::kDot) {
         inputs.hidden = memory.span().subspan(0, 3);
         EXPECT_EQ(with(inputs, scores.span(), workspace.span()),
@@ -541,7 +582,8 @@ TEST_P(SelfAttentionTest, SmallerShapesThanItWasMadeFor) {
 
 // A NaN in a query, in a masked key, in a key, in a value.
 TEST_P(SelfAttentionTest, NanGoesWhereItMust) {
-    if (GetParam()->launcher.fused) return;  // has a test of its own, and no padding
+    if (GetParam()->launcher.fused)
+        GTEST_SKIP() << "fused has no mask for padding; its own tests have NaN in Q, K and V";
     const AttentionShape shape{1, 2, 6, 6, 4, 4};
     const std::vector<std::uint8_t> padding = {0, 0, 0, 0, 0, 1};
     const DeviceBuffer<std::uint8_t> padding_device{std::span(padding)};
@@ -594,6 +636,26 @@ TEST_P(SelfAttentionTest, RefusesWhatItCannotDo) {
                             {false, padding.span()}, nullptr);
               }),
               GetParam()->launcher.fused ? "day25: self-attention: fused has no mask for padding" : "");
+}
+
+TEST_P(SelfAttentionTest, FusedRefusesWhatItCannotDo) {
+    if (!GetParam()->launcher.fused) GTEST_SKIP() << "the others can";
+    DeviceBuffer<float> memory(2 * 32);
+    day25::SelfAttention attention(*GetParam(), {1, 1, 4, 4, 8, 8});
+    const auto in = memory.matrix(4, 8);
+    const auto with = [&](DeviceMatrix<float> q, DeviceMatrix<float> out, float scale) {
+        return refusal([&] { attention(q, q, q, out, scale, {}, nullptr); });
+    };
+    const DeviceMatrix<float> out(memory.span().subspan(32, 32), 4, 8);
+    EXPECT_EQ(with(in, out, 1), "");
+    EXPECT_EQ(
+        with(in, out, 0),
+        "day25: self-attention: scale is 0.000000; expected a finite number above 0, as fused needs it");
+    EXPECT_EQ(
+        with(DeviceMatrix<float>(memory.span().subspan(0, 56), 4, 8, 16),
+             DeviceMatrix<float>(memory.span().subspan(8, 56), 4, 8, 16), 1),
+        "day25: self-attention: out lies between rows of q, k or v; expected memory of its own, as fused "
+        "needs it");
 }
 
 TEST_P(SelfAttentionTest, RefusesWhatDoesNotFit) {
@@ -704,6 +766,26 @@ TEST(AttentionReference, BoundsAreTightEnough) {
         const std::vector<float> got(other.value.begin(), other.value.end());
         EXPECT_GT(day25::verify(got, all).differing, 32U);  // more than half
     }
+}
+
+// The bound that the program verifies with, for one query of 2048 keys of 512 columns.
+TEST(AttentionReference, BoundsOfIndependentErrorsAreTightEnough) {
+    constexpr std::size_t kKeys = 2048, kWidth = 512;
+    const std::vector<float> q = normal(kWidth, 1), k = normal(kKeys * kWidth, 2),
+                             v = normal(kKeys * kWidth, 3);
+    const auto scale = 1 / std::sqrt(static_cast<float>(kWidth));
+    const auto expected = [&](float factor) {
+        return day25::self_attention_reference({1, 1, 1, kKeys, kWidth, kWidth}, q, k, v, factor * scale,
+                                               false, {}, course::Growth::kSquareRoot);
+    };
+    const Bounded right = expected(1);
+    const auto wrong = [&](const Bounded& other) {
+        return day25::verify(std::vector<float>(other.value.begin(), other.value.end()), right).differing;
+    };
+    EXPECT_EQ(wrong(right), 0U);
+    EXPECT_GT(wrong(Bounded(1, kWidth)), 9 * kWidth / 10) << "zeros";
+    EXPECT_GT(wrong(expected(0)), 9 * kWidth / 10) << "the same weight for every key";
+    EXPECT_GT(wrong(expected(1.001f)), kWidth / 100) << "a scale that is a thousandth off";
 }
 
 }  // namespace

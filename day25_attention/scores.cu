@@ -171,6 +171,15 @@ bool check(Scoring scoring, const ScoreInputs& inputs, DeviceSpan<float> scores,
     const std::size_t needed = score_workspace(scoring, shape);
     require(workspace.size() >= needed, "scores: workspace has " + text(workspace.size()) +
                                             " elements; expected at least " + text(needed));
+    const DeviceMatrix<float> used(workspace, 1, workspace.size());
+    const auto apart = [](const char* input, bool overlaps) {
+        require(!overlaps,
+                std::string("scores: workspace overlaps ") + input + "; expected that it does not");
+    };
+    apart("hidden", overlap(workspace, inputs.hidden));
+    apart("states", overlap(used, inputs.states));
+    apart("weight", overlap(used, inputs.weight));
+    apart("v", overlap(workspace, inputs.v));
     const DeviceMatrix<float> row(scores, 1, scores.size());
     require(!overlap(scores, inputs.hidden) && !overlap(scores, workspace) && !overlap(row, inputs.states) &&
                 !overlap(row, inputs.weight) && !overlap(scores, inputs.v),

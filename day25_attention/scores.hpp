@@ -45,7 +45,7 @@ struct ScoreInputs {
 std::size_t score_workspace(Scoring scoring, const ScoreShape& shape);
 
 // Queues all scores on `stream`. `scores` has an element per state and overlaps nothing else; `workspace` has score_workspace()
-// elements, any content, and belongs to this work until it is done. Extents may be 0: an empty sum is 0.
+// elements or more, any content, overlaps no input, and belongs to this work until it is done. Extents may be 0: an empty sum is 0.
 // Throws std::invalid_argument for arguments unlike that, CudaError when a launch fails.
 using ScoreLauncher = void (*)(const ScoreInputs& inputs, course::DeviceSpan<float> scores,
                                course::DeviceSpan<float> workspace, cudaStream_t stream);

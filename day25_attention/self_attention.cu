@@ -12,6 +12,7 @@
 //
 //   ./course run day25 --variant thread_tile
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -48,11 +49,31 @@ fused::HeadsView<T> heads_of(const DeviceMatrix<T>& matrix, const AttentionShape
             {rows * ld, shape.width, ld}};
 }
 
+// From the first element to the last.
+template <class T>
+DeviceSpan<T> memory_of(const DeviceMatrix<T>& matrix) {
+    const bool none = matrix.rows() == 0 || matrix.cols() == 0;
+    return DeviceSpan<T>::from_device_pointer(
+        matrix.data(), none ? 0 : (matrix.rows() - 1) * matrix.leading_dimension() + matrix.cols());
+}
+
 // Part 4 counts what a causal mask hides from the last query and key, not from the first. The two agree on the square of the first
 // queries and keys; queries behind it see all keys, and keys behind it are seen by nobody.
+// What lies between rows counts as theirs there.
 void launch_fused(const AttentionShape& shape, const DeviceMatrix<const float>& q,
                   const DeviceMatrix<const float>& k, const DeviceMatrix<const float>& v,
                   const DeviceMatrix<float>& out, float scale, bool causal, cudaStream_t stream) {
+    require(std::isfinite(scale) && scale > 0, "self-attention: scale is " + std::to_string(scale) +
+                                                   "; expected a finite number above 0, as fused needs it");
+    constexpr std::size_t kMost = (std::size_t{1} << 30) - 1;
+    require(shape.queries <= kMost && shape.keys <= kMost,
+            "self-attention: queries are " + std::to_string(shape.queries) + " and keys " +
+                std::to_string(shape.keys) + "; expected at most " + std::to_string(kMost) +
+                ", as fused needs it");
+    const auto result = memory_of(out);
+    require(
+        !overlap(result, memory_of(q)) && !overlap(result, memory_of(k)) && !overlap(result, memory_of(v)),
+        "self-attention: out lies between rows of q, k or v; expected memory of its own, as fused needs it");
     const auto versions = fused::variants<float>();
     const auto version = std::find_if(versions.rbegin(), versions.rend(),
                                       [](const auto& candidate) { return candidate.cannot_run({}).empty(); });

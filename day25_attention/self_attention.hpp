@@ -37,6 +37,7 @@ class SelfAttention {
     // so that q, k and v may be pieces of one larger matrix. Nothing of `out` may overlap them. A query that sees no key gets zeros; a
     // key that is masked for some queries still needs a value that is a number: 0 times NaN is NaN.
     // Throws std::invalid_argument where a matrix is not as the constructor was told or the method cannot do it, CudaError when a launch fails.
+    // `fused` needs a finite scale above 0, fewer than 2^30 queries and keys, and that out does not lie between rows of q, k or v either.
     // Source of the method: A. Vaswani et al., "Attention is all you need", 2017, section 3.2.
     void operator()(course::DeviceMatrix<const float> q, course::DeviceMatrix<const float> k,
                     course::DeviceMatrix<const float> v, course::DeviceMatrix<float> out, float scale,

@@ -267,7 +267,14 @@ def self_attention_peers(words):
     q, k, v = (torch.randn(batch, tokens, heads, columns, device="cuda").transpose(1, 2) for _ in range(3))
     function = lambda q, k, v: torch.softmax(q @ k.transpose(2, 3) * columns**-0.5, dim=3) @ v
     expected = function(q.double(), k.double(), v.double())
-    parts = lambda: function(q, k, v)
+    # The products as PyTorch is fastest at: packed matrices, the scale within the product.
+    q3, k3, v3 = (x.reshape(batch * heads, tokens, columns).contiguous() for x in (q, k, v))
+    nothing = torch.empty(1, 1, 1, device="cuda")  # beta = 0: not read
+
+    def parts():
+        scores = torch.baddbmm(nothing, q3, k3.transpose(1, 2), beta=0, alpha=columns**-0.5)
+        return torch.bmm(torch.softmax(scores, dim=2), v3).view(batch, heads, tokens, columns)
+
     fused = lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v)
     yield "pytorch_parts", parts, lambda: (relative_error(parts, expected), 1e-5)
     yield "pytorch_sdpa", fused, lambda: (relative_error(fused, expected), 1e-5)

@@ -15,6 +15,7 @@
 namespace day25::fused {
 
 inline constexpr float kInfinity = __builtin_huge_valf();
+inline constexpr float kNan = __builtin_nanf("");
 inline constexpr float kLog2E = 1.44269504f;  // exp(x) = exp2(x log2(e))
 
 // ---- Which rows ------------------------------------------------------------------------------------------------------
@@ -122,7 +123,8 @@ __device__ void write_pack(T* row, int col, int dim, const course::Pack<T, N>& p
 // ---- Online softmax --------------------------------------------------------------------------------------------------
 
 // Of ROWS rows, each divided among LANES neighbouring lanes. Scores are those of Q K^T; `scale` has scale and log2(e) in it, so that
-// p = exp2(score scale - max): a multiply-add and one instruction for exp2.
+// p = exp2(score scale - max): a multiply-add and one instruction for exp2. The maximum is rounded, which all p of a row share; it must
+// be small enough for that to be a factor near 1 (fused_attention.hpp: scaled scores up to 2^20).
 //
 // All that counts of the maximum is that no exponential overflows. So it stays as it is until a score is more than 2^kSlack times
 // above: then, and not for every tile, what has been summed is brought to the new one.
@@ -163,6 +165,7 @@ struct OnlineSoftmax {
                 top[row] = fmaxf(top[row], __shfl_xor_sync(course::kWholeWarp, top[row], distance));
             const float raised = fmaxf(max[row], top[row] * scale);
             factor[row] = raised == max[row] ? 1.0f : course::ptx::exp2_approx(max[row] - raised);
+            if (raised == kInfinity) factor[row] = kNan;  // an overflow: otherwise all p would be 0
             max[row] = raised;
             sum[row] *= factor[row];
         }

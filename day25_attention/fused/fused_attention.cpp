@@ -146,6 +146,12 @@ course::Work work(const Shape& shape) {
             .arithmetic = course::Arithmetic::kOther};
 }
 
+course::Work work_in_fp32(const Shape& shape) {
+    course::Work result = work<float>(shape);
+    result.arithmetic = course::Arithmetic::kFp32;
+    return result;
+}
+
 template course::Work work<float>(const Shape&);
 template course::Work work<__half>(const Shape&);
 template course::Work work<__nv_bfloat16>(const Shape&);

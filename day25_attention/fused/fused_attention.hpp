@@ -11,6 +11,9 @@
 // NaN and Inf. What a row does not see does not matter, whatever it is. A NaN in Q or K makes NaN of the rows that see it. A NaN or an Inf
 // in V leaves something that is not finite in that column of the rows that see it, and nowhere else.
 //
+// Large scores. scale q k may be up to 2^20 in magnitude. There, a FP32 number is known to a sixteenth, and so is the exponent of a weight;
+// beyond, weights are off by more, and by powers of two from 2^24 on. Where it exceeds the largest float, the row becomes NaN.
+//
 // Memory: nothing but Q, K, V and out. Scores live in registers, a tile of keys at a time.
 //
 // Methods: M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao, D. Y. Fu, S. Ermon, A. Rudra, C. Re,
@@ -137,12 +140,15 @@ std::span<const FusedAttention<T>> variants();
 // The least there is to do: every tensor moved once; of the scores those that are seen.
 template <class T>
 course::Work work(const Shape& shape);
+course::Work work_in_fp32(const Shape& shape);  // of versions without tensor cores
 
 // ---- Reference -------------------------------------------------------------------------------------------------------
 
 // What a version may lose: unit roundoffs, each the largest relative error of one rounding. The README derives the bound from these.
 struct Precision {
     double sum = 0x1p-24;  // of an addition in either product
+    // Terms that tensor cores add before they cut the sum off, always towards 0, so that these errors add up; 0: sums are rounded.
+    double between_cuts = 0;
     double product =
         0x1p-24;        // of a product of two factors, together with what was lost when they were split
     double weight = 0;  // of p, when it becomes a factor of the second product

@@ -24,18 +24,29 @@ double grown(std::size_t terms, course::Growth growth) {
     return growth == course::Growth::kLinear ? n : std::sqrt(n);
 }
 
+// Relative to the sum of the terms' magnitudes. Where tensor cores cut off, one cut for some terms adds up; within these, errors are independent.
+double lost_by_sum(std::size_t terms, const Precision& precision) {
+    double roundings = grown(terms, precision.growth);
+    if (precision.growth == course::Growth::kSquareRoot && precision.between_cuts > 0)
+        roundings += static_cast<double>(terms) / precision.between_cuts;
+    return roundings * precision.sum;
+}
+
 }  // namespace
 
 template <>
 Precision precision(const FusedAttention<float>& variant) {
-    // Tensor cores cut sums off instead of rounding them; a product of split factors loses up to 2^-21 (tf32x3.cu).
-    if (variant.name == "tf32x3") return {.sum = 0x1p-23, .product = 0x1p-21, .weight = 0x1p-22};
+    // Tensor cores cut sums off instead of rounding them: for each 8 terms three times, as a product of split factors is three, of which
+    // it loses up to 2^-21 (tf32x3.cu).
+    if (variant.name == "tf32x3")
+        return {.sum = 0x1p-23, .between_cuts = 8.0 / 3, .product = 0x1p-21, .weight = 0x1p-22};
     return {};
 }
 
 template <>
 Precision precision(const FusedAttention<__half>&) {
     return {.sum = 0x1p-23,
+            .between_cuts = 16,
             .product = 0,
             .weight = 0x1p-11,
             .smallest_weight = 0x1p-25,
@@ -46,6 +57,7 @@ Precision precision(const FusedAttention<__half>&) {
 template <>
 Precision precision(const FusedAttention<__nv_bfloat16>&) {
     return {.sum = 0x1p-23,
+            .between_cuts = 16,
             .product = 0,
             .weight = 0x1p-8,
             .smallest_weight = 0x1p-134,
@@ -61,7 +73,7 @@ ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span
     if (visible == 0) return row;
 
     // Scores, and what of an error of theirs reaches p.
-    const double of_dot = precision.product + grown(dim, precision.growth) * precision.sum;
+    const double of_dot = precision.product + lost_by_sum(dim, precision);
     std::vector<double> p(visible);
     std::vector<double> error(visible);
     double max = -std::numeric_limits<double>::infinity();
@@ -90,8 +102,8 @@ ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span
     }
     mean_error /= sum;
 
-    const double of_sums = 2 * (grown(visible, precision.growth) + 2) * u + precision.product +
-                           grown(visible, precision.growth) * precision.sum;
+    const double of_sums =
+        2 * (grown(visible, precision.growth) + 2) * u + precision.product + lost_by_sum(visible, precision);
     for (std::size_t c = 0; c < dim; ++c) {
         double value = 0;
         double magnitude = 0;

@@ -3,6 +3,10 @@
 //     a block    BM rows of Q, and BN keys at a time; while K is multiplied, V is on its way, and the other way round
 //     a warp     32 rows: its p go to shared memory and come back without a barrier of the block
 //     a thread   8 rows x 8 keys of Q K^T, then the same 8 rows x D / 8 columns of p V
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
 #include "attention_tile.cuh"
 #include "launch.cuh"
 
@@ -178,8 +182,22 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void attention_register_tile
 template <int D>
 using TileFor = std::conditional_t<D <= 64, Tile<D, 8, 4, 2>, Tile<D, 4, 4, 1>>;
 
+// Of the largest tile, which also rows take that are not aligned.
+std::string constraint(const Shape&) {
+    constexpr std::size_t kNeeded = std::max(sizeof(Shared<TileFor<64>>), sizeof(Shared<TileFor<kMaxDim>>));
+    int device = 0;
+    int most = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    if (kNeeded <= static_cast<std::size_t>(most)) return "";
+    return "needs " + std::to_string(kNeeded) + " bytes of shared memory in a block; this GPU allows " +
+           std::to_string(most);
+}
+
 // Where rows are not aligned, one size must do for all.
 void launch(const Attention<float>& attention, cudaStream_t stream) {
+    if (const std::string reason = constraint({}); !reason.empty())
+        throw std::invalid_argument("fused attention: register_tiles " + reason);
     if (!check_arguments(attention)) return;
     const auto run = [&](auto dim, auto aligned) {
         using T = TileFor<dim()>;
@@ -199,7 +217,8 @@ FusedAttention<float> register_tiles() {
     return {.name = "register_tiles",
             .idea = "tiles of keys in shared memory, 8 x 8 scores in a thread's registers",
             .launcher = launch,
-            .work = work<float>};
+            .work = work_in_fp32,
+            .constraint = constraint};
 }
 
 }  // namespace day25::fused

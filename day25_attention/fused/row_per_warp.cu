@@ -91,7 +91,7 @@ FusedAttention<float> row_per_warp() {
     return {.name = "row_per_warp",
             .idea = "a warp for each row, with a running maximum and a running sum",
             .launcher = launch,
-            .work = work<float>};
+            .work = work_in_fp32};
 }
 
 }  // namespace day25::fused

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,56 @@ struct VariantName {
     std::string operator()(const Info& info) const {
         return info.param->name;
     }
+};
+
+// What `action` says when it refuses its arguments (std::invalid_argument), or "".
+template <class Action>
+std::string refusal(Action action) {
+    try {
+        action();
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    return "";
+}
+
+// What `queue(stream)` queues on a stream of its own, captured into a graph. So it shows what goes to another stream (no node), what
+// allocates or waits (an error), and what runs at once instead of when the graph is launched.
+class CapturedWork {
+  public:
+    template <class Queue>
+    explicit CapturedWork(Queue queue) {
+        CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+        queue(stream_);
+        CUDA_CHECK(cudaStreamEndCapture(stream_, &graph_));
+    }
+    CapturedWork(const CapturedWork&) = delete;
+    CapturedWork& operator=(const CapturedWork&) = delete;
+    ~CapturedWork() {
+        static_cast<void>(cudaGraphDestroy(graph_));
+        static_cast<void>(cudaStreamDestroy(stream_));
+    }
+
+    std::size_t nodes() const {
+        std::size_t count = 0;
+        CUDA_CHECK(cudaGraphGetNodes(graph_, nullptr, &count));
+        return count;
+    }
+
+    // Launches the graph `times` times, and waits.
+    void run(int times = 1) const {
+        cudaGraphExec_t executable = nullptr;
+        CUDA_CHECK(cudaGraphInstantiate(&executable, graph_, 0));
+        for (int i = 0; i < times; ++i)
+            CUDA_CHECK(cudaGraphLaunch(executable, stream_));
+        CUDA_CHECK(cudaStreamSynchronize(stream_));
+        CUDA_CHECK(cudaGraphExecDestroy(executable));
+    }
+
+  private:
+    cudaStream_t stream_ = nullptr;
+    cudaGraph_t graph_ = nullptr;
 };
 
 template <class Fixture>

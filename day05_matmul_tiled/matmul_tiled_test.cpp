@@ -159,24 +159,15 @@ TEST_P(VariantTest, ALongSum) {
 }
 
 TEST_P(VariantTest, RunsOnTheGivenStream) {
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     const std::vector<float> ones(32 * 32, 1.0f);
     const DeviceBuffer<float> a{std::span(ones)};
     GuardedBuffer<float> c(ones.size());
-    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    GetParam()->launcher(a.matrix(32, 32), a.matrix(32, 32), c.matrix(32, 32), stream);
-    cudaGraph_t graph = nullptr;
-    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        GetParam()->launcher(a.matrix(32, 32), a.matrix(32, 32), c.matrix(32, 32), stream);
+    });
     EXPECT_TRUE(std::isnan(c.to_host()[0])) << "ran before the graph it was captured into";
-    cudaGraphExec_t executable = nullptr;
-    CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
-    CUDA_CHECK(cudaGraphLaunch(executable, stream));
-    CUDA_CHECK(cudaStreamSynchronize(stream));
+    work.run();
     EXPECT_EQ(c.to_host(), std::vector<float>(ones.size(), 32.0f));
-    CUDA_CHECK(cudaGraphExecDestroy(executable));
-    CUDA_CHECK(cudaGraphDestroy(graph));
-    CUDA_CHECK(cudaStreamDestroy(stream));
 }
 
 TEST_P(VariantTest, RefusesWhatDoesNotFit) {

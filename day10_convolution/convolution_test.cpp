@@ -245,22 +245,15 @@ TEST_P(VariantTest, BytesRoundHalvesToEvenAndSaturate) {
 }
 
 TEST_P(VariantTest, RunsOnTheGivenStream) {
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     DeviceBuffer<float> in(64), out(64), workspace(64);
     const Filter filter = some_separable(3, 3);
-    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    variant<float>().launcher(DevicePicture<float>(in.span(), 8, 8, 1), {out.span(), 8, 8, 1}, filter, {},
-                              workspace.span(), stream);
-    cudaGraph_t graph = nullptr;
-    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
-    std::size_t nodes = 0;
-    CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        variant<float>().launcher(DevicePicture<float>(in.span(), 8, 8, 1), {out.span(), 8, 8, 1}, filter, {},
+                                  workspace.span(), stream);
+    });
     const bool one =
         GetParam() == "naive" || GetParam() == "separable_fused" || GetParam() == "separable_streaming";
-    EXPECT_EQ(nodes, one ? 1U : 2U) << "a kernel alone, or with a copy of the filter, or two passes";
-    CUDA_CHECK(cudaGraphDestroy(graph));
-    CUDA_CHECK(cudaStreamDestroy(stream));
+    EXPECT_EQ(work.nodes(), one ? 1U : 2U) << "a kernel alone, or with a copy of the filter, or two passes";
 }
 
 TEST_P(VariantTest, RefusesWhatItCannotDo) {

@@ -197,23 +197,16 @@ TEST_P(VariantTest, RandomShapes) {
 }
 
 TEST_P(VariantTest, RunsOnTheGivenStream) {
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     DeviceBuffer<std::uint8_t> values(1000);
     GuardedBuffer<Counter> counts(256);
     const auto nodes_of = [&](std::size_t n) {
-        CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-        GetParam()->launcher(values.span().subspan(0, n), day12::kAllBytes, counts.span(), stream);
-        cudaGraph_t graph = nullptr;
-        CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
-        std::size_t nodes = 0;
-        CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
-        CUDA_CHECK(cudaGraphDestroy(graph));
-        return nodes;
+        const course::CapturedWork work([&](cudaStream_t stream) {
+            GetParam()->launcher(values.span().subspan(0, n), day12::kAllBytes, counts.span(), stream);
+        });
+        return work.nodes();
     };
     EXPECT_EQ(nodes_of(1000), 2U) << "expected the clearing and the kernel on the stream that was given";
     EXPECT_EQ(nodes_of(0), 1U) << "expected the clearing alone";
-    CUDA_CHECK(cudaStreamDestroy(stream));
 }
 
 template <class Call>

@@ -262,21 +262,13 @@ TEST_P(VariantTest, OneNanIsEnough) {
 }
 
 TEST_P(VariantTest, RunsOnTheGivenStream) {
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     const DeviceBuffer<float> in{std::span<const float>(exact_data<float>(10000))};
     GuardedBuffer<float> out(1);
     static_cast<void>(workspace());  // memory is not allocated while a stream is captured
-    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    launch<Sum<float>>(in.span(), out.span(), 0, stream);
-    cudaGraph_t graph = nullptr;
-    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
-    std::size_t nodes = 0;
-    CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+    const course::CapturedWork work(
+        [&](cudaStream_t stream) { launch<Sum<float>>(in.span(), out.span(), 0, stream); });
     const bool one_launch = GetParam() == "single_pass" || GetParam() == "deterministic";
-    EXPECT_EQ(nodes, one_launch ? 1U : 2U);
-    CUDA_CHECK(cudaGraphDestroy(graph));
-    CUDA_CHECK(cudaStreamDestroy(stream));
+    EXPECT_EQ(work.nodes(), one_launch ? 1U : 2U);
 }
 
 TEST_P(VariantTest, RefusesBadArguments) {

@@ -28,6 +28,7 @@ using course::DeviceBuffer;
 using course::DeviceMatrix;
 using course::DeviceSpan;
 using course::GuardedBuffer;
+using course::refusal;
 using day20::MaxSum;
 using day20::Output;
 using day20::Problem;
@@ -268,33 +269,13 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
     const DeviceBuffer<float> in{std::span(data)};
     GuardedBuffer<float> out(900);
     DeviceBuffer<MaxSum> workspace(day20::workspace_size(1, 900));
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    launch(problem.output, in.matrix(1, 900), out.matrix(1, 900), workspace.span(), stream);
-    cudaGraph_t graph = nullptr;
-    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        launch(problem.output, in.matrix(1, 900), out.matrix(1, 900), workspace.span(), stream);
+    });
     EXPECT_TRUE(std::isnan(out.to_host().front())) << "it ran instead of being captured";
-    cudaGraphExec_t executable = nullptr;
-    CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
-    CUDA_CHECK(cudaGraphLaunch(executable, stream));
-    CUDA_CHECK(cudaStreamSynchronize(stream));
+    work.run();
     const course::VerifyResult result = compare(problem, data, out.to_host());
     EXPECT_TRUE(result.ok()) << result.message();
-    CUDA_CHECK(cudaGraphExecDestroy(executable));
-    CUDA_CHECK(cudaGraphDestroy(graph));
-    CUDA_CHECK(cudaStreamDestroy(stream));
-}
-
-// What launch() says when it refuses, or "".
-template <class Launch>
-std::string refusal(Launch launch) {
-    try {
-        launch();
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
-    return "";
 }
 
 TEST_P(VariantTest, RefusesBadArguments) {

@@ -23,6 +23,7 @@
 namespace {
 
 using course::DeviceBuffer;
+using course::refusal;
 using day25::AttentionConfig;
 using day25::AttentionLayer;
 using day25::AttentionLayerOnCpu;
@@ -32,7 +33,6 @@ using day25::TokenCounts;
 using day25_test::expect_within;
 using day25_test::Matrix;
 using day25_test::normal;
-using day25_test::refusal;
 
 constexpr std::uint64_t kSeed = 2025;
 
@@ -218,22 +218,13 @@ TEST_P(AttentionLayerTest, RunsOnTheGivenStream) {
     AttentionLayer layer({kWidth, 2, true}, call.counts, method(), kSeed);
     Matrix tokens(20, kWidth), out(20, kWidth);
     tokens.set(call.query);
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    layer.forward(tokens.view(), tokens.view(), tokens.view(), out.view(), call.counts, {true, {}}, stream);
-    cudaGraph_t graph = nullptr;
-    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        layer.forward(tokens.view(), tokens.view(), tokens.view(), out.view(), call.counts, {true, {}},
+                      stream);
+    });
     EXPECT_TRUE(std::isnan(out.values().front())) << "it ran instead of being captured";
-    cudaGraphExec_t executable = nullptr;
-    CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
-    for (int launches = 0; launches < 2; ++launches)
-        CUDA_CHECK(cudaGraphLaunch(executable, stream));
-    CUDA_CHECK(cudaStreamSynchronize(stream));
+    work.run(2);
     expect_within(out, forward(AttentionLayerOnCpu({kWidth, 2, true}, kSeed), call));
-    CUDA_CHECK(cudaGraphExecDestroy(executable));
-    CUDA_CHECK(cudaGraphDestroy(graph));
-    CUDA_CHECK(cudaStreamDestroy(stream));
 }
 
 TEST_P(AttentionLayerTest, RefusesWhatDoesNotFit) {

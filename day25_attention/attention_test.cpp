@@ -28,6 +28,7 @@ using course::DeviceBuffer;
 using course::DeviceMatrix;
 using course::DeviceSpan;
 using course::GuardedBuffer;
+using course::refusal;
 using day25::AttentionShape;
 using day25::Bounded;
 using day25::HostMask;
@@ -38,7 +39,6 @@ using day25_test::kInf;
 using day25_test::kNan;
 using day25_test::Matrix;
 using day25_test::normal;
-using day25_test::refusal;
 
 // --- Products -----------------------------------------------------------------------------------------------------------
 
@@ -312,7 +312,7 @@ TEST_F(Attention, FillsRows) {
             }
         }
     }
-    DeviceBuffer<float> memory(16);
+    DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(16))};
     EXPECT_EQ(refusal([&] { day25::fill_rows(memory.span().subspan(0, 3), memory.matrix(2, 4), nullptr); }),
               "day25: fill_rows: row has 3 elements; expected 4, the columns of out");
     EXPECT_EQ(refusal([&] { day25::fill_rows(memory.span().subspan(7, 4), memory.matrix(2, 4), nullptr); }),
@@ -322,7 +322,7 @@ TEST_F(Attention, FillsRows) {
 }
 
 TEST_F(Attention, VectorProductRefusesWhatDoesNotFit) {
-    DeviceBuffer<float> memory(16);
+    DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(16))};
     const auto with = [&](std::size_t vector, std::size_t cols, std::size_t out) {
         return refusal([&] {
             day25::multiply_vector(memory.matrix(2, 4), memory.span().subspan(vector, cols),

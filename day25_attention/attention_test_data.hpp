@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -69,17 +68,6 @@ inline void expect_within(const Matrix& got, const day25::Bounded& expected) {
     course::VerifyResult result = day25::verify(got.values(), expected);
     result.damage = got.damage();
     EXPECT_TRUE(result.ok()) << result.message();
-}
-
-// What launch() says when it refuses, or "".
-template <class Launch>
-std::string refusal(Launch launch) {
-    try {
-        launch();
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
-    return "";
 }
 
 }  // namespace day25_test

@@ -19,10 +19,10 @@
 namespace {
 
 using course::DataPattern;
+using course::refusal;
 using day30::BlockFormat;
 using day30::Code;
 using day30::Layout;
-using day30::refusal;
 using day30::TestMatrix;
 
 constexpr std::uint64_t kSeed = 32;

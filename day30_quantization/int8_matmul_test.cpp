@@ -16,9 +16,9 @@
 namespace {
 
 using course::DeviceBuffer;
+using course::refusal;
 using day30::Layout;
 using day30::MatmulShape;
-using day30::refusal;
 using day30::TestMatrix;
 
 constexpr std::uint64_t kSeed = 31;

@@ -25,9 +25,9 @@ namespace {
 using course::DataPattern;
 using course::DeviceBuffer;
 using course::GuardedBuffer;
+using course::refusal;
 using day30::LayerShape;
 using day30::Layout;
-using day30::refusal;
 using day30::TestMatrix;
 
 constexpr std::uint64_t kSeed = 33;
@@ -280,7 +280,7 @@ TEST_F(LlmInt8Test, FindsNoOutlierColumnsWithoutRows) {
 }
 
 TEST_F(LlmInt8Test, StepsRefuse) {
-    DeviceBuffer<__half> x(64);
+    DeviceBuffer<__half> x{std::span<const __half>(std::vector<__half>(64))};
     DeviceBuffer<std::uint16_t> keep(32);
     DeviceBuffer<std::uint32_t> columns(33);
     DeviceBuffer<std::int8_t> out(64);

@@ -25,11 +25,11 @@ using course::DeviceBuffer;
 using course::DeviceMatrix;
 using course::DeviceSpan;
 using course::GuardedBuffer;
+using course::refusal;
 using day30::Granularity;
 using day30::Layout;
 using day30::Method;
 using day30::Problem;
-using day30::refusal;
 using day30::Scheme;
 using day30::TestMatrix;
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -68,16 +67,5 @@ class TestMatrix {
     course::GuardedBuffer<T> buffer_;
     std::vector<T> before_;
 };
-
-// What std::invalid_argument says that `action` throws, or "".
-template <class Action>
-std::string refusal(const Action& action) {
-    try {
-        action();
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
-    return "";
-}
 
 }  // namespace day30

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "common/device_test.hpp"
 #include "matrix_generators.hpp"
 #include "row_statistics.hpp"
 #include "test_matrices.hpp"
@@ -15,6 +15,7 @@
 namespace {
 
 using namespace day35;
+using course::refusal;
 
 template <class T>
 std::vector<T> list(std::span<const T> span) {
@@ -191,21 +192,11 @@ TEST(ValueSemantics, AssignmentAndMovesLeaveWholeMatrices) {
 
 // --- What is refused ----------------------------------------------------------------------------------------------------
 
-template <class F>
-std::string refusal(F make) {
-    try {
-        make();
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
-    return "accepted";
-}
-
 TEST(Refusals, Coo) {
     const auto make = [](Shape shape, std::vector<Index> rows, std::vector<Index> cols, std::size_t values) {
         return refusal([&] { CooMatrix(shape, rows, cols, std::vector<float>(values)); });
     };
-    EXPECT_EQ(make({2, 2}, {0, 1, 1}, {1, 0, 0}, 3), "accepted");
+    EXPECT_EQ(make({2, 2}, {0, 1, 1}, {1, 0, 0}, 3), "");
     EXPECT_EQ(make({-1, 2}, {}, {}, 0), "CooMatrix: shape is -1 x 2; expected 0 or more of each");
     EXPECT_EQ(make({2, 2}, {0}, {}, 1), "CooMatrix: cols has 0 elements; expected 1");
     EXPECT_EQ(make({2, 2}, {0}, {0}, 2), "CooMatrix: values has 2 elements; expected 1");
@@ -224,7 +215,7 @@ TEST(Refusals, Csr) {
     const auto make = [](std::vector<Offset> start, std::vector<Index> cols, std::size_t values) {
         return refusal([&] { CsrMatrix({3, 4}, start, cols, std::vector<float>(values)); });
     };
-    EXPECT_EQ(make({0, 1, 1, 3}, {3, 0, 0}, 3), "accepted");
+    EXPECT_EQ(make({0, 1, 1, 3}, {3, 0, 0}, 3), "");
     EXPECT_EQ(make({0, 1, 3}, {3, 0, 0}, 3), "CsrMatrix: row_start has 3 elements; expected 4");
     EXPECT_EQ(make({1, 1, 1, 3}, {3, 0, 0}, 3), "CsrMatrix: row_start[0] is 1; expected 0");
     EXPECT_EQ(make({0, 2, 1, 3}, {0, 1, 2}, 3), "CsrMatrix: row 1 ends before it begins, at 1 and 2");
@@ -246,7 +237,7 @@ TEST(Refusals, Ell) {
     const auto make = [](Index width, std::vector<Index> cols) {
         return refusal([&] { EllMatrix({2, 4}, width, cols, std::vector<float>(cols.size())); });
     };
-    EXPECT_EQ(make(2, {0, 1, N, 1}), "accepted");
+    EXPECT_EQ(make(2, {0, 1, N, 1}), "");
     EXPECT_EQ(make(-1, {}), "EllMatrix: width is -1; expected 0 or more");
     EXPECT_EQ(make(2, {0, 1, 2}), "EllMatrix: cols has 3 elements; expected 4");
     EXPECT_EQ(make(2, {0, N, 1, 2}), "EllMatrix: row 1 has an entry behind a place that is empty");
@@ -262,7 +253,7 @@ TEST(Refusals, Hybrid) {
         return refusal(
             [&] { HybridMatrix(ell, CooMatrix(shape, rows, cols, std::vector<float>(rows.size()))); });
     };
-    EXPECT_EQ(make({2, 4}, {0}, {1}), "accepted");
+    EXPECT_EQ(make({2, 4}, {0}, {1}), "");
     EXPECT_EQ(make({2, 5}, {0}, {1}), "HybridMatrix: the COO part is 2 x 5; expected 2 x 4 as the ELL part");
     EXPECT_EQ(make({2, 4}, {0}, {0}),
               "HybridMatrix: row 0 has an entry in the COO part, column 0, that does not come after a full "
@@ -280,7 +271,7 @@ TEST(Refusals, Jds) {
     const auto make = [](std::vector<Index> order, std::vector<Offset> start, std::vector<Index> cols) {
         return refusal([&] { JdsMatrix({2, 4}, order, start, cols, std::vector<float>(cols.size())); });
     };
-    EXPECT_EQ(make({1, 0}, {0, 2, 3}, {0, 1, 0}), "accepted");
+    EXPECT_EQ(make({1, 0}, {0, 2, 3}, {0, 1, 0}), "");
     EXPECT_EQ(make({1}, {0}, {}), "JdsMatrix: order has 1 elements; expected 2");
     EXPECT_EQ(make({1, 2}, {0}, {}), "JdsMatrix: order[1] is 2; the matrix has 2 rows");
     EXPECT_EQ(make({1, 1}, {0}, {}), "JdsMatrix: order[1] is 1, which came before; expected each row once");
@@ -305,7 +296,7 @@ TEST(Refusals, Sell) {
             cols[place] = col;
         return refusal([&] { SellMatrix({2, 4}, order, start, cols, std::vector<float>(64)); });
     };
-    EXPECT_EQ(make({}, {0, 64}, {{0, 1}, {32, 1}, {1, 3}}), "accepted");
+    EXPECT_EQ(make({}, {0, 64}, {{0, 1}, {32, 1}, {1, 3}}), "");
     EXPECT_EQ(make({0}, {0, 64}, {}), "SellMatrix: order has 1 elements; expected 2");
     EXPECT_EQ(make({}, {0}, {}), "SellMatrix: slice_start has 1 elements; expected 2");
     EXPECT_EQ(make({}, {32, 64}, {}), "SellMatrix: slice_start[0] is 32; expected 0");
@@ -330,7 +321,7 @@ TEST(Refusals, PackedSell) {
             codes[place] = code;
         return refusal([&] { PackedSellMatrix({2, 4}, {}, {one}, codes, std::vector<float>(values)); });
     };
-    EXPECT_EQ(make(slice, {{0, 0}, {32, 2}, {1, 2}}), "accepted");
+    EXPECT_EQ(make(slice, {{0, 0}, {32, 2}, {1, 2}}), "");
     EXPECT_EQ(make(slice, {}, 63), "PackedSellMatrix: values has 63 elements; expected 64");
     const std::string outside = " has an entry outside of 2 x 4, or behind a place that is empty";
     EXPECT_EQ(make(slice, {{0, 0}, {32, 3}}), "PackedSellMatrix: row 0" + outside);

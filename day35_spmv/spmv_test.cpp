@@ -161,26 +161,18 @@ TEST_P(VersionTest, OperatorOutlivesTheMatrixAndRunsOnTheGivenStream) {
     Reference reference;
     {
         const CsrMatrix csr = with_whole_values(power_law({400, 9000}, 8));
-        if (!GetParam()->cannot_run(row_statistics(csr)).empty()) GTEST_SKIP();
+        if (const std::string reason = GetParam()->cannot_run(row_statistics(csr)); !reason.empty())
+            GTEST_SKIP() << reason;
         x = whole_numbers(csr.shape().cols, 4);
         reference = multiply_on_cpu(csr, x);
         product = GetParam()->launcher(csr, OffsetRule::kAsNeeded);
     }
     const DeviceBuffer<float> x_device{std::span<const float>(x)};
     GuardedBuffer<float> y(product->shape().rows);
-    cudaStream_t stream = nullptr;
-    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    product->multiply(x_device.span(), y.span(), stream);
-    cudaGraph_t graph = nullptr;
-    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
-    std::size_t nodes = 0;
-    CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
-    EXPECT_EQ(nodes, expected_nodes(GetParam()->name)) << "something was queued on another stream";
-    CUDA_CHECK(cudaGraphDestroy(graph));
-    product->multiply(x_device.span(), y.span(), stream);
-    CUDA_CHECK(cudaStreamSynchronize(stream));
-    CUDA_CHECK(cudaStreamDestroy(stream));
+    const course::CapturedWork work(
+        [&](cudaStream_t stream) { product->multiply(x_device.span(), y.span(), stream); });
+    EXPECT_EQ(work.nodes(), expected_nodes(GetParam()->name)) << "something was queued on another stream";
+    work.run();
     course::VerifyResult result =
         course::verify(y.to_host(), reference.y, {.factor = 0}, reference.magnitude);
     result.damage = y.damage();

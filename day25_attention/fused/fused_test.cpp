@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -23,6 +22,7 @@ namespace {
 using course::DeviceBuffer;
 using course::Growth;
 using course::GuardedBuffer;
+using course::refusal;
 using day25::fused::Attention;
 using day25::fused::Extents;
 using day25::fused::HeadsView;
@@ -551,19 +551,9 @@ TYPED_TEST(FusedTest, MoreElementsThan32BitsCount) {
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
-template <class Launch>
-std::string refusal(Launch launch) {
-    try {
-        launch();
-    } catch (const std::invalid_argument& error) {
-        return error.what();
-    }
-    return "";
-}
-
 TYPED_TEST(FusedTest, RefusesBadArguments) {
     using T = typename TypeParam::Type;
-    DeviceBuffer<T> buffer(4096);
+    DeviceBuffer<T> buffer{std::span<const T>(std::vector<T>(4096))};
     const auto view = [&](std::size_t offset, const Extents& extents) {
         return HeadsView<T>(buffer.span().subspan(offset, 4096 - offset), extents);
     };

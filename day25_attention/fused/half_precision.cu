@@ -6,6 +6,7 @@
 //
 // A lane's scores of 16 keys, rounded to pairs, are what mma wants of it as the left factor of p V: p never leaves its registers.
 #include "attention_tile.cuh"
+#include "common/tensor_core_support.hpp"
 #include "launch.cuh"
 
 namespace day25::fused {
@@ -213,7 +214,8 @@ using TileFor = Tile<D, D <= 64 ? 64 : 32, 4, 2>;
 
 template <class T>
 std::string constraint(const Shape&) {
-    return why_no_tensor_cores(attention_tensor_cores<T, TileFor<64>, true>);
+    return course::why_no_tensor_cores(attention_tensor_cores<T, TileFor<64>, true>,
+                                       sizeof(Shared<T, TileFor<64>>));
 }
 
 // Where rows are not aligned, one size must do for all.

@@ -8,6 +8,7 @@
 //     a block    BM rows of Q; two stages of BN keys, one of which is on its way
 //     a warp     16 or 32 rows of Q, and all keys of a tile; a factor of K or V, once split, serves all of them
 #include "attention_tile.cuh"
+#include "common/tensor_core_support.hpp"
 #include "common/tf32_split.cuh"
 #include "launch.cuh"
 
@@ -236,7 +237,7 @@ template <int D>
 using TileFor = Tile<D, 32, 4, D <= 64 ? 2 : 1, 2>;
 
 std::string constraint(const Shape&) {
-    return why_no_tensor_cores(attention_tf32x3<TileFor<64>, true>);
+    return course::why_no_tensor_cores(attention_tf32x3<TileFor<64>, true>, sizeof(Shared<TileFor<64>>));
 }
 
 // Where rows are not aligned, one size must do for all.

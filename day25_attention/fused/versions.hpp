@@ -1,10 +1,8 @@
 // What the versions share on the host; each has a file of its own.
 #pragma once
 
-#include <string>
 #include <type_traits>
 
-#include "common/check.hpp"
 #include "common/pack.cuh"
 #include "fused_attention.hpp"
 
@@ -42,21 +40,6 @@ void with_dim(std::size_t dim, Launch launch) {
         }
     }
     launch(std::integral_constant<int, FIRST>());
-}
-
-// Why `kernel` cannot use tensor cores here, or "". Also code built for older GPUs, which the driver has translated for this one, has no
-// instructions for them.
-template <class Kernel>
-std::string why_no_tensor_cores(Kernel* kernel) {
-    int device = 0;
-    int major = 0;
-    cudaFuncAttributes attributes{};
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
-    if (major >= 8 && attributes.ptxVersion >= 80) return "";
-    return "needs tensor cores: compute capability 8.0, and code built for it; this GPU has " +
-           std::to_string(major) + ".x, the code is for " + std::to_string(attributes.ptxVersion / 10) + ".x";
 }
 
 }  // namespace day25::fused

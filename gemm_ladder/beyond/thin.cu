@@ -142,6 +142,8 @@ struct FewRows {
     static constexpr int CHUNK = DEPTH * kWarps;
     static constexpr int ELEMENTS = ROWS * COLS;
     static constexpr int AT_ONCE = std::min(ROWS, 4);  // rows of C that the warps bring together at a time
+    // So many that the registers they leave hold DEPTH rows of B, and the compiler does not load them one after the other.
+    static constexpr int BLOCKS_EACH = ROWS == 1 ? 4 : ROWS <= 8 ? 2 : 1;
     static_assert(ROWS % AT_ONCE == 0, "FewRows: ROWS must be at most 4, or a multiple of 4");
 };
 
@@ -196,7 +198,7 @@ __device__ void multiply_rows(const Sgemm& gemm, std::size_t k, std::size_t end,
 // Cost removed: the empty part of a tile, and the way through shared memory with its barriers.
 // Still limits it: memory bandwidth.
 template <class T, int VEC>
-__global__ __launch_bounds__(kThreads) void sgemm_few_rows(Sgemm gemm, Division division) {
+__global__ __launch_bounds__(kThreads, T::BLOCKS_EACH) void sgemm_few_rows(Sgemm gemm, Division division) {
     __shared__ float of_warps[kWarps][T::AT_ONCE][T::COLS];
     __shared__ Sums<T::ELEMENTS> total;
     const std::size_t col = std::size_t{blockIdx.x / division.parts} * T::COLS;

@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/check.hpp"
+#include "common/device_buffer.hpp"
 #include "common/machine.hpp"
 
 namespace course {
@@ -53,6 +55,13 @@ struct VariantName {
         return info.param->name;
     }
 };
+
+// `count` elements of 0 on the device. Also where the values mean nothing a kernel should not read memory that nothing wrote: initcheck
+// reports it.
+template <class T>
+DeviceBuffer<T> zeros(std::size_t count) {
+    return DeviceBuffer<T>(std::span<const T>(std::vector<T>(count)));
+}
 
 // What `action` says when it refuses its arguments (std::invalid_argument), or "".
 template <class Action>

@@ -244,7 +244,7 @@ TEST_P(AttentionLayerTest, RefusesWhatDoesNotFit) {
               "day25: attention layer: in_bias has 12 elements; expected 0");
 
     DeviceBuffer<float> query(8), key(12), value(12), out(8);
-    DeviceBuffer<std::uint8_t> padding(4);
+    auto padding = course::zeros<std::uint8_t>(4);
     const auto with = [&](TokenCounts counts, course::DeviceMatrix<float> q, course::DeviceMatrix<float> k,
                           course::DeviceMatrix<float> v, course::DeviceMatrix<float> o, day25::Mask mask) {
         return refusal([&] { layer.forward(q, k, v, o, counts, mask, nullptr); });

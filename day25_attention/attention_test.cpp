@@ -141,7 +141,7 @@ TEST_P(ProductTest, NanStaysInItsRowAndColumn) {
 }
 
 TEST_P(ProductTest, RefusesWhatDoesNotFit) {
-    DeviceBuffer<float> memory(100);
+    auto memory = course::zeros<float>(100);
     const auto matrix = [&](std::size_t offset, std::size_t rows, std::size_t cols) {
         return DeviceMatrix<float>(memory.span().subspan(offset, rows * cols), rows, cols);
     };
@@ -263,8 +263,8 @@ TEST_F(Attention, SoftmaxWithNanAndInfinity) {
 }
 
 TEST_F(Attention, SoftmaxRefusesWhatDoesNotFit) {
-    DeviceBuffer<float> scores(24);
-    DeviceBuffer<std::uint8_t> padding(9);
+    auto scores = course::zeros<float>(24);
+    auto padding = course::zeros<std::uint8_t>(9);
     EXPECT_EQ(refusal([&] {
                   day25::masked_softmax(scores.matrix(6, 4), {1, 2, 4}, {}, nullptr);
               }),
@@ -290,7 +290,7 @@ TEST_F(Attention, TransposesAnyShape) {
             expect_within(out, expected);
         }
     }
-    DeviceBuffer<float> memory(16);
+    auto memory = course::zeros<float>(16);
     EXPECT_EQ(refusal([&] { day25::transpose(memory.matrix(2, 3), memory.matrix(2, 3), nullptr); }),
               "day25: transpose: in is 2 x 3 and out 2 x 3; expected rows and columns exchanged");
     EXPECT_EQ(refusal([&] { day25::transpose(memory.matrix(2, 3), memory.matrix(3, 2), nullptr); }),
@@ -312,7 +312,7 @@ TEST_F(Attention, FillsRows) {
             }
         }
     }
-    DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(16))};
+    auto memory = course::zeros<float>(16);
     EXPECT_EQ(refusal([&] { day25::fill_rows(memory.span().subspan(0, 3), memory.matrix(2, 4), nullptr); }),
               "day25: fill_rows: row has 3 elements; expected 4, the columns of out");
     EXPECT_EQ(refusal([&] { day25::fill_rows(memory.span().subspan(7, 4), memory.matrix(2, 4), nullptr); }),
@@ -322,7 +322,7 @@ TEST_F(Attention, FillsRows) {
 }
 
 TEST_F(Attention, VectorProductRefusesWhatDoesNotFit) {
-    DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(16))};
+    auto memory = course::zeros<float>(16);
     const auto with = [&](std::size_t vector, std::size_t cols, std::size_t out) {
         return refusal([&] {
             day25::multiply_vector(memory.matrix(2, 4), memory.span().subspan(vector, cols),
@@ -640,7 +640,7 @@ TEST_P(SelfAttentionTest, RefusesWhatItCannotDo) {
 
 TEST_P(SelfAttentionTest, FusedRefusesWhatItCannotDo) {
     if (!GetParam()->launcher.fused) GTEST_SKIP() << "the others can";
-    DeviceBuffer<float> memory(2 * 32);
+    auto memory = course::zeros<float>(2 * 32);
     day25::SelfAttention attention(*GetParam(), {1, 1, 4, 4, 8, 8});
     const auto in = memory.matrix(4, 8);
     const auto with = [&](DeviceMatrix<float> q, DeviceMatrix<float> out, float scale) {
@@ -661,7 +661,7 @@ TEST_P(SelfAttentionTest, FusedRefusesWhatItCannotDo) {
 TEST_P(SelfAttentionTest, RefusesWhatDoesNotFit) {
     day25::SelfAttention attention(*GetParam(), {1, 2, 3, 4, 6, 6});
     DeviceBuffer<float> q(36), k(48), v(48), out(36);
-    DeviceBuffer<std::uint8_t> padding(3);
+    auto padding = course::zeros<std::uint8_t>(3);
     const auto with = [&](DeviceMatrix<float> q_, DeviceMatrix<float> k_, DeviceMatrix<float> v_,
                           DeviceMatrix<float> out_, Mask mask) {
         return refusal([&] { attention(q_, k_, v_, out_, 1, mask, nullptr); });

@@ -142,9 +142,9 @@ TEST_P(BlockTest, ErrorsAreAtMostHalfAStep) {
 
 TEST_P(BlockTest, Refuses) {
     const BlockFormat format = GetParam();
-    course::DeviceBuffer<float> x(512);
-    course::DeviceBuffer<std::uint8_t> codes(512);
-    course::DeviceBuffer<float> scales(32);
+    auto x = course::zeros<float>(512);
+    auto codes = course::zeros<std::uint8_t>(512);
+    auto scales = course::zeros<float>(32);
     const auto quantize = [&](BlockFormat f, std::size_t bytes, std::size_t count) {
         return refusal([&] {
             day30::quantize_blocks<float>(f, x.matrix(1, 512), codes.matrix(1, bytes),

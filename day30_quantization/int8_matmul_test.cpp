@@ -122,7 +122,7 @@ TEST_P(MatmulTest, RandomShapes) {
 }
 
 TEST_P(MatmulTest, Refuses) {
-    DeviceBuffer<std::int8_t> a(4 * 131088);
+    auto a = course::zeros<std::int8_t>(4 * 131088);
     DeviceBuffer<std::int32_t> c(64);
     const auto launch = [&](std::size_t m, std::size_t k, std::size_t n, std::size_t w_k,
                             std::size_t c_cols) {

@@ -180,7 +180,7 @@ TEST_P(LayerTest, SpecialTokensAndWeights) {
 TEST_P(LayerTest, Refuses) {
     DeviceBuffer<__half> x(64), w(96), y(6);
     DeviceBuffer<std::int8_t> w8(96);
-    DeviceBuffer<float> w_scale(3);
+    auto w_scale = course::zeros<float>(3);
     DeviceBuffer<std::byte> workspace(GetParam()->launcher.workspace({2, 3, 32}));
     const day30::Layer right{x.matrix(2, 32), w.matrix(3, 32), w8.matrix(3, 32),
                              w_scale.span(),  y.matrix(2, 3),  workspace.span()};
@@ -219,7 +219,7 @@ TEST_P(LayerTest, Refuses) {
     EXPECT_EQ(with([&](day30::Layer& l) { l.workspace = larger.span().subspan(4, workspace.size()); }),
               "llm_int8: workspace has an address % 16 of 4; expected 0");
     if (!GetParam()->launcher.wants_aligned_rows) return;
-    DeviceBuffer<std::int8_t> odd(99);
+    auto odd = course::zeros<std::int8_t>(99);
     EXPECT_EQ(with([&](day30::Layer& l) {
                   l.w8 = {odd.span(), 3, 32, 33};
               }),
@@ -280,8 +280,8 @@ TEST_F(LlmInt8Test, FindsNoOutlierColumnsWithoutRows) {
 }
 
 TEST_F(LlmInt8Test, StepsRefuse) {
-    DeviceBuffer<__half> x{std::span<const __half>(std::vector<__half>(64))};
-    DeviceBuffer<std::uint16_t> keep(32);
+    auto x = course::zeros<__half>(64);
+    auto keep = course::zeros<std::uint16_t>(32);
     DeviceBuffer<std::uint32_t> columns(33);
     DeviceBuffer<std::int8_t> out(64);
     DeviceBuffer<float> scale(2);

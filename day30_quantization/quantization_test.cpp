@@ -206,10 +206,10 @@ class VariantTest : public course::DeviceTestWithParam<const day30::Quantize<T>*
     }
 
     void refuses() const {
-        DeviceBuffer<T> in(64);
-        DeviceBuffer<std::int8_t> out(64);
-        DeviceBuffer<float> scale(8);
-        DeviceBuffer<std::int32_t> zero(8);
+        auto in = course::zeros<T>(64);
+        auto out = course::zeros<std::int8_t>(64);
+        auto scale = course::zeros<float>(8);
+        auto zero = course::zeros<std::int32_t>(8);
         const auto with = [&](Scheme scheme, DeviceMatrix<const T> x, DeviceMatrix<std::int8_t> q,
                               DeviceSpan<float> s, DeviceSpan<std::int32_t> z) {
             return refusal([&] {
@@ -239,9 +239,9 @@ class VariantTest : public course::DeviceTestWithParam<const day30::Quantize<T>*
                                       Problem{1, 32769, {Scheme::kSymmetric, Granularity::kRow}}}) {
             const std::string reason = this->GetParam()->cannot_run(problem);
             if (reason.empty()) continue;
-            DeviceBuffer<T> row(problem.cols);
-            DeviceBuffer<std::int8_t> result(problem.cols);
-            DeviceBuffer<float> scales(problem.cols);
+            auto row = course::zeros<T>(problem.cols);
+            auto result = course::zeros<std::int8_t>(problem.cols);
+            auto scales = course::zeros<float>(problem.cols);
             EXPECT_EQ(refusal([&] {
                           this->GetParam()->launcher(problem.method, row.matrix(1, problem.cols),
                                                      result.matrix(1, problem.cols), scales.span(), {},

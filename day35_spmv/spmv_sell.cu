@@ -17,6 +17,9 @@ using course::kWarpSize;
 static_assert(kSliceRows == kWarpSize, "a warp takes a slice, a lane a row");
 
 constexpr int kBlock = 128;
+// Blocks on a multiprocessor. Beyond 32 registers a thread fewer fit, and memory that answers to three quarters of the warps is a
+// quarter slower.
+constexpr int kFullOccupancy = 2048 / kBlock;
 
 // Idea: ELL for 32 rows at a time: a long row fills up its own slice only, and that less when rows near it are sorted by length.
 // Cost removed: most of ELL's filling, and nearly all of JDS's disorder.
@@ -42,7 +45,7 @@ __device__ float packed_row(const PackedSlice& slice, const Code* codes, const f
     constexpr int kPack = kPackedElements;
     constexpr auto kNoCode = static_cast<Code>(-1);
     const unsigned lane = threadIdx.x % kWarpSize;
-    const unsigned width = slice.width();  // below 2^30; a 64-bit counter would cost a quarter of the time
+    unsigned left = slice.width();
     Index col = slice.base;
     float sum = 0;
     const auto add = [&](Code code, float value) {
@@ -50,19 +53,24 @@ __device__ float packed_row(const PackedSlice& slice, const Code* codes, const f
         col += static_cast<Index>(code);
         sum += value * x[col];
     };
-    unsigned k = 0;
+    codes += lane * kPack;
+    values += lane * kPack;
 #pragma unroll 2
-    for (; k + kPack <= width; k += kPack) {
-        const std::size_t place = std::size_t{k} * kWarpSize + lane * kPack;
-        const auto four_codes = load_once<kPack>(codes + place);
-        const auto four_values = load_once<kPack>(values + place);
+    for (; left >= kPack; left -= kPack) {
+        const auto four_codes = load_once<kPack>(codes);
+        const auto four_values = load_once<kPack>(values);
+        codes += kPack * kWarpSize;
+        values += kPack * kWarpSize;
 #pragma unroll
         for (int j = 0; j < kPack; ++j)
             add(four_codes.value[j], four_values.value[j]);
     }
-    for (; k < width; ++k) {
-        const std::size_t place = std::size_t{k} * kWarpSize + lane;
-        add(__ldcs(codes + place), __ldcs(values + place));
+    codes -= lane * (kPack - 1);
+    values -= lane * (kPack - 1);
+    for (; left > 0; --left) {
+        add(__ldcs(codes), __ldcs(values));
+        codes += kWarpSize;
+        values += kWarpSize;
     }
     return sum;
 }
@@ -71,7 +79,8 @@ __device__ float packed_row(const PackedSlice& slice, const Code* codes, const f
 // largest needs. And a lane's entries stand by fours, a load each for values and for codes.
 // Cost removed: up to 3 of 8 bytes for each entry; three of four loads.
 // Still limits it: memory, at 5 or 6 bytes an entry. Where columns are far apart, the reads of x: 32 bytes move for each 4.
-__global__ void __launch_bounds__(kBlock) packed_sell_kernel(PackedSellView a, const float* x, float* y) {
+__global__ void __launch_bounds__(kBlock, kFullOccupancy)
+    packed_sell_kernel(PackedSellView a, const float* x, float* y) {
     const Offset place = global_thread();
     if (place >= a.rows) return;
     const PackedSlice slice = a.slices[place / kSliceRows];

@@ -181,7 +181,7 @@ TEST_P(VersionTest, OperatorOutlivesTheMatrixAndRunsOnTheGivenStream) {
 
 TEST_P(VersionTest, RefusesBadArguments) {
     const auto product = GetParam()->launcher(banded(10, 3), OffsetRule::kAsNeeded);
-    DeviceBuffer<float> buffer(64);
+    auto buffer = course::zeros<float>(64);
     const auto message = [&](DeviceSpan<float> x, DeviceSpan<float> y) -> std::string {
         try {
             product->multiply(x, y);

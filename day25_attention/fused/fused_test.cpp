@@ -553,7 +553,7 @@ TYPED_TEST(FusedTest, MoreElementsThan32BitsCount) {
 
 TYPED_TEST(FusedTest, RefusesBadArguments) {
     using T = typename TypeParam::Type;
-    DeviceBuffer<T> buffer{std::span<const T>(std::vector<T>(4096))};
+    auto buffer = course::zeros<T>(4096);
     const auto view = [&](std::size_t offset, const Extents& extents) {
         return HeadsView<T>(buffer.span().subspan(offset, 4096 - offset), extents);
     };

@@ -418,7 +418,8 @@ TEST_P(ScorerTest, RefusesWhatDoesNotFit) {
     const day25::ScoreShape shape{3, 4, 4, scoring() == Scoring::kBahdanau ? 5U : 0U};
     const std::size_t rows = shape.weight_rows(scoring());
     const std::size_t cols = shape.weight_cols(scoring());
-    DeviceBuffer<float> memory(100), workspace(day25::score_workspace(scoring(), shape)), scores(3);
+    auto memory = course::zeros<float>(100);
+    DeviceBuffer<float> workspace(day25::score_workspace(scoring(), shape)), scores(3);
     day25::ScoreInputs inputs{memory.span().subspan(0, 4),
                               DeviceMatrix<const float>(memory.span().subspan(4, 12), 3, 4),
                               DeviceMatrix<const float>(memory.span().subspan(16, rows * cols), rows, cols),

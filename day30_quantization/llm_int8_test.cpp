@@ -178,8 +178,10 @@ TEST_P(LayerTest, SpecialTokensAndWeights) {
 }
 
 TEST_P(LayerTest, Refuses) {
-    DeviceBuffer<__half> x(64), w(96), y(6);
-    DeviceBuffer<std::int8_t> w8(96);
+    auto x = course::zeros<__half>(64);
+    auto w = course::zeros<__half>(96);
+    DeviceBuffer<__half> y(6);
+    auto w8 = course::zeros<std::int8_t>(96);
     auto w_scale = course::zeros<float>(3);
     DeviceBuffer<std::byte> workspace(GetParam()->launcher.workspace({2, 3, 32}));
     const day30::Layer right{x.matrix(2, 32), w.matrix(3, 32), w8.matrix(3, 32),

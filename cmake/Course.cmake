@@ -11,6 +11,8 @@
 #   course_planned_day(DIRECTORY TITLE "..." CHAPTER "...")        a day that does not exist yet
 include(GoogleTest)
 
+add_custom_target(course_programs)  # all programs that are no tests
+
 # Gives `target` a backend: its .cu sources go to nvcc, or through cuda_on_cpu's translator to the host compiler.
 function(course_cuda_target target)
   target_link_libraries(${target} PUBLIC course::options)
@@ -49,6 +51,9 @@ function(course_executable name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
   course_cuda_target(${name})
+  if(NOT name MATCHES "_test$")
+    add_dependencies(course_programs ${name})
+  endif()
 endfunction()
 
 function(course_test name)

@@ -131,8 +131,9 @@ std::string comment(const Data& data, const std::vector<Format>& formats,
                                      [&](const Format& one) { return one.version == best->variant; });
     const double csr_bytes = 8 * entries + 4.0 * data.csr.shape().rows;
     const course::Statistics& ms = best->measurement->ms;
-    text += fmt::format("  {} wins, with its data in L2 where that has room ({:.1f} us +- {:.1f} us)",
-                        best->variant, 1e3 * ms.median, 1e3 * ms.spread);
+    text += fmt::format("  {} {}, with its data in L2 where that has room ({:.1f} us +- {:.1f} us)",
+                        best->variant, formats.size() > 1 ? "wins" : "ran alone", 1e3 * ms.median,
+                        1e3 * ms.spread);
     if (data.csr.entries() > 0) text += ": " + why(row_statistics(data.csr), *format, csr_bytes);
     const std::string others = as_fast(records, *best);
     text += others.empty() ? "\n" : "\n  as fast, within the spread: " + others + "\n";

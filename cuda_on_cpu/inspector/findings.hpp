@@ -1,0 +1,70 @@
+// What is wrong with a kernel, gathered while it runs: the same mistake at the same two places is one finding with a count.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuda_on_cpu/inspection.h"
+
+namespace cuda_on_cpu::inspector {
+
+// Where in the program: an address in its code, or a place in the source where that is known. Neither: nowhere.
+struct Place {
+    std::uintptr_t code = 0;
+    const char* file = "";
+    int line = 0;
+
+    auto operator<=>(const Place&) const = default;
+};
+
+// Who did something, and where.
+struct Party {
+    Place place;
+    std::array<unsigned, 3> block{};
+    std::array<unsigned, 3> thread{};
+};
+
+struct RawFinding {
+    std::string kind;
+    Party party;
+    std::optional<Party> other;
+    std::string message;
+    std::string why;
+    std::uint64_t count = 1;
+};
+
+class Findings {
+  public:
+    using Resolve = std::function<SourceLine(const Place&)>;
+
+    // Counts it if there is one of the kind at these places; `complete` adds message and why only when it is the first.
+    void add(std::string kind, const Party& party, const std::optional<Party>& other,
+             const std::function<void(RawFinding&)>& complete);
+    // Addresses of code in what has been found: for whoever looks them up all at once.
+    std::vector<std::uintptr_t> code_addresses() const;
+    // One for each kind and pair of lines, in the order of file and line.
+    std::vector<Finding> take(const Resolve& resolve);
+    bool empty() const;
+
+  private:
+    struct Key {
+        std::string kind;
+        Place place;
+        Place other;
+        auto operator<=>(const Key&) const = default;
+    };
+
+    mutable std::mutex mutex_;
+    std::map<Key, RawFinding> found_;
+};
+
+// The short explanation that goes with a kind of finding; "" for a kind without one.
+std::string why_of(const std::string& kind);
+
+}  // namespace cuda_on_cpu::inspector

@@ -8,7 +8,7 @@ namespace cuda_on_cpu::inspector {
 
 void Findings::add(std::string kind, const Party& party, const std::optional<Party>& other,
                    const std::function<void(RawFinding&)>& complete) {
-    Key key{std::move(kind), party.place, other ? other->place : Place{}};
+    Key key{std::move(kind), party.place, other ? other->place : 0};
     const std::scoped_lock lock(mutex_);
     const auto [found, is_new] = found_.try_emplace(std::move(key));
     RawFinding& finding = found->second;
@@ -23,15 +23,15 @@ void Findings::add(std::string kind, const Party& party, const std::optional<Par
     if (finding.why.empty()) finding.why = why_of(finding.kind);
 }
 
-std::vector<std::uintptr_t> Findings::code_addresses() const {
+std::vector<Place> Findings::places() const {
     const std::scoped_lock lock(mutex_);
-    std::vector<std::uintptr_t> addresses;
+    std::vector<Place> places;
     for (const auto& [key, finding] : found_) {
-        for (const Place& place : {key.place, key.other}) {
-            if (place.code != 0) addresses.push_back(place.code);
+        for (const Place place : {key.place, key.other}) {
+            if (place != 0) places.push_back(place);
         }
     }
-    return addresses;
+    return places;
 }
 
 // One line of source may be several places in the code: a loop that is unrolled, a template's instances. And which of two

@@ -11,21 +11,13 @@
 #include <vector>
 
 #include "cuda_on_cpu/inspection.h"
+#include "event.hpp"
 
 namespace cuda_on_cpu::inspector {
 
-// Where in the program: an address in its code, or a place in the source where that is known. Neither: nowhere.
-struct Place {
-    std::uintptr_t code = 0;
-    const char* file = "";
-    int line = 0;
-
-    auto operator<=>(const Place&) const = default;
-};
-
 // Who did something, and where.
 struct Party {
-    Place place;
+    Place place = 0;
     std::array<unsigned, 3> block{};
     std::array<unsigned, 3> thread{};
 };
@@ -41,13 +33,13 @@ struct RawFinding {
 
 class Findings {
   public:
-    using Resolve = std::function<SourceLine(const Place&)>;
+    using Resolve = std::function<SourceLine(Place)>;
 
     // Counts it if there is one of the kind at these places; `complete` adds message and why only when it is the first.
     void add(std::string kind, const Party& party, const std::optional<Party>& other,
              const std::function<void(RawFinding&)>& complete);
-    // Addresses of code in what has been found: for whoever looks them up all at once.
-    std::vector<std::uintptr_t> code_addresses() const;
+    // For whoever looks them up all at once.
+    std::vector<Place> places() const;
     // One for each kind and pair of lines, in the order of file and line.
     std::vector<Finding> take(const Resolve& resolve);
     bool empty() const;
@@ -55,8 +47,8 @@ class Findings {
   private:
     struct Key {
         std::string kind;
-        Place place;
-        Place other;
+        Place place = 0;
+        Place other = 0;
         auto operator<=>(const Key&) const = default;
     };
 

@@ -7,7 +7,7 @@
 namespace cuda_on_cpu::inspector {
 namespace {
 
-unsigned lowest(Lanes32 lanes) {
+unsigned lowest(LaneMask lanes) {
     return static_cast<unsigned>(std::countr_zero(lanes));
 }
 
@@ -37,8 +37,8 @@ void BlockOrder::begin_block(unsigned threads) {
         carried_.assign(threads, nullptr);
         const unsigned warps = (threads + kLanes - 1) / kLanes;
         warp_joined_.assign(warps, 0);
-        live_lanes_.assign(warps, ~Lanes32{0});
-        if (threads % kLanes != 0) live_lanes_.back() = (Lanes32{1} << threads % kLanes) - 1;
+        live_lanes_.assign(warps, ~LaneMask{0});
+        if (threads % kLanes != 0) live_lanes_.back() = (LaneMask{1} << threads % kLanes) - 1;
     }
     arriving_.reset();
     arrived_.reset();
@@ -57,26 +57,26 @@ void BlockOrder::barrier() {
     begin_phase();
 }
 
-void BlockOrder::join(unsigned warp, Lanes32 lanes) {
+void BlockOrder::join(unsigned warp, LaneMask lanes) {
     const unsigned base = warp * kLanes;
     lanes &= live_lanes_[warp];
     if (lanes == 0) return;
     Row together{};
     Epoch last = 0;
-    for (Lanes32 left = lanes; left != 0; left &= left - 1) {
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
         const unsigned lane = lowest(left);
         const Row& row = heard_[base + lane];
         for (unsigned i = 0; i < kLanes; ++i)
             together[i] = std::max(together[i], row[i]);
         last = std::max(last, epoch_[base + lane]);
     }
-    for (Lanes32 left = lanes; left != 0; left &= left - 1) {
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
         const unsigned lane = lowest(left);
         together[lane] = std::max(together[lane], epoch_[base + lane]);
     }
     const Epoch next = last + 1;
     latest_ = std::max(latest_, next);
-    for (Lanes32 left = lanes; left != 0; left &= left - 1) {
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
         const unsigned lane = lowest(left);
         heard_[base + lane] = together;
         epoch_[base + lane] = next;
@@ -86,11 +86,11 @@ void BlockOrder::join(unsigned warp, Lanes32 lanes) {
 
     SharedClock beyond;
     SharedClock carried;
-    for (Lanes32 left = lanes; left != 0; left &= left - 1) {
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
         beyond = inspector::join(beyond, beyond_[base + lowest(left)]);
         carried = inspector::join(carried, carried_[base + lowest(left)]);
     }
-    for (Lanes32 left = lanes; left != 0; left &= left - 1) {
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
         beyond_[base + lowest(left)] = beyond;
         carried_[base + lowest(left)] = carried;
     }

@@ -18,11 +18,11 @@
 #include <memory>
 #include <vector>
 
+#include "event.hpp"
+
 namespace cuda_on_cpu::inspector {
 
 using Epoch = std::uint32_t;
-using Lanes32 = std::uint32_t;
-inline constexpr unsigned kLanes = 32;
 
 // Of each thread of a block, the last epoch that is known.
 using Clock = std::vector<Epoch>;
@@ -55,7 +55,7 @@ class BlockOrder {
     // All threads that have not ended have come together; those that have ended are known to them too.
     void barrier();
     // Lanes of a warp have come together.
-    void join(unsigned warp, Lanes32 lanes);
+    void join(unsigned warp, LaneMask lanes);
     // A barrier in two halves: what a thread did before it arrived is known to all who have waited. all_arrived() stands
     // between the last arrival and the first who goes on.
     void arrive(unsigned thread);
@@ -89,8 +89,8 @@ class BlockOrder {
     bool any_beyond_ = false;          // since the last barrier
     std::vector<SharedClock> carried_;
     bool any_carried_ = false;
-    std::vector<Lanes32> live_lanes_;  // of each warp: those the block has
-    std::shared_ptr<Clock> arriving_;  // at the barrier in two halves
+    std::vector<LaneMask> live_lanes_;  // of each warp: those the block has
+    std::shared_ptr<Clock> arriving_;   // at the barrier in two halves
     SharedClock arrived_;
 };
 

@@ -24,22 +24,26 @@ void for_each_word(Address address, unsigned bytes, Visit visit) {
         visit(word, bytes_in_word(word, address, bytes));
 }
 
-std::uintptr_t here() {
-    return reinterpret_cast<std::uintptr_t>(&short_place);
+// Code is at most 1 GiB away from here; sites have small numbers, which come after that.
+constexpr std::int64_t kFar = 1 << 30;
+constexpr Place kSites = 1 << 22;
+
+std::int64_t here() {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&short_place));
 }
 
 }  // namespace
 
-ShortPlace short_place(std::uintptr_t code) {
-    const auto distance = static_cast<std::intptr_t>(code - here());
-    return distance >= std::numeric_limits<ShortPlace>::min() &&
-                   distance <= std::numeric_limits<ShortPlace>::max()
-               ? static_cast<ShortPlace>(distance)
-               : 0;
+ShortPlace short_place(Place place) {
+    if (place < kSites)
+        return place == 0 ? 0 : static_cast<ShortPlace>(kFar + static_cast<std::int64_t>(place));
+    const std::int64_t distance = static_cast<std::int64_t>(place) - here();
+    return distance > -kFar && distance < kFar ? static_cast<ShortPlace>(distance) : 0;
 }
 
-std::uintptr_t long_place(ShortPlace place) {
-    return place == 0 ? 0 : here() + static_cast<std::uintptr_t>(static_cast<std::intptr_t>(place));
+Place long_place(ShortPlace place) {
+    if (place == 0) return 0;
+    return static_cast<Place>(place > kFar ? place - kFar : here() + place);
 }
 
 // --- Shared memory -------------------------------------------------------------------------------------------------------
@@ -47,11 +51,11 @@ std::uintptr_t long_place(ShortPlace place) {
 // Accesses of lanes of one warp, in one epoch, at one place, to the same bytes of a word.
 struct SharedShadow::Entry {
     Epoch epoch;
-    Lanes32 lanes;
+    LaneMask lanes;
     ShortPlace place;
     std::uint8_t warp;
     std::uint8_t bytes;  // a bit for each
-    Action action;
+    AccessKind kind;
 };
 
 struct SharedShadow::Cell {
@@ -152,7 +156,7 @@ void SharedShadow::access(Region& region, const Access& access, const BlockOrder
             if (!std::exchange(told_pending, true)) report_pending(access, word, bytes, sink);
             return;  // and not a race with the copy on top
         }
-        if (reads(access.action) && (bytes & ~cell.written) != 0) {
+        if (reads(access.kind) && (bytes & ~cell.written) != 0) {
             if (!std::exchange(told_unwritten, true)) {
                 const auto first =
                     static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(bytes & ~cell.written)));
@@ -171,23 +175,23 @@ void SharedShadow::check(Cell& cell, const Access& access, std::uint8_t bytes, A
         clear(cell);
         return;
     }
-    if (!cell.any_write && !writes(access.action)) return;
+    if (!cell.any_write && !writes(access.kind)) return;
     const std::span<Entry> entries =
         cell.more != 0 ? std::span(more_[cell.more - 1]) : std::span(cell.entries.data(), cell.count);
     // Whoever has looked at a word with an atomic access knows what other atomics have done to it.
     const auto own_atomic = [&](const Entry& e) {
-        return is_atomic(e.action) && e.warp == access.thread / kLanes &&
+        return is_atomic(e.kind) && e.warp == access.thread / kLanes &&
                (e.lanes >> access.thread % kLanes & 1U) != 0;
     };
     for (const Entry& entry : entries) {
-        if ((entry.bytes & bytes) == 0 || !conflict(entry.action, access.action)) continue;
-        if (is_atomic(entry.action) && std::any_of(entries.begin(), entries.end(), own_atomic)) continue;
-        for (Lanes32 left = entry.lanes; left != 0; left &= left - 1) {
+        if ((entry.bytes & bytes) == 0 || !conflict(entry.kind, access.kind)) continue;
+        if (is_atomic(entry.kind) && std::any_of(entries.begin(), entries.end(), own_atomic)) continue;
+        for (LaneMask left = entry.lanes; left != 0; left &= left - 1) {
             const unsigned thread = entry.warp * kLanes + static_cast<unsigned>(std::countr_zero(left));
             if (order.ordered(thread, entry.epoch, access.thread)) continue;
             const auto first =
                 static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(entry.bytes & bytes)));
-            sink.race(access, Earlier{thread, entry.action, entry.place, 0}, word + first);
+            sink.race(access, Earlier{thread, entry.kind, entry.place, 0}, word + first);
             return;
         }
     }
@@ -196,14 +200,14 @@ void SharedShadow::check(Cell& cell, const Access& access, std::uint8_t bytes, A
 void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, const BlockOrder& order) {
     const unsigned warp = access.thread / kLanes;
     const Epoch epoch = order.epoch(access.thread);
-    const Entry entry{epoch,        Lanes32{1} << access.thread % kLanes,
+    const Entry entry{epoch,        LaneMask{1} << access.thread % kLanes,
                       access.place, static_cast<std::uint8_t>(warp),
-                      bytes,        access.action};
+                      bytes,        access.kind};
     const auto same = [&](const Entry& e) {
         return e.epoch == entry.epoch && e.place == entry.place && e.warp == entry.warp &&
-               e.bytes == entry.bytes && e.action == entry.action;
+               e.bytes == entry.bytes && e.kind == entry.kind;
     };
-    const bool write = writes(access.action);
+    const bool write = writes(access.kind);
     std::vector<Entry>* more = cell.more != 0 ? &more_[cell.more - 1] : nullptr;
     const std::span<Entry> entries =
         more != nullptr ? std::span(*more) : std::span(cell.entries.data(), cell.count);
@@ -218,7 +222,7 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
     const auto superseded = [&](const Entry& e) {
         if ((e.bytes & ~bytes) != 0) return false;
         if (write) return true;
-        return e.action == access.action && order.all_ordered(e.warp, e.epoch, access.thread);
+        return e.kind == access.kind && order.all_ordered(e.warp, e.epoch, access.thread);
     };
     const auto kept = std::remove_if(entries.begin(), entries.end(), superseded);
     const auto count = static_cast<std::size_t>(kept - entries.begin());
@@ -234,7 +238,7 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
 void SharedShadow::append(Cell& cell, const Entry& entry) {
     constexpr std::size_t kMost = 96;  // of one word; what comes on top takes the place of the oldest
     cell.newest = std::max(cell.newest, entry.epoch);
-    cell.any_write |= writes(entry.action);
+    cell.any_write |= writes(entry.kind);
     if (cell.more == 0 && cell.count < Cell::kInline) {
         cell.entries[cell.count++] = entry;
         return;
@@ -299,7 +303,7 @@ void SharedShadow::report_pending(const Access& access, Address word, std::uint8
         if (word + kWord <= copy.address || copy.address + copy.bytes <= word) continue;
         const auto overlap = static_cast<unsigned>(bytes & bytes_in_word(word, copy.address, copy.bytes));
         if (overlap == 0) continue;
-        sink.missing_wait(access, Earlier{copy.thread, copy.action, copy.place, 0},
+        sink.missing_wait(access, Earlier{copy.thread, copy.kind, copy.place, 0},
                           word + static_cast<unsigned>(std::countr_zero(overlap)));
         return;
     }
@@ -398,11 +402,10 @@ void GlobalShadow::access(const Access& access, Generation generation, const Blo
             }
             // Whoever has looked at a word with an atomic access knows what other atomics have done to it.
             const Who& last = cell.last_reader;
-            const bool own_atomic =
-                last.bytes != 0 && is_atomic(last.action) && last.block == others.number();
+            const bool own_atomic = last.bytes != 0 && is_atomic(last.kind) && last.block == others.number();
             const auto bad = [&](const Who& earlier) {
-                return (earlier.bytes & bytes) != 0 && conflict(earlier.action, access.action) &&
-                       !(own_atomic && is_atomic(earlier.action)) &&
+                return (earlier.bytes & bytes) != 0 && conflict(earlier.kind, access.kind) &&
+                       !(own_atomic && is_atomic(earlier.kind)) &&
                        !in_order(earlier, access, order, others, last_fence);
             };
             if (bad(cell.writer)) race = cell.writer;
@@ -411,8 +414,8 @@ void GlobalShadow::access(const Access& access, Generation generation, const Blo
                            static_cast<std::uint16_t>(others.number()),
                            static_cast<std::uint16_t>(access.thread),
                            bytes,
-                           access.action};
-            if (writes(access.action)) {
+                           access.kind};
+            if (writes(access.kind)) {
                 if (race.bytes == 0 && bad(cell.last_reader)) race = cell.last_reader;
                 if (race.bytes == 0 && bad(cell.first_reader)) race = cell.first_reader;
                 cell.writer = self;
@@ -425,7 +428,7 @@ void GlobalShadow::access(const Access& access, Generation generation, const Blo
         }
         if (race.bytes == 0 || std::exchange(told, true)) return;
         const auto first = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(race.bytes & bytes)));
-        sink.race(access, Earlier{race.thread, race.action, race.place, race.block}, word + first);
+        sink.race(access, Earlier{race.thread, race.kind, race.place, race.block}, word + first);
     });
 }
 

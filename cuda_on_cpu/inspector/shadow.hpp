@@ -19,23 +19,23 @@ namespace cuda_on_cpu::inspector {
 
 using Address = std::uintptr_t;
 
-// A place in the code in 32 bits: its distance from a place in this library. 0: too far away to be told.
+// A place in 32 bits. Of code: its distance from here. 0: too far away to be told.
 using ShortPlace = std::int32_t;
-ShortPlace short_place(std::uintptr_t code);
-std::uintptr_t long_place(ShortPlace place);
+ShortPlace short_place(Place place);
+Place long_place(ShortPlace place);
 
-enum class Action : std::uint8_t { load, store, atomic_load, atomic };
-inline bool writes(Action action) {
-    return action == Action::store || action == Action::atomic;
+enum class AccessKind : std::uint8_t { load, store, atomic_load, atomic };
+inline bool writes(AccessKind kind) {
+    return kind == AccessKind::store || kind == AccessKind::atomic;
 }
-inline bool reads(Action action) {
-    return action != Action::store;
+inline bool reads(AccessKind kind) {
+    return kind != AccessKind::store;
 }
-inline bool is_atomic(Action action) {
-    return action >= Action::atomic_load;
+inline bool is_atomic(AccessKind kind) {
+    return kind >= AccessKind::atomic_load;
 }
 // Two accesses to the same bytes that nothing orders: is that a race?
-inline bool conflict(Action a, Action b) {
+inline bool conflict(AccessKind a, AccessKind b) {
     return (writes(a) || writes(b)) && !(is_atomic(a) && is_atomic(b));
 }
 
@@ -44,14 +44,14 @@ struct Access {
     unsigned thread = 0;
     Address address = 0;
     unsigned bytes = 0;
-    Action action = Action::load;
+    AccessKind kind = AccessKind::load;
     ShortPlace place = 0;
 };
 
 // The other one of two accesses that do not go together.
 struct Earlier {
     unsigned thread = 0;
-    Action action = Action::load;
+    AccessKind kind = AccessKind::load;
     ShortPlace place = 0;
     unsigned block = 0;  // the number of the watched block, between blocks
 };
@@ -136,7 +136,7 @@ class GlobalSink {
 class GlobalShadow {
   public:
     // A new launch, or a barrier of the whole grid: nothing before it counts.
-    using Generation = std::uint32_t;
+    using Generation = std::uint64_t;
 
     void access(const Access& access, Generation generation, const BlockOrder& order,
                 const BlockAmongOthers& others, Epoch last_fence, GlobalSink& sink);
@@ -159,7 +159,7 @@ class GlobalShadow {
         std::uint16_t block = 0;
         std::uint16_t thread = 0;
         std::uint8_t bytes = 0;  // 0: nobody
-        Action action = Action::load;
+        AccessKind kind = AccessKind::load;
     };
     struct Cell {
         Generation generation = 0;

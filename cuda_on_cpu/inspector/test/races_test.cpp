@@ -5,7 +5,7 @@
 namespace cuda_on_cpu::inspector {
 namespace {
 
-constexpr Lanes32 kAll = ~Lanes32{0};
+constexpr LaneMask kAll = ~LaneMask{0};
 
 TEST(BlockOrder, NothingOrdersThreadsWithoutSynchronisation) {
     BlockOrder order;

@@ -10,7 +10,7 @@ namespace cuda_on_cpu::inspector {
 namespace {
 
 constexpr Address kBegin = 0x10000;
-constexpr Lanes32 kAll = ~Lanes32{0};
+constexpr LaneMask kAll = ~LaneMask{0};
 
 struct Told {
     std::string kind;
@@ -52,14 +52,14 @@ class SharedShadowTest : public testing::Test {
         shadow.add({kBegin, 1024, 256, "tile"}, written);
     }
     SharedShadow::Region& region() { return *shadow.find(kBegin); }
-    void access(unsigned thread, Address offset, unsigned bytes, Action action, ShortPlace place = 1) {
-        shadow.access(region(), {thread, kBegin + offset, bytes, action, place}, order, heard);
+    void access(unsigned thread, Address offset, unsigned bytes, AccessKind kind, ShortPlace place = 1) {
+        shadow.access(region(), {thread, kBegin + offset, bytes, kind, place}, order, heard);
     }
     void read(unsigned thread, Address offset, unsigned bytes = 4, ShortPlace place = 1) {
-        access(thread, offset, bytes, Action::load, place);
+        access(thread, offset, bytes, AccessKind::load, place);
     }
     void write(unsigned thread, Address offset, unsigned bytes = 4, ShortPlace place = 2) {
-        access(thread, offset, bytes, Action::store, place);
+        access(thread, offset, bytes, AccessKind::store, place);
     }
 
     BlockOrder order;
@@ -139,23 +139,23 @@ TEST_F(SharedShadowTest, AnAccessAcrossTwoWordsIsSeenInBoth) {
 }
 
 TEST_F(SharedShadowTest, AtomicsGoTogetherAndNotWithOthers) {
-    access(0, 8, 4, Action::atomic);
-    access(40, 8, 4, Action::atomic);
-    access(80, 8, 4, Action::atomic_load);
+    access(0, 8, 4, AccessKind::atomic);
+    access(40, 8, 4, AccessKind::atomic);
+    access(80, 8, 4, AccessKind::atomic_load);
     EXPECT_EQ(heard.kinds(), "");
     read(100, 8);
     EXPECT_EQ(heard.kinds(), "race");
 }
 
 TEST_F(SharedShadowTest, WhoeverDidTheLastAtomicMaySetTheWordBack) {
-    access(0, 8, 4, Action::atomic);
-    access(40, 8, 4, Action::atomic);
+    access(0, 8, 4, AccessKind::atomic);
+    access(40, 8, 4, AccessKind::atomic);
     write(40, 8);
-    access(0, 16, 4, Action::atomic);
-    access(40, 16, 4, Action::atomic_load);
+    access(0, 16, 4, AccessKind::atomic);
+    access(40, 16, 4, AccessKind::atomic_load);
     write(40, 16);
     EXPECT_EQ(heard.kinds(), "");
-    access(0, 24, 4, Action::atomic);
+    access(0, 24, 4, AccessKind::atomic);
     write(40, 24);
     EXPECT_EQ(heard.kinds(), "race") << "without having looked";
 }
@@ -209,7 +209,7 @@ TEST_F(SharedShadowTest, WhatNothingWroteIsToldOnce) {
     EXPECT_EQ(heard.told[0].where, 2U);
     read(0, 0, 4);
     EXPECT_EQ(heard.told.size(), 1U);
-    access(0, 40, 4, Action::atomic);
+    access(0, 40, 4, AccessKind::atomic);
     EXPECT_EQ(heard.kinds(), "uninitialised uninitialised") << "an atomic reads too";
     begin(64, false);
     read(0, 0, 2);
@@ -235,7 +235,7 @@ class CopyTest : public SharedShadowTest {
   protected:
     void SetUp() override { begin(64, false); }
     void issue(unsigned thread, Address offset) {
-        shadow.issue_copy(region(), {thread, kBegin + offset, 16, Action::store, 5}, order, heard);
+        shadow.issue_copy(region(), {thread, kBegin + offset, 16, AccessKind::store, 5}, order, heard);
     }
     void complete(unsigned thread, Address offset) {
         shadow.complete_copy(region(), thread, kBegin + offset, 16, order);
@@ -308,8 +308,8 @@ class GlobalShadowTest : public testing::Test {
             block[i].others.begin_block(i);
         }
     }
-    void access(unsigned b, unsigned thread, Address offset, Action action, unsigned bytes = 4) {
-        shadow.access({thread, kBegin + offset, bytes, action, 1}, generation, block[b].order,
+    void access(unsigned b, unsigned thread, Address offset, AccessKind kind, unsigned bytes = 4) {
+        shadow.access({thread, kBegin + offset, bytes, kind, 1}, generation, block[b].order,
                       block[b].others, last_fence, heard);
     }
     GlobalShadow shadow;
@@ -320,69 +320,69 @@ class GlobalShadowTest : public testing::Test {
 };
 
 TEST_F(GlobalShadowTest, WriteAndReadOfTwoBlocks) {
-    access(0, 5, 8, Action::store);
-    access(1, 6, 8, Action::load);
+    access(0, 5, 8, AccessKind::store);
+    access(1, 6, 8, AccessKind::load);
     ASSERT_EQ(heard.kinds(), "race");
     EXPECT_EQ(heard.told[0].other, 5U);
     EXPECT_EQ(heard.told[0].other_block, 0U);
 }
 
 TEST_F(GlobalShadowTest, TheReaderMayComeFirstAndBeOneOfSeveral) {
-    access(1, 6, 8, Action::load);
-    access(0, 6, 8, Action::load);
-    access(0, 5, 8, Action::store);
+    access(1, 6, 8, AccessKind::load);
+    access(0, 6, 8, AccessKind::load);
+    access(0, 5, 8, AccessKind::store);
     EXPECT_EQ(heard.kinds(), "race");
 }
 
 TEST_F(GlobalShadowTest, ReadsAtomicsNeighboursAndTheNextLaunchGoTogether) {
-    access(0, 0, 8, Action::load);
-    access(1, 0, 8, Action::load);
-    access(0, 0, 12, Action::atomic);
-    access(1, 0, 12, Action::atomic);
-    access(0, 0, 16, Action::store, 2);
-    access(1, 0, 18, Action::store, 2);
+    access(0, 0, 8, AccessKind::load);
+    access(1, 0, 8, AccessKind::load);
+    access(0, 0, 12, AccessKind::atomic);
+    access(1, 0, 12, AccessKind::atomic);
+    access(0, 0, 16, AccessKind::store, 2);
+    access(1, 0, 18, AccessKind::store, 2);
     generation = 2;
-    access(2, 0, 8, Action::store);
-    access(2, 0, 12, Action::store);
-    access(2, 0, 16, Action::store);
+    access(2, 0, 8, AccessKind::store);
+    access(2, 0, 12, AccessKind::store);
+    access(2, 0, 16, AccessKind::store);
     EXPECT_EQ(heard.kinds(), "");
 }
 
 TEST_F(GlobalShadowTest, AnAtomicAndAPlainAccessRace) {
-    access(0, 0, 8, Action::atomic);
-    access(1, 0, 8, Action::load);
+    access(0, 0, 8, AccessKind::atomic);
+    access(1, 0, 8, AccessKind::load);
     EXPECT_EQ(heard.kinds(), "race");
 }
 
 TEST_F(GlobalShadowTest, ThreadsOfOneBlockNeedABarrierToo) {
-    access(0, 0, 8, Action::store);
-    access(0, 1, 8, Action::load);
+    access(0, 0, 8, AccessKind::store);
+    access(0, 1, 8, AccessKind::load);
     EXPECT_EQ(heard.kinds(), "race");
-    access(0, 0, 12, Action::store);
+    access(0, 0, 12, AccessKind::store);
     block[0].order.barrier();
-    access(0, 40, 12, Action::load);
+    access(0, 40, 12, AccessKind::load);
     EXPECT_EQ(heard.told.size(), 1U);
 }
 
 TEST_F(GlobalShadowTest, FenceAndAtomicOrderBlocks) {
-    access(0, 0, 8, Action::store);
+    access(0, 0, 8, AccessKind::store);
     Block& first = block[0];
     first.others.fence(0, first.order.epoch(0), first.order.phase_start());
     shadow.at_atomic(kBegin + 100, generation,
                      [&](SharedBlocksKnowledge& here) { here = first.others.carry(0, here); });
     shadow.at_atomic(kBegin + 100, generation,
                      [&](SharedBlocksKnowledge& here) { block[1].others.acquire(here); });
-    access(1, 0, 8, Action::load);
+    access(1, 0, 8, AccessKind::load);
     EXPECT_EQ(heard.kinds(), "");
-    access(2, 0, 8, Action::load);
+    access(2, 0, 8, AccessKind::load);
     EXPECT_EQ(heard.kinds(), "race") << "block 2 has not seen the atomic";
 }
 
 TEST_F(GlobalShadowTest, WhatCannotBeWatchedIsLeftOutAndSaid) {
     for (Address page = 0; page < 16384; ++page)
-        access(0, 0, page * 4096, Action::load);
+        access(0, 0, page * 4096, AccessKind::load);
     EXPECT_FALSE(shadow.full());
-    access(0, 0, Address{16384} * 4096, Action::load);
+    access(0, 0, Address{16384} * 4096, AccessKind::load);
     EXPECT_TRUE(shadow.full());
     shadow.forget();
     EXPECT_FALSE(shadow.full());
@@ -424,6 +424,8 @@ TEST(WrittenBytes, AllAtOnce) {
 TEST(ShortPlace, ComesBack) {
     const auto code = reinterpret_cast<std::uintptr_t>(&short_place) + 1234;
     EXPECT_EQ(long_place(short_place(code)), code);
+    EXPECT_EQ(long_place(short_place(code - 99999)), code - 99999);
+    EXPECT_EQ(long_place(short_place(66000)), 66000U) << "the number of a site";
     EXPECT_EQ(long_place(short_place(code + (std::uintptr_t{1} << 40))), 0U) << "too far away to be told";
 }
 

@@ -318,8 +318,7 @@ template <class Page>
 struct PageCache {
     static constexpr std::size_t kWays = 256;
     struct Way {
-        const void* shadow = nullptr;
-        std::uint32_t version = 0;
+        std::uint64_t version = 0;
         Address address = 0;
         Page* page = nullptr;
     };
@@ -342,12 +341,17 @@ class SpinLock {
 
 }  // namespace
 
+std::uint64_t GlobalShadow::next_version() {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+}
+
 GlobalShadow::Page* GlobalShadow::page(Address address) {
     static thread_local PageCache<Page> cache;
     const Address number = address / kPageBytes;
     auto& way = cache.ways[number % PageCache<Page>::kWays];
-    const std::uint32_t version = version_.load(std::memory_order_relaxed);
-    if (way.shadow == this && way.version == version && way.address == number) return way.page;
+    const std::uint64_t version = version_.load(std::memory_order_relaxed);
+    if (way.version == version && way.address == number) return way.page;
     Shard& shard = shards_[number % kShards];
     const std::scoped_lock lock(shard.mutex);
     std::unique_ptr<Page>& page = shard.pages[number];
@@ -359,7 +363,7 @@ GlobalShadow::Page* GlobalShadow::page(Address address) {
         page = std::make_unique<Page>();
         ++pages_;
     }
-    way = {this, version, number, page.get()};
+    way = {version, number, page.get()};
     return page.get();
 }
 
@@ -371,7 +375,7 @@ void GlobalShadow::forget() {
     }
     pages_ = 0;
     full_ = false;
-    ++version_;
+    version_ = next_version();
 }
 
 bool GlobalShadow::in_order(const Who& earlier, const Access& access, const BlockOrder& order,

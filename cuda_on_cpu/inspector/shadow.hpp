@@ -178,6 +178,7 @@ class GlobalShadow {
     };
     static constexpr unsigned kShards = 16;
 
+    static std::uint64_t next_version();
     Page* page(Address address);
     static bool in_order(const Who& earlier, const Access& access, const BlockOrder& order,
                          const BlockAmongOthers& others, Epoch last_fence);

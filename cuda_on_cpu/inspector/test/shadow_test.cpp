@@ -309,8 +309,8 @@ class GlobalShadowTest : public testing::Test {
         }
     }
     void access(unsigned b, unsigned thread, Address offset, AccessKind kind, unsigned bytes = 4) {
-        shadow.access({thread, kBegin + offset, bytes, kind, 1}, generation, block[b].order,
-                      block[b].others, last_fence, heard);
+        shadow.access({thread, kBegin + offset, bytes, kind, 1}, generation, block[b].order, block[b].others,
+                      last_fence, heard);
     }
     GlobalShadow shadow;
     std::array<Block, 3> block;

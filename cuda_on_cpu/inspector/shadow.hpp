@@ -186,8 +186,8 @@ class GlobalShadow {
     std::array<Shard, kShards> shards_;
     std::atomic<std::size_t> pages_{0};
     std::atomic<bool> full_{false};
-    std::atomic<std::uint32_t> version_{
-        1};  // changes when pages are given back: what OS threads remember is void
+    // What OS threads remember of the pages is void when it changes. No two shadows have the same.
+    std::atomic<std::uint64_t> version_{next_version()};
 };
 
 // Which bytes of an allocation have been written, a bit for each. Used by several OS threads at once.

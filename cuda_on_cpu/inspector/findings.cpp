@@ -34,11 +34,9 @@ std::vector<Place> Findings::places() const {
     return places;
 }
 
-// One line of source may be several places in the code: a loop that is unrolled, a template's instances. And which of two
-// threads that race comes first is chance: both directions are one finding.
 std::vector<Finding> Findings::take(const Resolve& resolve) {
     const std::scoped_lock lock(mutex_);
-    std::vector<Finding> result;
+    std::vector<Finding> more;
     for (auto& [key, raw] : found_) {
         Finding finding;
         finding.kind = raw.kind;
@@ -53,23 +51,40 @@ std::vector<Finding> Findings::take(const Resolve& resolve) {
             finding.other_thread = raw.other->thread;
         }
         finding.count = raw.count;
-        const auto same = std::find_if(result.begin(), result.end(), [&](const Finding& known) {
-            if (known.kind != finding.kind || known.other.has_value() != finding.other.has_value())
-                return false;
+        more.push_back(std::move(finding));
+    }
+    found_.clear();
+    std::vector<Finding> result;
+    add_findings(result, std::move(more));
+    return result;
+}
+
+// One line of source may be several places in the code: a loop that is unrolled, a template's instances. And which of two
+// threads that race comes first is chance: both directions are one finding.
+void add_findings(std::vector<Finding>& all, std::vector<Finding> more) {
+    for (Finding& finding : more) {
+        const auto same = std::find_if(all.begin(), all.end(), [&](const Finding& known) {
+            if (known.kind != finding.kind || known.other.has_value() != finding.other.has_value()) return false;
             if (known.source == finding.source && known.other == finding.other) return true;
             return finding.other && known.source == *finding.other && *known.other == finding.source;
         });
-        if (same != result.end()) {
+        if (same != all.end()) {
             same->count += finding.count;
         } else {
-            result.push_back(std::move(finding));
+            all.push_back(std::move(finding));
         }
     }
-    found_.clear();
-    std::stable_sort(result.begin(), result.end(), [](const Finding& a, const Finding& b) {
+    std::stable_sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) {
         return std::tie(a.source.file, a.source.line) < std::tie(b.source.file, b.source.line);
     });
-    return result;
+}
+
+bool Findings::has_bad_access() const {
+    const std::scoped_lock lock(mutex_);
+    return std::any_of(found_.begin(), found_.end(), [](const auto& entry) {
+        const std::string& kind = entry.first.kind;
+        return kind == "out_of_bounds" || kind == "use_after_free" || kind == "misaligned";
+    });
 }
 
 bool Findings::empty() const {

@@ -43,6 +43,8 @@ class Findings {
     // One for each kind and pair of lines, in the order of file and line.
     std::vector<Finding> take(const Resolve& resolve);
     bool empty() const;
+    // Is there one of an access that the stand-in, or a GPU, stops at?
+    bool has_bad_access() const;
 
   private:
     struct Key {
@@ -55,6 +57,9 @@ class Findings {
     mutable std::mutex mutex_;
     std::map<Key, RawFinding> found_;
 };
+
+// Adds findings of another launch of the same kernel, those at the same places to the count of the first.
+void add_findings(std::vector<Finding>& all, std::vector<Finding> more);
 
 // The short explanation that goes with a kind of finding; "" for a kind without one.
 std::string why_of(const std::string& kind);

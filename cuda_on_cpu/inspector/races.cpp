@@ -40,8 +40,7 @@ void BlockOrder::begin_block(unsigned threads) {
         live_lanes_.assign(warps, ~LaneMask{0});
         if (threads % kLanes != 0) live_lanes_.back() = (LaneMask{1} << threads % kLanes) - 1;
     }
-    arriving_.reset();
-    arrived_.reset();
+    arrivals_.fill({});
     begin_phase();
 }
 
@@ -96,10 +95,11 @@ void BlockOrder::join(unsigned warp, LaneMask lanes) {
     }
 }
 
-void BlockOrder::arrive(unsigned thread) {
-    if (arriving_ == nullptr) arriving_ = std::make_shared<Clock>(threads_, 0);
+void BlockOrder::arrive(unsigned thread, Halves barrier) {
+    std::shared_ptr<Clock>& arriving = arrivals(barrier).now;
+    if (arriving == nullptr) arriving = std::make_shared<Clock>(threads_, 0);
     const unsigned base = thread / kLanes * kLanes;
-    Clock& clock = *arriving_;
+    Clock& clock = *arriving;
     for (unsigned i = 0; i < kLanes && base + i < threads_; ++i)
         clock[base + i] = std::max(clock[base + i], heard_[thread][i]);
     if (beyond_[thread] != nullptr) raise(clock, *beyond_[thread]);
@@ -107,12 +107,12 @@ void BlockOrder::arrive(unsigned thread) {
     latest_ = std::max(latest_, ++epoch_[thread]);
 }
 
-void BlockOrder::all_arrived() {
-    arrived_ = std::exchange(arriving_, nullptr);
+void BlockOrder::all_arrived(Halves barrier) {
+    arrivals(barrier).complete = std::exchange(arrivals(barrier).now, nullptr);
 }
 
-void BlockOrder::wait(unsigned thread) {
-    acquire(thread, arrived_);
+void BlockOrder::wait(unsigned thread, Halves barrier) {
+    acquire(thread, arrivals(barrier).complete);
 }
 
 void BlockOrder::fence(unsigned thread) {

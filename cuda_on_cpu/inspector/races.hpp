@@ -58,9 +58,10 @@ class BlockOrder {
     void join(unsigned warp, LaneMask lanes);
     // A barrier in two halves: what a thread did before it arrived is known to all who have waited. all_arrived() stands
     // between the last arrival and the first who goes on.
-    void arrive(unsigned thread);
-    void all_arrived();
-    void wait(unsigned thread);
+    enum class Halves { of_block, of_cluster };
+    void arrive(unsigned thread, Halves barrier = Halves::of_block);
+    void all_arrived(Halves barrier = Halves::of_block);
+    void wait(unsigned thread, Halves barrier = Halves::of_block);
 
     // __threadfence: what the thread knows, and has done, is carried by its atomic accesses from now on.
     void fence(unsigned thread);
@@ -90,8 +91,12 @@ class BlockOrder {
     std::vector<SharedClock> carried_;
     bool any_carried_ = false;
     std::vector<LaneMask> live_lanes_;  // of each warp: those the block has
-    std::shared_ptr<Clock> arriving_;   // at the barrier in two halves
-    SharedClock arrived_;
+    struct Arrivals {
+        std::shared_ptr<Clock> now;
+        SharedClock complete;
+    };
+    Arrivals& arrivals(Halves barrier) { return arrivals_[static_cast<std::size_t>(barrier)]; }
+    std::array<Arrivals, 2> arrivals_;
 };
 
 // The greater of each two.

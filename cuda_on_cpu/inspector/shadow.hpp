@@ -24,12 +24,13 @@ using ShortPlace = std::int32_t;
 ShortPlace short_place(Place place);
 Place long_place(ShortPlace place);
 
-enum class AccessKind : std::uint8_t { load, store, atomic_load, atomic };
+// `atomic` reads and writes.
+enum class AccessKind : std::uint8_t { load, store, atomic_load, atomic, atomic_store };
 inline bool writes(AccessKind kind) {
-    return kind == AccessKind::store || kind == AccessKind::atomic;
+    return kind == AccessKind::store || kind >= AccessKind::atomic;
 }
 inline bool reads(AccessKind kind) {
-    return kind != AccessKind::store;
+    return kind != AccessKind::store && kind != AccessKind::atomic_store;
 }
 inline bool is_atomic(AccessKind kind) {
     return kind >= AccessKind::atomic_load;

@@ -177,7 +177,7 @@ void Inspector::launch_failed(LaunchState& launch, cudaError_t, const std::strin
     auto& record = *static_cast<LaunchRecord*>(launch.observed);
     Finding finding;
     finding.kind = "failure";
-    finding.source = {site.line > 0 ? site.file : "", site.line};
+    finding.source = {site.line > 0 ? relative_to_course(site.file) : "", site.line};
     finding.message = message.substr(0, message.find('\n'));
     finding.count = 1;
     record.findings.push_back(finding);

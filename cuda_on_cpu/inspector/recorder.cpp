@@ -124,7 +124,7 @@ void Recorder::begin_block(LaunchState& launch, uint3 block, void* dynamic_share
     warps_ = (threads + kLanes - 1) / kLanes;
     for (unsigned w = 0; w < warps_; ++w) {
         const unsigned lanes = std::min(kLanes, threads - w * kLanes);
-        warp_[w].live = lanes == kLanes ? ~LaneMask{0} : bit(lanes) - 1;
+        warp_[w].live = warp_[w].began = lanes == kLanes ? ~LaneMask{0} : bit(lanes) - 1;
         warp_[w].waiting = 0;
     }
     ++blocks_;
@@ -176,13 +176,13 @@ void Recorder::barrier_released() {
         warp_[w].waiting = 0;
 }
 
-// A whole warp that waits for itself begins anew behind it. Parts of one may come together later.
+// A warp that waits for all of itself begins anew behind it. Parts of one may come together later.
 void Recorder::collective_arrived(unsigned thread, std::uint32_t mask, Site site) {
-    if ((warp_[thread / kLanes].live & ~mask) != 0) note(thread, Action::meeting(place_of(site)), 0);
+    if ((warp_[thread / kLanes].began & ~mask) != 0) note(thread, Action::meeting(place_of(site)), 0);
 }
 
-void Recorder::collective_completed(unsigned warp, std::uint32_t lanes) {
-    if (lanes == warp_[warp].live) finish_warp(warp);
+void Recorder::collective_completed(unsigned warp, std::uint32_t mask, std::uint32_t) {
+    if ((warp_[warp].began & ~mask) == 0) finish_warp(warp);
 }
 
 void Recorder::blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned) {
@@ -282,6 +282,7 @@ void Recorder::give_traces(Warp& warp) {
 
 void Recorder::finish_warp(unsigned number) {
     Warp& warp = warp_[number];
+    warp.began = warp.live;
     if (warp.traces == nullptr) return;
     Traces traces;
     for (unsigned lane = 0; lane < kLanes; ++lane)

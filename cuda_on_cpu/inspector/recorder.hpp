@@ -129,7 +129,7 @@ class Recorder final : public BlockObserver {
     void barrier_arrived_to_wait_later(unsigned thread, Site site) override;
     void barrier_released() override;
     void collective_arrived(unsigned thread, std::uint32_t mask, Site site) override;
-    void collective_completed(unsigned warp, std::uint32_t lanes) override;
+    void collective_completed(unsigned warp, std::uint32_t mask, std::uint32_t lanes) override;
     void blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase) override;
     void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
                      Site site) override;
@@ -150,6 +150,7 @@ class Recorder final : public BlockObserver {
     struct Warp {
         LaneMask live = 0;
         LaneMask waiting = 0;                // at a barrier of the block
+        LaneMask began = 0;                  // lanes that were live when the traces began
         std::unique_ptr<WarpTraces> traces;  // while there are events in them
     };
 

@@ -4,20 +4,26 @@
 // name end in `found: <kind>`, for the kinds of cuda_on_cpu/include/cuda_on_cpu/inspection.h. `clean` kernels have no mistake, but
 // look as if they had.
 //
-//   inspection_bugs --list         the kernels: name, kind, the tool of compute-sanitizer that ought to find it
 //   inspection_bugs NAME           launches the kernel with its mistake
 //   inspection_bugs NAME --fixed   launches it without
+//   inspection_bugs --list         the kernels, as JSON
+//   inspection_bugs --inspect      the kernels and what the inspection finds in them, with and without, as JSON (preset `inspect`)
+//
+// scripts/calibrate_inspection.py runs it under compute-sanitizer, and compares.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include <cstdio>
-#include <cstring>
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/check.hpp"
 #include "common/device_buffer.hpp"
+#include "common/inspection.hpp"
 #include "common/ptx.cuh"
 
 namespace ptx = course::ptx;
@@ -740,18 +746,49 @@ const Bug& bug_named(const std::string& name) {
     throw std::invalid_argument("no bug is named '" + name + "'; expected one of --list");
 }
 
+nlohmann::ordered_json to_json(const Bug& bug) {
+    return {{"name", bug.name}, {"kind", bug.kind}, {"tool", bug.tool}};
+}
+
+// What the inspection finds in one launch. That a kernel with a mistake may fail is one more thing to find.
+nlohmann::ordered_json findings(const Bug& bug, bool fixed) {
+    auto found = nlohmann::ordered_json::array();
+    const course::Inspection seen = course::inspect([&] {
+        try {
+            bug.launch(fixed);
+        } catch (const course::CudaError&) {
+            CUDA_CHECK(cudaDeviceReset());
+        }
+    });
+    for (const course::KernelInspection& kernel : seen.kernels) {
+        for (const auto& finding : course::to_json(kernel).at("findings"))
+            found.push_back(finding);
+    }
+    return found;
+}
+
+nlohmann::ordered_json inspected(const Bug& bug) {
+    nlohmann::ordered_json json = to_json(bug);
+    json["findings"] = findings(bug, false);
+    json["findings_when_fixed"] = findings(bug, true);
+    return json;
+}
+
 int run(const std::vector<std::string>& arguments) {
-    if (arguments.size() == 1 && arguments[0] == "--list") {
+    const std::string command = arguments.empty() ? "" : arguments[0];
+    if (arguments.size() == 1 && (command == "--list" || command == "--inspect")) {
+        auto json = nlohmann::ordered_json::array();
         for (const Bug& bug : bugs())
-            std::printf("%s\t%s\t%s\n", bug.name, bug.kind, bug.tool);
+            json.push_back(command == "--list" ? to_json(bug) : inspected(bug));
+        std::puts(json.dump(1).c_str());
         return 0;
     }
     const bool fixed = arguments.size() == 2 && arguments[1] == "--fixed";
     if (arguments.size() != 1 && !fixed) {
-        std::fprintf(stderr, "usage: inspection_bugs --list | NAME [--fixed]\n");
+        std::fprintf(stderr, "usage: inspection_bugs NAME [--fixed] | --list | --inspect\n");
         return 2;
     }
-    bug_named(arguments[0]).launch(fixed);
+    bug_named(command).launch(fixed);
     return 0;
 }
 

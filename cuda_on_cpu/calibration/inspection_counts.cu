@@ -6,19 +6,25 @@
 // What is read comes from memory and what is computed goes to memory: no compiler can leave the access out. Strides are
 // parameters: none can see two accesses as one.
 //
-//   inspection_counts            launches every case, in the order of the list
-//   inspection_counts --list     the cases, as JSON
-//   inspection_counts --inspect  the cases with what the inspection counts, as JSON (a build of the preset `inspect`)
+//   inspection_counts                          launches every case, in the order of the list
+//   inspection_counts --only SPACE OPERATION   those in which this is counted: --only shared load
+//   inspection_counts --list                   the cases, as JSON
+//   inspection_counts --inspect                the cases and what the inspection counts in them, as JSON (preset `inspect`)
+//
+// scripts/calibrate_inspection.py runs it under ncu, and compares.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstdio>
 #include <functional>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/check.hpp"
 #include "common/device_buffer.hpp"
+#include "common/inspection.hpp"
 #include "common/ptx.cuh"
 
 namespace ptx = course::ptx;
@@ -755,21 +761,51 @@ void Cases::add_global_atomics() {
                [=, this] { global_atomic_in_groups<<<1, 32>>>(static_cast<unsigned>(groups), out<int>()); });
 }
 
+nlohmann::ordered_json to_json(const Case& c) {
+    return {
+        {"kernel", c.kernel}, {"parameters", c.parameters}, {"space", c.space}, {"operation", c.operation}};
+}
+
+void launch(const Case& c) {
+    c.launch();
+    CUDA_CHECK_LAUNCH();
+    CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+nlohmann::ordered_json inspected(const Case& c) {
+    nlohmann::ordered_json json = to_json(c);
+    for (const course::KernelInspection& kernel : course::inspect([&] { launch(c); }).kernels)
+        json["inspection"].push_back(course::to_json(kernel));
+    return json;
+}
+
+int run(const std::vector<std::string>& arguments) {
+    const Cases cases;
+    const std::string command = arguments.empty() ? "" : arguments[0];
+    if (arguments.empty() || (command == "--only" && arguments.size() == 3)) {
+        for (const Case& c : cases.list()) {
+            if (arguments.empty() || (c.space == arguments[1] && c.operation == arguments[2])) launch(c);
+        }
+        return 0;
+    }
+    if (arguments.size() != 1 || (command != "--list" && command != "--inspect")) {
+        std::fprintf(stderr, "usage: inspection_counts [--only SPACE OPERATION | --list | --inspect]\n");
+        return 2;
+    }
+    auto json = nlohmann::ordered_json::array();
+    for (const Case& c : cases.list())
+        json.push_back(command == "--list" ? to_json(c) : inspected(c));
+    std::puts(json.dump(1).c_str());
+    return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    const Cases cases;
-    if (argc > 1 && std::string(argv[1]) == "--list") {
-        for (const Case& c : cases.list())
-            std::printf("%s\t%s\t%s\t%s\n", c.kernel.c_str(), c.parameters.c_str(), c.space.c_str(),
-                        c.operation.c_str());
-        return 0;
+    try {
+        return run({argv + 1, argv + argc});
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "inspection_counts: %s\n", error.what());
+        return 1;
     }
-    for (const Case& c : cases.list()) {
-        c.launch();
-        CUDA_CHECK_LAUNCH();
-        CUDA_CHECK(cudaDeviceSynchronize());
-    }
-    std::printf("%zu cases\n", cases.list().size());
-    return 0;
 }

@@ -441,6 +441,7 @@ struct Case {
     std::string space;      // "shared" or "global"
     std::string operation;  // "load", "store", "atomic", "async_copy" or "matrix_load"
     std::function<void()> launch;
+    std::string remark;  // why a GPU counts something else, where it does
 };
 
 class Cases {
@@ -462,9 +463,9 @@ class Cases {
     }
 
     void add(std::string kernel, std::string parameters, std::string space, std::string operation,
-             std::function<void()> launch) {
+             std::function<void()> launch, std::string remark = "") {
         list_.push_back({std::move(kernel), std::move(parameters), std::move(space), std::move(operation),
-                         std::move(launch)});
+                         std::move(launch), std::move(remark)});
     }
 
     void add_shared_loads();
@@ -621,8 +622,10 @@ void Cases::add_shared_stores() {
 
 template <class Number>
 void Cases::add_shared_atomics(const std::string& type) {
+    const std::string remark =
+        std::is_same_v<Number, int> ? "" : "nvcc makes a loop of load and compare-and-swap";
     const auto atomic = [&](const std::string& kernel, std::string parameters, std::function<void()> launch) {
-        add(kernel, std::move(parameters), "shared", "atomic", std::move(launch));
+        add(kernel, std::move(parameters), "shared", "atomic", std::move(launch), remark);
     };
     for (int stride : {0, 1, 2, 4, 32, 33})
         atomic("shared_atomic_stride<" + type + ">", text("stride", stride),
@@ -762,8 +765,11 @@ void Cases::add_global_atomics() {
 }
 
 nlohmann::ordered_json to_json(const Case& c) {
-    return {
-        {"kernel", c.kernel}, {"parameters", c.parameters}, {"space", c.space}, {"operation", c.operation}};
+    return {{"kernel", c.kernel},
+            {"parameters", c.parameters},
+            {"space", c.space},
+            {"operation", c.operation},
+            {"remark", c.remark}};
 }
 
 void launch(const Case& c) {

@@ -34,15 +34,22 @@ WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_"
 REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_"
 INSTRUCTIONS = "smsp__inst_executed_op_"
+OF_SASS = "sm__sass_l1tex_"
 # Which counters make up requests and transactions: their sum.
 COUNTERS = {
     ("shared", "load"): ([INSTRUCTIONS + "shared_ld"], [WAVEFRONTS + "ld"]),
     ("shared", "store"): ([INSTRUCTIONS + "shared_st"], [WAVEFRONTS + "st"]),
     ("shared", "atomic"): ([INSTRUCTIONS + "shared_atom"], [WAVEFRONTS + "atom"]),
     ("shared", "matrix_load"): ([INSTRUCTIONS + "ldsm"], [WAVEFRONTS + "ld"]),
+    ("shared", "async_copy"): ([INSTRUCTIONS + "ldgsts"],
+                               [OF_SASS + "data_pipe_lsu_wavefronts_mem_shared_op_ldgsts"]),
     ("global", "load"): ([REQUESTS + "ld"], [SECTORS + "ld"]),
     ("global", "store"): ([REQUESTS + "st"], [SECTORS + "st"]),
     ("global", "atomic"): ([REQUESTS + "red", REQUESTS + "atom"], [SECTORS + "red", SECTORS + "atom"]),
+    # Copies of 4 bytes go through L1; those of 16 bytes do not, and are counted as they come from L2.
+    ("global", "async_copy"): ([INSTRUCTIONS + "ldgsts"],
+                               [SECTORS + "ldgsts_cache_access",
+                                OF_SASS + "m_xbar2l1tex_read_sectors_mem_global_op_ldgsts_cache_bypass"]),
 }
 
 

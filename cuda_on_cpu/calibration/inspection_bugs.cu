@@ -73,9 +73,19 @@ __global__ void double_buffer_with_a_barrier_too_few(const float* in, float* out
 }
 
 template <bool kFixed>
-__global__ void two_threads_write_one_word(const float* in, float* out) {
+__global__ void two_warps_write_one_word(const float* in, float* out) {
+    __shared__ float row[32];
+    if (!kFixed || threadIdx.x < 32) row[threadIdx.x % 32] = in[threadIdx.x] + threadIdx.x;  // found: race
+    __syncthreads();
+    out[threadIdx.x] = row[threadIdx.x % 32];
+}
+
+// With one instruction: which of the two is kept is not defined.
+template <bool kFixed>
+__global__ void two_lanes_write_one_word(const float* in, float* out) {
     __shared__ float pairs[kThreads / 2];
-    if (!kFixed || threadIdx.x % 2 == 0) pairs[threadIdx.x / 2] = in[threadIdx.x];  // found: race
+    if (!kFixed || threadIdx.x % 2 == 0)
+        pairs[threadIdx.x / 2] = in[threadIdx.x] + threadIdx.x;  // found: race
     __syncthreads();
     out[threadIdx.x] = pairs[threadIdx.x / 2];
 }
@@ -413,20 +423,18 @@ __global__ void counter_not_cleared(int* counter) {
 
 template <bool kFixed>
 __global__ void barrier_that_a_warp_does_not_reach(float* out) {
-    if (threadIdx.x < 32) {
-        out[threadIdx.x] = 1;
-        if (!kFixed) __syncthreads();  // found: divergent_barrier
-    }
-    if (kFixed) __syncthreads();
+    if (!kFixed && threadIdx.x < 32) __syncthreads();  // found: divergent_barrier
+    out[threadIdx.x] = 1;
+    __syncthreads();  // found: divergent_barrier
+    out[threadIdx.x] += 1;
 }
 
 template <bool kFixed>
 __global__ void barrier_that_half_a_warp_reaches(float* out) {
-    if (threadIdx.x % 32 < 16) {
-        out[threadIdx.x] = 1;
-        if (!kFixed) __syncthreads();  // found: divergent_barrier
-    }
-    if (kFixed) __syncthreads();
+    if (!kFixed && threadIdx.x % 32 < 16) __syncthreads();  // found: divergent_barrier
+    out[threadIdx.x] = 1;
+    __syncthreads();  // found: divergent_barrier
+    out[threadIdx.x] += 1;
 }
 
 template <bool kFixed>
@@ -653,8 +661,10 @@ const std::vector<Bug>& bugs() {
          reads_and_writes(WITH_AND_WITHOUT(barrier_missing_at_the_end_of_a_loop))},
         {"double_buffer_with_a_barrier_too_few", "race", "racecheck",
          reads_and_writes(WITH_AND_WITHOUT(double_buffer_with_a_barrier_too_few))},
-        {"two_threads_write_one_word", "race", "racecheck",
-         reads_and_writes(WITH_AND_WITHOUT(two_threads_write_one_word))},
+        {"two_warps_write_one_word", "race", "racecheck",
+         reads_and_writes(WITH_AND_WITHOUT(two_warps_write_one_word))},
+        {"two_lanes_write_one_word", "race", "racecheck",
+         reads_and_writes(WITH_AND_WITHOUT(two_lanes_write_one_word))},
         {"histogram_without_atomics", "race", "racecheck",
          [](bool fixed) {
              const course::DeviceBuffer<int> bin{std::vector<int>(kThreads, 3)};

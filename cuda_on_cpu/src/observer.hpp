@@ -35,9 +35,9 @@ class BlockObserver {
     virtual void barrier_released() {}
     virtual void barrier_left(unsigned /*thread*/) {}
 
-    // A collective of these lanes is complete: a shuffle, a vote, __syncwarp...
+    // A collective: a shuffle, a vote, __syncwarp... `mask` names its lanes; `lanes` are those of them that had not ended.
     virtual void collective_arrived(unsigned /*thread*/, std::uint32_t /*mask*/, Site /*site*/) {}
-    virtual void collective_completed(unsigned /*warp*/, std::uint32_t /*lanes*/) {}
+    virtual void collective_completed(unsigned /*warp*/, std::uint32_t /*mask*/, std::uint32_t /*lanes*/) {}
 
     // Barriers between blocks: of a grid or of a cluster.
     virtual void blocks_barrier_arrived(unsigned /*thread*/, const void* /*barrier*/, unsigned /*phase*/) {}
@@ -66,15 +66,26 @@ class LaunchObserver {
     // The first failure of the launch; `message` as it is printed. Line 0: the message has the place, or it is not known.
     virtual void launch_failed(LaunchState& /*launch*/, cudaError_t /*error*/, const std::string& /*message*/,
                                Site /*site*/) {}
+};
 
-    virtual void memory_allocated(void* /*memory*/, std::size_t /*size*/) {}
-    virtual void memory_freed(void* /*memory*/, std::size_t /*size*/) {}
-    // By the host: cudaMemset, and cudaMemcpy from host memory.
-    virtual void memory_written(void* /*memory*/, std::size_t /*size*/) {}
-    virtual void memory_copied(void* /*to*/, const void* /*from*/, std::size_t /*size*/) {}
+// Watches memory from the program's beginning to its end, in programs that are linked with the inspector. Calls may come from several
+// OS threads at once, with locks of the runtime held: they must not call back.
+class MemoryObserver {
+  public:
+    virtual ~MemoryObserver() = default;
+
+    // `host_may_write`: pinned or managed memory.
+    virtual void memory_allocated(void* memory, std::size_t size, bool host_may_write) = 0;
+    virtual void memory_freed(void* memory) = 0;
+    // By cudaMemset or cudaMemcpy; called without locks.
+    virtual void memory_written(void* memory, std::size_t size) = 0;
+    // A kernel that nobody watches is launched: it may write anywhere.
+    virtual void unwatched_launch() = 0;
 };
 
 // Set by the inspector while it watches.
 extern constinit LaunchObserver* launch_observer;
+// Set by the inspector when the program begins.
+extern constinit MemoryObserver* memory_observer;
 
 }  // namespace cuda_on_cpu

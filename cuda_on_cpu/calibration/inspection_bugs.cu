@@ -381,9 +381,8 @@ __global__ void misaligned_vector_in_shared_memory(const float* in, float4* out)
     for (unsigned i = threadIdx.x; i < 4 * kPitch; i += kThreads)
         rows[i] = in[i % kThreads];
     __syncthreads();
-    if (threadIdx.x < 4)
-        out[threadIdx.x] =
-            *reinterpret_cast<const float4*>(&rows[threadIdx.x * kPitch]);  // found: misaligned
+    const auto* row = reinterpret_cast<const float4*>(&rows[threadIdx.x * kPitch]);
+    if (threadIdx.x < 4) out[threadIdx.x] = *row;  // found: misaligned
 }
 
 // ---- Reads of what nothing wrote ---------------------------------------------------------------------------------------
@@ -771,7 +770,8 @@ nlohmann::ordered_json findings(const Bug& bug, bool fixed) {
         }
     });
     for (const course::KernelInspection& kernel : seen.kernels) {
-        for (const auto& finding : course::to_json(kernel).at("findings"))
+        const nlohmann::ordered_json json = course::to_json(kernel);
+        for (const auto& finding : json.at("findings"))
             found.push_back(finding);
     }
     return found;

@@ -231,7 +231,11 @@ cudaError_t run(const Prepared& call, const LaunchConfiguration& configuration) 
     launch.run = call.run;
     launch.configuration = configuration;
     launch.observer = launch_observer;
-    if (launch.observer != nullptr) launch.observer->begin_launch(launch);
+    if (launch.observer != nullptr) {
+        launch.observer->begin_launch(launch);
+    } else if (memory_observer != nullptr) {
+        memory_observer->unwatched_launch();
+    }
     if (volume(configuration.cluster) > 1) {
         run_clusters(launch);
     } else if (configuration.cooperative) {
@@ -250,6 +254,7 @@ cudaError_t run(const Prepared& call, const LaunchConfiguration& configuration) 
 }  // namespace
 
 constinit LaunchObserver* launch_observer = nullptr;
+constinit MemoryObserver* memory_observer = nullptr;
 
 bool Kernel::asked() {
     if (asking) answer = this;

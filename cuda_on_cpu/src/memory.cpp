@@ -162,7 +162,8 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     allocations[static_cast<char*>(mapping)] =
         Allocation{begin, size, type, false, static_cast<char*>(mapping), mapping_size};
     live_bytes += size;
-    if (launch_observer != nullptr) launch_observer->memory_allocated(begin, size);
+    if (memory_observer != nullptr)
+        memory_observer->memory_allocated(begin, size, type != cudaMemoryTypeDevice);
     return begin;
 }
 
@@ -190,7 +191,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     mprotect(allocation->mapping, allocation->mapping_size, PROT_NONE);
     allocation->freed = true;
     live_bytes -= allocation->size;
-    if (launch_observer != nullptr) launch_observer->memory_freed(allocation->begin, allocation->size);
+    if (memory_observer != nullptr) memory_observer->memory_freed(allocation->begin);
     freed_order.push_back(allocation->mapping);
     if (freed_order.size() > kQuarantine) forget_oldest_freed();
     return cudaSuccess;

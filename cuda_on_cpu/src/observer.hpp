@@ -26,7 +26,9 @@ class BlockObserver {
     virtual void thread_ended(unsigned /*thread*/) {}
 
     // The block's first thread has reached the declaration of a `__shared__` variable.
-    virtual void shared_entered(const char* /*name*/, void* /*object*/, std::size_t /*size*/) {}
+    // Bytes around it (`gap`, on each side) belong to nobody.
+    virtual void shared_entered(const char* /*name*/, void* /*object*/, std::size_t /*size*/,
+                                std::size_t /*gap*/) {}
 
     // The barrier of the block. Who has arrived before it is released is ordered before all who leave it after that: they waited in
     // it, or (its second half apart from the first) say so by barrier_left().
@@ -66,15 +68,26 @@ class LaunchObserver {
     // The first failure of the launch; `message` as it is printed. Line 0: the message has the place, or it is not known.
     virtual void launch_failed(LaunchState& /*launch*/, cudaError_t /*error*/, const std::string& /*message*/,
                                Site /*site*/) {}
+};
 
-    virtual void memory_allocated(void* /*memory*/, std::size_t /*size*/) {}
-    virtual void memory_freed(void* /*memory*/, std::size_t /*size*/) {}
-    // By the host: cudaMemset, and cudaMemcpy from host memory.
-    virtual void memory_written(void* /*memory*/, std::size_t /*size*/) {}
-    virtual void memory_copied(void* /*to*/, const void* /*from*/, std::size_t /*size*/) {}
+// Watches memory from the program's beginning to its end, in programs that are linked with the inspector. Calls may come from several
+// OS threads at once, with locks of the runtime held: they must not call back.
+class MemoryObserver {
+  public:
+    virtual ~MemoryObserver() = default;
+
+    // `host_may_write`: pinned or managed memory.
+    virtual void memory_allocated(void* memory, std::size_t size, bool host_may_write) = 0;
+    virtual void memory_freed(void* memory) = 0;
+    // By cudaMemset or cudaMemcpy; called without locks.
+    virtual void memory_written(void* memory, std::size_t size) = 0;
+    // A kernel that nobody watches is launched: it may write anywhere.
+    virtual void unwatched_launch() = 0;
 };
 
 // Set by the inspector while it watches.
 extern constinit LaunchObserver* launch_observer;
+// Set by the inspector when the program begins.
+extern constinit MemoryObserver* memory_observer;
 
 }  // namespace cuda_on_cpu

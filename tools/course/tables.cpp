@@ -60,7 +60,8 @@ Source parse_source(std::string_view marker, std::string_view begin) {
     return source;
 }
 
-// The records of "h200/day20_softmax", or of all files in "h200" but those of sweeps, in alphabetical order.
+// The records of "h200/day20_softmax", or of all files in "h200" but those of sweeps and of the inspection's calibration, in
+// alphabetical order.
 std::vector<MeasuredRecord> records_of(std::string_view source, const std::filesystem::path& measurements) {
     if (source.empty())
         throw std::runtime_error("expected <machine> or <machine>/<directory> after 'comparison:'");
@@ -68,8 +69,9 @@ std::vector<MeasuredRecord> records_of(std::string_view source, const std::files
     if (!std::filesystem::is_directory(path)) return load_records(path.string() + ".json");
     std::vector<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
-        const bool is_sweep = entry.path().stem().string().ends_with("_sweep");
-        if (entry.path().extension() == ".json" && !is_sweep) files.push_back(entry.path());
+        const std::string name = entry.path().stem().string();
+        const bool compares = !name.ends_with("_sweep") && !name.starts_with("inspection_");
+        if (entry.path().extension() == ".json" && compares) files.push_back(entry.path());
     }
     std::ranges::sort(files);
     std::vector<MeasuredRecord> all;

@@ -1,0 +1,68 @@
+// Kernels watched while they run on the CPU: bank conflicts, coalescing, races and bad accesses, line by line.
+//
+//     const course::Inspection seen = course::inspect([&] { day05::multiply("tiled_static", a, b, c, nullptr); });
+//
+// Only a build with the preset `inspect` can; the data and its JSON are everywhere.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cuda_on_cpu/include/cuda_on_cpu/inspection.h"  // data alone: also where nvcc compiles
+
+namespace course {
+
+using cuda_on_cpu::AccessLine;
+using cuda_on_cpu::Finding;
+using cuda_on_cpu::Inspection;
+using cuda_on_cpu::InspectionOptions;
+using cuda_on_cpu::KernelInspection;
+using cuda_on_cpu::Operation;
+using cuda_on_cpu::SourceLine;
+using cuda_on_cpu::Space;
+using cuda_on_cpu::WorstRequest;
+
+// "shared", "global"
+std::string_view name(Space space);
+// "load", "store", "atomic", "async_copy", "matrix_load"
+std::string_view name(Operation operation);
+
+// Why this build cannot inspect; empty if it can.
+std::string why_no_inspection();
+
+// Calls `launch`, waits for the device, and tells what its kernels did. A kernel that failed is a finding, and the device is usable
+// again afterwards. Other exceptions of `launch` pass. Throws std::logic_error where why_no_inspection() is not empty.
+Inspection inspect(const std::function<void()>& launch, const InspectionOptions& options = {});
+
+// One version on one problem, as a day's program writes it (--inspect FILE).
+struct InspectedVariant {
+    std::string problem;
+    std::string variant;
+    bool verified = false;
+    std::string cannot_run{};  // why it was not run; then there are no kernels
+    std::string failure{};     // what was wrong with the result, or ""
+    double flops = 0;          // that the version says it does; 0: not known
+    std::vector<KernelInspection> kernels{};
+
+    bool operator==(const InspectedVariant&) const = default;
+};
+
+struct InspectionFile {
+    std::string day;
+    std::string commit;
+    std::vector<InspectedVariant> results;
+
+    bool operator==(const InspectionFile&) const = default;
+};
+
+nlohmann::ordered_json to_json(const KernelInspection& kernel);
+nlohmann::ordered_json to_json(const InspectionFile& file);
+
+// The inverse. Throw std::invalid_argument naming what is missing or of the wrong type.
+KernelInspection kernel_inspection_from_json(const nlohmann::ordered_json& json);
+InspectionFile inspection_file_from_json(const nlohmann::ordered_json& json);
+
+}  // namespace course

@@ -1,0 +1,666 @@
+#include "checks.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "block.hpp"
+#include "memory.hpp"
+#include "observer.hpp"
+#include "source_places.hpp"
+
+namespace cuda_on_cpu::inspector {
+namespace {
+
+using Index = std::array<unsigned, 3>;
+
+Address address_of(const volatile void* pointer) {
+    return reinterpret_cast<Address>(pointer);
+}
+
+std::string triple(const Index& i) {
+    return "(" + std::to_string(i[0]) + "," + std::to_string(i[1]) + "," + std::to_string(i[2]) + ")";
+}
+
+const char* does(AccessKind kind) {
+    switch (kind) {
+        case AccessKind::load:
+            return "read";
+        case AccessKind::store:
+            return "write";
+        case AccessKind::atomic_load:
+        case AccessKind::atomic:
+        case AccessKind::atomic_store:
+            break;
+    }
+    return "atomic access";
+}
+
+std::string bytes_text(std::size_t bytes) {
+    return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+}
+
+// --- Device memory ---------------------------------------------------------------------------------------------------
+
+// All allocations since the program began, so that an inspection that begins later knows what has been written.
+class AllMemory final : public MemoryObserver {
+  public:
+    static AllMemory& instance() {
+        static auto& all = *new AllMemory;  // never destroyed: others free memory at the very end
+        return all;
+    }
+
+    void memory_allocated(void* memory, std::size_t size, bool host_may_write) override {
+        auto piece = std::make_unique<DeviceMemory>();
+        piece->begin = address_of(memory);
+        piece->size = size;
+        if (!host_may_write) piece->written = std::make_unique<WrittenBytes>(size);
+        const std::scoped_lock lock(mutex_);
+        pieces_[piece->begin] = std::move(piece);
+    }
+    void memory_freed(void* memory) override {
+        const std::scoped_lock lock(mutex_);
+        if (const auto found = pieces_.find(address_of(memory)); found != pieces_.end()) {
+            found->second->freed = true;
+            found->second->written.reset();
+        }
+    }
+    void memory_written(void* memory, std::size_t size) override {
+        DeviceMemory* piece = find(address_of(memory));
+        if (piece == nullptr || piece->written == nullptr) return;
+        piece->written->mark(address_of(memory) - piece->begin, size);
+    }
+    void unwatched_launch() override {
+        const std::scoped_lock lock(mutex_);
+        for (auto& [begin, piece] : pieces_) {
+            if (piece->written != nullptr) piece->written->mark(0, piece->size);
+        }
+    }
+
+    // The allocation whose pages hold the byte, also if it has been freed.
+    DeviceMemory* find(Address byte) {
+        const auto allocation = find_allocation(reinterpret_cast<const void*>(byte));
+        if (!allocation || allocation->mapping == nullptr) return nullptr;
+        const std::scoped_lock lock(mutex_);
+        const auto found = pieces_.find(address_of(allocation->begin));
+        return found == pieces_.end() ? nullptr : found->second.get();
+    }
+
+  private:
+    AllMemory() = default;
+
+    std::mutex mutex_;
+    std::map<Address, std::unique_ptr<DeviceMemory>> pieces_;
+};
+
+[[maybe_unused]] const bool memory_is_observed = [] {
+    memory_observer = &AllMemory::instance();
+    return true;
+}();
+
+GlobalShadow& global_shadow() {
+    static auto& shadow = *new GlobalShadow;
+    return shadow;
+}
+
+struct AllChecks {
+    std::mutex mutex;
+    std::vector<BlockChecks*> all;
+};
+AllChecks& all_checks() {
+    static auto& all = *new AllChecks;
+    return all;
+}
+
+std::uint64_t volume(dim3 d) {
+    return std::uint64_t{d.x} * d.y * d.z;
+}
+
+// What a failure that the stand-in reports is called among the findings.
+const char* kind_of(cudaError_t error, const std::string& message) {
+    const auto says = [&](const char* text) { return message.find(text) != std::string::npos; };
+    if (says("which has been freed")) return "use_after_free";
+    if (says("deadlock")) return "deadlock";
+    if (says("different barriers") || says("barrier_arrive") || says("barrier_wait"))
+        return "divergent_barrier";
+    if (says("mask")) return "wrong_mask";
+    switch (error) {
+        case cudaErrorIllegalAddress:
+            return "out_of_bounds";
+        case cudaErrorMisalignedAddress:
+            return "misaligned";
+        case cudaErrorLaunchTimeout:
+            return "timeout";
+        case cudaErrorAssert:
+            return "assertion";
+        case cudaErrorHardwareStackError:
+            return "stack_overflow";
+        default:
+            return "failure";
+    }
+}
+
+// The last "file:line" of a text; line 0: there is none.
+SourceLine place_in(const std::string& text) {
+    for (auto colon = text.rfind(':'); colon != std::string::npos && colon > 0;
+         colon = text.rfind(':', colon - 1)) {
+        const std::size_t digits = text.find_first_not_of("0123456789", colon + 1) - colon - 1;
+        const std::size_t end = text.find_first_not_of("0123456789", colon + 1);
+        if (end == colon + 1 || (end == std::string::npos && colon + 1 == text.size())) continue;
+        static_cast<void>(digits);
+        const auto space = text.rfind(' ', colon);
+        const std::size_t begin = space == std::string::npos ? 0 : space + 1;
+        return {text.substr(begin, colon - begin), std::atoi(text.c_str() + colon + 1)};
+    }
+    return {};
+}
+
+}  // namespace
+
+constinit thread_local BlockChecks* checking = nullptr;
+
+// --- One launch ------------------------------------------------------------------------------------------------------
+
+LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(volume(launch.configuration.cluster) > 1) {
+    static std::atomic<std::uint64_t> launches{0};
+    generation_ = ++launches << 32;
+    if (global_shadow().full()) global_shadow().forget();
+}
+
+unsigned LaunchChecks::number(std::array<unsigned, 3> block) {
+    const std::scoped_lock lock(mutex_);
+    blocks_.push_back(block);
+    return static_cast<unsigned>(blocks_.size() - 1);
+}
+
+std::array<unsigned, 3> LaunchChecks::block(unsigned number) const {
+    const std::scoped_lock lock(mutex_);
+    return number < blocks_.size() ? blocks_[number] : Index{};
+}
+
+void LaunchChecks::failed(cudaError_t error, const std::string& message, Site site) {
+    const char* kind = kind_of(error, message);
+    // What was found at an access just before the stand-in stopped at it is not told again.
+    const bool bad_access = error == cudaErrorIllegalAddress || error == cudaErrorMisalignedAddress;
+    if (bad_access && findings_.has_bad_access()) return;
+    Party party;
+    static std::mutex mutex;
+    static std::vector<std::unique_ptr<std::string>> files;  // a Site does not own its file's name
+    if (site.line == 0) {
+        const SourceLine line = place_in(message);
+        const std::scoped_lock lock(mutex);
+        files.push_back(std::make_unique<std::string>(line.file));
+        site = Site{files.back()->c_str(), line.line};
+    }
+    if (site.line > 0) party.place = place_of(site);
+    if (block_runner().running()) {
+        party.block = {blockIdx.x, blockIdx.y, blockIdx.z};
+        party.thread = {threadIdx.x, threadIdx.y, threadIdx.z};
+    }
+    findings_.add(kind, party, std::nullopt,
+                  [&](RawFinding& finding) { finding.message = message.substr(0, message.find('\n')); });
+}
+
+// --- One block -------------------------------------------------------------------------------------------------------
+
+BlockChecks& BlockChecks::of_this_thread() {
+    static thread_local const auto own = std::make_unique<BlockChecks>();
+    return *own;
+}
+
+BlockChecks::BlockChecks() {
+    const std::scoped_lock lock(all_checks().mutex);
+    all_checks().all.push_back(this);
+}
+
+BlockChecks::~BlockChecks() {
+    checking = nullptr;
+    const std::scoped_lock lock(all_checks().mutex);
+    std::erase(all_checks().all, this);
+}
+
+void BlockChecks::forget_everywhere(const LaunchChecks& launch) {
+    const std::scoped_lock lock(all_checks().mutex);
+    for (BlockChecks* each : all_checks().all) {
+        if (each->launch_ != &launch) continue;
+        each->launch_ = nullptr;
+        each->watched_ = false;
+    }
+}
+
+void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, uint3 block, bool watched) {
+    if (launch_ != &launch) pages_.fill(Page{});
+    launch_ = &launch;
+    watched_ = watched;
+    block_ = {block.x, block.y, block.z};
+    shape_ = state.configuration.block;
+    threads_ = static_cast<unsigned>(volume(shape_));
+    grid_barrier_ = &state.grid_barrier;
+    generation_ = launch.generation();
+    has_second_write_ = false;
+    last_fence_ = 0;
+    split_barrier_ = false;
+    cluster_phase_ = ~0U;
+    barriers_ = ended_after_a_barrier_ = 0;
+    atomics_.clear();
+    order_.begin_block(threads_);
+    others_.begin_block(watched ? launch.number(block_) : BlockAmongOthers::kNotWatched);
+    static_begin_ = ~Address{0};
+    static_end_ = 0;
+    dynamic_ = nullptr;
+    shared_.begin_block();
+    if (copies_.size() < threads_) copies_.resize(threads_);
+    for (Copies& copies : copies_) {
+        copies.group = 0;
+        copies.pending.clear();
+    }
+    const FibreStacks& stacks = block_runner().stacks();
+    stacks_begin_ = address_of(stacks.begin());
+    stacks_size_ = address_of(stacks.end()) - stacks_begin_;
+    checking = this;
+}
+
+void BlockChecks::begin_watched_block(void* dynamic_shared, std::size_t size) {
+    if (!watched_) return;
+    if (size == 0) return;
+    shared_.add({address_of(dynamic_shared), size, 0, "dynamic shared memory"},
+                launch_->several_blocks_share_memory());
+    dynamic_ = shared_.find(address_of(dynamic_shared));
+}
+
+void BlockChecks::end_block() {
+    if (!watched_) return;
+    settle_second_write();
+    watched_ = false;
+    checking = nullptr;
+}
+
+void BlockChecks::shared_entered(const char* name, void* object, std::size_t size, std::size_t gap) {
+    if (!watched_) return;
+    const Address begin = address_of(object);
+    shared_.add({begin, size, gap, name}, launch_->several_blocks_share_memory());
+    const Address from = std::min(static_begin_, begin - gap);
+    const Address to = std::max(static_end_, begin + size + gap);
+    if (from == static_begin_ && to == static_end_) return;
+    static_begin_ = from;
+    static_end_ = to;
+    for (Page& page : pages_) {
+        if (page.number >= from / kPageBytes && page.number <= to / kPageBytes) page = Page{};
+    }
+}
+
+// --- Accesses --------------------------------------------------------------------------------------------------------
+
+const BlockChecks::Page& BlockChecks::page(Address byte) {
+    Page& page = pages_[byte / kPageBytes % kPages];
+    if (page.number != byte / kPageBytes) page = look_up(byte);
+    return page;
+}
+
+BlockChecks::Page BlockChecks::look_up(Address byte) {
+    const Address number = byte / kPageBytes;
+    const BlockRunner& runner = block_runner();
+    stacks_begin_ = address_of(runner.stacks().begin());  // they are laid out when the first is needed
+    stacks_size_ = address_of(runner.stacks().end()) - stacks_begin_;
+    if (static_end_ > 0 && number >= static_begin_ / kPageBytes && number <= (static_end_ - 1) / kPageBytes)
+        return {number, nullptr, Memory::static_shared};
+    const auto* pointer = reinterpret_cast<const char*>(byte);
+    if (runner.in_dynamic_shared(pointer) || runner.in_dynamic_shared(pointer + kPageBytes) ||
+        runner.in_dynamic_shared(pointer - kPageBytes)) {
+        return {number, nullptr, Memory::dynamic_shared};
+    }
+    static const ImageRange variables = writable_image();
+    if (byte >= variables.begin && byte < variables.end) return {number, nullptr, Memory::variables};
+    if (DeviceMemory* device = AllMemory::instance().find(byte); device != nullptr)
+        return {number, device, Memory::device};
+    return {number, nullptr, Memory::nothing};
+}
+
+void BlockChecks::check(AccessKind kind, Address byte, std::size_t bytes, Place place, bool aligned) {
+    check_by(running_thread(), kind, byte, bytes, place, aligned);
+}
+
+void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place,
+                           bool aligned) {
+    if (has_second_write_) settle_second_write();
+    const Page& where = page(byte);
+    if (where.memory == Memory::nothing) return;
+    const Access access{thread, byte, static_cast<unsigned>(bytes), kind, short_place(place)};
+    if (!watched_) {
+        if (where.memory == Memory::device && where.device->written != nullptr)
+            where.device->written->mark(byte - where.device->begin, bytes);
+        return;
+    }
+    switch (where.memory) {
+        case Memory::static_shared:
+            if (SharedShadow::Region* region = shared_.find(byte); region != nullptr)
+                check_shared(*region, access, aligned);
+            break;
+        case Memory::dynamic_shared:
+            if (dynamic_ != nullptr) {
+                check_shared(*dynamic_, access, aligned);
+            } else {
+                tell("out_of_bounds", access,
+                     std::string(does(kind)) + " of " + bytes_text(bytes) +
+                         " of dynamic shared memory, of which the kernel was launched with none");
+            }
+            break;
+        case Memory::device:
+            check_device(*where.device, access, aligned);
+            break;
+        case Memory::variables:
+            global_shadow().access(access, generation_, order_, others_, last_fence_, *this);
+            break;
+        case Memory::nothing:
+            break;
+    }
+}
+
+bool BlockChecks::inside_shared(SharedShadow::Region& region, const Access& access, bool aligned) {
+    const SharedArray& array = SharedShadow::array_of(region);
+    if (access.address < array.begin || access.address + access.bytes > array.begin + array.size) {
+        const bool before = access.address < array.begin;
+        const std::size_t distance = before ? array.begin - access.address
+                                            : access.address + access.bytes - (array.begin + array.size);
+        tell("out_of_bounds", access,
+             std::string(does(access.kind)) + " of " + bytes_text(access.bytes) + " at byte " +
+                 std::to_string(static_cast<std::int64_t>(access.address - array.begin)) + " of " +
+                 array.name + ", " + bytes_text(distance) +
+                 (before ? " before it" : " past the end of its ") +
+                 (before ? "" : std::to_string(array.size)));
+        return false;
+    }
+    if (aligned && (access.address & (access.bytes - 1)) != 0) {
+        tell("misaligned", access,
+             std::string(does(access.kind)) + " of " + bytes_text(access.bytes) + " at once, at byte " +
+                 std::to_string(access.address - array.begin) + " of " + array.name);
+        return false;
+    }
+    return true;
+}
+
+void BlockChecks::check_shared(SharedShadow::Region& region, const Access& access, bool aligned) {
+    if (inside_shared(region, access, aligned)) shared_.access(region, access, order_, *this);
+}
+
+void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool aligned) {
+    const auto offset = static_cast<std::int64_t>(access.address - memory.begin);
+    const auto start = [&] {
+        return std::string(does(access.kind)) + " of " + bytes_text(access.bytes) + " at byte " +
+               std::to_string(offset) + " of the allocation of " + bytes_text(memory.size);
+    };
+    if (memory.freed) {
+        tell("use_after_free", access, start() + ", which has been freed");
+        return;
+    }
+    if (access.address < memory.begin || access.address + access.bytes > memory.begin + memory.size) {
+        const bool before = access.address < memory.begin;
+        tell("out_of_bounds", access, start() + (before ? ", before its beginning" : ", past its end"));
+        return;
+    }
+    if (aligned && (access.address & (access.bytes - 1)) != 0) {
+        tell("misaligned", access, start() + " at once");
+        return;
+    }
+    if (memory.written != nullptr) {
+        const auto first = static_cast<std::size_t>(offset);
+        if (reads(access.kind)) {
+            const std::ptrdiff_t unwritten = memory.written->first_unwritten(first, access.bytes);
+            if (unwritten >= 0) uninitialised(access, memory.begin + static_cast<Address>(unwritten));
+        } else {
+            memory.written->mark(first, access.bytes);
+        }
+    }
+    global_shadow().access(access, generation_, order_, others_, last_fence_, *this);
+}
+
+void BlockChecks::volatile_access(AccessKind kind, const volatile void* address, unsigned bytes,
+                                  Place place) {
+    const Address byte = address_of(address);
+    if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr) return;
+    const Memory memory = page(byte).memory;
+    if (memory == Memory::device || memory == Memory::variables) {
+        atomic(kind == AccessKind::load ? AccessKind::atomic_load : AccessKind::atomic_store, address, bytes,
+               __ATOMIC_RELAXED, place);
+    } else {
+        access(kind, address, bytes, place, true);
+    }
+}
+
+// The order in which the block's threads, and the blocks, have come by this address.
+void BlockChecks::atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order,
+                         Place place) {
+    const Address byte = address_of(address);
+    if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr) return;
+    const unsigned thread = running_thread();
+    const bool releases = writes(kind) && memory_order >= __ATOMIC_RELEASE;
+    if (releases) fence();
+    check(kind, byte, bytes, place, true);
+    if (watched_) {
+        const SharedClock carried = writes(kind) ? order_.carried(thread) : nullptr;
+        if (carried != nullptr || !atomics_.empty()) {
+            SharedClock& here = atomics_[byte];
+            order_.acquire(thread, here);
+            here = join(here, carried);
+        }
+    }
+    const Memory memory = page(byte).memory;
+    if (!launch_->any_fence || (memory != Memory::device && memory != Memory::variables)) return;
+    global_shadow().at_atomic(byte, generation_, [&](SharedBlocksKnowledge& here) {
+        if (kind != AccessKind::atomic_store) others_.acquire(here);
+        if (writes(kind)) here = others_.carry(thread, here);
+    });
+}
+
+void BlockChecks::fence() {
+    if (launch_ == nullptr) return;
+    if (!launch_->any_fence) launch_->any_fence = true;
+    const unsigned thread = running_thread();
+    others_.fence(thread, order_.epoch(thread), order_.phase_start());
+    last_fence_ = order_.latest();
+    order_.fence(thread);
+}
+
+// --- Waiting ---------------------------------------------------------------------------------------------------------
+
+void BlockChecks::thread_ended(unsigned thread) {
+    if (!watched_) return;
+    settle_second_write();
+    complete_copies(thread, ~0U);
+    // Who returns before the block's first barrier counts as arrived at all of them: GPUs and their tools take that as it is meant.
+    if (barriers_ > 0) ++ended_after_a_barrier_;
+}
+
+void BlockChecks::barrier_arrived(Site site) {
+    if (!watched_) return;
+    split_barrier_ = false;
+    barrier_site_ = site;
+}
+
+void BlockChecks::barrier_arrived_to_wait_later(unsigned thread) {
+    if (!watched_) return;
+    settle_second_write();
+    split_barrier_ = true;
+    order_.arrive(thread);
+}
+
+void BlockChecks::barrier_released() {
+    if (!watched_) return;
+    settle_second_write();
+    if (split_barrier_) {
+        order_.all_arrived();
+        return;
+    }
+    others_.barrier(order_.latest());
+    order_.barrier();
+    atomics_.clear();
+    ++barriers_;
+    if (ended_after_a_barrier_ == 0) return;
+    const Party party{place_of(barrier_site_), block_, {threadIdx.x, threadIdx.y, threadIdx.z}};
+    launch_->findings().add("divergent_barrier", party, std::nullopt, [&](RawFinding& finding) {
+        finding.message = std::to_string(ended_after_a_barrier_) + " of the block's " +
+                          std::to_string(threads_) +
+                          " threads have come to barriers before it, and have ended without this one";
+    });
+}
+
+void BlockChecks::barrier_left(unsigned thread) {
+    if (!watched_) return;
+    order_.wait(thread);
+}
+
+void BlockChecks::lanes_joined(unsigned warp, LaneMask lanes) {
+    if (!watched_) return;
+    settle_second_write();
+    order_.join(warp, lanes);
+}
+
+// A barrier of the grid is one of the block first, and so all of it has arrived.
+void BlockChecks::blocks_barrier_arrived(unsigned thread, const void* barrier) {
+    if (!watched_) return;
+    settle_second_write();
+    if (barrier != grid_barrier_) order_.arrive(thread, BlockOrder::Halves::of_cluster);
+}
+
+void BlockChecks::blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase) {
+    if (!watched_) return;
+    if (barrier == grid_barrier_) {
+        generation_ = launch_->generation() + phase + 1;
+        return;
+    }
+    if (std::exchange(cluster_phase_, phase) != phase) order_.all_arrived(BlockOrder::Halves::of_cluster);
+    order_.wait(thread, BlockOrder::Halves::of_cluster);
+}
+
+// --- Asynchronous copies and matrix loads ----------------------------------------------------------------------------
+
+void BlockChecks::copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes,
+                              unsigned valid_bytes, Site site) {
+    if (!watched_) return;
+    const Place place = place_of(site);
+    if (valid_bytes > 0) check_by(thread, AccessKind::load, address_of(global), valid_bytes, place, true);
+    const Address to = address_of(shared);
+    SharedShadow::Region* region = shared_.find(to);
+    const Access copy{thread, to, bytes, AccessKind::store, short_place(place)};
+    if (region == nullptr || !inside_shared(*region, copy, true)) return;
+    shared_.issue_copy(*region, copy, order_, *this);
+    has_second_write_ = false;  // what is there now is not what will be
+    copies_[thread].pending.push_back({to, bytes, copies_[thread].group});
+}
+
+void BlockChecks::copies_committed(unsigned thread) {
+    if (!watched_) return;
+    ++copies_[thread].group;
+}
+
+void BlockChecks::copies_awaited(unsigned thread, unsigned pending) {
+    if (!watched_) return;
+    const unsigned group = copies_[thread].group;
+    if (pending <= group) complete_copies(thread, group - pending);
+}
+
+void BlockChecks::complete_copies(unsigned thread, unsigned end_of_groups) {
+    std::vector<Copy>& pending = copies_[thread].pending;
+    std::size_t done = 0;
+    while (done < pending.size() && (end_of_groups == ~0U || pending[done].group < end_of_groups)) {
+        const Copy& copy = pending[done++];
+        if (SharedShadow::Region* region = shared_.find(copy.shared); region != nullptr)
+            shared_.complete_copy(*region, thread, copy.shared, copy.bytes, order_);
+    }
+    pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(done));
+}
+
+void BlockChecks::matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) {
+    if (!watched_) return;
+    constexpr unsigned kRowBytes = 16;
+    const Place place = place_of(site);
+    for (unsigned i = 0; i < 8 * matrices; ++i)
+        check_by(warp * kLanes + i % kLanes, AccessKind::load, address_of(rows[i]), kRowBytes, place, true);
+}
+
+// --- What is found ---------------------------------------------------------------------------------------------------
+
+Index BlockChecks::index(unsigned thread) const {
+    return {thread % shape_.x, thread / shape_.x % shape_.y, thread / (shape_.x * shape_.y)};
+}
+
+Party BlockChecks::party(unsigned thread, ShortPlace place) const {
+    return {long_place(place), block_, index(thread)};
+}
+
+void BlockChecks::tell(const char* kind, const Access& access, const std::string& message,
+                       const Earlier* earlier) {
+    std::optional<Party> other;
+    if (earlier != nullptr) other = party(earlier->thread, earlier->place);
+    launch_->findings().add(kind, party(access.thread, access.place), other,
+                            [&](RawFinding& finding) { finding.message = message; });
+}
+
+std::string BlockChecks::describe(Address where) {
+    const Page& at = page(where);
+    if (at.memory == Memory::device) {
+        return "byte " + std::to_string(where - at.device->begin) + " of the allocation of " +
+               bytes_text(at.device->size);
+    }
+    if (at.memory == Memory::variables) return "a __device__ variable";
+    const SharedShadow::Region* region = shared_.find(where);
+    if (region == nullptr) return "shared memory";
+    const SharedArray& array = SharedShadow::array_of(*region);
+    return "byte " + std::to_string(where - array.begin) + " of " + array.name;
+}
+
+void BlockChecks::race(const Access& access, const Earlier& earlier, Address where) {
+    if (access.kind == AccessKind::store && earlier.kind == AccessKind::store) {
+        const Address end = std::min(access.address + access.bytes, where / 4 * 4 + 4);
+        second_write_ = {access, earlier, where, {}, static_cast<unsigned>(end - where)};
+        std::memcpy(second_write_.before.data(), reinterpret_cast<const void*>(where), second_write_.bytes);
+        has_second_write_ = true;
+        return;
+    }
+    note_race(access, earlier, where);
+}
+
+// The store has happened by now: its thread has gone on to something else.
+void BlockChecks::settle_second_write() {
+    if (!std::exchange(has_second_write_, false)) return;
+    const SecondWrite& write = second_write_;
+    if (std::memcmp(write.before.data(), reinterpret_cast<const void*>(write.where), write.bytes) != 0)
+        note_race(write.access, write.earlier, write.where);
+}
+
+void BlockChecks::note_race(const Access& access, const Earlier& earlier, Address where) {
+    const Memory memory = page(where).memory;
+    const bool in_shared = memory == Memory::static_shared || memory == Memory::dynamic_shared;
+    const bool between_blocks = !in_shared && earlier.block != others_.number();
+    Party other = party(earlier.thread, earlier.place);
+    if (between_blocks) other.block = launch_->block(earlier.block);
+    const Party self = party(access.thread, access.place);
+    launch_->findings().add(
+        between_blocks ? "race_between_blocks" : "race", self, other, [&](RawFinding& finding) {
+            const auto who = [&](const Party& party) {
+                return (between_blocks ? "block " + triple(party.block) + ", " : std::string()) + "thread " +
+                       triple(party.thread);
+            };
+            finding.message = describe(where) + ": " + does(earlier.kind) + " by " + who(other) + ", " +
+                              does(access.kind) + " by " + who(self) + ", in no order";
+        });
+}
+
+void BlockChecks::uninitialised(const Access& access, Address where) {
+    tell("uninitialised_read", access,
+         std::string(does(access.kind)) + " of " + bytes_text(access.bytes) + ", but nothing has written " +
+             describe(where));
+}
+
+void BlockChecks::missing_wait(const Access& access, const Earlier& copy, Address where) {
+    const bool own = copy.thread == access.thread;
+    tell("missing_wait", access,
+         std::string(does(access.kind)) + " of " + bytes_text(access.bytes) + " by thread " +
+             triple(index(access.thread)) + " at " + describe(where) + ", where a copy that " +
+             (own ? "it" : "thread " + triple(index(copy.thread))) + " has issued is pending",
+         &copy);
+}
+
+}  // namespace cuda_on_cpu::inspector

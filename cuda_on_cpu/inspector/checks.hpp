@@ -1,0 +1,184 @@
+// What is wrong with the accesses of a kernel: races, bounds, alignment, reads of what nothing wrote, copies not waited for. One
+// BlockChecks for each OS thread looks at every access when it happens; what the blocks of a launch share is in LaunchChecks.
+//
+// Blocks that are not watched take part as far as the others need it: what they write counts as written, and what their atomic
+// accesses carry from block to block is handed on.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "cuda_on_cpu/language.h"
+#include "cuda_on_cpu/thread.h"
+#include "event.hpp"
+#include "findings.hpp"
+#include "launch_state.hpp"
+#include "races.hpp"
+#include "shadow.hpp"
+#include "vector_types.h"
+
+namespace cuda_on_cpu::inspector {
+
+// A piece of memory that a kernel may reach, and which of its bytes something has written.
+struct DeviceMemory {
+    Address begin = 0;
+    std::size_t size = 0;
+    bool freed = false;
+    std::unique_ptr<WrittenBytes> written;  // null: counts as written
+};
+
+// What the blocks of one launch share.
+class LaunchChecks {
+  public:
+    explicit LaunchChecks(const LaunchState& launch);
+
+    Findings& findings() { return findings_; }
+    void failed(cudaError_t error, const std::string& message, Site site);
+
+    // The next number of a watched block.
+    unsigned number(std::array<unsigned, 3> block);
+    std::array<unsigned, 3> block(unsigned number) const;
+
+    GlobalShadow::Generation generation() const { return generation_; }
+    bool several_blocks_share_memory() const { return clusters_; }
+    std::atomic<bool> any_fence{false};
+
+  private:
+    Findings findings_;
+    GlobalShadow::Generation generation_;
+    bool clusters_;
+    mutable std::mutex mutex_;
+    std::vector<std::array<unsigned, 3>> blocks_;
+};
+
+class BlockChecks final : private SharedSink, private GlobalSink {
+  public:
+    // Of this OS thread.
+    static BlockChecks& of_this_thread();
+    BlockChecks();
+    ~BlockChecks() override;
+
+    void begin_block(LaunchChecks& launch, const LaunchState& state, uint3 block, bool watched);
+    void begin_watched_block(void* dynamic_shared, std::size_t size);
+    void end_block();
+    // The launch is over: what any OS thread has kept of it is void.
+    static void forget_everywhere(const LaunchChecks& launch);
+
+    // Of the running thread. `aligned`: the instruction needs an address that is a multiple of its size.
+    void access(AccessKind kind, const volatile void* address, std::size_t bytes, Place place, bool aligned) {
+        const auto byte = reinterpret_cast<Address>(address);
+        if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
+        if (watched_ || writes(kind)) check(kind, byte, bytes, place, aligned);
+    }
+    // An atomic access, with its order in memory as the compiler numbers them.
+    void atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order, Place place);
+    // A volatile access is atomic in global memory, where it is used for flags, and like any other in shared memory.
+    void volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place);
+    void fence();
+
+    // What the runtime tells of a block that is watched. Nothing happens in one that has not begun here: then it is only counted.
+    void thread_ended(unsigned thread);
+    void shared_entered(const char* name, void* object, std::size_t size, std::size_t gap);
+    void barrier_arrived_to_wait_later(unsigned thread);
+    void barrier_arrived(Site site);
+    void barrier_released();
+    void barrier_left(unsigned thread);
+    void lanes_joined(unsigned warp, LaneMask lanes);
+    void blocks_barrier_arrived(unsigned thread, const void* barrier);
+    void blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase);
+    void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
+                     Site site);
+    void copies_committed(unsigned thread);
+    void copies_awaited(unsigned thread, unsigned pending);
+    void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site);
+
+  private:
+    enum class Memory : std::uint8_t { nothing, static_shared, dynamic_shared, device, variables };
+    struct Page {
+        Address number = ~Address{0};
+        DeviceMemory* device = nullptr;
+        Memory memory = Memory::nothing;
+    };
+    // A second plain write to a word, by another thread and in no order with the first. If it writes what was there it is none the worse.
+    struct SecondWrite {
+        Access access;
+        Earlier earlier;
+        Address where = 0;
+        std::array<unsigned char, 4> before{};
+        unsigned bytes = 0;
+    };
+    struct Copy {
+        Address shared;
+        unsigned bytes;
+        unsigned group;
+    };
+    struct Copies {
+        unsigned group = 0;
+        std::vector<Copy> pending;
+    };
+
+    static unsigned running_thread() { return current_warp * kLanes + current_lane; }
+    void check(AccessKind kind, Address byte, std::size_t bytes, Place place, bool aligned);
+    void check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place,
+                  bool aligned);
+    void check_shared(SharedShadow::Region& region, const Access& access, bool aligned);
+    void check_device(DeviceMemory& memory, const Access& access, bool aligned);
+    bool inside_shared(SharedShadow::Region& region, const Access& access, bool aligned);
+    const Page& page(Address byte);
+    Page look_up(Address byte);
+    void complete_copies(unsigned thread, unsigned end_of_groups);
+    void settle_second_write();
+
+    void race(const Access& access, const Earlier& earlier, Address where) override;
+    void uninitialised(const Access& access, Address where) override;
+    void missing_wait(const Access& access, const Earlier& copy, Address where) override;
+    void note_race(const Access& access, const Earlier& earlier, Address where);
+    void tell(const char* kind, const Access& access, const std::string& message,
+              const Earlier* earlier = nullptr);
+    Party party(unsigned thread, ShortPlace place) const;
+    std::array<unsigned, 3> index(unsigned thread) const;
+    std::string describe(Address where);
+
+    LaunchChecks* launch_ = nullptr;
+    bool watched_ = false;
+    std::array<unsigned, 3> block_{};
+    dim3 shape_{1, 1, 1};
+    unsigned threads_ = 0;
+    const void* grid_barrier_ = nullptr;
+    GlobalShadow::Generation generation_ = 0;
+
+    Address stacks_begin_ = 0;
+    Address stacks_size_ = 0;
+    static constexpr std::size_t kPages = 256;
+    static constexpr std::size_t kPageBytes = 4096;
+    std::array<Page, kPages> pages_;
+    Address static_begin_ = ~Address{0};
+    Address static_end_ = 0;
+    SharedShadow::Region* dynamic_ = nullptr;
+
+    BlockOrder order_;
+    BlockAmongOthers others_;
+    SharedShadow shared_;
+    Epoch last_fence_ = 0;
+    std::unordered_map<Address, SharedClock>
+        atomics_;  // what the block's atomic accesses have left at addresses
+    bool split_barrier_ = false;
+    Site barrier_site_{"", 0};
+    unsigned cluster_phase_ = ~0U;
+    std::vector<Copies> copies_;
+    unsigned barriers_ = 0;  // that the block has passed
+    unsigned ended_after_a_barrier_ = 0;
+    bool has_second_write_ = false;
+    SecondWrite second_write_;
+};
+
+// Where the hooks find the checks: null unless a block of a launch under inspection runs on this OS thread.
+extern constinit thread_local BlockChecks* checking;
+
+}  // namespace cuda_on_cpu::inspector

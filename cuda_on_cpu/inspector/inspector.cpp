@@ -1,0 +1,263 @@
+#include "inspector.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "cuda_on_cpu/launch.h"
+#include "environment.hpp"
+#include "launch_state.hpp"
+#include "memory.hpp"
+#include "source_places.hpp"
+
+namespace cuda_on_cpu::inspector {
+namespace {
+
+constexpr std::uint64_t kGpuAlignment = 256;
+constexpr std::uint64_t kSectorBytes = 32;
+
+struct Recorders {
+    std::mutex mutex;
+    std::vector<Recorder*> all;
+};
+
+// Never destroyed: OS threads of the worker pool outlive static objects.
+Recorders& recorders() {
+    static auto& all = *new Recorders;
+    return all;
+}
+
+std::uint64_t volume(dim3 d) {
+    return std::uint64_t{d.x} * d.y * d.z;
+}
+
+// The memory that all blocks share, its pieces apart from each other as a GPU would place them.
+void add_global_memory(LaunchRecord& record) {
+    std::vector<std::pair<std::unique_ptr<Region>, std::string>> pieces;
+    std::uint64_t gpu = kGpuAlignment;
+    for (const Allocation& allocation : live_allocations()) {
+        const auto begin = reinterpret_cast<std::uint64_t>(allocation.begin);
+        pieces.emplace_back(std::make_unique<Region>(begin, begin + allocation.size, gpu, 0),
+                            "allocation of " + std::to_string(allocation.size) + " bytes");
+        gpu += (allocation.size / kGpuAlignment + 2) * kGpuAlignment;
+    }
+    const ImageRange variables = writable_image();
+    pieces.emplace_back(
+        std::make_unique<Region>(variables.begin, variables.end, gpu + variables.begin % kGpuAlignment, 0),
+        "__device__ variables");
+    std::ranges::sort(pieces, {}, [](const auto& piece) { return piece.first->begin; });
+    for (auto& [region, name] : pieces) {
+        region->array = static_cast<unsigned>(record.global.size());
+        if (region->begin == variables.begin) record.variables = region->array;
+        record.global.push_back(std::move(region));
+        record.arrays.push_back(std::move(name));
+    }
+}
+
+// File, line, space, operation, bytes, array; of several arrays of that name, which.
+using Line = std::tuple<std::string, int, Space, Operation, unsigned, std::string, unsigned>;
+
+bool reads(const Action action) {
+    return action.space() == Space::kGlobal && action.operation() != Operation::kStore;
+}
+bool writes(const Action action) {
+    return action.space() == Space::kGlobal &&
+           (action.operation() == Operation::kStore || action.operation() == Operation::kAtomic);
+}
+
+// All but the lines.
+void add(const LaunchRecord& launch, KernelInspection& kernel) {
+    kernel.name = launch.kernel;
+    kernel.launches += 1;
+    kernel.blocks += launch.blocks;
+    kernel.inspected_blocks += launch.inspected_blocks;
+    kernel.threads_per_block = launch.threads_per_block;
+    kernel.static_shared = std::max(kernel.static_shared, launch.static_shared);
+    kernel.dynamic_shared = launch.dynamic_shared;
+    kernel.barriers += launch.barriers;
+    kernel.unique_read_bytes += launch.unique_read_bytes;
+    kernel.unique_written_bytes += launch.unique_written_bytes;
+    for (const auto& [key, count] : launch.lines) {
+        const Action action = Action::of_word(key.action);
+        if (reads(action)) kernel.global_read_bytes += count.transactions * kSectorBytes;
+        if (writes(action)) kernel.global_written_bytes += count.transactions * kSectorBytes;
+    }
+}
+
+// The lines of a launch. Two arrays of one name in one line are told apart by the order in which the line mentions them, so that
+// launches whose buffers change places still add up.
+void add(const LaunchRecord& launch, const std::unordered_map<Place, SourceLine>& sources,
+         std::map<Line, LineCount>& lines) {
+    std::map<Line, std::map<unsigned, Place>>
+        arrays;  // of each line, with the first place that they are mentioned at
+    const auto line_of = [&](const LineKey& key) {
+        const Action action = Action::of_word(key.action);
+        const auto source = sources.find(action.place());
+        const SourceLine at = source == sources.end() ? SourceLine{} : source->second;
+        return Line{
+            at.file, at.line, action.space(), action.operation(), action.bytes(), launch.arrays[key.array],
+            0};
+    };
+    for (const auto& [key, count] : launch.lines) {
+        const Place place = Action::of_word(key.action).place();
+        const auto [first, is_new] = arrays[line_of(key)].try_emplace(key.array, place);
+        if (!is_new) first->second = std::min(first->second, place);
+    }
+    for (const auto& [key, count] : launch.lines) {
+        Line line = line_of(key);
+        const auto& of_line = arrays[line];
+        const std::pair own(of_line.at(key.array), key.array);
+        std::get<6>(line) = static_cast<unsigned>(std::ranges::count_if(
+            of_line, [&](const auto& other) { return std::pair(other.second, other.first) < own; }));
+        lines[line].add(count);
+    }
+}
+
+}  // namespace
+
+void register_recorder(Recorder* recorder) {
+    const std::scoped_lock lock(recorders().mutex);
+    recorders().all.push_back(recorder);
+}
+
+void unregister_recorder(Recorder* recorder) {
+    const std::scoped_lock lock(recorders().mutex);
+    std::erase(recorders().all, recorder);
+}
+
+void Inspector::begin_launch(LaunchState& launch) {
+    auto record = std::make_unique<LaunchRecord>();
+    record->kernel = launch.name;
+    record->threads_per_block = static_cast<unsigned>(volume(launch.configuration.block));
+    record->dynamic_shared = launch.configuration.dynamic_shared;
+    record->blocks = volume(launch.configuration.grid);
+    add_global_memory(*record);
+    record->checks = std::make_unique<LaunchChecks>(launch);
+    launch.observed = record.get();
+    const std::scoped_lock lock(mutex_);
+    launches_.push_back(std::move(record));
+}
+
+// As many as there may be, the first and the last among them, evenly spread.
+bool Inspector::chosen(std::uint64_t block, std::uint64_t blocks) const {
+    const std::uint64_t wanted = options_.blocks_per_launch;
+    if (blocks <= wanted || block == 0) return true;
+    const long double apart = static_cast<long double>(blocks - 1) / static_cast<long double>(wanted - 1);
+    const auto step = [&](std::uint64_t b) {
+        return static_cast<std::uint64_t>(static_cast<long double>(b) / apart);
+    };
+    return step(block) != step(block - 1);
+}
+
+BlockObserver* Inspector::watch(LaunchState& launch, uint3 block) {
+    const dim3 grid = launch.configuration.grid;
+    const std::uint64_t number = (std::uint64_t{block.z} * grid.y + block.y) * grid.x + block.x;
+    const bool watched = chosen(number, volume(grid));
+    auto& record = *static_cast<LaunchRecord*>(launch.observed);
+    if (options_.look_for_mistakes)
+        BlockChecks::of_this_thread().begin_block(*record.checks, launch, block, watched);
+    return watched ? &Recorder::of_this_thread() : nullptr;
+}
+
+void Inspector::end_launch(LaunchState& launch) {
+    auto& record = *static_cast<LaunchRecord*>(launch.observed);
+    if (options_.look_for_mistakes) {
+        BlockChecks::forget_everywhere(*record.checks);
+    } else {
+        memory_observer->unwatched_launch();
+    }
+    record.static_shared = launch.kernel->static_shared;
+    {
+        const std::scoped_lock lock(recorders().mutex);
+        for (Recorder* recorder : recorders().all)
+            recorder->deliver(record);
+    }
+    for (const auto& region : record.global) {
+        if (const SectorSet* set = region->read) record.unique_read_bytes += set->count() * kSectorBytes;
+        if (const SectorSet* set = region->written)
+            record.unique_written_bytes += set->count() * kSectorBytes;
+    }
+    record.global.clear();
+}
+
+void Inspector::launch_failed(LaunchState& launch, cudaError_t error, const std::string& message, Site site) {
+    static_cast<LaunchRecord*>(launch.observed)->checks->failed(error, message, site);
+}
+
+Inspection Inspector::result() {
+    std::vector<Place> places;
+    for (const auto& launch : launches_) {
+        for (const auto& [key, count] : launch->lines)
+            places.push_back(Action::of_word(key.action).place());
+        const std::vector<Place> found = launch->checks->findings().places();
+        places.insert(places.end(), found.begin(), found.end());
+    }
+    std::sort(places.begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+    const std::unordered_map<Place, SourceLine> sources = source_lines(places);
+    const auto resolve = [&](Place place) {
+        const auto source = sources.find(place);
+        return source == sources.end() ? SourceLine{} : source->second;
+    };
+
+    // One entry for each kernel and shape.
+    Inspection inspection;
+    using Shape = std::tuple<std::string, unsigned, std::size_t>;
+    std::map<Shape, std::size_t> kernels;
+    std::vector<std::map<Line, LineCount>> lines;
+    for (const auto& launch : launches_) {
+        const auto [found, is_new] = kernels.try_emplace(
+            Shape{launch->kernel, launch->threads_per_block, launch->dynamic_shared}, kernels.size());
+        if (is_new) {
+            inspection.kernels.emplace_back();
+            lines.emplace_back();
+        }
+        add(*launch, inspection.kernels[found->second]);
+        add_findings(inspection.kernels[found->second].findings, launch->checks->findings().take(resolve));
+        add(*launch, sources, lines[found->second]);
+    }
+    for (std::size_t k = 0; k < lines.size(); ++k) {
+        for (const auto& [line, count] : lines[k]) {
+            AccessLine& out = inspection.kernels[k].lines.emplace_back();
+            std::string array;
+            std::tie(out.source.file, out.source.line, out.space, out.operation, out.bytes, array,
+                     std::ignore) = line;
+            out.requests = count.requests;
+            out.transactions = count.transactions;
+            out.ideal = count.ideal;
+            out.active_lanes = count.active_lanes;
+            out.bytes_used = count.bytes_used;
+            out.worst = count.worst;
+            out.worst.array = std::move(array);
+        }
+    }
+    return inspection;
+}
+
+namespace {
+std::unique_ptr<Inspector> inspector;
+}
+
+}  // namespace cuda_on_cpu::inspector
+
+void cuda_on_cpu::begin_inspection(const InspectionOptions& options) {
+    if (launch_observer != nullptr) throw std::logic_error("an inspection is under way already");
+    if (options.blocks_per_launch < 2) {
+        throw std::invalid_argument("blocks_per_launch = " + std::to_string(options.blocks_per_launch) +
+                                    "; expected at least 2: the first and the last");
+    }
+    InspectionOptions used = options;
+    used.look_for_mistakes = options.look_for_mistakes && environment().findings;
+    inspector::inspector = std::make_unique<inspector::Inspector>(used);
+    launch_observer = inspector::inspector.get();
+}
+
+cuda_on_cpu::Inspection cuda_on_cpu::end_inspection() {
+    if (launch_observer == nullptr) throw std::logic_error("no inspection is under way");
+    launch_observer = nullptr;
+    const auto ended = std::move(inspector::inspector);
+    return ended->result();
+}

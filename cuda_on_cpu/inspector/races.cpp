@@ -1,0 +1,196 @@
+#include "races.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace cuda_on_cpu::inspector {
+namespace {
+
+unsigned lowest(LaneMask lanes) {
+    return static_cast<unsigned>(std::countr_zero(lanes));
+}
+
+void raise(Clock& clock, const Clock& other) {
+    for (std::size_t i = 0; i < clock.size(); ++i)
+        clock[i] = std::max(clock[i], other[i]);
+}
+
+}  // namespace
+
+SharedClock join(const SharedClock& a, const SharedClock& b) {
+    if (a == nullptr || a == b) return b;
+    if (b == nullptr) return a;
+    auto both = std::make_shared<Clock>(*a);
+    raise(*both, *b);
+    return both;
+}
+
+// --- BlockOrder ----------------------------------------------------------------------------------------------------------
+
+void BlockOrder::begin_block(unsigned threads) {
+    if (threads != threads_) {
+        threads_ = threads;
+        epoch_.assign(threads, 0);
+        heard_.assign(threads, Row{});
+        beyond_.assign(threads, nullptr);
+        carried_.assign(threads, nullptr);
+        const unsigned warps = (threads + kLanes - 1) / kLanes;
+        warp_joined_.assign(warps, 0);
+        live_lanes_.assign(warps, ~LaneMask{0});
+        if (threads % kLanes != 0) live_lanes_.back() = (LaneMask{1} << threads % kLanes) - 1;
+    }
+    arrivals_.fill({});
+    begin_phase();
+}
+
+// What was known before is smaller than the epochs from now on: nothing needs to be forgotten but what is shared.
+void BlockOrder::begin_phase() {
+    phase_start_ = ++latest_;
+    std::fill(epoch_.begin(), epoch_.end(), latest_);
+    if (std::exchange(any_beyond_, false)) std::fill(beyond_.begin(), beyond_.end(), nullptr);
+    if (std::exchange(any_carried_, false)) std::fill(carried_.begin(), carried_.end(), nullptr);
+}
+
+void BlockOrder::barrier() {
+    begin_phase();
+}
+
+void BlockOrder::join(unsigned warp, LaneMask lanes) {
+    const unsigned base = warp * kLanes;
+    lanes &= live_lanes_[warp];
+    if (lanes == 0) return;
+    Row together{};
+    Epoch last = 0;
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
+        const unsigned lane = lowest(left);
+        const Row& row = heard_[base + lane];
+        for (unsigned i = 0; i < kLanes; ++i)
+            together[i] = std::max(together[i], row[i]);
+        last = std::max(last, epoch_[base + lane]);
+    }
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
+        const unsigned lane = lowest(left);
+        together[lane] = std::max(together[lane], epoch_[base + lane]);
+    }
+    const Epoch next = last + 1;
+    latest_ = std::max(latest_, next);
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
+        const unsigned lane = lowest(left);
+        heard_[base + lane] = together;
+        epoch_[base + lane] = next;
+    }
+    if (lanes == live_lanes_[warp]) warp_joined_[warp] = next;
+    if (!any_beyond_ && !any_carried_) return;
+
+    SharedClock beyond;
+    SharedClock carried;
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
+        beyond = inspector::join(beyond, beyond_[base + lowest(left)]);
+        carried = inspector::join(carried, carried_[base + lowest(left)]);
+    }
+    for (LaneMask left = lanes; left != 0; left &= left - 1) {
+        beyond_[base + lowest(left)] = beyond;
+        carried_[base + lowest(left)] = carried;
+    }
+}
+
+void BlockOrder::arrive(unsigned thread, Halves barrier) {
+    std::shared_ptr<Clock>& arriving = arrivals(barrier).now;
+    if (arriving == nullptr) arriving = std::make_shared<Clock>(threads_, 0);
+    const unsigned base = thread / kLanes * kLanes;
+    Clock& clock = *arriving;
+    for (unsigned i = 0; i < kLanes && base + i < threads_; ++i)
+        clock[base + i] = std::max(clock[base + i], heard_[thread][i]);
+    if (beyond_[thread] != nullptr) raise(clock, *beyond_[thread]);
+    clock[thread] = std::max(clock[thread], epoch_[thread]);
+    latest_ = std::max(latest_, ++epoch_[thread]);
+}
+
+void BlockOrder::all_arrived(Halves barrier) {
+    arrivals(barrier).complete = std::exchange(arrivals(barrier).now, nullptr);
+}
+
+void BlockOrder::wait(unsigned thread, Halves barrier) {
+    acquire(thread, arrivals(barrier).complete);
+}
+
+void BlockOrder::fence(unsigned thread) {
+    auto clock = std::make_shared<Clock>(threads_, 0);
+    const unsigned base = thread / kLanes * kLanes;
+    // Everything before the last barrier goes without saying inside the block.
+    for (unsigned i = 0; i < kLanes && base + i < threads_; ++i)
+        (*clock)[base + i] = heard_[thread][i];
+    if (beyond_[thread] != nullptr) raise(*clock, *beyond_[thread]);
+    (*clock)[thread] = std::max((*clock)[thread], epoch_[thread]);
+    carried_[thread] = inspector::join(carried_[thread], clock);
+    any_carried_ = true;
+    latest_ = std::max(latest_, ++epoch_[thread]);
+}
+
+void BlockOrder::acquire(unsigned thread, const SharedClock& clock) {
+    if (clock == nullptr) return;
+    beyond_[thread] = inspector::join(beyond_[thread], clock);
+    any_beyond_ = true;
+}
+
+// --- Between blocks --------------------------------------------------------------------------------------------------------
+
+void BlockKnowledge::join(const BlockKnowledge& other) {
+    // Of two warps only one can be kept: the other's epoch then counts for all, which errs towards "ordered".
+    if (of_warp == 0) {
+        of_warp = other.of_warp;
+        warp = other.warp;
+    } else if (other.of_warp != 0 && other.warp != warp) {
+        all = std::max(all, other.of_warp);
+    } else {
+        of_warp = std::max(of_warp, other.of_warp);
+    }
+    all = std::max(all, other.all);
+}
+
+SharedBlocksKnowledge join(const SharedBlocksKnowledge& a, const SharedBlocksKnowledge& b) {
+    if (a == nullptr || a == b) return b;
+    if (b == nullptr) return a;
+    auto both = std::make_shared<BlocksKnowledge>(a->size() >= b->size() ? *a : *b);
+    const BlocksKnowledge& shorter = a->size() >= b->size() ? *b : *a;
+    for (std::size_t i = 0; i < shorter.size(); ++i)
+        (*both)[i].join(shorter[i]);
+    return both;
+}
+
+void BlockAmongOthers::begin_block(unsigned number) {
+    number_ = number;
+    known_.reset();
+    fenced_ = fence_since_barrier_ = false;
+    fenced_all_ = 0;
+    fenced_warp_.fill(0);
+}
+
+void BlockAmongOthers::fence(unsigned thread, Epoch now, Epoch phase_start) {
+    if (phase_start > 0) fenced_all_ = std::max(fenced_all_, phase_start - 1);
+    fenced_warp_[thread / kLanes] = now;
+    fenced_ = fence_since_barrier_ = true;
+}
+
+void BlockAmongOthers::barrier(Epoch last_before) {
+    if (std::exchange(fence_since_barrier_, false)) fenced_all_ = std::max(fenced_all_, last_before);
+}
+
+SharedBlocksKnowledge BlockAmongOthers::carry(unsigned thread,
+                                              const SharedBlocksKnowledge& at_address) const {
+    if (!fenced_) return at_address;
+    SharedBlocksKnowledge all = join(at_address, known_);
+    if (number_ == kNotWatched) return all;
+    auto with_own =
+        all == nullptr ? std::make_shared<BlocksKnowledge>() : std::make_shared<BlocksKnowledge>(*all);
+    if (with_own->size() <= number_) with_own->resize(number_ + 1);
+    (*with_own)[number_].join({fenced_all_, fenced_warp_[thread / kLanes], thread / kLanes});
+    return with_own;
+}
+
+void BlockAmongOthers::acquire(const SharedBlocksKnowledge& at_address) {
+    known_ = join(known_, at_address);
+}
+
+}  // namespace cuda_on_cpu::inspector

@@ -1,0 +1,258 @@
+// What the threads of one block do, noted event by event, and counted warp by warp: one recorder for each OS thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "checks.hpp"
+#include "convergence.hpp"
+#include "cuda_on_cpu/thread.h"
+#include "event.hpp"
+#include "launch_state.hpp"
+#include "observer.hpp"
+#include "transactions.hpp"
+
+namespace cuda_on_cpu::inspector {
+
+// Which sectors of an allocation one launch has touched, by blocks on any OS thread.
+class SectorSet {
+  public:
+    explicit SectorSet(std::uint64_t sectors) : words_((sectors + 63) / 64) {}
+    // Each of the sectors, of which `first` is the allocation's first one.
+    void insert(std::span<const std::uint64_t> sectors, std::uint64_t first);
+    std::uint64_t count() const;
+
+  private:
+    std::vector<std::atomic<std::uint64_t>> words_;
+};
+
+// Memory that a kernel may reach. Counted are addresses as a GPU would have them: allocations begin at multiples of 256 there,
+// and are at 16 here.
+struct Region {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t gpu_begin = 0;
+    unsigned array = 0;  // its number in LaunchRecord::arrays
+    // Of global memory; made when first needed.
+    mutable std::atomic<SectorSet*> read{nullptr};
+    mutable std::atomic<SectorSet*> written{nullptr};
+
+    Region() = default;
+    Region(std::uint64_t from, std::uint64_t to, std::uint64_t gpu, unsigned number)
+        : begin(from), end(to), gpu_begin(gpu), array(number) {}
+    Region(const Region&) = delete;
+    Region& operator=(const Region&) = delete;
+    ~Region();
+    bool holds(std::uint64_t byte) const { return byte >= begin && byte < end; }
+};
+
+// An action on one array: what is counted together.
+struct LineKey {
+    std::uint64_t action;  // Action::word()
+    unsigned array;
+
+    bool operator==(const LineKey&) const = default;
+    std::size_t hash() const { return (action ^ std::uint64_t{array} << 56) * 0x9E3779B97F4A7C15U >> 20; }
+};
+struct HashOfLineKey {
+    std::size_t operator()(const LineKey& key) const { return key.hash(); }
+};
+
+// What is known of it in one launch: AccessLine without its line.
+struct LineCount {
+    std::uint64_t requests = 0;
+    std::uint64_t transactions = 0;
+    std::uint64_t ideal = 0;
+    std::uint64_t active_lanes = 0;
+    std::uint64_t bytes_used = 0;
+    WorstRequest worst;
+    std::uint64_t worst_block = 0;  // its number in the grid
+
+    void add(const LineCount& other);
+};
+using LineCounts = std::unordered_map<LineKey, LineCount, HashOfLineKey>;
+
+// One launch under inspection.
+struct LaunchRecord {
+    std::string kernel;
+    unsigned threads_per_block = 0;
+    std::size_t dynamic_shared = 0;
+    std::size_t static_shared = 0;
+    std::uint64_t blocks = 0;
+    std::uint64_t inspected_blocks = 0;
+    std::uint64_t unique_read_bytes = 0;
+    std::uint64_t unique_written_bytes = 0;
+    std::uint64_t barriers = 0;
+    std::vector<std::unique_ptr<Region>> global;  // in the order of their addresses
+    // Names of arrays: "tile", or "allocation of 4096 bytes". Those of shared arrays are added as blocks reach them.
+    std::vector<std::string> arrays;
+    unsigned variables = 0;  // the piece of global memory, and array, that `__device__` variables are in
+    std::mutex arrays_mutex;
+    LineCounts lines;
+    std::unique_ptr<LaunchChecks> checks;
+};
+
+class Recorder final : public BlockObserver {
+  public:
+    // The recorder of this OS thread.
+    static Recorder& of_this_thread();
+
+    Recorder();
+    ~Recorder() override;
+    Recorder(const Recorder&) = delete;
+    Recorder& operator=(const Recorder&) = delete;
+
+    // Of the running thread, which is in a block that is watched.
+    void access(Operation operation, const volatile void* address, unsigned bytes, Place place) {
+        const auto byte = reinterpret_cast<std::uint64_t>(address);
+        if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
+        const Page& page = pages_[byte / kPageBytes % kPages];
+        if (page.number != byte / kPageBytes || page.kind > Kind::kDynamicShared) {
+            access_anywhere(Action(place, Space::kGlobal, operation, bytes), byte);
+        } else if (page.kind != Kind::kNothing) {
+            const Space space = page.kind == Kind::kGlobal ? Space::kGlobal : Space::kShared;
+            note(running_thread(), Action(place, space, operation, bytes), byte);
+        }
+    }
+    // An access of a size, or with an alignment, that no single instruction has: as many as it takes.
+    void access_range(Operation operation, const volatile void* address, std::size_t bytes, Place place);
+    // Forgets what the running thread did last, if that was to load this very address atomically: the write that now comes makes
+    // both one operation.
+    void take_back_atomic_load(const volatile void* address);
+
+    void begin_block(LaunchState& launch, uint3 block, void* dynamic_shared, std::size_t size) override;
+    void end_block() override;
+    void thread_ended(unsigned thread) override;
+    void shared_entered(const char* name, void* object, std::size_t size, std::size_t gap) override;
+    void barrier_arrived(unsigned thread, Site site) override;
+    void barrier_arrived_to_wait_later(unsigned thread, Site site) override;
+    void barrier_released() override;
+    void collective_arrived(unsigned thread, std::uint32_t mask, Site site) override;
+    void collective_completed(unsigned warp, std::uint32_t mask, std::uint32_t lanes) override;
+    void barrier_left(unsigned thread) override { checks_.barrier_left(thread); }
+    void blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase) override;
+    void blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase) override {
+        checks_.blocks_barrier_left(thread, barrier, phase);
+    }
+    void copies_committed(unsigned thread) override { checks_.copies_committed(thread); }
+    void copies_awaited(unsigned thread, unsigned pending) override {
+        checks_.copies_awaited(thread, pending);
+    }
+    void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
+                     Site site) override;
+    void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) override;
+
+    // Adds what was counted for a launch that has ended to its record, and forgets it.
+    void deliver(LaunchRecord& record);
+
+  private:
+    enum class Kind : std::uint8_t { kNothing, kGlobal, kDynamicShared, kStaticShared, kVariables };
+    // What lies in one page of memory. Where there are static `__shared__` variables there may be others beside them.
+    struct Page {
+        std::uint64_t number = ~std::uint64_t{0};
+        const Region* region = nullptr;
+        Kind kind = Kind::kNothing;
+    };
+    // The events of a lane. As a vector, but all that noting one needs is in two pointers.
+    class LaneTrace {
+      public:
+        void note(const Event& event) {
+            if (end_ == limit_ && !grow()) return;
+            *end_++ = event;
+        }
+        void clear() { end_ = events_.get(); }
+        bool empty() const { return end_ == events_.get(); }
+        const Event& last() const { return end_[-1]; }
+        void forget_last() { --end_; }
+        Trace events() const { return {events_.get(), end_}; }
+
+      private:
+        // False: there are too many.
+        [[gnu::noinline]] bool grow();
+
+        std::unique_ptr<Event[]> events_;
+        Event* end_ = nullptr;
+        Event* limit_ = nullptr;
+    };
+    using WarpTraces = std::array<LaneTrace, kLanes>;
+    struct Warp {
+        LaneMask live = 0;
+        LaneMask waiting = 0;                // at a barrier of the block
+        LaneMask began = 0;                  // lanes that were live when the traces began
+        std::unique_ptr<WarpTraces> traces;  // while there are events in them
+    };
+
+    static unsigned running_thread() { return current_warp * kLanes + current_lane; }
+
+    // Where the byte is; null: in no memory that counts.
+    const Region* find(std::uint64_t byte, Space& space) {
+        Page& page = pages_[byte / kPageBytes % kPages];
+        if (page.number != byte / kPageBytes) page = look_up(byte);
+        const bool global = page.kind == Kind::kGlobal || page.kind == Kind::kVariables;
+        space = global ? Space::kGlobal : Space::kShared;
+        if (page.kind == Kind::kStaticShared) return find_static(byte);
+        return page.kind == Kind::kVariables && is_constant(byte) ? nullptr : page.region;
+    }
+    const Region* find_static(std::uint64_t byte) const;
+    static bool is_constant(std::uint64_t byte);
+    Page look_up(std::uint64_t byte);
+    void note(unsigned thread, Action action, std::uint64_t byte) {
+        Warp& warp = warp_[thread / kLanes];
+        if (warp.traces == nullptr) give_traces(warp);
+        (*warp.traces)[thread % kLanes].note({action, byte});
+    }
+    [[gnu::noinline]] void access_anywhere(Action action, std::uint64_t byte);
+    [[gnu::noinline]] void give_traces(Warp& warp);
+    void finish_warp(unsigned number);
+    void count(unsigned warp, Action action, LaneMask mask, Addresses& bytes);
+    void add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,
+             const Addresses& gpu_addresses);
+
+    static constexpr std::size_t kPages = 256;
+    static constexpr std::size_t kPageBytes = 4096;
+    static constexpr std::size_t kMaxEvents = std::size_t{1} << 18;  // of one thread, between two waits
+
+    BlockChecks& checks_ = BlockChecks::of_this_thread();
+    LaunchRecord* launch_ = nullptr;
+    uint3 block_{0, 0, 0};
+    std::uint64_t block_number_ = 0;
+    unsigned warps_ = 0;
+    std::array<Warp, 32> warp_;
+    std::vector<std::unique_ptr<WarpTraces>> idle_traces_;
+
+    // The stacks of the block's threads: [begin, begin + size).
+    std::uint64_t stacks_begin_ = 0;
+    std::uint64_t stacks_size_ = 0;
+    std::array<Page, kPages> pages_;
+    Region dynamic_shared_;
+    std::vector<std::unique_ptr<Region>> static_shared_;
+    std::uint64_t static_begin_ = ~std::uint64_t{0};  // all of them are in here
+    std::uint64_t static_end_ = 0;
+
+    LineCount& line(const LineKey& key) {
+        auto& [cached, count] = recent_lines_[key.hash() % recent_lines_.size()];
+        if (count == nullptr || cached != key) {
+            cached = key;
+            count = &lines_[key];
+        }
+        return *count;
+    }
+
+    LineCounts lines_;
+    std::array<std::pair<LineKey, LineCount*>, 64> recent_lines_{};
+    std::uint64_t barriers_ = 0;
+    std::uint64_t blocks_ = 0;
+};
+
+// Where the hooks find the recorder: null while no block that is watched runs on this OS thread.
+extern constinit thread_local Recorder* recording;
+
+}  // namespace cuda_on_cpu::inspector

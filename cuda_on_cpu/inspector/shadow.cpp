@@ -1,0 +1,498 @@
+#include "shadow.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <span>
+#include <utility>
+
+namespace cuda_on_cpu::inspector {
+namespace {
+
+constexpr Address kWord = 4;
+
+// The part of an access that is in one word: a bit for each of its bytes.
+std::uint8_t bytes_in_word(Address word, Address address, unsigned bytes) {
+    const Address begin = std::max(word, address) - word;
+    const Address end = std::min(word + kWord, address + bytes) - word;
+    return static_cast<std::uint8_t>((1U << end) - (1U << begin));
+}
+
+template <class Visit>
+void for_each_word(Address address, unsigned bytes, Visit visit) {
+    for (Address word = address / kWord * kWord; word < address + bytes; word += kWord)
+        visit(word, bytes_in_word(word, address, bytes));
+}
+
+// Code is at most 1 GiB away from here; sites have small numbers, which come after that.
+constexpr std::int64_t kFar = 1 << 30;
+constexpr Place kSites = 1 << 22;
+
+std::int64_t here() {
+    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&short_place));
+}
+
+}  // namespace
+
+ShortPlace short_place(Place place) {
+    if (place < kSites)
+        return place == 0 ? 0 : static_cast<ShortPlace>(kFar + static_cast<std::int64_t>(place));
+    const std::int64_t distance = static_cast<std::int64_t>(place) - here();
+    return distance > -kFar && distance < kFar ? static_cast<ShortPlace>(distance) : 0;
+}
+
+Place long_place(ShortPlace place) {
+    if (place == 0) return 0;
+    return static_cast<Place>(place > kFar ? place - kFar : here() + place);
+}
+
+// --- Shared memory -------------------------------------------------------------------------------------------------------
+
+// Accesses of lanes of one warp, in one epoch, at one place, to the same bytes of a word.
+struct SharedShadow::Entry {
+    Epoch epoch;
+    LaneMask lanes;
+    ShortPlace place;
+    std::uint8_t warp;
+    std::uint8_t bytes;  // a bit for each
+    AccessKind kind;
+};
+
+struct SharedShadow::Cell {
+    static constexpr unsigned kInline = 3;
+
+    std::uint32_t block = 0;   // if it is not the running one, all below is old
+    Epoch newest = 0;          // of the entries
+    std::uint32_t more = 0;    // all entries are in more_[more - 1], if it is not 0
+    std::uint8_t count = 0;    // else this many here
+    std::uint8_t written = 0;  // a bit for each byte
+    std::uint8_t pending = 0;  // bytes that an asynchronous copy will write
+    bool any_write = false;    // among the entries
+    std::array<Entry, kInline> entries;
+};
+
+class SharedShadow::Region : public SharedArray {
+  public:
+    explicit Region(const SharedArray& array)
+        : SharedArray(array),
+          first_word_(begin / kWord),
+          cells_((begin + size + kWord - 1) / kWord - first_word_) {}
+
+    Cell& cell(Address word) { return cells_[word / kWord - first_word_]; }
+
+    bool written = false;
+
+  private:
+    Address first_word_;
+    std::vector<Cell> cells_;
+};
+
+SharedShadow::SharedShadow() = default;
+SharedShadow::~SharedShadow() = default;
+
+const SharedArray& SharedShadow::array_of(const Region& region) {
+    return region;
+}
+
+void SharedShadow::begin_block() {
+    ++block_;
+    regions_.clear();
+    last_ = nullptr;
+    pending_.clear();
+    constexpr std::size_t kMostKnown = 64;
+    if (known_.size() > kMostKnown) {
+        known_.clear();
+        more_.clear();
+        unused_more_.clear();
+    }
+}
+
+void SharedShadow::add(const SharedArray& array, bool written) {
+    const auto same = std::find_if(known_.begin(), known_.end(), [&](const auto& region) {
+        return region->begin == array.begin && region->size == array.size && region->gap == array.gap;
+    });
+    Region* region =
+        same == known_.end() ? known_.emplace_back(std::make_unique<Region>(array)).get() : same->get();
+    region->name = array.name;
+    region->written = written;
+    regions_.push_back(region);
+}
+
+SharedShadow::Region* SharedShadow::find(Address address) const {
+    if (last_ != nullptr && address - last_->begin < last_->size) return last_;
+    for (Region* region : regions_) {
+        if (address - region->begin < region->size) return last_ = region;
+    }
+    for (Region* region : regions_) {
+        if (address - (region->begin - region->gap) < region->size + 2 * region->gap) return last_ = region;
+    }
+    return nullptr;
+}
+
+void SharedShadow::clear(Cell& cell) {
+    if (cell.more != 0) {
+        more_[cell.more - 1].clear();
+        unused_more_.push_back(cell.more);
+        cell.more = 0;
+    }
+    cell.count = 0;
+    cell.any_write = false;
+}
+
+SharedShadow::Cell& SharedShadow::fresh(Region& region, Address word) {
+    Cell& cell = region.cell(word);
+    if (cell.block != block_) {
+        clear(cell);
+        cell.block = block_;
+        cell.written = region.written ? 0xF : 0;
+        cell.pending = 0;
+    }
+    return cell;
+}
+
+void SharedShadow::access(Region& region, const Access& access, const BlockOrder& order, SharedSink& sink) {
+    bool told_unwritten = false;
+    bool told_pending = false;
+    for_each_word(access.address, access.bytes, [&](Address word, std::uint8_t bytes) {
+        Cell& cell = fresh(region, word);
+        if ((cell.pending & bytes) != 0) {
+            if (!std::exchange(told_pending, true)) report_pending(access, word, bytes, sink);
+            return;  // and not a race with the copy on top
+        }
+        if (reads(access.kind) && (bytes & ~cell.written) != 0) {
+            if (!std::exchange(told_unwritten, true)) {
+                const auto first =
+                    static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(bytes & ~cell.written)));
+                sink.uninitialised(access, word + first);
+            }
+        }
+        cell.written |= bytes;  // what was read unwritten is told once
+        check(cell, access, bytes, word, order, sink);
+        note(cell, access, bytes, order);
+    });
+}
+
+void SharedShadow::check(Cell& cell, const Access& access, std::uint8_t bytes, Address word,
+                         const BlockOrder& order, SharedSink& sink) {
+    if (cell.newest < order.phase_start()) {
+        clear(cell);
+        return;
+    }
+    if (!cell.any_write && !writes(access.kind)) return;
+    const std::span<Entry> entries =
+        cell.more != 0 ? std::span(more_[cell.more - 1]) : std::span(cell.entries.data(), cell.count);
+    // Whoever has looked at a word with an atomic access knows what other atomics have done to it.
+    const auto own_atomic = [&](const Entry& e) {
+        return is_atomic(e.kind) && e.warp == access.thread / kLanes &&
+               (e.lanes >> access.thread % kLanes & 1U) != 0;
+    };
+    for (const Entry& entry : entries) {
+        if ((entry.bytes & bytes) == 0 || !conflict(entry.kind, access.kind)) continue;
+        if (is_atomic(entry.kind) && std::any_of(entries.begin(), entries.end(), own_atomic)) continue;
+        for (LaneMask left = entry.lanes; left != 0; left &= left - 1) {
+            const unsigned thread = entry.warp * kLanes + static_cast<unsigned>(std::countr_zero(left));
+            if (order.ordered(thread, entry.epoch, access.thread)) continue;
+            const auto first =
+                static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(entry.bytes & bytes)));
+            sink.race(access, Earlier{thread, entry.kind, entry.place, 0}, word + first);
+            return;
+        }
+    }
+}
+
+void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, const BlockOrder& order) {
+    const unsigned warp = access.thread / kLanes;
+    const Epoch epoch = order.epoch(access.thread);
+    const Entry entry{epoch,        LaneMask{1} << access.thread % kLanes,
+                      access.place, static_cast<std::uint8_t>(warp),
+                      bytes,        access.kind};
+    const auto same = [&](const Entry& e) {
+        return e.epoch == entry.epoch && e.place == entry.place && e.warp == entry.warp &&
+               e.bytes == entry.bytes && e.kind == entry.kind;
+    };
+    const bool write = writes(access.kind);
+    std::vector<Entry>* more = cell.more != 0 ? &more_[cell.more - 1] : nullptr;
+    const std::span<Entry> entries =
+        more != nullptr ? std::span(*more) : std::span(cell.entries.data(), cell.count);
+    if (!write) {
+        for (std::size_t i = entries.size(); i-- > 0;) {
+            if (!same(entries[i])) continue;
+            entries[i].lanes |= entry.lanes;
+            return;
+        }
+    }
+    // What comes later and goes together with this access also goes together with what came before it in order.
+    const auto superseded = [&](const Entry& e) {
+        if ((e.bytes & ~bytes) != 0) return false;
+        // A plain access goes together with less than an atomic one does.
+        if (write) return !is_atomic(access.kind) || is_atomic(e.kind);
+        return e.kind == access.kind && order.all_ordered(e.warp, e.epoch, access.thread);
+    };
+    const auto kept = std::remove_if(entries.begin(), entries.end(), superseded);
+    const auto count = static_cast<std::size_t>(kept - entries.begin());
+    if (more != nullptr) {
+        more->resize(count);
+    } else {
+        cell.count = static_cast<std::uint8_t>(count);
+    }
+    if (count == 0) cell.any_write = false;
+    append(cell, entry);
+}
+
+void SharedShadow::append(Cell& cell, const Entry& entry) {
+    constexpr std::size_t kMost = 96;  // of one word; what comes on top takes the place of the oldest
+    cell.newest = std::max(cell.newest, entry.epoch);
+    cell.any_write |= writes(entry.kind);
+    if (cell.more == 0 && cell.count < Cell::kInline) {
+        cell.entries[cell.count++] = entry;
+        return;
+    }
+    if (cell.more == 0) {
+        if (unused_more_.empty()) {
+            more_.emplace_back();
+            unused_more_.push_back(static_cast<std::uint32_t>(more_.size()));
+        }
+        cell.more = unused_more_.back();
+        unused_more_.pop_back();
+        more_[cell.more - 1].assign(cell.entries.begin(), cell.entries.end());
+        cell.count = 0;
+    }
+    std::vector<Entry>& more = more_[cell.more - 1];
+    if (more.size() >= kMost) more.erase(more.begin());
+    more.push_back(entry);
+}
+
+// --- Asynchronous copies
+
+void SharedShadow::issue_copy(Region& region, const Access& copy, const BlockOrder& order, SharedSink& sink) {
+    bool told_pending = false;
+    for_each_word(copy.address, copy.bytes, [&](Address word, std::uint8_t bytes) {
+        Cell& cell = fresh(region, word);
+        if ((cell.pending & bytes) != 0) {
+            if (!std::exchange(told_pending, true)) report_pending(copy, word, bytes, sink);
+        } else {
+            check(cell, copy, bytes, word, order, sink);
+        }
+        note(cell, copy, bytes, order);
+        cell.pending |= bytes;
+    });
+    pending_.push_back({copy, false});
+}
+
+void SharedShadow::complete_copy(Region& region, unsigned thread, Address address, unsigned bytes,
+                                 const BlockOrder& order) {
+    const auto copy = std::find_if(pending_.begin(), pending_.end(), [&](const Pending& pending) {
+        return !pending.done && pending.copy.address == address && pending.copy.thread == thread;
+    });
+    if (copy == pending_.end()) return;
+    copy->done = true;
+    // From now on it is a write of this thread.
+    for_each_word(address, bytes, [&](Address word, std::uint8_t in_word) {
+        Cell& cell = fresh(region, word);
+        cell.pending &= static_cast<std::uint8_t>(~in_word);
+        cell.written |= in_word;
+        note(cell, copy->copy, in_word, order);
+    });
+    while (!pending_.empty() && pending_.back().done)
+        pending_.pop_back();
+    constexpr std::size_t kTidy = 4096;
+    if (pending_.size() > kTidy) std::erase_if(pending_, [](const Pending& pending) { return pending.done; });
+}
+
+void SharedShadow::report_pending(const Access& access, Address word, std::uint8_t bytes,
+                                  SharedSink& sink) const {
+    for (const Pending& pending : pending_) {
+        if (pending.done) continue;
+        const Access& copy = pending.copy;
+        if (word + kWord <= copy.address || copy.address + copy.bytes <= word) continue;
+        const auto overlap = static_cast<unsigned>(bytes & bytes_in_word(word, copy.address, copy.bytes));
+        if (overlap == 0) continue;
+        sink.missing_wait(access, Earlier{copy.thread, copy.kind, copy.place, 0},
+                          word + static_cast<unsigned>(std::countr_zero(overlap)));
+        return;
+    }
+}
+
+// --- Device memory -------------------------------------------------------------------------------------------------------
+
+namespace {
+
+// The pages an OS thread has come by lately.
+template <class Page>
+struct PageCache {
+    static constexpr std::size_t kWays = 256;
+    struct Way {
+        std::uint64_t version = 0;
+        Address address = 0;
+        Page* page = nullptr;
+    };
+    std::array<Way, kWays> ways;
+};
+
+class SpinLock {
+  public:
+    explicit SpinLock(std::atomic_flag& flag) : flag_(flag) {
+        while (flag_.test_and_set(std::memory_order_acquire)) {
+        }
+    }
+    ~SpinLock() { flag_.clear(std::memory_order_release); }
+    SpinLock(const SpinLock&) = delete;
+    SpinLock& operator=(const SpinLock&) = delete;
+
+  private:
+    std::atomic_flag& flag_;
+};
+
+}  // namespace
+
+std::uint64_t GlobalShadow::next_version() {
+    static std::atomic<std::uint64_t> last{0};
+    return ++last;
+}
+
+GlobalShadow::Page* GlobalShadow::page(Address address) {
+    static thread_local PageCache<Page> cache;
+    const Address number = address / kPageBytes;
+    auto& way = cache.ways[number % PageCache<Page>::kWays];
+    const std::uint64_t version = version_.load(std::memory_order_relaxed);
+    if (way.version == version && way.address == number) return way.page;
+    Shard& shard = shards_[number % kShards];
+    const std::scoped_lock lock(shard.mutex);
+    std::unique_ptr<Page>& page = shard.pages[number];
+    if (page == nullptr) {
+        if (pages_.load(std::memory_order_relaxed) >= kMostPages) {
+            full_ = true;
+            return nullptr;
+        }
+        page = std::make_unique<Page>();
+        ++pages_;
+    }
+    way = {version, number, page.get()};
+    return page.get();
+}
+
+void GlobalShadow::forget() {
+    for (Shard& shard : shards_) {
+        const std::scoped_lock lock(shard.mutex);
+        shard.pages.clear();
+        shard.atomics.clear();
+    }
+    pages_ = 0;
+    full_ = false;
+    version_ = next_version();
+}
+
+bool GlobalShadow::in_order(const Who& earlier, const Access& access, const BlockOrder& order,
+                            const BlockAmongOthers& others, Epoch last_fence) {
+    if (earlier.block != others.number()) return others.knows(earlier.block, earlier.thread, earlier.epoch);
+    return earlier.epoch <= last_fence || order.ordered(earlier.thread, earlier.epoch, access.thread);
+}
+
+void GlobalShadow::access(const Access& access, Generation generation, const BlockOrder& order,
+                          const BlockAmongOthers& others, Epoch last_fence, GlobalSink& sink) {
+    if (others.number() > std::numeric_limits<std::uint16_t>::max()) return;
+    Page* page = nullptr;
+    Address page_begin = 0;
+    bool told = false;
+    for_each_word(access.address, access.bytes, [&](Address word, std::uint8_t bytes) {
+        if (page == nullptr || word - page_begin >= kPageBytes) {
+            page_begin = word / kPageBytes * kPageBytes;
+            page = this->page(word);
+            if (page == nullptr) return;
+        }
+        Who race;
+        {
+            const SpinLock lock(page->busy);
+            Cell& cell = page->cells[(word - page_begin) / kWord];
+            if (cell.generation != generation) {
+                cell = Cell{};
+                cell.generation = generation;
+            }
+            // Whoever has looked at a word with an atomic access knows what other atomics have done to it.
+            const Who& last = cell.last_reader;
+            const bool own_atomic = last.bytes != 0 && is_atomic(last.kind) && last.block == others.number();
+            const auto bad = [&](const Who& earlier) {
+                return (earlier.bytes & bytes) != 0 && conflict(earlier.kind, access.kind) &&
+                       !(own_atomic && is_atomic(earlier.kind)) &&
+                       !in_order(earlier, access, order, others, last_fence);
+            };
+            if (bad(cell.writer)) race = cell.writer;
+            const Who self{order.epoch(access.thread),
+                           access.place,
+                           static_cast<std::uint16_t>(others.number()),
+                           static_cast<std::uint16_t>(access.thread),
+                           bytes,
+                           access.kind};
+            if (writes(access.kind)) {
+                if (race.bytes == 0 && bad(cell.last_reader)) race = cell.last_reader;
+                if (race.bytes == 0 && bad(cell.first_reader)) race = cell.first_reader;
+                // A plain write goes together with less than an atomic one of the same block after it.
+                const bool keep = is_atomic(self.kind) && cell.writer.kind == AccessKind::store &&
+                                  cell.writer.bytes != 0 && cell.writer.block == self.block;
+                if (!keep) cell.writer = self;
+                cell.last_reader.bytes = cell.first_reader.bytes = 0;
+            } else {
+                if (cell.last_reader.bytes != 0 && cell.last_reader.block != self.block)
+                    cell.first_reader = cell.last_reader;
+                cell.last_reader = self;
+            }
+        }
+        if (race.bytes == 0 || std::exchange(told, true)) return;
+        const auto first = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(race.bytes & bytes)));
+        sink.race(access, Earlier{race.thread, race.kind, race.place, race.block}, word + first);
+    });
+}
+
+void GlobalShadow::at_atomic(Address address, Generation generation,
+                             const std::function<void(SharedBlocksKnowledge&)>& change) {
+    Shard& shard = shards_[address / kPageBytes % kShards];
+    const std::scoped_lock lock(shard.mutex);
+    auto& [then, knowledge] = shard.atomics[address];
+    if (std::exchange(then, generation) != generation) knowledge.reset();
+    change(knowledge);
+}
+
+// --- Which bytes have been written
+
+WrittenBytes::WrittenBytes(std::size_t size) : size_(size), bits_((size + 63) / 64) {}
+
+namespace {
+
+// The bits of one word of 64 that belong to bytes [first, end).
+std::uint64_t bits_of(std::size_t word, std::size_t first, std::size_t end) {
+    const std::size_t begin = std::max(first, word * 64) - word * 64;
+    const std::size_t stop = std::min(end, word * 64 + 64) - word * 64;
+    const std::uint64_t below = stop == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << stop) - 1;
+    return below & ~((std::uint64_t{1} << begin) - 1);
+}
+
+}  // namespace
+
+void WrittenBytes::mark(std::size_t first, std::size_t count) {
+    if (count == 0 || all_.load(std::memory_order_relaxed)) return;
+    if (first == 0 && count >= size_) {
+        all_ = true;
+        return;
+    }
+    const std::size_t end = std::min(first + count, size_);
+    for (std::size_t word = first / 64; word * 64 < end; ++word) {
+        const std::uint64_t bits = bits_of(word, first, end);
+        if ((bits_[word].load(std::memory_order_relaxed) & bits) != bits)
+            bits_[word].fetch_or(bits, std::memory_order_relaxed);
+    }
+}
+
+std::ptrdiff_t WrittenBytes::first_unwritten(std::size_t first, std::size_t count) {
+    if (all_.load(std::memory_order_relaxed)) return -1;
+    const std::size_t end = std::min(first + count, size_);
+    for (std::size_t word = first / 64; word * 64 < end; ++word) {
+        const std::uint64_t missing =
+            bits_of(word, first, end) & ~bits_[word].load(std::memory_order_relaxed);
+        if (missing == 0) continue;
+        mark(first, count);
+        return static_cast<std::ptrdiff_t>(word * 64) + std::countr_zero(missing);
+    }
+    return -1;
+}
+
+}  // namespace cuda_on_cpu::inspector

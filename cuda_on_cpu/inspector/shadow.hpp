@@ -1,0 +1,209 @@
+// What is known of each word of memory: who has written it, who has read it since, which of its bytes nothing has written.
+// Pure: memory is given as addresses, and nothing here touches it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "races.hpp"
+
+namespace cuda_on_cpu::inspector {
+
+using Address = std::uintptr_t;
+
+// A place in 32 bits. Of code: its distance from here. 0: too far away to be told.
+using ShortPlace = std::int32_t;
+ShortPlace short_place(Place place);
+Place long_place(ShortPlace place);
+
+// `atomic` reads and writes.
+enum class AccessKind : std::uint8_t { load, store, atomic_load, atomic, atomic_store };
+inline bool writes(AccessKind kind) {
+    return kind == AccessKind::store || kind >= AccessKind::atomic;
+}
+inline bool reads(AccessKind kind) {
+    return kind != AccessKind::store && kind != AccessKind::atomic_store;
+}
+inline bool is_atomic(AccessKind kind) {
+    return kind >= AccessKind::atomic_load;
+}
+// Two accesses to the same bytes that nothing orders: is that a race?
+inline bool conflict(AccessKind a, AccessKind b) {
+    return (writes(a) || writes(b)) && !(is_atomic(a) && is_atomic(b));
+}
+
+// One access of one thread. At most 16 bytes, but an access of several (a structure that is copied) may be more.
+struct Access {
+    unsigned thread = 0;
+    Address address = 0;
+    unsigned bytes = 0;
+    AccessKind kind = AccessKind::load;
+    ShortPlace place = 0;
+};
+
+// The other one of two accesses that do not go together.
+struct Earlier {
+    unsigned thread = 0;
+    AccessKind kind = AccessKind::load;
+    ShortPlace place = 0;
+    unsigned block = 0;  // the number of the watched block, between blocks
+};
+
+// An array in shared memory.
+struct SharedArray {
+    Address begin = 0;
+    std::size_t size = 0;
+    std::size_t gap = 0;  // bytes before and behind that belong to nobody
+    std::string name;
+};
+
+// What is found is told at once; addresses are of the byte where it begins.
+class SharedSink {
+  public:
+    virtual ~SharedSink() = default;
+    virtual void race(const Access& access, const Earlier& earlier, Address where) = 0;
+    virtual void uninitialised(const Access& access, Address where) = 0;
+    virtual void missing_wait(const Access& access, const Earlier& copy, Address where) = 0;
+};
+
+// The shared memory of one block at a time. Which arrays there are is told anew for each block.
+class SharedShadow {
+  public:
+    // An array, with what is known of each of its words.
+    class Region;
+
+    SharedShadow();
+    ~SharedShadow();
+
+    void begin_block();
+    // `written`: nothing in it counts as uninitialised.
+    void add(const SharedArray& array, bool written);
+    // The array that holds the address, or whose gap does, or null.
+    Region* find(Address address) const;
+    static const SharedArray& array_of(const Region& region);
+
+    // An access that lies inside the array whole.
+    void access(Region& region, const Access& access, const BlockOrder& order, SharedSink& sink);
+
+    // An asynchronous copy: a write from when it is issued until its thread has waited. `place` of the issue.
+    void issue_copy(Region& region, const Access& copy, const BlockOrder& order, SharedSink& sink);
+    void complete_copy(Region& region, unsigned thread, Address address, unsigned bytes,
+                       const BlockOrder& order);
+
+  private:
+    struct Entry;
+    struct Cell;
+    struct Pending {
+        Access copy;
+        bool done;
+    };
+
+    Cell& fresh(Region& region, Address word);
+    void clear(Cell& cell);
+    void check(Cell& cell, const Access& access, std::uint8_t bytes, Address word, const BlockOrder& order,
+               SharedSink& sink);
+    void note(Cell& cell, const Access& access, std::uint8_t bytes, const BlockOrder& order);
+    void append(Cell& cell, const Entry& entry);
+    void report_pending(const Access& access, Address word, std::uint8_t bytes, SharedSink& sink) const;
+
+    std::uint32_t block_ = 0;
+    std::vector<std::unique_ptr<Region>>
+        known_;                     // also of earlier blocks, whose arrays most often are the same
+    std::vector<Region*> regions_;  // of the running block
+    mutable Region* last_ = nullptr;
+    std::vector<std::vector<Entry>> more_;  // of words with more entries than a cell holds
+    std::vector<std::uint32_t> unused_more_;
+    std::vector<Pending> pending_;
+};
+
+// --- Device memory -------------------------------------------------------------------------------------------------------
+
+class GlobalSink {
+  public:
+    virtual ~GlobalSink() = default;
+    // Between blocks, or between threads of one (earlier.block is the running one's number then).
+    virtual void race(const Access& access, const Earlier& earlier, Address where) = 0;
+};
+
+// Who touched which word of device memory during a launch. Used by several OS threads at once.
+class GlobalShadow {
+  public:
+    // A new launch, or a barrier of the whole grid: nothing before it counts.
+    using Generation = std::uint64_t;
+
+    void access(const Access& access, Generation generation, const BlockOrder& order,
+                const BlockAmongOthers& others, Epoch last_fence, GlobalSink& sink);
+    void forget();
+    // Pages that could not be watched because there are too many.
+    bool full() const { return full_.load(std::memory_order_relaxed); }
+
+    // `change` gets what atomic accesses have left at an address in this generation, and may change it, nobody else meanwhile.
+    void at_atomic(Address address, Generation generation,
+                   const std::function<void(SharedBlocksKnowledge&)>& change);
+
+  private:
+    static constexpr unsigned kPageBytes = 4096;
+    static constexpr unsigned kWords = kPageBytes / 4;
+    static constexpr std::size_t kMostPages = 16384;  // 64 MiB of the program's memory, 0.8 GiB here
+
+    struct Who {
+        Epoch epoch = 0;
+        ShortPlace place = 0;
+        std::uint16_t block = 0;
+        std::uint16_t thread = 0;
+        std::uint8_t bytes = 0;  // 0: nobody
+        AccessKind kind = AccessKind::load;
+    };
+    struct Cell {
+        Generation generation = 0;
+        Who writer;
+        Who first_reader;  // of another block than last_reader, where there are several
+        Who last_reader;
+    };
+    struct Page {
+        std::atomic_flag busy = ATOMIC_FLAG_INIT;
+        std::array<Cell, kWords> cells;
+    };
+    struct Shard {
+        std::mutex mutex;
+        std::unordered_map<Address, std::unique_ptr<Page>> pages;
+        std::unordered_map<Address, std::pair<Generation, SharedBlocksKnowledge>> atomics;
+    };
+    static constexpr unsigned kShards = 16;
+
+    static std::uint64_t next_version();
+    Page* page(Address address);
+    static bool in_order(const Who& earlier, const Access& access, const BlockOrder& order,
+                         const BlockAmongOthers& others, Epoch last_fence);
+
+    std::array<Shard, kShards> shards_;
+    std::atomic<std::size_t> pages_{0};
+    std::atomic<bool> full_{false};
+    // What OS threads remember of the pages is void when it changes. No two shadows have the same.
+    std::atomic<std::uint64_t> version_{next_version()};
+};
+
+// Which bytes of an allocation have been written, a bit for each. Used by several OS threads at once.
+class WrittenBytes {
+  public:
+    explicit WrittenBytes(std::size_t size);
+
+    void mark(std::size_t first, std::size_t count);
+    // The first byte of these that nothing has written, or -1; it counts as written from now on, with its neighbours.
+    std::ptrdiff_t first_unwritten(std::size_t first, std::size_t count);
+
+  private:
+    std::size_t size_;
+    std::atomic<bool> all_{false};
+    std::vector<std::atomic<std::uint64_t>> bits_;
+};
+
+}  // namespace cuda_on_cpu::inspector

@@ -1,0 +1,181 @@
+#include "races.hpp"
+
+#include <gtest/gtest.h>
+
+namespace cuda_on_cpu::inspector {
+namespace {
+
+constexpr LaneMask kAll = ~LaneMask{0};
+
+TEST(BlockOrder, NothingOrdersThreadsWithoutSynchronisation) {
+    BlockOrder order;
+    order.begin_block(64);
+    EXPECT_FALSE(order.ordered(0, order.epoch(0), 1));
+    EXPECT_FALSE(order.ordered(0, order.epoch(0), 32));
+    EXPECT_TRUE(order.ordered(5, order.epoch(5), 5)) << "a thread with itself";
+}
+
+TEST(BlockOrder, ABarrierOrdersEverythingBeforeItAndNothingAfter) {
+    BlockOrder order;
+    order.begin_block(100);
+    const Epoch before = order.epoch(99);
+    order.barrier();
+    for (unsigned thread : {0U, 31U, 32U, 98U})
+        EXPECT_TRUE(order.ordered(99, before, thread));
+    EXPECT_FALSE(order.ordered(99, order.epoch(99), 0));
+}
+
+TEST(BlockOrder, JoinedLanesKnowOfEachOtherAndTheOthersDoNot) {
+    BlockOrder order;
+    order.begin_block(64);
+    const Epoch then = order.epoch(1);
+    order.join(0, 0b1110);
+    EXPECT_TRUE(order.ordered(1, then, 2));
+    EXPECT_TRUE(order.ordered(1, then, 3));
+    EXPECT_FALSE(order.ordered(1, then, 0)) << "not in the mask";
+    EXPECT_FALSE(order.ordered(0, then, 1)) << "not in the mask";
+    EXPECT_FALSE(order.ordered(1, then, 33)) << "another warp";
+    EXPECT_FALSE(order.ordered(1, order.epoch(1), 2)) << "what comes after it";
+}
+
+TEST(BlockOrder, OrderGoesFromOneJoinToTheNext) {
+    BlockOrder order;
+    order.begin_block(32);
+    const Epoch then = order.epoch(0);
+    order.join(0, 0b0011);
+    order.join(0, 0b0110);
+    EXPECT_TRUE(order.ordered(0, then, 2)) << "0 -> 1 -> 2";
+    EXPECT_FALSE(order.ordered(2, then, 0)) << "not the other way round";
+}
+
+TEST(BlockOrder, ReadersOfAWholeWarpAreKnownAtOnce) {
+    BlockOrder order;
+    order.begin_block(40);
+    const Epoch full = order.epoch(0);
+    const Epoch part = order.epoch(32);
+    EXPECT_FALSE(order.all_ordered(0, full, 3));
+    order.join(0, kAll);
+    order.join(1, kAll) /* the block has eight of them */;
+    EXPECT_TRUE(order.all_ordered(0, full, 3));
+    EXPECT_TRUE(order.all_ordered(1, part, 39));
+    EXPECT_FALSE(order.all_ordered(0, full, 39));
+    const Epoch now = order.epoch(0);
+    order.join(0, kAll & ~1U);
+    EXPECT_FALSE(order.all_ordered(0, now, 3)) << "lane 0 was missing";
+}
+
+TEST(BlockOrder, TheHalvesOfABarrierLeaveWhatIsBetweenThemUnordered) {
+    BlockOrder order;
+    order.begin_block(64);
+    const Epoch before = order.epoch(40);
+    for (unsigned thread = 0; thread < 64; ++thread)
+        order.arrive(thread);
+    const Epoch between = order.epoch(40);
+    EXPECT_FALSE(order.ordered(40, before, 0)) << "not waited yet";
+    order.all_arrived();
+    order.wait(0);
+    EXPECT_TRUE(order.ordered(40, before, 0));
+    EXPECT_FALSE(order.ordered(40, between, 0));
+    EXPECT_FALSE(order.ordered(40, before, 1)) << "1 has not waited";
+    order.arrive(0);  // at the next one
+    order.wait(1);    // still at this one
+    EXPECT_TRUE(order.ordered(40, before, 1));
+}
+
+TEST(BlockOrder, AFenceAndAnAtomicCarryWhatWasBefore) {
+    BlockOrder order;
+    order.begin_block(64);
+    const Epoch data = order.epoch(3);
+    EXPECT_EQ(order.carried(3), nullptr) << "no fence, nothing carried";
+    order.fence(3);
+    const Epoch late = order.epoch(3);
+    order.acquire(50, order.carried(3));
+    EXPECT_TRUE(order.ordered(3, data, 50));
+    EXPECT_FALSE(order.ordered(3, late, 50)) << "written after the fence";
+    EXPECT_FALSE(order.ordered(3, data, 51));
+    order.join(1, kAll);
+    EXPECT_TRUE(order.ordered(3, data, 51)) << "from 3 by the atomic to 50, by the warp to 51";
+}
+
+TEST(BlockOrder, AFenceCarriesWhatTheLanesToldEachOther) {
+    BlockOrder order;
+    order.begin_block(64);
+    const Epoch data = order.epoch(7);
+    order.join(0, kAll);
+    order.fence(0);
+    order.acquire(40, order.carried(0));
+    EXPECT_TRUE(order.ordered(7, data, 40));
+}
+
+TEST(BlockOrder, BlocksDoNotInherit) {
+    BlockOrder order;
+    order.begin_block(64);
+    const Epoch old = order.epoch(9);
+    order.join(0, kAll);
+    order.fence(0);
+    order.begin_block(96);
+    EXPECT_GT(order.epoch(9), old);
+    EXPECT_FALSE(order.ordered(9, order.epoch(9), 10));
+    EXPECT_EQ(order.carried(0), nullptr);
+}
+
+// --- Between blocks
+
+TEST(BlockAmongOthers, WithoutAFenceAnAtomicCarriesNothing) {
+    BlockAmongOthers first;
+    first.begin_block(0);
+    EXPECT_EQ(first.carry(0, nullptr), nullptr);
+}
+
+TEST(BlockAmongOthers, FenceAtomicAtomicOrders) {
+    BlockAmongOthers first, second;
+    first.begin_block(0);
+    second.begin_block(1);
+    first.fence(0, 10, 10);
+    second.acquire(first.carry(0, nullptr));
+    EXPECT_TRUE(second.knows(0, 0, 10));
+    EXPECT_TRUE(second.knows(0, 500, 9)) << "before the last barrier of block 0";
+    EXPECT_FALSE(second.knows(0, 500, 10)) << "another warp, no barrier in between";
+    EXPECT_FALSE(second.knows(0, 0, 11)) << "after the fence";
+    EXPECT_FALSE(first.knows(1, 0, 1)) << "not the other way round";
+}
+
+TEST(BlockAmongOthers, ABarrierAfterEverybodysFenceCoversAll) {
+    BlockAmongOthers first, second;
+    first.begin_block(0);
+    second.begin_block(1);
+    first.fence(500, 10, 10);
+    first.barrier(10);
+    second.acquire(first.carry(0, nullptr));
+    EXPECT_TRUE(second.knows(0, 300, 10));
+}
+
+TEST(BlockAmongOthers, AChainOfBlocksHandsOn) {
+    BlockAmongOthers first, relay, last;
+    first.begin_block(0);
+    relay.begin_block(BlockAmongOthers::kNotWatched);
+    last.begin_block(7);
+    first.fence(0, 10, 10);
+    relay.acquire(first.carry(0, nullptr));
+    relay.fence(0, 99, 99);
+    last.acquire(relay.carry(0, nullptr));
+    EXPECT_TRUE(last.knows(0, 0, 10));
+    EXPECT_FALSE(last.knows(3, 0, 1));
+}
+
+TEST(BlockAmongOthers, WhatLiesAtAnAddressIsKept) {
+    BlockAmongOthers a, b, c;
+    a.begin_block(0);
+    b.begin_block(1);
+    c.begin_block(2);
+    a.fence(0, 10, 10);
+    b.fence(64, 20, 15);
+    c.acquire(b.carry(64, a.carry(0, nullptr)));
+    EXPECT_TRUE(c.knows(0, 0, 10));
+    EXPECT_TRUE(c.knows(1, 64, 20));
+    EXPECT_TRUE(c.knows(1, 0, 14));
+    EXPECT_FALSE(c.knows(1, 0, 20));
+}
+
+}  // namespace
+}  // namespace cuda_on_cpu::inspector

@@ -1,0 +1,447 @@
+#include "shadow.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+namespace cuda_on_cpu::inspector {
+namespace {
+
+constexpr Address kBegin = 0x10000;
+constexpr LaneMask kAll = ~LaneMask{0};
+
+struct Told {
+    std::string kind;
+    unsigned thread;
+    unsigned other;
+    Address where;
+    unsigned other_block = 0;
+    ShortPlace place = 0;
+    ShortPlace other_place = 0;
+};
+
+class Listener : public SharedSink, public GlobalSink {
+  public:
+    void race(const Access& access, const Earlier& earlier, Address where) override {
+        told.push_back({"race", access.thread, earlier.thread, where - kBegin, earlier.block, access.place,
+                        earlier.place});
+    }
+    void uninitialised(const Access& access, Address where) override {
+        told.push_back({"uninitialised", access.thread, 0, where - kBegin});
+    }
+    void missing_wait(const Access& access, const Earlier& copy, Address where) override {
+        told.push_back({"missing_wait", access.thread, copy.thread, where - kBegin});
+    }
+    std::string kinds() const {
+        std::string all;
+        for (const Told& each : told)
+            all += (all.empty() ? "" : " ") + each.kind;
+        return all;
+    }
+    std::vector<Told> told;
+};
+
+class SharedShadowTest : public testing::Test {
+  protected:
+    void SetUp() override { begin(128); }
+    void begin(unsigned threads, bool written = true) {
+        order.begin_block(threads);
+        shadow.begin_block();
+        shadow.add({kBegin, 1024, 256, "tile"}, written);
+    }
+    SharedShadow::Region& region() { return *shadow.find(kBegin); }
+    void access(unsigned thread, Address offset, unsigned bytes, AccessKind kind, ShortPlace place = 1) {
+        shadow.access(region(), {thread, kBegin + offset, bytes, kind, place}, order, heard);
+    }
+    void read(unsigned thread, Address offset, unsigned bytes = 4, ShortPlace place = 1) {
+        access(thread, offset, bytes, AccessKind::load, place);
+    }
+    void write(unsigned thread, Address offset, unsigned bytes = 4, ShortPlace place = 2) {
+        access(thread, offset, bytes, AccessKind::store, place);
+    }
+
+    BlockOrder order;
+    SharedShadow shadow;
+    Listener heard;
+};
+
+TEST_F(SharedShadowTest, WriteThenReadByAnotherIsARaceWithBothThreadsAndPlaces) {
+    write(3, 8, 4, 20);
+    read(70, 8, 4, 10);
+    ASSERT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(heard.told[0].thread, 70U);
+    EXPECT_EQ(heard.told[0].other, 3U);
+    EXPECT_EQ(heard.told[0].where, 8U);
+    EXPECT_EQ(heard.told[0].place, 10);
+    EXPECT_EQ(heard.told[0].other_place, 20);
+}
+
+TEST_F(SharedShadowTest, ReadThenWriteIsARaceWhoeverOfTheReadersItIs) {
+    for (unsigned reader = 0; reader < 128; ++reader)
+        read(reader, 8);
+    order.join(0, kAll);
+    write(0, 8);  // in order with its own warp, and with itself
+    ASSERT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(heard.told[0].other, 32U);
+}
+
+TEST_F(SharedShadowTest, ABarrierMakesItRight) {
+    write(3, 8);
+    order.barrier();
+    for (unsigned reader = 0; reader < 128; ++reader)
+        read(reader, 8);
+    order.barrier();
+    write(77, 8);
+    EXPECT_EQ(heard.kinds(), "");
+}
+
+TEST_F(SharedShadowTest, ReadsGoTogether) {
+    for (unsigned reader = 0; reader < 128; ++reader)
+        read(reader, reader % 4);
+    EXPECT_EQ(heard.kinds(), "");
+}
+
+TEST_F(SharedShadowTest, TwoWritersRace) {
+    write(0, 8);
+    write(1, 8);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(SharedShadowTest, NeighbouringBytesOfAWordDoNotRace) {
+    for (unsigned thread = 0; thread < 4; ++thread)
+        write(thread, 8 + thread, 1);
+    for (unsigned thread = 0; thread < 4; ++thread)
+        read(thread, 8 + thread, 1);
+    EXPECT_EQ(heard.kinds(), "");
+    read(0, 10, 2);
+    ASSERT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(heard.told[0].other, 2U);
+    EXPECT_EQ(heard.told[0].where, 10U);
+}
+
+TEST_F(SharedShadowTest, AnAccessOfSixteenBytesIsFourWords) {
+    write(0, 16, 16);
+    read(1, 28, 4);
+    ASSERT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(heard.told[0].where, 28U);
+    read(1, 32, 4);
+    EXPECT_EQ(heard.told.size(), 1U);
+}
+
+TEST_F(SharedShadowTest, AnAccessAcrossTwoWordsIsSeenInBoth) {
+    write(0, 10, 4);
+    read(1, 8, 1);
+    EXPECT_EQ(heard.kinds(), "");
+    read(1, 13, 1);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(SharedShadowTest, AtomicsGoTogetherAndNotWithOthers) {
+    access(0, 8, 4, AccessKind::atomic);
+    access(40, 8, 4, AccessKind::atomic);
+    access(80, 8, 4, AccessKind::atomic_load);
+    EXPECT_EQ(heard.kinds(), "");
+    read(100, 8);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(SharedShadowTest, AnAtomicDoesNotHideThePlainWriteBeforeIt) {
+    write(0, 8);
+    access(0, 8, 4, AccessKind::atomic);
+    access(40, 8, 4, AccessKind::atomic);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(SharedShadowTest, WhoeverDidTheLastAtomicMaySetTheWordBack) {
+    access(0, 8, 4, AccessKind::atomic);
+    access(40, 8, 4, AccessKind::atomic);
+    write(40, 8);
+    access(0, 16, 4, AccessKind::atomic);
+    access(40, 16, 4, AccessKind::atomic_load);
+    write(40, 16);
+    EXPECT_EQ(heard.kinds(), "");
+    access(0, 24, 4, AccessKind::atomic);
+    write(40, 24);
+    EXPECT_EQ(heard.kinds(), "race") << "without having looked";
+}
+
+TEST_F(SharedShadowTest, LanesThatJoinAreInOrder) {
+    for (unsigned lane = 0; lane < 32; ++lane)
+        write(lane, lane * 4);
+    order.join(0, kAll);
+    for (unsigned lane = 0; lane < 32; ++lane)
+        read(lane, (lane + 1) % 32 * 4);
+    EXPECT_EQ(heard.kinds(), "");
+    read(32, 0);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(SharedShadowTest, AMaskThatLeavesALaneOutLeavesItsRace) {
+    for (unsigned lane = 0; lane < 32; ++lane)
+        write(lane, lane * 4);
+    order.join(0, kAll & ~(1U << 5));
+    read(4, 5 * 4);
+    ASSERT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(heard.told[0].other, 5U);
+}
+
+// A warp that works for long without a barrier of the block must not let the words' entries grow.
+TEST_F(SharedShadowTest, ALongLoopWithinAWarp) {
+    for (int round = 0; round < 5000; ++round) {
+        for (unsigned lane = 0; lane < 32; ++lane)
+            read(lane, 8, 4, round % 200 + 1);
+        order.join(0, kAll);
+        if (round % 1000 == 999) write(0, 8);
+        order.join(0, kAll);
+    }
+    EXPECT_EQ(heard.kinds(), "");
+    read(33, 8);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(SharedShadowTest, OtherBlocksAreOld) {
+    write(0, 8);
+    begin(128);
+    read(1, 8);
+    EXPECT_EQ(heard.kinds(), "");
+}
+
+TEST_F(SharedShadowTest, WhatNothingWroteIsToldOnce) {
+    begin(64, false);
+    write(0, 0, 2);
+    read(0, 0, 4);
+    ASSERT_EQ(heard.kinds(), "uninitialised");
+    EXPECT_EQ(heard.told[0].where, 2U);
+    read(0, 0, 4);
+    EXPECT_EQ(heard.told.size(), 1U);
+    access(0, 40, 4, AccessKind::atomic);
+    EXPECT_EQ(heard.kinds(), "uninitialised uninitialised") << "an atomic reads too";
+    begin(64, false);
+    read(0, 0, 2);
+    EXPECT_EQ(heard.told.size(), 3U) << "the next block starts anew";
+}
+
+TEST_F(SharedShadowTest, FindsTheArrayAndItsGaps) {
+    shadow.add({kBegin + 4096, 64, 0, "other"}, true);
+    const auto name = [&](Address address) {
+        const SharedShadow::Region* found = shadow.find(address);
+        return found == nullptr ? std::string() : SharedShadow::array_of(*found).name;
+    };
+    EXPECT_EQ(name(kBegin), "tile");
+    EXPECT_EQ(name(kBegin - 256), "tile");
+    EXPECT_EQ(name(kBegin - 257), "");
+    EXPECT_EQ(name(kBegin + 1024 + 255), "tile");
+    EXPECT_EQ(name(kBegin + 1024 + 256), "");
+    EXPECT_EQ(name(kBegin + 4096 + 63), "other");
+    EXPECT_EQ(name(kBegin + 4096 + 64), "");
+}
+
+class CopyTest : public SharedShadowTest {
+  protected:
+    void SetUp() override { begin(64, false); }
+    void issue(unsigned thread, Address offset) {
+        shadow.issue_copy(region(), {thread, kBegin + offset, 16, AccessKind::store, 5}, order, heard);
+    }
+    void complete(unsigned thread, Address offset) {
+        shadow.complete_copy(region(), thread, kBegin + offset, 16, order);
+    }
+};
+
+TEST_F(CopyTest, ReadingBeforeTheWait) {
+    issue(0, 0);
+    read(0, 4);
+    ASSERT_EQ(heard.kinds(), "missing_wait");
+    EXPECT_EQ(heard.told[0].other, 0U);
+    EXPECT_EQ(heard.told[0].where, 4U);
+    complete(0, 0);
+    read(0, 4);
+    EXPECT_EQ(heard.told.size(), 1U);
+}
+
+TEST_F(CopyTest, AnotherThreadNeedsABarrierAfterTheWait) {
+    issue(0, 0);
+    issue(1, 16);
+    complete(0, 0);
+    complete(1, 16);
+    read(1, 0);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(CopyTest, ABarrierBeforeTheWaitIsNotEnough) {
+    issue(0, 0);
+    order.barrier();
+    complete(0, 0);
+    read(1, 0);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(CopyTest, WaitThenBarrierIsRight) {
+    issue(0, 0);
+    issue(1, 16);
+    complete(0, 0);
+    complete(1, 16);
+    order.barrier();
+    read(1, 0, 16);
+    read(0, 16, 16);
+    EXPECT_EQ(heard.kinds(), "");
+}
+
+TEST_F(CopyTest, ReadersOfTheOldContentsMustBeDone) {
+    begin(64, true);
+    read(40, 0);
+    issue(0, 0);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(CopyTest, WritingToAPendingDestination) {
+    issue(0, 0);
+    write(1, 12);
+    EXPECT_EQ(heard.kinds(), "missing_wait");
+}
+
+// --- Device memory
+
+class GlobalShadowTest : public testing::Test {
+  protected:
+    struct Block {
+        BlockOrder order;
+        BlockAmongOthers others;
+    };
+    void SetUp() override {
+        for (unsigned i = 0; i < 3; ++i) {
+            block[i].order.begin_block(64);
+            block[i].others.begin_block(i);
+        }
+    }
+    void access(unsigned b, unsigned thread, Address offset, AccessKind kind, unsigned bytes = 4) {
+        shadow.access({thread, kBegin + offset, bytes, kind, 1}, generation, block[b].order, block[b].others,
+                      last_fence, heard);
+    }
+    GlobalShadow shadow;
+    std::array<Block, 3> block;
+    GlobalShadow::Generation generation = 1;
+    Epoch last_fence = 0;
+    Listener heard;
+};
+
+TEST_F(GlobalShadowTest, WriteAndReadOfTwoBlocks) {
+    access(0, 5, 8, AccessKind::store);
+    access(1, 6, 8, AccessKind::load);
+    ASSERT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(heard.told[0].other, 5U);
+    EXPECT_EQ(heard.told[0].other_block, 0U);
+}
+
+TEST_F(GlobalShadowTest, TheReaderMayComeFirstAndBeOneOfSeveral) {
+    access(1, 6, 8, AccessKind::load);
+    access(0, 6, 8, AccessKind::load);
+    access(0, 5, 8, AccessKind::store);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(GlobalShadowTest, ReadsAtomicsNeighboursAndTheNextLaunchGoTogether) {
+    access(0, 0, 8, AccessKind::load);
+    access(1, 0, 8, AccessKind::load);
+    access(0, 0, 12, AccessKind::atomic);
+    access(1, 0, 12, AccessKind::atomic);
+    access(0, 0, 16, AccessKind::store, 2);
+    access(1, 0, 18, AccessKind::store, 2);
+    generation = 2;
+    access(2, 0, 8, AccessKind::store);
+    access(2, 0, 12, AccessKind::store);
+    access(2, 0, 16, AccessKind::store);
+    EXPECT_EQ(heard.kinds(), "");
+}
+
+TEST_F(GlobalShadowTest, AnAtomicAndAPlainAccessRace) {
+    access(0, 0, 8, AccessKind::atomic);
+    access(1, 0, 8, AccessKind::load);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(GlobalShadowTest, AnAtomicDoesNotHideThePlainWriteBeforeIt) {
+    access(0, 0, 8, AccessKind::store);
+    access(0, 0, 8, AccessKind::atomic);
+    access(1, 0, 8, AccessKind::atomic);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(GlobalShadowTest, ThreadsOfOneBlockNeedABarrierToo) {
+    access(0, 0, 8, AccessKind::store);
+    access(0, 1, 8, AccessKind::load);
+    EXPECT_EQ(heard.kinds(), "race");
+    access(0, 0, 12, AccessKind::store);
+    block[0].order.barrier();
+    access(0, 40, 12, AccessKind::load);
+    EXPECT_EQ(heard.told.size(), 1U);
+}
+
+TEST_F(GlobalShadowTest, FenceAndAtomicOrderBlocks) {
+    access(0, 0, 8, AccessKind::store);
+    Block& first = block[0];
+    first.others.fence(0, first.order.epoch(0), first.order.phase_start());
+    shadow.at_atomic(kBegin + 100, generation,
+                     [&](SharedBlocksKnowledge& here) { here = first.others.carry(0, here); });
+    shadow.at_atomic(kBegin + 100, generation,
+                     [&](SharedBlocksKnowledge& here) { block[1].others.acquire(here); });
+    access(1, 0, 8, AccessKind::load);
+    EXPECT_EQ(heard.kinds(), "");
+    access(2, 0, 8, AccessKind::load);
+    EXPECT_EQ(heard.kinds(), "race") << "block 2 has not seen the atomic";
+}
+
+TEST_F(GlobalShadowTest, WhatCannotBeWatchedIsLeftOutAndSaid) {
+    for (Address page = 0; page < 16384; ++page)
+        access(0, 0, page * 4096, AccessKind::load);
+    EXPECT_FALSE(shadow.full());
+    access(0, 0, Address{16384} * 4096, AccessKind::load);
+    EXPECT_TRUE(shadow.full());
+    shadow.forget();
+    EXPECT_FALSE(shadow.full());
+}
+
+TEST(WrittenBytes, AgreesWithAPlainArray) {
+    const unsigned seed = std::random_device{}();
+    std::mt19937 random(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    for (int round = 0; round < 200; ++round) {
+        const std::size_t size = random() % 300 + 1;
+        WrittenBytes written(size);
+        std::vector<bool> reference(size, false);
+        for (int step = 0; step < 40; ++step) {
+            const std::size_t first = random() % size;
+            const std::size_t count = std::min<std::size_t>(size - first, random() % 80);
+            if (random() % 2 == 0) {
+                written.mark(first, count);
+            } else {
+                std::ptrdiff_t expected = -1;
+                for (std::size_t i = first; i < first + count && expected < 0; ++i) {
+                    if (!reference[i]) expected = static_cast<std::ptrdiff_t>(i);
+                }
+                ASSERT_EQ(written.first_unwritten(first, count), expected) << first << ' ' << count;
+            }
+            for (std::size_t i = first; i < first + count; ++i)
+                reference[i] = true;
+        }
+    }
+}
+
+TEST(WrittenBytes, AllAtOnce) {
+    WrittenBytes written(100);
+    EXPECT_EQ(written.first_unwritten(0, 1), 0);
+    written.mark(0, 100);
+    EXPECT_EQ(written.first_unwritten(0, 100), -1);
+}
+
+TEST(ShortPlace, ComesBack) {
+    const auto code = reinterpret_cast<std::uintptr_t>(&short_place) + 1234;
+    EXPECT_EQ(long_place(short_place(code)), code);
+    EXPECT_EQ(long_place(short_place(code - 99999)), code - 99999);
+    EXPECT_EQ(long_place(short_place(66000)), 66000U) << "the number of a site";
+    EXPECT_EQ(long_place(short_place(code + (std::uintptr_t{1} << 40))), 0U) << "too far away to be told";
+}
+
+}  // namespace
+}  // namespace cuda_on_cpu::inspector

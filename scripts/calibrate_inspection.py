@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""Compares what the inspection counts and finds with what a GPU counts (ncu) and what compute-sanitizer finds.
+
+On a machine with a GPU, for the records in docs/measurements/<machine>:
+
+    scripts/calibrate_inspection.py measure --build build/gpu --records docs/measurements/h200
+
+Anywhere, with a build of the preset `inspect`:
+
+    scripts/calibrate_inspection.py compare --build build/inspect --records docs/measurements/h200 [--update]
+    scripts/calibrate_inspection.py tables --records docs/measurements/h200 [--check]
+
+`compare` runs the kernels of cuda_on_cpu/calibration and holds what the inspection says against the records: every count equal but
+those that a case explains, every planted bug found at its line, nothing found without it. `--update` writes what was seen into
+the records, `tables` writes these into the README there. Exit code: 0 all as it should be, 1 not, 2 wrong usage.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import csv
+import datetime
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CALIBRATION = ROOT / "cuda_on_cpu" / "calibration"
+COUNTS, BUGS = "inspection_counts", "inspection_bugs"
+
+WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_"
+SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_"
+REQUESTS = "l1tex__t_requests_pipe_lsu_mem_global_op_"
+INSTRUCTIONS = "smsp__inst_executed_op_"
+OF_SASS = "sm__sass_l1tex_"
+# Which counters make up requests and transactions: their sum.
+COUNTERS = {
+    ("shared", "load"): ([INSTRUCTIONS + "shared_ld"], [WAVEFRONTS + "ld"]),
+    ("shared", "store"): ([INSTRUCTIONS + "shared_st"], [WAVEFRONTS + "st"]),
+    ("shared", "atomic"): ([INSTRUCTIONS + "shared_atom"], [WAVEFRONTS + "atom"]),
+    ("shared", "matrix_load"): ([INSTRUCTIONS + "ldsm"], [WAVEFRONTS + "ld"]),
+    ("shared", "async_copy"): ([INSTRUCTIONS + "ldgsts"],
+                               [OF_SASS + "data_pipe_lsu_wavefronts_mem_shared_op_ldgsts"]),
+    ("global", "load"): ([REQUESTS + "ld"], [SECTORS + "ld"]),
+    ("global", "store"): ([REQUESTS + "st"], [SECTORS + "st"]),
+    ("global", "atomic"): ([REQUESTS + "red", REQUESTS + "atom"], [SECTORS + "red", SECTORS + "atom"]),
+    # Copies of 4 bytes go through L1; those of 16 bytes do not, and are counted as they come from L2.
+    ("global", "async_copy"): ([INSTRUCTIONS + "ldgsts"],
+                               [SECTORS + "ldgsts_cache_access",
+                                OF_SASS + "m_xbar2l1tex_read_sectors_mem_global_op_ldgsts_cache_bypass"]),
+}
+
+
+def output_of(command, **options):
+    return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, **options).stdout
+
+
+def program(build, name):
+    return str(pathlib.Path(build) / "bin" / name)
+
+
+def read_record(records, name):
+    return json.loads((records / f"{name}.json").read_text())
+
+
+def write_record(records, name, record):
+    """One case a line: a change of one shows as a change of one line."""
+    rows = ",\n".join("  " + json.dumps(row, ensure_ascii=False) for row in record["cases"])
+    head = json.dumps({key: value for key, value in record.items() if key != "cases"}, indent=1, ensure_ascii=False)
+    (records / f"{name}.json").write_text(head[:-2] + ',\n "cases": [\n' + rows + "\n ]\n}\n")
+
+
+# ---- Measuring on a GPU --------------------------------------------------------------------------------------------------
+
+
+def machine(tool):
+    gpu = output_of(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]).splitlines()[0]
+    device, driver = gpu.split(", ")
+    version = re.search(r"[Vv]ersion (\d[\d.]*)", output_of([tool, "--version"])).group(1)
+    return {"device": device, "driver": driver, "tool": f"{tool} {version}", "date": str(datetime.date.today())}
+
+
+def counters_of_launches(command, metrics):
+    """For each launch, in order: the kernel's name and its counters."""
+    text = output_of(["ncu", "--clock-control", "none", "--cache-control", "none", "--csv", "--metrics",
+                      ",".join(f"{metric}.sum" for metric in metrics), *command])
+    launches = collections.OrderedDict()
+    for row in csv.DictReader(line for line in text.splitlines() if line.startswith('"')):
+        launch = launches.setdefault(row["ID"], (row["Kernel Name"], {}))
+        launch[1][row["Metric Name"].removesuffix(".sum")] = int(float(row["Metric Value"].replace(",", "")))
+    return list(launches.values())
+
+
+def bare(kernel):
+    """void (anonymous namespace)::load<float>(int) -> load; load<float> -> load"""
+    return re.search(r"(\w+)(<[^()]*>)?(\(|$)", kernel.split("::", 1)[-1]).group(1)
+
+
+def measure_counts(build, records):
+    counts = program(build, COUNTS)
+    cases = json.loads(output_of([counts, "--list"]))
+    for (space, operation), (requests, transactions) in COUNTERS.items():
+        here = [case for case in cases if (case["space"], case["operation"]) == (space, operation)]
+        launches = counters_of_launches([counts, "--only", space, operation], requests + transactions)
+        if [bare(name) for name, _ in launches] != [bare(case["kernel"]) for case in here]:
+            sys.exit(f"ncu saw other kernels than the list of {counts} has for {space} {operation}")
+        for case, (_, seen) in zip(here, launches):
+            case["gpu"] = {"requests": sum(seen[metric] for metric in requests),
+                           "transactions": sum(seen[metric] for metric in transactions)}
+    write_record(records, COUNTS, machine("ncu") | {"cases": cases})
+
+
+def reports_of(text):
+    """What compute-sanitizer says at which line: "Race reported between ...", line 41"""
+    source = re.escape(BUGS) + r"\.cu:(\d+)"
+    kinds = re.findall(r"^=+ (?:Error: |Warning: |Info: )?(?:Potential )?((?:Invalid|Race|Uninitialized|Barrier|Divergent|Missing|Program hit)[^\n]*)",
+                       text, re.MULTILINE)
+    return {"said": sorted({re.sub(r" at .*| in .*", "", kind) for kind in kinds}),
+            "lines": sorted({int(line) for line in re.findall(source, text)})}
+
+
+def sanitize(build, bug, fixed):
+    command = ["compute-sanitizer", "--tool", bug["tool"], "--report-api-errors", "no", "--error-exitcode", "86",
+               program(build, BUGS), bug["name"]] + (["--fixed"] if fixed else [])
+    result = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    return {"found": result.returncode == 86} | reports_of(result.stdout)
+
+
+def measure_bugs(build, records):
+    bugs = json.loads(output_of([program(build, BUGS), "--list"]))
+    runs = [(bug, fixed) for bug in bugs if bug["tool"] for fixed in (False, True)]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        results = pool.map(lambda run: sanitize(build, *run), runs)
+    for (bug, fixed), result in zip(runs, results):
+        bug.setdefault("gpu", {})["fixed" if fixed else "planted"] = result
+    write_record(records, BUGS, machine("compute-sanitizer") | {"cases": bugs})
+
+
+# ---- Comparing -----------------------------------------------------------------------------------------------------------
+
+
+def marked_lines(name, marker):
+    """Kernel -> the numbers of its lines that end in a comment which matches `marker`."""
+    lines, kernel = collections.defaultdict(list), None
+    for number, line in enumerate((CALIBRATION / f"{name}.cu").read_text().splitlines(), 1):
+        if match := re.match(r"__global__ void (\w+)\(", line):
+            kernel = match.group(1)
+        if re.search(rf"// {marker}$", line):
+            lines[kernel].append(number)
+    return lines
+
+
+def seen_counts(case, lines):
+    """Of the case's kind of access: requests and transactions in the lines marked `counted`, and elsewhere."""
+    totals = {True: [0, 0], False: [0, 0]}
+    for kernel in case["inspection"]:
+        for line in kernel["lines"]:
+            if (line["space"], line["operation"]) == (case["space"], case["operation"]):
+                here = totals[line["source"]["line"] in lines[bare(case["kernel"])]]
+                here[0] += line["requests"]
+                here[1] += line["transactions"]
+    return totals[True], totals[False]
+
+
+def compare_counts(build, records, update):
+    record = read_record(records, COUNTS)
+    lines = marked_lines(COUNTS, "counted")
+    current = json.loads(output_of([program(build, COUNTS), "--inspect"]))
+    key = lambda case: (case["kernel"], case["parameters"], case["space"], case["operation"])
+    recorded = {key(case): case for case in record["cases"]}
+    wrong, verdicts = [], collections.Counter()
+    if [key(case) for case in current] != list(recorded):
+        wrong.append("the cases are not those of the record: measure again")
+    for case in current:
+        (requests, transactions), elsewhere = seen_counts(case, lines)
+        measured = recorded.get(key(case))
+        if measured is None:
+            continue
+        measured["inspection"] = {"requests": requests, "transactions": transactions}
+        measured["remark"] = case["remark"]
+        same = measured["inspection"] == measured["gpu"]
+        verdicts["exact" if same else "explained" if case["remark"] else "wrong"] += 1
+        name = f"{case['kernel']} {case['parameters']} ({case['space']} {case['operation']})"
+        if not same and not case["remark"]:
+            wrong.append(f"{name}: inspection {measured['inspection']}, GPU {measured['gpu']}")
+        if elsewhere != [0, 0]:
+            wrong.append(f"{name}: {elsewhere[0]} requests in lines that are not marked as counted")
+    print(f"{len(current)} cases: " + ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))
+    if update:
+        write_record(records, COUNTS, record)
+    return wrong
+
+
+def judge(bug, lines):
+    """What is wrong with the findings of a planted bug, and of its twin."""
+    def place(finding):
+        return f"{finding['kind']} in line {finding['source']['line']}"
+    wrong = [f"finding without the mistake: {place(finding)}" for finding in bug["findings_when_fixed"]]
+    if bug["kind"] == "none":
+        return wrong
+    kinds = {finding["kind"] for finding in bug["findings"] if finding["source"]["line"] in lines}
+    if bug["kind"] not in kinds:
+        wrong.append(f"{bug['kind']} not found in lines {lines}; found: {sorted(map(place, bug['findings']))}")
+    wrong += [f"points elsewhere: {place(finding)}, expected {lines}" for finding in bug["findings"]
+              if finding["source"]["line"] not in lines]
+    return wrong
+
+
+def compare_bugs(build, records, update):
+    record = read_record(records, BUGS)
+    lines = marked_lines(BUGS, r"found: \w+")
+    current = json.loads(output_of([program(build, BUGS), "--inspect"], stderr=subprocess.DEVNULL))
+    recorded = {bug["name"]: bug for bug in record["cases"]}
+    wrong, found = [], 0
+    if [bug["name"] for bug in current] != list(recorded):
+        wrong.append("the bugs are not those of the record: measure again")
+    for bug in current:
+        mistakes = judge(bug, lines[bug["name"]])
+        found += not mistakes
+        wrong += [f"{bug['name']}: {mistake}" for mistake in mistakes]
+        if bug["name"] in recorded:
+            recorded[bug["name"]]["inspection"] = {
+                "planted": sorted({(finding["kind"], finding["source"]["line"]) for finding in bug["findings"]}),
+                "fixed": len(bug["findings_when_fixed"])}
+    print(f"{len(current)} kernels with and without a planted bug: {found} as they should be")
+    if update:
+        write_record(records, BUGS, record)
+    return wrong
+
+
+# ---- Tables --------------------------------------------------------------------------------------------------------------
+
+
+def where_measured(record):
+    return f"\n{record['device']}, driver {record['driver']}, {record['tool']}, {record['date']}.\n"
+
+
+def shortened(values):
+    """1 2 2 2 4 -> 1 2 (3x) 4"""
+    runs = []
+    for value in values:
+        if runs and runs[-1][0] == value:
+            runs[-1][1] += 1
+        else:
+            runs.append([value, 1])
+    return " ".join(str(value) if count == 1 else f"{value} ({count}×)" for value, count in runs)
+
+
+def table_of_counts(record):
+    """One row for each kernel and kind of access: its cases are the numbers in a cell, in the order of their parameters."""
+    families = collections.OrderedDict()
+    for case in record["cases"]:
+        families.setdefault((case["space"], case["operation"], case["kernel"]), []).append(case)
+    rows = ["| counted | kernel | cases | GPU | inspection | |", "|---|---|---|---|---|---|"]
+    for (space, operation, kernel), cases in families.items():
+        parameters = [case["parameters"] for case in cases if case["parameters"]]
+        counts = {who: shortened([case[who]["transactions"] for case in cases]) for who in ("gpu", "inspection")}
+        exact = sum(case["gpu"] == case["inspection"] for case in cases)
+        verdict = "exact" if exact == len(cases) else cases[0]["remark"]
+        span = parameters[0] if len(parameters) == 1 else f"{parameters[0]} … {parameters[-1]}" if parameters else ""
+        seen = "the same" if counts["gpu"] == counts["inspection"] else counts["inspection"]
+        rows.append(f"| {space} {operation.replace('_', ' ')} | `{kernel}` | {len(cases)}: {span} | {counts['gpu']} | {seen} | {verdict} |")
+    exact = sum(case["gpu"] == case["inspection"] for case in record["cases"])
+    rows.append(f"\n{exact} of {len(record['cases'])} cases are exact, in requests and in transactions." + where_measured(record))
+    return "\n".join(rows)
+
+
+def table_of_bugs(record):
+    rows = ["| kernel | expected | inspection | compute-sanitizer |", "|---|---|---|---|"]
+    for bug in record["cases"]:
+        kinds = ", ".join(f"{kind} in line {line}" for kind, line in bug["inspection"]["planted"]) or "nothing"
+        if "gpu" not in bug:
+            sanitizer = "has no tool for it"
+        else:
+            planted = bug["gpu"]["planted"]
+            said = f": {'; '.join(planted['said'])}" if planted["said"] else ""
+            sanitizer = f"{bug['tool']}{said}" if planted["found"] else f"{bug['tool']}: nothing"
+            if bug["gpu"]["fixed"]["found"]:
+                sanitizer += "; also without the mistake"
+        rows.append(f"| `{bug['name']}` | {bug['kind'].replace('none', 'nothing')} | {kinds} | {sanitizer} |")
+    rows.append(where_measured(record))
+    return "\n".join(rows)
+
+
+TABLES = {COUNTS: table_of_counts, BUGS: table_of_bugs}
+
+
+def write_tables(records, check):
+    readme = CALIBRATION / "README.md"
+    text = readme.read_text()
+    for name, table in TABLES.items():
+        begin, end = f"<!-- table: {name} -->\n", "<!-- end table -->"
+        head, rest = text.split(begin)
+        text = head + begin + table(read_record(records, name)) + "\n" + end + rest.split(end, 1)[1]
+    if text == readme.read_text():
+        return []
+    if check:
+        return [f"the tables of {readme.relative_to(ROOT)} are not those of the records"]
+    readme.write_text(text)
+    return []
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("measure", "compare", "tables"):
+        command = commands.add_parser(name)
+        command.add_argument("--records", type=pathlib.Path, required=True, help="docs/measurements/<machine>")
+        if name != "tables":
+            command.add_argument("--build", required=True, help="build directory with bin/inspection_counts and bin/inspection_bugs")
+            command.add_argument("--only", choices=["counts", "bugs"], help="half of the work")
+    commands.choices["compare"].add_argument("--update", action="store_true", help="write what was seen into the records")
+    commands.choices["tables"].add_argument("--check", action="store_true", help="write nothing, only say whether they are up to date")
+    arguments = parser.parse_args()
+
+    if arguments.command == "tables":
+        wrong = write_tables(arguments.records, arguments.check)
+    else:
+        wrong = []
+        halves = {"measure": (measure_counts, measure_bugs), "compare": (compare_counts, compare_bugs)}[arguments.command]
+        options = (arguments.update,) if arguments.command == "compare" else ()
+        for name, half in zip(("counts", "bugs"), halves):
+            if arguments.only in (None, name):
+                wrong += half(arguments.build, arguments.records, *options) or []
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

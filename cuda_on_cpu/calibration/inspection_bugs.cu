@@ -6,6 +6,7 @@
 //
 //   inspection_bugs NAME           launches the kernel with its mistake
 //   inspection_bugs NAME --fixed   launches it without
+//   inspection_bugs --fixed        launches all of them without
 //   inspection_bugs --list         the kernels, as JSON
 //   inspection_bugs --inspect      the kernels and what the inspection finds in them, with and without, as JSON (preset `inspect`)
 //
@@ -793,9 +794,14 @@ int run(const std::vector<std::string>& arguments) {
         std::puts(json.dump(1).c_str());
         return 0;
     }
+    if (arguments.size() == 1 && command == "--fixed") {
+        for (const Bug& bug : bugs())
+            bug.launch(true);
+        return 0;
+    }
     const bool fixed = arguments.size() == 2 && arguments[1] == "--fixed";
     if (arguments.size() != 1 && !fixed) {
-        std::fprintf(stderr, "usage: inspection_bugs NAME [--fixed] | --list | --inspect\n");
+        std::fprintf(stderr, "usage: inspection_bugs NAME [--fixed] | --fixed | --list | --inspect\n");
         return 2;
     }
     bug_named(command).launch(fixed);

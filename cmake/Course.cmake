@@ -105,6 +105,11 @@ function(course_day)
   endif()
   course_test(${directory}_test SOURCES ${topic}_test.cpp LIBRARIES course::${topic} ${arg_TEST_LIBRARIES}
     LABEL ${directory} BOTH_ORDERS)
+  # What the lesson says of its accesses, where they can be counted.
+  if(COURSE_INSPECT AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_inspection_test.cpp)
+    course_test(${directory}_inspection_test SOURCES ${topic}_inspection_test.cpp LIBRARIES course::${topic}
+      LABEL inspection)
+  endif()
   course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" true)
 endfunction()
 

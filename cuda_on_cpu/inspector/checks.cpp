@@ -123,7 +123,8 @@ const char* kind_of(cudaError_t error, const std::string& message) {
     const auto says = [&](const char* text) { return message.find(text) != std::string::npos; };
     if (says("which has been freed")) return "use_after_free";
     if (says("deadlock")) return "deadlock";
-    if (says("different barriers") || says("barrier_arrive") || says("barrier_wait")) return "divergent_barrier";
+    if (says("different barriers") || says("barrier_arrive") || says("barrier_wait"))
+        return "divergent_barrier";
     if (says("mask")) return "wrong_mask";
     switch (error) {
         case cudaErrorIllegalAddress:
@@ -143,7 +144,8 @@ const char* kind_of(cudaError_t error, const std::string& message) {
 
 // The last "file:line" of a text; line 0: there is none.
 SourceLine place_in(const std::string& text) {
-    for (auto colon = text.rfind(':'); colon != std::string::npos && colon > 0; colon = text.rfind(':', colon - 1)) {
+    for (auto colon = text.rfind(':'); colon != std::string::npos && colon > 0;
+         colon = text.rfind(':', colon - 1)) {
         const std::size_t digits = text.find_first_not_of("0123456789", colon + 1) - colon - 1;
         const std::size_t end = text.find_first_not_of("0123456789", colon + 1);
         if (end == colon + 1 || (end == std::string::npos && colon + 1 == text.size())) continue;
@@ -197,9 +199,8 @@ void LaunchChecks::failed(cudaError_t error, const std::string& message, Site si
         party.block = {blockIdx.x, blockIdx.y, blockIdx.z};
         party.thread = {threadIdx.x, threadIdx.y, threadIdx.z};
     }
-    findings_.add(kind, party, std::nullopt, [&](RawFinding& finding) {
-        finding.message = message.substr(0, message.find('\n'));
-    });
+    findings_.add(kind, party, std::nullopt,
+                  [&](RawFinding& finding) { finding.message = message.substr(0, message.find('\n')); });
 }
 
 // --- One block -------------------------------------------------------------------------------------------------------
@@ -263,9 +264,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
 
 void BlockChecks::begin_watched_block(void* dynamic_shared, std::size_t size) {
     if (size == 0) return;
-    // Around it there is nothing but pages that belong to nobody.
-    constexpr std::size_t kAround = 228 * 1024;
-    shared_.add({address_of(dynamic_shared), size, kAround, "dynamic shared memory"},
+    shared_.add({address_of(dynamic_shared), size, 0, "dynamic shared memory"},
                 launch_->several_blocks_share_memory());
     dynamic_ = shared_.find(address_of(dynamic_shared));
 }
@@ -360,12 +359,13 @@ bool BlockChecks::inside_shared(SharedShadow::Region& region, const Access& acce
     const SharedArray& array = SharedShadow::array_of(region);
     if (access.address < array.begin || access.address + access.bytes > array.begin + array.size) {
         const bool before = access.address < array.begin;
-        const std::size_t distance =
-            before ? array.begin - access.address : access.address + access.bytes - (array.begin + array.size);
+        const std::size_t distance = before ? array.begin - access.address
+                                            : access.address + access.bytes - (array.begin + array.size);
         tell("out_of_bounds", access,
              std::string(does(access.kind)) + " of " + bytes_text(access.bytes) + " at byte " +
-                 std::to_string(static_cast<std::int64_t>(access.address - array.begin)) + " of " + array.name +
-                 ", " + bytes_text(distance) + (before ? " before it" : " past the end of its ") +
+                 std::to_string(static_cast<std::int64_t>(access.address - array.begin)) + " of " +
+                 array.name + ", " + bytes_text(distance) +
+                 (before ? " before it" : " past the end of its ") +
                  (before ? "" : std::to_string(array.size)));
         return false;
     }
@@ -394,8 +394,7 @@ void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool 
     }
     if (access.address < memory.begin || access.address + access.bytes > memory.begin + memory.size) {
         const bool before = access.address < memory.begin;
-        tell("out_of_bounds", access,
-             start() + (before ? ", before its beginning" : ", past its end"));
+        tell("out_of_bounds", access, start() + (before ? ", before its beginning" : ", past its end"));
         return;
     }
     if (aligned && (access.address & (access.bytes - 1)) != 0) {
@@ -414,7 +413,8 @@ void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool 
     global_shadow().access(access, generation_, order_, others_, last_fence_, *this);
 }
 
-void BlockChecks::volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place) {
+void BlockChecks::volatile_access(AccessKind kind, const volatile void* address, unsigned bytes,
+                                  Place place) {
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr) return;
     const Memory memory = page(byte).memory;
@@ -572,7 +572,8 @@ Party BlockChecks::party(unsigned thread, ShortPlace place) const {
     return {long_place(place), block_, index(thread)};
 }
 
-void BlockChecks::tell(const char* kind, const Access& access, const std::string& message, const Earlier* earlier) {
+void BlockChecks::tell(const char* kind, const Access& access, const std::string& message,
+                       const Earlier* earlier) {
     std::optional<Party> other;
     if (earlier != nullptr) other = party(earlier->thread, earlier->place);
     launch_->findings().add(kind, party(access.thread, access.place), other,
@@ -618,14 +619,15 @@ void BlockChecks::note_race(const Access& access, const Earlier& earlier, Addres
     Party other = party(earlier.thread, earlier.place);
     if (between_blocks) other.block = launch_->block(earlier.block);
     const Party self = party(access.thread, access.place);
-    launch_->findings().add(between_blocks ? "race_between_blocks" : "race", self, other, [&](RawFinding& finding) {
-        const auto who = [&](const Party& party) {
-            return (between_blocks ? "block " + triple(party.block) + ", " : std::string()) + "thread " +
-                   triple(party.thread);
-        };
-        finding.message = describe(where) + ": " + does(earlier.kind) + " by " + who(other) + ", " +
-                          does(access.kind) + " by " + who(self) + ", in no order";
-    });
+    launch_->findings().add(
+        between_blocks ? "race_between_blocks" : "race", self, other, [&](RawFinding& finding) {
+            const auto who = [&](const Party& party) {
+                return (between_blocks ? "block " + triple(party.block) + ", " : std::string()) + "thread " +
+                       triple(party.thread);
+            };
+            finding.message = describe(where) + ": " + does(earlier.kind) + " by " + who(other) + ", " +
+                              does(access.kind) + " by " + who(self) + ", in no order";
+        });
 }
 
 void BlockChecks::uninitialised(const Access& access, Address where) {

@@ -91,7 +91,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void lanes_joined(unsigned warp, LaneMask lanes);
     void blocks_barrier_arrived(unsigned thread, const void* barrier);
     void blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase);
-    void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes, Site site);
+    void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
+                     Site site);
     void copies_committed(unsigned thread);
     void copies_awaited(unsigned thread, unsigned pending);
     void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site);
@@ -123,7 +124,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
 
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
     void check(AccessKind kind, Address byte, std::size_t bytes, Place place, bool aligned);
-    void check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place, bool aligned);
+    void check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place,
+                  bool aligned);
     void check_shared(SharedShadow::Region& region, const Access& access, bool aligned);
     void check_device(DeviceMemory& memory, const Access& access, bool aligned);
     bool inside_shared(SharedShadow::Region& region, const Access& access, bool aligned);
@@ -136,7 +138,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void uninitialised(const Access& access, Address where) override;
     void missing_wait(const Access& access, const Earlier& copy, Address where) override;
     void note_race(const Access& access, const Earlier& earlier, Address where);
-    void tell(const char* kind, const Access& access, const std::string& message, const Earlier* earlier = nullptr);
+    void tell(const char* kind, const Access& access, const std::string& message,
+              const Earlier* earlier = nullptr);
     Party party(unsigned thread, ShortPlace place) const;
     std::array<unsigned, 3> index(unsigned thread) const;
     std::string describe(Address where);
@@ -162,7 +165,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     BlockAmongOthers others_;
     SharedShadow shared_;
     Epoch last_fence_ = 0;
-    std::unordered_map<Address, SharedClock> atomics_;  // what the block's atomic accesses have left at addresses
+    std::unordered_map<Address, SharedClock>
+        atomics_;  // what the block's atomic accesses have left at addresses
     bool split_barrier_ = false;
     Site barrier_site_{"", 0};
     unsigned cluster_phase_ = ~0U;

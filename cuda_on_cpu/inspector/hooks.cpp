@@ -8,20 +8,44 @@
 namespace {
 
 using cuda_on_cpu::Operation;
+using cuda_on_cpu::inspector::AccessKind;
+using cuda_on_cpu::inspector::checking;
 using cuda_on_cpu::inspector::recording;
 
 // Where the instrumented code goes on when the hook returns.
 #define PLACE (reinterpret_cast<std::uint64_t>(__builtin_return_address(0)))
 
+AccessKind kind_of(Operation operation) {
+    return operation == Operation::kStore ? AccessKind::store : AccessKind::load;
+}
+
 [[gnu::always_inline]] inline void access(Operation operation, const volatile void* address, unsigned bytes,
                                           std::uint64_t place) {
+    if (auto* checks = checking; checks != nullptr)
+        checks->access(kind_of(operation), address, bytes, place, true);
+    if (auto* recorder = recording; recorder != nullptr) recorder->access(operation, address, bytes, place);
+}
+
+[[gnu::always_inline]] inline void volatile_access(Operation operation, const volatile void* address,
+                                                   unsigned bytes, std::uint64_t place) {
+    if (auto* checks = checking; checks != nullptr)
+        checks->volatile_access(kind_of(operation), address, bytes, place);
     if (auto* recorder = recording; recorder != nullptr) recorder->access(operation, address, bytes, place);
 }
 
 [[gnu::always_inline]] inline void access_range(Operation operation, const volatile void* address,
                                                 std::size_t bytes, std::uint64_t place) {
+    if (auto* checks = checking; checks != nullptr)
+        checks->access(kind_of(operation), address, bytes, place, false);
     if (auto* recorder = recording; recorder != nullptr)
         recorder->access_range(operation, address, bytes, place);
+}
+
+[[gnu::always_inline]] inline void atomic(AccessKind kind, const volatile void* address, unsigned bytes,
+                                          int order, std::uint64_t place) {
+    if (auto* checks = checking; checks != nullptr) checks->atomic(kind, address, bytes, order, place);
+    if (auto* recorder = recording; recorder != nullptr)
+        recorder->access(Operation::kAtomic, address, bytes, place);
 }
 
 }  // namespace
@@ -34,24 +58,24 @@ void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 
-#define PLAIN(bytes)                                            \
-    void __tsan_read##bytes(void* address) {                    \
-        access(Operation::kLoad, address, bytes, PLACE);        \
-    }                                                           \
-    void __tsan_write##bytes(void* address) {                   \
-        access(Operation::kStore, address, bytes, PLACE);       \
-    }                                                           \
-    void __tsan_volatile_read##bytes(void* address) {           \
-        access(Operation::kLoad, address, bytes, PLACE);        \
-    }                                                           \
-    void __tsan_volatile_write##bytes(void* address) {          \
-        access(Operation::kStore, address, bytes, PLACE);       \
-    }                                                           \
-    void __tsan_unaligned_read##bytes(void* address) {          \
-        access_range(Operation::kLoad, address, bytes, PLACE);  \
-    }                                                           \
-    void __tsan_unaligned_write##bytes(void* address) {         \
-        access_range(Operation::kStore, address, bytes, PLACE); \
+#define PLAIN(bytes)                                               \
+    void __tsan_read##bytes(void* address) {                       \
+        access(Operation::kLoad, address, bytes, PLACE);           \
+    }                                                              \
+    void __tsan_write##bytes(void* address) {                      \
+        access(Operation::kStore, address, bytes, PLACE);          \
+    }                                                              \
+    void __tsan_volatile_read##bytes(void* address) {              \
+        volatile_access(Operation::kLoad, address, bytes, PLACE);  \
+    }                                                              \
+    void __tsan_volatile_write##bytes(void* address) {             \
+        volatile_access(Operation::kStore, address, bytes, PLACE); \
+    }                                                              \
+    void __tsan_unaligned_read##bytes(void* address) {             \
+        access_range(Operation::kLoad, address, bytes, PLACE);     \
+    }                                                              \
+    void __tsan_unaligned_write##bytes(void* address) {            \
+        access_range(Operation::kStore, address, bytes, PLACE);    \
     }
 PLAIN(1)
 PLAIN(2)
@@ -68,18 +92,18 @@ void __tsan_write_range(void* address, std::size_t bytes) {
 }
 
 // Atomic operations the hook must carry out itself. They are all sequentially consistent: stronger than asked for is right.
-#define FETCH(name, builtin, bits, Word)                                         \
-    Word __tsan_atomic##bits##_##name(volatile Word* address, Word value, int) { \
-        access(Operation::kAtomic, address, bits / 8, PLACE);                    \
-        return builtin(address, value, __ATOMIC_SEQ_CST);                        \
+#define FETCH(name, builtin, bits, Word)                                               \
+    Word __tsan_atomic##bits##_##name(volatile Word* address, Word value, int order) { \
+        atomic(AccessKind::atomic, address, bits / 8, order, PLACE);                   \
+        return builtin(address, value, __ATOMIC_SEQ_CST);                              \
     }
 #define ATOMIC(bits, Word)                                                                                     \
-    Word __tsan_atomic##bits##_load(const volatile Word* address, int) {                                       \
-        access(Operation::kAtomic, address, bits / 8, PLACE);                                                  \
+    Word __tsan_atomic##bits##_load(const volatile Word* address, int order) {                                 \
+        atomic(AccessKind::atomic_load, address, bits / 8, order, PLACE);                                      \
         return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                                     \
     }                                                                                                          \
-    void __tsan_atomic##bits##_store(volatile Word* address, Word value, int) {                                \
-        access(Operation::kAtomic, address, bits / 8, PLACE);                                                  \
+    void __tsan_atomic##bits##_store(volatile Word* address, Word value, int order) {                          \
+        atomic(AccessKind::atomic_store, address, bits / 8, order, PLACE);                                     \
         __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                                    \
     }                                                                                                          \
     FETCH(exchange, __atomic_exchange_n, bits, Word)                                                           \
@@ -90,16 +114,16 @@ void __tsan_write_range(void* address, std::size_t bytes) {
     FETCH(fetch_xor, __atomic_fetch_xor, bits, Word)                                                           \
     FETCH(fetch_nand, __atomic_fetch_nand, bits, Word)                                                         \
     int __tsan_atomic##bits##_compare_exchange_strong(volatile Word* address, Word* expected, Word desired,    \
-                                                      int, int) {                                              \
-        access(Operation::kAtomic, address, bits / 8, PLACE);                                                  \
+                                                      int order, int) {                                        \
+        atomic(AccessKind::atomic, address, bits / 8, order, PLACE);                                           \
         return __atomic_compare_exchange_n(address, expected, desired, false, __ATOMIC_SEQ_CST,                \
                                            __ATOMIC_SEQ_CST);                                                  \
     }                                                                                                          \
     /* The stand-in's atomics that no instruction has: load, change, try to store, and again until it held. */ \
     int __tsan_atomic##bits##_compare_exchange_weak(volatile Word* address, Word* expected, Word desired,      \
-                                                    int, int) {                                                \
+                                                    int order, int) {                                          \
         if (recording != nullptr) recording->take_back_atomic_load(address);                                   \
-        access(Operation::kAtomic, address, bits / 8, PLACE);                                                  \
+        atomic(AccessKind::atomic_load, address, bits / 8, order, PLACE);                                      \
         return __atomic_compare_exchange_n(address, expected, desired, false, __ATOMIC_SEQ_CST,                \
                                            __ATOMIC_SEQ_CST);                                                  \
     }
@@ -112,6 +136,7 @@ ATOMIC(64, std::uint64_t)
 #undef PLACE
 
 void __tsan_atomic_thread_fence(int) {
+    if (auto* checks = checking; checks != nullptr) checks->fence();
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 void __tsan_atomic_signal_fence(int) {

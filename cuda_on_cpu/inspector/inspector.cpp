@@ -79,7 +79,6 @@ void add(const LaunchRecord& launch, KernelInspection& kernel) {
     kernel.barriers += launch.barriers;
     kernel.unique_read_bytes += launch.unique_read_bytes;
     kernel.unique_written_bytes += launch.unique_written_bytes;
-    kernel.findings.insert(kernel.findings.end(), launch.findings.begin(), launch.findings.end());
     for (const auto& [key, count] : launch.lines) {
         const Action action = Action::of_word(key.action);
         if (reads(action)) kernel.global_read_bytes += count.transactions * kSectorBytes;
@@ -135,6 +134,7 @@ void Inspector::begin_launch(LaunchState& launch) {
     record->dynamic_shared = launch.configuration.dynamic_shared;
     record->blocks = volume(launch.configuration.grid);
     add_global_memory(*record);
+    record->checks = std::make_unique<LaunchChecks>(launch);
     launch.observed = record.get();
     const std::scoped_lock lock(mutex_);
     launches_.push_back(std::move(record));
@@ -154,11 +154,15 @@ bool Inspector::chosen(std::uint64_t block, std::uint64_t blocks) const {
 BlockObserver* Inspector::watch(LaunchState& launch, uint3 block) {
     const dim3 grid = launch.configuration.grid;
     const std::uint64_t number = (std::uint64_t{block.z} * grid.y + block.y) * grid.x + block.x;
-    return chosen(number, volume(grid)) ? &Recorder::of_this_thread() : nullptr;
+    const bool watched = chosen(number, volume(grid));
+    auto& record = *static_cast<LaunchRecord*>(launch.observed);
+    BlockChecks::of_this_thread().begin_block(*record.checks, launch, block, watched);
+    return watched ? &Recorder::of_this_thread() : nullptr;
 }
 
 void Inspector::end_launch(LaunchState& launch) {
     auto& record = *static_cast<LaunchRecord*>(launch.observed);
+    BlockChecks::forget_everywhere(*record.checks);
     record.static_shared = launch.kernel->static_shared;
     {
         const std::scoped_lock lock(recorders().mutex);
@@ -173,14 +177,8 @@ void Inspector::end_launch(LaunchState& launch) {
     record.global.clear();
 }
 
-void Inspector::launch_failed(LaunchState& launch, cudaError_t, const std::string& message, Site site) {
-    auto& record = *static_cast<LaunchRecord*>(launch.observed);
-    Finding finding;
-    finding.kind = "failure";
-    finding.source = {site.line > 0 ? relative_to_course(site.file) : "", site.line};
-    finding.message = message.substr(0, message.find('\n'));
-    finding.count = 1;
-    record.findings.push_back(finding);
+void Inspector::launch_failed(LaunchState& launch, cudaError_t error, const std::string& message, Site site) {
+    static_cast<LaunchRecord*>(launch.observed)->checks->failed(error, message, site);
 }
 
 Inspection Inspector::result() {
@@ -188,10 +186,16 @@ Inspection Inspector::result() {
     for (const auto& launch : launches_) {
         for (const auto& [key, count] : launch->lines)
             places.push_back(Action::of_word(key.action).place());
+        const std::vector<Place> found = launch->checks->findings().places();
+        places.insert(places.end(), found.begin(), found.end());
     }
     std::sort(places.begin(), places.end());
     places.erase(std::unique(places.begin(), places.end()), places.end());
     const std::unordered_map<Place, SourceLine> sources = source_lines(places);
+    const auto resolve = [&](Place place) {
+        const auto source = sources.find(place);
+        return source == sources.end() ? SourceLine{} : source->second;
+    };
 
     // One entry for each kernel and shape.
     Inspection inspection;
@@ -206,6 +210,7 @@ Inspection Inspector::result() {
             lines.emplace_back();
         }
         add(*launch, inspection.kernels[found->second]);
+        add_findings(inspection.kernels[found->second].findings, launch->checks->findings().take(resolve));
         add(*launch, sources, lines[found->second]);
     }
     for (std::size_t k = 0; k < lines.size(); ++k) {

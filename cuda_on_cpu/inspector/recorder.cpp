@@ -129,21 +129,25 @@ void Recorder::begin_block(LaunchState& launch, uint3 block, void* dynamic_share
     }
     ++blocks_;
     recording = this;
+    checks_.begin_watched_block(dynamic_shared, size);
 }
 
 void Recorder::end_block() {
     recording = nullptr;
+    checks_.end_block();
     for (unsigned w = 0; w < warps_; ++w)
         finish_warp(w);  // there is something left if the block failed
 }
 
 void Recorder::thread_ended(unsigned thread) {
+    checks_.thread_ended(thread);
     Warp& warp = warp_[thread / kLanes];
     warp.live &= ~bit(thread % kLanes);
     if (warp.live == warp.waiting) finish_warp(thread / kLanes);
 }
 
-void Recorder::shared_entered(const char* name, void* object, std::size_t size) {
+void Recorder::shared_entered(const char* name, void* object, std::size_t size, std::size_t gap) {
+    checks_.shared_entered(name, object, size, gap);
     const std::uint64_t begin = address_of(object);
     std::uint64_t next = 0;
     for (const auto& known : static_shared_) {
@@ -160,17 +164,20 @@ void Recorder::shared_entered(const char* name, void* object, std::size_t size) 
 
 // --- Waiting ---------------------------------------------------------------------------------------------------------
 
-void Recorder::barrier_arrived(unsigned thread, Site) {
+void Recorder::barrier_arrived(unsigned thread, Site site) {
+    checks_.barrier_arrived(site);
     Warp& warp = warp_[thread / kLanes];
     warp.waiting |= bit(thread % kLanes);
     if (warp.waiting == warp.live) finish_warp(thread / kLanes);
 }
 
 void Recorder::barrier_arrived_to_wait_later(unsigned thread, Site site) {
+    checks_.barrier_arrived_to_wait_later(thread);
     note(thread, Action::meeting(place_of(site)), 0);
 }
 
 void Recorder::barrier_released() {
+    checks_.barrier_released();
     ++barriers_;
     for (unsigned w = 0; w < warps_; ++w)
         warp_[w].waiting = 0;
@@ -181,11 +188,13 @@ void Recorder::collective_arrived(unsigned thread, std::uint32_t mask, Site site
     if ((warp_[thread / kLanes].began & ~mask) != 0) note(thread, Action::meeting(place_of(site)), 0);
 }
 
-void Recorder::collective_completed(unsigned warp, std::uint32_t mask, std::uint32_t) {
+void Recorder::collective_completed(unsigned warp, std::uint32_t mask, std::uint32_t lanes) {
+    checks_.lanes_joined(warp, lanes);
     if ((warp_[warp].began & ~mask) == 0) finish_warp(warp);
 }
 
 void Recorder::blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned) {
+    checks_.blocks_barrier_arrived(thread, barrier);
     note(thread, Action::meeting(address_of(barrier)), 0);
 }
 
@@ -213,6 +222,7 @@ void Recorder::take_back_atomic_load(const volatile void* address) {
 
 void Recorder::copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes,
                            unsigned valid_bytes, Site site) {
+    checks_.copy_issued(thread, shared, global, bytes, valid_bytes, site);
     const Place place = place_of(site);
     Space space;
     if (valid_bytes > 0 && find(address_of(global), space) != nullptr) {
@@ -224,6 +234,7 @@ void Recorder::copy_issued(unsigned thread, void* shared, const void* global, un
 }
 
 void Recorder::matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) {
+    checks_.matrices_loaded(warp, rows, matrices, site);
     Space space;
     const Region* region = find(address_of(rows[0]), space);
     if (region == nullptr) return;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "checks.hpp"
 #include "convergence.hpp"
 #include "cuda_on_cpu/thread.h"
 #include "event.hpp"
@@ -94,7 +95,7 @@ struct LaunchRecord {
     unsigned variables = 0;  // the piece of global memory, and array, that `__device__` variables are in
     std::mutex arrays_mutex;
     LineCounts lines;
-    std::vector<Finding> findings;
+    std::unique_ptr<LaunchChecks> checks;
 };
 
 class Recorder final : public BlockObserver {
@@ -124,13 +125,21 @@ class Recorder final : public BlockObserver {
     void begin_block(LaunchState& launch, uint3 block, void* dynamic_shared, std::size_t size) override;
     void end_block() override;
     void thread_ended(unsigned thread) override;
-    void shared_entered(const char* name, void* object, std::size_t size) override;
+    void shared_entered(const char* name, void* object, std::size_t size, std::size_t gap) override;
     void barrier_arrived(unsigned thread, Site site) override;
     void barrier_arrived_to_wait_later(unsigned thread, Site site) override;
     void barrier_released() override;
     void collective_arrived(unsigned thread, std::uint32_t mask, Site site) override;
     void collective_completed(unsigned warp, std::uint32_t mask, std::uint32_t lanes) override;
+    void barrier_left(unsigned thread) override { checks_.barrier_left(thread); }
     void blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase) override;
+    void blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase) override {
+        checks_.blocks_barrier_left(thread, barrier, phase);
+    }
+    void copies_committed(unsigned thread) override { checks_.copies_committed(thread); }
+    void copies_awaited(unsigned thread, unsigned pending) override {
+        checks_.copies_awaited(thread, pending);
+    }
     void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
                      Site site) override;
     void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) override;
@@ -183,6 +192,7 @@ class Recorder final : public BlockObserver {
     static constexpr std::size_t kPageBytes = 4096;
     static constexpr std::size_t kMaxEvents = std::size_t{1} << 18;  // of one thread, between two waits
 
+    BlockChecks& checks_ = BlockChecks::of_this_thread();
     LaunchRecord* launch_ = nullptr;
     uint3 block_{0, 0, 0};
     std::uint64_t block_number_ = 0;

@@ -121,6 +121,9 @@ void SharedShadow::add(const SharedArray& array, bool written) {
 SharedShadow::Region* SharedShadow::find(Address address) const {
     if (last_ != nullptr && address - last_->begin < last_->size) return last_;
     for (Region* region : regions_) {
+        if (address - region->begin < region->size) return last_ = region;
+    }
+    for (Region* region : regions_) {
         if (address - (region->begin - region->gap) < region->size + 2 * region->gap) return last_ = region;
     }
     return nullptr;

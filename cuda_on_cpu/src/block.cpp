@@ -624,10 +624,11 @@ bool BlockRunner::in_dynamic_shared(const void* address) const {
     return address >= arena_ && address < arena_ + kArenaSize;
 }
 
-void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name) {
+void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name,
+                               std::size_t gap) {
     static_shared_ += size;
     if (poison) std::memset(object, kPoison, size);
-    if (observer_ != nullptr) observer_->shared_entered(name, object, size);
+    if (observer_ != nullptr) observer_->shared_entered(name, object, size, gap);
     if (launch_ == nullptr) return;
     const DeviceLimits& limits = device_limits();
     if (static_shared_ > limits.shared_per_block) {

@@ -74,7 +74,7 @@ class BlockRunner {
     std::size_t dynamic_shared_size() const { return dynamic_shared_size_; }
     bool in_dynamic_shared(const void* address) const;
     bool holds_shared(const void* address, std::size_t size) const;
-    void enter_shared(void* object, std::size_t size, bool poison, const char* name);
+    void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap);
 
   private:
     // One collective under way in a warp. Lanes of disjoint masks may be in different ones at the same time.

@@ -26,7 +26,9 @@ class BlockObserver {
     virtual void thread_ended(unsigned /*thread*/) {}
 
     // The block's first thread has reached the declaration of a `__shared__` variable.
-    virtual void shared_entered(const char* /*name*/, void* /*object*/, std::size_t /*size*/) {}
+    // Bytes around it (`gap`, on each side) belong to nobody.
+    virtual void shared_entered(const char* /*name*/, void* /*object*/, std::size_t /*size*/,
+                                std::size_t /*gap*/) {}
 
     // The barrier of the block. Who has arrived before it is released is ordered before all who leave it after that: they waited in
     // it, or (its second half apart from the first) say so by barrier_left().

@@ -177,8 +177,8 @@ std::size_t dynamic_shared_size() {
     return block_runner().dynamic_shared_size();
 }
 
-void enter_shared(void* object, std::size_t size, bool poison, const char* name) {
-    block_runner().enter_shared(object, size, poison, name);
+void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap) {
+    block_runner().enter_shared(object, size, poison, name, gap);
 }
 
 void device_failure(cudaError_t error, const char* message, Site site) {

@@ -2,6 +2,7 @@
 //
 // Stands before the host compiler's command (CMake: CXX_COMPILER_LAUNCHER). A command that compiles a .cu file is done in
 // three steps: preprocess, translate, compile. Everything else runs as it is.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -93,7 +94,10 @@ int compile_cuda(const std::string& compiler, const Command& command) {
     const auto dialect =
         compiler.find("clang") != std::string::npos ? translator::Dialect::clang : translator::Dialect::gnu;
     try {
-        text = translator::translate(text, dialect);
+        const bool watched = std::find(command.others.begin(), command.others.end(), "-fsanitize=thread") !=
+                             command.others.end();
+        text = translator::translate(
+            text, dialect, watched ? translator::SharedArrays::in_gaps : translator::SharedArrays::plain);
     } catch (const translator::TranslationError& error) {
         std::fprintf(stderr, "%s:%d: error: %s\n", command.source.c_str(), error.line, error.what());
         return 1;

@@ -23,6 +23,8 @@ struct Range {
     std::size_t end;
 };
 
+const std::string kGap = "256";  // bytes
+
 // `extern __shared__ T name[]...;` outside functions: declared again in each function that uses the name.
 struct GlobalShared {
     std::string name;
@@ -37,7 +39,8 @@ struct VolatileName {
 
 class Translation {
   public:
-    Translation(std::string_view input, Dialect dialect) : tokens_(input), dialect_(dialect) {
+    Translation(std::string_view input, Dialect dialect, SharedArrays shared_arrays)
+        : tokens_(input), dialect_(dialect), gaps_(shared_arrays == SharedArrays::in_gaps) {
         text_.reserve(tokens_.size());
         for (std::size_t i = 0; i < tokens_.size(); ++i)
             text_.emplace_back(tokens_[i].text);
@@ -371,18 +374,27 @@ class Translation {
             translate_dynamic_shared(shared, end);
             return;
         }
-        text_[shared] = "static thread_local";
-        move_alignment_to_front({declaration_begin(shared), end});
+        const std::size_t begin = declaration_begin(shared);
+        const bool gaps = gaps_ && in_function(shared);
+        text_[shared] = gaps ? "" : "static thread_local";
+        move_alignment_to_front({begin, end});
         if (!in_function(shared)) return;
+        const std::string around = "in_gaps_" + std::to_string(shared) + "_";
+        if (gaps) {
+            text_[begin].insert(0, "static thread_local struct { char before_[" + kGap + "]; ");
+            after_[end] += " char behind_[" + kGap + "]; } " + around + ";";
+        }
         for (const Range& part : split({shared + 1, end})) {
             const bool first = part.begin == shared + 1;
             std::size_t name = declared_name(part);
             if (!first && name == kNone) name = first_identifier(part);  // `, other[4]` has no type before it
             if (name == kNone) fail(shared, "__shared__: no variable name found in this declaration");
             const std::string variable(tokens_[name].text);
+            if (gaps)
+                after_[end] += " [[maybe_unused]] auto& " + variable + " = " + around + "." + variable + ";";
             after_[end] += " static constinit thread_local ::cuda_on_cpu::SharedVariable " + variable +
-                           "_shared_; " + variable + "_shared_.enter(" + variable + ", \"" + variable +
-                           "\");";
+                           "_shared_; " + variable + "_shared_.enter(" + variable + ", \"" + variable + "\"" +
+                           (gaps ? ", " + kGap : "") + ");";
         }
     }
 
@@ -692,14 +704,15 @@ class Translation {
     Dialect dialect_;
     std::vector<std::string> text_;   // of each token, changed or not
     std::vector<std::string> after_;  // what is inserted behind it
+    bool gaps_;
     std::vector<GlobalShared> global_shared_;
     std::vector<VolatileName> volatile_names_;
 };
 
 }  // namespace
 
-std::string translate(std::string_view preprocessed, Dialect dialect) {
-    return Translation(preprocessed, dialect).run();
+std::string translate(std::string_view preprocessed, Dialect dialect, SharedArrays shared_arrays) {
+    return Translation(preprocessed, dialect, shared_arrays).run();
 }
 
 }  // namespace translator

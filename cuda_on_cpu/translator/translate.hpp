@@ -15,7 +15,11 @@ struct TranslationError : std::runtime_error {
 
 enum class Dialect { gnu, clang };  // which pragmas the host compiler knows
 
+// With gaps around them, running over the end of a `__shared__` array does not end in the next one.
+enum class SharedArrays { plain, in_gaps };
+
 // Line structure is kept: every line of the input is a line of the output.
-std::string translate(std::string_view preprocessed, Dialect dialect);
+std::string translate(std::string_view preprocessed, Dialect dialect,
+                      SharedArrays shared_arrays = SharedArrays::plain);
 
 }  // namespace translator

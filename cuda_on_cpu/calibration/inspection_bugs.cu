@@ -772,8 +772,8 @@ nlohmann::ordered_json findings(const Bug& bug, bool fixed) {
         }
     });
     for (const course::KernelInspection& kernel : seen.kernels) {
-        for (const auto& finding : course::to_json(kernel).at("findings"))
-            found.push_back(finding);
+        const nlohmann::ordered_json json = course::to_json(kernel);
+        found.insert(found.end(), json.at("findings").begin(), json.at("findings").end());
     }
     return found;
 }

@@ -382,9 +382,8 @@ __global__ void misaligned_vector_in_shared_memory(const float* in, float4* out)
     for (unsigned i = threadIdx.x; i < 4 * kPitch; i += kThreads)
         rows[i] = in[i % kThreads];
     __syncthreads();
-    if (threadIdx.x >= 4) return;
     const auto* row = reinterpret_cast<const float4*>(&rows[threadIdx.x * kPitch]);
-    out[threadIdx.x] = *row;  // found: misaligned
+    if (threadIdx.x < 4) out[threadIdx.x] = *row;  // found: misaligned
 }
 
 // ---- Reads of what nothing wrote ---------------------------------------------------------------------------------------

@@ -243,7 +243,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     last_fence_ = 0;
     split_barrier_ = false;
     cluster_phase_ = ~0U;
-    ended_ = 0;
+    barriers_ = ended_after_a_barrier_ = 0;
     atomics_.clear();
     order_.begin_block(threads_);
     others_.begin_block(watched ? launch.number(block_) : BlockAmongOthers::kNotWatched);
@@ -465,7 +465,8 @@ void BlockChecks::fence() {
 void BlockChecks::thread_ended(unsigned thread) {
     settle_second_write();
     complete_copies(thread, ~0U);
-    ++ended_;
+    // Who returns before the block's first barrier counts as arrived at all of them: GPUs and their tools take that as it is meant.
+    if (barriers_ > 0) ++ended_after_a_barrier_;
 }
 
 void BlockChecks::barrier_arrived(Site site) {
@@ -488,11 +489,13 @@ void BlockChecks::barrier_released() {
     others_.barrier(order_.latest());
     order_.barrier();
     atomics_.clear();
-    if (ended_ == 0) return;
-    Party party{place_of(barrier_site_), block_, {threadIdx.x, threadIdx.y, threadIdx.z}};
+    ++barriers_;
+    if (ended_after_a_barrier_ == 0) return;
+    const Party party{place_of(barrier_site_), block_, {threadIdx.x, threadIdx.y, threadIdx.z}};
     launch_->findings().add("divergent_barrier", party, std::nullopt, [&](RawFinding& finding) {
-        finding.message = "reached by " + std::to_string(threads_ - ended_) + " of the block's " +
-                          std::to_string(threads_) + " threads: the others have ended";
+        finding.message = std::to_string(ended_after_a_barrier_) + " of the block's " +
+                          std::to_string(threads_) +
+                          " threads have come to barriers before it, and have ended without this one";
     });
 }
 

@@ -171,7 +171,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     Site barrier_site_{"", 0};
     unsigned cluster_phase_ = ~0U;
     std::vector<Copies> copies_;
-    unsigned ended_ = 0;
+    unsigned barriers_ = 0;  // that the block has passed
+    unsigned ended_after_a_barrier_ = 0;
     bool has_second_write_ = false;
     SecondWrite second_write_;
 };

@@ -179,36 +179,40 @@ class Replay {
     Instruction now_{};
 };
 
-// All lanes that did something did the same: nothing to find out. True when that was so.
-bool replay_identical(const Traces& traces, const std::function<void(const Instruction&)>& executed) {
-    Instruction now{};
-    std::array<unsigned, kLanes> lanes;
-    unsigned count = 0;
+}  // namespace
+
+LaneMask lanes_alike(const Traces& traces) {
+    LaneMask mask = 0;
+    const Trace* leader = nullptr;
     for (unsigned lane = 0; lane < kLanes; ++lane) {
-        if (traces[lane].empty()) continue;
-        if (count > 0 && traces[lane].size() != traces[lanes[0]].size()) return false;
-        lanes[count++] = lane;
-        now.mask |= LaneMask{1} << lane;
-    }
-    if (count == 0) return true;
-    const Trace& leader = traces[lanes[0]];
-    for (unsigned i = 1; i < count; ++i) {
-        const Trace& other = traces[lanes[i]];
-        for (std::size_t e = 0; e < leader.size(); ++e) {
-            if (other[e].action != leader[e].action) return false;
+        const Trace& trace = traces[lane];
+        if (trace.empty()) continue;
+        mask |= LaneMask{1} << lane;
+        if (leader == nullptr) {
+            leader = &trace;
+            continue;
         }
+        if (trace.size() != leader->size()) return 0;
+        std::uint64_t differences = 0;
+        for (std::size_t e = 0; e < trace.size(); ++e)
+            differences |= trace[e].action.word() ^ (*leader)[e].action.word();
+        if (differences != 0) return 0;
     }
+    return mask;
+}
+
+void converge(const Traces& traces, const std::function<void(const Instruction&)>& executed) {
+    const LaneMask alike = lanes_alike(traces);
+    if (alike == 0) {
+        Replay(traces, executed).run();
+        return;
+    }
+    const Trace& leader = traces[static_cast<unsigned>(std::countr_zero(alike))];
+    Instruction now{alike, {}};
     for (std::uint32_t e = 0; e < leader.size(); ++e) {
         now.event.fill(e);
         if (!leader[e].action.is_meeting()) executed(now);
     }
-    return true;
-}
-
-}  // namespace
-
-void converge(const Traces& traces, const std::function<void(const Instruction&)>& executed) {
-    if (!replay_identical(traces, executed)) Replay(traces, executed).run();
 }
 
 }  // namespace cuda_on_cpu::inspector

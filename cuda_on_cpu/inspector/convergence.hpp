@@ -17,6 +17,9 @@ namespace cuda_on_cpu::inspector {
 using Trace = std::span<const Event>;
 using Traces = std::array<Trace, kLanes>;  // empty for lanes that did nothing, or do not exist
 
+// Did all lanes that did something do the same, one event after the other? Their mask; 0 if they did not, or there are none.
+LaneMask lanes_alike(const Traces& traces);
+
 // The lanes of `mask` executed one instruction together; lane l's part in it is event[l] of its trace.
 struct Instruction {
     LaneMask mask;

@@ -34,6 +34,8 @@ class Action {
         return action;
     }
 
+    constexpr Action in(Space space) const { return Action(place(), space, operation(), bytes()); }
+
     constexpr Place place() const { return word_ & ((std::uint64_t{1} << 48) - 1); }
     constexpr Space space() const { return static_cast<Space>(word_ >> 48 & 1); }
     constexpr Operation operation() const { return static_cast<Operation>(word_ >> 49 & 7); }

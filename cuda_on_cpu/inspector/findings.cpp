@@ -54,6 +54,18 @@ std::vector<Finding> Findings::take(const Resolve& resolve) {
         more.push_back(std::move(finding));
     }
     found_.clear();
+    // That a read has come before the write it races with is the race's fault.
+    const auto races = [&](const SourceLine& line) {
+        return std::any_of(more.begin(), more.end(), [&](const Finding& finding) {
+            return finding.other && (finding.source == line || *finding.other == line);
+        });
+    };
+    const auto others = std::stable_partition(
+        more.begin(), more.end(), [](const Finding& finding) { return finding.other.has_value(); });
+    const auto explained = std::partition(others, more.end(), [&](const Finding& finding) {
+        return finding.kind != "uninitialised_read" || !races(finding.source);
+    });
+    more.erase(explained, more.end());
     std::vector<Finding> result;
     add_findings(result, std::move(more));
     return result;
@@ -64,7 +76,8 @@ std::vector<Finding> Findings::take(const Resolve& resolve) {
 void add_findings(std::vector<Finding>& all, std::vector<Finding> more) {
     for (Finding& finding : more) {
         const auto same = std::find_if(all.begin(), all.end(), [&](const Finding& known) {
-            if (known.kind != finding.kind || known.other.has_value() != finding.other.has_value()) return false;
+            if (known.kind != finding.kind || known.other.has_value() != finding.other.has_value())
+                return false;
             if (known.source == finding.source && known.other == finding.other) return true;
             return finding.other && known.source == *finding.other && *known.other == finding.source;
         });
@@ -75,7 +88,8 @@ void add_findings(std::vector<Finding>& all, std::vector<Finding> more) {
         }
     }
     std::stable_sort(all.begin(), all.end(), [](const Finding& a, const Finding& b) {
-        return std::tie(a.source.file, a.source.line) < std::tie(b.source.file, b.source.line);
+        return std::tie(a.source.file, a.source.line, a.kind) <
+               std::tie(b.source.file, b.source.line, b.kind);
     });
 }
 

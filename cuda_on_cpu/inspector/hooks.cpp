@@ -123,7 +123,7 @@ void __tsan_write_range(void* address, std::size_t bytes) {
     int __tsan_atomic##bits##_compare_exchange_weak(volatile Word* address, Word* expected, Word desired,      \
                                                     int order, int) {                                          \
         if (recording != nullptr) recording->take_back_atomic_load(address);                                   \
-        atomic(AccessKind::atomic_load, address, bits / 8, order, PLACE);                                      \
+        atomic(AccessKind::atomic, address, bits / 8, order, PLACE);                                           \
         return __atomic_compare_exchange_n(address, expected, desired, false, __ATOMIC_SEQ_CST,                \
                                            __ATOMIC_SEQ_CST);                                                  \
     }

@@ -18,6 +18,7 @@ namespace cuda_on_cpu::inspector {
 namespace {
 
 constexpr std::uint64_t kSectorBytes = 32;
+constexpr LaneMask kAllLanes = ~LaneMask{0};
 constexpr std::uint64_t kSharedAlignment = 128;  // of what is in shared memory by itself: bank 0 at its start
 
 std::uint64_t address_of(const volatile void* pointer) {
@@ -54,12 +55,15 @@ constinit thread_local Recorder* recording = nullptr;
 
 // --- Regions and counts ----------------------------------------------------------------------------------------------
 
-void SectorSet::insert(std::uint64_t sector) {
-    if (sector / 64 >= words_.size()) return;  // beyond the end: a finding, not traffic
-    std::atomic<std::uint64_t>& word = words_[sector / 64];
-    const std::uint64_t wanted = std::uint64_t{1} << sector % 64;
-    if ((word.load(std::memory_order_relaxed) & wanted) == 0)
-        word.fetch_or(wanted, std::memory_order_relaxed);
+void SectorSet::insert(std::span<const std::uint64_t> sectors, std::uint64_t first) {
+    for (const std::uint64_t absolute : sectors) {
+        const std::uint64_t sector = absolute - first;
+        if (sector / 64 >= words_.size()) continue;  // beyond the end: a finding, not traffic
+        std::atomic<std::uint64_t>& word = words_[sector / 64];
+        const std::uint64_t wanted = std::uint64_t{1} << sector % 64;
+        if ((word.load(std::memory_order_relaxed) & wanted) == 0)
+            word.fetch_or(wanted, std::memory_order_relaxed);
+    }
 }
 
 std::uint64_t SectorSet::count() const {
@@ -210,13 +214,19 @@ void Recorder::access_range(Operation operation, const volatile void* address, s
     }
 }
 
+// Among `__shared__` or `__device__` variables, or in a page that was not looked at lately.
+void Recorder::access_anywhere(Action action, std::uint64_t byte) {
+    Space space;
+    if (find(byte, space) != nullptr) note(running_thread(), action.in(space), byte);
+}
+
 void Recorder::take_back_atomic_load(const volatile void* address) {
     const auto& traces = warp_[running_thread() / kLanes].traces;
     if (traces == nullptr) return;
-    std::vector<Event>& trace = (*traces)[running_thread() % kLanes];
-    if (!trace.empty() && trace.back().address == address_of(address) &&
-        trace.back().action.operation() == Operation::kAtomic) {
-        trace.pop_back();
+    LaneTrace& trace = (*traces)[running_thread() % kLanes];
+    if (!trace.empty() && trace.last().address == address_of(address) &&
+        trace.last().action.operation() == Operation::kAtomic) {
+        trace.forget_last();
     }
 }
 
@@ -291,40 +301,76 @@ void Recorder::give_traces(Warp& warp) {
     }
 }
 
+bool Recorder::LaneTrace::grow() {
+    const auto size = static_cast<std::size_t>(end_ - events_.get());
+    if (size >= kMaxEvents) return false;
+    const std::size_t room = std::max<std::size_t>(2 * size, 64);
+    auto larger = std::make_unique_for_overwrite<Event[]>(room);
+    std::copy(events_.get(), end_, larger.get());
+    events_ = std::move(larger);
+    end_ = events_.get() + size;
+    limit_ = events_.get() + room;
+    return true;
+}
+
 void Recorder::finish_warp(unsigned number) {
     Warp& warp = warp_[number];
     warp.began = warp.live;
     if (warp.traces == nullptr) return;
     Traces traces;
     for (unsigned lane = 0; lane < kLanes; ++lane)
-        traces[lane] = (*warp.traces)[lane];
+        traces[lane] = (*warp.traces)[lane].events();
     Addresses bytes;
-    converge(traces, [&](const Instruction& instruction) {
-        Action action;
-        for (LaneMask left = instruction.mask; left != 0; left &= left - 1) {
-            const auto lane = static_cast<unsigned>(std::countr_zero(left));
-            const Event& event = traces[lane][instruction.event[lane]];
-            action = event.action;
-            bytes[lane] = event.address;
+    if (const LaneMask alike = lanes_alike(traces); alike == kAllLanes) {
+        for (std::size_t e = 0; e < traces[0].size(); ++e) {
+            for (unsigned lane = 0; lane < kLanes; ++lane)
+                bytes[lane] = traces[lane][e].address;
+            if (!traces[0][e].action.is_meeting()) count(number, traces[0][e].action, kAllLanes, bytes);
         }
-        count(number, action, instruction.mask, bytes);
-    });
-    for (std::vector<Event>& trace : *warp.traces)
+    } else {
+        converge(traces, [&](const Instruction& instruction) {
+            Action action;
+            for (LaneMask left = instruction.mask; left != 0; left &= left - 1) {
+                const auto lane = static_cast<unsigned>(std::countr_zero(left));
+                const Event& event = traces[lane][instruction.event[lane]];
+                action = event.action;
+                bytes[lane] = event.address;
+            }
+            count(number, action, instruction.mask, bytes);
+        });
+    }
+    for (LaneTrace& trace : *warp.traces)
         trace.clear();
     idle_traces_.push_back(std::move(warp.traces));
 }
 
+namespace {
+
+bool all_in(const Region& region, const Addresses& bytes) {
+    std::uint64_t outside = 0;
+    const std::uint64_t size = region.end - region.begin;
+    for (const std::uint64_t byte : bytes)
+        outside |= std::uint64_t{byte - region.begin >= size};
+    return outside == 0;
+}
+
+}  // namespace
+
 // Counts one request; its addresses become those of a GPU.
 void Recorder::count(unsigned warp, Action action, LaneMask mask, Addresses& bytes) {
     Space space;
-    const Region* first = nullptr;
-    for (LaneMask left = mask; left != 0; left &= left - 1) {
-        const auto lane = static_cast<unsigned>(std::countr_zero(left));
-        const Region* region =
-            first != nullptr && first->holds(bytes[lane]) ? first : find(bytes[lane], space);
-        if (region == nullptr) return;
-        if (first == nullptr) first = region;
-        bytes[lane] += region->gpu_begin - region->begin;
+    const Region* first = find(bytes[static_cast<unsigned>(std::countr_zero(mask))], space);
+    if (first == nullptr) return;
+    if (mask == kAllLanes && all_in(*first, bytes)) {
+        for (std::uint64_t& byte : bytes)
+            byte += first->gpu_begin - first->begin;
+    } else {
+        for (LaneMask left = mask; left != 0; left &= left - 1) {
+            const auto lane = static_cast<unsigned>(std::countr_zero(left));
+            const Region* region = first->holds(bytes[lane]) ? first : find(bytes[lane], space);
+            if (region == nullptr) return;
+            bytes[lane] += region->gpu_begin - region->begin;
+        }
     }
     if (action.space() == Space::kShared) {
         add(warp, action, mask, count_shared(action.operation(), mask, bytes, action.bytes()), *first, bytes);
@@ -332,13 +378,11 @@ void Recorder::count(unsigned warp, Action action, LaneMask mask, Addresses& byt
     }
     Sectors sectors;
     add(warp, action, mask, count_global(mask, bytes, action.bytes(), sectors), *first, bytes);
+    const std::span<const std::uint64_t> touched(sectors.sector.data(), sectors.count);
     const bool reads = action.operation() != Operation::kStore;
     const bool writes = action.operation() == Operation::kStore || action.operation() == Operation::kAtomic;
-    for (unsigned i = 0; i < sectors.count; ++i) {
-        const std::uint64_t sector = sectors.sector[i] - first->gpu_begin / kSectorBytes;
-        if (reads) made(first->read, *first).insert(sector);
-        if (writes) made(first->written, *first).insert(sector);
-    }
+    if (reads) made(first->read, *first).insert(touched, first->gpu_begin / kSectorBytes);
+    if (writes) made(first->written, *first).insert(touched, first->gpu_begin / kSectorBytes);
 }
 
 void Recorder::add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,

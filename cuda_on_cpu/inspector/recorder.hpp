@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -25,7 +26,8 @@ namespace cuda_on_cpu::inspector {
 class SectorSet {
   public:
     explicit SectorSet(std::uint64_t sectors) : words_((sectors + 63) / 64) {}
-    void insert(std::uint64_t sector);
+    // Each of the sectors, of which `first` is the allocation's first one.
+    void insert(std::span<const std::uint64_t> sectors, std::uint64_t first);
     std::uint64_t count() const;
 
   private:
@@ -112,9 +114,13 @@ class Recorder final : public BlockObserver {
     void access(Operation operation, const volatile void* address, unsigned bytes, Place place) {
         const auto byte = reinterpret_cast<std::uint64_t>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
-        Space space;
-        if (find(byte, space) != nullptr)
+        const Page& page = pages_[byte / kPageBytes % kPages];
+        if (page.number != byte / kPageBytes || page.kind > Kind::kDynamicShared) {
+            access_anywhere(Action(place, Space::kGlobal, operation, bytes), byte);
+        } else if (page.kind != Kind::kNothing) {
+            const Space space = page.kind == Kind::kGlobal ? Space::kGlobal : Space::kShared;
             note(running_thread(), Action(place, space, operation, bytes), byte);
+        }
     }
     // An access of a size, or with an alignment, that no single instruction has: as many as it takes.
     void access_range(Operation operation, const volatile void* address, std::size_t bytes, Place place);
@@ -148,14 +154,35 @@ class Recorder final : public BlockObserver {
     void deliver(LaunchRecord& record);
 
   private:
-    enum class Kind : std::uint8_t { kNothing, kDynamicShared, kStaticShared, kGlobal, kVariables };
+    enum class Kind : std::uint8_t { kNothing, kGlobal, kDynamicShared, kStaticShared, kVariables };
     // What lies in one page of memory. Where there are static `__shared__` variables there may be others beside them.
     struct Page {
         std::uint64_t number = ~std::uint64_t{0};
         const Region* region = nullptr;
         Kind kind = Kind::kNothing;
     };
-    using WarpTraces = std::array<std::vector<Event>, kLanes>;
+    // The events of a lane. As a vector, but all that noting one needs is in two pointers.
+    class LaneTrace {
+      public:
+        void note(const Event& event) {
+            if (end_ == limit_ && !grow()) return;
+            *end_++ = event;
+        }
+        void clear() { end_ = events_.get(); }
+        bool empty() const { return end_ == events_.get(); }
+        const Event& last() const { return end_[-1]; }
+        void forget_last() { --end_; }
+        Trace events() const { return {events_.get(), end_}; }
+
+      private:
+        // False: there are too many.
+        [[gnu::noinline]] bool grow();
+
+        std::unique_ptr<Event[]> events_;
+        Event* end_ = nullptr;
+        Event* limit_ = nullptr;
+    };
+    using WarpTraces = std::array<LaneTrace, kLanes>;
     struct Warp {
         LaneMask live = 0;
         LaneMask waiting = 0;                // at a barrier of the block
@@ -169,7 +196,8 @@ class Recorder final : public BlockObserver {
     const Region* find(std::uint64_t byte, Space& space) {
         Page& page = pages_[byte / kPageBytes % kPages];
         if (page.number != byte / kPageBytes) page = look_up(byte);
-        space = page.kind >= Kind::kGlobal ? Space::kGlobal : Space::kShared;
+        const bool global = page.kind == Kind::kGlobal || page.kind == Kind::kVariables;
+        space = global ? Space::kGlobal : Space::kShared;
         if (page.kind == Kind::kStaticShared) return find_static(byte);
         return page.kind == Kind::kVariables && is_constant(byte) ? nullptr : page.region;
     }
@@ -179,10 +207,10 @@ class Recorder final : public BlockObserver {
     void note(unsigned thread, Action action, std::uint64_t byte) {
         Warp& warp = warp_[thread / kLanes];
         if (warp.traces == nullptr) give_traces(warp);
-        std::vector<Event>& trace = (*warp.traces)[thread % kLanes];
-        if (trace.size() < kMaxEvents) trace.push_back({action, byte});
+        (*warp.traces)[thread % kLanes].note({action, byte});
     }
-    void give_traces(Warp& warp);
+    [[gnu::noinline]] void access_anywhere(Action action, std::uint64_t byte);
+    [[gnu::noinline]] void give_traces(Warp& warp);
     void finish_warp(unsigned number);
     void count(unsigned warp, Action action, LaneMask mask, Addresses& bytes);
     void add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,

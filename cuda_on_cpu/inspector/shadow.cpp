@@ -224,7 +224,8 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
     // What comes later and goes together with this access also goes together with what came before it in order.
     const auto superseded = [&](const Entry& e) {
         if ((e.bytes & ~bytes) != 0) return false;
-        if (write) return true;
+        // A plain access goes together with less than an atomic one does.
+        if (write) return !is_atomic(access.kind) || is_atomic(e.kind);
         return e.kind == access.kind && order.all_ordered(e.warp, e.epoch, access.thread);
     };
     const auto kept = std::remove_if(entries.begin(), entries.end(), superseded);
@@ -425,7 +426,10 @@ void GlobalShadow::access(const Access& access, Generation generation, const Blo
             if (writes(access.kind)) {
                 if (race.bytes == 0 && bad(cell.last_reader)) race = cell.last_reader;
                 if (race.bytes == 0 && bad(cell.first_reader)) race = cell.first_reader;
-                cell.writer = self;
+                // A plain write goes together with less than an atomic one of the same block after it.
+                const bool keep = is_atomic(self.kind) && cell.writer.kind == AccessKind::store &&
+                                  cell.writer.bytes != 0 && cell.writer.block == self.block;
+                if (!keep) cell.writer = self;
                 cell.last_reader.bytes = cell.first_reader.bytes = 0;
             } else {
                 if (cell.last_reader.bytes != 0 && cell.last_reader.block != self.block)

@@ -170,10 +170,16 @@ Count count_shared(Operation operation, LaneMask mask, const Addresses& addresse
 }
 
 Count count_global(LaneMask mask, const Addresses& addresses, unsigned bytes, Sectors& sectors) {
-    if (all_lanes_alike(addresses) && mask == ~LaneMask{0} && addresses[0] % bytes == 0) {
-        sectors.sector[0] = addresses[0] / kSectorBytes;
-        sectors.count = 1;
-        return {1, 1, bytes};
+    if (mask == ~LaneMask{0} && addresses[0] % bytes == 0) {
+        const bool in_a_row = all_lanes_in_a_row(addresses, bytes);
+        if (in_a_row || all_lanes_alike(addresses)) {
+            const unsigned length = in_a_row ? kLanes * bytes : bytes;
+            const std::uint64_t first = addresses[0] / kSectorBytes;
+            sectors.count = static_cast<unsigned>((addresses[0] + length - 1) / kSectorBytes - first) + 1;
+            for (unsigned i = 0; i < sectors.count; ++i)
+                sectors.sector[i] = first + i;
+            return {sectors.count, divide_up(length, kSectorBytes), length};
+        }
     }
     const Distinct touched = distinct(mask, addresses, bytes, &sectors);
     return {touched.sectors, divide_up(touched.bytes, kSectorBytes), touched.bytes};

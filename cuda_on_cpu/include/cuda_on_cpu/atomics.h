@@ -4,6 +4,8 @@
 // An integer atomic that changed nothing (a failed compare-and-swap, a lock found taken, a flag polled with
 // atomicAdd(&flag, 0)) may be a thread waiting for another: it calls spin_hint(). Minimum and maximum are left out:
 // there it is the usual case that nothing changes.
+//
+// All are inlined, so that whoever asks for the line of an atomic access gets the lesson's.
 #pragma once
 
 #include <vector_types.h>
@@ -27,7 +29,7 @@ concept ordered_word = word<T> || std::same_as<T, long long>;
 
 // *address = change(*address) in one step; returns what was there before.
 template <class T, class Change>
-T fetch_and_change(T* address, Change change) {
+__forceinline__ T fetch_and_change(T* address, Change change) {
     std::atomic_ref<T> target(*address);
     T old = target.load(std::memory_order_relaxed);
     while (!target.compare_exchange_weak(old, change(old), std::memory_order_relaxed)) {
@@ -36,7 +38,7 @@ T fetch_and_change(T* address, Change change) {
 }
 
 template <class T>
-T hint_if_unchanged(T old, T now) {
+__forceinline__ T hint_if_unchanged(T old, T now) {
     if (old == now) spin_hint();
     return old;
 }
@@ -46,14 +48,15 @@ T hint_if_unchanged(T old, T now) {
 // ---- Arithmetic ----------------------------------------------------------------------------------------------------
 
 template <cuda_on_cpu::word T>
-T atomicAdd(T* address, std::type_identity_t<T> value) {
+__forceinline__ T atomicAdd(T* address, std::type_identity_t<T> value) {
     const T old = std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
     if (value == 0) cuda_on_cpu::spin_hint();
     return old;
 }
 
 template <class T>
-requires cuda_on_cpu::one_of<T, float, double> T atomicAdd(T* address, std::type_identity_t<T> value) {
+requires cuda_on_cpu::one_of<T, float, double> __forceinline__ T atomicAdd(T* address,
+                                                                           std::type_identity_t<T> value) {
     return cuda_on_cpu::fetch_and_change(address, [value](T old) { return old + value; });
 }
 
@@ -67,30 +70,31 @@ inline float4 atomicAdd(float4* address, float4 value) {
 }
 
 template <class T>
-requires cuda_on_cpu::one_of<T, int, unsigned int> T atomicSub(T* address, std::type_identity_t<T> value) {
+requires cuda_on_cpu::one_of<T, int, unsigned int> __forceinline__ T
+atomicSub(T* address, std::type_identity_t<T> value) {
     const T old = std::atomic_ref<T>(*address).fetch_sub(value, std::memory_order_relaxed);
     if (value == 0) cuda_on_cpu::spin_hint();
     return old;
 }
 
 template <cuda_on_cpu::ordered_word T>
-T atomicMin(T* address, std::type_identity_t<T> value) {
+__forceinline__ T atomicMin(T* address, std::type_identity_t<T> value) {
     return cuda_on_cpu::fetch_and_change(address, [value](T old) { return value < old ? value : old; });
 }
 
 template <cuda_on_cpu::ordered_word T>
-T atomicMax(T* address, std::type_identity_t<T> value) {
+__forceinline__ T atomicMax(T* address, std::type_identity_t<T> value) {
     return cuda_on_cpu::fetch_and_change(address, [value](T old) { return value > old ? value : old; });
 }
 
 // Counts up to `limit`, then starts again at 0.
-inline unsigned int atomicInc(unsigned int* address, unsigned int limit) {
+__forceinline__ unsigned int atomicInc(unsigned int* address, unsigned int limit) {
     return cuda_on_cpu::fetch_and_change(address,
                                          [limit](unsigned int old) { return old >= limit ? 0 : old + 1; });
 }
 
 // Counts down to 0, then starts again at `limit`.
-inline unsigned int atomicDec(unsigned int* address, unsigned int limit) {
+__forceinline__ unsigned int atomicDec(unsigned int* address, unsigned int limit) {
     return cuda_on_cpu::fetch_and_change(
         address, [limit](unsigned int old) { return old == 0 || old > limit ? limit : old - 1; });
 }
@@ -98,19 +102,19 @@ inline unsigned int atomicDec(unsigned int* address, unsigned int limit) {
 // ---- Bits ----------------------------------------------------------------------------------------------------------
 
 template <cuda_on_cpu::ordered_word T>
-T atomicAnd(T* address, std::type_identity_t<T> value) {
+__forceinline__ T atomicAnd(T* address, std::type_identity_t<T> value) {
     const T old = std::atomic_ref<T>(*address).fetch_and(value, std::memory_order_relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, old & value);
 }
 
 template <cuda_on_cpu::ordered_word T>
-T atomicOr(T* address, std::type_identity_t<T> value) {
+__forceinline__ T atomicOr(T* address, std::type_identity_t<T> value) {
     const T old = std::atomic_ref<T>(*address).fetch_or(value, std::memory_order_relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, old | value);
 }
 
 template <cuda_on_cpu::ordered_word T>
-T atomicXor(T* address, std::type_identity_t<T> value) {
+__forceinline__ T atomicXor(T* address, std::type_identity_t<T> value) {
     const T old = std::atomic_ref<T>(*address).fetch_xor(value, std::memory_order_relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, old ^ value);
 }
@@ -118,14 +122,14 @@ T atomicXor(T* address, std::type_identity_t<T> value) {
 // ---- Exchange ------------------------------------------------------------------------------------------------------
 
 template <class T>
-requires(cuda_on_cpu::word<T> || std::same_as<T, float>) T
+requires(cuda_on_cpu::word<T> || std::same_as<T, float>) __forceinline__ T
     atomicExch(T* address, std::type_identity_t<T> value) {
     const T old = std::atomic_ref<T>(*address).exchange(value, std::memory_order_relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, value);
 }
 
 template <class T>
-requires(cuda_on_cpu::word<T> || std::same_as<T, unsigned short>) T
+requires(cuda_on_cpu::word<T> || std::same_as<T, unsigned short>) __forceinline__ T
     atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
     T old = expected;
     std::atomic_ref<T>(*address).compare_exchange_strong(old, desired, std::memory_order_relaxed);
@@ -135,20 +139,20 @@ requires(cuda_on_cpu::word<T> || std::same_as<T, unsigned short>) T
 
 // ---- Scopes: on the CPU there is only one, the whole system --------------------------------------------------------
 
-#define CUDA_ON_CPU_SCOPED(function)                                 \
-    template <class T>                                               \
-    requires requires(T * address, T value) {                        \
-        function(address, value);                                    \
-    }                                                                \
-    T function##_block(T* address, std::type_identity_t<T> value) {  \
-        return function(address, value);                             \
-    }                                                                \
-    template <class T>                                               \
-    requires requires(T * address, T value) {                        \
-        function(address, value);                                    \
-    }                                                                \
-    T function##_system(T* address, std::type_identity_t<T> value) { \
-        return function(address, value);                             \
+#define CUDA_ON_CPU_SCOPED(function)                                                 \
+    template <class T>                                                               \
+    requires requires(T * address, T value) {                                        \
+        function(address, value);                                                    \
+    }                                                                                \
+    __forceinline__ T function##_block(T* address, std::type_identity_t<T> value) {  \
+        return function(address, value);                                             \
+    }                                                                                \
+    template <class T>                                                               \
+    requires requires(T * address, T value) {                                        \
+        function(address, value);                                                    \
+    }                                                                                \
+    __forceinline__ T function##_system(T* address, std::type_identity_t<T> value) { \
+        return function(address, value);                                             \
     }
 
 CUDA_ON_CPU_SCOPED(atomicAdd)
@@ -164,11 +168,13 @@ CUDA_ON_CPU_SCOPED(atomicExch)
 #undef CUDA_ON_CPU_SCOPED
 
 template <class T>
-T atomicCAS_block(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+__forceinline__ T atomicCAS_block(T* address, std::type_identity_t<T> expected,
+                                  std::type_identity_t<T> desired) {
     return atomicCAS(address, expected, desired);
 }
 template <class T>
-T atomicCAS_system(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+__forceinline__ T atomicCAS_system(T* address, std::type_identity_t<T> expected,
+                                   std::type_identity_t<T> desired) {
     return atomicCAS(address, expected, desired);
 }
 

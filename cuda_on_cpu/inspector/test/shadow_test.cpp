@@ -147,6 +147,13 @@ TEST_F(SharedShadowTest, AtomicsGoTogetherAndNotWithOthers) {
     EXPECT_EQ(heard.kinds(), "race");
 }
 
+TEST_F(SharedShadowTest, AnAtomicDoesNotHideThePlainWriteBeforeIt) {
+    write(0, 8);
+    access(0, 8, 4, AccessKind::atomic);
+    access(40, 8, 4, AccessKind::atomic);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
 TEST_F(SharedShadowTest, WhoeverDidTheLastAtomicMaySetTheWordBack) {
     access(0, 8, 4, AccessKind::atomic);
     access(40, 8, 4, AccessKind::atomic);
@@ -351,6 +358,13 @@ TEST_F(GlobalShadowTest, ReadsAtomicsNeighboursAndTheNextLaunchGoTogether) {
 TEST_F(GlobalShadowTest, AnAtomicAndAPlainAccessRace) {
     access(0, 0, 8, AccessKind::atomic);
     access(1, 0, 8, AccessKind::load);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(GlobalShadowTest, AnAtomicDoesNotHideThePlainWriteBeforeIt) {
+    access(0, 0, 8, AccessKind::store);
+    access(0, 0, 8, AccessKind::atomic);
+    access(1, 0, 8, AccessKind::atomic);
     EXPECT_EQ(heard.kinds(), "race");
 }
 

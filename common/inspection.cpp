@@ -195,8 +195,11 @@ Inspection inspect(const std::function<void()>& launch, const InspectionOptions&
     try {
         launch();
     } catch (...) {
-        static_cast<void>(cuda_on_cpu::end_inspection());
-        throw;
+        // Of a kernel that failed the findings say more.
+        if (cudaDeviceSynchronize() == cudaSuccess) {
+            static_cast<void>(cuda_on_cpu::end_inspection());
+            throw;
+        }
     }
     if (cudaDeviceSynchronize() != cudaSuccess) CUDA_CHECK(cudaDeviceReset());
     return cuda_on_cpu::end_inspection();

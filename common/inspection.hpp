@@ -34,7 +34,7 @@ std::string_view name(Operation operation);
 std::string why_no_inspection();
 
 // Calls `launch`, waits for the device, and tells what its kernels did. A kernel that failed is a finding, and the device is usable
-// again afterwards. Exceptions of `launch` pass. Throws std::logic_error where why_no_inspection() is not empty.
+// again afterwards. Other exceptions of `launch` pass. Throws std::logic_error where why_no_inspection() is not empty.
 Inspection inspect(const std::function<void()>& launch, const InspectionOptions& options = {});
 
 // One version on one problem, as a day's program writes it (--inspect FILE).

@@ -213,7 +213,11 @@ int run_inspection(const Program& program, const Options& options) {
         }
     }
     if (file.results.empty()) {
-        throw BadArguments(fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
+        const bool is_known =
+            options.variant.empty() || std::ranges::find(known, options.variant) != known.end();
+        throw BadArguments(
+            is_known ? "--inspect: no version of the lesson is left to watch"
+                     : fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
     }
     write_file(options.inspect, to_json(file).dump(2) + "\n");
     fmt::print("written: {}\n", options.inspect);

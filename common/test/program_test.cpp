@@ -16,6 +16,7 @@
 #include "common/check.hpp"
 #include "common/device_test.hpp"
 #include "common/guarded_buffer.hpp"
+#include "common/inspection.hpp"
 #include "common/machine.hpp"
 #include "test_kernels.hpp"
 
@@ -288,6 +289,39 @@ TEST_F(ProgramTest, AFileThatCannotBeWrittenIsExitCodeOne) {
     if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
     EXPECT_EQ(run({"--json", "/proc/nowhere.json"}), 1);
     EXPECT_NE(err_.find("/proc/nowhere.json"), std::string::npos) << err_;
+}
+
+TEST_F(ProgramTest, InspectSaysWhyItCannot) {
+    if (course::why_no_inspection().empty()) GTEST_SKIP() << "this build inspects";
+    EXPECT_EQ(run({"--inspect", json_.c_str()}), 2);
+    EXPECT_NE(err_.find("cmake --preset inspect"), std::string::npos) << err_;
+    EXPECT_FALSE(std::filesystem::exists(json_));
+}
+
+TEST_F(ProgramTest, InspectWritesWhatEachVersionDid) {
+    if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
+    const auto results = [&] {
+        std::ifstream file(json_);
+        return course::inspection_file_from_json(nlohmann::ordered_json::parse(file)).results;
+    };
+    ASSERT_EQ(run({"--inspect", json_.c_str(), "--size", "64"}), 0) << out_ << err_;
+    ASSERT_EQ(results().size(), 3u);
+    EXPECT_EQ(results()[1].variant, "tried");
+    EXPECT_TRUE(results()[1].verified);
+    ASSERT_EQ(results()[1].kernels.size(), 1u);
+    EXPECT_EQ(results()[1].kernels[0].global_written_bytes, 256u);
+
+    // A wrong result is written too, and so is what cannot run.
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tried"}, [](auto&, cudaStream_t) {}), 1);
+    ASSERT_EQ(results().size(), 1u);
+    EXPECT_FALSE(results()[0].verified);
+    EXPECT_NE(results()[0].failure, "");
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tried"}, fill_right, "too odd"), 0);
+    EXPECT_EQ(results()[0].cannot_run, "too odd");
+
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tired"}), 2);
+    EXPECT_NE(err_.find("tried"), std::string::npos) << err_;
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--bench"}), 2);
 }
 
 // A day with an option of its own, --copies, which sets the size.

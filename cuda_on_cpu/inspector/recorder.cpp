@@ -377,7 +377,8 @@ void Recorder::count(unsigned warp, Action action, LaneMask mask, Addresses& byt
         return;
     }
     Sectors sectors;
-    add(warp, action, mask, count_global(mask, bytes, action.bytes(), sectors), *first, bytes);
+    add(warp, action, mask, count_global(action.operation(), mask, bytes, action.bytes(), sectors), *first,
+        bytes);
     const std::span<const std::uint64_t> touched(sectors.sector.data(), sectors.count);
     const bool reads = action.operation() != Operation::kStore;
     const bool writes = action.operation() == Operation::kStore || action.operation() == Operation::kAtomic;

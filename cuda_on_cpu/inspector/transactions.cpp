@@ -71,7 +71,7 @@ unsigned lanes_at_a_bank(LaneMask mask, const Addresses& addresses, unsigned byt
     return *std::max_element(lanes.begin(), lanes.end());
 }
 
-// Does every active lane of the mask have the address of the lane whose number differs in `difference`, unless that is inactive?
+// Does every active lane have the address of the lane whose number differs in `difference`, unless that one is inactive?
 bool paired(LaneMask mask, const Addresses& addresses, unsigned difference) {
     for (LaneMask left = mask; left != 0; left &= left - 1) {
         const auto lane = static_cast<unsigned>(std::countr_zero(left));
@@ -81,25 +81,36 @@ bool paired(LaneMask mask, const Addresses& addresses, unsigned difference) {
     return true;
 }
 
-// The lanes [first, first + count) in two halves, one after the other; together where neighbours, or next neighbours, share
-// their addresses. Measured on an H200.
-unsigned wavefronts_in_halves(LaneMask mask, unsigned first, unsigned count, const Addresses& addresses,
-                              unsigned bytes) {
-    const LaneMask half = ~LaneMask{0} >> (kLanes - count / 2);
-    const LaneMask low = mask & half << first;
-    const LaneMask high = mask & half << (first + count / 2);
-    const LaneMask both = low | high;
-    if (low == 0 || high == 0 || paired(both, addresses, 1) || paired(both, addresses, 2))
-        return both == 0 ? 0 : distinct_words_in_a_bank(both, addresses, bytes);
-    return distinct_words_in_a_bank(low, addresses, bytes) + distinct_words_in_a_bank(high, addresses, bytes);
+unsigned wavefronts(Operation operation, LaneMask mask, const Addresses& addresses, unsigned bytes) {
+    if (operation == Operation::kAtomic || (operation == Operation::kAsyncCopy && bytes <= 4))
+        return lanes_at_a_bank(mask, addresses, bytes);
+    unsigned together = bytes <= 4 ? kLanes : 4 * kLanes / bytes;
+    // Loads: of twice as many lanes where all neighbours, or next neighbours, share their addresses.
+    if (operation == Operation::kLoad && together < kLanes &&
+        (paired(mask, addresses, 1) || paired(mask, addresses, 2)))
+        together *= 2;
+    unsigned sum = 0;
+    for (unsigned first = 0; first < kLanes; first += together) {
+        const LaneMask part = mask & (~LaneMask{0} >> (kLanes - together)) << first;
+        if (part != 0) sum += distinct_words_in_a_bank(part, addresses, bytes);
+    }
+    return sum;
 }
 
-unsigned wavefronts(Operation operation, LaneMask mask, const Addresses& addresses, unsigned bytes) {
-    if (operation == Operation::kAtomic) return lanes_at_a_bank(mask, addresses, bytes);
-    if (bytes <= 4) return distinct_words_in_a_bank(mask, addresses, bytes);
-    if (bytes == 8) return wavefronts_in_halves(mask, 0, kLanes, addresses, bytes);
-    return wavefronts_in_halves(mask, 0, kLanes / 2, addresses, bytes) +
-           wavefronts_in_halves(mask, kLanes / 2, kLanes / 2, addresses, bytes);
+// Each sector is visited as often as most lanes want one and the same word of it.
+unsigned atomic_visits(LaneMask mask, const Addresses& addresses, const Sectors& sectors) {
+    unsigned sum = 0;
+    for (unsigned i = 0; i < sectors.count; ++i) {
+        unsigned most = 0;
+        for_each_lane(mask, [&](unsigned lane) {
+            if (addresses[lane] / kSectorBytes != sectors.sector[i]) return;
+            unsigned same = 0;
+            for_each_lane(mask, [&](unsigned other) { same += addresses[other] == addresses[lane] ? 1 : 0; });
+            most = std::max(most, same);
+        });
+        sum += most;
+    }
+    return sum;
 }
 
 // The two patterns that most requests have need no counting.
@@ -155,7 +166,7 @@ Distinct distinct(LaneMask mask, const Addresses& addresses, unsigned bytes, Sec
 Count count_shared(Operation operation, LaneMask mask, const Addresses& addresses, unsigned bytes) {
     constexpr LaneMask kAll = ~LaneMask{0};
     const unsigned words = divide_up(static_cast<unsigned>(std::popcount(mask)) * bytes, kBanks * kBankBytes);
-    if (mask == kAll && operation != Operation::kAtomic && addresses[0] % bytes == 0) {
+    if (mask == kAll && operation == Operation::kLoad && addresses[0] % bytes == 0) {
         if (all_lanes_in_a_row(addresses, bytes)) return {words, words, kLanes * bytes};
         if (all_lanes_alike(addresses)) {
             const unsigned needed = bytes == 16 ? 2 : 1;
@@ -169,8 +180,9 @@ Count count_shared(Operation operation, LaneMask mask, const Addresses& addresse
     return count;
 }
 
-Count count_global(LaneMask mask, const Addresses& addresses, unsigned bytes, Sectors& sectors) {
-    if (mask == ~LaneMask{0} && addresses[0] % bytes == 0) {
+Count count_global(Operation operation, LaneMask mask, const Addresses& addresses, unsigned bytes,
+                   Sectors& sectors) {
+    if (mask == ~LaneMask{0} && operation != Operation::kAtomic && addresses[0] % bytes == 0) {
         const bool in_a_row = all_lanes_in_a_row(addresses, bytes);
         if (in_a_row || all_lanes_alike(addresses)) {
             const unsigned length = in_a_row ? kLanes * bytes : bytes;
@@ -182,7 +194,9 @@ Count count_global(LaneMask mask, const Addresses& addresses, unsigned bytes, Se
         }
     }
     const Distinct touched = distinct(mask, addresses, bytes, &sectors);
-    return {touched.sectors, divide_up(touched.bytes, kSectorBytes), touched.bytes};
+    const unsigned visits =
+        operation == Operation::kAtomic ? atomic_visits(mask, addresses, sectors) : touched.sectors;
+    return {visits, divide_up(touched.bytes, kSectorBytes), touched.bytes};
 }
 
 // A matrix is a wavefront at best: 8 rows of 16 bytes, in all banks.

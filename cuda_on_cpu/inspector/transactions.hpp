@@ -32,8 +32,9 @@ struct Sectors {
 
 // Wavefronts; `mask` is not empty, `bytes` 1, 2, 4, 8 or 16 a lane.
 Count count_shared(Operation operation, LaneMask mask, const Addresses& addresses, unsigned bytes);
-// Sectors, which are left in `sectors` too.
-Count count_global(LaneMask mask, const Addresses& addresses, unsigned bytes, Sectors& sectors);
+// Sectors, which are left in `sectors` too; an atomic operation may visit one several times.
+Count count_global(Operation operation, LaneMask mask, const Addresses& addresses, unsigned bytes,
+                   Sectors& sectors);
 // Wavefronts of a load of `matrices` matrices; row i of matrix m, 16 bytes, is at rows[8 m + i].
 Count count_matrix_load(const Addresses& rows, unsigned matrices);
 

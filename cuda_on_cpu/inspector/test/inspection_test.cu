@@ -361,8 +361,9 @@ TEST(GlobalMemory, Atomics) {
     const KernelInspection kernel = inspect_one([&] { count_in_global<<<1, 32>>>(counters.get(), 16); });
     const AccessLine atomic = line(kernel, Space::kGlobal, Operation::kAtomic);
     EXPECT_EQ(atomic.requests, 1u);
-    EXPECT_EQ(atomic.transactions, 2u);
-    EXPECT_EQ(kernel.global_written_bytes, 64u);
+    EXPECT_EQ(atomic.transactions, 4u);  // two sectors, each word of which two lanes want
+    EXPECT_EQ(atomic.source.file, "cuda_on_cpu/inspector/test/inspection_test.cu");
+    EXPECT_EQ(kernel.unique_written_bytes, 64u);
 }
 
 // --- Divergence ------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ unsigned wavefronts(const Addresses& addresses, unsigned bytes, LaneMask mask = 
 
 unsigned sectors(const Addresses& addresses, unsigned bytes, LaneMask mask = kAll) {
     Sectors found;
-    const Count count = count_global(mask, addresses, bytes, found);
+    const Count count = count_global(Operation::kLoad, mask, addresses, bytes, found);
     EXPECT_EQ(found.count, count.transactions);
     return count.transactions;
 }
@@ -122,6 +122,29 @@ TEST(SharedVectors, SixteenBytesTogetherWithinHalves) {
     EXPECT_EQ(wavefronts(each_lane([](unsigned lane) { return lane % 8 * 16; }), 16), 4u);
 }
 
+TEST(SharedVectors, NeighboursInOneHalfDoNotJoinTheQuartersOfTheOther) {
+    // Pairs in the lower half of the warp alone.
+    const Addresses addresses = each_lane([](unsigned lane) { return (lane < 16 ? lane / 2 : lane) * 16; });
+    EXPECT_EQ(wavefronts(addresses, 16), 4u);
+    EXPECT_EQ(wavefronts(addresses, 16, 0xffff), 1u);
+}
+
+TEST(SharedVectors, StoresAreNeverJoined) {
+    const Addresses pairs8 = each_lane([](unsigned lane) { return lane / 2 * 8; });
+    const Addresses pairs16 = each_lane([](unsigned lane) { return lane / 2 * 16; });
+    EXPECT_EQ(wavefronts(pairs8, 8, kAll, Operation::kStore), 2u);
+    EXPECT_EQ(wavefronts(pairs16, 16, kAll, Operation::kStore), 4u);
+    EXPECT_EQ(wavefronts(stride(0), 16, kAll, Operation::kStore), 4u);
+    EXPECT_EQ(wavefronts(stride(16), 16, kAll, Operation::kStore), 4u);
+    EXPECT_EQ(wavefronts(stride(16), 16, kAll, Operation::kAsyncCopy), 4u);
+}
+
+TEST(SharedCopies, FourBytesByLanesAtABank) {
+    EXPECT_EQ(wavefronts(stride(4), 4, kAll, Operation::kAsyncCopy), 1u);
+    EXPECT_EQ(wavefronts(stride(0), 4, kAll, Operation::kAsyncCopy), 32u);
+    EXPECT_EQ(wavefronts(stride(32), 4, kAll, Operation::kAsyncCopy), 8u);
+}
+
 TEST(SharedAtomics, LanesAtOneBankWaitForEachOther) {
     const auto atomic = [](const Addresses& addresses) {
         return wavefronts(addresses, 4, kAll, Operation::kAtomic);
@@ -165,12 +188,25 @@ TEST(GlobalSectors, StridesOfUpTo32Bytes) {
 
 TEST(GlobalSectors, SharedByLanes) {
     Sectors found;
-    EXPECT_EQ(count_global(kAll, stride(0, 4096), 4, found), (Count{1, 1, 4}));
+    EXPECT_EQ(count_global(Operation::kLoad, kAll, stride(0, 4096), 4, found), (Count{1, 1, 4}));
     EXPECT_EQ(found.sector[0], 128u);
-    EXPECT_EQ(count_global(kAll, each_lane([](unsigned lane) { return lane / 2 * 4; }), 4, found),
-              (Count{2, 2, 64}));
+    EXPECT_EQ(
+        count_global(Operation::kLoad, kAll, each_lane([](unsigned lane) { return lane / 2 * 4; }), 4, found),
+        (Count{2, 2, 64}));
     // Twelve-byte structures, of which a request reads one member.
-    EXPECT_EQ(count_global(kAll, stride(12), 4, found), (Count{12, 4, 128}));
+    EXPECT_EQ(count_global(Operation::kLoad, kAll, stride(12), 4, found), (Count{12, 4, 128}));
+}
+
+TEST(GlobalSectors, AtomicsOnOneWordVisitItOneAfterTheOther) {
+    Sectors found;
+    const auto visits = [&](const Addresses& addresses) {
+        return count_global(Operation::kAtomic, kAll, addresses, 4, found).transactions;
+    };
+    EXPECT_EQ(visits(stride(0)), 32u);
+    EXPECT_EQ(visits(each_lane([](unsigned lane) { return lane % 2 * 4; })), 16u);
+    EXPECT_EQ(visits(each_lane([](unsigned lane) { return lane % 2 * 32; })), 32u);
+    EXPECT_EQ(visits(stride(4)), 4u);
+    EXPECT_EQ(found.count, 4u);
 }
 
 TEST(GlobalSectors, AcrossABorder) {
@@ -197,7 +233,7 @@ TEST(Transactions, AgreeWithPlainCountingOnRandomRequests) {
             }
         }
         Sectors found;
-        const Count global = count_global(mask, addresses, bytes, found);
+        const Count global = count_global(Operation::kLoad, mask, addresses, bytes, found);
         EXPECT_EQ(std::set(found.sector.begin(), found.sector.begin() + found.count), touched_sectors);
         EXPECT_EQ(global.transactions, touched_sectors.size());
         EXPECT_EQ(global.bytes_used, touched_bytes.size());

@@ -1,0 +1,388 @@
+// Kernels with a mistake, and kernels that look as if they had one: beyond those of calibration/inspection_bugs.cu, which a GPU's
+// tools have seen too.
+#include <cooperative_groups.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cuda_on_cpu/inspection.h"
+
+namespace {
+
+namespace cg = cooperative_groups;
+using cuda_on_cpu::Finding;
+using cuda_on_cpu::InspectionOptions;
+
+constexpr unsigned kThreads = 64;
+
+template <class T>
+class Buffer {
+  public:
+    explicit Buffer(std::size_t count, bool cleared = true) {
+        EXPECT_EQ(cudaMalloc(&data_, count * sizeof(T)), cudaSuccess);
+        if (cleared) {
+            EXPECT_EQ(cudaMemset(data_, 0, count * sizeof(T)), cudaSuccess);
+        }
+    }
+    ~Buffer() { cudaFree(data_); }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    T* get() const { return data_; }
+
+  private:
+    T* data_ = nullptr;
+};
+
+std::vector<Finding> findings(const std::function<void()>& launch, const InspectionOptions& options = {}) {
+    cuda_on_cpu::begin_inspection(options);
+    launch();
+    if (cudaDeviceSynchronize() != cudaSuccess) cudaDeviceReset();
+    std::vector<Finding> all;
+    for (const auto& kernel : cuda_on_cpu::end_inspection().kernels)
+        all.insert(all.end(), kernel.findings.begin(), kernel.findings.end());
+    return all;
+}
+
+std::string kinds(const std::vector<Finding>& all) {
+    std::string text;
+    for (const Finding& finding : all)
+        text += (text.empty() ? "" : " ") + finding.kind;
+    return text;
+}
+
+std::string messages(const std::vector<Finding>& all) {
+    std::string text;
+    for (const Finding& finding : all)
+        text +=
+            finding.source.file + ":" + std::to_string(finding.source.line) + ": " + finding.message + "\n";
+    return text;
+}
+
+#define EXPECT_FINDS(expected, ...)                              \
+    {                                                            \
+        const std::vector<Finding> seen = findings(__VA_ARGS__); \
+        EXPECT_EQ(kinds(seen), expected) << messages(seen);      \
+    }
+
+// --- What is told of a finding
+
+__global__ void first_reads_what_second_warp_writes(float* out) {
+    __shared__ float other[8];
+    __shared__ float row[kThreads];
+    if (threadIdx.x < 8) other[threadIdx.x] = 0;
+    row[threadIdx.x] = 1;
+    out[threadIdx.x] = row[(threadIdx.x + 32) % kThreads];
+}
+constexpr int kLineOfTheRead = __LINE__ - 2;
+
+TEST(Findings, TellBothPlacesBothThreadsAndTheArray) {
+    Buffer<float> out(kThreads);
+    const auto seen = findings([&] { first_reads_what_second_warp_writes<<<1, kThreads>>>(out.get()); });
+    ASSERT_EQ(kinds(seen), "race") << messages(seen);
+    const Finding& race = seen[0];
+    ASSERT_TRUE(race.other.has_value());
+    EXPECT_EQ(race.source.line + race.other->line, 2 * kLineOfTheRead - 1);
+    EXPECT_NE(race.source.file.find("findings_kernels_test.cu"), std::string::npos) << race.source.file;
+    EXPECT_EQ(std::max(race.thread[0], race.other_thread[0]),
+              std::min(race.thread[0], race.other_thread[0]) + 32);
+    EXPECT_NE(race.message.find(" of row: "), std::string::npos) << race.message;
+    EXPECT_EQ(race.count, kThreads);
+    EXPECT_FALSE(race.why.empty());
+}
+
+TEST(Findings, LaunchesOfOneKernelAddUp) {
+    Buffer<float> out(kThreads);
+    const auto seen = findings([&] {
+        for (int i = 0; i < 3; ++i)
+            first_reads_what_second_warp_writes<<<1, kThreads>>>(out.get());
+    });
+    ASSERT_EQ(kinds(seen), "race");
+    EXPECT_EQ(seen[0].count, 3 * kThreads);
+}
+
+// --- Order between threads
+
+__global__ void reduce_in_volatile_memory(float* out) {
+    __shared__ volatile float sums[32];
+    sums[threadIdx.x] = 1;
+    for (unsigned d = 16; d > 0; d /= 2) {
+        if (threadIdx.x < d) sums[threadIdx.x] = sums[threadIdx.x] + sums[threadIdx.x + d];
+    }
+    if (threadIdx.x == 0) *out = sums[0];
+}
+
+TEST(Order, VolatileDoesNotMakeAWarpWait) {
+    Buffer<float> out(1);
+    const auto seen = findings([&] { reduce_in_volatile_memory<<<1, 32>>>(out.get()); });
+    ASSERT_FALSE(seen.empty());
+    for (const Finding& finding : seen)
+        EXPECT_EQ(finding.kind, "race") << finding.message;
+}
+
+template <bool kWaits>
+__global__ void arrive_and_wait_apart(float* out) {
+    __shared__ float row[kThreads];
+    const cg::thread_block block = cg::this_thread_block();
+    row[threadIdx.x] = 1;
+    auto token = block.barrier_arrive();
+    if (kWaits) block.barrier_wait(std::move(token));
+    out[threadIdx.x] = row[kThreads - 1 - threadIdx.x];
+    if (!kWaits) block.barrier_wait(std::move(token));
+}
+
+TEST(Order, TheHalvesOfABarrier) {
+    Buffer<float> out(kThreads);
+    EXPECT_FINDS("", [&] { arrive_and_wait_apart<true><<<1, kThreads>>>(out.get()); });
+    EXPECT_FINDS("race", [&] { arrive_and_wait_apart<false><<<1, kThreads>>>(out.get()); });
+}
+
+template <bool kSameTile>
+__global__ void tiles_of_a_warp(float* out) {
+    __shared__ float row[32];
+    const auto tile = cg::tiled_partition<8>(cg::this_thread_block());
+    row[threadIdx.x] = 1;
+    tile.sync();
+    out[threadIdx.x] = row[kSameTile ? threadIdx.x ^ 7 : threadIdx.x ^ 8];
+}
+
+TEST(Order, ATileWaitsForItselfOnly) {
+    Buffer<float> out(32);
+    EXPECT_FINDS("", [&] { tiles_of_a_warp<true><<<1, 32>>>(out.get()); });
+    EXPECT_FINDS("race", [&] { tiles_of_a_warp<false><<<1, 32>>>(out.get()); });
+}
+
+// --- Order between blocks
+
+template <bool kFence, bool kTicketOnly>
+__global__ void last_block_sums_up(float* partial, unsigned* ticket, float* out) {
+    __shared__ bool last;
+    partial[blockIdx.x * kThreads + threadIdx.x] = 1;
+    if (kFence) __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
+    __syncthreads();
+    if (!kTicketOnly && !last) return;
+    out[threadIdx.x] = partial[(gridDim.x - 1 - blockIdx.x) * kThreads + threadIdx.x];
+}
+
+TEST(Order, ATicketFromCompareAndSwap) {
+    Buffer<float> partial(4 * kThreads), out(kThreads);
+    Buffer<unsigned> ticket(1);
+    EXPECT_FINDS("", [&] {
+        last_block_sums_up<true, false><<<4, kThreads>>>(partial.get(), ticket.get(), out.get());
+    });
+    EXPECT_FINDS("race_between_blocks", [&] {
+        last_block_sums_up<false, false><<<4, kThreads>>>(partial.get(), ticket.get(), out.get());
+    });
+}
+
+template <bool kVolatile>
+__global__ void second_block_waits_for_the_first(int* data, int* flag, int* out) {
+    if (blockIdx.x == 0) {
+        *data = 7;
+        __threadfence();
+        if (kVolatile)
+            *static_cast<volatile int*>(flag) = 1;
+        else
+            *flag = 1;
+    } else if (kVolatile) {
+        while (*static_cast<volatile int*>(flag) == 0) {
+        }
+        __threadfence();
+        *out = *data;
+    } else {
+        *out = *flag == 0 ? 0 : *data;
+    }
+}
+
+TEST(Order, AVolatileFlagWithFences) {
+    Buffer<int> memory(3);
+    EXPECT_FINDS("", [&] {
+        second_block_waits_for_the_first<true><<<2, 1>>>(memory.get(), memory.get() + 1, memory.get() + 2);
+    });
+    EXPECT_NE(kinds(findings([&] {
+                  second_block_waits_for_the_first<false>
+                      <<<2, 1>>>(memory.get(), memory.get() + 1, memory.get() + 2);
+              })),
+              "");
+}
+
+__global__ void add_floats(float* sum) {
+    atomicAdd(sum, 1.0f);
+}
+
+TEST(Order, AtomicsOfAllKindsGoTogether) {
+    Buffer<float> sum(1);
+    EXPECT_FINDS("", [&] { add_floats<<<4, kThreads>>>(sum.get()); });
+}
+
+__device__ int counted;
+
+__global__ void count_in_a_variable(bool atomically) {
+    if (threadIdx.x != 0) return;
+    if (atomically)
+        atomicAdd(&counted, 1);
+    else
+        counted = counted + 1;
+}
+
+TEST(Order, DeviceVariables) {
+    EXPECT_FINDS("", [] { count_in_a_variable<<<4, kThreads>>>(true); });
+    EXPECT_FINDS("race_between_blocks", [] { count_in_a_variable<<<4, kThreads>>>(false); });
+}
+
+template <bool kWaits>
+__global__ void neighbours_in_global_memory(float* scratch, float* out) {
+    scratch[threadIdx.x] = 1;
+    if (kWaits) __syncthreads();
+    out[threadIdx.x] = scratch[kThreads - 1 - threadIdx.x];
+}
+
+TEST(Order, ThreadsOfABlockInGlobalMemory) {
+    Buffer<float> scratch(kThreads), out(kThreads);
+    EXPECT_FINDS("", [&] { neighbours_in_global_memory<true><<<1, kThreads>>>(scratch.get(), out.get()); });
+    EXPECT_FINDS("race",
+                 [&] { neighbours_in_global_memory<false><<<1, kThreads>>>(scratch.get(), out.get()); });
+}
+
+__global__ void __cluster_dims__(2, 1, 1) cluster_exchanges(float* out) {
+    __shared__ float row[kThreads];
+    cg::cluster_group cluster = cg::this_cluster();
+    float* other = cluster.map_shared_rank(row, cluster.block_rank() ^ 1);
+    other[threadIdx.x] = static_cast<float>(blockIdx.x);
+    cluster.sync();
+    out[blockIdx.x * kThreads + threadIdx.x] = row[kThreads - 1 - threadIdx.x];
+}
+
+TEST(Order, BlocksOfAClusterWriteToEachOther) {
+    Buffer<float> out(4 * kThreads);
+    EXPECT_FINDS("", [&] { cluster_exchanges<<<4, kThreads>>>(out.get()); });
+}
+
+// --- Barriers
+
+__global__ void barrier_in_the_branch_of_a_loop(float* out) {
+    __shared__ float sums[kThreads];
+    sums[threadIdx.x] = 1;
+    __syncthreads();
+    for (unsigned d = kThreads / 2; d > 0; d /= 2) {
+        if (threadIdx.x < d) {
+            sums[threadIdx.x] += sums[threadIdx.x + d];
+            __syncthreads();
+        }
+    }
+    if (threadIdx.x == 0) *out = sums[0];
+}
+
+TEST(Barriers, ABarrierInTheBranchOfALoop) {
+    Buffer<float> out(1);
+    const std::vector<Finding> seen =
+        findings([&] { barrier_in_the_branch_of_a_loop<<<1, kThreads>>>(out.get()); });
+    EXPECT_NE(kinds(seen).find("divergent_barrier"), std::string::npos) << messages(seen);
+}
+
+__global__ void lanes_wait_for_each_other(float* out) {
+    __syncwarp(threadIdx.x == 0 ? 0x3 : 0x7);
+    *out = 1;
+}
+
+TEST(Barriers, MasksThatDisagree) {
+    Buffer<float> out(1);
+    const std::string kind = kinds(findings([&] { lanes_wait_for_each_other<<<1, 3>>>(out.get()); }));
+    EXPECT_TRUE(kind == "deadlock" || kind == "wrong_mask") << kind;
+}
+
+// --- What has been written
+
+__global__ void copy(const float* in, float* out) {
+    out[blockIdx.x * kThreads + threadIdx.x] = in[blockIdx.x * kThreads + threadIdx.x];
+}
+
+TEST(Written, ByAnotherKernelAlsoOneThatNobodyWatched) {
+    Buffer<float> in(kThreads), between(kThreads, false), out(kThreads);
+    copy<<<1, kThreads>>>(in.get(), between.get());
+    EXPECT_FINDS("", [&] { copy<<<1, kThreads>>>(between.get(), out.get()); });
+    Buffer<float> third(kThreads, false);
+    EXPECT_FINDS("", [&] {
+        copy<<<1, kThreads>>>(in.get(), third.get());
+        copy<<<1, kThreads>>>(third.get(), out.get());
+    });
+}
+
+TEST(Written, ByBlocksThatAreNotSampled) {
+    constexpr unsigned kBlocks = 20;
+    Buffer<float> in(kBlocks * kThreads), between(kBlocks * kThreads, false), out(kBlocks * kThreads);
+    InspectionOptions few;
+    few.blocks_per_launch = 3;
+    const auto both = [&] {
+        copy<<<kBlocks, kThreads>>>(in.get(), between.get());
+        copy<<<kBlocks, kThreads>>>(between.get(), out.get());
+    };
+    EXPECT_FINDS("", both, few);
+}
+
+TEST(Written, ByCopiesAndOnlyWhatTheyWrote) {
+    const std::vector<float> ones(kThreads, 1.0f);
+    Buffer<float> in(kThreads, false), out(kThreads);
+    ASSERT_EQ(cudaMemcpy(in.get(), ones.data(), (kThreads - 1) * sizeof(float), cudaMemcpyHostToDevice),
+              cudaSuccess);
+    const auto seen = findings([&] { copy<<<1, kThreads>>>(in.get(), out.get()); });
+    ASSERT_EQ(kinds(seen), "uninitialised_read") << messages(seen);
+    EXPECT_EQ(seen[0].thread[0], kThreads - 1);
+    EXPECT_EQ(seen[0].count, 1u);
+}
+
+TEST(Written, PinnedAndManagedMemoryIsTheHostsToo) {
+    float* pinned = nullptr;
+    float* managed = nullptr;
+    ASSERT_EQ(cudaMallocHost(&pinned, kThreads * sizeof(float)), cudaSuccess);
+    ASSERT_EQ(cudaMallocManaged(&managed, kThreads * sizeof(float)), cudaSuccess);
+    Buffer<float> out(kThreads);
+    EXPECT_FINDS("", [&] { copy<<<1, kThreads>>>(pinned, out.get()); });
+    EXPECT_FINDS("", [&] { copy<<<1, kThreads>>>(managed, out.get()); });
+    cudaFreeHost(pinned);
+    cudaFree(managed);
+}
+
+// --- Bounds
+
+template <class T>
+__global__ void store_at(T* out, int i) {
+    out[i] = T{};
+}
+
+TEST(Bounds, OfAllocations) {
+    Buffer<float> out(9);  // 36 bytes: 12 more up to the guard page
+    EXPECT_FINDS("", [&] { store_at<<<1, 1>>>(out.get(), 8); });
+    const auto behind = findings([&] { store_at<<<1, 1>>>(out.get(), 9); });
+    ASSERT_EQ(kinds(behind), "out_of_bounds") << messages(behind);
+    EXPECT_NE(behind[0].message.find("byte 36 of the allocation of 36 bytes"), std::string::npos)
+        << behind[0].message;
+    EXPECT_FINDS("out_of_bounds", [&] { store_at<<<1, 1>>>(out.get(), -1); });
+    EXPECT_FINDS("out_of_bounds", [&] { store_at<<<1, 1>>>(out.get(), 100); });
+}
+
+__global__ void sizes_and_pointers_of_arrays(int* out) {
+    __shared__ int one;
+    __shared__ float tile[4][5], other[3];
+    if (threadIdx.x == 0) {
+        one = static_cast<int>(sizeof(tile) + sizeof(other));
+        float(*row)[5] = tile;
+        for (auto& line : tile)
+            line[0] = 1;
+        other[2] = (*(row + 3))[0];
+        *out = one + static_cast<int>(other[2]);
+    }
+}
+
+TEST(Bounds, ArraysWithGapsAroundThemAreArrays) {
+    Buffer<int> out(1);
+    EXPECT_FINDS("", [&] { sizes_and_pointers_of_arrays<<<1, 32>>>(out.get()); });
+    int result = 0;
+    ASSERT_EQ(cudaMemcpy(&result, out.get(), sizeof result, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(result, 4 * 5 * 4 + 3 * 4 + 1);
+}
+
+}  // namespace

@@ -6,6 +6,7 @@
 //
 //   inspection_bugs NAME           launches the kernel with its mistake
 //   inspection_bugs NAME --fixed   launches it without
+//   inspection_bugs --fixed        launches all of them without
 //   inspection_bugs --list         the kernels, as JSON
 //   inspection_bugs --inspect      the kernels and what the inspection finds in them, with and without, as JSON (preset `inspect`)
 //
@@ -771,8 +772,7 @@ nlohmann::ordered_json findings(const Bug& bug, bool fixed) {
     });
     for (const course::KernelInspection& kernel : seen.kernels) {
         const nlohmann::ordered_json json = course::to_json(kernel);
-        for (const auto& finding : json.at("findings"))
-            found.push_back(finding);
+        found.insert(found.end(), json.at("findings").begin(), json.at("findings").end());
     }
     return found;
 }
@@ -793,9 +793,14 @@ int run(const std::vector<std::string>& arguments) {
         std::puts(json.dump(1).c_str());
         return 0;
     }
+    if (arguments.size() == 1 && command == "--fixed") {
+        for (const Bug& bug : bugs())
+            bug.launch(true);
+        return 0;
+    }
     const bool fixed = arguments.size() == 2 && arguments[1] == "--fixed";
     if (arguments.size() != 1 && !fixed) {
-        std::fprintf(stderr, "usage: inspection_bugs NAME [--fixed] | --list | --inspect\n");
+        std::fprintf(stderr, "usage: inspection_bugs NAME [--fixed] | --fixed | --list | --inspect\n");
         return 2;
     }
     bug_named(command).launch(fixed);

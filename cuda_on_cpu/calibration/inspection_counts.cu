@@ -43,6 +43,15 @@ __device__ void fill(Array& array) {
     __syncthreads();
 }
 
+// A number below `limit` that looks random: a gather whose every request is another one.
+__device__ unsigned scattered(unsigned lane, unsigned seed, unsigned limit) {
+    unsigned bits = (lane + 1) * 2654435761u ^ seed * 40503u;
+    bits ^= bits >> 15;
+    bits *= 2246822519u;
+    bits ^= bits >> 13;
+    return bits % limit;
+}
+
 struct Triple {
     float x, y, z;
 };
@@ -71,10 +80,10 @@ __global__ void shared_load_words_of_one_bank(int words_asked_for, float* out) {
     out[threadIdx.x] = words[threadIdx.x % words_asked_for * 32];  // counted
 }
 
-__global__ void shared_load_gather(float* out) {
+__global__ void shared_load_gather(unsigned seed, unsigned limit, float* out) {
     __shared__ float words[1024];
     fill(words);
-    out[threadIdx.x] = words[(threadIdx.x * threadIdx.x * 29 + 7 * threadIdx.x) % 1021];  // counted
+    out[threadIdx.x] = words[scattered(threadIdx.x, seed, limit)];  // counted
 }
 
 __global__ void shared_load_by_some_lanes(unsigned lanes, int stride, float* out) {
@@ -197,6 +206,28 @@ __global__ void shared_load_vectors_permuted(unsigned mask, Vector* out) {
     out[threadIdx.x] = vectors[threadIdx.x ^ mask];  // counted
 }
 
+// Pairs of lanes have one address in both half-warps, but in each in another way: neighbours here, next neighbours there.
+template <class Vector>
+__global__ void shared_load_vectors_paired_differently(Vector* out) {
+    __shared__ Vector vectors[32];
+    fill(vectors);
+    out[threadIdx.x] = vectors[threadIdx.x < 16 ? threadIdx.x / 2 : threadIdx.x % 2];  // counted
+}
+
+template <class Vector>
+__global__ void shared_load_vectors_half_of_them_paired(Vector* out) {
+    __shared__ Vector vectors[32];
+    fill(vectors);
+    out[threadIdx.x] = vectors[threadIdx.x < 16 ? threadIdx.x / 2 : threadIdx.x];  // counted
+}
+
+template <class Vector>
+__global__ void shared_load_vectors_gather(unsigned seed, unsigned limit, Vector* out) {
+    __shared__ Vector vectors[32 * 17];
+    fill(vectors);
+    out[threadIdx.x] = vectors[scattered(threadIdx.x, seed, limit)];  // counted
+}
+
 // ---- Stores to shared memory -------------------------------------------------------------------------------------------
 
 __global__ void shared_store_stride(int stride, float* out) {
@@ -265,6 +296,22 @@ __global__ void shared_store_vectors_by_some_lanes(unsigned lanes, int stride, c
     if ((threadIdx.x ^ 1) < lanes) out[threadIdx.x] = vectors[(threadIdx.x ^ 1) * stride];
 }
 
+template <class Vector>
+__global__ void shared_store_vectors_same_in_groups(int group, const Vector* in, Vector* out) {
+    __shared__ Vector vectors[32];
+    vectors[threadIdx.x / group] = in[threadIdx.x];  // counted
+    __syncthreads();
+    out[threadIdx.x] = vectors[(threadIdx.x ^ 1) / group];
+}
+
+template <class Vector>
+__global__ void shared_store_vectors_gather(unsigned seed, unsigned limit, const Vector* in, Vector* out) {
+    __shared__ Vector vectors[32 * 17];
+    vectors[scattered(threadIdx.x, seed, limit)] = in[threadIdx.x];  // counted
+    __syncthreads();
+    out[threadIdx.x] = vectors[scattered(threadIdx.x ^ 1, seed, limit)];
+}
+
 // ---- Atomics in shared memory ------------------------------------------------------------------------------------------
 
 template <class Number>
@@ -283,6 +330,15 @@ __global__ void shared_atomic_in_groups(unsigned groups, Number* out) {
     atomicAdd(&numbers[threadIdx.x % groups], static_cast<Number>(threadIdx.x));  // counted
     __syncthreads();
     out[threadIdx.x] = numbers[(threadIdx.x ^ 1) % groups];
+}
+
+template <class Number>
+__global__ void shared_atomic_gather(unsigned seed, unsigned limit, Number* out) {
+    __shared__ Number numbers[33 * 32];
+    fill(numbers);
+    atomicAdd(&numbers[scattered(threadIdx.x, seed, limit)], static_cast<Number>(threadIdx.x));  // counted
+    __syncthreads();
+    out[threadIdx.x] = numbers[scattered(threadIdx.x ^ 1, seed, limit)];
 }
 
 __global__ void shared_atomic_that_returns(int stride, int* out) {
@@ -304,6 +360,15 @@ __global__ void shared_atomic_maximum(int stride, int* out) {
 }
 
 // ---- Matrices from shared memory to registers --------------------------------------------------------------------------
+
+__global__ void ldmatrix_gather(unsigned seed, unsigned limit, unsigned* out) {
+    alignas(16) __shared__ unsigned char bytes[32 * 272];
+    fill(bytes);
+    unsigned r[4];
+    ptx::ldmatrix_x4(r, bytes + scattered(threadIdx.x, seed, limit) * 16);  // counted
+    for (int m = 0; m < 4; ++m)
+        out[32 * m + threadIdx.x] = r[m];
+}
 
 template <int kMatrices>
 __global__ void ldmatrix(int pitch, unsigned* out) {
@@ -376,8 +441,9 @@ __global__ void global_load_read_only(int stride, const float* __restrict__ in, 
     out[threadIdx.x] = __ldg(&in[threadIdx.x * stride]);  // counted
 }
 
-__global__ void global_load_gather(const float* in, float* out) {
-    out[threadIdx.x] = in[(threadIdx.x * threadIdx.x * 29 + 7 * threadIdx.x) % 1021];  // counted
+template <class T>
+__global__ void global_load_gather(unsigned seed, unsigned limit, const T* in, T* out) {
+    out[threadIdx.x] = in[scattered(threadIdx.x, seed, limit)];  // counted
 }
 
 __global__ void global_load_reversed(const float* in, float* out) {
@@ -416,6 +482,11 @@ __global__ void global_store_member_of_triple(Triple* out) {
     out[threadIdx.x].y = static_cast<float>(threadIdx.x);  // counted
 }
 
+template <class T>
+__global__ void global_store_gather(unsigned seed, unsigned limit, T* out) {
+    out[scattered(threadIdx.x, seed, limit)] = T{};  // counted
+}
+
 // ---- Atomics in global memory ------------------------------------------------------------------------------------------
 
 template <class Number>
@@ -425,6 +496,10 @@ __global__ void global_atomic(int stride, Number* numbers) {
 
 __global__ void global_atomic_in_groups(unsigned groups, int* numbers) {
     atomicAdd(&numbers[threadIdx.x % groups], static_cast<int>(threadIdx.x));  // counted
+}
+
+__global__ void global_atomic_gather(unsigned seed, unsigned limit, int* numbers) {
+    atomicAdd(&numbers[scattered(threadIdx.x, seed, limit)], static_cast<int>(threadIdx.x));  // counted
 }
 
 __global__ void global_atomic_that_returns(int stride, int* numbers, int* out) {
@@ -489,6 +564,21 @@ std::string text(const char* name, int value) {
     return std::string(name) + " " + std::to_string(value);
 }
 
+// Random requests: few places, so that lanes meet, and many.
+struct Gather {
+    unsigned seed, limit;
+
+    std::string text() const { return "of " + std::to_string(limit) + ", seed " + std::to_string(seed); }
+};
+std::vector<Gather> gathers(unsigned most) {
+    std::vector<Gather> all;
+    for (unsigned limit : {3u, 16u, 64u, most}) {
+        for (unsigned seed : {1u, 2u})
+            all.push_back({seed, limit});
+    }
+    return all;
+}
+
 Cases::Cases() {
     add_shared_loads();
     add_shared_vectors<float2>("float2");
@@ -522,7 +612,9 @@ void Cases::add_shared_loads() {
     for (int words : {2, 3, 8, 32})
         load("shared_load_words_of_one_bank", text("words", words),
              [=, this] { shared_load_words_of_one_bank<<<1, 32>>>(words, out<float>()); });
-    load("shared_load_gather", "", [this] { shared_load_gather<<<1, 32>>>(out<float>()); });
+    for (Gather g : gathers(1024))
+        load("shared_load_gather", g.text(),
+             [=, this] { shared_load_gather<<<1, 32>>>(g.seed, g.limit, out<float>()); });
     for (int lanes : {1, 7, 17, 31}) {
         for (int stride : {1, 8})
             load("shared_load_by_some_lanes", text("lanes", lanes) + text(", stride", stride), [=, this] {
@@ -585,6 +677,22 @@ void Cases::add_shared_vectors(const std::string& type) {
         load("shared_load_vectors_permuted", text("lane ^", mask), [=, this] {
             shared_load_vectors_permuted<<<1, 32>>>(static_cast<unsigned>(mask), out<Vector>());
         });
+    load("shared_load_vectors_paired_differently", "",
+         [this] { shared_load_vectors_paired_differently<<<1, 32>>>(out<Vector>()); });
+    load("shared_load_vectors_half_of_them_paired", "",
+         [this] { shared_load_vectors_half_of_them_paired<<<1, 32>>>(out<Vector>()); });
+    for (Gather g : gathers(544)) {
+        load("shared_load_vectors_gather", g.text(),
+             [=, this] { shared_load_vectors_gather<<<1, 32>>>(g.seed, g.limit, out<Vector>()); });
+        add("shared_store_vectors_gather<" + type + ">", g.text(), "shared", "store", [=, this] {
+            shared_store_vectors_gather<<<1, 32>>>(g.seed, g.limit, in<Vector>(), out<Vector>());
+        });
+    }
+    for (int group : {2, 8})
+        add("shared_store_vectors_same_in_groups<" + type + ">", text("of", group), "shared", "store",
+            [=, this] {
+                shared_store_vectors_same_in_groups<<<1, 32>>>(group, in<Vector>(), out<Vector>());
+            });
     for (int stride : {1, 2, 3, 4, 5, 8, 16, 17})
         add("shared_store_vectors<" + type + ">", text("stride", stride), "shared", "store",
             [=, this] { shared_store_vectors<<<1, 32>>>(stride, in<Vector>(), out<Vector>()); });
@@ -634,6 +742,9 @@ void Cases::add_shared_atomics(const std::string& type) {
         atomic("shared_atomic_in_groups<" + type + ">", text("groups", groups), [=, this] {
             shared_atomic_in_groups<<<1, 32>>>(static_cast<unsigned>(groups), out<Number>());
         });
+    for (Gather g : gathers(1024))
+        atomic("shared_atomic_gather<" + type + ">", g.text(),
+               [=, this] { shared_atomic_gather<<<1, 32>>>(g.seed, g.limit, out<Number>()); });
     if constexpr (std::is_same_v<Number, int>) {
         for (int stride : {0, 1, 2, 32}) {
             atomic("shared_atomic_that_returns", text("stride", stride),
@@ -657,6 +768,9 @@ void Cases::add_ldmatrix() {
         matrix_load("ldmatrix<2>", parameters, [=, this] { ldmatrix<2><<<1, 32>>>(pitch, out<unsigned>()); });
         matrix_load("ldmatrix<4>", parameters, [=, this] { ldmatrix<4><<<1, 32>>>(pitch, out<unsigned>()); });
     }
+    for (Gather g : gathers(544))
+        matrix_load("ldmatrix_gather", g.text(),
+                    [=, this] { ldmatrix_gather<<<1, 32>>>(g.seed, g.limit, out<unsigned>()); });
     matrix_load("ldmatrix_swizzled", "", [this] { ldmatrix_swizzled<<<1, 32>>>(out<unsigned>()); });
     for (int pitch : {16, 128, 144})
         matrix_load("ldmatrix_transposed", text("bytes from row to row:", pitch),
@@ -667,13 +781,21 @@ void Cases::add_async_copies() {
     struct Strides {
         int shared, global;
     };
+    const std::string conflicts_of_the_source = "bank conflicts where the source is read are not counted";
+    const std::string no_counter = "ncu's estimate: no counter sees a copy past L1 write shared memory";
+    const std::string shifted =
+        "past L1 lanes share a sector only if they lie side by side in shared memory, too";
     for (const char* space : {"shared", "global"}) {
+        const bool is_shared = std::string(space) == "shared";
         for (Strides stride :
              {Strides{1, 1}, {2, 1}, {3, 1}, {8, 1}, {32, 1}, {33, 1}, {1, 2}, {1, 8}, {1, 0}})
-            add("async_copy_4", text("to stride", stride.shared) + text(", from stride", stride.global),
-                space, "async_copy", [=, this] {
+            add(
+                "async_copy_4", text("to stride", stride.shared) + text(", from stride", stride.global),
+                space, "async_copy",
+                [=, this] {
                     async_copy_4<<<1, 32>>>(stride.shared, stride.global, in<float>(), out<float>());
-                });
+                },
+                is_shared ? conflicts_of_the_source : "");
         for (Strides stride : {Strides{1, 1},
                                {2, 1},
                                {3, 1},
@@ -685,10 +807,13 @@ void Cases::add_async_copies() {
                                {1, 2},
                                {1, 5},
                                {1, 0}})
-            add("async_copy_16", text("to stride", stride.shared) + text(", from stride", stride.global),
-                space, "async_copy", [=, this] {
+            add(
+                "async_copy_16", text("to stride", stride.shared) + text(", from stride", stride.global),
+                space, "async_copy",
+                [=, this] {
                     async_copy_16<<<1, 32>>>(stride.shared, stride.global, in<float4>(), out<float4>());
-                });
+                },
+                is_shared ? no_counter : shifted);
     }
 }
 
@@ -705,6 +830,12 @@ void Cases::add_global(const std::string& type) {
             add("global_store<" + type + ">", parameters, "global", "store",
                 [=, this] { global_store<T><<<1, 32>>>(place.stride, place.offset, out<T>()); });
     }
+    for (Gather g : gathers(1000)) {
+        add("global_load_gather<" + type + ">", g.text(), "global", "load",
+            [=, this] { global_load_gather<T><<<1, 32>>>(g.seed, g.limit, in<T>(), out<T>()); });
+        add("global_store_gather<" + type + ">", g.text(), "global", "store",
+            [=, this] { global_store_gather<T><<<1, 32>>>(g.seed, g.limit, out<T>()); });
+    }
     for (int lanes : {1, 7, 17, 31})
         add("global_load_by_some_lanes<" + type + ">", text("lanes", lanes), "global", "load", [=, this] {
             global_load_by_some_lanes<T><<<1, 32>>>(static_cast<unsigned>(lanes), 1, in<T>(), out<T>());
@@ -715,13 +846,14 @@ void Cases::add_global_loads() {
     const auto load = [this](std::string kernel, std::string parameters, std::function<void()> launch) {
         add(std::move(kernel), std::move(parameters), "global", "load", std::move(launch));
     };
-    for (int stride = 4; stride <= 31; ++stride)
+    for (int stride = 4; stride <= 31; ++stride) {
+        if (stride == 8) continue;  // is among those of add_global()
         load("global_load<float>", text("stride", stride) + ", offset 0",
              [=, this] { global_load<float><<<1, 32>>>(stride, 0, in<float>(), out<float>()); });
+    }
     for (int stride : {1, 2, 32})
         load("global_load_read_only", text("stride", stride),
              [=, this] { global_load_read_only<<<1, 32>>>(stride, in<float>(), out<float>()); });
-    load("global_load_gather", "", [this] { global_load_gather<<<1, 32>>>(in<float>(), out<float>()); });
     load("global_load_reversed", "", [this] { global_load_reversed<<<1, 32>>>(in<float>(), out<float>()); });
     load("global_load_member_of_triple", "",
          [this] { global_load_member_of_triple<<<1, 32>>>(in<Triple>(), out<float>()); });
@@ -759,6 +891,9 @@ void Cases::add_global_atomics() {
         atomic("global_atomic_that_returns", text("stride", stride),
                [=, this] { global_atomic_that_returns<<<1, 32>>>(stride, in<int>(), out<int>()); });
     }
+    for (Gather g : gathers(1000))
+        atomic("global_atomic_gather", g.text(),
+               [=, this] { global_atomic_gather<<<1, 32>>>(g.seed, g.limit, out<int>()); });
     for (int groups : {2, 8})
         atomic("global_atomic_in_groups", text("groups", groups),
                [=, this] { global_atomic_in_groups<<<1, 32>>>(static_cast<unsigned>(groups), out<int>()); });

@@ -155,11 +155,12 @@ TEST_F(Tables, ComparesTheBestOfOursWithTheBestPeer) {
         << of_all;
 }
 
-TEST_F(Tables, ComparingAMachineLeavesOutItsSweeps) {
+TEST_F(Tables, ComparingAMachineLeavesOutItsSweepsAndTheCalibrationOfTheInspection) {
     const std::string comparison = "<!-- comparison: h200 -->\n<!-- end measurements -->\n";
     directory_.write("h200/a.json", fmt::format("[{}]", warm(record("a problem", "v", "ours"))));
     const std::string before = fresh(comparison);
     directory_.write("h200/a_sweep.json", fmt::format("[{}]", warm(record("swept", "v", "ours"))));
+    directory_.write("h200/inspection_counts.json", R"({"cases": []})");
     EXPECT_EQ(fresh(comparison), before);
     EXPECT_NE(fresh("<!-- comparison: h200/a_sweep -->\n<!-- end measurements -->\n").find("swept"),
               std::string::npos)

@@ -158,6 +158,7 @@ InspectedVariant variant_from(const Json& json) {
     read(json, "verified", variant.verified);
     read(json, "cannot_run", variant.cannot_run);
     read(json, "failure", variant.failure);
+    read(json, "flops", variant.flops);
     for (const Json& kernel : json.at("kernels"))
         variant.kernels.push_back(kernel_from(kernel));
     return variant;
@@ -240,8 +241,10 @@ Json to_json(const InspectedVariant& variant) {
     Json kernels = Json::array();
     for (const KernelInspection& kernel : variant.kernels)
         kernels.push_back(course::to_json(kernel));
-    return {{"problem", variant.problem},       {"variant", variant.variant}, {"verified", variant.verified},
-            {"cannot_run", variant.cannot_run}, {"failure", variant.failure}, {"kernels", kernels}};
+    return {{"problem", variant.problem},   {"variant", variant.variant},
+            {"verified", variant.verified}, {"cannot_run", variant.cannot_run},
+            {"failure", variant.failure},   {"flops", variant.flops},
+            {"kernels", kernels}};
 }
 
 }  // namespace

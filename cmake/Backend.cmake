@@ -68,6 +68,15 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 set(COURSE_SANITIZE "" CACHE STRING "Host sanitizers for every target, e.g. address,undefined (cpu backend)")
 
+option(COURSE_INSPECT "Watch every access of a kernel (cpu backend, g++)" OFF)
+if(COURSE_INSPECT AND NOT (COURSE_BACKEND STREQUAL "cpu" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU"))
+  message(FATAL_ERROR "COURSE_INSPECT needs COURSE_BACKEND=cpu and g++; here are COURSE_BACKEND=${COURSE_BACKEND} and "
+                      "${CMAKE_CXX_COMPILER_ID}")
+endif()
+if(COURSE_INSPECT AND COURSE_SANITIZE)
+  message(FATAL_ERROR "COURSE_INSPECT and COURSE_SANITIZE=${COURSE_SANITIZE} instrument the same accesses: choose one")
+endif()
+
 # What every target of the course is compiled with. Warnings are errors, with both compilers.
 add_library(course_options INTERFACE)
 add_library(course::options ALIAS course_options)
@@ -82,6 +91,12 @@ target_compile_options(course_options INTERFACE
 if(COURSE_BACKEND STREQUAL "cpu")
   # Kernels read floats as a float4 and bytes as words. nvcc takes that as it is meant; host compilers must be told.
   target_compile_options(course_options INTERFACE -fno-strict-aliasing)
+endif()
+if(COURSE_INSPECT)
+  # Calls before every load and store, which the inspector answers; never linked with the sanitizer's own library. -O1 and whole
+  # structures (no SRA) keep a source line's accesses what they are in it: a float4 is one load of 16 bytes.
+  set(CUDA_ON_CPU_INSPECT_OPTIONS -O1 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -fno-tree-sra
+    -g -gdwarf-4 -Wno-tsan)
 endif()
 if(COURSE_SANITIZE)
   target_compile_options(course_options INTERFACE

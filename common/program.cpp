@@ -18,6 +18,7 @@
 #include "common/benchmark.hpp"
 #include "common/build_info.hpp"
 #include "common/check.hpp"
+#include "common/inspection.hpp"
 #include "common/machine_limits.hpp"
 #include "common/nearest.hpp"
 
@@ -35,6 +36,7 @@ struct Options {
     std::string size;
     std::string variant;
     std::string json;
+    std::string inspect;
     bool bench = false;
     bool sweep = false;
 };
@@ -50,7 +52,11 @@ void add_options(CLI::App& app, const Program& program, Options& options) {
             ->excludes(size)
             ->excludes(bench);
     }
-    app.add_option("--json", options.json, "write the measurements to this file");
+    CLI::Option* json = app.add_option("--json", options.json, "write the measurements to this file");
+    app.add_option("--inspect", options.inspect,
+                   "watch each version run once, untimed, and write what its accesses do to this file")
+        ->excludes(bench)
+        ->excludes(json);
 }
 
 // Debug builds show whether a kernel is right; their times must not be mistaken for measurements.
@@ -156,7 +162,68 @@ void prepare(Contestant& contestant) {
     }
 }
 
+// Launches a version once while it is watched. A failure of its kernels, or a wrong result, is in the answer.
+InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) {
+    InspectedVariant seen{.problem = problem.problem, .variant = contestant.name};
+    try {
+        prepare(contestant);
+        seen.cannot_run = contestant.cannot_run;
+        if (!seen.cannot_run.empty()) return seen;
+        if (problem.spoil) problem.spoil();
+        seen.kernels = inspect([&] { contestant.launch(nullptr); }).kernels;
+        const VerifyResult result = contestant.verify ? contestant.verify() : problem.verify();
+        seen.verified = result.ok();
+        if (!result.ok()) seen.failure = result.message();
+    } catch (const std::exception& error) {
+        seen.failure = error.what();
+    }
+    return seen;
+}
+
+std::string summary(const InspectedVariant& seen) {
+    if (!seen.cannot_run.empty()) return "cannot run: " + seen.cannot_run;
+    if (!seen.verified) return "FAILED: " + seen.failure;
+    std::size_t lines = 0;
+    std::size_t findings = 0;
+    for (const KernelInspection& kernel : seen.kernels) {
+        lines += kernel.lines.size();
+        findings += kernel.findings.size();
+    }
+    return fmt::format("verified; {} kernel(s), {} line(s) with accesses, {} finding(s)", seen.kernels.size(),
+                       lines, findings);
+}
+
+// The versions of the lesson, or the one asked for. Peers are not ours to look into.
+int run_inspection(const Program& program, const Options& options) {
+    if (const std::string reason = why_no_inspection(); !reason.empty())
+        throw BadArguments("--inspect: " + reason);
+    InspectionFile file{.day = program.day, .commit = commit(), .results = {}};
+    std::vector<std::string> known;
+    for (const Dims& size : sizes_to_run(program, options)) {
+        for (const auto& make : program.make_cases) {
+            const Case problem = make_case(make, size);
+            for (const Contestant& contestant : chosen(problem, options.variant, known)) {
+                if (contestant.role != Role::kOurs || contestant.on_host) continue;
+                show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
+                file.results.push_back(inspect_contestant(problem, contestant));
+                show_progress("");
+                fmt::print("{}, {}: {}\n", problem.problem, contestant.name, summary(file.results.back()));
+            }
+        }
+    }
+    if (file.results.empty()) {
+        throw BadArguments(fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
+    }
+    write_file(options.inspect, to_json(file).dump(2) + "\n");
+    fmt::print("written: {}\n", options.inspect);
+    return std::ranges::all_of(file.results,
+                               [](const auto& seen) { return seen.verified || !seen.cannot_run.empty(); })
+               ? 0
+               : kFailed;
+}
+
 int run(const Program& program, const Options& options) {
+    if (!options.inspect.empty()) return run_inspection(program, options);
     require_release(options);
     const std::vector<Dims> sizes = sizes_to_run(program, options);
     const Machine machine = this_machine();

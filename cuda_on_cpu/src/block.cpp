@@ -107,6 +107,8 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     place_dynamic_shared(launch.configuration.dynamic_shared);
     static_shared_ = 0;
     copies_.begin_block();
+    observer_ = launch.observer == nullptr ? nullptr : launch.observer->watch(launch, block);
+    if (observer_ != nullptr) observer_->begin_block(launch, block, dynamic_shared_, dynamic_shared_size_);
 
     live_threads_ = threads_;
     busy_warps_ = warps_in_block_ == 32 ? ~LaneMask{0} : bit(warps_in_block_) - 1;
@@ -143,6 +145,8 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
         if (std::size_t known = most; known < static_shared_)
             most.compare_exchange_strong(known, static_shared_);
     }
+    if (observer_ != nullptr) observer_->end_block();
+    observer_ = nullptr;
     launch_ = nullptr;
 }
 
@@ -279,6 +283,7 @@ void BlockRunner::finish_thread() {
     --live_threads_;
     polling_since_ = {};  // the block makes progress
     if (copies_.used()) copies_.finish(thread_number());
+    if (observer_ != nullptr) observer_->thread_ended(thread_number());
     if (((warp.owes_block_wait | warp.owes_cluster_wait) & bit(current_lane_)) != 0) {
         fail(cudaErrorLaunchFailure, "this thread has ended between barrier_arrive and barrier_wait",
              Site{"", 0});
@@ -328,6 +333,7 @@ void BlockRunner::finish_thread() {
 
 int BlockRunner::barrier(BarrierKind kind, int predicate, Site site) {
     count_arrival(kind, predicate, site);
+    if (observer_ != nullptr) observer_->barrier_arrived(thread_number(), site);
     warps_[current_warp_].at_barrier |= bit(current_lane_);
     Thread& self = note_wait(name_of(kind), site);
     if (++barrier_.arrived == live_threads_) {
@@ -364,6 +370,7 @@ void BlockRunner::barrier_arrive(Site site) {
         fail(cudaErrorLaunchFailure, "barrier_arrive again without barrier_wait in between", site);
     }
     count_arrival(BarrierKind::split, 0, site);
+    if (observer_ != nullptr) observer_->barrier_arrived_to_wait_later(thread_number(), site);
     warp.owes_block_wait |= bit(current_lane_);
     thread_[thread_number()].block_phase = barrier_.phase;
     if (++barrier_.arrived == live_threads_) release_barrier();
@@ -375,14 +382,17 @@ void BlockRunner::barrier_wait(Site site) {
         fail(cudaErrorLaunchFailure, "barrier_wait without barrier_arrive", site);
     }
     warp.owes_block_wait &= ~bit(current_lane_);
-    if (thread_[thread_number()].block_phase != barrier_.phase) return;
-    warp.at_barrier |= bit(current_lane_);
-    suspend("block.barrier_wait", site);
+    if (thread_[thread_number()].block_phase == barrier_.phase) {
+        warp.at_barrier |= bit(current_lane_);
+        suspend("block.barrier_wait", site);
+    }
+    if (observer_ != nullptr) observer_->barrier_left(thread_number());
 }
 
 void BlockRunner::release_barrier() {
     ++barrier_.phase;
     polling_since_ = {};
+    if (observer_ != nullptr) observer_->barrier_released();
     switch (barrier_.kind) {
         case BarrierKind::sync:
         case BarrierKind::split:
@@ -418,6 +428,7 @@ void BlockRunner::collective(unsigned named, void* operand, CollectiveWork work,
     if ((mask & self) == 0 || (ended == Ended::refused && (mask & ~warp.live) != 0))
         fail_on_mask(named, name, site);
     warp.operands[current_lane_] = operand;
+    if (observer_ != nullptr) observer_->collective_arrived(thread_number(), mask, site);
 
     unsigned g = 0;
     while (g < warp.group_count && warp.groups[g].mask != mask)
@@ -456,6 +467,7 @@ void BlockRunner::complete(Warp& warp, unsigned g) {
     const Group group = warp.groups[g];
     warp.groups[g] = warp.groups[--warp.group_count];
     if (group.work != nullptr) group.work(Lanes{group.arrived, warp.operands.data()});
+    if (observer_ != nullptr) observer_->collective_completed(current_warp_, group.arrived);
     warp.ready |= group.arrived;
     polling_since_ = {};
 }
@@ -500,16 +512,21 @@ void BlockRunner::grid_sync(Site site) {
         grid_sync_phase_ = launch_->grid_barrier.arrive();
     }
     --grid_sync_left_;
+    if (observer_ != nullptr) {
+        observer_->blocks_barrier_arrived(thread_number(), &launch_->grid_barrier, grid_sync_phase_);
+    }
     wait_for(launch_->grid_barrier, grid_sync_phase_, "grid.sync", site);
 }
 
 void BlockRunner::wait_for(BlocksBarrier& barrier, unsigned phase, const char* name, Site site) {
-    if (barrier.passed(phase)) return;
-    Thread& self = thread_[thread_number()];
-    self.blocks_barrier = &barrier;
-    self.phase = phase;
-    warps_[current_warp_].at_blocks_barrier |= bit(current_lane_);
-    suspend(name, site);
+    if (!barrier.passed(phase)) {
+        Thread& self = thread_[thread_number()];
+        self.blocks_barrier = &barrier;
+        self.phase = phase;
+        warps_[current_warp_].at_blocks_barrier |= bit(current_lane_);
+        suspend(name, site);
+    }
+    if (observer_ != nullptr) observer_->blocks_barrier_left(thread_number(), &barrier, phase);
 }
 
 ClusterState& BlockRunner::cluster() {
@@ -527,7 +544,11 @@ void BlockRunner::cluster_arrive(Site site) {
              site);
     }
     warp.owes_cluster_wait |= bit(current_lane_);
-    thread_[thread_number()].cluster_phase = cluster().barrier.arrive();
+    const unsigned phase = cluster().barrier.arrive();
+    thread_[thread_number()].cluster_phase = phase;
+    if (observer_ != nullptr) {
+        observer_->blocks_barrier_arrived(thread_number(), &cluster().barrier, phase);
+    }
 }
 
 void BlockRunner::cluster_wait(Site site) {
@@ -603,9 +624,10 @@ bool BlockRunner::in_dynamic_shared(const void* address) const {
     return address >= arena_ && address < arena_ + kArenaSize;
 }
 
-void BlockRunner::enter_shared(void* object, std::size_t size, bool poison) {
+void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name) {
     static_shared_ += size;
     if (poison) std::memset(object, kPoison, size);
+    if (observer_ != nullptr) observer_->shared_entered(name, object, size);
     if (launch_ == nullptr) return;
     const DeviceLimits& limits = device_limits();
     if (static_shared_ > limits.shared_per_block) {
@@ -661,6 +683,18 @@ void BlockRunner::issue_copy(void* shared, const void* global, unsigned bytes, u
         reading_site_ = Site{"", 0};
     }
     copies_.issue(thread_number(), shared, data, bytes);
+    if (observer_ != nullptr)
+        observer_->copy_issued(thread_number(), shared, global, bytes, valid_bytes, site);
+}
+
+void BlockRunner::commit_copies() {
+    copies_.commit(thread_number());
+    if (observer_ != nullptr) observer_->copies_committed(thread_number());
+}
+
+void BlockRunner::wait_for_copies(unsigned pending) {
+    copies_.wait(thread_number(), pending);
+    if (observer_ != nullptr) observer_->copies_awaited(thread_number(), pending);
 }
 
 void BlockRunner::fail_on_copy(cudaError_t error, unsigned bytes, const std::string& why, Site site) {
@@ -675,7 +709,8 @@ std::string BlockRunner::where() const {
 }
 
 void BlockRunner::fail(cudaError_t error, const std::string& message, Site site) {
-    launch_->fail(error, where() + (site.line > 0 ? ", " + place(site) : std::string()) + ": " + message);
+    launch_->fail(error, where() + (site.line > 0 ? ", " + place(site) : std::string()) + ": " + message,
+                  site);
     failed_ = true;
     Fibre nowhere;  // nobody comes back to this thread
     switch_fibre(nowhere, caller_);

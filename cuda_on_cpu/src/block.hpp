@@ -20,6 +20,7 @@
 #include "cuda_on_cpu/thread.h"
 #include "fibre.hpp"
 #include "launch_state.hpp"
+#include "observer.hpp"
 
 namespace cuda_on_cpu {
 
@@ -52,8 +53,8 @@ class BlockRunner {
     void cluster_arrive(Site site);
     void cluster_wait(Site site);
     void issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes, Site site);
-    void commit_copies() { copies_.commit(thread_number()); }
-    void wait_for_copies(unsigned pending) { copies_.wait(thread_number(), pending); }
+    void commit_copies();
+    void wait_for_copies(unsigned pending);
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
 
     bool running() const { return launch_ != nullptr; }
@@ -64,13 +65,16 @@ class BlockRunner {
     // The place in the kernel for which the runtime reads memory at this moment; line 0: for none.
     Site take_reading_site() { return std::exchange(reading_site_, Site{"", 0}); }
     bool in_stack_guard(const void* address) const { return stacks_.in_guard_page(address); }
+    const FibreStacks& stacks() const { return stacks_; }
+    BlockObserver* observer() const { return observer_; }
+    dim3 shape() const { return shape_; }
 
     void* dynamic_shared() const { return dynamic_shared_; }
     void* dynamic_shared_arena() const { return arena_; }
     std::size_t dynamic_shared_size() const { return dynamic_shared_size_; }
     bool in_dynamic_shared(const void* address) const;
     bool holds_shared(const void* address, std::size_t size) const;
-    void enter_shared(void* object, std::size_t size, bool poison);
+    void enter_shared(void* object, std::size_t size, bool poison, const char* name);
 
   private:
     // One collective under way in a warp. Lanes of disjoint masks may be in different ones at the same time.
@@ -149,6 +153,7 @@ class BlockRunner {
     unsigned& polls_ = polls;
 
     LaunchState* launch_ = nullptr;
+    BlockObserver* observer_ = nullptr;  // of the block that runs; null: nobody watches
     ClusterState* cluster_ = nullptr;
     std::optional<ClusterState> own_cluster_;
     bool descending_ = false;

@@ -65,6 +65,9 @@ class FibreStacks {
     void create(Fibre& fibre, void (*entry)(boost::context::detail::transfer_t));
     // Is `address` in the guard page of one of these stacks?
     bool in_guard_page(const void* address) const;
+    // All of the stacks lie in [begin, end); both null before the first is laid out.
+    const char* begin() const { return memory_; }
+    const char* end() const { return memory_ == nullptr ? nullptr : memory_ + kStacks * kStride; }
 
   private:
     static constexpr std::size_t kPage = 4096;

@@ -230,6 +230,8 @@ cudaError_t run(const Prepared& call, const LaunchConfiguration& configuration) 
     launch.closure = call.closure;
     launch.run = call.run;
     launch.configuration = configuration;
+    launch.observer = launch_observer;
+    if (launch.observer != nullptr) launch.observer->begin_launch(launch);
     if (volume(configuration.cluster) > 1) {
         run_clusters(launch);
     } else if (configuration.cooperative) {
@@ -240,11 +242,14 @@ cudaError_t run(const Prepared& call, const LaunchConfiguration& configuration) 
     if (const std::string damage = damaged_allocation(); !damage.empty()) {
         launch.fail(cudaErrorIllegalAddress, "the kernel " + damage);
     }
+    if (launch.observer != nullptr) launch.observer->end_launch(launch);
     if (launch.failed) lose_context(launch.error);
     return cudaSuccess;  // as on a GPU, a failure inside the kernel shows at the next synchronisation
 }
 
 }  // namespace
+
+constinit LaunchObserver* launch_observer = nullptr;
 
 bool Kernel::asked() {
     if (asking) answer = this;
@@ -298,11 +303,12 @@ cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
 
 // --- LaunchState -----------------------------------------------------------------------------------------------------
 
-void LaunchState::fail(cudaError_t code, const std::string& message) {
+void LaunchState::fail(cudaError_t code, const std::string& message, Site site) {
     const std::scoped_lock lock(report_mutex);
     if (failed) return;
     std::fflush(stdout);
     std::fprintf(stderr, "cuda_on_cpu: kernel %s: %s\n", name.c_str(), message.c_str());
+    if (observer != nullptr) observer->launch_failed(*this, code, message, site);
     error = code;
     failed = true;
     grid_barrier.wake_all();

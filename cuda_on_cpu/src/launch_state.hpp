@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cuda_on_cpu/launch.h"
+#include "observer.hpp"
 #include "worker_pool.hpp"
 
 namespace cuda_on_cpu {
@@ -69,12 +70,14 @@ struct LaunchState {
 
     BlocksBarrier grid_barrier;
     std::shared_ptr<ClusterState> cluster;  // the one that is running
+    LaunchObserver* observer = nullptr;     // of this launch
+    void* observed = nullptr;               // the observer's own
     std::atomic<bool> failed{false};
     std::atomic<cudaError_t> error{cudaSuccess};
     std::mutex report_mutex;
 
     // Prints and keeps the first failure, and stops the others.
-    void fail(cudaError_t code, const std::string& message);
+    void fail(cudaError_t code, const std::string& message, Site site = Site{"", 0});
     void let_other_blocks_run();
 };
 

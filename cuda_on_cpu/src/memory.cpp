@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "fibre.hpp"
+#include "observer.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
 #include <sanitizer/asan_interface.h>
@@ -152,6 +153,7 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     allocations[static_cast<char*>(mapping)] =
         Allocation{begin, size, type, false, static_cast<char*>(mapping), mapping_size};
     live_bytes += size;
+    if (launch_observer != nullptr) launch_observer->memory_allocated(begin, size);
     return begin;
 }
 
@@ -179,6 +181,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     mprotect(allocation->mapping, allocation->mapping_size, PROT_NONE);
     allocation->freed = true;
     live_bytes -= allocation->size;
+    if (launch_observer != nullptr) launch_observer->memory_freed(allocation->begin, allocation->size);
     freed_order.push_back(allocation->mapping);
     if (freed_order.size() > kQuarantine) forget_oldest_freed();
     return cudaSuccess;
@@ -254,6 +257,15 @@ std::string damaged_allocation() {
         return report;
     }
     return {};
+}
+
+std::vector<Allocation> live_allocations() {
+    const std::scoped_lock lock(mutex);
+    std::vector<Allocation> live;
+    for (const auto& [mapping, allocation] : allocations) {
+        if (!allocation.freed) live.push_back(allocation);
+    }
+    return live;
 }
 
 std::size_t allocated_bytes() {

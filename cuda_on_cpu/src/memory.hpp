@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "driver_types.h"
 
@@ -41,6 +42,9 @@ std::string describe_address(const volatile void* address);
 
 // Bytes around allocations that a kernel overwrote without reaching a guard page: a message, or empty.
 std::string damaged_allocation();
+
+// In the order of their addresses.
+std::vector<Allocation> live_allocations();
 
 std::size_t allocated_bytes();
 std::size_t total_bytes();

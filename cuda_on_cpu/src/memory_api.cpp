@@ -6,6 +6,7 @@
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
 #include "memory.hpp"
+#include "observer.hpp"
 #include "stream.hpp"
 
 namespace cuda_on_cpu {
@@ -90,6 +91,10 @@ cudaError_t copy(const char* function, void* to, std::size_t to_pitch, const voi
         for (std::size_t row = 0; row < height; ++row) {
             std::memmove(static_cast<char*>(to) + row * to_pitch,
                          static_cast<const char*>(from) + row * from_pitch, width);
+            if (launch_observer != nullptr) {
+                launch_observer->memory_copied(static_cast<char*>(to) + row * to_pitch,
+                                               static_cast<const char*>(from) + row * from_pitch, width);
+            }
         }
         return cudaSuccess;
     });
@@ -108,6 +113,8 @@ cudaError_t set(const char* function, void* pointer, std::size_t pitch, int valu
     return submit(stream, function, [=] {
         for (std::size_t row = 0; row < height; ++row) {
             std::memset(static_cast<char*>(pointer) + row * pitch, value, width);
+            if (launch_observer != nullptr)
+                launch_observer->memory_written(static_cast<char*>(pointer) + row * pitch, width);
         }
         return cudaSuccess;
     });

@@ -1,5 +1,6 @@
 #include "cuda_on_cpu/tensor_core.h"
 
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -127,6 +128,12 @@ template <unsigned kMatrices, bool kTranspose>
 void load_matrices(const Lanes& lanes) {
     const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
     need_whole_warp(lanes, first.name, first.site);
+    if (BlockObserver* observer = block_runner().observer(); observer != nullptr) {
+        std::array<const void*, 32> rows;
+        for (unsigned lane = 0; lane < 32; ++lane)
+            rows[lane] = lanes.at<RowAndPlace>(lane).row;
+        observer->matrices_loaded(current_warp, rows.data(), kMatrices, first.site);
+    }
     for (unsigned m = 0; m < kMatrices; ++m) {
         std::uint16_t matrix[kSide][kSide];
         for (unsigned i = 0; i < kSide; ++i)

@@ -177,8 +177,8 @@ std::size_t dynamic_shared_size() {
     return block_runner().dynamic_shared_size();
 }
 
-void enter_shared(void* object, std::size_t size, bool poison) {
-    block_runner().enter_shared(object, size, poison);
+void enter_shared(void* object, std::size_t size, bool poison, const char* name) {
+    block_runner().enter_shared(object, size, poison, name);
 }
 
 void device_failure(cudaError_t error, const char* message, Site site) {

@@ -174,15 +174,17 @@ TEST(KernelDeclarations, AreDeclarationsOnly) {
 TEST(Shared, IsThreadLocalAndRegisteredWhereItIsDeclared) {
     const std::string one = gnu("void f() { __shared__ float tile[32][33]; }");
     EXPECT_TRUE(contains(one, "static thread_local float tile[32][33];")) << one;
-    EXPECT_TRUE(contains(one, "tile_shared_.enter(tile);")) << one;
+    EXPECT_TRUE(contains(one, "tile_shared_.enter(tile, \"tile\");")) << one;
 
     const std::string many = gnu("void f() { __shared__ int a, b[4], *c; }");
     for (const char* name : {"a", "b", "c"}) {
-        EXPECT_TRUE(contains(many, std::string(name) + "_shared_.enter(" + name + ");")) << many;
+        EXPECT_TRUE(contains(many, std::string(name) + "_shared_.enter(" + name + ", \"" + name + "\");"))
+            << many;
     }
-    EXPECT_TRUE(contains(gnu("void f() { static __shared__ std::array<int, 4> x; }"), "x_shared_.enter(x)"));
-    EXPECT_TRUE(contains(gnu("void f() { __shared__ struct { int a; float b; } x; }"), "x_shared_.enter(x)"));
-    EXPECT_TRUE(contains(gnu("void f() { __shared__ typename C<T, 3>::Storage x; }"), "x_shared_.enter(x)"));
+    EXPECT_TRUE(contains(gnu("void f() { static __shared__ std::array<int, 4> x; }"), "x_shared_.enter(x, "));
+    EXPECT_TRUE(
+        contains(gnu("void f() { __shared__ struct { int a; float b; } x; }"), "x_shared_.enter(x, "));
+    EXPECT_TRUE(contains(gnu("void f() { __shared__ typename C<T, 3>::Storage x; }"), "x_shared_.enter(x, "));
     EXPECT_TRUE(
         contains(gnu("void f() { __shared__ alignas(16) char x[4]; }"), "alignas(16) static thread_local"));
 }

@@ -381,7 +381,8 @@ class Translation {
             if (name == kNone) fail(shared, "__shared__: no variable name found in this declaration");
             const std::string variable(tokens_[name].text);
             after_[end] += " static constinit thread_local ::cuda_on_cpu::SharedVariable " + variable +
-                           "_shared_; " + variable + "_shared_.enter(" + variable + ");";
+                           "_shared_; " + variable + "_shared_.enter(" + variable + ", \"" + variable +
+                           "\");";
         }
     }
 

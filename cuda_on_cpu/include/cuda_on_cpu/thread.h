@@ -88,18 +88,18 @@ std::size_t dynamic_shared_size();
 
 extern constinit thread_local std::uint64_t
     current_block;  // a number no other block of this OS thread has had
-void enter_shared(void* object, std::size_t size, bool poison);
+void enter_shared(void* object, std::size_t size, bool poison, const char* name);
 
 // Stands beside each `__shared__` variable: the first thread of a block to reach the declaration poisons the variable,
 // because a real block finds leftovers of others there.
 class SharedVariable {
   public:
     template <class T>
-    void enter(T& object) {
+    void enter(T& object, const char* name) {
         if (seen_by_ == current_block) return;
         seen_by_ = current_block;
         enter_shared(const_cast<std::remove_volatile_t<T>*>(&object), sizeof object,
-                     std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>);
+                     std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>, name);
     }
 
   private:

@@ -1,0 +1,55 @@
+// One thing that a CUDA thread did, as the inspector keeps it: where in the program, what, and at which address.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "cuda_on_cpu/inspection.h"
+
+namespace cuda_on_cpu::inspector {
+
+inline constexpr unsigned kLanes = 32;
+using LaneMask = std::uint32_t;
+
+// A return address in the program, or the number of a Site of the runtime (source_places.hpp). 48 bits.
+using Place = std::uint64_t;
+
+// Place, space, operation and size in one word: accesses of several lanes with the same word may be one instruction.
+class Action {
+  public:
+    constexpr Action() = default;
+    constexpr Action(Place place, Space space, Operation operation, unsigned bytes)
+        : word_(place | std::uint64_t(space) << 48 | std::uint64_t(operation) << 49 |
+                std::uint64_t(std::countr_zero(bytes)) << 52) {}
+    static constexpr Action of_word(std::uint64_t word) {
+        Action action;
+        action.word_ = word;
+        return action;
+    }
+    // Waiting for other lanes: no access, but a place that lanes come together at.
+    static constexpr Action meeting(Place place) {
+        Action action;
+        action.word_ = place | kMeeting;
+        return action;
+    }
+
+    constexpr Place place() const { return word_ & ((std::uint64_t{1} << 48) - 1); }
+    constexpr Space space() const { return static_cast<Space>(word_ >> 48 & 1); }
+    constexpr Operation operation() const { return static_cast<Operation>(word_ >> 49 & 7); }
+    constexpr unsigned bytes() const { return 1U << (word_ >> 52 & 7); }
+    constexpr bool is_meeting() const { return (word_ & kMeeting) != 0; }
+    constexpr std::uint64_t word() const { return word_; }
+    constexpr bool operator==(const Action&) const = default;
+
+  private:
+    static constexpr std::uint64_t kMeeting = std::uint64_t{1} << 55;
+    std::uint64_t word_ = 0;
+};
+
+struct Event {
+    Action action;
+    std::uint64_t address;
+};
+
+}  // namespace cuda_on_cpu::inspector

@@ -1,0 +1,209 @@
+#include "inspector.hpp"
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "cuda_on_cpu/launch.h"
+#include "launch_state.hpp"
+#include "memory.hpp"
+#include "source_places.hpp"
+
+namespace cuda_on_cpu::inspector {
+namespace {
+
+constexpr std::uint64_t kGpuAlignment = 256;
+constexpr std::uint64_t kSectorBytes = 32;
+
+struct Recorders {
+    std::mutex mutex;
+    std::vector<Recorder*> all;
+};
+
+// Never destroyed: OS threads of the worker pool outlive static objects.
+Recorders& recorders() {
+    static auto& all = *new Recorders;
+    return all;
+}
+
+std::uint64_t volume(dim3 d) {
+    return std::uint64_t{d.x} * d.y * d.z;
+}
+
+// The live allocations as regions, apart from each other as a GPU would place them.
+std::vector<std::unique_ptr<Region>> global_regions() {
+    std::vector<std::unique_ptr<Region>> regions;
+    std::uint64_t gpu = kGpuAlignment;
+    for (const Allocation& allocation : live_allocations()) {
+        const auto begin = reinterpret_cast<std::uint64_t>(allocation.begin);
+        regions.push_back(
+            std::make_unique<Region>(begin, begin + allocation.size, gpu,
+                                     "allocation of " + std::to_string(allocation.size) + " bytes"));
+        gpu += (allocation.size / kGpuAlignment + 2) * kGpuAlignment;
+    }
+    return regions;
+}
+
+bool reads(const Action action) {
+    return action.space() == Space::kGlobal && action.operation() != Operation::kStore;
+}
+bool writes(const Action action) {
+    return action.space() == Space::kGlobal &&
+           (action.operation() == Operation::kStore || action.operation() == Operation::kAtomic);
+}
+
+}  // namespace
+
+void register_recorder(Recorder* recorder) {
+    const std::scoped_lock lock(recorders().mutex);
+    recorders().all.push_back(recorder);
+}
+
+void unregister_recorder(Recorder* recorder) {
+    const std::scoped_lock lock(recorders().mutex);
+    std::erase(recorders().all, recorder);
+}
+
+void Inspector::begin_launch(LaunchState& launch) {
+    auto record = std::make_unique<LaunchRecord>();
+    record->kernel = launch.name;
+    record->threads_per_block = static_cast<unsigned>(volume(launch.configuration.block));
+    record->dynamic_shared = launch.configuration.dynamic_shared;
+    record->blocks = volume(launch.configuration.grid);
+    record->global = global_regions();
+    launch.observed = record.get();
+    const std::scoped_lock lock(mutex_);
+    launches_.push_back(std::move(record));
+}
+
+// As many as there may be, the first and the last among them, evenly spread.
+bool Inspector::chosen(std::uint64_t block, std::uint64_t blocks) const {
+    const std::uint64_t wanted = options_.blocks_per_launch;
+    if (blocks <= wanted || block == 0) return true;
+    const long double apart = static_cast<long double>(blocks - 1) / static_cast<long double>(wanted - 1);
+    const auto step = [&](std::uint64_t b) {
+        return static_cast<std::uint64_t>(static_cast<long double>(b) / apart);
+    };
+    return step(block) != step(block - 1);
+}
+
+BlockObserver* Inspector::watch(LaunchState& launch, uint3 block) {
+    const dim3 grid = launch.configuration.grid;
+    const std::uint64_t number = (std::uint64_t{block.z} * grid.y + block.y) * grid.x + block.x;
+    return chosen(number, volume(grid)) ? &Recorder::of_this_thread() : nullptr;
+}
+
+void Inspector::end_launch(LaunchState& launch) {
+    auto& record = *static_cast<LaunchRecord*>(launch.observed);
+    record.static_shared = launch.kernel->static_shared;
+    {
+        const std::scoped_lock lock(recorders().mutex);
+        for (Recorder* recorder : recorders().all)
+            recorder->deliver(record);
+    }
+    for (const auto& region : record.global) {
+        if (const SectorSet* set = region->read) record.unique_read_bytes += set->count() * kSectorBytes;
+        if (const SectorSet* set = region->written)
+            record.unique_written_bytes += set->count() * kSectorBytes;
+    }
+    record.global.clear();
+}
+
+void Inspector::launch_failed(LaunchState& launch, cudaError_t, const std::string& message, Site site) {
+    auto& record = *static_cast<LaunchRecord*>(launch.observed);
+    Finding finding;
+    finding.kind = "failure";
+    finding.source = {site.line > 0 ? site.file : "", site.line};
+    finding.message = message.substr(0, message.find('\n'));
+    finding.count = 1;
+    record.findings.push_back(finding);
+}
+
+Inspection Inspector::result() {
+    std::vector<Place> places;
+    for (const auto& launch : launches_) {
+        for (const auto& [word, count] : launch->lines)
+            places.push_back(Action::of_word(word).place());
+    }
+    std::sort(places.begin(), places.end());
+    places.erase(std::unique(places.begin(), places.end()), places.end());
+    const std::unordered_map<Place, SourceLine> lines = source_lines(places);
+
+    // One entry for each kernel and shape, one line for each place in the source, space, operation and size.
+    Inspection inspection;
+    using Shape = std::tuple<std::string, unsigned, std::size_t>;
+    std::map<Shape, std::size_t> kernels;
+    using Line = std::tuple<std::string, int, Space, Operation, unsigned>;
+    std::vector<std::map<Line, LineCount>> counts;
+    for (const auto& launch : launches_) {
+        const auto [found, is_new] = kernels.try_emplace(
+            Shape{launch->kernel, launch->threads_per_block, launch->dynamic_shared}, kernels.size());
+        if (is_new) {
+            inspection.kernels.emplace_back();
+            counts.emplace_back();
+        }
+        KernelInspection& kernel = inspection.kernels[found->second];
+        kernel.name = launch->kernel;
+        kernel.launches += 1;
+        kernel.blocks += launch->blocks;
+        kernel.inspected_blocks += launch->inspected_blocks;
+        kernel.threads_per_block = launch->threads_per_block;
+        kernel.static_shared = std::max(kernel.static_shared, launch->static_shared);
+        kernel.dynamic_shared = launch->dynamic_shared;
+        kernel.barriers += launch->barriers;
+        kernel.unique_read_bytes += launch->unique_read_bytes;
+        kernel.unique_written_bytes += launch->unique_written_bytes;
+        kernel.findings.insert(kernel.findings.end(), launch->findings.begin(), launch->findings.end());
+        for (const auto& [word, count] : launch->lines) {
+            const Action action = Action::of_word(word);
+            if (reads(action)) kernel.global_read_bytes += count.transactions * kSectorBytes;
+            if (writes(action)) kernel.global_written_bytes += count.transactions * kSectorBytes;
+            const auto source = lines.find(action.place());
+            const SourceLine line = source == lines.end() ? SourceLine{} : source->second;
+            counts[found->second][{line.file, line.line, action.space(), action.operation(), action.bytes()}]
+                .add(count);
+        }
+    }
+    for (std::size_t k = 0; k < counts.size(); ++k) {
+        for (const auto& [line, count] : counts[k]) {
+            const auto& [file, number, space, operation, bytes] = line;
+            inspection.kernels[k].lines.push_back({{file, number},
+                                                   space,
+                                                   operation,
+                                                   bytes,
+                                                   count.requests,
+                                                   count.transactions,
+                                                   count.ideal,
+                                                   count.active_lanes,
+                                                   count.bytes_used,
+                                                   count.worst});
+        }
+    }
+    return inspection;
+}
+
+namespace {
+std::unique_ptr<Inspector> inspector;
+}
+
+}  // namespace cuda_on_cpu::inspector
+
+void cuda_on_cpu::begin_inspection(const InspectionOptions& options) {
+    if (launch_observer != nullptr) throw std::logic_error("an inspection is under way already");
+    if (options.blocks_per_launch < 2) {
+        throw std::invalid_argument("blocks_per_launch = " + std::to_string(options.blocks_per_launch) +
+                                    "; expected at least 2: the first and the last");
+    }
+    inspector::inspector = std::make_unique<inspector::Inspector>(options);
+    launch_observer = inspector::inspector.get();
+}
+
+cuda_on_cpu::Inspection cuda_on_cpu::end_inspection() {
+    if (launch_observer == nullptr) throw std::logic_error("no inspection is under way");
+    launch_observer = nullptr;
+    const auto ended = std::move(inspector::inspector);
+    return ended->result();
+}

@@ -1,0 +1,40 @@
+// Collects what the recorders of all OS threads have counted, launch by launch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "observer.hpp"
+#include "recorder.hpp"
+
+namespace cuda_on_cpu::inspector {
+
+class Inspector final : public LaunchObserver {
+  public:
+    explicit Inspector(const InspectionOptions& options) : options_(options) {}
+
+    void begin_launch(LaunchState& launch) override;
+    BlockObserver* watch(LaunchState& launch, uint3 block) override;
+    void end_launch(LaunchState& launch) override;
+    void launch_failed(LaunchState& launch, cudaError_t error, const std::string& message,
+                       Site site) override;
+
+    // What was seen, with source lines.
+    Inspection result();
+
+  private:
+    bool chosen(std::uint64_t block, std::uint64_t blocks) const;
+
+    InspectionOptions options_;
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<LaunchRecord>> launches_;
+};
+
+// All recorders there are, of OS threads that still run.
+void register_recorder(Recorder* recorder);
+void unregister_recorder(Recorder* recorder);
+
+}  // namespace cuda_on_cpu::inspector

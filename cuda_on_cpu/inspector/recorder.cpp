@@ -1,0 +1,343 @@
+#include "recorder.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "block.hpp"
+#include "inspector.hpp"
+#include "source_places.hpp"
+
+namespace cuda_on_cpu::inspector {
+namespace {
+
+constexpr std::uint64_t kSectorBytes = 32;
+constexpr std::uint64_t kSharedAlignment = 128;  // of what is in shared memory by itself: bank 0 at its start
+
+std::uint64_t address_of(const volatile void* pointer) {
+    return reinterpret_cast<std::uint64_t>(pointer);
+}
+
+LaneMask bit(unsigned lane) {
+    return LaneMask{1} << lane;
+}
+
+// The set of a region, made by whoever needs it first.
+SectorSet& made(std::atomic<SectorSet*>& set, const Region& region) {
+    if (SectorSet* found = set.load(std::memory_order_acquire); found != nullptr) return *found;
+    auto fresh = std::make_unique<SectorSet>((region.end - region.begin) / kSectorBytes + 2);
+    SectorSet* expected = nullptr;
+    if (set.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel))
+        return *fresh.release();
+    return *expected;
+}
+
+}  // namespace
+
+constinit thread_local Recorder* recording = nullptr;
+
+// --- Regions and counts ----------------------------------------------------------------------------------------------
+
+void SectorSet::insert(std::uint64_t sector) {
+    if (sector / 64 >= words_.size()) return;  // beyond the end: a finding, not traffic
+    std::atomic<std::uint64_t>& word = words_[sector / 64];
+    const std::uint64_t wanted = std::uint64_t{1} << sector % 64;
+    if ((word.load(std::memory_order_relaxed) & wanted) == 0)
+        word.fetch_or(wanted, std::memory_order_relaxed);
+}
+
+std::uint64_t SectorSet::count() const {
+    std::uint64_t sum = 0;
+    for (const auto& word : words_)
+        sum += static_cast<std::uint64_t>(std::popcount(word.load(std::memory_order_relaxed)));
+    return sum;
+}
+
+Region::~Region() {
+    delete read.load();
+    delete written.load();
+}
+
+void LineCount::add(const LineCount& other) {
+    requests += other.requests;
+    transactions += other.transactions;
+    ideal += other.ideal;
+    active_lanes += other.active_lanes;
+    bytes_used += other.bytes_used;
+    // Of several the one in the first block: then the order in which OS threads deliver does not show.
+    if (std::pair(other.worst.transactions, worst_block) > std::pair(worst.transactions, other.worst_block)) {
+        worst = other.worst;
+        worst_block = other.worst_block;
+    }
+}
+
+// --- The block's life ------------------------------------------------------------------------------------------------
+
+Recorder::Recorder() {
+    register_recorder(this);
+}
+
+Recorder::~Recorder() {
+    unregister_recorder(this);
+}
+
+Recorder& Recorder::of_this_thread() {
+    static thread_local const auto own = std::make_unique<Recorder>();
+    return *own;
+}
+
+void Recorder::begin_block(LaunchState& launch, uint3 block, void* dynamic_shared, std::size_t size) {
+    auto* record = static_cast<LaunchRecord*>(launch.observed);
+    if (launch_ != record) {
+        launch_ = record;
+        static_shared_.clear();
+        static_begin_ = ~std::uint64_t{0};
+        static_end_ = 0;
+        pages_.fill(Page{});
+        dynamic_shared_.begin = address_of(dynamic_shared);
+        dynamic_shared_.end = dynamic_shared_.begin + size;
+        dynamic_shared_.name = "dynamic shared memory";
+    }
+    const BlockRunner& runner = block_runner();
+    stacks_begin_ = address_of(runner.stacks().begin());
+    stacks_size_ = address_of(runner.stacks().end()) - stacks_begin_;
+    const dim3 grid = launch.configuration.grid;
+    block_ = block;
+    block_number_ = (std::uint64_t{block.z} * grid.y + block.y) * grid.x + block.x;
+    const unsigned threads = record->threads_per_block;
+    warps_ = (threads + kLanes - 1) / kLanes;
+    for (unsigned w = 0; w < warps_; ++w) {
+        const unsigned lanes = std::min(kLanes, threads - w * kLanes);
+        warp_[w].live = lanes == kLanes ? ~LaneMask{0} : bit(lanes) - 1;
+        warp_[w].waiting = 0;
+    }
+    ++blocks_;
+    recording = this;
+}
+
+void Recorder::end_block() {
+    recording = nullptr;
+    for (unsigned w = 0; w < warps_; ++w)
+        finish_warp(w);  // there is something left if the block failed
+}
+
+void Recorder::thread_ended(unsigned thread) {
+    Warp& warp = warp_[thread / kLanes];
+    warp.live &= ~bit(thread % kLanes);
+    if (warp.live == warp.waiting) finish_warp(thread / kLanes);
+}
+
+void Recorder::shared_entered(const char* name, void* object, std::size_t size) {
+    const std::uint64_t begin = address_of(object);
+    std::uint64_t next = 0;
+    for (const auto& known : static_shared_) {
+        if (known->begin == begin) return;  // from the block before
+        next = known->gpu_begin + (known->end - known->begin);
+    }
+    next = (next + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
+    static_shared_.push_back(std::make_unique<Region>(begin, begin + size, next, name));
+    static_begin_ = std::min(static_begin_, begin);
+    static_end_ = std::max(static_end_, begin + size);
+    pages_.fill(Page{});
+}
+
+// --- Waiting ---------------------------------------------------------------------------------------------------------
+
+void Recorder::barrier_arrived(unsigned thread, Site) {
+    Warp& warp = warp_[thread / kLanes];
+    warp.waiting |= bit(thread % kLanes);
+    if (warp.waiting == warp.live) finish_warp(thread / kLanes);
+}
+
+void Recorder::barrier_arrived_to_wait_later(unsigned thread, Site site) {
+    note(thread, Action::meeting(place_of(site)), 0);
+}
+
+void Recorder::barrier_released() {
+    ++barriers_;
+    for (unsigned w = 0; w < warps_; ++w)
+        warp_[w].waiting = 0;
+}
+
+// A whole warp that waits for itself begins anew behind it. Parts of one may come together later.
+void Recorder::collective_arrived(unsigned thread, std::uint32_t mask, Site site) {
+    if ((warp_[thread / kLanes].live & ~mask) != 0) note(thread, Action::meeting(place_of(site)), 0);
+}
+
+void Recorder::collective_completed(unsigned warp, std::uint32_t lanes) {
+    if (lanes == warp_[warp].live) finish_warp(warp);
+}
+
+void Recorder::blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned) {
+    note(thread, Action::meeting(address_of(barrier)), 0);
+}
+
+// --- Events ----------------------------------------------------------------------------------------------------------
+
+void Recorder::access_range(Operation operation, const volatile void* address, std::size_t bytes,
+                            Place place) {
+    // Up to 16 bytes with the alignment of their parts only; more than that is a structure, aligned as it happens to be.
+    const std::uint64_t alignment = address_of(address) | bytes | (bytes <= 16 ? 4 : 16);
+    const std::size_t step = std::size_t{1} << std::countr_zero(alignment);
+    for (std::size_t i = 0; i < bytes; i += step) {
+        access(operation, static_cast<const volatile char*>(address) + i, static_cast<unsigned>(step), place);
+    }
+}
+
+void Recorder::take_back_atomic_load(const volatile void* address) {
+    const auto& traces = warp_[running_thread() / kLanes].traces;
+    if (traces == nullptr) return;
+    std::vector<Event>& trace = (*traces)[running_thread() % kLanes];
+    if (!trace.empty() && trace.back().address == address_of(address) &&
+        trace.back().action.operation() == Operation::kAtomic) {
+        trace.pop_back();
+    }
+}
+
+void Recorder::copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes,
+                           unsigned valid_bytes, Site site) {
+    const Place place = place_of(site);
+    Space space;
+    if (valid_bytes > 0 && find(address_of(global), space) != nullptr) {
+        note(thread, Action(place, Space::kGlobal, Operation::kAsyncCopy, bytes), address_of(global));
+    }
+    if (find(address_of(shared), space) != nullptr) {
+        note(thread, Action(place, Space::kShared, Operation::kAsyncCopy, bytes), address_of(shared));
+    }
+}
+
+void Recorder::matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) {
+    Space space;
+    const Region* region = find(address_of(rows[0]), space);
+    if (region == nullptr) return;
+    Addresses gpu{};
+    for (unsigned lane = 0; lane < 8 * matrices; ++lane)
+        gpu[lane] = address_of(rows[lane]) - region->begin + region->gpu_begin;
+    const LaneMask named = ~LaneMask{0} >> (kLanes - 8 * matrices);
+    add(warp, Action(place_of(site), Space::kShared, Operation::kMatrixLoad, 16), named,
+        count_matrix_load(gpu, matrices), *region, gpu);
+}
+
+// --- Where a byte is -------------------------------------------------------------------------------------------------
+
+const Region* Recorder::find_static(std::uint64_t byte) const {
+    if (byte < static_begin_ || byte >= static_end_) return nullptr;
+    for (const auto& region : static_shared_) {
+        if (region->holds(byte)) return region.get();
+    }
+    return nullptr;
+}
+
+Recorder::Page Recorder::look_up(std::uint64_t byte) {
+    const std::uint64_t number = byte / kPageBytes;
+    const BlockRunner& runner = block_runner();
+    stacks_begin_ = address_of(runner.stacks().begin());  // they are laid out when the first is needed
+    stacks_size_ = address_of(runner.stacks().end()) - stacks_begin_;
+    if (static_end_ > 0 && number >= static_begin_ / kPageBytes && number <= (static_end_ - 1) / kPageBytes)
+        return {number, nullptr, Kind::kStaticShared};
+    if (runner.in_dynamic_shared(reinterpret_cast<const void*>(byte)))
+        return {number, &dynamic_shared_, Kind::kDynamicShared};
+    const auto& regions = launch_->global;
+    const auto after = std::upper_bound(
+        regions.begin(), regions.end(), number,
+        [](std::uint64_t page, const auto& region) { return page < region->begin / kPageBytes; });
+    if (after == regions.begin()) return {number, nullptr, Kind::kNothing};
+    const Region* region = std::prev(after)->get();
+    if (number > (region->end - 1) / kPageBytes) return {number, nullptr, Kind::kNothing};
+    return {number, region, Kind::kGlobal};
+}
+
+// --- From events to counts -------------------------------------------------------------------------------------------
+
+void Recorder::give_traces(Warp& warp) {
+    if (idle_traces_.empty()) {
+        warp.traces = std::make_unique<WarpTraces>();
+    } else {
+        warp.traces = std::move(idle_traces_.back());
+        idle_traces_.pop_back();
+    }
+}
+
+void Recorder::finish_warp(unsigned number) {
+    Warp& warp = warp_[number];
+    if (warp.traces == nullptr) return;
+    Traces traces;
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+        traces[lane] = (*warp.traces)[lane];
+    Addresses bytes;
+    converge(traces, [&](const Instruction& instruction) {
+        Action action;
+        for (LaneMask left = instruction.mask; left != 0; left &= left - 1) {
+            const auto lane = static_cast<unsigned>(std::countr_zero(left));
+            const Event& event = traces[lane][instruction.event[lane]];
+            action = event.action;
+            bytes[lane] = event.address;
+        }
+        count(number, action, instruction.mask, bytes);
+    });
+    for (std::vector<Event>& trace : *warp.traces)
+        trace.clear();
+    idle_traces_.push_back(std::move(warp.traces));
+}
+
+// Counts one request; its addresses become those of a GPU.
+void Recorder::count(unsigned warp, Action action, LaneMask mask, Addresses& bytes) {
+    Space space;
+    const Region* first = nullptr;
+    for (LaneMask left = mask; left != 0; left &= left - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(left));
+        const Region* region =
+            first != nullptr && first->holds(bytes[lane]) ? first : find(bytes[lane], space);
+        if (region == nullptr) return;
+        if (first == nullptr) first = region;
+        bytes[lane] += region->gpu_begin - region->begin;
+    }
+    if (action.space() == Space::kShared) {
+        add(warp, action, mask, count_shared(action.operation(), mask, bytes, action.bytes()), *first, bytes);
+        return;
+    }
+    Sectors sectors;
+    add(warp, action, mask, count_global(mask, bytes, action.bytes(), sectors), *first, bytes);
+    const bool reads = action.operation() != Operation::kStore;
+    const bool writes = action.operation() == Operation::kStore || action.operation() == Operation::kAtomic;
+    for (unsigned i = 0; i < sectors.count; ++i) {
+        const std::uint64_t sector = sectors.sector[i] - first->gpu_begin / kSectorBytes;
+        if (reads) made(first->read, *first).insert(sector);
+        if (writes) made(first->written, *first).insert(sector);
+    }
+}
+
+void Recorder::add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,
+                   const Addresses& gpu_addresses) {
+    LineCount& line = lines_[action.word()];
+    ++line.requests;
+    line.transactions += count.transactions;
+    line.ideal += count.ideal;
+    line.active_lanes += static_cast<unsigned>(std::popcount(mask));
+    line.bytes_used += count.bytes_used;
+    if (count.transactions <= line.worst.transactions) return;
+    line.worst_block = block_number_;
+    WorstRequest& worst = line.worst;
+    worst.transactions = count.transactions;
+    worst.active_lanes = static_cast<unsigned>(std::popcount(mask));
+    worst.block = {block_.x, block_.y, block_.z};
+    worst.warp = warp;
+    worst.array = region.name;
+    worst.offsets.assign(kLanes, -1);
+    for (LaneMask left = mask; left != 0; left &= left - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(left));
+        worst.offsets[lane] = static_cast<std::int64_t>(gpu_addresses[lane] - region.gpu_begin);
+    }
+}
+
+void Recorder::deliver(LaunchRecord& record) {
+    if (launch_ != &record) return;
+    launch_ = nullptr;
+    for (const auto& [action, count] : lines_)
+        record.lines[action].add(count);
+    record.barriers += std::exchange(barriers_, 0);
+    record.inspected_blocks += std::exchange(blocks_, 0);
+    lines_.clear();
+}
+
+}  // namespace cuda_on_cpu::inspector

@@ -1,0 +1,189 @@
+// What the threads of one block do, noted event by event, and counted warp by warp: one recorder for each OS thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "convergence.hpp"
+#include "cuda_on_cpu/thread.h"
+#include "event.hpp"
+#include "launch_state.hpp"
+#include "observer.hpp"
+#include "transactions.hpp"
+
+namespace cuda_on_cpu::inspector {
+
+// Which sectors of an allocation one launch has touched, by blocks on any OS thread.
+class SectorSet {
+  public:
+    explicit SectorSet(std::uint64_t sectors) : words_((sectors + 63) / 64) {}
+    void insert(std::uint64_t sector);
+    std::uint64_t count() const;
+
+  private:
+    std::vector<std::atomic<std::uint64_t>> words_;
+};
+
+// Memory that a kernel may reach. Counted are addresses as a GPU would have them: allocations begin at multiples of 256 there,
+// and are at 16 here.
+struct Region {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+    std::uint64_t gpu_begin = 0;
+    std::string name;  // "tile", or "allocation of 4096 bytes"
+    // Of global memory; made when first needed.
+    mutable std::atomic<SectorSet*> read{nullptr};
+    mutable std::atomic<SectorSet*> written{nullptr};
+
+    Region() = default;
+    Region(std::uint64_t from, std::uint64_t to, std::uint64_t gpu, std::string what)
+        : begin(from), end(to), gpu_begin(gpu), name(std::move(what)) {}
+    Region(const Region&) = delete;
+    Region& operator=(const Region&) = delete;
+    ~Region();
+    bool holds(std::uint64_t byte) const { return byte >= begin && byte < end; }
+};
+
+// What is known of one place, operation and size in one launch: AccessLine without its line.
+struct LineCount {
+    std::uint64_t requests = 0;
+    std::uint64_t transactions = 0;
+    std::uint64_t ideal = 0;
+    std::uint64_t active_lanes = 0;
+    std::uint64_t bytes_used = 0;
+    WorstRequest worst;
+    std::uint64_t worst_block = 0;  // its number in the grid
+
+    void add(const LineCount& other);
+};
+using LineCounts = std::unordered_map<std::uint64_t, LineCount>;  // by Action::word()
+
+// One launch under inspection.
+struct LaunchRecord {
+    std::string kernel;
+    unsigned threads_per_block = 0;
+    std::size_t dynamic_shared = 0;
+    std::size_t static_shared = 0;
+    std::uint64_t blocks = 0;
+    std::uint64_t inspected_blocks = 0;
+    std::uint64_t unique_read_bytes = 0;
+    std::uint64_t unique_written_bytes = 0;
+    std::uint64_t barriers = 0;
+    std::vector<std::unique_ptr<Region>> global;  // in the order of their addresses
+    LineCounts lines;
+    std::vector<Finding> findings;
+};
+
+class Recorder final : public BlockObserver {
+  public:
+    // The recorder of this OS thread.
+    static Recorder& of_this_thread();
+
+    Recorder();
+    ~Recorder() override;
+    Recorder(const Recorder&) = delete;
+    Recorder& operator=(const Recorder&) = delete;
+
+    // Of the running thread, which is in a block that is watched.
+    void access(Operation operation, const volatile void* address, unsigned bytes, Place place) {
+        const auto byte = reinterpret_cast<std::uint64_t>(address);
+        if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
+        Space space;
+        if (find(byte, space) != nullptr)
+            note(running_thread(), Action(place, space, operation, bytes), byte);
+    }
+    // An access of a size, or with an alignment, that no single instruction has: as many as it takes.
+    void access_range(Operation operation, const volatile void* address, std::size_t bytes, Place place);
+    // Forgets what the running thread did last, if that was to load this very address atomically: the write that now comes makes
+    // both one operation.
+    void take_back_atomic_load(const volatile void* address);
+
+    void begin_block(LaunchState& launch, uint3 block, void* dynamic_shared, std::size_t size) override;
+    void end_block() override;
+    void thread_ended(unsigned thread) override;
+    void shared_entered(const char* name, void* object, std::size_t size) override;
+    void barrier_arrived(unsigned thread, Site site) override;
+    void barrier_arrived_to_wait_later(unsigned thread, Site site) override;
+    void barrier_released() override;
+    void collective_arrived(unsigned thread, std::uint32_t mask, Site site) override;
+    void collective_completed(unsigned warp, std::uint32_t lanes) override;
+    void blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase) override;
+    void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
+                     Site site) override;
+    void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) override;
+
+    // Adds what was counted for a launch that has ended to its record, and forgets it.
+    void deliver(LaunchRecord& record);
+
+  private:
+    enum class Kind : std::uint8_t { kNothing, kDynamicShared, kStaticShared, kGlobal };
+    // What lies in one page of memory. Where there are static `__shared__` variables there may be others beside them.
+    struct Page {
+        std::uint64_t number = ~std::uint64_t{0};
+        const Region* region = nullptr;
+        Kind kind = Kind::kNothing;
+    };
+    using WarpTraces = std::array<std::vector<Event>, kLanes>;
+    struct Warp {
+        LaneMask live = 0;
+        LaneMask waiting = 0;                // at a barrier of the block
+        std::unique_ptr<WarpTraces> traces;  // while there are events in them
+    };
+
+    static unsigned running_thread() { return current_warp * kLanes + current_lane; }
+
+    // Where the byte is; null: in no memory that counts.
+    const Region* find(std::uint64_t byte, Space& space) {
+        Page& page = pages_[byte / kPageBytes % kPages];
+        if (page.number != byte / kPageBytes) page = look_up(byte);
+        space = page.kind == Kind::kGlobal ? Space::kGlobal : Space::kShared;
+        return page.kind == Kind::kStaticShared ? find_static(byte) : page.region;
+    }
+    const Region* find_static(std::uint64_t byte) const;
+    Page look_up(std::uint64_t byte);
+    void note(unsigned thread, Action action, std::uint64_t byte) {
+        Warp& warp = warp_[thread / kLanes];
+        if (warp.traces == nullptr) give_traces(warp);
+        std::vector<Event>& trace = (*warp.traces)[thread % kLanes];
+        if (trace.size() < kMaxEvents) trace.push_back({action, byte});
+    }
+    void give_traces(Warp& warp);
+    void finish_warp(unsigned number);
+    void count(unsigned warp, Action action, LaneMask mask, Addresses& bytes);
+    void add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,
+             const Addresses& gpu_addresses);
+
+    static constexpr std::size_t kPages = 256;
+    static constexpr std::size_t kPageBytes = 4096;
+    static constexpr std::size_t kMaxEvents = std::size_t{1} << 18;  // of one thread, between two waits
+
+    LaunchRecord* launch_ = nullptr;
+    uint3 block_{0, 0, 0};
+    std::uint64_t block_number_ = 0;
+    unsigned warps_ = 0;
+    std::array<Warp, 32> warp_;
+    std::vector<std::unique_ptr<WarpTraces>> idle_traces_;
+
+    // The stacks of the block's threads: [begin, begin + size).
+    std::uint64_t stacks_begin_ = 0;
+    std::uint64_t stacks_size_ = 0;
+    std::array<Page, kPages> pages_;
+    Region dynamic_shared_;
+    std::vector<std::unique_ptr<Region>> static_shared_;
+    std::uint64_t static_begin_ = ~std::uint64_t{0};  // all of them are in here
+    std::uint64_t static_end_ = 0;
+
+    LineCounts lines_;
+    std::uint64_t barriers_ = 0;
+    std::uint64_t blocks_ = 0;
+};
+
+// Where the hooks find the recorder: null while no block that is watched runs on this OS thread.
+extern constinit thread_local Recorder* recording;
+
+}  // namespace cuda_on_cpu::inspector

@@ -1,0 +1,162 @@
+#include "source_places.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cuda_on_cpu::inspector {
+namespace {
+
+// Addresses of code are larger, so the numbers of sites cannot be mistaken for them.
+constexpr Place kSites = 1 << 16;
+
+struct Sites {
+    std::mutex mutex;
+    std::map<std::pair<std::string, int>, Place> numbers;
+    std::vector<Site> site;
+};
+
+Sites& sites() {
+    static Sites all;
+    return all;
+}
+
+// "/home/me/course/day01_vector_add/vector_add.cu" -> "day01_vector_add/vector_add.cu"
+std::string relative_to_course(std::string_view file) {
+    const std::string path = std::filesystem::path(file).lexically_normal().string();
+    static constexpr std::string_view kRoot = CUDA_ON_CPU_SOURCE_ROOT "/";
+    return path.starts_with(kRoot) ? path.substr(kRoot.size()) : path;
+}
+
+// Frames of one address, innermost first.
+SourceLine lesson_line(const std::vector<SourceLine>& frames) {
+    const auto outside = [&](std::initializer_list<std::string_view> directories) {
+        return std::find_if(frames.begin(), frames.end(), [&](const SourceLine& frame) {
+            const bool known = frame.line > 0 && !frame.file.starts_with("/usr/");
+            return known && std::none_of(directories.begin(), directories.end(),
+                                         [&](std::string_view d) { return frame.file.starts_with(d); });
+        });
+    };
+    auto best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/", "common/"});
+    if (best == frames.end()) best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/"});
+    return best != frames.end() ? *best : frames.empty() ? SourceLine{} : frames.front();
+}
+
+// "/path/file.cu:93 (discriminator 2)" -> file and line
+SourceLine parse_frame(std::string_view text) {
+    const auto colon = text.rfind(':');
+    if (colon == std::string_view::npos || text.starts_with("??")) return {};
+    SourceLine frame{relative_to_course(text.substr(0, colon)), 0};
+    std::from_chars(text.data() + colon + 1, text.data() + text.size(), frame.line);
+    return frame;
+}
+
+// A file that is gone at the end.
+class TemporaryFile {
+  public:
+    TemporaryFile() {
+        std::string path = (std::filesystem::temp_directory_path() / "cuda_on_cpu_XXXXXX").string();
+        if (const int descriptor = mkstemp(path.data()); descriptor >= 0) {
+            close(descriptor);
+            path_ = path;
+        }
+    }
+    ~TemporaryFile() {
+        if (!path_.empty()) std::filesystem::remove(path_);
+    }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    const std::string& path() const { return path_; }
+
+  private:
+    std::string path_;
+};
+
+struct Module {
+    std::uint64_t begin = 0;
+    std::vector<Place> places;
+};
+
+std::string quoted(const std::string& text) {
+    std::string result = "'";
+    for (const char c : text)
+        result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return result + "'";
+}
+
+// With -a each answer begins with the address, and -i lists the functions that the code was inlined into.
+void ask(const std::string& file, const Module& module, std::unordered_map<Place, SourceLine>& lines) {
+    const TemporaryFile addresses;
+    {
+        std::ofstream out(addresses.path());
+        // A return address belongs to the instruction after the call.
+        for (const Place place : module.places)
+            out << std::hex << "0x" << place - module.begin - 1 << '\n';
+    }
+    const std::string command =
+        "addr2line -a -i -e " + quoted(file) + " < " + quoted(addresses.path()) + " 2>/dev/null";
+    FILE* pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) return;
+    std::size_t next = 0;
+    std::vector<SourceLine> frames;
+    const auto finish = [&] {
+        if (next > 0 && next <= module.places.size()) lines[module.places[next - 1]] = lesson_line(frames);
+        frames.clear();
+    };
+    std::array<char, 4096> buffer;
+    while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) {
+        const std::string_view text(buffer.data());
+        if (text.starts_with("0x")) {
+            finish();
+            ++next;
+        } else {
+            frames.push_back(parse_frame(text));
+        }
+    }
+    finish();
+    pclose(pipe);
+}
+
+}  // namespace
+
+Place place_of(Site site) {
+    Sites& all = sites();
+    const std::scoped_lock lock(all.mutex);
+    const auto [found, is_new] = all.numbers.try_emplace({site.file, site.line}, all.site.size());
+    if (is_new) all.site.push_back(site);
+    return found->second;
+}
+
+std::unordered_map<Place, SourceLine> source_lines(const std::vector<Place>& places) {
+    std::unordered_map<Place, SourceLine> lines;
+    std::map<std::string, Module> modules;
+    for (const Place place : places) {
+        if (place < kSites) {
+            const std::scoped_lock lock(sites().mutex);
+            const Site site = sites().site.at(place);
+            lines[place] = {relative_to_course(site.file), site.line};
+            continue;
+        }
+        Dl_info image;
+        if (dladdr(reinterpret_cast<void*>(place), &image) == 0) continue;
+        Module& module = modules[image.dli_fname];
+        module.begin = reinterpret_cast<std::uint64_t>(image.dli_fbase);
+        module.places.push_back(place);
+    }
+    for (const auto& [file, module] : modules)
+        ask(file, module, lines);
+    return lines;
+}
+
+}  // namespace cuda_on_cpu::inspector

@@ -1,0 +1,19 @@
+// Places in the program, and the lines of source that they come from.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "cuda_on_cpu/language.h"
+#include "event.hpp"
+
+namespace cuda_on_cpu::inspector {
+
+// The place of something that the runtime did for a kernel and knows the line of. The same for the same file and line.
+Place place_of(Site site);
+
+// The source line of each place. Of code that was inlined it is the innermost line outside cuda_on_cpu/ and common/, else outside
+// cuda_on_cpu/: the lesson's own. Asks addr2line, once for each program or library that the places are in.
+std::unordered_map<Place, SourceLine> source_lines(const std::vector<Place>& places);
+
+}  // namespace cuda_on_cpu::inspector

@@ -1,0 +1,80 @@
+// What the runtime tells somebody who watches kernels run: the inspector, in programs that are linked with it. In all others
+// there is none: a null pointer, looked at where threads wait, end and allocate, and nowhere else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "cuda_on_cpu/language.h"
+#include "driver_types.h"
+#include "vector_types.h"
+
+namespace cuda_on_cpu {
+
+struct LaunchState;
+
+// Watches the blocks of one OS thread, one after the other. A thread is named by its number in the block, a warp by its number,
+// lanes by a mask.
+class BlockObserver {
+  public:
+    virtual ~BlockObserver() = default;
+
+    virtual void begin_block(LaunchState& /*launch*/, uint3 /*block*/, void* /*dynamic_shared*/,
+                             std::size_t /*size*/) {}
+    virtual void end_block() {}
+    virtual void thread_ended(unsigned /*thread*/) {}
+
+    // The block's first thread has reached the declaration of a `__shared__` variable.
+    virtual void shared_entered(const char* /*name*/, void* /*object*/, std::size_t /*size*/) {}
+
+    // The barrier of the block. Who has arrived before it is released is ordered before all who leave it after that: they waited in
+    // it, or (its second half apart from the first) say so by barrier_left().
+    virtual void barrier_arrived(unsigned /*thread*/, Site /*site*/) {}
+    virtual void barrier_arrived_to_wait_later(unsigned /*thread*/, Site /*site*/) {}
+    virtual void barrier_released() {}
+    virtual void barrier_left(unsigned /*thread*/) {}
+
+    // A collective of these lanes is complete: a shuffle, a vote, __syncwarp...
+    virtual void collective_arrived(unsigned /*thread*/, std::uint32_t /*mask*/, Site /*site*/) {}
+    virtual void collective_completed(unsigned /*warp*/, std::uint32_t /*lanes*/) {}
+
+    // Barriers between blocks: of a grid or of a cluster.
+    virtual void blocks_barrier_arrived(unsigned /*thread*/, const void* /*barrier*/, unsigned /*phase*/) {}
+    virtual void blocks_barrier_left(unsigned /*thread*/, const void* /*barrier*/, unsigned /*phase*/) {}
+
+    // Asynchronous copies: those of a thread complete, oldest group first, when it waits for them.
+    virtual void copy_issued(unsigned /*thread*/, void* /*shared*/, const void* /*global*/,
+                             unsigned /*bytes*/, unsigned /*valid_bytes*/, Site /*site*/) {}
+    virtual void copies_committed(unsigned /*thread*/) {}
+    virtual void copies_awaited(unsigned /*thread*/, unsigned /*pending*/) {}
+
+    // All 32 lanes load matrices of 8 rows of 16 bytes; rows[8 m + i] is row i of matrix m.
+    virtual void matrices_loaded(unsigned /*warp*/, const void* const* /*rows*/, unsigned /*matrices*/,
+                                 Site /*site*/) {}
+};
+
+// Watches launches and memory. Calls may come from several OS threads at once.
+class LaunchObserver {
+  public:
+    virtual ~LaunchObserver() = default;
+
+    virtual void begin_launch(LaunchState& /*launch*/) {}
+    // The watcher of this block on the calling OS thread; null: it is not watched.
+    virtual BlockObserver* watch(LaunchState& /*launch*/, uint3 /*block*/) { return nullptr; }
+    virtual void end_launch(LaunchState& /*launch*/) {}
+    // The first failure of the launch; `message` as it is printed. Line 0: the message has the place, or it is not known.
+    virtual void launch_failed(LaunchState& /*launch*/, cudaError_t /*error*/, const std::string& /*message*/,
+                               Site /*site*/) {}
+
+    virtual void memory_allocated(void* /*memory*/, std::size_t /*size*/) {}
+    virtual void memory_freed(void* /*memory*/, std::size_t /*size*/) {}
+    // By the host: cudaMemset, and cudaMemcpy from host memory.
+    virtual void memory_written(void* /*memory*/, std::size_t /*size*/) {}
+    virtual void memory_copied(void* /*to*/, const void* /*from*/, std::size_t /*size*/) {}
+};
+
+// Set by the inspector while it watches.
+extern constinit LaunchObserver* launch_observer;
+
+}  // namespace cuda_on_cpu

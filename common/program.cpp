@@ -168,6 +168,7 @@ InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) 
     try {
         prepare(contestant);
         seen.cannot_run = contestant.cannot_run;
+        seen.flops = contestant.work.flops;
         if (!seen.cannot_run.empty()) return seen;
         if (problem.spoil) problem.spoil();
         seen.kernels = inspect([&] { contestant.launch(nullptr); }).kernels;

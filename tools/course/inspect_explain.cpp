@@ -42,7 +42,7 @@ std::string plural(std::uint64_t count, std::string_view noun) {
 }
 
 // "an 8-wide tile", "a 32-wide tile"
-std::string_view article(std::int64_t number) {
+std::string_view article(std::size_t number) {
     const std::string digits = std::to_string(number);
     return digits.front() == '8' || number == 11 || number == 18 ? "an" : "a";
 }
@@ -78,16 +78,29 @@ bool fits(const std::vector<ActiveLane>& active, const Rows& rows) {
     });
 }
 
+// The same distance from each active lane to the next, however many lanes are between them.
+bool is_compact(const std::vector<ActiveLane>& active, std::int64_t step) {
+    for (std::size_t i = 1; i < active.size(); ++i) {
+        if (active[i].offset != active[i - 1].offset + step) return false;
+    }
+    return true;
+}
+
+bool has_holes(const std::vector<ActiveLane>& active) {
+    return active.back().lane - active.front().lane + 1 != active.size();
+}
+
 // One row with the same step from lane to lane; else rows of 16, 8, 4 or 2 lanes. At least two lanes are needed.
 std::optional<Rows> find_rows(const std::vector<ActiveLane>& active) {
     if (active.size() < 2) return std::nullopt;
     const auto [first_lane, first_offset] = active.front();
-    const std::int64_t step = (active[1].offset - first_offset) / (active[1].lane - first_lane);
-    if (const Rows one{.lanes = kLanes, .step = step}; fits(active, one))
-        return Rows{.lanes = static_cast<unsigned>(active.size()), .step = step};
-
     const auto count = static_cast<unsigned>(active.size());
-    if (active.back().lane - first_lane + 1 != count) return std::nullopt;  // a lane in between is missing
+    const std::int64_t distance = active[1].offset - first_offset;
+    const std::int64_t step = distance / (active[1].lane - first_lane);
+    if (fits(active, {.lanes = kLanes, .step = step})) return Rows{.lanes = count, .step = step};
+    if (is_compact(active, distance)) return Rows{.lanes = count, .step = distance};
+
+    if (has_holes(active)) return std::nullopt;
     for (const unsigned lanes : {16U, 8U, 4U, 2U}) {
         if (first_lane % lanes != 0 || count % lanes != 0 || count <= lanes) continue;
         const Rows rows{.lanes = lanes,
@@ -182,8 +195,8 @@ std::string explain_free_row(const AccessLine& line, const Row& row) {
                            row.count, copies);
     }
     if (row.stride == line.bytes) {
-        return fmt::format("{} neighbouring elements of {} bytes{}: {}, as good as it gets.", row.count,
-                           line.bytes, copies, plural(line.worst.transactions, "wavefront"));
+        return fmt::format("{} neighbouring elements of {}{}: {}, as good as it gets.", row.count,
+                           plural(line.bytes, "byte"), copies, plural(line.worst.transactions, "wavefront"));
     }
     const std::int64_t words = row.stride / kWordBytes;
     if (line.bytes <= kWordBytes && row.stride % kWordBytes == 0 && words % 2 == 1) {
@@ -222,15 +235,15 @@ std::optional<std::string> explain_conflict_row(const AccessLine& line, const Ro
                                         ? "one word"
                                         : fmt::format("one word ({} elements)", kWordBytes / line.bytes);
         return fmt::format("{} lanes hit bank {}: a column of {} {}-wide tile{}. Pad the row by {}.",
-                           row.count * row.copies, worst.fullest_bank(), article(width), width, copies,
-                           padding);
+                           row.count * row.copies, worst.fullest_bank(),
+                           article(static_cast<std::size_t>(width)), width, copies, padding);
     }
     if (row.stride % kBankRowBytes == 0) {
         return fmt::format(
             "{} lanes at a time hit the same banks: a column of {} {}-wide tile of {}-byte elements{}. Pad "
             "the "
             "row by one element.",
-            met, article(width), width, line.bytes, copies);
+            met, article(static_cast<std::size_t>(width)), width, line.bytes, copies);
     }
     const std::int64_t words = row.stride / kWordBytes;
     if (line.bytes > kWordBytes) {
@@ -265,8 +278,8 @@ std::string explain_conflict(const AccessLine& line, const std::optional<Rows>& 
             "row by {} bytes, or swizzle.",
             rows->rows, rows->lanes, std::abs(rows->row_step), rows->lanes * line.bytes);
     }
-    return fmt::format("A {}-way conflict: lanes {} want different words of bank {}.", met,
-                       colliding_lanes(worst), worst.fullest_bank());
+    return fmt::format("{} {}-way conflict: lanes {} want different words of bank {}.",
+                       article(met) == "an" ? "An" : "A", met, colliding_lanes(worst), worst.fullest_bank());
 }
 
 Explanation explain_shared(const AccessLine& line, std::vector<ActiveLane> active) {
@@ -291,25 +304,29 @@ Explanation explain_shared(const AccessLine& line, std::vector<ActiveLane> activ
 
 std::string explain_same_address(const AccessLine& line, unsigned lanes) {
     if (is_write(line)) return fmt::format("All {} lanes write the same address: one of them wins.", lanes);
-    return fmt::format("All {} lanes read the same {} bytes: one sector serves them all.", lanes, line.bytes);
+    return fmt::format("All {} lanes read the same {}: one sector serves them all.", lanes,
+                       plural(line.bytes, "byte"));
 }
 
 Explanation explain_neighbours(const AccessLine& line, const Row& row, unsigned ideal) {
     const unsigned touched = line.worst.transactions;
     const std::string copies = copies_of(row, line);
     if (touched <= ideal) {
-        return {fmt::format("{} neighbouring elements of {} bytes{}: {}, as few as possible.", row.count,
-                            line.bytes, copies, plural(touched, "sector"))};
+        return {fmt::format("{} neighbouring elements of {}{}: {}, as few as possible.", row.count,
+                            plural(line.bytes, "byte"), copies, plural(touched, "sector"))};
     }
-    std::int64_t first = active_lanes(line.worst).front().offset;
-    for (const ActiveLane& each : active_lanes(line.worst))
-        first = std::min(first, each.offset);
+    const std::vector<ActiveLane> active = active_lanes(line.worst);
+    if (has_holes(active) && !is_compact(active, line.bytes)) {
+        return {fmt::format("Neighbouring elements, less those of the lanes that take no part: {}.",
+                            plural(touched, "sector"))};
+    }
+    const std::int64_t first = std::ranges::min_element(active, {}, &ActiveLane::offset)->offset;
     const std::string where = first % kSectorBytes == 0
                                   ? "begin within a sector"
                                   : fmt::format("begin {} bytes into a sector", first % kSectorBytes);
-    return {fmt::format("{} neighbouring elements of {} bytes{} {}: {} sectors instead of {}. Let them begin "
+    return {fmt::format("{} neighbouring elements of {}{} {}: {} sectors instead of {}. Let them begin "
                         "at a multiple of 32 bytes.",
-                        row.count, line.bytes, copies, where, touched, ideal),
+                        row.count, plural(line.bytes, "byte"), copies, where, touched, ideal),
             false};
 }
 

@@ -29,7 +29,7 @@ h3 { font-size: 1.05rem; margin-bottom: .3rem; } a { color: inherit; }
 table { border-collapse: collapse; margin: .5rem 0 1rem; } td, th { padding: .15rem .9rem .15rem 0; text-align: left; vertical-align: top; }
 th { font-weight: normal; color: var(--quiet); } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 .source { border: 1px solid var(--rule); border-radius: 6px; overflow-x: auto; margin: .6rem 0 1.4rem; padding: .3rem 0; }
-.row { display: grid; grid-template-columns: 3.2rem 4.6rem 15.5rem 1fr; column-gap: .7rem; min-width: 60rem;
+.row { display: grid; grid-template-columns: 3.2rem 4.6rem 18.5rem 1fr; column-gap: .7rem; min-width: 60rem;
        font: 12.5px/1.5 ui-monospace, monospace; }
 .row .number { text-align: right; color: var(--quiet); } .row code { font: inherit; white-space: pre; }
 .share { position: relative; text-align: right; color: var(--quiet); }
@@ -60,8 +60,13 @@ std::string_view style_of(Grade grade) {
 
 // --- One access ------------------------------------------------------------------------------------------------------
 
+// "1 sector", "32 wavefronts"
+std::string count_of(unsigned count, std::string_view units) {
+    return fmt::format("{} {}", count, count == 1 ? units.substr(0, units.size() - 1) : units);
+}
+
 // "global load 32.00 / 4.00"
-std::string count_of(const AccessLine& access) {
+std::string margin_of(const AccessLine& access) {
     return fmt::format(R"(<span class="{}" title="{} per request, and the ideal">{} {:.2f} / {:.2f}</span>)",
                        style_of(grade(access)), unit(access), escaped(what(access)),
                        transactions_per_request(access), ideal_per_request(access));
@@ -74,13 +79,12 @@ std::string card(const AccessLine& access) {
                                     ideal_per_request(access), lanes_per_request(access));
     if (access.space == Space::kGlobal)
         facts += fmt::format(", {:.1f} % of the bytes used", 100 * share_of_bytes_used(access));
-    return fmt::format(
-        R"(<div class="card"><p><b>{}</b>: {}.</p><p>{}</p>)"
-        R"(<p class="quiet">The worst request: warp {} of block ({}), {} {}, in {}. Numbers are lanes.</p>{}</div>)"
-        "\n",
-        escaped(what(access)), escaped(facts), escaped(explain(access)), worst.warp,
-        fmt::join(worst.block, ", "), worst.transactions, unit(access),
-        worst.array.empty() ? "memory" : escaped(worst.array), picture(access));
+    return fmt::format(R"(<div class="card"><p><b>{}</b>: {}.</p><p>{}</p>)"
+                       R"(<p class="quiet">The worst request: warp {} of block ({}), {}, in {}.</p>{}</div>)"
+                       "\n",
+                       escaped(what(access)), escaped(facts), escaped(explain(access)), worst.warp,
+                       fmt::join(worst.block, ", "), count_of(worst.transactions, unit(access)),
+                       worst.array.empty() ? "memory" : escaped(worst.array), picture(access));
 }
 
 // --- Source ----------------------------------------------------------------------------------------------------------
@@ -167,7 +171,7 @@ std::string source_row(int number, const Annotations& annotations, std::string_v
     const InspectedLine& line = *found->second;
     std::string cards;
     for (const AccessLine* access : line.accesses) {
-        counts += count_of(*access);
+        counts += margin_of(*access);
         cards += card(*access);
     }
     const double percent =
@@ -296,7 +300,10 @@ constexpr std::string_view kHowToRead =
     "Shared memory "
     "answers in wavefronts, one a clock; global memory is moved in sectors of 32 bytes. Click a line to see "
     "its worst "
-    "request.</p>\n<p id=\"tools\"></p>\n";
+    "request: numbers in it are lanes; blue is the first word of a bank, or bytes that lanes want; red are "
+    "further words of a "
+    "bank, a wavefront each; pale red are bytes that are moved and that nobody wants.</p>\n<p "
+    "id=\"tools\"></p>\n";
 
 }  // namespace
 

@@ -34,14 +34,18 @@ std::string traffic(std::uint64_t moved, std::uint64_t unique) {
 }
 
 std::string occupancy_text(const KernelInspection& kernel, const MultiprocessorLimits& limits) {
-    const std::size_t shared = kernel.static_shared + kernel.dynamic_shared;
-    const Occupancy occupied =
-        occupancy({.threads = static_cast<int>(kernel.threads_per_block), .shared_bytes = shared}, limits);
-    return fmt::format(
-        "{:.0f} %: {} block{} of {} threads and {} bytes of shared memory on a multiprocessor; "
-        "limited by {}, registers not counted",
-        100 * occupied.share, occupied.blocks, occupied.blocks == 1 ? "" : "s", kernel.threads_per_block,
-        shared, occupied.limit);
+    const Occupancy occupied = occupancy({.threads = static_cast<int>(kernel.threads_per_block),
+                                          .shared_bytes = kernel.static_shared + kernel.dynamic_shared},
+                                         limits);
+    return fmt::format("{:.0f} %, {} block{} on a multiprocessor; limited by {}, registers not counted",
+                       100 * occupied.share, occupied.blocks, occupied.blocks == 1 ? "" : "s",
+                       occupied.limit);
+}
+
+// "day05::multiply" -> "multiply"; what a template is given stays as it is.
+std::string_view without_namespaces(std::string_view name) {
+    const auto separator = name.substr(0, name.find('<')).rfind("::");
+    return separator == std::string_view::npos ? name : name.substr(separator + 2);
 }
 
 // The values in "int TILE = 32; bool VECTOR = true".
@@ -113,10 +117,12 @@ std::string_view unit(const AccessLine& line) {
 std::string short_name(std::string_view kernel) {
     constexpr std::string_view kWith = " [with ";
     const auto with = kernel.find(kWith);
-    if (with == std::string_view::npos || !kernel.ends_with(']')) return std::string(kernel);
+    if (with == std::string_view::npos || !kernel.ends_with(']'))
+        return std::string(without_namespaces(kernel));
     const std::string_view bindings =
         kernel.substr(with + kWith.size(), kernel.size() - with - kWith.size() - 1);
-    return fmt::format("{}<{}>", kernel.substr(0, with), fmt::join(template_arguments(bindings), ", "));
+    return fmt::format("{}<{}>", without_namespaces(kernel.substr(0, with)),
+                       fmt::join(template_arguments(bindings), ", "));
 }
 
 std::string extent(const KernelInspection& kernel) {
@@ -133,6 +139,9 @@ Facts facts_of(const KernelInspection& kernel, const std::optional<Multiprocesso
         {"read", traffic(kernel.global_read_bytes, kernel.unique_read_bytes)},
         {"written", traffic(kernel.global_written_bytes, kernel.unique_written_bytes)},
         {"barriers per block", fmt::format("{:.4g}", ratio(kernel.barriers, kernel.inspected_blocks))}};
+    const std::size_t shared = kernel.static_shared + kernel.dynamic_shared;
+    if (shared > 0)
+        facts.emplace_back("shared memory", bytes_text(static_cast<double>(shared)) + " per block");
     if (limits && kernel.threads_per_block > 0)
         facts.emplace_back("occupancy", occupancy_text(kernel, *limits));
     return facts;

@@ -241,9 +241,12 @@ Json to_json(const InspectedVariant& variant) {
     Json kernels = Json::array();
     for (const KernelInspection& kernel : variant.kernels)
         kernels.push_back(course::to_json(kernel));
-    return {{"problem", variant.problem},   {"variant", variant.variant},
-            {"verified", variant.verified}, {"cannot_run", variant.cannot_run},
-            {"failure", variant.failure},   {"flops", variant.flops},
+    return {{"problem", variant.problem},
+            {"variant", variant.variant},
+            {"verified", variant.verified},
+            {"cannot_run", variant.cannot_run},
+            {"failure", variant.failure},
+            {"flops", variant.flops},
             {"kernels", kernels}};
 }
 

@@ -44,7 +44,7 @@ struct InspectedVariant {
     bool verified = false;
     std::string cannot_run{};  // why it was not run; then there are no kernels
     std::string failure{};     // what was wrong with the result, or ""
-    double flops = 0;          // of the work (work.hpp); 0: not counted
+    double flops = 0;          // that the version says it does; 0: not known
     std::vector<KernelInspection> kernels{};
 
     bool operator==(const InspectedVariant&) const = default;

@@ -168,8 +168,8 @@ InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) 
     try {
         prepare(contestant);
         seen.cannot_run = contestant.cannot_run;
-        seen.flops = contestant.work.flops;
         if (!seen.cannot_run.empty()) return seen;
+        seen.flops = contestant.work.flops;
         if (problem.spoil) problem.spoil();
         seen.kernels = inspect([&] { contestant.launch(nullptr); }).kernels;
         const VerifyResult result = contestant.verify ? contestant.verify() : problem.verify();

@@ -33,19 +33,31 @@ std::uint64_t volume(dim3 d) {
     return std::uint64_t{d.x} * d.y * d.z;
 }
 
-// The live allocations as regions, apart from each other as a GPU would place them.
-std::vector<std::unique_ptr<Region>> global_regions() {
-    std::vector<std::unique_ptr<Region>> regions;
+// The memory that all blocks share, its pieces apart from each other as a GPU would place them.
+void add_global_memory(LaunchRecord& record) {
+    std::vector<std::pair<std::unique_ptr<Region>, std::string>> pieces;
     std::uint64_t gpu = kGpuAlignment;
     for (const Allocation& allocation : live_allocations()) {
         const auto begin = reinterpret_cast<std::uint64_t>(allocation.begin);
-        regions.push_back(
-            std::make_unique<Region>(begin, begin + allocation.size, gpu,
-                                     "allocation of " + std::to_string(allocation.size) + " bytes"));
+        pieces.emplace_back(std::make_unique<Region>(begin, begin + allocation.size, gpu, 0),
+                            "allocation of " + std::to_string(allocation.size) + " bytes");
         gpu += (allocation.size / kGpuAlignment + 2) * kGpuAlignment;
     }
-    return regions;
+    const ImageRange variables = writable_image();
+    pieces.emplace_back(
+        std::make_unique<Region>(variables.begin, variables.end, gpu + variables.begin % kGpuAlignment, 0),
+        "__device__ variables");
+    std::ranges::sort(pieces, {}, [](const auto& piece) { return piece.first->begin; });
+    for (auto& [region, name] : pieces) {
+        region->array = static_cast<unsigned>(record.global.size());
+        if (region->begin == variables.begin) record.variables = region->array;
+        record.global.push_back(std::move(region));
+        record.arrays.push_back(std::move(name));
+    }
 }
+
+// File, line, space, operation, bytes, array; of several arrays of that name, which.
+using Line = std::tuple<std::string, int, Space, Operation, unsigned, std::string, unsigned>;
 
 bool reads(const Action action) {
     return action.space() == Space::kGlobal && action.operation() != Operation::kStore;
@@ -53,6 +65,55 @@ bool reads(const Action action) {
 bool writes(const Action action) {
     return action.space() == Space::kGlobal &&
            (action.operation() == Operation::kStore || action.operation() == Operation::kAtomic);
+}
+
+// All but the lines.
+void add(const LaunchRecord& launch, KernelInspection& kernel) {
+    kernel.name = launch.kernel;
+    kernel.launches += 1;
+    kernel.blocks += launch.blocks;
+    kernel.inspected_blocks += launch.inspected_blocks;
+    kernel.threads_per_block = launch.threads_per_block;
+    kernel.static_shared = std::max(kernel.static_shared, launch.static_shared);
+    kernel.dynamic_shared = launch.dynamic_shared;
+    kernel.barriers += launch.barriers;
+    kernel.unique_read_bytes += launch.unique_read_bytes;
+    kernel.unique_written_bytes += launch.unique_written_bytes;
+    kernel.findings.insert(kernel.findings.end(), launch.findings.begin(), launch.findings.end());
+    for (const auto& [key, count] : launch.lines) {
+        const Action action = Action::of_word(key.action);
+        if (reads(action)) kernel.global_read_bytes += count.transactions * kSectorBytes;
+        if (writes(action)) kernel.global_written_bytes += count.transactions * kSectorBytes;
+    }
+}
+
+// The lines of a launch. Two arrays of one name in one line are told apart by the order in which the line mentions them, so that
+// launches whose buffers change places still add up.
+void add(const LaunchRecord& launch, const std::unordered_map<Place, SourceLine>& sources,
+         std::map<Line, LineCount>& lines) {
+    std::map<Line, std::map<unsigned, Place>>
+        arrays;  // of each line, with the first place that they are mentioned at
+    const auto line_of = [&](const LineKey& key) {
+        const Action action = Action::of_word(key.action);
+        const auto source = sources.find(action.place());
+        const SourceLine at = source == sources.end() ? SourceLine{} : source->second;
+        return Line{
+            at.file, at.line, action.space(), action.operation(), action.bytes(), launch.arrays[key.array],
+            0};
+    };
+    for (const auto& [key, count] : launch.lines) {
+        const Place place = Action::of_word(key.action).place();
+        const auto [first, is_new] = arrays[line_of(key)].try_emplace(key.array, place);
+        if (!is_new) first->second = std::min(first->second, place);
+    }
+    for (const auto& [key, count] : launch.lines) {
+        Line line = line_of(key);
+        const auto& of_line = arrays[line];
+        const std::pair own(of_line.at(key.array), key.array);
+        std::get<6>(line) = static_cast<unsigned>(std::ranges::count_if(
+            of_line, [&](const auto& other) { return std::pair(other.second, other.first) < own; }));
+        lines[line].add(count);
+    }
 }
 
 }  // namespace
@@ -73,7 +134,7 @@ void Inspector::begin_launch(LaunchState& launch) {
     record->threads_per_block = static_cast<unsigned>(volume(launch.configuration.block));
     record->dynamic_shared = launch.configuration.dynamic_shared;
     record->blocks = volume(launch.configuration.grid);
-    record->global = global_regions();
+    add_global_memory(*record);
     launch.observed = record.get();
     const std::scoped_lock lock(mutex_);
     launches_.push_back(std::move(record));
@@ -116,7 +177,7 @@ void Inspector::launch_failed(LaunchState& launch, cudaError_t, const std::strin
     auto& record = *static_cast<LaunchRecord*>(launch.observed);
     Finding finding;
     finding.kind = "failure";
-    finding.source = {site.line > 0 ? site.file : "", site.line};
+    finding.source = {site.line > 0 ? relative_to_course(site.file) : "", site.line};
     finding.message = message.substr(0, message.find('\n'));
     finding.count = 1;
     record.findings.push_back(finding);
@@ -125,61 +186,41 @@ void Inspector::launch_failed(LaunchState& launch, cudaError_t, const std::strin
 Inspection Inspector::result() {
     std::vector<Place> places;
     for (const auto& launch : launches_) {
-        for (const auto& [word, count] : launch->lines)
-            places.push_back(Action::of_word(word).place());
+        for (const auto& [key, count] : launch->lines)
+            places.push_back(Action::of_word(key.action).place());
     }
     std::sort(places.begin(), places.end());
     places.erase(std::unique(places.begin(), places.end()), places.end());
-    const std::unordered_map<Place, SourceLine> lines = source_lines(places);
+    const std::unordered_map<Place, SourceLine> sources = source_lines(places);
 
-    // One entry for each kernel and shape, one line for each place in the source, space, operation and size.
+    // One entry for each kernel and shape.
     Inspection inspection;
     using Shape = std::tuple<std::string, unsigned, std::size_t>;
     std::map<Shape, std::size_t> kernels;
-    using Line = std::tuple<std::string, int, Space, Operation, unsigned>;
-    std::vector<std::map<Line, LineCount>> counts;
+    std::vector<std::map<Line, LineCount>> lines;
     for (const auto& launch : launches_) {
         const auto [found, is_new] = kernels.try_emplace(
             Shape{launch->kernel, launch->threads_per_block, launch->dynamic_shared}, kernels.size());
         if (is_new) {
             inspection.kernels.emplace_back();
-            counts.emplace_back();
+            lines.emplace_back();
         }
-        KernelInspection& kernel = inspection.kernels[found->second];
-        kernel.name = launch->kernel;
-        kernel.launches += 1;
-        kernel.blocks += launch->blocks;
-        kernel.inspected_blocks += launch->inspected_blocks;
-        kernel.threads_per_block = launch->threads_per_block;
-        kernel.static_shared = std::max(kernel.static_shared, launch->static_shared);
-        kernel.dynamic_shared = launch->dynamic_shared;
-        kernel.barriers += launch->barriers;
-        kernel.unique_read_bytes += launch->unique_read_bytes;
-        kernel.unique_written_bytes += launch->unique_written_bytes;
-        kernel.findings.insert(kernel.findings.end(), launch->findings.begin(), launch->findings.end());
-        for (const auto& [word, count] : launch->lines) {
-            const Action action = Action::of_word(word);
-            if (reads(action)) kernel.global_read_bytes += count.transactions * kSectorBytes;
-            if (writes(action)) kernel.global_written_bytes += count.transactions * kSectorBytes;
-            const auto source = lines.find(action.place());
-            const SourceLine line = source == lines.end() ? SourceLine{} : source->second;
-            counts[found->second][{line.file, line.line, action.space(), action.operation(), action.bytes()}]
-                .add(count);
-        }
+        add(*launch, inspection.kernels[found->second]);
+        add(*launch, sources, lines[found->second]);
     }
-    for (std::size_t k = 0; k < counts.size(); ++k) {
-        for (const auto& [line, count] : counts[k]) {
-            const auto& [file, number, space, operation, bytes] = line;
-            inspection.kernels[k].lines.push_back({{file, number},
-                                                   space,
-                                                   operation,
-                                                   bytes,
-                                                   count.requests,
-                                                   count.transactions,
-                                                   count.ideal,
-                                                   count.active_lanes,
-                                                   count.bytes_used,
-                                                   count.worst});
+    for (std::size_t k = 0; k < lines.size(); ++k) {
+        for (const auto& [line, count] : lines[k]) {
+            AccessLine& out = inspection.kernels[k].lines.emplace_back();
+            std::string array;
+            std::tie(out.source.file, out.source.line, out.space, out.operation, out.bytes, array,
+                     std::ignore) = line;
+            out.requests = count.requests;
+            out.transactions = count.transactions;
+            out.ideal = count.ideal;
+            out.active_lanes = count.active_lanes;
+            out.bytes_used = count.bytes_used;
+            out.worst = count.worst;
+            out.worst.array = std::move(array);
         }
     }
     return inspection;

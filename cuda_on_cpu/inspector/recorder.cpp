@@ -8,6 +8,12 @@
 #include "inspector.hpp"
 #include "source_places.hpp"
 
+// Where all `__constant__` variables are (language.h). Made by the linker where there are some, null elsewhere.
+extern "C" {
+[[gnu::weak, gnu::visibility("hidden")]] extern const char __start_cuda_on_cpu_constant;
+[[gnu::weak, gnu::visibility("hidden")]] extern const char __stop_cuda_on_cpu_constant;
+}
+
 namespace cuda_on_cpu::inspector {
 namespace {
 
@@ -30,6 +36,16 @@ SectorSet& made(std::atomic<SectorSet*>& set, const Region& region) {
     if (set.compare_exchange_strong(expected, fresh.get(), std::memory_order_acq_rel))
         return *fresh.release();
     return *expected;
+}
+
+// The number of a shared array: the same for all blocks.
+unsigned shared_array(LaunchRecord& record, const char* name) {
+    const std::scoped_lock lock(record.arrays_mutex);
+    const auto first = record.arrays.begin() + static_cast<std::ptrdiff_t>(record.global.size());
+    const auto found = std::find(first, record.arrays.end(), name);
+    const auto number = static_cast<unsigned>(found - record.arrays.begin());
+    if (found == record.arrays.end()) record.arrays.emplace_back(name);
+    return number;
 }
 
 }  // namespace
@@ -96,7 +112,7 @@ void Recorder::begin_block(LaunchState& launch, uint3 block, void* dynamic_share
         pages_.fill(Page{});
         dynamic_shared_.begin = address_of(dynamic_shared);
         dynamic_shared_.end = dynamic_shared_.begin + size;
-        dynamic_shared_.name = "dynamic shared memory";
+        dynamic_shared_.array = shared_array(*record, "dynamic shared memory");
     }
     const BlockRunner& runner = block_runner();
     stacks_begin_ = address_of(runner.stacks().begin());
@@ -108,7 +124,7 @@ void Recorder::begin_block(LaunchState& launch, uint3 block, void* dynamic_share
     warps_ = (threads + kLanes - 1) / kLanes;
     for (unsigned w = 0; w < warps_; ++w) {
         const unsigned lanes = std::min(kLanes, threads - w * kLanes);
-        warp_[w].live = lanes == kLanes ? ~LaneMask{0} : bit(lanes) - 1;
+        warp_[w].live = warp_[w].began = lanes == kLanes ? ~LaneMask{0} : bit(lanes) - 1;
         warp_[w].waiting = 0;
     }
     ++blocks_;
@@ -135,7 +151,8 @@ void Recorder::shared_entered(const char* name, void* object, std::size_t size) 
         next = known->gpu_begin + (known->end - known->begin);
     }
     next = (next + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
-    static_shared_.push_back(std::make_unique<Region>(begin, begin + size, next, name));
+    static_shared_.push_back(
+        std::make_unique<Region>(begin, begin + size, next, shared_array(*launch_, name)));
     static_begin_ = std::min(static_begin_, begin);
     static_end_ = std::max(static_end_, begin + size);
     pages_.fill(Page{});
@@ -159,13 +176,13 @@ void Recorder::barrier_released() {
         warp_[w].waiting = 0;
 }
 
-// A whole warp that waits for itself begins anew behind it. Parts of one may come together later.
+// A warp that waits for all of itself begins anew behind it. Parts of one may come together later.
 void Recorder::collective_arrived(unsigned thread, std::uint32_t mask, Site site) {
-    if ((warp_[thread / kLanes].live & ~mask) != 0) note(thread, Action::meeting(place_of(site)), 0);
+    if ((warp_[thread / kLanes].began & ~mask) != 0) note(thread, Action::meeting(place_of(site)), 0);
 }
 
-void Recorder::collective_completed(unsigned warp, std::uint32_t lanes) {
-    if (lanes == warp_[warp].live) finish_warp(warp);
+void Recorder::collective_completed(unsigned warp, std::uint32_t mask, std::uint32_t) {
+    if ((warp_[warp].began & ~mask) == 0) finish_warp(warp);
 }
 
 void Recorder::blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned) {
@@ -228,6 +245,11 @@ const Region* Recorder::find_static(std::uint64_t byte) const {
     return nullptr;
 }
 
+bool Recorder::is_constant(std::uint64_t byte) {
+    return byte >= address_of(&__start_cuda_on_cpu_constant) &&
+           byte < address_of(&__stop_cuda_on_cpu_constant);
+}
+
 Recorder::Page Recorder::look_up(std::uint64_t byte) {
     const std::uint64_t number = byte / kPageBytes;
     const BlockRunner& runner = block_runner();
@@ -244,7 +266,7 @@ Recorder::Page Recorder::look_up(std::uint64_t byte) {
     if (after == regions.begin()) return {number, nullptr, Kind::kNothing};
     const Region* region = std::prev(after)->get();
     if (number > (region->end - 1) / kPageBytes) return {number, nullptr, Kind::kNothing};
-    return {number, region, Kind::kGlobal};
+    return {number, region, region->array == launch_->variables ? Kind::kVariables : Kind::kGlobal};
 }
 
 // --- From events to counts -------------------------------------------------------------------------------------------
@@ -260,6 +282,7 @@ void Recorder::give_traces(Warp& warp) {
 
 void Recorder::finish_warp(unsigned number) {
     Warp& warp = warp_[number];
+    warp.began = warp.live;
     if (warp.traces == nullptr) return;
     Traces traces;
     for (unsigned lane = 0; lane < kLanes; ++lane)
@@ -309,7 +332,7 @@ void Recorder::count(unsigned warp, Action action, LaneMask mask, Addresses& byt
 
 void Recorder::add(unsigned warp, Action action, LaneMask mask, const Count& count, const Region& region,
                    const Addresses& gpu_addresses) {
-    LineCount& line = lines_[action.word()];
+    LineCount& line = this->line({action.word(), region.array});
     ++line.requests;
     line.transactions += count.transactions;
     line.ideal += count.ideal;
@@ -322,7 +345,6 @@ void Recorder::add(unsigned warp, Action action, LaneMask mask, const Count& cou
     worst.active_lanes = static_cast<unsigned>(std::popcount(mask));
     worst.block = {block_.x, block_.y, block_.z};
     worst.warp = warp;
-    worst.array = region.name;
     worst.offsets.assign(kLanes, -1);
     for (LaneMask left = mask; left != 0; left &= left - 1) {
         const auto lane = static_cast<unsigned>(std::countr_zero(left));
@@ -333,8 +355,9 @@ void Recorder::add(unsigned warp, Action action, LaneMask mask, const Count& cou
 void Recorder::deliver(LaunchRecord& record) {
     if (launch_ != &record) return;
     launch_ = nullptr;
-    for (const auto& [action, count] : lines_)
-        record.lines[action].add(count);
+    for (const auto& [key, count] : lines_)
+        record.lines[key].add(count);
+    recent_lines_ = {};
     record.barriers += std::exchange(barriers_, 0);
     record.inspected_blocks += std::exchange(blocks_, 0);
     lines_.clear();

@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "convergence.hpp"
@@ -35,21 +37,33 @@ struct Region {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     std::uint64_t gpu_begin = 0;
-    std::string name;  // "tile", or "allocation of 4096 bytes"
+    unsigned array = 0;  // its number in LaunchRecord::arrays
     // Of global memory; made when first needed.
     mutable std::atomic<SectorSet*> read{nullptr};
     mutable std::atomic<SectorSet*> written{nullptr};
 
     Region() = default;
-    Region(std::uint64_t from, std::uint64_t to, std::uint64_t gpu, std::string what)
-        : begin(from), end(to), gpu_begin(gpu), name(std::move(what)) {}
+    Region(std::uint64_t from, std::uint64_t to, std::uint64_t gpu, unsigned number)
+        : begin(from), end(to), gpu_begin(gpu), array(number) {}
     Region(const Region&) = delete;
     Region& operator=(const Region&) = delete;
     ~Region();
     bool holds(std::uint64_t byte) const { return byte >= begin && byte < end; }
 };
 
-// What is known of one place, operation and size in one launch: AccessLine without its line.
+// An action on one array: what is counted together.
+struct LineKey {
+    std::uint64_t action;  // Action::word()
+    unsigned array;
+
+    bool operator==(const LineKey&) const = default;
+    std::size_t hash() const { return (action ^ std::uint64_t{array} << 56) * 0x9E3779B97F4A7C15U >> 20; }
+};
+struct HashOfLineKey {
+    std::size_t operator()(const LineKey& key) const { return key.hash(); }
+};
+
+// What is known of it in one launch: AccessLine without its line.
 struct LineCount {
     std::uint64_t requests = 0;
     std::uint64_t transactions = 0;
@@ -61,7 +75,7 @@ struct LineCount {
 
     void add(const LineCount& other);
 };
-using LineCounts = std::unordered_map<std::uint64_t, LineCount>;  // by Action::word()
+using LineCounts = std::unordered_map<LineKey, LineCount, HashOfLineKey>;
 
 // One launch under inspection.
 struct LaunchRecord {
@@ -75,6 +89,10 @@ struct LaunchRecord {
     std::uint64_t unique_written_bytes = 0;
     std::uint64_t barriers = 0;
     std::vector<std::unique_ptr<Region>> global;  // in the order of their addresses
+    // Names of arrays: "tile", or "allocation of 4096 bytes". Those of shared arrays are added as blocks reach them.
+    std::vector<std::string> arrays;
+    unsigned variables = 0;  // the piece of global memory, and array, that `__device__` variables are in
+    std::mutex arrays_mutex;
     LineCounts lines;
     std::vector<Finding> findings;
 };
@@ -111,7 +129,7 @@ class Recorder final : public BlockObserver {
     void barrier_arrived_to_wait_later(unsigned thread, Site site) override;
     void barrier_released() override;
     void collective_arrived(unsigned thread, std::uint32_t mask, Site site) override;
-    void collective_completed(unsigned warp, std::uint32_t lanes) override;
+    void collective_completed(unsigned warp, std::uint32_t mask, std::uint32_t lanes) override;
     void blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase) override;
     void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
                      Site site) override;
@@ -121,7 +139,7 @@ class Recorder final : public BlockObserver {
     void deliver(LaunchRecord& record);
 
   private:
-    enum class Kind : std::uint8_t { kNothing, kDynamicShared, kStaticShared, kGlobal };
+    enum class Kind : std::uint8_t { kNothing, kDynamicShared, kStaticShared, kGlobal, kVariables };
     // What lies in one page of memory. Where there are static `__shared__` variables there may be others beside them.
     struct Page {
         std::uint64_t number = ~std::uint64_t{0};
@@ -132,6 +150,7 @@ class Recorder final : public BlockObserver {
     struct Warp {
         LaneMask live = 0;
         LaneMask waiting = 0;                // at a barrier of the block
+        LaneMask began = 0;                  // lanes that were live when the traces began
         std::unique_ptr<WarpTraces> traces;  // while there are events in them
     };
 
@@ -141,10 +160,12 @@ class Recorder final : public BlockObserver {
     const Region* find(std::uint64_t byte, Space& space) {
         Page& page = pages_[byte / kPageBytes % kPages];
         if (page.number != byte / kPageBytes) page = look_up(byte);
-        space = page.kind == Kind::kGlobal ? Space::kGlobal : Space::kShared;
-        return page.kind == Kind::kStaticShared ? find_static(byte) : page.region;
+        space = page.kind >= Kind::kGlobal ? Space::kGlobal : Space::kShared;
+        if (page.kind == Kind::kStaticShared) return find_static(byte);
+        return page.kind == Kind::kVariables && is_constant(byte) ? nullptr : page.region;
     }
     const Region* find_static(std::uint64_t byte) const;
+    static bool is_constant(std::uint64_t byte);
     Page look_up(std::uint64_t byte);
     void note(unsigned thread, Action action, std::uint64_t byte) {
         Warp& warp = warp_[thread / kLanes];
@@ -178,7 +199,17 @@ class Recorder final : public BlockObserver {
     std::uint64_t static_begin_ = ~std::uint64_t{0};  // all of them are in here
     std::uint64_t static_end_ = 0;
 
+    LineCount& line(const LineKey& key) {
+        auto& [cached, count] = recent_lines_[key.hash() % recent_lines_.size()];
+        if (count == nullptr || cached != key) {
+            cached = key;
+            count = &lines_[key];
+        }
+        return *count;
+    }
+
     LineCounts lines_;
+    std::array<std::pair<LineKey, LineCount*>, 64> recent_lines_{};
     std::uint64_t barriers_ = 0;
     std::uint64_t blocks_ = 0;
 };

@@ -32,13 +32,6 @@ Sites& sites() {
     return all;
 }
 
-// "/home/me/course/day01_vector_add/vector_add.cu" -> "day01_vector_add/vector_add.cu"
-std::string relative_to_course(std::string_view file) {
-    const std::string path = std::filesystem::path(file).lexically_normal().string();
-    static constexpr std::string_view kRoot = CUDA_ON_CPU_SOURCE_ROOT "/";
-    return path.starts_with(kRoot) ? path.substr(kRoot.size()) : path;
-}
-
 // Frames of one address, innermost first.
 SourceLine lesson_line(const std::vector<SourceLine>& frames) {
     const auto outside = [&](std::initializer_list<std::string_view> directories) {
@@ -128,7 +121,19 @@ void ask(const std::string& file, const Module& module, std::unordered_map<Place
     pclose(pipe);
 }
 
+SourceLine line_of_site(Place place) {
+    const std::scoped_lock lock(sites().mutex);
+    const Site site = sites().site.at(place);
+    return {relative_to_course(site.file), site.line};
+}
+
 }  // namespace
+
+std::string relative_to_course(std::string_view file) {
+    const std::string path = std::filesystem::path(file).lexically_normal().string();
+    static constexpr std::string_view kRoot = CUDA_ON_CPU_SOURCE_ROOT "/";
+    return path.starts_with(kRoot) ? path.substr(kRoot.size()) : path;
+}
 
 Place place_of(Site site) {
     Sites& all = sites();
@@ -139,13 +144,15 @@ Place place_of(Site site) {
 }
 
 std::unordered_map<Place, SourceLine> source_lines(const std::vector<Place>& places) {
-    std::unordered_map<Place, SourceLine> lines;
+    // addr2line takes its time: what it has said once is kept.
+    static std::mutex mutex;
+    static std::unordered_map<Place, SourceLine> known;
+    const std::scoped_lock lock(mutex);
     std::map<std::string, Module> modules;
     for (const Place place : places) {
+        if (known.contains(place)) continue;
         if (place < kSites) {
-            const std::scoped_lock lock(sites().mutex);
-            const Site site = sites().site.at(place);
-            lines[place] = {relative_to_course(site.file), site.line};
+            known[place] = line_of_site(place);
             continue;
         }
         Dl_info image;
@@ -155,7 +162,11 @@ std::unordered_map<Place, SourceLine> source_lines(const std::vector<Place>& pla
         module.places.push_back(place);
     }
     for (const auto& [file, module] : modules)
-        ask(file, module, lines);
+        ask(file, module, known);
+    std::unordered_map<Place, SourceLine> lines;
+    for (const Place place : places) {
+        if (const auto found = known.find(place); found != known.end()) lines.insert(*found);
+    }
     return lines;
 }
 

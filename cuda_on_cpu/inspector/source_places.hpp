@@ -1,6 +1,8 @@
 // Places in the program, and the lines of source that they come from.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -11,6 +13,9 @@ namespace cuda_on_cpu::inspector {
 
 // The place of something that the runtime did for a kernel and knows the line of. The same for the same file and line.
 Place place_of(Site site);
+
+// "/home/me/course/day01_vector_add/vector_add.cu" -> "day01_vector_add/vector_add.cu"
+std::string relative_to_course(std::string_view file);
 
 // The source line of each place. Of code that was inlined it is the innermost line outside cuda_on_cpu/ and common/, else outside
 // cuda_on_cpu/: the lesson's own. Asks addr2line, once for each program or library that the places are in.

@@ -9,6 +9,7 @@ namespace {
 constexpr unsigned kBanks = 32;
 constexpr unsigned kBankBytes = 4;
 constexpr unsigned kSectorBytes = 32;
+constexpr unsigned kMostWords = 4;  // that a lane asks for: 16 bytes
 
 unsigned divide_up(unsigned value, unsigned step) {
     return (value + step - 1) / step;
@@ -30,12 +31,12 @@ class BankCounter {
         newest = count_++;
         most_ = std::max(most_, depth);
     }
-    unsigned wavefronts() const { return most_; }
+    unsigned most() const { return most_; }
 
   private:
     static constexpr std::uint8_t kNone = 0xFF;
-    std::array<std::uint64_t, 2 * kLanes> words_;
-    std::array<std::uint8_t, 2 * kLanes> older_;
+    std::array<std::uint64_t, kMostWords * kLanes> words_;
+    std::array<std::uint8_t, kMostWords * kLanes> older_;
     std::array<std::uint8_t, kBanks> newest_;
     std::uint8_t count_ = 0;
     unsigned most_ = 0;
@@ -48,14 +49,71 @@ void for_each_lane(LaneMask mask, Do action) {
         action(static_cast<unsigned>(std::countr_zero(mask)));
 }
 
-unsigned wavefronts_of(LaneMask mask, const Addresses& addresses, unsigned bytes) {
+// Of lanes that are served together: most distinct words in one bank.
+unsigned distinct_words_in_a_bank(LaneMask mask, const Addresses& addresses, unsigned bytes) {
     BankCounter banks;
     for_each_lane(mask, [&](unsigned lane) {
         const std::uint64_t last = (addresses[lane] + bytes - 1) / kBankBytes;
         for (std::uint64_t word = addresses[lane] / kBankBytes; word <= last; ++word)
             banks.add(word);
     });
-    return banks.wavefronts();
+    return banks.most();
+}
+
+// Atomics on one word are served one lane after the other.
+unsigned lanes_at_a_bank(LaneMask mask, const Addresses& addresses, unsigned bytes) {
+    std::array<unsigned, kBanks> lanes{};
+    for_each_lane(mask, [&](unsigned lane) {
+        const std::uint64_t last = (addresses[lane] + bytes - 1) / kBankBytes;
+        for (std::uint64_t word = addresses[lane] / kBankBytes; word <= last; ++word)
+            ++lanes[word % kBanks];
+    });
+    return *std::max_element(lanes.begin(), lanes.end());
+}
+
+// Does every active lane of the mask have the address of the lane whose number differs in `difference`, unless that is inactive?
+bool paired(LaneMask mask, const Addresses& addresses, unsigned difference) {
+    for (LaneMask left = mask; left != 0; left &= left - 1) {
+        const auto lane = static_cast<unsigned>(std::countr_zero(left));
+        const unsigned other = lane ^ difference;
+        if ((mask >> other & 1) != 0 && addresses[lane] != addresses[other]) return false;
+    }
+    return true;
+}
+
+// The lanes [first, first + count) in two halves, one after the other; together where neighbours, or next neighbours, share
+// their addresses. Measured on an H200.
+unsigned wavefronts_in_halves(LaneMask mask, unsigned first, unsigned count, const Addresses& addresses,
+                              unsigned bytes) {
+    const LaneMask half = ~LaneMask{0} >> (kLanes - count / 2);
+    const LaneMask low = mask & half << first;
+    const LaneMask high = mask & half << (first + count / 2);
+    const LaneMask both = low | high;
+    if (low == 0 || high == 0 || paired(both, addresses, 1) || paired(both, addresses, 2))
+        return both == 0 ? 0 : distinct_words_in_a_bank(both, addresses, bytes);
+    return distinct_words_in_a_bank(low, addresses, bytes) + distinct_words_in_a_bank(high, addresses, bytes);
+}
+
+unsigned wavefronts(Operation operation, LaneMask mask, const Addresses& addresses, unsigned bytes) {
+    if (operation == Operation::kAtomic) return lanes_at_a_bank(mask, addresses, bytes);
+    if (bytes <= 4) return distinct_words_in_a_bank(mask, addresses, bytes);
+    if (bytes == 8) return wavefronts_in_halves(mask, 0, kLanes, addresses, bytes);
+    return wavefronts_in_halves(mask, 0, kLanes / 2, addresses, bytes) +
+           wavefronts_in_halves(mask, kLanes / 2, kLanes / 2, addresses, bytes);
+}
+
+// The two patterns that most requests have need no counting.
+bool all_lanes_alike(const Addresses& addresses) {
+    std::uint64_t differences = 0;
+    for (const std::uint64_t address : addresses)
+        differences |= address ^ addresses[0];
+    return differences == 0;
+}
+bool all_lanes_in_a_row(const Addresses& addresses, unsigned bytes) {
+    std::uint64_t differences = 0;
+    for (unsigned lane = 0; lane < kLanes; ++lane)
+        differences |= addresses[lane] ^ (addresses[0] + lane * std::uint64_t{bytes});
+    return differences == 0;
 }
 
 struct Distinct {
@@ -94,20 +152,29 @@ Distinct distinct(LaneMask mask, const Addresses& addresses, unsigned bytes, Sec
 
 }  // namespace
 
-// 8 bytes are served half a warp at a time, 16 bytes a quarter.
-Count count_shared(Operation, LaneMask mask, const Addresses& addresses, unsigned bytes) {
-    Count count;
-    const unsigned together = bytes <= 4 ? kLanes : 4 * kLanes / bytes;
-    for (unsigned first = 0; first < kLanes; first += together) {
-        const LaneMask part = mask & (~LaneMask{0} >> (kLanes - together)) << first;
-        if (part != 0) count.transactions += wavefronts_of(part, addresses, bytes);
+Count count_shared(Operation operation, LaneMask mask, const Addresses& addresses, unsigned bytes) {
+    constexpr LaneMask kAll = ~LaneMask{0};
+    const unsigned words = divide_up(static_cast<unsigned>(std::popcount(mask)) * bytes, kBanks * kBankBytes);
+    if (mask == kAll && operation != Operation::kAtomic && addresses[0] % bytes == 0) {
+        if (all_lanes_in_a_row(addresses, bytes)) return {words, words, kLanes * bytes};
+        if (all_lanes_alike(addresses)) {
+            const unsigned needed = bytes == 16 ? 2 : 1;
+            return {needed, needed, bytes};
+        }
     }
+    Count count;
+    count.transactions = wavefronts(operation, mask, addresses, bytes);
+    count.ideal = std::min(words, count.transactions);  // lanes with one address may need fewer
     count.bytes_used = distinct(mask, addresses, bytes, nullptr).bytes;
-    count.ideal = divide_up(static_cast<unsigned>(std::popcount(mask)) * bytes, kBanks * kBankBytes);
     return count;
 }
 
 Count count_global(LaneMask mask, const Addresses& addresses, unsigned bytes, Sectors& sectors) {
+    if (all_lanes_alike(addresses) && mask == ~LaneMask{0} && addresses[0] % bytes == 0) {
+        sectors.sector[0] = addresses[0] / kSectorBytes;
+        sectors.count = 1;
+        return {1, 1, bytes};
+    }
     const Distinct touched = distinct(mask, addresses, bytes, &sectors);
     return {touched.sectors, divide_up(touched.bytes, kSectorBytes), touched.bytes};
 }
@@ -118,7 +185,7 @@ Count count_matrix_load(const Addresses& rows, unsigned matrices) {
     constexpr unsigned kRowBytes = 16;
     Count count;
     for (unsigned m = 0; m < matrices; ++m)
-        count.transactions += wavefronts_of(LaneMask{0xFF} << kRows * m, rows, kRowBytes);
+        count.transactions += distinct_words_in_a_bank(LaneMask{0xFF} << kRows * m, rows, kRowBytes);
     const LaneMask named = ~LaneMask{0} >> (kLanes - kRows * matrices);
     count.bytes_used = distinct(named, rows, kRowBytes, nullptr).bytes;
     count.ideal = matrices;

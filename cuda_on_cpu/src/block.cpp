@@ -467,7 +467,7 @@ void BlockRunner::complete(Warp& warp, unsigned g) {
     const Group group = warp.groups[g];
     warp.groups[g] = warp.groups[--warp.group_count];
     if (group.work != nullptr) group.work(Lanes{group.arrived, warp.operands.data()});
-    if (observer_ != nullptr) observer_->collective_completed(current_warp_, group.arrived);
+    if (observer_ != nullptr) observer_->collective_completed(current_warp_, group.mask, group.arrived);
     warp.ready |= group.arrived;
     polling_since_ = {};
 }

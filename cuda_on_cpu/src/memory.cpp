@@ -61,24 +61,28 @@ void forget_oldest_freed() {
 // The image that this file is linked into, and the kernels and their __device__ variables with it: the program, or a shared
 // library that it has loaded.
 struct Image {
-    std::uintptr_t begin = 0;
-    std::uintptr_t end = 0;
+    ImageRange whole;
+    ImageRange writable;
 };
 
 Image find_image() {
     Image image;
     dl_iterate_phdr(
         [](dl_phdr_info* module, std::size_t, void* result) {
-            Image candidate{~std::uintptr_t{0}, 0};
+            Image candidate{{~std::uintptr_t{0}, 0}, {~std::uintptr_t{0}, 0}};
             for (int i = 0; i < module->dlpi_phnum; ++i) {
                 const auto& segment = module->dlpi_phdr[i];
                 if (segment.p_type != PT_LOAD) continue;
                 const std::uintptr_t begin = module->dlpi_addr + segment.p_vaddr;
-                candidate.begin = std::min(candidate.begin, begin);
-                candidate.end = std::max(candidate.end, begin + segment.p_memsz);
+                const auto include = [&](ImageRange& range) {
+                    range.begin = std::min(range.begin, begin);
+                    range.end = std::max(range.end, begin + segment.p_memsz);
+                };
+                include(candidate.whole);
+                if ((segment.p_flags & PF_W) != 0) include(candidate.writable);
             }
             const auto here = reinterpret_cast<std::uintptr_t>(&allocations);
-            if (here < candidate.begin || here >= candidate.end) return 0;
+            if (here < candidate.whole.begin || here >= candidate.whole.end) return 0;
             *static_cast<Image*>(result) = candidate;
             return 1;
         },
@@ -86,8 +90,13 @@ Image find_image() {
     return image;
 }
 
-bool in_program_image(const volatile void* pointer, std::size_t size) {
+const Image& program_image() {
     static const Image image = find_image();
+    return image;
+}
+
+bool in_program_image(const volatile void* pointer, std::size_t size) {
+    const ImageRange image = program_image().whole;
     const auto first = reinterpret_cast<std::uintptr_t>(pointer);
     return first >= image.begin && first <= image.end && size <= image.end - first;
 }
@@ -257,6 +266,10 @@ std::string damaged_allocation() {
         return report;
     }
     return {};
+}
+
+ImageRange writable_image() {
+    return program_image().writable;
 }
 
 std::vector<Allocation> live_allocations() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,6 +43,13 @@ std::string describe_address(const volatile void* address);
 
 // Bytes around allocations that a kernel overwrote without reaching a guard page: a message, or empty.
 std::string damaged_allocation();
+
+// Where variables of the program's image are that kernels may write: [begin, end).
+struct ImageRange {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+};
+ImageRange writable_image();
 
 // In the order of their addresses.
 std::vector<Allocation> live_allocations();

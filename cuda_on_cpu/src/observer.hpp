@@ -35,9 +35,9 @@ class BlockObserver {
     virtual void barrier_released() {}
     virtual void barrier_left(unsigned /*thread*/) {}
 
-    // A collective of these lanes is complete: a shuffle, a vote, __syncwarp...
+    // A collective: a shuffle, a vote, __syncwarp... `mask` names its lanes; `lanes` are those of them that had not ended.
     virtual void collective_arrived(unsigned /*thread*/, std::uint32_t /*mask*/, Site /*site*/) {}
-    virtual void collective_completed(unsigned /*warp*/, std::uint32_t /*lanes*/) {}
+    virtual void collective_completed(unsigned /*warp*/, std::uint32_t /*mask*/, std::uint32_t /*lanes*/) {}
 
     // Barriers between blocks: of a grid or of a cluster.
     virtual void blocks_barrier_arrived(unsigned /*thread*/, const void* /*barrier*/, unsigned /*phase*/) {}

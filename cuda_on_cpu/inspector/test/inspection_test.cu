@@ -1,0 +1,520 @@
+// Small kernels of which every count is known: what the inspector sees of them, from the instrumented access to the source line.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cuda_on_cpu/async_copy.h"
+#include "cuda_on_cpu/inspection.h"
+#include "cuda_on_cpu/tensor_core.h"
+
+namespace {
+
+using cuda_on_cpu::AccessLine;
+using cuda_on_cpu::Inspection;
+using cuda_on_cpu::InspectionOptions;
+using cuda_on_cpu::KernelInspection;
+using cuda_on_cpu::Operation;
+using cuda_on_cpu::Space;
+
+// Device memory full of zeros.
+template <class T>
+class Buffer {
+  public:
+    explicit Buffer(std::size_t count) {
+        EXPECT_EQ(cudaMalloc(&data_, count * sizeof(T)), cudaSuccess);
+        EXPECT_EQ(cudaMemset(data_, 0, count * sizeof(T)), cudaSuccess);
+    }
+    ~Buffer() { cudaFree(data_); }
+    Buffer(const Buffer&) = delete;
+    Buffer& operator=(const Buffer&) = delete;
+    T* get() const { return data_; }
+
+  private:
+    T* data_ = nullptr;
+};
+
+Inspection inspect(const std::function<void()>& launch, const InspectionOptions& options = {}) {
+    cuda_on_cpu::begin_inspection(options);
+    launch();
+    if (cudaDeviceSynchronize() != cudaSuccess) cudaDeviceReset();
+    return cuda_on_cpu::end_inspection();
+}
+
+KernelInspection inspect_one(const std::function<void()>& launch, const InspectionOptions& options = {}) {
+    const Inspection seen = inspect(launch, options);
+    EXPECT_EQ(seen.kernels.size(), 1u);
+    return seen.kernels.empty() ? KernelInspection{} : seen.kernels.front();
+}
+
+std::vector<AccessLine> lines(const KernelInspection& kernel, Space space, Operation operation) {
+    std::vector<AccessLine> found;
+    for (const AccessLine& line : kernel.lines) {
+        if (line.space == space && line.operation == operation) found.push_back(line);
+    }
+    return found;
+}
+
+// The only line with this operation.
+AccessLine line(const KernelInspection& kernel, Space space, Operation operation) {
+    const std::vector<AccessLine> found = lines(kernel, space, operation);
+    EXPECT_EQ(found.size(), 1u);
+    return found.empty() ? AccessLine{} : found.front();
+}
+
+// --- Shared memory ---------------------------------------------------------------------------------------------------
+
+__global__ void read_with_stride(const float* in, float* out, int stride) {
+    __shared__ float tile[32 * 33];
+    for (unsigned i = threadIdx.x; i < 32 * 33; i += 32)
+        tile[i] = in[i];
+    __syncthreads();
+    out[threadIdx.x] = tile[threadIdx.x * stride];
+}
+
+TEST(SharedMemory, StridesOf1To33Words) {
+    const Buffer<float> in(32 * 33), out(32);
+    for (int stride = 1; stride <= 33; ++stride) {
+        const KernelInspection kernel =
+            inspect_one([&] { read_with_stride<<<1, 32>>>(in.get(), out.get(), stride); });
+        const AccessLine load = line(kernel, Space::kShared, Operation::kLoad);
+        EXPECT_EQ(load.requests, 1u);
+        EXPECT_EQ(load.transactions, static_cast<unsigned>(std::gcd(stride, 32))) << "stride " << stride;
+        EXPECT_EQ(load.ideal, 1u);
+        EXPECT_EQ(load.active_lanes, 32u);
+        EXPECT_EQ(load.worst.array, "tile");
+        EXPECT_EQ(load.worst.offsets.at(3), 3 * 4 * stride);
+        const AccessLine store = line(kernel, Space::kShared, Operation::kStore);
+        EXPECT_EQ(store.requests, 33u);
+        EXPECT_EQ(store.transactions, 33u);
+        EXPECT_EQ(kernel.barriers, 1u);
+        EXPECT_EQ(kernel.static_shared, 32u * 33 * 4);
+    }
+}
+
+template <int PITCH>
+__global__ void transpose(const float* in, float* out) {
+    __shared__ float tile[32][PITCH];
+    tile[threadIdx.y][threadIdx.x] = in[threadIdx.y * 32 + threadIdx.x];
+    __syncthreads();
+    out[threadIdx.y * 32 + threadIdx.x] = tile[threadIdx.x][threadIdx.y];
+}
+
+TEST(SharedMemory, ATransposeWithAndWithoutPadding) {
+    const Buffer<float> in(1024), out(1024);
+    const KernelInspection plain =
+        inspect_one([&] { transpose<32><<<1, dim3(32, 32)>>>(in.get(), out.get()); });
+    EXPECT_EQ(line(plain, Space::kShared, Operation::kLoad).transactions, 32u * 32);
+    EXPECT_EQ(line(plain, Space::kShared, Operation::kStore).transactions, 32u);
+    const KernelInspection padded =
+        inspect_one([&] { transpose<33><<<1, dim3(32, 32)>>>(in.get(), out.get()); });
+    EXPECT_EQ(line(padded, Space::kShared, Operation::kLoad).transactions, 32u);
+    EXPECT_NE(plain.name, padded.name);
+    EXPECT_NE(plain.name.find("PITCH = 32"), std::string::npos) << plain.name;
+}
+
+__global__ void two_arrays(float* out) {
+    __shared__ float row[32];
+    __shared__ float column[32 * 32];
+    row[threadIdx.x] = 1;
+    column[threadIdx.x * 32] = 2;
+    __syncthreads();
+    out[threadIdx.x] = row[threadIdx.x] + column[threadIdx.x * 32];
+}
+
+TEST(SharedMemory, ArraysOfOneLineAreToldApart) {
+    const Buffer<float> out(32);
+    const auto loads =
+        lines(inspect_one([&] { two_arrays<<<1, 32>>>(out.get()); }), Space::kShared, Operation::kLoad);
+    ASSERT_EQ(loads.size(), 2u);
+    EXPECT_EQ(loads[0].source, loads[1].source);
+    EXPECT_EQ(loads[0].worst.array, "column");
+    EXPECT_EQ(loads[0].transactions, 32u);
+    EXPECT_EQ(loads[1].worst.array, "row");
+    EXPECT_EQ(loads[1].transactions, 1u);
+}
+
+__global__ void dynamic_column(float* out) {
+    extern __shared__ float tile[];
+    tile[threadIdx.x * 32] = 1;
+    out[threadIdx.x] = 0;
+}
+
+TEST(SharedMemory, DynamicMemoryBeginsInBankZero) {
+    const Buffer<float> out(32);
+    const KernelInspection kernel = inspect_one([&] { dynamic_column<<<2, 32, 32 * 32 * 4>>>(out.get()); });
+    const AccessLine store = line(kernel, Space::kShared, Operation::kStore);
+    EXPECT_EQ(store.transactions, 64u);
+    EXPECT_EQ(store.worst.offsets.at(1), 128);
+    EXPECT_EQ(kernel.dynamic_shared, 4096u);
+    EXPECT_EQ(kernel.static_shared, 0u);
+}
+
+__global__ void vectors(const float4* in, float4* out) {
+    __shared__ float4 tile[64];
+    tile[threadIdx.x] = in[threadIdx.x];
+    __syncthreads();
+    out[threadIdx.x] = tile[2 * threadIdx.x % 64];
+}
+
+TEST(SharedMemory, AFloat4IsOneAccess) {
+    const Buffer<float4> in(32), out(32);
+    const KernelInspection kernel = inspect_one([&] { vectors<<<1, 32>>>(in.get(), out.get()); });
+    const AccessLine load = line(kernel, Space::kShared, Operation::kLoad);
+    EXPECT_EQ(load.bytes, 16u);
+    EXPECT_EQ(load.requests, 1u);
+    EXPECT_EQ(load.transactions, 8u);
+    EXPECT_EQ(line(kernel, Space::kShared, Operation::kStore).transactions, 4u);
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kLoad).transactions, 16u);
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kStore).bytes, 16u);
+}
+
+template <class T>
+__global__ void count_in_shared(T* out, int groups) {
+    __shared__ T counters[32];
+    counters[threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(&counters[threadIdx.x % groups], T(1));
+    __syncthreads();
+    out[threadIdx.x] = counters[threadIdx.x];
+}
+
+template <class T>
+void expect_one_atomic_request() {
+    const Buffer<T> out(32);
+    for (const int groups : {1, 2, 8, 32}) {
+        const KernelInspection kernel = inspect_one([&] { count_in_shared<<<1, 32>>>(out.get(), groups); });
+        const AccessLine atomic = line(kernel, Space::kShared, Operation::kAtomic);
+        EXPECT_EQ(atomic.requests, 1u);
+        EXPECT_EQ(atomic.transactions, 32u / static_cast<unsigned>(groups));
+        EXPECT_EQ(line(kernel, Space::kShared, Operation::kLoad).requests, 1u);
+    }
+}
+
+TEST(SharedMemory, AtomicsAreOneRequest) {
+    expect_one_atomic_request<int>();
+}
+TEST(SharedMemory, AtomicsThatTheStandInMakesOfALoopAreOneRequest) {
+    expect_one_atomic_request<float>();
+}
+
+__global__ void copy_asynchronously(const float* in, float* out, int stride) {
+    __shared__ float tile[32 * 32];
+    cuda_on_cpu::ptx::cp_async_4(&tile[threadIdx.x * stride], &in[threadIdx.x]);
+    cuda_on_cpu::ptx::cp_async_commit();
+    cuda_on_cpu::ptx::cp_async_wait<0>();
+    out[threadIdx.x] = tile[threadIdx.x * stride];
+}
+
+TEST(SharedMemory, AsynchronousCopiesAreOnBothSides) {
+    const Buffer<float> in(32), out(32);
+    const KernelInspection kernel =
+        inspect_one([&] { copy_asynchronously<<<1, 32>>>(in.get(), out.get(), 8); });
+    EXPECT_EQ(line(kernel, Space::kShared, Operation::kAsyncCopy).transactions, 8u);
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kAsyncCopy).transactions, 4u);
+    EXPECT_EQ(kernel.global_read_bytes, 128u);
+    EXPECT_TRUE(lines(kernel, Space::kGlobal, Operation::kLoad).empty());
+    EXPECT_TRUE(lines(kernel, Space::kShared, Operation::kStore).empty());
+}
+
+template <int PITCH>
+__global__ void load_matrices(unsigned* out) {
+    __shared__ alignas(16) unsigned short tile[32 * PITCH];
+    for (unsigned i = threadIdx.x; i < 32 * PITCH; i += 32)
+        tile[i] = 0;
+    __syncthreads();
+    unsigned r[4];
+    cuda_on_cpu::ptx::ldmatrix_x4(r, &tile[threadIdx.x * PITCH]);
+    out[threadIdx.x] = r[0];
+}
+
+TEST(SharedMemory, MatrixLoads) {
+    const Buffer<unsigned> out(32);
+    const auto wavefronts = [](const KernelInspection& kernel) {
+        const AccessLine load = line(kernel, Space::kShared, Operation::kMatrixLoad);
+        EXPECT_EQ(load.requests, 1u);
+        EXPECT_EQ(load.ideal, 4u);
+        EXPECT_EQ(load.worst.array, "tile");
+        return load.transactions;
+    };
+    EXPECT_EQ(wavefronts(inspect_one([&] { load_matrices<64><<<1, 32>>>(out.get()); })), 32u);
+    EXPECT_EQ(wavefronts(inspect_one([&] { load_matrices<72><<<1, 32>>>(out.get()); })), 4u);
+}
+
+// --- Global memory ---------------------------------------------------------------------------------------------------
+
+__global__ void copy(const float* in, float* out, int n, int stride, int first) {
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < n) out[i] = in[i * stride + first];
+}
+
+TEST(GlobalMemory, Strides) {
+    const Buffer<float> in(32 * 40), out(32);
+    for (int stride = 1; stride <= 33; ++stride) {
+        const KernelInspection kernel =
+            inspect_one([&] { copy<<<1, 32>>>(in.get(), out.get(), 32, stride, 0); });
+        const AccessLine load = line(kernel, Space::kGlobal, Operation::kLoad);
+        EXPECT_EQ(load.transactions, stride < 8 ? (31u * static_cast<unsigned>(stride) + 8) / 8 : 32u)
+            << stride;
+        EXPECT_EQ(load.ideal, 4u);
+        EXPECT_EQ(load.bytes_used, 128u);
+    }
+}
+
+TEST(GlobalMemory, AllocationsBeginAtASector) {
+    // Sizes that end 4 bytes behind a sector: here allocations end at a page, and so begin off sectors.
+    const Buffer<float> in(33), out(33);
+    EXPECT_EQ(line(inspect_one([&] { copy<<<1, 32>>>(in.get(), out.get(), 32, 1, 0); }), Space::kGlobal,
+                   Operation::kLoad)
+                  .transactions,
+              4u);
+    EXPECT_EQ(line(inspect_one([&] { copy<<<1, 32>>>(in.get(), out.get(), 32, 1, 1); }), Space::kGlobal,
+                   Operation::kLoad)
+                  .transactions,
+              5u);
+}
+
+TEST(GlobalMemory, PartialWarps) {
+    const Buffer<float> in(100), out(100);
+    for (const int n : {1, 7, 17, 31, 33, 64, 95}) {
+        const KernelInspection kernel = inspect_one([&] { copy<<<2, 64>>>(in.get(), out.get(), n, 1, 0); });
+        const AccessLine load = line(kernel, Space::kGlobal, Operation::kLoad);
+        EXPECT_EQ(load.requests, (static_cast<unsigned>(n) + 31) / 32) << n;
+        EXPECT_EQ(load.active_lanes, static_cast<unsigned>(n)) << n;
+        EXPECT_EQ(load.transactions, (static_cast<unsigned>(n) + 7) / 8) << n;
+        EXPECT_EQ(kernel.blocks, 2u);
+    }
+}
+
+struct Point {
+    float x, y, z;
+};
+
+__global__ void copy_structures(const Point* in, Point* out) {
+    out[threadIdx.x] = in[threadIdx.x];
+}
+__global__ void read_member(const Point* in, float* out) {
+    out[threadIdx.x] = in[threadIdx.x].y;
+}
+
+TEST(GlobalMemory, StructuresOf12Bytes) {
+    const Buffer<Point> in(32), out(32);
+    const Buffer<float> member(32);
+    const AccessLine whole = line(inspect_one([&] { copy_structures<<<1, 32>>>(in.get(), out.get()); }),
+                                  Space::kGlobal, Operation::kLoad);
+    EXPECT_EQ(whole.bytes, 4u);
+    EXPECT_EQ(whole.requests, 3u);
+    EXPECT_EQ(whole.transactions, 36u);
+    const AccessLine one = line(inspect_one([&] { read_member<<<1, 32>>>(in.get(), member.get()); }),
+                                Space::kGlobal, Operation::kLoad);
+    EXPECT_EQ(one.requests, 1u);
+    EXPECT_EQ(one.transactions, 12u);
+}
+
+__global__ void read_again(const float* in, float* out, int times) {
+    float sum = 0;
+    for (int i = 0; i < times; ++i)
+        sum += in[threadIdx.x];
+    out[blockIdx.x * 32 + threadIdx.x] = sum;
+}
+
+TEST(GlobalMemory, UniqueBytesAreThoseOfAPerfectCache) {
+    const Buffer<float> in(32), out(32 * 10);
+    const KernelInspection kernel = inspect_one([&] { read_again<<<10, 32>>>(in.get(), out.get(), 5); });
+    EXPECT_EQ(kernel.unique_read_bytes, 128u);
+    EXPECT_EQ(kernel.global_read_bytes % 1280, 0u);  // the compiler may load once
+    EXPECT_EQ(kernel.unique_written_bytes, 1280u);
+    EXPECT_EQ(kernel.global_written_bytes, 1280u);
+}
+
+__device__ float device_table[32];
+__constant__ float constant_table[32];
+
+__global__ void write_table(float value) {
+    device_table[threadIdx.x] = value;
+}
+__global__ void read_tables(float* out) {
+    out[threadIdx.x] = device_table[threadIdx.x] + constant_table[threadIdx.x];
+}
+
+TEST(GlobalMemory, DeviceVariablesCountAndConstantsDoNot) {
+    const Buffer<float> out(32);
+    const std::vector<float> ones(32, 1.0f);
+    write_table<<<1, 32>>>(1.0f);
+    ASSERT_EQ(cudaMemcpyToSymbol(constant_table, ones.data(), 128), cudaSuccess);
+    const AccessLine load =
+        line(inspect_one([&] { read_tables<<<1, 32>>>(out.get()); }), Space::kGlobal, Operation::kLoad);
+    EXPECT_EQ(load.requests, 1u);
+    EXPECT_GE(load.transactions, 4u);
+    EXPECT_EQ(load.worst.array, "__device__ variables");
+}
+
+__global__ void count_in_global(unsigned* counters, int groups) {
+    atomicAdd(&counters[threadIdx.x % groups], 1U);
+}
+
+TEST(GlobalMemory, Atomics) {
+    const Buffer<unsigned> counters(32);
+    const KernelInspection kernel = inspect_one([&] { count_in_global<<<1, 32>>>(counters.get(), 16); });
+    const AccessLine atomic = line(kernel, Space::kGlobal, Operation::kAtomic);
+    EXPECT_EQ(atomic.requests, 1u);
+    EXPECT_EQ(atomic.transactions, 2u);
+    EXPECT_EQ(kernel.global_written_bytes, 64u);
+}
+
+// --- Divergence ------------------------------------------------------------------------------------------------------
+
+__global__ void branches(const float* in, float* out) {
+    const unsigned lane = threadIdx.x;
+    if (lane % 2 == 0) {
+        out[lane] = in[lane];
+    } else {
+        out[lane] = in[63 - lane];
+    }
+    out[lane + 32] = in[lane + 32];
+}
+
+TEST(Divergence, BothSidesOfABranch) {
+    const Buffer<float> in(64), out(64);
+    const auto loads = lines(inspect_one([&] { branches<<<1, 32>>>(in.get(), out.get()); }), Space::kGlobal,
+                             Operation::kLoad);
+    ASSERT_EQ(loads.size(), 3u);
+    EXPECT_EQ(loads[0].active_lanes, 16u);
+    EXPECT_EQ(loads[1].active_lanes, 16u);
+    EXPECT_EQ(loads[2].active_lanes, 32u);
+    for (const AccessLine& load : loads)
+        EXPECT_EQ(load.requests, 1u);
+}
+
+// Lane l makes l % 4 rounds of l % 3 steps.
+__global__ void nested_loops(const float* in, float* out) {
+    const unsigned lane = threadIdx.x;
+    float sum = 0;
+    for (unsigned round = 0; round < lane % 4; ++round) {
+        sum += in[round];
+        for (unsigned step = 0; step < lane % 3; ++step)
+            sum *= in[32 + step];
+        out[lane] = sum;
+    }
+    out[lane + 32] = sum;
+}
+
+TEST(Divergence, NestedLoopsOfDifferentLengths) {
+    const Buffer<float> in(64), out(64);
+    const KernelInspection kernel = inspect_one([&] { nested_loops<<<1, 32>>>(in.get(), out.get()); });
+    const auto loads = lines(kernel, Space::kGlobal, Operation::kLoad);
+    ASSERT_EQ(loads.size(), 2u);
+    // Three rounds; in round r the lanes with l % 4 > r take part, in its step s those that have l % 3 > s as well.
+    unsigned rounds = 0, steps = 0, lanes_in_rounds = 0, lanes_in_steps = 0;
+    for (unsigned r = 0; r < 3; ++r) {
+        ++rounds;
+        steps += 2;
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            lanes_in_rounds += lane % 4 > r ? 1 : 0;
+            lanes_in_steps += lane % 4 > r ? lane % 3 : 0;
+        }
+    }
+    EXPECT_EQ(loads[0].requests, rounds);
+    EXPECT_EQ(loads[0].active_lanes, lanes_in_rounds);
+    EXPECT_EQ(loads[1].requests, steps);
+    EXPECT_EQ(loads[1].active_lanes, lanes_in_steps);
+    const auto stores = lines(kernel, Space::kGlobal, Operation::kStore);
+    ASSERT_EQ(stores.size(), 2u);
+    EXPECT_EQ(stores[1].requests, 1u);
+    EXPECT_EQ(stores[1].active_lanes, 32u);
+}
+
+__global__ void halves_wait_apart(const float* in, float* out) {
+    const unsigned lane = threadIdx.x;
+    const unsigned half = lane < 16 ? 0xffffU : 0xffff0000U;
+    float value = in[lane];
+    value += __shfl_xor_sync(half, value, 1);
+    out[lane] = value;
+}
+
+TEST(Divergence, HalvesOfAWarpThatWaitForThemselvesStayTogether) {
+    const Buffer<float> in(32), out(32);
+    const KernelInspection kernel = inspect_one([&] { halves_wait_apart<<<1, 32>>>(in.get(), out.get()); });
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kLoad).requests, 1u);
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kStore).requests, 1u);
+}
+
+// --- The rest --------------------------------------------------------------------------------------------------------
+
+TEST(Inspection, NamesTheLineOfTheAccess) {
+    const Buffer<float> in(32), out(32);
+    const AccessLine load = line(inspect_one([&] { copy<<<1, 32>>>(in.get(), out.get(), 32, 1, 0); }),
+                                 Space::kGlobal, Operation::kLoad);
+    EXPECT_EQ(load.source.file, "cuda_on_cpu/inspector/test/inspection_test.cu");
+    EXPECT_GT(load.source.line, 200);
+    EXPECT_EQ(load.worst.array, "allocation of 128 bytes");
+}
+
+TEST(Inspection, SamplesLargeGrids) {
+    const Buffer<float> in(32 * 1000), out(32 * 1000);
+    const KernelInspection kernel = inspect_one(
+        [&] { copy<<<1000, 32>>>(in.get(), out.get(), 32 * 1000, 1, 0); }, {.blocks_per_launch = 10});
+    EXPECT_EQ(kernel.blocks, 1000u);
+    EXPECT_EQ(kernel.inspected_blocks, 10u);
+    const AccessLine store = line(kernel, Space::kGlobal, Operation::kStore);
+    EXPECT_EQ(store.requests, 10u);
+    EXPECT_EQ(store.worst.block[0], 0u);
+    EXPECT_THROW(cuda_on_cpu::begin_inspection({.blocks_per_launch = 1}), std::invalid_argument);
+}
+
+TEST(Inspection, AddsUpTheLaunchesOfAKernel) {
+    const Buffer<float> a(64), b(64);
+    const Inspection seen = inspect([&] {
+        copy<<<1, 64>>>(a.get(), b.get(), 64, 1, 0);
+        copy<<<1, 64>>>(b.get(), a.get(), 64, 1, 0);
+        copy<<<2, 32>>>(a.get(), b.get(), 64, 1, 0);
+        read_again<<<1, 32>>>(a.get(), b.get(), 1);
+    });
+    ASSERT_EQ(seen.kernels.size(), 3u);
+    EXPECT_EQ(seen.kernels[0].launches, 2u);
+    EXPECT_EQ(line(seen.kernels[0], Space::kGlobal, Operation::kLoad).requests, 4u);
+    EXPECT_EQ(seen.kernels[1].threads_per_block, 32u);
+    EXPECT_NE(seen.kernels[2].name.find("read_again"), std::string::npos);
+}
+
+TEST(Inspection, TheWorstRequestOfSeveral) {
+    const Buffer<float> in(32 * 40), out(64);
+    const KernelInspection kernel = inspect_one([&] {
+        copy<<<1, 32>>>(in.get(), out.get(), 32, 1, 0);
+        copy<<<1, 32>>>(in.get(), out.get(), 7, 16, 3);
+    });
+    const AccessLine load = line(kernel, Space::kGlobal, Operation::kLoad);
+    EXPECT_EQ(load.requests, 2u);
+    EXPECT_EQ(load.transactions, 11u);
+    EXPECT_EQ(load.worst.transactions, 7u);
+    EXPECT_EQ(load.worst.active_lanes, 7u);
+    EXPECT_EQ(load.worst.offsets.at(2), (2 * 16 + 3) * 4);
+    EXPECT_EQ(load.worst.offsets.at(7), -1);
+}
+
+TEST(Inspection, SeesNothingOfKernelsBeforeAndAfter) {
+    const Buffer<float> in(32), out(32);
+    copy<<<1, 32>>>(in.get(), out.get(), 32, 1, 0);
+    EXPECT_TRUE(inspect([] {}).kernels.empty());
+    EXPECT_THROW(cuda_on_cpu::end_inspection(), std::logic_error);
+}
+
+__global__ void fail(float* out) {
+    out[threadIdx.x] = 1;
+    if (threadIdx.x == 5) __trap();
+}
+
+TEST(Inspection, AKernelThatFailsIsAFinding) {
+    const Buffer<float> out(32);
+    const KernelInspection kernel = inspect_one([&] { fail<<<1, 32>>>(out.get()); });
+    ASSERT_EQ(kernel.findings.size(), 1u);
+    EXPECT_NE(kernel.findings[0].message.find("__trap"), std::string::npos);
+    EXPECT_EQ(kernel.findings[0].source.file, "cuda_on_cpu/inspector/test/inspection_test.cu");
+    // And all is well again.
+    EXPECT_TRUE(inspect_one([&] { copy<<<1, 1>>>(out.get(), out.get(), 1, 1, 0); }).findings.empty());
+}
+
+}  // namespace

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <numeric>
 #include <optional>
@@ -112,6 +113,12 @@ std::optional<Rows> find_rows(const std::vector<ActiveLane>& active) {
     return std::nullopt;
 }
 
+// The same addresses, with neighbouring elements as rows: lanes may go along columns first.
+Rows along_rows(const Rows& rows, unsigned bytes) {
+    if (rows.rows == 1 || std::abs(rows.row_step) != bytes) return rows;
+    return {.lanes = rows.rows, .step = rows.row_step, .rows = rows.lanes, .row_step = rows.step};
+}
+
 // Rows that come to a single one: because there is one, because all are the same, or because each has one address.
 std::optional<Row> as_one_row(const Rows& rows) {
     const std::int64_t step = std::abs(rows.step);
@@ -185,10 +192,14 @@ const BankGroup& worst_group(const std::vector<BankGroup>& groups) {
 }
 
 std::string explain_free_row(const AccessLine& line, const Row& row) {
-    if (row.count == 1 && is_write(line))
-        return fmt::format("All {} lanes write the same word: one of them wins.", row.copies);
-    if (row.count == 1)
-        return fmt::format("All {} lanes read the same word: a broadcast, one wavefront.", row.copies);
+    if (row.count == 1) {
+        const std::string what =
+            line.bytes == kWordBytes ? "word" : fmt::format("{}", plural(line.bytes, "byte"));
+        return is_write(line)
+                   ? fmt::format("All {} lanes write the same {}: one of them wins.", row.copies, what)
+                   : fmt::format("All {} lanes read the same {}: a broadcast, {}.", row.copies, what,
+                                 plural(line.worst.transactions, "wavefront"));
+    }
     const std::string copies = copies_of(row, line);
     if (row.stride == line.bytes && line.bytes == kWordBytes) {
         return fmt::format("{} neighbouring words{}, each in a bank of its own: as good as it gets.",
@@ -381,13 +392,19 @@ Explanation explain_gather(const AccessLine& line, unsigned ideal, unsigned byte
 
 Explanation explain_global(const AccessLine& line, const std::vector<ActiveLane>& active) {
     if (auto queue = explain_queue(line, active)) return *queue;
+    constexpr unsigned kFew = 4;  // addresses, so that nearly all lanes share
     const unsigned bytes = distinct_bytes(line);
     const unsigned ideal = (bytes + kSectorBytes - 1) / kSectorBytes;
-    const std::optional<Rows> rows = find_rows(active);
+    std::optional<Rows> rows = find_rows(active);
+    if (rows) rows = along_rows(*rows, line.bytes);
     if (!rows) return explain_gather(line, ideal, bytes);
     if (const auto row = as_one_row(*rows)) {
         if (row->count == 1) return {explain_same_address(line, row->copies)};
         if (row->stride == line.bytes) return explain_neighbours(line, *row, ideal);
+        if (row->count <= kFew && row->copies > 1) {
+            return {fmt::format("{} addresses{}: {}.", row->count, copies_of(*row, line),
+                                plural(line.worst.transactions, "sector"))};
+        }
         if (row->stride > line.bytes && line.worst.transactions > ideal)
             return {explain_gaps(line, *row), false};
     } else if (std::abs(rows->step) == line.bytes) {
@@ -419,8 +436,11 @@ std::string explain(const AccessLine& line) {
             line.space == Space::kShared ? explain_shared(line, active) : explain_global(line, active);
     if (explanation.fine && !few.empty()) return few + ": a branch, or nothing to do for the others.";
     const bool mostly_better = 3 * per_request(line.transactions, line) < 2 * line.worst.transactions;
-    return fmt::format("{}{}{}", explanation.fine || !mostly_better ? "" : "At worst: ", explanation.text,
-                       few.empty() ? "" : " " + few + ".");
+    if (!explanation.fine && mostly_better) {
+        explanation.text.front() = static_cast<char>(std::tolower(explanation.text.front()));
+        explanation.text.insert(0, "At worst: ");
+    }
+    return few.empty() ? explanation.text : fmt::format("{} {}.", explanation.text, few);
 }
 
 }  // namespace course::tool

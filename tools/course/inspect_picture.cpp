@@ -43,14 +43,12 @@ std::string svg(int height, std::string_view description, std::string_view conte
 
 // --- Banks -----------------------------------------------------------------------------------------------------------
 
-std::string word_in_bank(const AccessLine& line, std::size_t bank, std::size_t row, const Wanted& word,
-                         int y) {
+std::string word_in_bank(std::size_t bank, std::size_t row, const Wanted& word, int y) {
     const int x = kMargin + static_cast<int>(bank) * kCellWidth;
-    const bool queue = line.operation == Operation::kAtomic && word.lanes.size() > 1;
     const std::string tooltip =
         fmt::format("bank {}, word at byte {}: lane{} {}", bank, word.index * kWordBytes,
                     word.lanes.size() == 1 ? "" : "s", runs(word.lanes));
-    return box(x, y, kCellWidth - 2, row > 0 || queue ? "again" : "once", tooltip) +
+    return box(x, y, kCellWidth - 2, row > 0 ? "again" : "once", tooltip) +
            label(x + kCellWidth / 2 - 1, y + 12, "middle", in_a_cell(word.lanes), "lane");
 }
 
@@ -75,7 +73,7 @@ std::string picture_of_banks(const AccessLine& line) {
             for (std::size_t bank = 0; bank < kBanks; ++bank) {
                 const std::vector<Wanted>& words = group.banks[bank];
                 content += row < words.size()
-                               ? word_in_bank(line, bank, row, words[row], y)
+                               ? word_in_bank(bank, row, words[row], y)
                                : box(kMargin + static_cast<int>(bank) * kCellWidth, y, kCellWidth - 2, "idle",
                                      fmt::format("bank {}: nothing to do", bank));
             }

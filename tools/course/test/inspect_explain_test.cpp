@@ -44,9 +44,11 @@ std::int64_t scattered(std::int64_t lane) {
 
 const std::vector<Pattern> kShared = {
     {"broadcast", shared_load(4, 1, stride(0, 64)),
-     "All 32 lanes read the same word: a broadcast, one wavefront."},
+     "All 32 lanes read the same word: a broadcast, 1 wavefront."},
     {"one_word_written_by_all", with(Operation::kStore, shared_load(4, 1, stride(0))),
      "All 32 lanes write the same word: one of them wins."},
+    {"broadcast_of_vectors", shared_load(16, 2, stride(0)),
+     "All 32 lanes read the same 16 bytes: a broadcast, 2 wavefronts."},
     {"words", shared_load(4, 1, stride(4)),
      "32 neighbouring words, each in a bank of its own: as good as it gets."},
     {"words_backwards", shared_load(4, 1, stride(-4, 400)),
@@ -179,6 +181,11 @@ const std::vector<Pattern> kGlobal = {
     {"short_rows", global_load(4, 8, [](auto lane) { return lane / 4 * 4096 + lane % 4 * 4; }),
      "8 rows of 16 bytes, 4096 bytes apart: each takes a sector of 32. Let at least 8 lanes in a row take "
      "neighbours."},
+    {"columns_of_neighbours", global_load(4, 16, [](auto lane) { return lane % 16 * 768 + lane / 16 * 4; }),
+     "16 rows of 8 bytes, 768 bytes apart: each takes a sector of 32. Let at least 8 lanes in a row take "
+     "neighbours."},
+    {"two_addresses", global_load(4, 2, [](auto lane) { return lane / 16 * 512; }),
+     "2 addresses, each read by 16 lanes: 2 sectors."},
     {"whole_rows", global_load(4, 4, [](auto lane) { return lane / 16 * 4096 + lane % 16 * 4; }),
      "2 rows of 64 bytes, 4096 bytes apart, in 4 whole sectors: as few as possible."},
     {"shifted_rows", global_load(4, 6, [](auto lane) { return 8 + lane / 16 * 4096 + lane % 16 * 4; }),
@@ -223,6 +230,12 @@ TEST(ExplainLine, TellsWhenOnlyTheWorstRequestIsBad) {
     EXPECT_TRUE(explain(line).starts_with("32 lanes hit bank 0")) << explain(line);
 }
 
+TEST(ExplainLine, AfterTheColonItGoesOnSmall) {
+    AccessLine line = global_load(4, 32, stride(4096));
+    line.transactions = 10 * line.requests;
+    EXPECT_TRUE(explain(line).starts_with("At worst: a column")) << explain(line);
+}
+
 TEST(ExplainLine, NothingIsSaidOfNothing) {
     EXPECT_EQ(explain({}), "");
     EXPECT_EQ(explain(global_load(4, 0, stride(-1, -1))), "");
@@ -265,6 +278,30 @@ TEST(BankGroups, WideAccessesAreAnsweredInParts) {
     EXPECT_EQ(groups[3].first_lane, 24U);
     EXPECT_EQ(groups[3].most_words(), 1U);
     EXPECT_EQ(groups[3].banks[31].front().lanes, std::vector<unsigned>{31});
+}
+
+// As measured on an H200.
+TEST(BankGroups, GroupsWhoseNeighboursWantTheSameAreOne) {
+    const auto groups = [](unsigned bytes, const OffsetOf& offset) {
+        return bank_groups(shared_load(bytes, 1, offset)).size();
+    };
+    EXPECT_EQ(groups(8, stride(0)), 1U);
+    EXPECT_EQ(groups(8, [](auto lane) { return lane / 2 * 8; }), 1U);
+    EXPECT_EQ(groups(8, [](auto lane) { return lane % 2 * 8; }), 1U);
+    EXPECT_EQ(groups(8, [](auto lane) { return lane % 4 * 8; }), 2U);
+    EXPECT_EQ(groups(8, first_lanes(17, stride(8))), 2U);
+    EXPECT_EQ(groups(16, stride(0)), 2U) << "halves are never one";
+    EXPECT_EQ(groups(16, [](auto lane) { return lane % 2 * 16; }), 2U);
+    EXPECT_EQ(groups(16, [](auto lane) { return lane % 8 * 16; }), 4U);
+    EXPECT_EQ(groups(16, first_lanes(9, stride(16))), 2U);
+}
+
+TEST(BankGroups, AtomicUpdatesOfAWordWaitForEachOther) {
+    const auto groups =
+        bank_groups(with(Operation::kAtomic, shared_load(4, 8, [](auto lane) { return lane / 8 * 4; })));
+    ASSERT_EQ(groups.size(), 1U);
+    EXPECT_EQ(groups[0].most_words(), 8U);
+    EXPECT_EQ(groups[0].banks[1][7].lanes, std::vector<unsigned>{15});
 }
 
 TEST(BankGroups, AWordIsCountedOnceForAllItsLanes) {

@@ -104,7 +104,7 @@ transpose<32, true>: 16 blocks of 1024 threads
     shared load of 4 bytes        10  32.00 wavefronts   1.00   32.0           -
       32 lanes hit bank 0: a column of a 32-wide tile. Pad the row by one word.
     shared load of 4 bytes        10   1.00 wavefronts   1.00   32.0           -
-      All 32 lanes read the same word: a broadcast, one wavefront.
+      All 32 lanes read the same word: a broadcast, 1 wavefront.
   kernel.cu:4: tile[y][x] = in[i];
     global load of 4 bytes        10   4.00 sectors      4.00   32.0     100.0 %
       32 neighbouring elements of 4 bytes: 4 sectors, as few as possible.

@@ -29,7 +29,7 @@ h3 { font-size: 1.05rem; margin-bottom: .3rem; } a { color: inherit; }
 table { border-collapse: collapse; margin: .5rem 0 1rem; } td, th { padding: .15rem .9rem .15rem 0; text-align: left; vertical-align: top; }
 th { font-weight: normal; color: var(--quiet); } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 .source { border: 1px solid var(--rule); border-radius: 6px; overflow-x: auto; margin: .6rem 0 1.4rem; padding: .3rem 0; }
-.row { display: grid; grid-template-columns: 3.2rem 4.6rem 18.5rem 1fr; column-gap: .7rem; min-width: 60rem;
+.row { display: grid; grid-template-columns: 3.2rem 4.6rem 20rem 1fr; column-gap: .7rem; min-width: 60rem;
        font: 12.5px/1.5 ui-monospace, monospace; }
 .row .number { text-align: right; color: var(--quiet); } .row code { font: inherit; white-space: pre; }
 .share { position: relative; text-align: right; color: var(--quiet); }
@@ -65,11 +65,14 @@ std::string count_of(unsigned count, std::string_view units) {
     return fmt::format("{} {}", count, count == 1 ? units.substr(0, units.size() - 1) : units);
 }
 
-// "global load 32.00 / 4.00"
+// "shared load, tile 32.00 / 1.00"
 std::string margin_of(const AccessLine& access) {
-    return fmt::format(R"(<span class="{}" title="{} per request, and the ideal">{} {:.2f} / {:.2f}</span>)",
-                       style_of(grade(access)), unit(access), escaped(what(access)),
-                       transactions_per_request(access), ideal_per_request(access));
+    const std::string all = what(access);
+    const std::string array = array_of(access);
+    return fmt::format(
+        R"(<span class="{}" title="{} per request, and the ideal">{}{}{} {:.2f} / {:.2f}</span>)",
+        style_of(grade(access)), unit(access), all.substr(0, all.find(" of ")), array.empty() ? "" : ", ",
+        escaped(array), transactions_per_request(access), ideal_per_request(access));
 }
 
 std::string card(const AccessLine& access) {

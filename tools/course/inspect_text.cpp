@@ -52,9 +52,15 @@ using Cells = std::array<std::string, kCells>;
 
 const Cells kColumnNames = {"", "requests", "per request", "ideal", "lanes", "bytes used"};
 
+// "shared load of 4 bytes, tile"
+std::string label_of(const AccessLine& access) {
+    const std::string array = array_of(access);
+    return array.empty() ? what(access) : fmt::format("{}, {}", what(access), array);
+}
+
 Cells cells_of(const AccessLine& access) {
     return {
-        what(access),
+        label_of(access),
         fmt::format("{}", access.requests),
         fmt::format("{:.2f} {:<10}", transactions_per_request(access), unit(access)),
         fmt::format("{:.2f}", ideal_per_request(access)),

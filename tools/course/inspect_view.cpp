@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <fstream>
+#include <system_error>
 
 #include "inspect_request.hpp"
 
@@ -101,6 +103,16 @@ double lanes_per_request(const AccessLine& line) {
 
 double share_of_bytes_used(const AccessLine& line) {
     return ratio(line.bytes_used, line.transactions * kSectorBytes);
+}
+
+std::string array_of(const AccessLine& line) {
+    constexpr std::string_view kAllocation = "allocation of ";
+    const std::string& array = line.worst.array;
+    if (!array.starts_with(kAllocation)) return array;
+    double bytes = 0;
+    const char* const digits = array.data() + kAllocation.size();
+    const auto [end, error] = std::from_chars(digits, array.data() + array.size(), bytes);
+    return error == std::errc() ? bytes_text(bytes) : array;
 }
 
 std::string what(const AccessLine& line) {

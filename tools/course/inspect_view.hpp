@@ -37,6 +37,8 @@ double share_of_bytes_used(const AccessLine& line);
 
 // "shared load of 4 bytes"
 std::string what(const AccessLine& line);
+// The array's name, or what is known of it: "tile", "131 KB" for an allocation of that size
+std::string array_of(const AccessLine& line);
 // "wavefronts" or "sectors"
 std::string_view unit(const AccessLine& line);
 

@@ -99,14 +99,14 @@ TEST_F(View, ATableForEachKernel) {
 === plain, matrix 128x128, verified
   arithmetic intensity  2 operations for each byte moved, 3 if a cache kept all
 transpose<32, true>: 16 blocks of 1024 threads
-                            requests       per request  ideal  lanes  bytes used
+                                  requests       per request  ideal  lanes  bytes used
   kernel.cu:5: out[i] = tile[x][y] < limit && "&";
-    shared load of 4 bytes        10  32.00 wavefronts   1.00   32.0           -
+    shared load of 4 bytes, tile        10  32.00 wavefronts   1.00   32.0           -
       32 lanes hit bank 0: a column of a 32-wide tile. Pad the row by one word.
-    shared load of 4 bytes        10   1.00 wavefronts   1.00   32.0           -
+    shared load of 4 bytes, tile        10   1.00 wavefronts   1.00   32.0           -
       All 32 lanes read the same word: a broadcast, 1 wavefront.
   kernel.cu:4: tile[y][x] = in[i];
-    global load of 4 bytes        10   4.00 sectors      4.00   32.0     100.0 %
+    global load of 4 bytes, tile        10   4.00 sectors      4.00   32.0     100.0 %
       32 neighbouring elements of 4 bytes: 4 sectors, as few as possible.
   read                  131 KB, unique 65.5 KB (2 times)
   written               65.5 KB, unique 65.5 KB
@@ -187,6 +187,15 @@ TEST_F(View, NamesOfKernels) {
     EXPECT_EQ(short_name("k [with T = float; int N = 4]"), "k<float, 4>");
     EXPECT_EQ(short_name("day05::{anonymous}::k [with T = day05::Pair]"), "k<day05::Pair>");
     EXPECT_EQ(short_name("k<std::plus<int>>"), "k<std::plus<int>>");
+}
+
+TEST_F(View, NamesOfArrays) {
+    AccessLine line = global_load(4, 4, stride(4));
+    EXPECT_EQ(array_of(line), "tile");
+    line.worst.array = "allocation of 131072 bytes";
+    EXPECT_EQ(array_of(line), "131 KB");
+    line.worst.array = "allocation of what?";
+    EXPECT_EQ(array_of(line), "allocation of what?");
 }
 
 TEST_F(View, GradesAreTimesTheIdeal) {

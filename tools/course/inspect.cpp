@@ -134,9 +134,8 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options) {
     build_target(inspecting, day);
 
     const FiguresFile figures(inspecting, day);
-    const Command command = command_for(inspecting, day, options, figures.path());
-    fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
-    const Captured outcome = capture(command);
+    fmt::print(stderr, "{}\n", styled("course: inspecting " + day, kQuiet, stderr));
+    const Captured outcome = capture(command_for(inspecting, day, options, figures.path()));
     if (outcome.exit_code != kSuccess) fmt::print(stderr, "{}", outcome.output);
     if (outcome.exit_code == kUsage || outcome.exit_code > 128) return outcome.exit_code;
     if (!std::filesystem::exists(figures.path()))

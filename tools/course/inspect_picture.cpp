@@ -32,7 +32,8 @@ std::string box(int x, int y, int width, std::string_view style, std::string_vie
 // What fits into a cell: a lane, a run of lanes, or how many they are.
 std::string in_a_cell(const std::vector<unsigned>& lanes) {
     const std::string text = runs(lanes);
-    return text.size() <= 4 ? text : fmt::format("{}x", lanes.size());
+    const bool fits = text.size() <= 4 && text.find(',') == std::string::npos;
+    return fits ? text : fmt::format("{}x", lanes.size());
 }
 
 std::string svg(int height, std::string_view description, std::string_view content) {

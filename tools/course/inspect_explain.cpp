@@ -158,17 +158,19 @@ std::size_t most_lanes_at_one_place(const std::vector<ActiveLane>& active) {
     return most;
 }
 
+// Lanes with the same place where they cannot share it: atomic updates, and asynchronous copies to shared memory.
 std::optional<Explanation> explain_queue(const AccessLine& line, const std::vector<ActiveLane>& active) {
-    if (line.operation != Operation::kAtomic) return std::nullopt;
+    const bool shared = line.space == Space::kShared;
+    const bool copies = line.operation == Operation::kAsyncCopy && shared;
+    if (line.operation != Operation::kAtomic && !copies) return std::nullopt;
     const std::size_t lanes = most_lanes_at_one_place(active);
     if (lanes < 2) return std::nullopt;
-    const char* const place = line.space == Space::kShared ? "word" : "address";
-    const std::string who =
-        lanes == active.size() ? fmt::format("All {} lanes", lanes) : fmt::format("{} lanes", lanes);
-    const char* const help = line.space == Space::kShared
-                                 ? "Combine within the warp first, or spread them over several copies."
-                                 : "Combine within the warp or the block first.";
-    return Explanation{fmt::format("{} update the same {}, one after the other. {}", who, place, help),
+    const std::string who = fmt::format("{}{} lanes", lanes == active.size() ? "All " : "", lanes);
+    const char* const help = copies   ? "Give each a word of its own."
+                             : shared ? "Combine within the warp first, or spread them over several copies."
+                                      : "Combine within the warp or the block first.";
+    return Explanation{fmt::format("{} {} the same {}, one after the other. {}", who, verb(line),
+                                   shared ? "word" : "address", help),
                        false};
 }
 

@@ -6,32 +6,30 @@
 namespace course::tool {
 namespace {
 
-bool is_atomic(const AccessLine& line) {
-    return line.operation == Operation::kAtomic;
+// Do lanes with one word share it? Those of atomic updates and of asynchronous copies are answered one after the other.
+bool share_words(const AccessLine& line) {
+    return line.operation != Operation::kAtomic && line.operation != Operation::kAsyncCopy;
 }
 
-// Does each active lane of [first, first + count) want the same as the lane whose number differs in `difference`, where that is
-// active?
-bool paired(const std::vector<std::int64_t>& offsets, unsigned first, unsigned count, unsigned difference) {
-    for (unsigned lane = first; lane < first + count; ++lane) {
-        const std::int64_t other = offsets[lane ^ difference];
-        if (offsets[lane] >= 0 && other >= 0 && offsets[lane] != other) return false;
+// Does each active lane want the same as the lane whose number differs in `difference`, where that is active?
+bool paired(const std::vector<std::int64_t>& offsets, std::size_t difference) {
+    for (std::size_t lane = 0; lane < offsets.size(); ++lane) {
+        const std::size_t partner = lane ^ difference;
+        if (partner >= offsets.size() || offsets[lane] < 0 || offsets[partner] < 0) continue;
+        if (offsets[lane] != offsets[partner]) return false;
     }
     return true;
 }
 
-// How many lanes, from a multiple of that number on, are answered together with `lane`.
-unsigned lanes_at_once(const AccessLine& line, unsigned lane) {
-    if (line.bytes <= kWordBytes || is_atomic(line)) return kLanes;
+// How many lanes, from a multiple of that number on, are answered together.
+unsigned lanes_at_once(const AccessLine& line) {
+    if (line.bytes <= kWordBytes || line.operation == Operation::kAtomic) return kLanes;
     const unsigned group = std::max(1U, kLanes * kWordBytes / line.bytes);
-    if (line.operation == Operation::kMatrixLoad || line.worst.offsets.size() != kLanes) return group;
-    const unsigned first = lane / (2 * group) * 2 * group;
-    const bool joined =
-        paired(line.worst.offsets, first, 2 * group, 1) || paired(line.worst.offsets, first, 2 * group, 2);
+    const bool joined = line.operation == Operation::kLoad &&
+                        (paired(line.worst.offsets, 1) || paired(line.worst.offsets, 2));
     return joined ? 2 * group : group;
 }
 
-// Lanes that load or store the same word do so together, atomic updates of it happen one after the other.
 void add_lane(std::vector<Wanted>& words, std::int64_t word, unsigned lane, bool together) {
     const auto known = together ? std::ranges::find(words, word, &Wanted::index) : words.end();
     Wanted& wanted = known == words.end() ? words.emplace_back(Wanted{word, {}}) : *known;
@@ -55,16 +53,16 @@ std::size_t BankGroup::fullest_bank() const {
 }
 
 std::vector<BankGroup> bank_groups(const AccessLine& line) {
+    const unsigned at_once = lanes_at_once(line);
     std::vector<BankGroup> groups;
     for (const auto& [lane, offset] : active_lanes(line.worst)) {
-        const unsigned at_once = lanes_at_once(line, lane);
         const unsigned first_lane = lane / at_once * at_once;
         if (groups.empty() || groups.back().first_lane != first_lane)
             groups.push_back({.first_lane = first_lane, .banks = {}});
         const std::int64_t last_word = (offset + std::max(1U, line.bytes) - 1) / kWordBytes;
         for (std::int64_t word = offset / kWordBytes; word <= last_word; ++word)
             add_lane(groups.back().banks[static_cast<std::size_t>(word) % kBanks], word, lane,
-                     !is_atomic(line));
+                     share_words(line));
     }
     return groups;
 }

@@ -27,9 +27,10 @@ struct Wanted {
     std::vector<unsigned> lanes;
 };
 
-// Shared memory answers 32 lanes at once when each wants up to 4 bytes, 16 when 8 (half-warps), 8 when 16 (quarter-warps); two such
-// groups side by side are one where neighbours, or next neighbours, want the same. A group needs as many wavefronts as the fullest
-// bank has entries: different words, or lanes if it is an atomic update. Measured on an H200.
+// Shared memory answers 32 lanes at once when each wants up to 4 bytes, 16 when 8 (half-warps), 8 when 16 (quarter-warps). Loads
+// whose neighbours, or next neighbours, want the same throughout the warp are answered for two such groups together. A group needs as
+// many wavefronts as the fullest bank has entries: different words, or lanes for atomic updates and asynchronous copies, which do not
+// share a word. Measured on an H200.
 struct BankGroup {
     unsigned first_lane = 0;
     std::array<std::vector<Wanted>, kBanks> banks;  // words in the order of the lanes

@@ -134,6 +134,8 @@ const std::vector<Pattern> kShared = {
      "or swizzle."},
     {"matrix_rows_padded", with(Operation::kMatrixLoad, shared_load(16, 4, stride(144))),
      "8 elements, 144 bytes apart, in different banks: no conflict."},
+    {"copies_to_one_word", with(Operation::kAsyncCopy, shared_load(4, 32, stride(0))),
+     "All 32 lanes write the same word, one after the other. Give each a word of its own."},
     {"copy_to_a_column", with(Operation::kAsyncCopy, shared_load(4, 32, stride(128))),
      "32 lanes hit bank 0: a column of a 32-wide tile. Pad the row by one word."},
 };
@@ -282,8 +284,8 @@ TEST(BankGroups, WideAccessesAreAnsweredInParts) {
 
 // As measured on an H200.
 TEST(BankGroups, GroupsWhoseNeighboursWantTheSameAreOne) {
-    const auto groups = [](unsigned bytes, const OffsetOf& offset) {
-        return bank_groups(shared_load(bytes, 1, offset)).size();
+    const auto groups = [](unsigned bytes, const OffsetOf& offset, Operation operation = Operation::kLoad) {
+        return bank_groups(with(operation, shared_load(bytes, 1, offset))).size();
     };
     EXPECT_EQ(groups(8, stride(0)), 1U);
     EXPECT_EQ(groups(8, [](auto lane) { return lane / 2 * 8; }), 1U);
@@ -293,7 +295,10 @@ TEST(BankGroups, GroupsWhoseNeighboursWantTheSameAreOne) {
     EXPECT_EQ(groups(16, stride(0)), 2U) << "halves are never one";
     EXPECT_EQ(groups(16, [](auto lane) { return lane % 2 * 16; }), 2U);
     EXPECT_EQ(groups(16, [](auto lane) { return lane % 8 * 16; }), 4U);
+    EXPECT_EQ(groups(16, [](auto lane) { return lane < 16 ? 0 : lane * 16; }), 4U)
+        << "the whole warp or none";
     EXPECT_EQ(groups(16, first_lanes(9, stride(16))), 2U);
+    EXPECT_EQ(groups(16, stride(0), Operation::kStore), 4U) << "stores go in groups, always";
 }
 
 TEST(BankGroups, AtomicUpdatesOfAWordWaitForEachOther) {
@@ -302,6 +307,8 @@ TEST(BankGroups, AtomicUpdatesOfAWordWaitForEachOther) {
     ASSERT_EQ(groups.size(), 1U);
     EXPECT_EQ(groups[0].most_words(), 8U);
     EXPECT_EQ(groups[0].banks[1][7].lanes, std::vector<unsigned>{15});
+    const auto copies = bank_groups(with(Operation::kAsyncCopy, shared_load(4, 32, stride(0))));
+    EXPECT_EQ(copies[0].most_words(), 32U) << "and so do asynchronous copies to it";
 }
 
 TEST(BankGroups, AWordIsCountedOnceForAllItsLanes) {

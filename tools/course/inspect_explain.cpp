@@ -164,7 +164,7 @@ std::optional<Explanation> explain_queue(const AccessLine& line, const std::vect
     const bool copies = line.operation == Operation::kAsyncCopy && shared;
     if (line.operation != Operation::kAtomic && !copies) return std::nullopt;
     const std::size_t lanes = most_lanes_at_one_place(active);
-    if (lanes < 2) return std::nullopt;
+    if (lanes < 2 || 2 * lanes < line.worst.transactions) return std::nullopt;  // not what costs most
     const std::string who = fmt::format("{}{} lanes", lanes == active.size() ? "All " : "", lanes);
     const char* const help = copies   ? "Give each a word of its own."
                              : shared ? "Combine within the warp first, or spread them over several copies."
@@ -221,6 +221,8 @@ std::string explain_free_row(const AccessLine& line, const Row& row) {
 }
 
 Explanation explain_free(const AccessLine& line, const std::optional<Rows>& rows) {
+    if (line.operation == Operation::kAtomic && (!rows || !as_one_row(*rows)))
+        return {"No two lanes meet in a bank: as good as it gets."};
     if (!rows) {
         return {
             "No regular distance, yet no two lanes want different words of a bank: no conflict, as in a "
@@ -291,8 +293,9 @@ std::string explain_conflict(const AccessLine& line, const std::optional<Rows>& 
             "row by {} bytes, or swizzle.",
             rows->rows, rows->lanes, std::abs(rows->row_step), rows->lanes * line.bytes);
     }
-    return fmt::format("{} {}-way conflict: lanes {} want different words of bank {}.",
-                       article(met) == "an" ? "An" : "A", met, colliding_lanes(worst), worst.fullest_bank());
+    return fmt::format("{} {}-way conflict: lanes {} want {}words of bank {}.",
+                       article(met) == "an" ? "An" : "A", met, colliding_lanes(worst),
+                       line.operation == Operation::kAtomic ? "" : "different ", worst.fullest_bank());
 }
 
 Explanation explain_shared(const AccessLine& line, std::vector<ActiveLane> active) {
@@ -388,7 +391,7 @@ Explanation explain_gather(const AccessLine& line, unsigned ideal, unsigned byte
     return {
         fmt::format("{} sectors for {} bytes at no regular distance: a {}. It helps when neighbouring lanes "
                     "want neighbours.",
-                    touched, bytes, is_write(line) ? "scatter" : "gather"),
+                    touched, bytes, verb(line) == "read" ? "gather" : "scatter"),
         false};
 }
 

@@ -126,6 +126,13 @@ const std::vector<Pattern> kShared = {
      with(Operation::kAtomic, shared_load(4, 12, [](auto lane) { return lane < 12 ? 0 : lane * 4; })),
      "12 lanes update the same word, one after the other. Combine within the warp first, or spread them over "
      "several copies."},
+    {"atomics_in_few_banks",
+     with(Operation::kAtomic,
+          shared_load(4, 8, [](auto lane) { return lane < 8 ? lane / 2 * 128 : lane * 4; })),
+     "An 8-way conflict: lanes 0, 1, 2, 3, 4, 5, 6, 7 want words of bank 0."},
+    {"atomics_all_over",
+     with(Operation::kAtomic, shared_load(4, 1, [](auto lane) { return (lane ^ 13) * 4; })),
+     "No two lanes meet in a bank: as good as it gets."},
     {"atomics_side_by_side", with(Operation::kAtomic, shared_load(4, 1, stride(4))),
      "32 neighbouring words, each in a bank of its own: as good as it gets."},
     {"matrix_rows_below_each_other", with(Operation::kMatrixLoad, shared_load(16, 32, stride(128))),
@@ -205,6 +212,11 @@ const std::vector<Pattern> kGlobal = {
     {"atomics_on_one_address", with(Operation::kAtomic, global_load(4, 1, stride(0))),
      "All 32 lanes update the same address, one after the other. Combine within the warp or the block "
      "first."},
+    {"atomics_all_over",
+     with(Operation::kAtomic,
+          global_load(4, 28, [](auto lane) { return scattered(std::max<std::int64_t>(lane, 1)); })),
+     "28 sectors for 124 bytes at no regular distance: a scatter. It helps when neighbouring lanes want "
+     "neighbours."},
     {"few_lanes", global_load(4, 1, first_lanes(7, stride(4))),
      "On average 7 of 32 lanes take part: a branch, or nothing to do for the others."},
     {"few_lanes_and_far_apart", global_load(4, 7, first_lanes(7, stride(4096))),

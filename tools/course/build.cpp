@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <string_view>
 #include <utility>
 
@@ -93,7 +95,34 @@ void print_messages(std::string_view log) {
     }
 }
 
+// A directory configured for another place (the checkout was moved or copied) is of no use here.
+bool is_configured(const Checkout& checkout) {
+    if (!std::filesystem::exists(checkout.build / "build.ninja")) return false;
+    std::ifstream cache(checkout.build / "CMakeCache.txt");
+    const std::string wanted = "CMAKE_HOME_DIRECTORY:INTERNAL=" + checkout.root.string();
+    for (std::string line; std::getline(cache, line);) {
+        if (line == wanted) return true;
+    }
+    return false;
+}
+
 }  // namespace
+
+void configure(const Checkout& checkout, const std::string& preset,
+               const std::vector<std::string>& settings) {
+    std::filesystem::create_directories(checkout.build);
+    const BuildLock lock(checkout);
+    if (is_configured(checkout)) return;
+    fmt::print(stderr, "course: configuring {}\n", checkout.build.string());
+    Command command = {"cmake", "--fresh", "-S", checkout.root.string(), "--preset", preset};
+    for (const std::string& setting : settings)
+        command.push_back("-D" + setting);
+    const Captured configured = capture(command);
+    if (configured.exit_code == kSuccess) return;
+    fmt::print(stderr, "{}", configured.output);
+    throw BuildError(
+        fmt::format("configuring {} failed: {}", checkout.build.string(), shell_quoted(command)));
+}
 
 void build_target(const Checkout& checkout, const std::string& target) {
     const BuildLock lock(checkout);

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
+#include <initializer_list>
 
 #include "commands.hpp"
 #include "errors.hpp"
@@ -17,7 +18,8 @@ constexpr const char* kExitCodes =
     "exit codes: 0 done, 1 a test, a verification or the work itself failed, 2 wrong usage, 3 the build "
     "failed,\n"
     "            128 + n: the program that was run ended by signal n\n"
-    "COURSE_PRESET=cpu|gpu|cpu-sanitize|cpu-debug chooses the build; without it gpu where nvcc and a GPU "
+    "COURSE_PRESET=cpu|gpu|cpu-sanitize|cpu-debug|inspect chooses the build; without it gpu where nvcc and a "
+    "GPU "
     "are, else "
     "cpu.";
 
@@ -28,13 +30,15 @@ int report(const std::exception& error, int exit_code) {
     return exit_code;
 }
 
-// The arguments, last to first as CLI11 wants them. In `run DAY ...` the first option that is none of `run`'s own, and all
-// after it, are the program's: "--" is put before it.
-std::vector<std::string> with_separator(const CLI::App& run, int argc, const char* const* argv) {
+// The arguments, last to first as CLI11 wants them. After one of `forwarding`, commands that hand arguments over to the day's
+// program, the first option that is not the command's own, and all after it, are the program's: "--" is put before it.
+std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> forwarding, int argc,
+                                        const char* const* argv) {
     std::vector<std::string> arguments(argv + 1, argv + argc);
-    if (arguments.size() > 2 && arguments.front() == run.get_name()) {
-        const auto is_foreign = [&run](const std::string& argument) {
-            return argument.starts_with("-") && run.get_option_no_throw(argument) == nullptr;
+    for (const CLI::App* command : forwarding) {
+        if (arguments.size() <= 2 || arguments.front() != command->get_name()) continue;
+        const auto is_foreign = [command](const std::string& argument) {
+            return argument.starts_with("-") && command->get_option_no_throw(argument) == nullptr;
         };
         const auto first = std::find_if(arguments.begin() + 2, arguments.end(), is_foreign);
         if (first != arguments.end() && *first != "--") arguments.insert(first, "--");
@@ -72,6 +76,26 @@ int run_command_line(int argc, const char* const* argv) {
         "         ./course run gemm_ladder --step 0,5 --m 1000 --n 3000 --k 500");
     run->callback([&] { command = [&](const Checkout& checkout) { return run_day(checkout, options); }; });
 
+    InspectOptions inspected;
+    auto* inspect = app.add_subcommand(
+        "inspect",
+        "Counts how a day's kernels use memory, line by line, and looks for races and bad accesses; no GPU");
+    inspect->add_option("DAY", inspected.day, kDay)->required();
+    inspect->add_option("--variant", inspected.variant, "Only this version")->type_name("V");
+    inspect->add_option("--size", inspected.size, "Problem size, as the day's program reads it")
+        ->type_name("N");
+    inspect->add_option("--html", inspected.html, "Writes a page with the annotated source to this file")
+        ->type_name("FILE");
+    inspect->add_option("--json", inspected.json, "Writes all figures to this file")->type_name("FILE");
+    inspect->add_option("ARGUMENTS", inspected.extra,
+                        "From the first other option on, or after --: handed to the program as they are");
+    inspect->footer(
+        "exit code: 1 when there are findings\n"
+        "example: ./course inspect day05 --variant tiled_static\n"
+        "         ./course inspect gemm_ladder --variant 08_swizzle --size 256x256x256 --html swizzle.html");
+    inspect->callback(
+        [&] { command = [&](const Checkout& checkout) { return inspect_day(checkout, inspected); }; });
+
     std::optional<std::string> tested_day;
     auto* test = app.add_subcommand("test", "Builds and runs all tests, or those of one day");
     test->add_option("DAY", tested_day, kDay);
@@ -103,7 +127,7 @@ int run_command_line(int argc, const char* const* argv) {
     examine->callback([&] { command = doctor; });
 
     try {
-        app.parse(with_separator(*run, argc, argv));
+        app.parse(with_separator({run, inspect}, argc, argv));
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? kSuccess : kUsage;
     }

@@ -20,6 +20,17 @@ struct RunOptions {
 };
 int run_day(const Checkout& checkout, const RunOptions& options);
 
+struct InspectOptions {
+    std::string day;
+    std::string variant;             // empty: all
+    std::string size;                // empty: the program's own choice
+    std::string html;                // file for the page; empty: none
+    std::string json;                // file for the figures, with the sentences about them; empty: none
+    std::vector<std::string> extra;  // handed to the program as they are
+};
+// In a build of its own, build/inspect, whichever build this is. kFailed when there are findings.
+int inspect_day(const Checkout& checkout, const InspectOptions& options);
+
 // Without a day: everything.
 int test_days(const Checkout& checkout, const std::optional<std::string>& day);
 

@@ -81,9 +81,12 @@ check "through a symbolic link" "$work/elsewhere|$root|$root/build/cpu|list|" "$
 COURSE_PRESET=cpu-sanitize run "$root/course" list
 check "COURSE_PRESET" "$work/elsewhere|$root|$root/build/cpu-sanitize|list|" "$output"
 
+COURSE_PRESET=inspect run "$root/course" list
+check "COURSE_PRESET=inspect" "$work/elsewhere|$root|$root/build/inspect|list|" "$output"
+
 COURSE_PRESET=cuda run "$root/course" list
 check "an unknown preset is wrong usage" 2 "$code"
-contains "an unknown preset: the choices" "'cuda'; expected cpu, gpu, cpu-sanitize or cpu-debug" "$messages"
+contains "an unknown preset: the choices" "'cuda'; expected cpu, gpu, cpu-sanitize, cpu-debug or inspect" "$messages"
 
 mkdir "$root/moved"
 cp -r "$root/course" "$root/scripts" "$root/build" "$root/moved/"

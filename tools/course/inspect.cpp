@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+
+#include "build.hpp"
+#include "commands.hpp"
+#include "common/check.hpp"
+#include "common/inspection.hpp"
+#include "common/occupancy.hpp"
+#include "days.hpp"
+#include "errors.hpp"
+#include "inspect_explain.hpp"
+#include "inspect_page.hpp"
+#include "inspect_text.hpp"
+#include "inspect_view.hpp"
+#include "styles.hpp"
+#include "subprocess.hpp"
+
+namespace course::tool {
+namespace {
+
+constexpr const char* kPreset = "inspect";
+
+// Before anything is built: whether the file that `option` names can be written.
+void require_writable(const char* option, const std::filesystem::path& file) {
+    const auto refuse = [&](const std::string& reason) {
+        throw UsageError(fmt::format("{}: cannot write '{}': {}", option, file.string(), reason));
+    };
+    if (file.empty()) return;
+    std::error_code error;
+    const bool existed = std::filesystem::exists(file, error);
+    if (existed && !std::filesystem::is_regular_file(file)) refuse("it is there, and is no file");
+    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
+    if (error) refuse(error.message());
+    if (!std::ofstream(file, std::ios::app)) refuse("no permission, or no such directory");
+    if (!existed) std::filesystem::remove(file);
+}
+
+// The GCC to build with: what CXX names, if it is one, else g++.
+std::string find_gcc() {
+    const char* const chosen = std::getenv("CXX");
+    for (const std::string compiler : {chosen == nullptr ? "" : chosen, "g++"}) {
+        if (!compiler.empty() && capture({compiler, "-v"}).output.find("gcc version") != std::string::npos)
+            return compiler;
+    }
+    throw BuildError(
+        "inspection needs g++, whose instrumentation shows every access of a kernel; it was not found. "
+        "Install it: "
+        "apt-get install g++");
+}
+
+// Where a run of the program leaves its figures; removed at the end.
+class FiguresFile {
+  public:
+    explicit FiguresFile(const Checkout& checkout, const std::string& day)
+        : path_(checkout.build / "inspections" / fmt::format("{}.{}.json", day, getpid())) {
+        std::filesystem::create_directories(path_.parent_path());
+        std::filesystem::remove(path_);
+    }
+    ~FiguresFile() {
+        std::error_code ignored;
+        std::filesystem::remove(path_, ignored);
+    }
+    FiguresFile(const FiguresFile&) = delete;
+    FiguresFile& operator=(const FiguresFile&) = delete;
+
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+Command command_for(const Checkout& checkout, const std::string& day, const InspectOptions& options,
+                    const std::filesystem::path& figures) {
+    Command command = {checkout.program(day), "--inspect", figures};
+    if (!options.size.empty()) command.insert(command.end(), {"--size", options.size});
+    if (!options.variant.empty()) command.insert(command.end(), {"--variant", options.variant});
+    command.insert(command.end(), options.extra.begin(), options.extra.end());
+    return command;
+}
+
+nlohmann::ordered_json read_json(const std::filesystem::path& file) {
+    std::ifstream stream(file);
+    try {
+        return nlohmann::ordered_json::parse(stream);
+    } catch (const nlohmann::json::exception& error) {
+        throw std::runtime_error(fmt::format("{}: {}", file.string(), error.what()));
+    }
+}
+
+// A sentence about each line of `json`, which holds the same as `file`.
+void add_sentences(nlohmann::ordered_json& json, const InspectionFile& file) {
+    for (std::size_t i = 0; i < file.results.size(); ++i) {
+        const std::vector<KernelInspection>& kernels = file.results[i].kernels;
+        for (std::size_t k = 0; k < kernels.size(); ++k) {
+            nlohmann::ordered_json& lines = json["results"][i]["kernels"][k]["lines"];
+            for (std::size_t l = 0; l < kernels[k].lines.size(); ++l)
+                lines[l]["sentence"] = explain(kernels[k].lines[l]);
+        }
+    }
+}
+
+std::optional<MultiprocessorLimits> limits_of_device() {
+    try {
+        return multiprocessor_limits();
+    } catch (const CudaError&) {
+        return std::nullopt;
+    }
+}
+
+void write(const std::string& file, const std::string& text) {
+    if (file.empty()) return;
+    write_file(file, text);
+    fmt::print("written: {}\n", file);
+}
+
+}  // namespace
+
+int inspect_day(const Checkout& checkout, const InspectOptions& options) {
+    const std::string day = find_ready_day(load_calendar(checkout.calendar()), options.day).directory;
+    require_writable("--html", options.html);
+    require_writable("--json", options.json);
+    if (!options.html.empty() && options.html == options.json)
+        throw UsageError(fmt::format("--html and --json are both '{}'; expected two files", options.html));
+
+    const Checkout inspecting = {checkout.root, checkout.root / "build" / kPreset};
+    configure(inspecting, kPreset, {"CMAKE_CXX_COMPILER=" + find_gcc()});
+    build_target(inspecting, day);
+
+    const FiguresFile figures(inspecting, day);
+    fmt::print(stderr, "{}\n", styled("course: inspecting " + day, kQuiet, stderr));
+    const Captured outcome = capture(command_for(inspecting, day, options, figures.path()));
+    if (outcome.exit_code != kSuccess) fmt::print(stderr, "{}", outcome.output);
+    if (outcome.exit_code == kUsage || outcome.exit_code > 128) return outcome.exit_code;
+    if (!std::filesystem::exists(figures.path()))
+        throw std::runtime_error(fmt::format("{} wrote no figures: see above", day));
+
+    nlohmann::ordered_json json = read_json(figures.path());
+    const InspectionFile file = inspection_file_from_json(json);
+    const auto limits = limits_of_device();
+    Sources sources(checkout.root);
+    fmt::print("{}", inspection_text(file, limits, sources, use_colour(stdout)));
+    if (!options.html.empty()) write(options.html, inspection_page(file, limits, sources));
+    add_sentences(json, file);
+    write(options.json, json.dump(2) + "\n");
+    return outcome.exit_code == kSuccess && count_findings(file) == 0 ? kSuccess : kFailed;
+}
+
+}  // namespace course::tool

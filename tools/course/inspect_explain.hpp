@@ -1,0 +1,14 @@
+// What a line's accesses look like, in plain language, and what to do about it.
+#pragma once
+
+#include <string>
+
+#include "common/inspection.hpp"
+
+namespace course::tool {
+
+// One sentence, with what would help as a second one. It is about the line's worst request, and says so where the others are much
+// better: "32 lanes hit bank 0: a column of a 32-wide tile. Pad the row by one word." Empty for a line without requests.
+std::string explain(const AccessLine& line);
+
+}  // namespace course::tool

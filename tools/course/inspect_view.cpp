@@ -1,0 +1,215 @@
+#include "inspect_view.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <system_error>
+
+#include "inspect_request.hpp"
+
+namespace course::tool {
+namespace {
+
+double ratio(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// "8.39 MB", "160 B"
+std::string bytes_text(double bytes) {
+    constexpr std::array kUnits = {"B", "KB", "MB", "GB", "TB"};
+    std::size_t unit = 0;
+    for (; bytes >= 999.5 && unit + 1 < kUnits.size(); ++unit)
+        bytes /= 1000;
+    return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
+}
+
+std::string traffic(std::uint64_t moved, std::uint64_t unique) {
+    if (moved == 0) return "none";
+    const double times = ratio(moved, unique);
+    const std::string how_often = times < 1.005 ? "" : fmt::format(" ({:.3g} times)", times);
+    return fmt::format("{}, unique {}{}", bytes_text(static_cast<double>(moved)),
+                       bytes_text(static_cast<double>(unique)), how_often);
+}
+
+std::string occupancy_text(const KernelInspection& kernel, const MultiprocessorLimits& limits) {
+    const Occupancy occupied = occupancy({.threads = static_cast<int>(kernel.threads_per_block),
+                                          .shared_bytes = kernel.static_shared + kernel.dynamic_shared},
+                                         limits);
+    return fmt::format("{:.0f} %, {} block{} on a multiprocessor; limited by {}, registers not counted",
+                       100 * occupied.share, occupied.blocks, occupied.blocks == 1 ? "" : "s",
+                       occupied.limit);
+}
+
+// "day05::multiply" -> "multiply"; what a template is given stays as it is.
+std::string_view without_namespaces(std::string_view name) {
+    const auto separator = name.substr(0, name.find('<')).rfind("::");
+    return separator == std::string_view::npos ? name : name.substr(separator + 2);
+}
+
+// The values in "int TILE = 32; bool VECTOR = true".
+std::vector<std::string> template_arguments(std::string_view bindings) {
+    std::vector<std::string> values;
+    while (!bindings.empty()) {
+        const std::string_view binding = bindings.substr(0, bindings.find("; "));
+        bindings.remove_prefix(std::min(bindings.size(), binding.size() + 2));
+        const auto equals = binding.find(" = ");
+        values.emplace_back(equals == std::string_view::npos ? binding : binding.substr(equals + 3));
+    }
+    return values;
+}
+
+std::string trimmed(const std::string& text) {
+    const auto first = text.find_first_not_of(" \t\r");
+    if (first == std::string::npos) return "";
+    return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+}  // namespace
+
+std::vector<InspectedLine> costliest_first(const KernelInspection& kernel) {
+    std::vector<InspectedLine> lines;
+    for (const AccessLine& access : kernel.lines) {
+        auto line = std::ranges::find(lines, access.source, &InspectedLine::source);
+        if (line == lines.end()) line = lines.insert(lines.end(), {access.source, 0, {}});
+        line->transactions += access.transactions;
+        line->accesses.push_back(&access);
+    }
+    for (InspectedLine& line : lines)
+        std::ranges::stable_sort(line.accesses, std::ranges::greater(), &AccessLine::transactions);
+    std::ranges::stable_sort(lines, std::ranges::greater(), &InspectedLine::transactions);
+    return lines;
+}
+
+Grade grade(const AccessLine& line) {
+    const double times = ratio(line.transactions, line.ideal);
+    return times < 1.05 ? Grade::kGood : times < 2 ? Grade::kFair : Grade::kBad;
+}
+
+double transactions_per_request(const AccessLine& line) {
+    return ratio(line.transactions, line.requests);
+}
+
+double ideal_per_request(const AccessLine& line) {
+    return ratio(line.ideal, line.requests);
+}
+
+double lanes_per_request(const AccessLine& line) {
+    return ratio(line.active_lanes, line.requests);
+}
+
+double share_of_bytes_used(const AccessLine& line) {
+    return ratio(line.bytes_used, line.transactions * kSectorBytes);
+}
+
+std::string array_of(const AccessLine& line) {
+    constexpr std::string_view kAllocation = "allocation of ";
+    const std::string& array = line.worst.array;
+    if (!array.starts_with(kAllocation)) return array;
+    double bytes = 0;
+    const char* const digits = array.data() + kAllocation.size();
+    const auto [end, error] = std::from_chars(digits, array.data() + array.size(), bytes);
+    return error == std::errc() ? bytes_text(bytes) : array;
+}
+
+std::string what(const AccessLine& line) {
+    std::string operation(name(line.operation));
+    std::ranges::replace(operation, '_', ' ');
+    return fmt::format("{} {} of {} byte{}", name(line.space), operation, line.bytes,
+                       line.bytes == 1 ? "" : "s");
+}
+
+std::string_view unit(const AccessLine& line) {
+    return line.space == Space::kShared ? "wavefronts" : "sectors";
+}
+
+std::string short_name(std::string_view kernel) {
+    constexpr std::string_view kWith = " [with ";
+    const auto with = kernel.find(kWith);
+    if (with == std::string_view::npos || !kernel.ends_with(']'))
+        return std::string(without_namespaces(kernel));
+    const std::string_view bindings =
+        kernel.substr(with + kWith.size(), kernel.size() - with - kWith.size() - 1);
+    return fmt::format("{}<{}>", without_namespaces(kernel.substr(0, with)),
+                       fmt::join(template_arguments(bindings), ", "));
+}
+
+std::string extent(const KernelInspection& kernel) {
+    std::string text = fmt::format("{} block{} of {} threads", kernel.blocks, kernel.blocks == 1 ? "" : "s",
+                                   kernel.threads_per_block);
+    if (kernel.launches > 1) text += fmt::format(" in {} launches", kernel.launches);
+    if (kernel.inspected_blocks != kernel.blocks)
+        text += fmt::format(", sampled {} of {} blocks", kernel.inspected_blocks, kernel.blocks);
+    return text;
+}
+
+Facts facts_of(const KernelInspection& kernel, const std::optional<MultiprocessorLimits>& limits) {
+    Facts facts = {
+        {"read", traffic(kernel.global_read_bytes, kernel.unique_read_bytes)},
+        {"written", traffic(kernel.global_written_bytes, kernel.unique_written_bytes)},
+        {"barriers per block", fmt::format("{:.4g}", ratio(kernel.barriers, kernel.inspected_blocks))}};
+    const std::size_t shared = kernel.static_shared + kernel.dynamic_shared;
+    if (shared > 0)
+        facts.emplace_back("shared memory", bytes_text(static_cast<double>(shared)) + " per block");
+    if (limits && kernel.threads_per_block > 0)
+        facts.emplace_back("occupancy", occupancy_text(kernel, *limits));
+    return facts;
+}
+
+Facts facts_of(const InspectedVariant& variant) {
+    double moved = 0;
+    double unique = 0;
+    bool sampled = false;
+    for (const KernelInspection& kernel : variant.kernels) {
+        const double all_of_inspected =
+            kernel.inspected_blocks == 0 ? 0 : ratio(kernel.blocks, kernel.inspected_blocks);
+        moved +=
+            all_of_inspected * static_cast<double>(kernel.global_read_bytes + kernel.global_written_bytes);
+        unique += static_cast<double>(kernel.unique_read_bytes + kernel.unique_written_bytes);
+        sampled = sampled || kernel.inspected_blocks != kernel.blocks;
+    }
+    if (variant.flops == 0 || moved == 0) return {};
+    std::string text = fmt::format("{:.3g} operations for each byte moved", variant.flops / moved);
+    if (!sampled && unique > 0)  // blocks share bytes: those of a few say little about all
+        text += fmt::format(", {:.3g} if a cache kept all", variant.flops / unique);
+    return {{"arithmetic intensity", text}};
+}
+
+std::string place(const SourceLine& source) {
+    if (source.line == 0) return source.file.empty() ? "an unknown place" : source.file;
+    return fmt::format("{}:{}", std::filesystem::path(source.file).filename().string(), source.line);
+}
+
+std::string who(const std::array<unsigned, 3>& thread, const std::array<unsigned, 3>& block) {
+    return fmt::format("thread ({}) of block ({})", fmt::join(thread, ", "), fmt::join(block, ", "));
+}
+
+std::size_t count_findings(const InspectionFile& file) {
+    std::size_t count = 0;
+    for (const InspectedVariant& variant : file.results) {
+        for (const KernelInspection& kernel : variant.kernels)
+            count += kernel.findings.size();
+    }
+    return count;
+}
+
+const std::vector<std::string>& Sources::lines(const std::string& file) {
+    const auto [known, is_new] = files_.try_emplace(file);
+    if (is_new) {
+        std::ifstream stream(root_ / file);
+        for (std::string line; std::getline(stream, line);)
+            known->second.push_back(line);
+    }
+    return known->second;
+}
+
+std::string Sources::text(const SourceLine& source) {
+    const std::vector<std::string>& all = lines(source.file);
+    if (source.line < 1 || static_cast<std::size_t>(source.line) > all.size()) return "";
+    return trimmed(all[static_cast<std::size_t>(source.line) - 1]);
+}
+
+}  // namespace course::tool

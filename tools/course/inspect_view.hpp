@@ -1,0 +1,81 @@
+// What the terminal and the page show of an inspection: lines in order of cost, the text of sources, facts about kernels.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/inspection.hpp"
+#include "common/occupancy.hpp"
+
+namespace course::tool {
+
+// All accesses of one line of source.
+struct InspectedLine {
+    SourceLine source;
+    std::uint64_t transactions = 0;
+    std::vector<const AccessLine*> accesses;
+};
+
+// The costliest first, and so are the accesses of each: a wavefront and a sector count the same.
+std::vector<InspectedLine> costliest_first(const KernelInspection& kernel);
+
+// How far the transactions are from the ideal.
+enum class Grade { kGood, kFair, kBad };
+Grade grade(const AccessLine& line);
+
+double transactions_per_request(const AccessLine& line);
+double ideal_per_request(const AccessLine& line);
+double lanes_per_request(const AccessLine& line);
+// Global memory: of the bytes that were moved, those that a lane wanted.
+double share_of_bytes_used(const AccessLine& line);
+
+// "shared load of 4 bytes"
+std::string what(const AccessLine& line);
+// The array's name, or what is known of it: "tile", "131 KB" for an allocation of that size
+std::string array_of(const AccessLine& line);
+// "wavefronts" or "sectors"
+std::string_view unit(const AccessLine& line);
+
+// "day05::multiply_tiled [with int TILE = 32]" -> "multiply_tiled<32>"
+std::string short_name(std::string_view kernel);
+// "64 blocks of 1024 threads", with "in 3 launches" and "sampled 256 of 4096 blocks" where it is so
+std::string extent(const KernelInspection& kernel);
+
+// A name and a value: "barriers per block", "16".
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+// Bytes moved against unique bytes, barriers, occupancy. `limits` of the multiprocessor that blocks are to share; none: not told.
+Facts facts_of(const KernelInspection& kernel, const std::optional<MultiprocessorLimits>& limits);
+// Arithmetic intensity, where the operations are known.
+Facts facts_of(const InspectedVariant& variant);
+
+// "matmul_tiled.cu:93": the file without its directories.
+std::string place(const SourceLine& source);
+// "thread (3, 0, 0) of block (0, 0, 0)"
+std::string who(const std::array<unsigned, 3>& thread, const std::array<unsigned, 3>& block);
+
+// Of all versions and kernels together.
+std::size_t count_findings(const InspectionFile& file);
+
+// Source files below a directory, read when they are asked for.
+class Sources {
+  public:
+    explicit Sources(std::filesystem::path root) : root_(std::move(root)) {}
+
+    // Of a file that cannot be read: none.
+    const std::vector<std::string>& lines(const std::string& file);
+    // Without the space around it; empty where there is no such line.
+    std::string text(const SourceLine& source);
+
+  private:
+    std::filesystem::path root_;
+    std::map<std::string, std::vector<std::string>> files_;
+};
+
+}  // namespace course::tool

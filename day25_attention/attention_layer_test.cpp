@@ -243,7 +243,8 @@ TEST_P(AttentionLayerTest, RefusesWhatDoesNotFit) {
     EXPECT_EQ(refusal([&] { without.set_weights(layer.weights()); }),
               "day25: attention layer: in_bias has 12 elements; expected 0");
 
-    DeviceBuffer<float> query(8), key(12), value(12), out(8);
+    auto query = course::zeros<float>(8), key = course::zeros<float>(12), value = course::zeros<float>(12);
+    DeviceBuffer<float> out(8);
     auto padding = course::zeros<std::uint8_t>(4);
     const auto with = [&](TokenCounts counts, course::DeviceMatrix<float> q, course::DeviceMatrix<float> k,
                           course::DeviceMatrix<float> v, course::DeviceMatrix<float> o, day25::Mask mask) {

@@ -629,7 +629,7 @@ TEST_P(SelfAttentionTest, RefusesWhatItCannotDo) {
                   reason.empty() ? "" : "day25: self-attention: fused " + reason);
     }
     day25::SelfAttention attention(*GetParam(), {1, 1, 2, 2, 4, 4});
-    DeviceBuffer<float> in(8), out(8);
+    auto in = course::zeros<float>(8), out = course::zeros<float>(8);
     const std::vector<std::uint8_t> nothing_hidden(2);
     const DeviceBuffer<std::uint8_t> padding{std::span(nothing_hidden)};
     EXPECT_EQ(refusal([&] {
@@ -661,7 +661,8 @@ TEST_P(SelfAttentionTest, FusedRefusesWhatItCannotDo) {
 
 TEST_P(SelfAttentionTest, RefusesWhatDoesNotFit) {
     day25::SelfAttention attention(*GetParam(), {1, 2, 3, 4, 6, 6});
-    DeviceBuffer<float> q(36), k(48), v(48), out(36);
+    auto q = course::zeros<float>(36), k = course::zeros<float>(48), v = course::zeros<float>(48);
+    DeviceBuffer<float> out(36);
     auto padding = course::zeros<std::uint8_t>(3);
     const auto with = [&](DeviceMatrix<float> q_, DeviceMatrix<float> k_, DeviceMatrix<float> v_,
                           DeviceMatrix<float> out_, Mask mask) {

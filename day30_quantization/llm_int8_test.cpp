@@ -207,8 +207,8 @@ TEST_P(LayerTest, Refuses) {
             l.y = {course::DeviceSpan<__half>::from_device_pointer(const_cast<__half*>(l.x.data()), 6), 2, 3};
         }),
         "llm_int8: y overlaps x; expected no memory in common");
-    DeviceBuffer<__half> both(
-        2 * 40);  // x and y side by side have no element in common; a column further left they do
+    // x and y side by side have no element in common; a column further left they do.
+    auto both = course::zeros<__half>(2 * 40);
     const auto side_by_side = [&](std::size_t begin) {
         return with([&](day30::Layer& l) {
             l.x = {both.span(), 2, 32, 40};

@@ -263,6 +263,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
 }
 
 void BlockChecks::begin_watched_block(void* dynamic_shared, std::size_t size) {
+    if (!watched_) return;
     if (size == 0) return;
     shared_.add({address_of(dynamic_shared), size, 0, "dynamic shared memory"},
                 launch_->several_blocks_share_memory());
@@ -270,12 +271,14 @@ void BlockChecks::begin_watched_block(void* dynamic_shared, std::size_t size) {
 }
 
 void BlockChecks::end_block() {
+    if (!watched_) return;
     settle_second_write();
     watched_ = false;
     checking = nullptr;
 }
 
 void BlockChecks::shared_entered(const char* name, void* object, std::size_t size, std::size_t gap) {
+    if (!watched_) return;
     const Address begin = address_of(object);
     shared_.add({begin, size, gap, name}, launch_->several_blocks_share_memory());
     const Address from = std::min(static_begin_, begin - gap);
@@ -463,6 +466,7 @@ void BlockChecks::fence() {
 // --- Waiting ---------------------------------------------------------------------------------------------------------
 
 void BlockChecks::thread_ended(unsigned thread) {
+    if (!watched_) return;
     settle_second_write();
     complete_copies(thread, ~0U);
     // Who returns before the block's first barrier counts as arrived at all of them: GPUs and their tools take that as it is meant.
@@ -470,17 +474,20 @@ void BlockChecks::thread_ended(unsigned thread) {
 }
 
 void BlockChecks::barrier_arrived(Site site) {
+    if (!watched_) return;
     split_barrier_ = false;
     barrier_site_ = site;
 }
 
 void BlockChecks::barrier_arrived_to_wait_later(unsigned thread) {
+    if (!watched_) return;
     settle_second_write();
     split_barrier_ = true;
     order_.arrive(thread);
 }
 
 void BlockChecks::barrier_released() {
+    if (!watched_) return;
     settle_second_write();
     if (split_barrier_) {
         order_.all_arrived();
@@ -500,21 +507,25 @@ void BlockChecks::barrier_released() {
 }
 
 void BlockChecks::barrier_left(unsigned thread) {
+    if (!watched_) return;
     order_.wait(thread);
 }
 
 void BlockChecks::lanes_joined(unsigned warp, LaneMask lanes) {
+    if (!watched_) return;
     settle_second_write();
     order_.join(warp, lanes);
 }
 
 // A barrier of the grid is one of the block first, and so all of it has arrived.
 void BlockChecks::blocks_barrier_arrived(unsigned thread, const void* barrier) {
+    if (!watched_) return;
     settle_second_write();
     if (barrier != grid_barrier_) order_.arrive(thread, BlockOrder::Halves::of_cluster);
 }
 
 void BlockChecks::blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase) {
+    if (!watched_) return;
     if (barrier == grid_barrier_) {
         generation_ = launch_->generation() + phase + 1;
         return;
@@ -527,6 +538,7 @@ void BlockChecks::blocks_barrier_left(unsigned thread, const void* barrier, unsi
 
 void BlockChecks::copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes,
                               unsigned valid_bytes, Site site) {
+    if (!watched_) return;
     const Place place = place_of(site);
     if (valid_bytes > 0) check_by(thread, AccessKind::load, address_of(global), valid_bytes, place, true);
     const Address to = address_of(shared);
@@ -539,10 +551,12 @@ void BlockChecks::copy_issued(unsigned thread, void* shared, const void* global,
 }
 
 void BlockChecks::copies_committed(unsigned thread) {
+    if (!watched_) return;
     ++copies_[thread].group;
 }
 
 void BlockChecks::copies_awaited(unsigned thread, unsigned pending) {
+    if (!watched_) return;
     const unsigned group = copies_[thread].group;
     if (pending <= group) complete_copies(thread, group - pending);
 }
@@ -559,6 +573,7 @@ void BlockChecks::complete_copies(unsigned thread, unsigned end_of_groups) {
 }
 
 void BlockChecks::matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) {
+    if (!watched_) return;
     constexpr unsigned kRowBytes = 16;
     const Place place = place_of(site);
     for (unsigned i = 0; i < 8 * matrices; ++i)

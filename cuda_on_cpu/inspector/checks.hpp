@@ -82,6 +82,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place);
     void fence();
 
+    // What the runtime tells of a block that is watched. Nothing happens in one that has not begun here: then it is only counted.
     void thread_ended(unsigned thread);
     void shared_entered(const char* name, void* object, std::size_t size, std::size_t gap);
     void barrier_arrived_to_wait_later(unsigned thread);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cuda_on_cpu/launch.h"
+#include "environment.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
 #include "source_places.hpp"
@@ -156,13 +157,18 @@ BlockObserver* Inspector::watch(LaunchState& launch, uint3 block) {
     const std::uint64_t number = (std::uint64_t{block.z} * grid.y + block.y) * grid.x + block.x;
     const bool watched = chosen(number, volume(grid));
     auto& record = *static_cast<LaunchRecord*>(launch.observed);
-    BlockChecks::of_this_thread().begin_block(*record.checks, launch, block, watched);
+    if (options_.look_for_mistakes)
+        BlockChecks::of_this_thread().begin_block(*record.checks, launch, block, watched);
     return watched ? &Recorder::of_this_thread() : nullptr;
 }
 
 void Inspector::end_launch(LaunchState& launch) {
     auto& record = *static_cast<LaunchRecord*>(launch.observed);
-    BlockChecks::forget_everywhere(*record.checks);
+    if (options_.look_for_mistakes) {
+        BlockChecks::forget_everywhere(*record.checks);
+    } else {
+        memory_observer->unwatched_launch();
+    }
     record.static_shared = launch.kernel->static_shared;
     {
         const std::scoped_lock lock(recorders().mutex);
@@ -243,7 +249,9 @@ void cuda_on_cpu::begin_inspection(const InspectionOptions& options) {
         throw std::invalid_argument("blocks_per_launch = " + std::to_string(options.blocks_per_launch) +
                                     "; expected at least 2: the first and the last");
     }
-    inspector::inspector = std::make_unique<inspector::Inspector>(options);
+    InspectionOptions used = options;
+    used.look_for_mistakes = options.look_for_mistakes && environment().findings;
+    inspector::inspector = std::make_unique<inspector::Inspector>(used);
     launch_observer = inspector::inspector.get();
 }
 

@@ -30,12 +30,13 @@ unsigned positive_number(const char* name, unsigned otherwise, unsigned maximum)
     return number;
 }
 
-bool descending_order() {
-    const char* text = std::getenv("CUDA_ON_CPU_ORDER");
-    const std::string_view order = text == nullptr ? "" : text;
-    if (order.empty() || order == "ascending") return false;
-    if (order == "descending") return true;
-    refuse("CUDA_ON_CPU_ORDER", order, "ascending or descending");
+// Is it the second of two words? Not set: the first.
+bool second_word(const char* name, std::string_view first, std::string_view second) {
+    const char* text = std::getenv(name);
+    const std::string_view word = text == nullptr ? "" : text;
+    if (word.empty() || word == first) return false;
+    if (word == second) return true;
+    refuse(name, word, (std::string(first) + " or " + std::string(second)).c_str());
 }
 
 }  // namespace
@@ -44,8 +45,9 @@ const Environment& environment() {
     static const Environment read = {
         .threads =
             positive_number("CUDA_ON_CPU_THREADS", std::max(1U, std::thread::hardware_concurrency()), 1024),
-        .descending = descending_order(),
+        .descending = second_word("CUDA_ON_CPU_ORDER", "ascending", "descending"),
         .timeout = std::chrono::seconds(positive_number("CUDA_ON_CPU_TIMEOUT", 30, 86400)),
+        .findings = !second_word("CUDA_ON_CPU_FINDINGS", "on", "off"),
     };
     return read;
 }

@@ -171,6 +171,26 @@ TEST(KernelDeclarations, AreDeclarationsOnly) {
 
 // ---- Shared memory -------------------------------------------------------------------------------------------------------
 
+TEST(Shared, ArraysMayHaveGapsAroundThem) {
+    const auto in_gaps = [](std::string_view input) {
+        return dense(translate(input, Dialect::gnu, translator::SharedArrays::in_gaps));
+    };
+    const std::string one = in_gaps("void f() { alignas(16) __shared__ float tile[32][33]; }");
+    EXPECT_TRUE(contains(one,
+                         "staticthread_localstruct{charbefore_[256];alignas(16)floattile[32][33];"
+                         "charbehind_[256];}in_gaps_"))
+        << one;
+    EXPECT_TRUE(contains(one, "auto&tile=in_gaps_")) << one;
+    EXPECT_TRUE(contains(one, "tile_shared_.enter(tile,\"tile\",256);")) << one;
+    const std::string two = in_gaps("void f() { __shared__ int a, b[4]; }");
+    EXPECT_TRUE(contains(two, "inta,b[4];charbehind_[256];")) << two;
+    EXPECT_TRUE(contains(two, "b_shared_.enter(b,\"b\",256);")) << two;
+    const std::string outside = in_gaps("__shared__ int a;");
+    EXPECT_FALSE(contains(outside, "before_")) << "a variable of the namespace keeps its place";
+    const std::string dynamic = in_gaps("void f() { extern __shared__ float s[]; }");
+    EXPECT_FALSE(contains(dynamic, "before_")) << "it lies at a guard page";
+}
+
 TEST(Shared, IsThreadLocalAndRegisteredWhereItIsDeclared) {
     const std::string one = gnu("void f() { __shared__ float tile[32][33]; }");
     EXPECT_TRUE(contains(one, "static thread_local float tile[32][33];")) << one;

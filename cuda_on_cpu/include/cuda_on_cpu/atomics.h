@@ -14,6 +14,7 @@
 #include <concepts>
 #include <type_traits>
 
+#include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/spin_hint.h"
 
 namespace cuda_on_cpu {

@@ -101,6 +101,8 @@ struct Inspection {
 struct InspectionOptions {
     // Of larger grids only so many blocks are watched: the first, the last, and others evenly spread between them.
     std::uint64_t blocks_per_launch = 256;
+    // Without, accesses are only counted, which is faster. Failures of kernels are findings all the same.
+    bool look_for_mistakes = true;
 };
 
 // Kernels launched from now on, by any host thread, are watched, until end_inspection() hands out what was seen. Implemented by

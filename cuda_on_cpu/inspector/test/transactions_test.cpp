@@ -130,9 +130,9 @@ TEST(SharedVectors, NeighboursInOneHalfDoNotJoinTheQuartersOfTheOther) {
 }
 
 TEST(SharedVectors, ALaneWithoutAPartnerKeepsNobodyApart) {
-    EXPECT_EQ(wavefronts(stride(8), 8, 1U << 0 | 1U << 16), 1u);
-    EXPECT_EQ(wavefronts(stride(8), 8, 3U << 0 | 1U << 16), 1u);  // 0 and 1 differ, but 0 and 2 do not
-    EXPECT_EQ(wavefronts(stride(8), 8, 7U << 0 | 1U << 16), 2u);
+    EXPECT_EQ(wavefronts(stride(8), 8, 1U << 0 | 1U << 20), 1u);
+    EXPECT_EQ(wavefronts(stride(8), 8, 3U << 0 | 1U << 20), 1u);  // 0 and 1 differ, but 0 and 2 do not
+    EXPECT_EQ(wavefronts(stride(8), 8, 7U << 0 | 1U << 20), 2u);
 }
 
 TEST(SharedVectors, StoresAreNeverJoined) {

@@ -502,7 +502,7 @@ void WrittenBytes::mark(std::size_t first, std::size_t count) {
 }
 
 bool WrittenBytes::none_written(std::size_t first, std::size_t count) const {
-    if (all_.load(std::memory_order_relaxed)) return false;
+    if (all_.load(std::memory_order_relaxed)) return count == 0;
     const std::size_t end = std::min(first + count, size_);
     for (std::size_t word = first / 64; word * 64 < end; ++word) {
         if ((bits_of(word, first, end) & bits_[word].load(std::memory_order_relaxed)) != 0) return false;

@@ -118,7 +118,7 @@ REPORT = r"^=+ (?:Error: |Warning: |Info: )?((?:Invalid|Race|Uninitialized|Barri
 def reports_of(text):
     """What compute-sanitizer says, without the places, which change from build to build."""
     said = re.findall(REPORT, text, re.MULTILINE)
-    return sorted({re.sub(r" between .*| at .*|\.$", "", report) for report in said})
+    return sorted({re.sub(r" between .*| at .*| in .*", "", report) for report in said})
 
 
 def sanitize(build, bug, fixed):
@@ -234,7 +234,7 @@ def compare_bugs(build, records, update):
 
 
 def where_measured(record):
-    return f"\n{record['device']}, driver {record['driver']}, {record['tool']}, {record['date']}.\n"
+    return f"\n\nMeasured on {record['device']}, driver {record['driver']}, {record['tool']}, {record['date']}."
 
 
 def shortened(values):
@@ -250,20 +250,21 @@ def shortened(values):
 
 def table_of_counts(record):
     """One row for each kernel and kind of access: its cases are the numbers in a cell, in the order of their parameters."""
-    families = collections.OrderedDict()
+    families = {kind: collections.OrderedDict() for kind in COUNTERS}
     for case in record["cases"]:
-        families.setdefault((case["space"], case["operation"], case["kernel"]), []).append(case)
-    rows = ["| counted | kernel | cases | GPU | inspection | |", "|---|---|---|---|---|---|"]
-    for (space, operation, kernel), cases in families.items():
-        parameters = [case["parameters"] for case in cases if case["parameters"]]
-        counts = {who: shortened([case[who]["transactions"] for case in cases]) for who in ("gpu", "inspection")}
-        exact = sum(case["gpu"] == case["inspection"] for case in cases)
-        verdict = "exact" if exact == len(cases) else cases[0]["remark"]
-        span = parameters[0] if len(parameters) == 1 else f"{parameters[0]} … {parameters[-1]}" if parameters else ""
-        seen = "the same" if counts["gpu"] == counts["inspection"] else counts["inspection"]
-        rows.append(f"| {space} {operation.replace('_', ' ')} | `{kernel}` | {len(cases)}: {span} | {counts['gpu']} | {seen} | {verdict} |")
+        families[case["space"], case["operation"]].setdefault(case["kernel"], []).append(case)
+    rows = ["| counted | kernel | cases | GPU | inspection |", "|---|---|---|---|---|"]
+    for (space, operation), kernels in families.items():
+        for kernel, cases in kernels.items():
+            first, last = cases[0]["parameters"], cases[-1]["parameters"]
+            span = f"{len(cases)}: {first} … {last}" if len(cases) > 1 else first
+            gpu, seen = (shortened([case[who]["transactions"] for case in cases]) for who in ("gpu", "inspection"))
+            exact = all(case["gpu"] == case["inspection"] for case in cases)
+            verdict = "exact" if exact else f"{seen}; {cases[0]['remark']}"
+            rows.append(f"| {space} {operation.replace('_', ' ')} | `{kernel}` | {span} | {gpu} | {verdict} |")
     exact = sum(case["gpu"] == case["inspection"] for case in record["cases"])
-    rows.append(f"\n{exact} of {len(record['cases'])} cases are exact, in requests and in transactions." + where_measured(record))
+    rows.append(f"\n{exact} of {len(record['cases'])} cases are exact, in requests and in transactions; of the others their "
+                "row says why they are not." + where_measured(record))
     return "\n".join(rows)
 
 

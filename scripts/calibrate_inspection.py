@@ -178,6 +178,7 @@ def compare_counts(build, records, update):
         measured = recorded.get(key(case))
         if measured is None:
             continue
+        before = measured.get("inspection")
         measured["inspection"] = {"requests": requests, "transactions": transactions}
         measured["remark"] = case["remark"]
         same = measured["inspection"] == measured["gpu"]
@@ -185,6 +186,8 @@ def compare_counts(build, records, update):
         name = f"{case['kernel']} {case['parameters']} ({case['space']} {case['operation']})"
         if not same and not case["remark"]:
             wrong.append(f"{name}: inspection {measured['inspection']}, GPU {measured['gpu']}")
+        if before not in (None, measured["inspection"]) and not update:
+            wrong.append(f"{name}: inspection {measured['inspection']}, recorded {before}")
         if elsewhere != [0, 0]:
             wrong.append(f"{name}: {elsewhere[0]} requests in lines that are not marked as counted")
     print(f"{len(current)} cases: " + ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))
@@ -195,16 +198,17 @@ def compare_counts(build, records, update):
 
 def judge(bug, lines):
     """What is wrong with the findings of a planted bug, and of its twin."""
-    def place(finding):
+    def in_words(finding):
         return f"{finding['kind']} in line {finding['source']['line']}"
-    wrong = [f"finding without the mistake: {place(finding)}" for finding in bug["findings_when_fixed"]]
+
+    wrong = [f"finding without the mistake: {in_words(finding)}" for finding in bug["findings_when_fixed"]]
     if bug["kind"] == "none":
         return wrong
     kinds = {finding["kind"] for finding in bug["findings"] if finding["source"]["line"] in lines}
     if bug["kind"] not in kinds:
-        wrong.append(f"{bug['kind']} not found in lines {lines}; found: {sorted(map(place, bug['findings']))}")
-    wrong += [f"points elsewhere: {place(finding)}, expected {lines}" for finding in bug["findings"]
-              if finding["source"]["line"] not in lines]
+        wrong.append(f"{bug['kind']} not found in lines {lines}; found: {sorted(map(in_words, bug['findings']))}")
+    places = [finding[end] for finding in bug["findings"] for end in ("source", "other") if end in finding]
+    wrong += [f"points elsewhere: line {place['line']}, expected {lines}" for place in places if place["line"] not in lines]
     return wrong
 
 
@@ -222,8 +226,8 @@ def compare_bugs(build, records, update):
         wrong += [f"{bug['name']}: {mistake}" for mistake in mistakes]
         if bug["name"] in recorded:
             recorded[bug["name"]]["inspection"] = {
-                "planted": sorted({(finding["kind"], finding["source"]["line"]) for finding in bug["findings"]}),
-                "fixed": len(bug["findings_when_fixed"])}
+                "planted": sorted({finding["kind"] for finding in bug["findings"]}),
+                "fixed": sorted({finding["kind"] for finding in bug["findings_when_fixed"]})}
     print(f"{len(current)} kernels with and without a planted bug: {found} as they should be")
     if update:
         write_record(records, BUGS, record)
@@ -271,7 +275,9 @@ def table_of_counts(record):
 def table_of_bugs(record):
     rows = ["| kernel | expected | inspection | compute-sanitizer |", "|---|---|---|---|"]
     for bug in record["cases"]:
-        kinds = ", ".join(f"{kind} in line {line}" for kind, line in bug["inspection"]["planted"]) or "nothing"
+        kinds = ", ".join(bug["inspection"]["planted"]) or "nothing"
+        if bug["inspection"]["fixed"]:
+            kinds += "; also without the mistake: " + ", ".join(bug["inspection"]["fixed"])
         if "gpu" not in bug:
             sanitizer = "has no tool for it"
         else:
@@ -281,8 +287,7 @@ def table_of_bugs(record):
             if bug["gpu"]["fixed"]["found"]:
                 sanitizer += "; also without the mistake"
         rows.append(f"| `{bug['name']}` | {bug['kind'].replace('none', 'nothing')} | {kinds} | {sanitizer} |")
-    rows.append(where_measured(record))
-    return "\n".join(rows)
+    return "\n".join(rows) + where_measured(record)
 
 
 TABLES = {COUNTS: table_of_counts, BUGS: table_of_bugs}

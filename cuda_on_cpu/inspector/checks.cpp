@@ -407,8 +407,11 @@ void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool 
     if (memory.written != nullptr) {
         const auto first = static_cast<std::size_t>(offset);
         if (reads(access.kind)) {
+            const bool vector = access.bytes > 4;
+            const bool part_of_it = vector && !memory.written->none_written(first, access.bytes);
             const std::ptrdiff_t unwritten = memory.written->first_unwritten(first, access.bytes);
-            if (unwritten >= 0) uninitialised(access, memory.begin + static_cast<Address>(unwritten));
+            if (unwritten >= 0 && !part_of_it)
+                uninitialised(access, memory.begin + static_cast<Address>(unwritten));
         } else {
             memory.written->mark(first, access.bytes);
         }

@@ -150,8 +150,28 @@ SharedShadow::Cell& SharedShadow::fresh(Region& region, Address word) {
     return cell;
 }
 
+// What most accesses are: one more lane of a warp reads a word that nobody has written since the last barrier.
+bool SharedShadow::is_one_more_reader(Region& region, const Access& access, const BlockOrder& order) {
+    if (access.kind != AccessKind::load || access.bytes != kWord || access.address % kWord != 0) return false;
+    Cell& cell = region.cell(access.address);
+    if (cell.block != block_ || cell.newest < order.phase_start() || cell.any_write || cell.written != 0xF ||
+        cell.pending != 0) {
+        return false;
+    }
+    if (cell.more == 0 && cell.count == 0) return false;
+    Entry& last = cell.more != 0 ? more_[cell.more - 1].back() : cell.entries[cell.count - 1];
+    if (last.epoch != order.epoch(access.thread) || last.place != access.place ||
+        last.warp != access.thread / kLanes || last.bytes != 0xF || last.kind != AccessKind::load) {
+        return false;
+    }
+    last.lanes |= LaneMask{1} << access.thread % kLanes;
+    return true;
+}
+
 void SharedShadow::access(Region& region, const Access& access, const BlockOrder& order, SharedSink& sink) {
-    bool told_unwritten = false;
+    if (is_one_more_reader(region, access, order)) return;
+    Address unwritten = 0;  // the first byte
+    unsigned unwritten_bytes = 0;
     bool told_pending = false;
     for_each_word(access.address, access.bytes, [&](Address word, std::uint8_t bytes) {
         Cell& cell = fresh(region, word);
@@ -159,17 +179,16 @@ void SharedShadow::access(Region& region, const Access& access, const BlockOrder
             if (!std::exchange(told_pending, true)) report_pending(access, word, bytes, sink);
             return;  // and not a race with the copy on top
         }
-        if (reads(access.kind) && (bytes & ~cell.written) != 0) {
-            if (!std::exchange(told_unwritten, true)) {
-                const auto first =
-                    static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(bytes & ~cell.written)));
-                sink.uninitialised(access, word + first);
-            }
+        if (const auto missing = static_cast<unsigned>(bytes & ~cell.written); missing != 0) {
+            if (unwritten_bytes == 0) unwritten = word + static_cast<unsigned>(std::countr_zero(missing));
+            unwritten_bytes += static_cast<unsigned>(std::popcount(missing));
+            cell.written |= bytes;  // what was read unwritten is told once
         }
-        cell.written |= bytes;  // what was read unwritten is told once
         check(cell, access, bytes, word, order, sink);
         note(cell, access, bytes, order);
     });
+    if (!reads(access.kind) || unwritten_bytes == 0) return;
+    if (access.bytes <= kWord || unwritten_bytes == access.bytes) sink.uninitialised(access, unwritten);
 }
 
 void SharedShadow::check(Cell& cell, const Access& access, std::uint8_t bytes, Address word,
@@ -480,6 +499,15 @@ void WrittenBytes::mark(std::size_t first, std::size_t count) {
         if ((bits_[word].load(std::memory_order_relaxed) & bits) != bits)
             bits_[word].fetch_or(bits, std::memory_order_relaxed);
     }
+}
+
+bool WrittenBytes::none_written(std::size_t first, std::size_t count) const {
+    if (all_.load(std::memory_order_relaxed)) return count == 0;
+    const std::size_t end = std::min(first + count, size_);
+    for (std::size_t word = first / 64; word * 64 < end; ++word) {
+        if ((bits_of(word, first, end) & bits_[word].load(std::memory_order_relaxed)) != 0) return false;
+    }
+    return true;
 }
 
 std::ptrdiff_t WrittenBytes::first_unwritten(std::size_t first, std::size_t count) {

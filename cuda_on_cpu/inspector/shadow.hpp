@@ -70,6 +70,7 @@ class SharedSink {
   public:
     virtual ~SharedSink() = default;
     virtual void race(const Access& access, const Earlier& earlier, Address where) = 0;
+    // Of an access of several words only if all of it is: a vector may reach beyond what its thread needs.
     virtual void uninitialised(const Access& access, Address where) = 0;
     virtual void missing_wait(const Access& access, const Earlier& copy, Address where) = 0;
 };
@@ -108,6 +109,7 @@ class SharedShadow {
 
     Cell& fresh(Region& region, Address word);
     void clear(Cell& cell);
+    bool is_one_more_reader(Region& region, const Access& access, const BlockOrder& order);
     void check(Cell& cell, const Access& access, std::uint8_t bytes, Address word, const BlockOrder& order,
                SharedSink& sink);
     void note(Cell& cell, const Access& access, std::uint8_t bytes, const BlockOrder& order);
@@ -197,6 +199,7 @@ class WrittenBytes {
     explicit WrittenBytes(std::size_t size);
 
     void mark(std::size_t first, std::size_t count);
+    bool none_written(std::size_t first, std::size_t count) const;
     // The first byte of these that nothing has written, or -1; it counts as written from now on, with its neighbours.
     std::ptrdiff_t first_unwritten(std::size_t first, std::size_t count);
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
@@ -223,6 +224,15 @@ TEST_F(SharedShadowTest, WhatNothingWroteIsToldOnce) {
     EXPECT_EQ(heard.told.size(), 3U) << "the next block starts anew";
 }
 
+TEST_F(SharedShadowTest, AVectorMayReachBeyondWhatIsWritten) {
+    begin(64, false);
+    write(0, 12);
+    read(0, 0, 16);
+    EXPECT_EQ(heard.kinds(), "");
+    read(0, 16, 16);
+    EXPECT_EQ(heard.kinds(), "uninitialised");
+}
+
 TEST_F(SharedShadowTest, FindsTheArrayAndItsGaps) {
     shadow.add({kBegin + 4096, 64, 0, "other"}, true);
     const auto name = [&](Address address) {
@@ -420,6 +430,11 @@ TEST(WrittenBytes, AgreesWithAPlainArray) {
                 for (std::size_t i = first; i < first + count && expected < 0; ++i) {
                     if (!reference[i]) expected = static_cast<std::ptrdiff_t>(i);
                 }
+                const bool none =
+                    std::find(reference.begin() + static_cast<std::ptrdiff_t>(first),
+                              reference.begin() + static_cast<std::ptrdiff_t>(first + count),
+                              true) == reference.begin() + static_cast<std::ptrdiff_t>(first + count);
+                ASSERT_EQ(written.none_written(first, count), none) << first << ' ' << count;
                 ASSERT_EQ(written.first_unwritten(first, count), expected) << first << ' ' << count;
             }
             for (std::size_t i = first; i < first + count; ++i)

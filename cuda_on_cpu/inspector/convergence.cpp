@@ -122,7 +122,9 @@ class Replay {
         meets_at_ = graph_.post_dominators();
     }
 
-    void run() { run(lanes_, kEntry, kExit); }
+    void run() {
+        if (lanes_ != 0) run(lanes_, kEntry, kExit);
+    }
 
   private:
     Node at(unsigned lane) const {

@@ -84,6 +84,7 @@ TEST(Convergence, IfWithoutElse) {
     EXPECT_EQ(steps({"abc", "ac"}), (Steps{{'a', 3}, {'b', 1}, {'c', 3}}));
     EXPECT_EQ(steps({"bc", "c"}), (Steps{{'b', 1}, {'c', 3}}));
     EXPECT_EQ(steps({"ab", "a"}), (Steps{{'a', 3}, {'b', 1}}));
+    EXPECT_EQ(steps({"a", "ab"}), (Steps{{'a', 3}, {'b', 2}}));
 }
 
 TEST(Convergence, IfWithElse) {

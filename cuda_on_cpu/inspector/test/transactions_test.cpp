@@ -129,6 +129,12 @@ TEST(SharedVectors, NeighboursInOneHalfDoNotJoinTheQuartersOfTheOther) {
     EXPECT_EQ(wavefronts(addresses, 16, 0xffff), 1u);
 }
 
+TEST(SharedVectors, ALaneWithoutAPartnerKeepsNobodyApart) {
+    EXPECT_EQ(wavefronts(stride(8), 8, 1U << 0 | 1U << 20), 1u);
+    EXPECT_EQ(wavefronts(stride(8), 8, 3U << 0 | 1U << 20), 1u);  // 0 and 1 differ, but 0 and 2 do not
+    EXPECT_EQ(wavefronts(stride(8), 8, 7U << 0 | 1U << 20), 2u);
+}
+
 TEST(SharedVectors, StoresAreNeverJoined) {
     const Addresses pairs8 = each_lane([](unsigned lane) { return lane / 2 * 8; });
     const Addresses pairs16 = each_lane([](unsigned lane) { return lane / 2 * 16; });

@@ -118,7 +118,7 @@ REPORT = r"^=+ (?:Error: |Warning: |Info: )?((?:Invalid|Race|Uninitialized|Barri
 def reports_of(text):
     """What compute-sanitizer says, without the places, which change from build to build."""
     said = re.findall(REPORT, text, re.MULTILINE)
-    return sorted({re.sub(r" between .*| at .*|\.$", "", report) for report in said})
+    return sorted({re.sub(r" between .*| at .*| in .*", "", report) for report in said})
 
 
 def sanitize(build, bug, fixed):
@@ -178,6 +178,7 @@ def compare_counts(build, records, update):
         measured = recorded.get(key(case))
         if measured is None:
             continue
+        before = measured.get("inspection")
         measured["inspection"] = {"requests": requests, "transactions": transactions}
         measured["remark"] = case["remark"]
         same = measured["inspection"] == measured["gpu"]
@@ -185,6 +186,8 @@ def compare_counts(build, records, update):
         name = f"{case['kernel']} {case['parameters']} ({case['space']} {case['operation']})"
         if not same and not case["remark"]:
             wrong.append(f"{name}: inspection {measured['inspection']}, GPU {measured['gpu']}")
+        if before not in (None, measured["inspection"]) and not update:
+            wrong.append(f"{name}: inspection {measured['inspection']}, recorded {before}")
         if elsewhere != [0, 0]:
             wrong.append(f"{name}: {elsewhere[0]} requests in lines that are not marked as counted")
     print(f"{len(current)} cases: " + ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items()))
@@ -195,16 +198,17 @@ def compare_counts(build, records, update):
 
 def judge(bug, lines):
     """What is wrong with the findings of a planted bug, and of its twin."""
-    def place(finding):
+    def in_words(finding):
         return f"{finding['kind']} in line {finding['source']['line']}"
-    wrong = [f"finding without the mistake: {place(finding)}" for finding in bug["findings_when_fixed"]]
+
+    wrong = [f"finding without the mistake: {in_words(finding)}" for finding in bug["findings_when_fixed"]]
     if bug["kind"] == "none":
         return wrong
     kinds = {finding["kind"] for finding in bug["findings"] if finding["source"]["line"] in lines}
     if bug["kind"] not in kinds:
-        wrong.append(f"{bug['kind']} not found in lines {lines}; found: {sorted(map(place, bug['findings']))}")
-    wrong += [f"points elsewhere: {place(finding)}, expected {lines}" for finding in bug["findings"]
-              if finding["source"]["line"] not in lines]
+        wrong.append(f"{bug['kind']} not found in lines {lines}; found: {sorted(map(in_words, bug['findings']))}")
+    places = [finding[end] for finding in bug["findings"] for end in ("source", "other") if end in finding]
+    wrong += [f"points elsewhere: line {place['line']}, expected {lines}" for place in places if place["line"] not in lines]
     return wrong
 
 
@@ -222,8 +226,8 @@ def compare_bugs(build, records, update):
         wrong += [f"{bug['name']}: {mistake}" for mistake in mistakes]
         if bug["name"] in recorded:
             recorded[bug["name"]]["inspection"] = {
-                "planted": sorted({(finding["kind"], finding["source"]["line"]) for finding in bug["findings"]}),
-                "fixed": len(bug["findings_when_fixed"])}
+                "planted": sorted({finding["kind"] for finding in bug["findings"]}),
+                "fixed": sorted({finding["kind"] for finding in bug["findings_when_fixed"]})}
     print(f"{len(current)} kernels with and without a planted bug: {found} as they should be")
     if update:
         write_record(records, BUGS, record)
@@ -234,7 +238,7 @@ def compare_bugs(build, records, update):
 
 
 def where_measured(record):
-    return f"\n{record['device']}, driver {record['driver']}, {record['tool']}, {record['date']}.\n"
+    return f"\n\nMeasured on {record['device']}, driver {record['driver']}, {record['tool']}, {record['date']}."
 
 
 def shortened(values):
@@ -250,27 +254,30 @@ def shortened(values):
 
 def table_of_counts(record):
     """One row for each kernel and kind of access: its cases are the numbers in a cell, in the order of their parameters."""
-    families = collections.OrderedDict()
+    families = {kind: collections.OrderedDict() for kind in COUNTERS}
     for case in record["cases"]:
-        families.setdefault((case["space"], case["operation"], case["kernel"]), []).append(case)
-    rows = ["| counted | kernel | cases | GPU | inspection | |", "|---|---|---|---|---|---|"]
-    for (space, operation, kernel), cases in families.items():
-        parameters = [case["parameters"] for case in cases if case["parameters"]]
-        counts = {who: shortened([case[who]["transactions"] for case in cases]) for who in ("gpu", "inspection")}
-        exact = sum(case["gpu"] == case["inspection"] for case in cases)
-        verdict = "exact" if exact == len(cases) else cases[0]["remark"]
-        span = parameters[0] if len(parameters) == 1 else f"{parameters[0]} … {parameters[-1]}" if parameters else ""
-        seen = "the same" if counts["gpu"] == counts["inspection"] else counts["inspection"]
-        rows.append(f"| {space} {operation.replace('_', ' ')} | `{kernel}` | {len(cases)}: {span} | {counts['gpu']} | {seen} | {verdict} |")
+        families[case["space"], case["operation"]].setdefault(case["kernel"], []).append(case)
+    rows = ["| counted | kernel | cases | GPU | inspection |", "|---|---|---|---|---|"]
+    for (space, operation), kernels in families.items():
+        for kernel, cases in kernels.items():
+            first, last = cases[0]["parameters"], cases[-1]["parameters"]
+            span = f"{len(cases)}: {first} … {last}" if len(cases) > 1 else first
+            gpu, seen = (shortened([case[who]["transactions"] for case in cases]) for who in ("gpu", "inspection"))
+            exact = all(case["gpu"] == case["inspection"] for case in cases)
+            verdict = "exact" if exact else f"{seen}; {cases[0]['remark']}"
+            rows.append(f"| {space} {operation.replace('_', ' ')} | `{kernel}` | {span} | {gpu} | {verdict} |")
     exact = sum(case["gpu"] == case["inspection"] for case in record["cases"])
-    rows.append(f"\n{exact} of {len(record['cases'])} cases are exact, in requests and in transactions." + where_measured(record))
+    rows.append(f"\n{exact} of {len(record['cases'])} cases are exact, in requests and in transactions; of the others their "
+                "row says why they are not." + where_measured(record))
     return "\n".join(rows)
 
 
 def table_of_bugs(record):
     rows = ["| kernel | expected | inspection | compute-sanitizer |", "|---|---|---|---|"]
     for bug in record["cases"]:
-        kinds = ", ".join(f"{kind} in line {line}" for kind, line in bug["inspection"]["planted"]) or "nothing"
+        kinds = ", ".join(bug["inspection"]["planted"]) or "nothing"
+        if bug["inspection"]["fixed"]:
+            kinds += "; also without the mistake: " + ", ".join(bug["inspection"]["fixed"])
         if "gpu" not in bug:
             sanitizer = "has no tool for it"
         else:
@@ -280,8 +287,7 @@ def table_of_bugs(record):
             if bug["gpu"]["fixed"]["found"]:
                 sanitizer += "; also without the mistake"
         rows.append(f"| `{bug['name']}` | {bug['kind'].replace('none', 'nothing')} | {kinds} | {sanitizer} |")
-    rows.append(where_measured(record))
-    return "\n".join(rows)
+    return "\n".join(rows) + where_measured(record)
 
 
 TABLES = {COUNTS: table_of_counts, BUGS: table_of_bugs}

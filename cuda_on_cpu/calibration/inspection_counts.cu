@@ -783,8 +783,8 @@ void Cases::add_async_copies() {
     };
     const std::string conflicts_of_the_source = "bank conflicts where the source is read are not counted";
     const std::string no_counter = "ncu's estimate: no counter sees a copy past L1 write shared memory";
-    const std::string shifted =
-        "past L1 lanes share a sector only if they lie side by side in shared memory, too";
+    const std::string by_destination =
+        "past L1 a sector is fetched for each 32 bytes of shared memory that it goes to";
     for (const char* space : {"shared", "global"}) {
         const bool is_shared = std::string(space) == "shared";
         for (Strides stride :
@@ -813,7 +813,7 @@ void Cases::add_async_copies() {
                 [=, this] {
                     async_copy_16<<<1, 32>>>(stride.shared, stride.global, in<float4>(), out<float4>());
                 },
-                is_shared ? no_counter : shifted);
+                is_shared ? no_counter : by_destination);
     }
 }
 

@@ -1,7 +1,7 @@
 # The functions that make the course's targets.
 #
 #   course_library(NAME SOURCES ... [LIBRARIES ...])      library course_NAME, alias course::NAME
-#   course_executable(NAME SOURCES ... [LIBRARIES ...])   program in <build>/bin
+#   course_executable(NAME SOURCES ... [LIBRARIES ...] [ON_DEMAND])   program in <build>/bin; ON_DEMAND: built when it is asked for
 #   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [BOTH_ORDERS])   GoogleTest program, found by ctest
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
 #   course_day(TOPIC t TITLE "..." CHAPTER "..." [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...])
@@ -53,11 +53,13 @@ function(course_hopper_library name)
 endfunction()
 
 function(course_executable name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ON_DEMAND" "" "SOURCES;LIBRARIES")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
   course_cuda_target(${name})
-  if(NOT name MATCHES "_test$")
+  if(arg_ON_DEMAND)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  elseif(NOT name MATCHES "_test$")
     add_dependencies(course_programs ${name})
   endif()
 endfunction()

@@ -11,7 +11,7 @@
 #   course_planned_day(DIRECTORY TITLE "..." CHAPTER "...")        a day that does not exist yet
 include(GoogleTest)
 
-add_custom_target(course_programs)  # all programs that are no tests
+add_custom_target(course_kernels)  # the libraries with kernels, which is all lessons, and no program
 
 # Gives `target` a backend: its .cu sources go to nvcc, or through cuda_on_cpu's translator to the host compiler.
 function(course_cuda_target target)
@@ -45,6 +45,9 @@ function(course_library name)
   target_include_directories(course_${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(course_${name} PUBLIC ${arg_LIBRARIES})
   course_cuda_target(course_${name})
+  if(arg_SOURCES MATCHES "\\.cu(;|$)")
+    add_dependencies(course_kernels course_${name})
+  endif()
 endfunction()
 
 function(course_hopper_library name)
@@ -59,8 +62,6 @@ function(course_executable name)
   course_cuda_target(${name})
   if(arg_ON_DEMAND)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
-  elseif(NOT name MATCHES "_test$")
-    add_dependencies(course_programs ${name})
   endif()
 endfunction()
 

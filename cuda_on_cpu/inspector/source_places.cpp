@@ -123,7 +123,7 @@ void ask(const std::string& file, const Module& module, std::unordered_map<Place
 
 SourceLine line_of_site(Place place) {
     const std::scoped_lock lock(sites().mutex);
-    const Site site = sites().site.at(place);
+    const Site site = sites().site.at(place - 1);
     return {relative_to_course(site.file), site.line};
 }
 
@@ -138,7 +138,8 @@ std::string relative_to_course(std::string_view file) {
 Place place_of(Site site) {
     Sites& all = sites();
     const std::scoped_lock lock(all.mutex);
-    const auto [found, is_new] = all.numbers.try_emplace({site.file, site.line}, all.site.size());
+    const auto [found, is_new] =
+        all.numbers.try_emplace({site.file, site.line}, all.site.size() + 1);  // 0: no place
     if (is_new) all.site.push_back(site);
     return found->second;
 }

@@ -5,6 +5,17 @@
 
 namespace course {
 
+// Threads that fit on a multiprocessor of the GPU that this is compiled for (CUDA C++ Programming Guide, compute capabilities). Launch
+// bounds that ask for more are an error.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+inline constexpr int kThreadsPerMultiprocessor = 1024;
+#elif defined(__CUDA_ARCH__) && \
+    (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870 || __CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+inline constexpr int kThreadsPerMultiprocessor = 1536;
+#else
+inline constexpr int kThreadsPerMultiprocessor = 2048;
+#endif
+
 inline constexpr int kWarpSize = 32;
 inline constexpr unsigned kWholeWarp = 0xffffffffu;
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/check.hpp"
+#include "common/warp.cuh"
 #include "spmv_device.cuh"
 #include "spmv_makers.hpp"
 
@@ -21,8 +22,9 @@ using course::kWarpSize;
 using course::kWholeWarp;
 
 constexpr int kBlock = 128;
-constexpr int kBlocksPerSm = 16;  // 32 registers a thread, and no thread of the multiprocessor idle
-constexpr int kPacks = 2;         // of four entries, for each thread
+// No thread of the multiprocessor idle: 32 registers a thread on most GPUs.
+constexpr int kBlocksPerSm = course::kThreadsPerMultiprocessor / kBlock;
+constexpr int kPacks = 2;  // of four entries, for each thread
 constexpr int kTile = kBlock * kPacks * kPackedElements;
 constexpr int kLongRow = 32;  // entries that one lane sums without keeping the others waiting
 

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <functional>
 #include <iostream>
 #include <new>
@@ -171,7 +172,14 @@ InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) 
         if (!seen.cannot_run.empty()) return seen;
         seen.flops = contestant.work.flops;
         if (problem.spoil) problem.spoil();
-        seen.kernels = inspect([&] { contestant.launch(nullptr); }).kernels;
+        seen.kernels =
+            inspect([&] {
+                const auto begin = std::chrono::steady_clock::now();
+                contestant.launch(nullptr);
+                CUDA_CHECK(cudaDeviceSynchronize());
+                seen.seconds =
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+            }).kernels;
         const VerifyResult result = contestant.verify ? contestant.verify() : problem.verify();
         seen.verified = result.ok();
         if (!result.ok()) seen.failure = result.message();

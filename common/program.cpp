@@ -210,9 +210,11 @@ int run_inspection(const Program& program, const Options& options) {
     std::vector<std::string> known;
     for (const Dims& size : sizes_to_run(program, options)) {
         for (const auto& make : program.make_cases) {
-            const Case problem = make_case(make, size);
+            Case problem = make_case(make, size);
+            std::erase_if(problem.contestants, [](const Contestant& contestant) {
+                return contestant.role != Role::kOurs || contestant.on_host;
+            });
             for (const Contestant& contestant : chosen(problem, options.variant, known)) {
-                if (contestant.role != Role::kOurs || contestant.on_host) continue;
                 show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
                 file.results.push_back(inspect_contestant(problem, contestant));
                 show_progress("");
@@ -221,11 +223,9 @@ int run_inspection(const Program& program, const Options& options) {
         }
     }
     if (file.results.empty()) {
-        const bool is_known =
-            options.variant.empty() || std::ranges::find(known, options.variant) != known.end();
         throw BadArguments(
-            is_known ? "--inspect: no version of the lesson is left to watch"
-                     : fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
+            known.empty() ? "--inspect: no version of the lesson is left to watch"
+                          : fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
     }
     write_file(options.inspect, to_json(file).dump(2) + "\n");
     fmt::print("written: {}\n", options.inspect);

@@ -114,10 +114,6 @@ AllChecks& all_checks() {
     return all;
 }
 
-std::uint64_t volume(dim3 d) {
-    return std::uint64_t{d.x} * d.y * d.z;
-}
-
 // What a failure that the stand-in reports is called among the findings.
 const char* kind_of(cudaError_t error, const std::string& message) {
     const auto says = [&](const char* text) { return message.find(text) != std::string::npos; };
@@ -167,6 +163,10 @@ LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(volume(launch.
     static std::atomic<std::uint64_t> launches{0};
     generation_ = ++launches << 32;
     if (global_shadow().full()) global_shadow().forget();
+}
+
+bool LaunchChecks::all_memory_watched() {
+    return !global_shadow().full();
 }
 
 unsigned LaunchChecks::number(std::array<unsigned, 3> block) {
@@ -231,7 +231,10 @@ void BlockChecks::forget_everywhere(const LaunchChecks& launch) {
 }
 
 void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, uint3 block, bool watched) {
-    if (launch_ != &launch) pages_.fill(Page{});
+    if (launch_ != &launch) {
+        pages_.fill(Page{});
+        recent_.clear();
+    }
     launch_ = &launch;
     watched_ = watched;
     block_ = {block.x, block.y, block.z};
@@ -302,6 +305,11 @@ const BlockChecks::Page& BlockChecks::page(Address byte) {
 
 BlockChecks::Page BlockChecks::look_up(Address byte) {
     const Address number = byte / kPageBytes;
+    DeviceMemory* recent = recent_.find([&](const DeviceMemory* device) {
+        return number >= device->begin / kPageBytes &&
+               number <= (device->begin + device->size - 1) / kPageBytes;
+    });
+    if (recent != nullptr) return {number, recent, Memory::device};
     const BlockRunner& runner = block_runner();
     stacks_begin_ = address_of(runner.stacks().begin());  // they are laid out when the first is needed
     stacks_size_ = address_of(runner.stacks().end()) - stacks_begin_;
@@ -314,8 +322,10 @@ BlockChecks::Page BlockChecks::look_up(Address byte) {
     }
     static const ImageRange variables = writable_image();
     if (byte >= variables.begin && byte < variables.end) return {number, nullptr, Memory::variables};
-    if (DeviceMemory* device = AllMemory::instance().find(byte); device != nullptr)
+    if (DeviceMemory* device = AllMemory::instance().find(byte); device != nullptr) {
+        if (device->begin <= byte && byte - device->begin < device->size) recent_.add(device);
         return {number, device, Memory::device};
+    }
     return {number, nullptr, Memory::nothing};
 }
 

@@ -47,6 +47,8 @@ class LaunchChecks {
 
     GlobalShadow::Generation generation() const { return generation_; }
     bool several_blocks_share_memory() const { return clusters_; }
+    // Of what blocks do to device memory. Not, if they touch too much of it.
+    static bool all_memory_watched();
     std::atomic<bool> any_fence{false};
 
   private:
@@ -162,6 +164,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     static constexpr std::size_t kPages = 256;
     static constexpr std::size_t kPageBytes = 4096;
     std::array<Page, kPages> pages_;
+    RecentlyUsed<DeviceMemory*> recent_;  // whose pages were looked up
     Address static_begin_ = ~Address{0};
     Address static_end_ = 0;
     SharedShadow::Region* dynamic_ = nullptr;

@@ -1,8 +1,11 @@
 #include "shadow.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -334,25 +337,39 @@ void SharedShadow::report_pending(const Access& access, Address word, std::uint8
 
 // --- Device memory -------------------------------------------------------------------------------------------------------
 
-namespace {
-
-class SpinLock {
+// Of one cell. It has the generation, and is otherwise empty, if it was of another.
+class GlobalShadow::Lock {
   public:
-    explicit SpinLock(std::atomic_flag& flag) : flag_(flag) {
-        while (flag_.test_and_set(std::memory_order_acquire)) {
-        }
+    Lock(Cell& cell, Generation generation) : cell_(cell), generation_(generation) {
+        Generation before = cell.generation.load(std::memory_order_relaxed);
+        do {
+            before &= ~kBusy;
+        } while (!cell.generation.compare_exchange_weak(before, before | kBusy, std::memory_order_acquire,
+                                                        std::memory_order_relaxed));
+        if (before != generation) cell.writer = cell.first_reader = cell.last_reader = {};
     }
-    ~SpinLock() { flag_.clear(std::memory_order_release); }
-    SpinLock(const SpinLock&) = delete;
-    SpinLock& operator=(const SpinLock&) = delete;
+    ~Lock() { cell_.generation.store(generation_, std::memory_order_release); }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
 
   private:
-    std::atomic_flag& flag_;
+    Cell& cell_;
+    Generation generation_;
 };
 
-}  // namespace
+// Neighbours in large pages: few words of the program's memory are neighbours in time.
+GlobalShadow::GlobalShadow() : slots_(kSlots) {
+    constexpr std::size_t kBytes = kMostPages * sizeof(Page);
+    void* memory =
+        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    madvise(memory, kBytes, MADV_HUGEPAGE);
+    pages_ = {static_cast<Page*>(memory), kMostPages};
+}
 
-GlobalShadow::GlobalShadow() : slots_(kSlots) {}
+GlobalShadow::~GlobalShadow() {
+    munmap(pages_.data(), pages_.size_bytes());
+}
 
 std::size_t GlobalShadow::slot_of(Address number) {
     return (number * 0x9E3779B97F4A7C15U >> 32) % kSlots;
@@ -360,9 +377,9 @@ std::size_t GlobalShadow::slot_of(Address number) {
 
 GlobalShadow::Page* GlobalShadow::page(Address number) {
     for (std::size_t slot = slot_of(number);; slot = (slot + 1) % kSlots) {
-        Page* page = slots_[slot].load(std::memory_order_acquire);
+        Page* page = slots_[slot].page.load(std::memory_order_acquire);
         if (page == nullptr) return add_page(number);
-        if (page->number == number) return page;
+        if (slots_[slot].number == number) return page;
     }
 }
 
@@ -370,17 +387,16 @@ GlobalShadow::Page* GlobalShadow::add_page(Address number) {
     if (full()) return nullptr;
     const std::scoped_lock lock(pages_mutex_);
     std::size_t slot = slot_of(number);
-    for (; slots_[slot] != nullptr; slot = (slot + 1) % kSlots) {
-        if (slots_[slot].load()->number == number) return slots_[slot];  // somebody else was first
+    for (; slots_[slot].page != nullptr; slot = (slot + 1) % kSlots) {
+        if (slots_[slot].number == number) return slots_[slot].page;  // somebody else was first
     }
-    if (pages_.size() == kMostPages) {
+    if (pages_used_ == pages_.size()) {
         full_ = true;
         return nullptr;
     }
-    pages_.push_back(std::make_unique<Page>());
-    pages_.back()->number = number;
-    slots_[slot].store(pages_.back().get(), std::memory_order_release);
-    return slots_[slot];
+    slots_[slot].number = number;
+    slots_[slot].page.store(&pages_[pages_used_++], std::memory_order_release);
+    return slots_[slot].page;
 }
 
 void GlobalShadow::forget() {
@@ -388,9 +404,10 @@ void GlobalShadow::forget() {
         const std::scoped_lock lock(shard.mutex);
         shard.atomics.clear();
     }
-    for (std::atomic<Page*>& slot : slots_)
-        slot = nullptr;
-    pages_.clear();
+    for (Slot& slot : slots_)
+        slot.page = nullptr;
+    madvise(pages_.data(), pages_.size_bytes(), MADV_DONTNEED);
+    pages_used_ = 0;
     full_ = false;
 }
 
@@ -404,7 +421,8 @@ bool GlobalShadow::in_order(const Who& earlier, const Access& access, const Bloc
 // was matters only for a write by another thread of that block: two of them are enough. Another OS thread may change the cell meanwhile:
 // then it is taken for one or the other state.
 bool GlobalShadow::is_one_more_reader(const Cell& cell, const Who& self, Generation generation) {
-    if (cell.generation != generation || !cell.last_reader.alike(self)) return false;
+    if (cell.generation.load(std::memory_order_relaxed) != generation || !cell.last_reader.alike(self))
+        return false;
     const Who& first = cell.first_reader;
     return cell.last_reader.thread == self.thread ||
            (first.bytes != 0 && (first.block != self.block || first.alike(self)));
@@ -460,16 +478,12 @@ void GlobalShadow::access(const Access& access, Generation generation, const Blo
             page = this->page(number);
         }
         if (page == nullptr) return;
-        Cell& cell = page->cells[word % kPageBytes / kWord];
+        Cell& cell = (*page)[word % kPageBytes / kWord];
         self.bytes = bytes;
         if (!writes(access.kind) && is_one_more_reader(cell, self, generation)) return;
         Who race;
         {
-            const SpinLock lock(page->busy);
-            if (cell.generation != generation) {
-                cell = Cell{};
-                cell.generation = generation;
-            }
+            const Lock lock(cell, generation);
             race = note(cell, self, access, order, others, last_fence);
         }
         if (race.bytes == 0 || std::exchange(told, true)) return;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -142,6 +143,9 @@ class GlobalShadow {
     using Generation = std::uint64_t;
 
     GlobalShadow();
+    ~GlobalShadow();
+    GlobalShadow(const GlobalShadow&) = delete;
+    GlobalShadow& operator=(const GlobalShadow&) = delete;
 
     void access(const Access& access, Generation generation, const BlockOrder& order,
                 const BlockAmongOthers& others, Epoch last_fence, GlobalSink& sink);
@@ -157,7 +161,7 @@ class GlobalShadow {
   private:
     static constexpr unsigned kPageBytes = 4096;
     static constexpr unsigned kWords = kPageBytes / 4;
-    static constexpr std::size_t kMostPages = 16384;  // 64 MiB of the program's memory, 0.9 GiB here
+    static constexpr std::size_t kMostPages = 16384;  // 64 MiB of the program's memory, 1 GiB here
 
     struct Who {
         Epoch epoch = 0;
@@ -173,18 +177,21 @@ class GlobalShadow {
                    bytes == other.bytes && kind == other.kind;
         }
     };
-    struct Cell {
-        Generation generation = 0;
+    // All zeros: nobody.
+    struct alignas(64) Cell {
+        std::atomic<Generation> generation;  // with kBusy while somebody changes the cell
         Who writer;
         // Of another block than last_reader where there are several, or else of another thread.
         Who first_reader;
         Who last_reader;
     };
-    struct Page {
+    using Page = std::array<Cell, kWords>;
+    struct Slot {
+        std::atomic<Page*> page{nullptr};
         Address number = 0;
-        std::atomic_flag busy = ATOMIC_FLAG_INIT;
-        std::array<Cell, kWords> cells;
     };
+    class Lock;
+    static constexpr Generation kBusy = Generation{1} << 63;
     struct Shard {
         std::mutex mutex;
         std::unordered_map<Address, std::pair<Generation, SharedBlocksKnowledge>> atomics;
@@ -204,9 +211,10 @@ class GlobalShadow {
     std::array<Shard, kShards> shards_;
     // Found by their numbers without a lock: from its slot on to the next one that is empty.
     static constexpr std::size_t kSlots = 2 * kMostPages;
-    std::vector<std::atomic<Page*>> slots_;
+    std::vector<Slot> slots_;
     std::mutex pages_mutex_;  // for who adds a page
-    std::vector<std::unique_ptr<Page>> pages_;
+    std::span<Page> pages_;   // of the system, which gives real memory when they are touched
+    std::size_t pages_used_ = 0;
     std::atomic<bool> full_{false};
 };
 

@@ -178,6 +178,18 @@ TEST(Order, ATicketFromCompareAndSwap) {
     });
 }
 
+// An atomic operation of a block and what it hands on are two moments on an OS thread, between which others do theirs.
+TEST(Order, TheLastOfManyBlocksHasHeardOfAllOthers) {
+    constexpr unsigned kBlocks = 64;
+    Buffer<float> partial(kBlocks * kThreads), out(kThreads);
+    Buffer<unsigned> ticket(1);
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_FINDS("", [&] {
+            last_block_sums_up<true, false><<<kBlocks, kThreads>>>(partial.get(), ticket.get(), out.get());
+        });
+    }
+}
+
 template <bool kVolatile>
 __global__ void second_block_waits_for_the_first(int* data, int* flag, int* out) {
     if (blockIdx.x == 0) {
@@ -216,6 +228,24 @@ __global__ void add_floats(float* sum) {
 TEST(Order, AtomicsOfAllKindsGoTogether) {
     Buffer<float> sum(1);
     EXPECT_FINDS("", [&] { add_floats<<<4, kThreads>>>(sum.get()); });
+}
+
+// One block after the other writes, when the one before it says so: what a block hands on is also what it has heard itself.
+__global__ void blocks_take_turns(int* data, int* turn) {
+    while (*static_cast<volatile int*>(turn) != static_cast<int>(blockIdx.x)) {
+    }
+    __threadfence();
+    *data += 1;
+    __threadfence();
+    *static_cast<volatile int*>(turn) = static_cast<int>(blockIdx.x) + 1;
+}
+
+TEST(Order, AVolatileFlagFromBlockToBlock) {
+    Buffer<int> memory(2);
+    for (int i = 0; i < 10; ++i) {
+        ASSERT_EQ(cudaMemset(memory.get(), 0, 2 * sizeof(int)), cudaSuccess);
+        EXPECT_FINDS("", [&] { blocks_take_turns<<<16, 1>>>(memory.get(), memory.get() + 1); });
+    }
 }
 
 __device__ int counted;

@@ -496,6 +496,40 @@ TEST(Inspection, TheWorstRequestOfSeveral) {
     EXPECT_EQ(load.worst.offsets.at(7), -1);
 }
 
+__global__ void read_often(const float* in, float* out, int times) {
+    float sum = 0;
+    for (int i = 0; i < times; ++i)
+        sum += in[i % 8];
+    out[threadIdx.x] = sum;
+}
+
+TEST(Inspection, SaysHowManyAccessesWereTooMany) {
+    constexpr std::uint64_t kMost = 1 << 18;
+    Buffer<float> in(8), out(1);
+    const auto seen = [&](std::uint64_t times) {
+        return inspect_one([&] { read_often<<<1, 1>>>(in.get(), out.get(), static_cast<int>(times)); });
+    };
+    EXPECT_EQ(seen(kMost - 1).dropped_accesses, 0u);
+    const KernelInspection more = seen(kMost + 10);
+    EXPECT_EQ(more.dropped_accesses, 11u) << "10 loads and the store";
+    EXPECT_EQ(line(more, Space::kGlobal, Operation::kLoad).requests, kMost);
+}
+
+__global__ void touch_pages(float* out, std::size_t pages) {
+    for (std::size_t page = threadIdx.x; page < pages; page += blockDim.x)
+        out[page * 1024] = 1;
+}
+
+TEST(Inspection, SaysWhetherAllMemoryWasWatched) {
+    constexpr std::size_t kMostPages = 16384;
+    Buffer<float> out((kMostPages + 2) * 1024);
+    const auto seen = [&](std::size_t pages) {
+        return inspect_one([&] { touch_pages<<<1, 32>>>(out.get(), pages); });
+    };
+    EXPECT_FALSE(seen(kMostPages + 1).all_memory_watched);
+    EXPECT_TRUE(seen(100).all_memory_watched) << "the next launch begins anew";
+}
+
 TEST(Inspection, SeesNothingOfKernelsBeforeAndAfter) {
     const Buffer<float> in(32), out(32);
     copy<<<1, 32>>>(in.get(), out.get(), 32, 1, 0);

@@ -99,7 +99,8 @@ std::vector<InspectedLine> costliest_first(const KernelInspection& kernel) {
     std::vector<InspectedLine> lines;
     for (const AccessLine& access : kernel.lines) {
         auto line = std::ranges::find(lines, access.source, &InspectedLine::source);
-        if (line == lines.end()) line = lines.insert(lines.end(), {access.source, {}});
+        if (line == lines.end()) line = lines.insert(lines.end(), {access.source, 0, {}});
+        line->transactions += access.transactions;
         line->accesses.push_back(&access);
     }
     for (InspectedLine& line : lines)

@@ -18,6 +18,7 @@ namespace course::tool {
 // All accesses of one line of source.
 struct InspectedLine {
     SourceLine source;
+    std::uint64_t transactions = 0;  // a wavefront and a sector count the same
     std::vector<const AccessLine*> accesses;
 };
 

@@ -178,15 +178,24 @@ TEST(Order, ATicketFromCompareAndSwap) {
     });
 }
 
-// An atomic operation of a block and what it hands on are two moments on an OS thread, between which others do theirs.
-TEST(Order, TheLastOfManyBlocksHasHeardOfAllOthers) {
-    constexpr unsigned kBlocks = 64;
-    Buffer<float> partial(kBlocks * kThreads), out(kThreads);
-    Buffer<unsigned> ticket(1);
-    for (int i = 0; i < 20; ++i) {
-        EXPECT_FINDS("", [&] {
-            last_block_sums_up<true, false><<<kBlocks, kThreads>>>(partial.get(), ticket.get(), out.get());
-        });
+__global__ void second_of_two_blocks_reads(int* data, unsigned* met, int* out) {
+    data[blockIdx.x] = 1;
+    __threadfence();
+    if (atomicAdd(&met[blockIdx.x / 2], 1) == 0) return;
+    __threadfence();
+    out[blockIdx.x] = data[blockIdx.x ^ 1];
+}
+
+// Blocks on two OS threads come to their counter at the same time: to carry an operation out, and to hand on what came before it, are
+// two moments, between which the other one may do both.
+TEST(Order, WhoeverIsTheSecondHasHeardOfTheFirst) {
+    constexpr unsigned kBlocks = 256;
+    Buffer<int> data(kBlocks), out(kBlocks);
+    Buffer<unsigned> met(kBlocks / 2);
+    for (int i = 0; i < 50; ++i) {
+        ASSERT_EQ(cudaMemset(met.get(), 0, kBlocks / 2 * sizeof(unsigned)), cudaSuccess);
+        EXPECT_FINDS("",
+                     [&] { second_of_two_blocks_reads<<<kBlocks, 1>>>(data.get(), met.get(), out.get()); });
     }
 }
 

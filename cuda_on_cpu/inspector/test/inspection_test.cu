@@ -352,6 +352,17 @@ TEST(GlobalMemory, DeviceVariablesCountAndConstantsDoNot) {
     EXPECT_EQ(load.worst.array, "__device__ variables");
 }
 
+__global__ void copy_volatile(const volatile float* in, volatile float* out) {
+    out[threadIdx.x] = in[threadIdx.x];
+}
+
+TEST(GlobalMemory, VolatileAccessesAreLoadsAndStores) {
+    Buffer<float> in(32), out(32);
+    const KernelInspection seen = inspect_one([&] { copy_volatile<<<1, 32>>>(in.get(), out.get()); });
+    EXPECT_EQ(line(seen, Space::kGlobal, Operation::kLoad).transactions, 4u);
+    EXPECT_EQ(line(seen, Space::kGlobal, Operation::kStore).transactions, 4u);
+}
+
 __global__ void count_in_global(unsigned* counters, int groups) {
     atomicAdd(&counters[threadIdx.x % groups], 1U);
 }
@@ -426,6 +437,24 @@ TEST(Divergence, NestedLoopsOfDifferentLengths) {
     ASSERT_EQ(stores.size(), 2u);
     EXPECT_EQ(stores[1].requests, 1u);
     EXPECT_EQ(stores[1].active_lanes, 32u);
+}
+
+__global__ void lanes_take_turns(const float* in, float* out, unsigned turns) {
+    float sum = 0;
+    for (unsigned turn = 0; turn < turns; ++turn) {
+        if (threadIdx.x % turns == turn) sum += in[threadIdx.x];
+        __syncthreads();
+    }
+    out[threadIdx.x] = sum;
+}
+
+TEST(Divergence, NothingGoesTogetherAcrossABarrier) {
+    Buffer<float> in(32), out(32);
+    const KernelInspection seen = inspect_one([&] { lanes_take_turns<<<1, 32>>>(in.get(), out.get(), 4); });
+    const AccessLine load = line(seen, Space::kGlobal, Operation::kLoad);
+    EXPECT_EQ(load.requests, 4u);
+    EXPECT_EQ(load.active_lanes, 32u);
+    EXPECT_EQ(seen.barriers, 4u);
 }
 
 __global__ void halves_wait_apart(const float* in, float* out) {

@@ -1,4 +1,5 @@
 // Small kernels of which every count is known: what the inspector sees of them, from the instrumented access to the source line.
+#include <cooperative_groups.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -220,6 +221,22 @@ TEST(SharedMemory, AsynchronousCopiesAreOnBothSides) {
     EXPECT_TRUE(lines(kernel, Space::kShared, Operation::kStore).empty());
 }
 
+__global__ void fill_with_zeros(const float* in, float* out, unsigned lanes_that_copy) {
+    __shared__ float tile[32];
+    cuda_on_cpu::ptx::cp_async_4(&tile[threadIdx.x], &in[threadIdx.x], threadIdx.x < lanes_that_copy);
+    cuda_on_cpu::ptx::cp_async_commit();
+    cuda_on_cpu::ptx::cp_async_wait<0>();
+    out[threadIdx.x] = tile[threadIdx.x];
+}
+
+TEST(SharedMemory, ACopyOfZerosReadsNothing) {
+    const Buffer<float> in(32), out(32);
+    const KernelInspection kernel = inspect_one([&] { fill_with_zeros<<<1, 32>>>(in.get(), out.get(), 8); });
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kAsyncCopy).active_lanes, 8u);
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kAsyncCopy).transactions, 1u);
+    EXPECT_EQ(line(kernel, Space::kShared, Operation::kAsyncCopy).active_lanes, 32u);
+}
+
 template <int PITCH>
 __global__ void load_matrices(unsigned* out) {
     __shared__ alignas(16) unsigned short tile[32 * PITCH];
@@ -439,22 +456,38 @@ TEST(Divergence, NestedLoopsOfDifferentLengths) {
     EXPECT_EQ(stores[1].active_lanes, 32u);
 }
 
-__global__ void lanes_take_turns(const float* in, float* out, unsigned turns) {
+// Each lane reads once, at the same place as all others, but not in the same turn.
+template <class Wait>
+__device__ void take_turns(const float* in, float* out, unsigned turns, Wait wait) {
     float sum = 0;
     for (unsigned turn = 0; turn < turns; ++turn) {
         if (threadIdx.x % turns == turn) sum += in[threadIdx.x];
-        __syncthreads();
+        wait();
     }
     out[threadIdx.x] = sum;
 }
+__global__ void take_turns_in_a_block(const float* in, float* out, unsigned turns) {
+    take_turns(in, out, turns, [] { __syncthreads(); });
+}
+__global__ void take_turns_in_halves(const float* in, float* out, unsigned turns) {
+    take_turns(in, out, turns, [] { __syncwarp(threadIdx.x < 16 ? 0xffffU : 0xffff0000U); });
+}
+__global__ void __cluster_dims__(2, 1, 1)
+    take_turns_in_a_cluster(const float* in, float* out, unsigned turns) {
+    take_turns(in, out, turns, [] { cooperative_groups::this_cluster().sync(); });
+}
 
 TEST(Divergence, NothingGoesTogetherAcrossABarrier) {
-    Buffer<float> in(32), out(32);
-    const KernelInspection seen = inspect_one([&] { lanes_take_turns<<<1, 32>>>(in.get(), out.get(), 4); });
-    const AccessLine load = line(seen, Space::kGlobal, Operation::kLoad);
-    EXPECT_EQ(load.requests, 4u);
-    EXPECT_EQ(load.active_lanes, 32u);
-    EXPECT_EQ(seen.barriers, 4u);
+    const Buffer<float> in(32), out(32);
+    const auto requests = [&](auto kernel, unsigned blocks) {
+        const KernelInspection seen = inspect_one([&] { kernel<<<blocks, 32>>>(in.get(), out.get(), 4); });
+        const AccessLine load = line(seen, Space::kGlobal, Operation::kLoad);
+        EXPECT_EQ(load.active_lanes, 32 * blocks);
+        return load.requests;
+    };
+    EXPECT_EQ(requests(take_turns_in_a_block, 1), 4u);
+    EXPECT_EQ(requests(take_turns_in_halves, 1), 4u);
+    EXPECT_EQ(requests(take_turns_in_a_cluster, 2), 2 * 4u);
 }
 
 __global__ void halves_wait_apart(const float* in, float* out) {

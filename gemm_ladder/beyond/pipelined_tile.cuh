@@ -157,6 +157,15 @@ __device__ __forceinline__ void multiply_and_read_ahead(const Fragments<T>& now,
     }
 }
 
+// The first column of A's tile and the first row of B's, by all threads of the block.
+template <class T>
+__device__ void clear_first_column(Stage<T>& stage) {
+    for (int i = static_cast<int>(threadIdx.x); i < T::BM; i += T::THREADS)
+        stage.a[0][i] = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < T::BN; i += T::THREADS)
+        stage.b[0][i] = 0;
+}
+
 // sums += A B, for the BM x BN tile of C at `origin` and the columns [begin, end) of A. All threads of the block call it;
 // `stages` are STAGES of them. When it returns, the stages are free.
 template <class T, int VEC>
@@ -182,6 +191,8 @@ __device__ __forceinline__ void multiply_pipelined(const Sgemm& gemm, const Orig
         }
         course::ptx::cp_async_commit();
     }
+    if (tiles < T::STAGES)
+        clear_first_column(stages[tiles]);  // what is read ahead, for nothing, after the last tile
     course::ptx::cp_async_wait<AHEAD - 1>();
     __syncthreads();  // the first stage is complete
 
@@ -191,7 +202,7 @@ __device__ __forceinline__ void multiply_pipelined(const Sgemm& gemm, const Orig
         fragments[0].read_quad(quad, stages[0], 0, place);
     int now = 0;
     int free = AHEAD;
-    const auto multiply_tile = [&](bool is_last, auto copy_next) {
+    const auto multiply_tile = [&](auto copy_next) {
 #pragma unroll
         for (int k = 0; k < T::BK; ++k) {
             if (k == T::COPY_AT) {
@@ -202,7 +213,7 @@ __device__ __forceinline__ void multiply_pipelined(const Sgemm& gemm, const Orig
             if (k == T::BK - 1) {
                 course::ptx::cp_async_wait<AHEAD - 1>();
                 __syncthreads();  // the next stage is complete, and nobody needs this one any more
-                if (!is_last) now = now + 1 == T::STAGES ? 0 : now + 1;  // else this one is read, for nothing
+                now = now + 1 == T::STAGES ? 0 : now + 1;
             }
             multiply_and_read_ahead<T>(fragments[k % 2], sums, fragments[(k + 1) % 2], stages[now],
                                        (k + 1) % T::BK, place);
@@ -211,14 +222,14 @@ __device__ __forceinline__ void multiply_pipelined(const Sgemm& gemm, const Orig
     int tile = 0;
 #pragma unroll 1
     for (; tile + AHEAD + 1 < tiles; ++tile) {
-        multiply_tile(false, [&](Stage<T>& stage) {
+        multiply_tile([&](Stage<T>& stage) {
             source_a.template copy<true>(T::BK, stage);
             source_b.template copy<true>(T::BK, stage);
         });
     }
 #pragma unroll 1
     for (; tile < tiles; ++tile) {  // the last tile may end anywhere; after it nothing is left to copy
-        multiply_tile(tile + 1 == tiles, [&](Stage<T>& stage) {
+        multiply_tile([&](Stage<T>& stage) {
             if (tile + AHEAD >= tiles) return;
             source_a.template copy<false>(last_depth, stage);
             source_b.template copy<false>(last_depth, stage);

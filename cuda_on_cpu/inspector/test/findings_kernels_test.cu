@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/inspection.h"
 
 namespace {
@@ -298,6 +299,27 @@ __global__ void __cluster_dims__(2, 1, 1) cluster_exchanges(float* out) {
 TEST(Order, BlocksOfAClusterWriteToEachOther) {
     Buffer<float> out(4 * kThreads);
     EXPECT_FINDS("", [&] { cluster_exchanges<<<4, kThreads>>>(out.get()); });
+}
+
+// --- Asynchronous copies
+
+template <int kPending>
+__global__ void wait_for_groups(const float* in, float* out) {
+    __shared__ float rows[3][kThreads];
+    for (unsigned r = 0; r < 3; ++r) {
+        cuda_on_cpu::ptx::cp_async_4(&rows[r][threadIdx.x], &in[threadIdx.x]);
+        cuda_on_cpu::ptx::cp_async_commit();
+    }
+    cuda_on_cpu::ptx::cp_async_wait<kPending>();
+    out[threadIdx.x] = rows[1][threadIdx.x];
+    cuda_on_cpu::ptx::cp_async_wait<0>();
+}
+
+TEST(Copies, AreCompleteGroupByGroup) {
+    Buffer<float> in(kThreads), out(kThreads);
+    EXPECT_FINDS("", [&] { wait_for_groups<0><<<1, kThreads>>>(in.get(), out.get()); });
+    EXPECT_FINDS("", [&] { wait_for_groups<1><<<1, kThreads>>>(in.get(), out.get()); });
+    EXPECT_FINDS("missing_wait", [&] { wait_for_groups<2><<<1, kThreads>>>(in.get(), out.get()); });
 }
 
 // --- Barriers

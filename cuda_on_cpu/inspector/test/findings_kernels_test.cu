@@ -139,6 +139,21 @@ TEST(Order, TheHalvesOfABarrier) {
     EXPECT_FINDS("race", [&] { arrive_and_wait_apart<false><<<1, kThreads>>>(out.get()); });
 }
 
+__global__ void write_between_the_halves(float* out) {
+    __shared__ float row[kThreads];
+    const cg::thread_block block = cg::this_thread_block();
+    auto token = block.barrier_arrive();
+    row[threadIdx.x] = 1;
+    block.barrier_wait(std::move(token));
+    out[threadIdx.x] = row[kThreads - 1 - threadIdx.x];
+}
+
+TEST(Order, WhatComesAfterTheFirstHalfOfABarrierIsNotOrdered) {
+    Buffer<float> out(kThreads);
+    const std::vector<Finding> seen = findings([&] { write_between_the_halves<<<1, kThreads>>>(out.get()); });
+    EXPECT_NE(kinds(seen).find("race"), std::string::npos) << messages(seen);
+}
+
 template <bool kSameTile>
 __global__ void tiles_of_a_warp(float* out) {
     __shared__ float row[32];

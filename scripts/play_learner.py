@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Plays a newcomer through the exercises, in a pseudo-terminal: for each one `next`, `check` (must fail, with a message), `hint`,
-the solution pasted in, `check` (must pass). The very first one through `watch`. In a directory of its own instead of my/.
+the solution pasted in, `check` (must pass). The first one through `watch`, too. In a directory of its own instead of my/.
 
     scripts/play_learner.py                    every exercise of every day
     scripts/play_learner.py day05 gemm_ladder  of these
@@ -134,8 +134,7 @@ def main():
         exercises = [e for e in player.exercises() if not options.day or e["id"].split("/")[0] in options.day]
         if not exercises:
             sys.exit(f"no exercises of {', '.join(options.day)}")
-        if not options.day:
-            player.play_by_watching(exercises[0]["id"])
+        player.play_by_watching(exercises[0]["id"])
         for exercise in exercises:
             if options.without_inspection and exercise["needs_inspection"]:
                 skipped += 1

@@ -4,9 +4,10 @@
 #   course_executable(NAME SOURCES ... [LIBRARIES ...] [ON_DEMAND])   program in <build>/bin; ON_DEMAND: built when it is asked for
 #   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [BOTH_ORDERS])   GoogleTest program, found by ctest
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
-#   course_day(TOPIC t TITLE "..." CHAPTER "..." [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...])
+#   course_day(TOPIC t TITLE "..." CHAPTER "..." [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [CLEAN_SIZES ...])
 #     one day, from the files in its directory; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
-#     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not
+#     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
+#     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
 #   course_planned_day(DIRECTORY TITLE "..." CHAPTER "...")        a day that does not exist yet
 include(GoogleTest)
@@ -100,7 +101,7 @@ endfunction()
 
 function(course_day)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "TOPIC;TITLE;CHAPTER"
-    "SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES")
+    "SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES;CLEAN_SIZES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
   course_library(${topic} SOURCES ${topic}.cu ${topic}_reference.cpp ${arg_SOURCES}
@@ -124,6 +125,13 @@ function(course_day)
   endif()
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/exercise/HINTS.md)
     course_exercises(${directory})
+  endif()
+  if(COURSE_INSPECT)
+    foreach(size IN LISTS arg_CLEAN_SIZES)
+      set(name ${directory}.clean.${size})
+      add_test(NAME ${name} COMMAND ${directory} --size ${size} --inspect ${CMAKE_CURRENT_BINARY_DIR}/clean_${size}.json)
+      set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "[1-9][0-9]* finding" TIMEOUT 300 LABELS inspection)
+    endforeach()
   endif()
   course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" true)
 endfunction()

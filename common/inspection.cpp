@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
-#include <utility>
+#include <type_traits>
+#include <vector>
 
 #include "common/check.hpp"
 
@@ -28,147 +31,163 @@ Enumeration parse(const Json& json, const std::array<std::string_view, N>& names
     return static_cast<Enumeration>(found - names.begin());
 }
 
-Json to_json(const SourceLine& source) {
-    return {{"file", source.file}, {"line", source.line}};
+// The fields of each record, named once: `visit(name, field)` writes or reads. Of a field that may be missing it says whether it is there.
+template <class T, class U>
+concept Of = std::same_as<std::remove_const_t<T>, U>;
+
+template <Of<SourceLine> T, class Visit>
+void fields(T& source, const Visit& visit) {
+    visit("file", source.file);
+    visit("line", source.line);
 }
 
-Json to_json(const WorstRequest& worst) {
-    return {{"transactions", worst.transactions},
-            {"active_lanes", worst.active_lanes},
-            {"block", worst.block},
-            {"warp", worst.warp},
-            {"offsets", worst.offsets},
-            {"array", worst.array}};
+template <Of<WorstRequest> T, class Visit>
+void fields(T& worst, const Visit& visit) {
+    visit("transactions", worst.transactions);
+    visit("active_lanes", worst.active_lanes);
+    visit("block", worst.block);
+    visit("warp", worst.warp);
+    visit("offsets", worst.offsets);
+    visit("array", worst.array);
 }
 
-Json to_json(const AccessLine& line) {
-    return {{"source", to_json(line.source)},
-            {"space", name(line.space)},
-            {"operation", name(line.operation)},
-            {"bytes", line.bytes},
-            {"requests", line.requests},
-            {"transactions", line.transactions},
-            {"ideal", line.ideal},
-            {"active_lanes", line.active_lanes},
-            {"bytes_used", line.bytes_used},
-            {"worst", to_json(line.worst)}};
+template <Of<AccessLine> T, class Visit>
+void fields(T& line, const Visit& visit) {
+    visit("source", line.source);
+    visit("space", line.space);
+    visit("operation", line.operation);
+    visit("bytes", line.bytes);
+    visit("requests", line.requests);
+    visit("transactions", line.transactions);
+    visit("ideal", line.ideal);
+    visit("active_lanes", line.active_lanes);
+    visit("bytes_used", line.bytes_used);
+    visit("worst", line.worst);
 }
 
-Json to_json(const Finding& finding) {
-    Json json = {{"kind", finding.kind},       {"source", to_json(finding.source)},
-                 {"message", finding.message}, {"why", finding.why},
-                 {"block", finding.block},     {"thread", finding.thread},
-                 {"count", finding.count}};
-    if (finding.other) {
-        json["other"] = to_json(*finding.other);
-        json["other_block"] = finding.other_block;
-        json["other_thread"] = finding.other_thread;
+template <Of<Finding> T, class Visit>
+void fields(T& finding, const Visit& visit) {
+    visit("kind", finding.kind);
+    visit("source", finding.source);
+    visit("message", finding.message);
+    visit("why", finding.why);
+    visit("block", finding.block);
+    visit("thread", finding.thread);
+    visit("count", finding.count);
+    if (!visit("other", finding.other)) return;
+    visit("other_block", finding.other_block);
+    visit("other_thread", finding.other_thread);
+}
+
+template <Of<KernelInspection> T, class Visit>
+void fields(T& kernel, const Visit& visit) {
+    visit("name", kernel.name);
+    visit("launches", kernel.launches);
+    visit("blocks", kernel.blocks);
+    visit("inspected_blocks", kernel.inspected_blocks);
+    visit("threads_per_block", kernel.threads_per_block);
+    visit("static_shared", kernel.static_shared);
+    visit("dynamic_shared", kernel.dynamic_shared);
+    visit("barriers", kernel.barriers);
+    visit("dropped_accesses", kernel.dropped_accesses);
+    visit("all_memory_watched", kernel.all_memory_watched);
+    visit("global_read_bytes", kernel.global_read_bytes);
+    visit("global_written_bytes", kernel.global_written_bytes);
+    visit("unique_read_bytes", kernel.unique_read_bytes);
+    visit("unique_written_bytes", kernel.unique_written_bytes);
+    visit("lines", kernel.lines);
+    visit("findings", kernel.findings);
+}
+
+template <Of<InspectedVariant> T, class Visit>
+void fields(T& variant, const Visit& visit) {
+    visit("problem", variant.problem);
+    visit("variant", variant.variant);
+    visit("verified", variant.verified);
+    visit("cannot_run", variant.cannot_run);
+    visit("failure", variant.failure);
+    visit("flops", variant.flops);
+    visit("seconds", variant.seconds);
+    visit("kernels", variant.kernels);
+}
+
+template <Of<InspectionFile> T, class Visit>
+void fields(T& file, const Visit& visit) {
+    visit("day", file.day);
+    visit("commit", file.commit);
+    visit("results", file.results);
+}
+
+struct IgnoreField {
+    template <class T>
+    bool operator()(const char*, T&) const {
+        return true;
     }
-    return json;
-}
+};
+template <class T>
+concept Record = requires(T& value) {
+    fields(value, IgnoreField{});
+};
+template <class T>
+concept ListOfRecords = Record<typename T::value_type>;
 
-template <class Range>
-Json list_of(const Range& range) {
-    Json list = Json::array();
-    for (const auto& each : range)
-        list.push_back(to_json(each));
-    return list;
+template <class T>
+Json json_of(const T& value) {
+    if constexpr (Record<T>) {
+        Json json = Json::object();
+        fields(value, [&]<class Field>(const char* key, const Field& field) {
+            if constexpr (Of<Field, std::optional<SourceLine>>) {
+                if (field) json[key] = json_of(*field);
+                return field.has_value();
+            } else {
+                json[key] = json_of(field);
+                return true;
+            }
+        });
+        return json;
+    } else if constexpr (ListOfRecords<T>) {
+        Json list = Json::array();
+        for (const auto& each : value)
+            list.push_back(json_of(each));
+        return list;
+    } else if constexpr (Of<T, Space> || Of<T, Operation>) {
+        return name(value);
+    } else {
+        return value;
+    }
 }
 
 template <class T>
-void read(const Json& json, const char* key, T& value) {
-    value = json.at(key).get<T>();
-}
-
-SourceLine source_from(const Json& json) {
-    SourceLine source;
-    read(json, "file", source.file);
-    read(json, "line", source.line);
-    return source;
-}
-
-WorstRequest worst_from(const Json& json) {
-    WorstRequest worst;
-    read(json, "transactions", worst.transactions);
-    read(json, "active_lanes", worst.active_lanes);
-    read(json, "block", worst.block);
-    read(json, "warp", worst.warp);
-    read(json, "offsets", worst.offsets);
-    read(json, "array", worst.array);
-    return worst;
-}
-
-AccessLine access_line_from(const Json& json) {
-    AccessLine line;
-    line.source = source_from(json.at("source"));
-    line.space = parse<Space>(json.at("space"), kSpaces, "space");
-    line.operation = parse<Operation>(json.at("operation"), kOperations, "operation");
-    read(json, "bytes", line.bytes);
-    read(json, "requests", line.requests);
-    read(json, "transactions", line.transactions);
-    read(json, "ideal", line.ideal);
-    read(json, "active_lanes", line.active_lanes);
-    read(json, "bytes_used", line.bytes_used);
-    line.worst = worst_from(json.at("worst"));
-    return line;
-}
-
-Finding finding_from(const Json& json) {
-    Finding finding;
-    read(json, "kind", finding.kind);
-    finding.source = source_from(json.at("source"));
-    read(json, "message", finding.message);
-    read(json, "why", finding.why);
-    read(json, "block", finding.block);
-    read(json, "thread", finding.thread);
-    read(json, "count", finding.count);
-    if (json.contains("other")) {
-        finding.other = source_from(json.at("other"));
-        read(json, "other_block", finding.other_block);
-        read(json, "other_thread", finding.other_thread);
+void read(const Json& json, T& value) {
+    if constexpr (Record<T>) {
+        fields(value, [&]<class Field>(const char* key, Field& field) {
+            if constexpr (Of<Field, std::optional<SourceLine>>) {
+                if (json.contains(key)) read(json.at(key), field.emplace());
+                return field.has_value();
+            } else {
+                read(json.at(key), field);
+                return true;
+            }
+        });
+    } else if constexpr (ListOfRecords<T>) {
+        for (const Json& each : json)
+            read(each, value.emplace_back());
+    } else if constexpr (Of<T, Space>) {
+        value = parse<Space>(json, kSpaces, "space");
+    } else if constexpr (Of<T, Operation>) {
+        value = parse<Operation>(json, kOperations, "operation");
+    } else {
+        value = json.get<T>();
     }
-    return finding;
-}
-
-KernelInspection kernel_from(const Json& json) {
-    KernelInspection kernel;
-    read(json, "name", kernel.name);
-    read(json, "launches", kernel.launches);
-    read(json, "blocks", kernel.blocks);
-    read(json, "inspected_blocks", kernel.inspected_blocks);
-    read(json, "threads_per_block", kernel.threads_per_block);
-    read(json, "static_shared", kernel.static_shared);
-    read(json, "dynamic_shared", kernel.dynamic_shared);
-    read(json, "barriers", kernel.barriers);
-    read(json, "global_read_bytes", kernel.global_read_bytes);
-    read(json, "global_written_bytes", kernel.global_written_bytes);
-    read(json, "unique_read_bytes", kernel.unique_read_bytes);
-    read(json, "unique_written_bytes", kernel.unique_written_bytes);
-    for (const Json& line : json.at("lines"))
-        kernel.lines.push_back(access_line_from(line));
-    for (const Json& finding : json.at("findings"))
-        kernel.findings.push_back(finding_from(finding));
-    return kernel;
-}
-
-InspectedVariant variant_from(const Json& json) {
-    InspectedVariant variant;
-    read(json, "problem", variant.problem);
-    read(json, "variant", variant.variant);
-    read(json, "verified", variant.verified);
-    read(json, "cannot_run", variant.cannot_run);
-    read(json, "failure", variant.failure);
-    read(json, "flops", variant.flops);
-    for (const Json& kernel : json.at("kernels"))
-        variant.kernels.push_back(kernel_from(kernel));
-    return variant;
 }
 
 // What the library says of a key that is missing, or of a value of the wrong type, in the course's kind of exception.
-template <class Read>
-auto as_invalid_argument(Read read_all) {
+template <class T>
+T record_from(const Json& json) {
     try {
-        return read_all();
+        T record;
+        read(json, record);
+        return record;
     } catch (const Json::exception& error) {
         throw std::invalid_argument(fmt::format("not an inspection: {}", error.what()));
     }
@@ -222,59 +241,19 @@ Inspection inspect(const std::function<void()>&, const InspectionOptions&) {
 #endif
 
 Json to_json(const KernelInspection& kernel) {
-    return {{"name", kernel.name},
-            {"launches", kernel.launches},
-            {"blocks", kernel.blocks},
-            {"inspected_blocks", kernel.inspected_blocks},
-            {"threads_per_block", kernel.threads_per_block},
-            {"static_shared", kernel.static_shared},
-            {"dynamic_shared", kernel.dynamic_shared},
-            {"barriers", kernel.barriers},
-            {"global_read_bytes", kernel.global_read_bytes},
-            {"global_written_bytes", kernel.global_written_bytes},
-            {"unique_read_bytes", kernel.unique_read_bytes},
-            {"unique_written_bytes", kernel.unique_written_bytes},
-            {"lines", list_of(kernel.lines)},
-            {"findings", list_of(kernel.findings)}};
+    return json_of(kernel);
 }
-
-namespace {
-
-Json to_json(const InspectedVariant& variant) {
-    Json kernels = Json::array();
-    for (const KernelInspection& kernel : variant.kernels)
-        kernels.push_back(course::to_json(kernel));
-    return {{"problem", variant.problem},
-            {"variant", variant.variant},
-            {"verified", variant.verified},
-            {"cannot_run", variant.cannot_run},
-            {"failure", variant.failure},
-            {"flops", variant.flops},
-            {"kernels", kernels}};
-}
-
-}  // namespace
 
 Json to_json(const InspectionFile& file) {
-    Json results = Json::array();
-    for (const InspectedVariant& variant : file.results)
-        results.push_back(to_json(variant));
-    return {{"day", file.day}, {"commit", file.commit}, {"results", results}};
+    return json_of(file);
 }
 
 KernelInspection kernel_inspection_from_json(const Json& json) {
-    return as_invalid_argument([&] { return kernel_from(json); });
+    return record_from<KernelInspection>(json);
 }
 
 InspectionFile inspection_file_from_json(const Json& json) {
-    return as_invalid_argument([&] {
-        InspectionFile file;
-        read(json, "day", file.day);
-        read(json, "commit", file.commit);
-        for (const Json& result : json.at("results"))
-            file.results.push_back(variant_from(result));
-        return file;
-    });
+    return record_from<InspectionFile>(json);
 }
 
 }  // namespace course

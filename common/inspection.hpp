@@ -45,6 +45,7 @@ struct InspectedVariant {
     std::string cannot_run{};  // why it was not run; then there are no kernels
     std::string failure{};     // what was wrong with the result, or ""
     double flops = 0;          // that the version says it does; 0: not known
+    double seconds = 0;        // that the watched launch has taken
     std::vector<KernelInspection> kernels{};
 
     bool operator==(const InspectedVariant&) const = default;

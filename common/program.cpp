@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <functional>
 #include <iostream>
 #include <new>
@@ -171,7 +172,14 @@ InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) 
         if (!seen.cannot_run.empty()) return seen;
         seen.flops = contestant.work.flops;
         if (problem.spoil) problem.spoil();
-        seen.kernels = inspect([&] { contestant.launch(nullptr); }).kernels;
+        seen.kernels =
+            inspect([&] {
+                const auto begin = std::chrono::steady_clock::now();
+                contestant.launch(nullptr);
+                CUDA_CHECK(cudaDeviceSynchronize());
+                seen.seconds =
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+            }).kernels;
         const VerifyResult result = contestant.verify ? contestant.verify() : problem.verify();
         seen.verified = result.ok();
         if (!result.ok()) seen.failure = result.message();
@@ -202,9 +210,11 @@ int run_inspection(const Program& program, const Options& options) {
     std::vector<std::string> known;
     for (const Dims& size : sizes_to_run(program, options)) {
         for (const auto& make : program.make_cases) {
-            const Case problem = make_case(make, size);
+            Case problem = make_case(make, size);
+            std::erase_if(problem.contestants, [](const Contestant& contestant) {
+                return contestant.role != Role::kOurs || contestant.on_host;
+            });
             for (const Contestant& contestant : chosen(problem, options.variant, known)) {
-                if (contestant.role != Role::kOurs || contestant.on_host) continue;
                 show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
                 file.results.push_back(inspect_contestant(problem, contestant));
                 show_progress("");
@@ -213,11 +223,9 @@ int run_inspection(const Program& program, const Options& options) {
         }
     }
     if (file.results.empty()) {
-        const bool is_known =
-            options.variant.empty() || std::ranges::find(known, options.variant) != known.end();
         throw BadArguments(
-            is_known ? "--inspect: no version of the lesson is left to watch"
-                     : fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
+            known.empty() ? "--inspect: no version of the lesson is left to watch"
+                          : fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
     }
     write_file(options.inspect, to_json(file).dump(2) + "\n");
     fmt::print("written: {}\n", options.inspect);

@@ -9,10 +9,11 @@ Anywhere, with a build of the preset `inspect`:
 
     scripts/calibrate_inspection.py compare --build build/inspect --records docs/measurements/h200 [--update]
     scripts/calibrate_inspection.py tables --records docs/measurements/h200 [--check]
+    scripts/calibrate_inspection.py cost --plain build/cpu --build build/inspect --records docs/measurements/cpu
 
 `compare` runs the kernels of cuda_on_cpu/calibration and holds what the inspection says against the records: every count equal but
 those that a case explains, every planted bug found at its line, nothing found without it. `--update` writes what was seen into
-the records, `tables` writes these into the README there. Exit code: 0 all as it should be, 1 not, 2 wrong usage.
+the records, `tables` writes these into the README there. `cost` says how much slower a lesson runs when it is watched. Exit code: 0 all as it should be, 1 not, 2 wrong usage.
 """
 
 import argparse
@@ -21,14 +22,18 @@ import concurrent.futures
 import csv
 import datetime
 import json
+import os
 import pathlib
+import platform
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CALIBRATION = ROOT / "cuda_on_cpu" / "calibration"
-COUNTS, BUGS = "inspection_counts", "inspection_bugs"
+COUNTS, BUGS, COST = "inspection_counts", "inspection_bugs", "inspection_cost"
+LESSONS_THAT_COST = ("day01_vector_add", "day05_matmul_tiled", "day15_reduction")
 
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_"
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_"
@@ -234,6 +239,47 @@ def compare_bugs(build, records, update):
     return wrong
 
 
+# ---- Cost ----------------------------------------------------------------------------------------------------------------
+
+
+def seconds_of_plain_runs(build, lesson, scratch):
+    output_of([program(build, lesson), "--json", str(scratch)])
+    return {row["variant"]: row["min_ms"] / 1e3 for row in json.loads(scratch.read_text()) if row["min_ms"]}
+
+
+def seconds_of_watched_runs(build, lesson, scratch, findings):
+    environment = os.environ | {"CUDA_ON_CPU_FINDINGS": "on" if findings else "off"}
+    output_of([program(build, lesson), "--inspect", str(scratch)], env=environment)
+    return {row["variant"]: row["seconds"] for row in json.loads(scratch.read_text())["results"] if not row["cannot_run"]}
+
+
+def least(runs):
+    return {key: min(run[key] for run in runs) for key in runs[0]}
+
+
+def measure_cost(plain, build, records, repeats):
+    """The least of several runs each, in turns: what else the machine does then falls to all alike."""
+    record = {"processor": processor(), "threads": os.cpu_count(), "date": str(datetime.date.today()), "cases": []}
+    with tempfile.TemporaryDirectory() as directory:
+        scratch = pathlib.Path(directory) / "out.json"
+        for lesson in LESSONS_THAT_COST:
+            runs = [(seconds_of_plain_runs(plain, lesson, scratch), seconds_of_watched_runs(build, lesson, scratch, False),
+                     seconds_of_watched_runs(build, lesson, scratch, True)) for _ in range(repeats)]
+            unwatched, counted, searched = (least(column) for column in zip(*runs))
+            record["cases"] += [{"lesson": lesson, "variant": variant, "plain": unwatched[variant],
+                                 "counting": counted[variant], "findings": searched[variant]} for variant in searched]
+    for case in record["cases"]:
+        print(f"{case['lesson']:20} {case['variant']:20} {1e3 * case['plain']:8.2f} ms   counting "
+              f"{case['counting'] / case['plain']:5.1f}x   with findings {case['findings'] / case['plain']:5.1f}x")
+    records.mkdir(parents=True, exist_ok=True)
+    write_record(records, COST, record)
+
+
+def processor():
+    names = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return names[0] if names else platform.machine()
+
+
 # ---- Tables --------------------------------------------------------------------------------------------------------------
 
 
@@ -317,10 +363,18 @@ def main():
         if name != "tables":
             command.add_argument("--build", required=True, help="build directory with bin/inspection_counts and bin/inspection_bugs")
             command.add_argument("--only", choices=["counts", "bugs"], help="half of the work")
+    cost = commands.add_parser("cost")
+    cost.add_argument("--records", type=pathlib.Path, required=True, help="docs/measurements/<machine>")
+    cost.add_argument("--plain", required=True, help="build directory of the preset cpu")
+    cost.add_argument("--build", required=True, help="build directory of the preset inspect")
+    cost.add_argument("--repeats", type=int, default=3, help="how often each is run; the least counts")
     commands.choices["compare"].add_argument("--update", action="store_true", help="write what was seen into the records")
     commands.choices["tables"].add_argument("--check", action="store_true", help="write nothing, only say whether they are up to date")
     arguments = parser.parse_args()
 
+    if arguments.command == "cost":
+        measure_cost(arguments.plain, arguments.build, arguments.records, arguments.repeats)
+        return 0
     if arguments.command == "tables":
         wrong = write_tables(arguments.records, arguments.check)
     else:

@@ -114,10 +114,6 @@ AllChecks& all_checks() {
     return all;
 }
 
-std::uint64_t volume(dim3 d) {
-    return std::uint64_t{d.x} * d.y * d.z;
-}
-
 // What a failure that the stand-in reports is called among the findings.
 const char* kind_of(cudaError_t error, const std::string& message) {
     const auto says = [&](const char* text) { return message.find(text) != std::string::npos; };
@@ -167,6 +163,10 @@ LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(volume(launch.
     static std::atomic<std::uint64_t> launches{0};
     generation_ = ++launches << 32;
     if (global_shadow().full()) global_shadow().forget();
+}
+
+bool LaunchChecks::all_memory_watched() {
+    return !global_shadow().full();
 }
 
 unsigned LaunchChecks::number(std::array<unsigned, 3> block) {
@@ -231,7 +231,10 @@ void BlockChecks::forget_everywhere(const LaunchChecks& launch) {
 }
 
 void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, uint3 block, bool watched) {
-    if (launch_ != &launch) pages_.fill(Page{});
+    if (launch_ != &launch) {
+        pages_.fill(Page{});
+        recent_.clear();
+    }
     launch_ = &launch;
     watched_ = watched;
     block_ = {block.x, block.y, block.z};
@@ -240,6 +243,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     grid_barrier_ = &state.grid_barrier;
     generation_ = launch.generation();
     has_second_write_ = false;
+    volatile_load_ = 0;
     last_fence_ = 0;
     split_barrier_ = false;
     cluster_phase_ = ~0U;
@@ -272,7 +276,7 @@ void BlockChecks::begin_watched_block(void* dynamic_shared, std::size_t size) {
 
 void BlockChecks::end_block() {
     if (!watched_) return;
-    settle_second_write();
+    settle();
     watched_ = false;
     checking = nullptr;
 }
@@ -301,6 +305,11 @@ const BlockChecks::Page& BlockChecks::page(Address byte) {
 
 BlockChecks::Page BlockChecks::look_up(Address byte) {
     const Address number = byte / kPageBytes;
+    DeviceMemory* recent = recent_.find([&](const DeviceMemory* device) {
+        return number >= device->begin / kPageBytes &&
+               number <= (device->begin + device->size - 1) / kPageBytes;
+    });
+    if (recent != nullptr) return {number, recent, Memory::device};
     const BlockRunner& runner = block_runner();
     stacks_begin_ = address_of(runner.stacks().begin());  // they are laid out when the first is needed
     stacks_size_ = address_of(runner.stacks().end()) - stacks_begin_;
@@ -313,8 +322,10 @@ BlockChecks::Page BlockChecks::look_up(Address byte) {
     }
     static const ImageRange variables = writable_image();
     if (byte >= variables.begin && byte < variables.end) return {number, nullptr, Memory::variables};
-    if (DeviceMemory* device = AllMemory::instance().find(byte); device != nullptr)
+    if (DeviceMemory* device = AllMemory::instance().find(byte); device != nullptr) {
+        if (device->begin <= byte && byte - device->begin < device->size) recent_.add(device);
         return {number, device, Memory::device};
+    }
     return {number, nullptr, Memory::nothing};
 }
 
@@ -324,7 +335,7 @@ void BlockChecks::check(AccessKind kind, Address byte, std::size_t bytes, Place 
 
 void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place,
                            bool aligned) {
-    if (has_second_write_) settle_second_write();
+    settle();
     const Page& where = page(byte);
     if (where.memory == Memory::nothing) return;
     const Access access{thread, byte, static_cast<unsigned>(bytes), kind, short_place(place)};
@@ -424,19 +435,23 @@ void BlockChecks::volatile_access(AccessKind kind, const volatile void* address,
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr) return;
     const Memory memory = page(byte).memory;
-    if (memory == Memory::device || memory == Memory::variables) {
-        atomic(kind == AccessKind::load ? AccessKind::atomic_load : AccessKind::atomic_store, address, bytes,
-               __ATOMIC_RELAXED, place);
-    } else {
+    if (memory != Memory::device && memory != Memory::variables) {
         access(kind, address, bytes, place, true);
+        return;
     }
+    const bool is_load = kind == AccessKind::load;
+    before_atomic(is_load ? AccessKind::atomic_load : AccessKind::atomic_store, address, bytes,
+                  __ATOMIC_RELAXED, place);
+    if (is_load) volatile_load_ = byte;  // it happens when this returns
 }
 
-// The order in which the block's threads, and the blocks, have come by this address.
-void BlockChecks::atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order,
-                         Place place) {
+// The order in which the block's threads, and the blocks, have come by this address. What the block hands on lies there before the
+// operation, and what it finds there it takes after it: whoever sees the operation's effect has heard of what came before it.
+void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, unsigned bytes,
+                                int memory_order, Place place) {
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr) return;
+    settle();
     const unsigned thread = running_thread();
     const bool releases = writes(kind) && memory_order >= __ATOMIC_RELEASE;
     if (releases) fence();
@@ -449,16 +464,28 @@ void BlockChecks::atomic(AccessKind kind, const volatile void* address, unsigned
             here = join(here, carried);
         }
     }
+    if (!writes(kind) || !hands_on(byte)) return;
+    global_shadow().at_atomic(byte, generation_,
+                              [&](SharedBlocksKnowledge& here) { here = others_.carry(thread, here); });
+}
+
+void BlockChecks::after_atomic(AccessKind kind, const volatile void* address) {
+    const Address byte = address_of(address);
+    if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr || kind == AccessKind::atomic_store) return;
+    if (!hands_on(byte)) return;
+    global_shadow().at_atomic(byte, generation_, [&](SharedBlocksKnowledge& here) { others_.acquire(here); });
+}
+
+// Can an atomic access there tell one block of another?
+bool BlockChecks::hands_on(Address byte) {
+    if (!launch_->any_fence) return false;
     const Memory memory = page(byte).memory;
-    if (!launch_->any_fence || (memory != Memory::device && memory != Memory::variables)) return;
-    global_shadow().at_atomic(byte, generation_, [&](SharedBlocksKnowledge& here) {
-        if (kind != AccessKind::atomic_store) others_.acquire(here);
-        if (writes(kind)) here = others_.carry(thread, here);
-    });
+    return memory == Memory::device || memory == Memory::variables;
 }
 
 void BlockChecks::fence() {
     if (launch_ == nullptr) return;
+    settle();
     if (!launch_->any_fence) launch_->any_fence = true;
     const unsigned thread = running_thread();
     others_.fence(thread, order_.epoch(thread), order_.phase_start());
@@ -470,7 +497,7 @@ void BlockChecks::fence() {
 
 void BlockChecks::thread_ended(unsigned thread) {
     if (!watched_) return;
-    settle_second_write();
+    settle();
     complete_copies(thread, ~0U);
     // Who returns before the block's first barrier counts as arrived at all of them: GPUs and their tools take that as it is meant.
     if (barriers_ > 0) ++ended_after_a_barrier_;
@@ -484,14 +511,14 @@ void BlockChecks::barrier_arrived(Site site) {
 
 void BlockChecks::barrier_arrived_to_wait_later(unsigned thread) {
     if (!watched_) return;
-    settle_second_write();
+    settle();
     split_barrier_ = true;
     order_.arrive(thread);
 }
 
 void BlockChecks::barrier_released() {
     if (!watched_) return;
-    settle_second_write();
+    settle();
     if (split_barrier_) {
         order_.all_arrived();
         return;
@@ -516,14 +543,14 @@ void BlockChecks::barrier_left(unsigned thread) {
 
 void BlockChecks::lanes_joined(unsigned warp, LaneMask lanes) {
     if (!watched_) return;
-    settle_second_write();
+    settle();
     order_.join(warp, lanes);
 }
 
 // A barrier of the grid is one of the block first, and so all of it has arrived.
 void BlockChecks::blocks_barrier_arrived(unsigned thread, const void* barrier) {
     if (!watched_) return;
-    settle_second_write();
+    settle();
     if (barrier != grid_barrier_) order_.arrive(thread, BlockOrder::Halves::of_cluster);
 }
 
@@ -623,6 +650,13 @@ void BlockChecks::race(const Access& access, const Earlier& earlier, Address whe
         return;
     }
     note_race(access, earlier, where);
+}
+
+// What could be said of the last access only when it had happened.
+void BlockChecks::settle() {
+    if (has_second_write_) settle_second_write();
+    if (const Address byte = std::exchange(volatile_load_, 0); byte != 0)
+        after_atomic(AccessKind::atomic_load, reinterpret_cast<const void*>(byte));
 }
 
 // The store has happened by now: its thread has gone on to something else.

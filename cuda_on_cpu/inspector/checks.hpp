@@ -47,6 +47,8 @@ class LaunchChecks {
 
     GlobalShadow::Generation generation() const { return generation_; }
     bool several_blocks_share_memory() const { return clusters_; }
+    // Of what blocks do to device memory. Not, if they touch too much of it.
+    static bool all_memory_watched();
     std::atomic<bool> any_fence{false};
 
   private:
@@ -76,8 +78,10 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
         if (watched_ || writes(kind)) check(kind, byte, bytes, place, aligned);
     }
-    // An atomic access, with its order in memory as the compiler numbers them.
-    void atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order, Place place);
+    // An atomic access, with its order in memory as the compiler numbers them. Between the two it is carried out.
+    void before_atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order,
+                       Place place);
+    void after_atomic(AccessKind kind, const volatile void* address);
     // A volatile access is atomic in global memory, where it is used for flags, and like any other in shared memory.
     void volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place);
     void fence();
@@ -133,6 +137,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     const Page& page(Address byte);
     Page look_up(Address byte);
     void complete_copies(unsigned thread, unsigned end_of_groups);
+    bool hands_on(Address byte);
+    void settle();
     void settle_second_write();
 
     void race(const Access& access, const Earlier& earlier, Address where) override;
@@ -158,6 +164,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     static constexpr std::size_t kPages = 256;
     static constexpr std::size_t kPageBytes = 4096;
     std::array<Page, kPages> pages_;
+    RecentlyUsed<DeviceMemory*> recent_;  // whose pages were looked up
     Address static_begin_ = ~Address{0};
     Address static_end_ = 0;
     SharedShadow::Region* dynamic_ = nullptr;
@@ -176,6 +183,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     unsigned ended_after_a_barrier_ = 0;
     bool has_second_write_ = false;
     SecondWrite second_write_;
+    Address volatile_load_ = 0;  // the last access was a volatile load of it
 };
 
 // Where the hooks find the checks: null unless a block of a launch under inspection runs on this OS thread.

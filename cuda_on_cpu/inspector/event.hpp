@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "cuda_on_cpu/inspection.h"
@@ -47,6 +48,26 @@ class Action {
   private:
     static constexpr std::uint64_t kMeeting = std::uint64_t{1} << 55;
     std::uint64_t word_ = 0;
+};
+
+// The last few different ones.
+template <class T>
+class RecentlyUsed {
+  public:
+    // The first that fits, or T{}.
+    template <class Fits>
+    T find(Fits fits) const {
+        for (const T& one : used_) {
+            if (one != T{} && fits(one)) return one;
+        }
+        return T{};
+    }
+    void add(T one) { used_[next_++ % used_.size()] = one; }
+    void clear() { used_.fill(T{}); }
+
+  private:
+    std::array<T, 4> used_{};
+    std::size_t next_ = 0;
 };
 
 struct Event {

@@ -41,11 +41,17 @@ AccessKind kind_of(Operation operation) {
         recorder->access_range(operation, address, bytes, place);
 }
 
-[[gnu::always_inline]] inline void atomic(AccessKind kind, const volatile void* address, unsigned bytes,
-                                          int order, std::uint64_t place) {
-    if (auto* checks = checking; checks != nullptr) checks->atomic(kind, address, bytes, order, place);
+// `perform` carries the operation out. What it hands on is known to others before they can see it done, and what it
+// has come by is known to its thread after it: blocks on other OS threads go on meanwhile.
+template <class Perform>
+[[gnu::always_inline]] inline auto atomic(AccessKind kind, const volatile void* address, unsigned bytes,
+                                          int order, std::uint64_t place, Perform perform) {
+    if (auto* checks = checking; checks != nullptr) checks->before_atomic(kind, address, bytes, order, place);
     if (auto* recorder = recording; recorder != nullptr)
         recorder->access(Operation::kAtomic, address, bytes, place);
+    const auto result = perform();
+    if (auto* checks = checking; checks != nullptr) checks->after_atomic(kind, address);
+    return result;
 }
 
 }  // namespace
@@ -94,17 +100,21 @@ void __tsan_write_range(void* address, std::size_t bytes) {
 // Atomic operations the hook must carry out itself. They are all sequentially consistent: stronger than asked for is right.
 #define FETCH(name, builtin, bits, Word)                                               \
     Word __tsan_atomic##bits##_##name(volatile Word* address, Word value, int order) { \
-        atomic(AccessKind::atomic, address, bits / 8, order, PLACE);                   \
-        return builtin(address, value, __ATOMIC_SEQ_CST);                              \
+        return atomic(AccessKind::atomic, address, bits / 8, order, PLACE,             \
+                      [=] { return builtin(address, value, __ATOMIC_SEQ_CST); });      \
     }
+#define COMPARE_EXCHANGE(address, expected, desired) \
+    __atomic_compare_exchange_n(address, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 #define ATOMIC(bits, Word)                                                                                     \
     Word __tsan_atomic##bits##_load(const volatile Word* address, int order) {                                 \
-        atomic(AccessKind::atomic_load, address, bits / 8, order, PLACE);                                      \
-        return __atomic_load_n(address, __ATOMIC_SEQ_CST);                                                     \
+        return atomic(AccessKind::atomic_load, address, bits / 8, order, PLACE,                                \
+                      [=] { return __atomic_load_n(address, __ATOMIC_SEQ_CST); });                             \
     }                                                                                                          \
     void __tsan_atomic##bits##_store(volatile Word* address, Word value, int order) {                          \
-        atomic(AccessKind::atomic_store, address, bits / 8, order, PLACE);                                     \
-        __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                                    \
+        atomic(AccessKind::atomic_store, address, bits / 8, order, PLACE, [=] {                                \
+            __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                                \
+            return 0;                                                                                          \
+        });                                                                                                    \
     }                                                                                                          \
     FETCH(exchange, __atomic_exchange_n, bits, Word)                                                           \
     FETCH(fetch_add, __atomic_fetch_add, bits, Word)                                                           \
@@ -115,23 +125,22 @@ void __tsan_write_range(void* address, std::size_t bytes) {
     FETCH(fetch_nand, __atomic_fetch_nand, bits, Word)                                                         \
     int __tsan_atomic##bits##_compare_exchange_strong(volatile Word* address, Word* expected, Word desired,    \
                                                       int order, int) {                                        \
-        atomic(AccessKind::atomic, address, bits / 8, order, PLACE);                                           \
-        return __atomic_compare_exchange_n(address, expected, desired, false, __ATOMIC_SEQ_CST,                \
-                                           __ATOMIC_SEQ_CST);                                                  \
+        return atomic(AccessKind::atomic, address, bits / 8, order, PLACE,                                     \
+                      [=] { return COMPARE_EXCHANGE(address, expected, desired); });                           \
     }                                                                                                          \
     /* The stand-in's atomics that no instruction has: load, change, try to store, and again until it held. */ \
     int __tsan_atomic##bits##_compare_exchange_weak(volatile Word* address, Word* expected, Word desired,      \
                                                     int order, int) {                                          \
         if (recording != nullptr) recording->take_back_atomic_load(address);                                   \
-        atomic(AccessKind::atomic, address, bits / 8, order, PLACE);                                           \
-        return __atomic_compare_exchange_n(address, expected, desired, false, __ATOMIC_SEQ_CST,                \
-                                           __ATOMIC_SEQ_CST);                                                  \
+        return atomic(AccessKind::atomic, address, bits / 8, order, PLACE,                                     \
+                      [=] { return COMPARE_EXCHANGE(address, expected, desired); });                           \
     }
 ATOMIC(8, std::uint8_t)
 ATOMIC(16, std::uint16_t)
 ATOMIC(32, std::uint32_t)
 ATOMIC(64, std::uint64_t)
 #undef ATOMIC
+#undef COMPARE_EXCHANGE
 #undef FETCH
 #undef PLACE
 

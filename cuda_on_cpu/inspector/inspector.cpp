@@ -30,10 +30,6 @@ Recorders& recorders() {
     return all;
 }
 
-std::uint64_t volume(dim3 d) {
-    return std::uint64_t{d.x} * d.y * d.z;
-}
-
 // The memory that all blocks share, its pieces apart from each other as a GPU would place them.
 void add_global_memory(LaunchRecord& record) {
     std::vector<std::pair<std::unique_ptr<Region>, std::string>> pieces;
@@ -78,6 +74,8 @@ void add(const LaunchRecord& launch, KernelInspection& kernel) {
     kernel.static_shared = std::max(kernel.static_shared, launch.static_shared);
     kernel.dynamic_shared = launch.dynamic_shared;
     kernel.barriers += launch.barriers;
+    kernel.dropped_accesses += launch.dropped_accesses;
+    kernel.all_memory_watched = kernel.all_memory_watched && launch.all_memory_watched;
     kernel.unique_read_bytes += launch.unique_read_bytes;
     kernel.unique_written_bytes += launch.unique_written_bytes;
     for (const auto& [key, count] : launch.lines) {
@@ -166,6 +164,7 @@ void Inspector::end_launch(LaunchState& launch) {
     auto& record = *static_cast<LaunchRecord*>(launch.observed);
     if (options_.look_for_mistakes) {
         BlockChecks::forget_everywhere(*record.checks);
+        record.all_memory_watched = record.checks->all_memory_watched();
     } else {
         memory_observer->unwatched_launch();
     }

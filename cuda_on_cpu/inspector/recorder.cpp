@@ -114,6 +114,7 @@ void Recorder::begin_block(LaunchState& launch, uint3 block, void* dynamic_share
         static_begin_ = ~std::uint64_t{0};
         static_end_ = 0;
         pages_.fill(Page{});
+        recent_.clear();
         dynamic_shared_.begin = address_of(dynamic_shared);
         dynamic_shared_.end = dynamic_shared_.begin + size;
         dynamic_shared_.array = shared_array(*record, "dynamic shared memory");
@@ -273,6 +274,10 @@ bool Recorder::is_constant(std::uint64_t byte) {
 
 Recorder::Page Recorder::look_up(std::uint64_t byte) {
     const std::uint64_t number = byte / kPageBytes;
+    const Region* recent = recent_.find([&](const Region* region) {
+        return number >= region->begin / kPageBytes && number <= (region->end - 1) / kPageBytes;
+    });
+    if (recent != nullptr) return {number, recent, Kind::kGlobal};
     const BlockRunner& runner = block_runner();
     stacks_begin_ = address_of(runner.stacks().begin());  // they are laid out when the first is needed
     stacks_size_ = address_of(runner.stacks().end()) - stacks_begin_;
@@ -287,7 +292,9 @@ Recorder::Page Recorder::look_up(std::uint64_t byte) {
     if (after == regions.begin()) return {number, nullptr, Kind::kNothing};
     const Region* region = std::prev(after)->get();
     if (number > (region->end - 1) / kPageBytes) return {number, nullptr, Kind::kNothing};
-    return {number, region, region->array == launch_->variables ? Kind::kVariables : Kind::kGlobal};
+    if (region->array == launch_->variables) return {number, region, Kind::kVariables};
+    recent_.add(region);
+    return {number, region, Kind::kGlobal};
 }
 
 // --- From events to counts -------------------------------------------------------------------------------------------
@@ -416,6 +423,7 @@ void Recorder::deliver(LaunchRecord& record) {
     recent_lines_ = {};
     record.barriers += std::exchange(barriers_, 0);
     record.inspected_blocks += std::exchange(blocks_, 0);
+    record.dropped_accesses += std::exchange(dropped_, 0);
     lines_.clear();
 }
 

@@ -91,6 +91,8 @@ struct LaunchRecord {
     std::uint64_t unique_read_bytes = 0;
     std::uint64_t unique_written_bytes = 0;
     std::uint64_t barriers = 0;
+    std::uint64_t dropped_accesses = 0;
+    bool all_memory_watched = true;
     std::vector<std::unique_ptr<Region>> global;  // in the order of their addresses
     // Names of arrays: "tile", or "allocation of 4096 bytes". Those of shared arrays are added as blocks reach them.
     std::vector<std::string> arrays;
@@ -164,9 +166,11 @@ class Recorder final : public BlockObserver {
     // The events of a lane. As a vector, but all that noting one needs is in two pointers.
     class LaneTrace {
       public:
-        void note(const Event& event) {
-            if (end_ == limit_ && !grow()) return;
+        // False: there are too many.
+        bool note(const Event& event) {
+            if (end_ == limit_ && !grow()) return false;
             *end_++ = event;
+            return true;
         }
         void clear() { end_ = events_.get(); }
         bool empty() const { return end_ == events_.get(); }
@@ -175,7 +179,6 @@ class Recorder final : public BlockObserver {
         Trace events() const { return {events_.get(), end_}; }
 
       private:
-        // False: there are too many.
         [[gnu::noinline]] bool grow();
 
         std::unique_ptr<Event[]> events_;
@@ -207,7 +210,7 @@ class Recorder final : public BlockObserver {
     void note(unsigned thread, Action action, std::uint64_t byte) {
         Warp& warp = warp_[thread / kLanes];
         if (warp.traces == nullptr) give_traces(warp);
-        (*warp.traces)[thread % kLanes].note({action, byte});
+        if (!(*warp.traces)[thread % kLanes].note({action, byte})) ++dropped_;
     }
     [[gnu::noinline]] void access_anywhere(Action action, std::uint64_t byte);
     [[gnu::noinline]] void give_traces(Warp& warp);
@@ -232,6 +235,7 @@ class Recorder final : public BlockObserver {
     std::uint64_t stacks_begin_ = 0;
     std::uint64_t stacks_size_ = 0;
     std::array<Page, kPages> pages_;
+    RecentlyUsed<const Region*> recent_;  // whose pages were looked up
     Region dynamic_shared_;
     std::vector<std::unique_ptr<Region>> static_shared_;
     std::uint64_t static_begin_ = ~std::uint64_t{0};  // all of them are in here
@@ -250,6 +254,7 @@ class Recorder final : public BlockObserver {
     std::array<std::pair<LineKey, LineCount*>, 64> recent_lines_{};
     std::uint64_t barriers_ = 0;
     std::uint64_t blocks_ = 0;
+    std::uint64_t dropped_ = 0;
 };
 
 // Where the hooks find the recorder: null while no block that is watched runs on this OS thread.

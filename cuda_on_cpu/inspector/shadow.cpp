@@ -1,8 +1,11 @@
 #include "shadow.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -334,71 +337,78 @@ void SharedShadow::report_pending(const Access& access, Address word, std::uint8
 
 // --- Device memory -------------------------------------------------------------------------------------------------------
 
-namespace {
-
-// The pages an OS thread has come by lately.
-template <class Page>
-struct PageCache {
-    static constexpr std::size_t kWays = 256;
-    struct Way {
-        std::uint64_t version = 0;
-        Address address = 0;
-        Page* page = nullptr;
-    };
-    std::array<Way, kWays> ways;
-};
-
-class SpinLock {
+// Of one cell. It has the generation, and is otherwise empty, if it was of another.
+class GlobalShadow::Lock {
   public:
-    explicit SpinLock(std::atomic_flag& flag) : flag_(flag) {
-        while (flag_.test_and_set(std::memory_order_acquire)) {
-        }
+    Lock(Cell& cell, Generation generation) : cell_(cell), generation_(generation) {
+        Generation before = cell.generation.load(std::memory_order_relaxed);
+        do {
+            before &= ~kBusy;
+        } while (!cell.generation.compare_exchange_weak(before, before | kBusy, std::memory_order_acquire,
+                                                        std::memory_order_relaxed));
+        if (before != generation) cell.writer = cell.first_reader = cell.last_reader = {};
     }
-    ~SpinLock() { flag_.clear(std::memory_order_release); }
-    SpinLock(const SpinLock&) = delete;
-    SpinLock& operator=(const SpinLock&) = delete;
+    ~Lock() { cell_.generation.store(generation_, std::memory_order_release); }
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
 
   private:
-    std::atomic_flag& flag_;
+    Cell& cell_;
+    Generation generation_;
 };
 
-}  // namespace
-
-std::uint64_t GlobalShadow::next_version() {
-    static std::atomic<std::uint64_t> last{0};
-    return ++last;
+// Neighbours in large pages: few words of the program's memory are neighbours in time.
+GlobalShadow::GlobalShadow() : slots_(kSlots) {
+    constexpr std::size_t kBytes = kMostPages * sizeof(Page);
+    void* memory =
+        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    madvise(memory, kBytes, MADV_HUGEPAGE);
+    pages_ = {static_cast<Page*>(memory), kMostPages};
 }
 
-GlobalShadow::Page* GlobalShadow::page(Address address) {
-    static thread_local PageCache<Page> cache;
-    const Address number = address / kPageBytes;
-    auto& way = cache.ways[number % PageCache<Page>::kWays];
-    const std::uint64_t version = version_.load(std::memory_order_relaxed);
-    if (way.version == version && way.address == number) return way.page;
-    Shard& shard = shards_[number % kShards];
-    const std::scoped_lock lock(shard.mutex);
-    std::unique_ptr<Page>& page = shard.pages[number];
-    if (page == nullptr) {
-        if (pages_.load(std::memory_order_relaxed) >= kMostPages) {
-            full_ = true;
-            return nullptr;
-        }
-        page = std::make_unique<Page>();
-        ++pages_;
+GlobalShadow::~GlobalShadow() {
+    munmap(pages_.data(), pages_.size_bytes());
+}
+
+std::size_t GlobalShadow::slot_of(Address number) {
+    return (number * 0x9E3779B97F4A7C15U >> 32) % kSlots;
+}
+
+GlobalShadow::Page* GlobalShadow::page(Address number) {
+    for (std::size_t slot = slot_of(number);; slot = (slot + 1) % kSlots) {
+        Page* page = slots_[slot].page.load(std::memory_order_acquire);
+        if (page == nullptr) return add_page(number);
+        if (slots_[slot].number == number) return page;
     }
-    way = {version, number, page.get()};
-    return page.get();
+}
+
+GlobalShadow::Page* GlobalShadow::add_page(Address number) {
+    if (full()) return nullptr;
+    const std::scoped_lock lock(pages_mutex_);
+    std::size_t slot = slot_of(number);
+    for (; slots_[slot].page != nullptr; slot = (slot + 1) % kSlots) {
+        if (slots_[slot].number == number) return slots_[slot].page;  // somebody else was first
+    }
+    if (pages_used_ == pages_.size()) {
+        full_ = true;
+        return nullptr;
+    }
+    slots_[slot].number = number;
+    slots_[slot].page.store(&pages_[pages_used_++], std::memory_order_release);
+    return slots_[slot].page;
 }
 
 void GlobalShadow::forget() {
     for (Shard& shard : shards_) {
         const std::scoped_lock lock(shard.mutex);
-        shard.pages.clear();
         shard.atomics.clear();
     }
-    pages_ = 0;
+    for (Slot& slot : slots_)
+        slot.page = nullptr;
+    madvise(pages_.data(), pages_.size_bytes(), MADV_DONTNEED);
+    pages_used_ = 0;
     full_ = false;
-    version_ = next_version();
 }
 
 bool GlobalShadow::in_order(const Who& earlier, const Access& access, const BlockOrder& order,
@@ -407,54 +417,74 @@ bool GlobalShadow::in_order(const Who& earlier, const Access& access, const Bloc
     return earlier.epoch <= last_fence || order.ordered(earlier.thread, earlier.epoch, access.thread);
 }
 
+// What most reads are: a thread more of a block reads a word that another of its threads has read just now. Which thread of a block it
+// was matters only for a write by another thread of that block: two of them are enough. Another OS thread may change the cell meanwhile:
+// then it is taken for one or the other state.
+bool GlobalShadow::is_one_more_reader(const Cell& cell, const Who& self, Generation generation) {
+    if (cell.generation.load(std::memory_order_relaxed) != generation || !cell.last_reader.alike(self))
+        return false;
+    const Who& first = cell.first_reader;
+    return cell.last_reader.thread == self.thread ||
+           (first.bytes != 0 && (first.block != self.block || first.alike(self)));
+}
+
+// Gives the earlier access that this one is in no order with; .bytes == 0: there is none.
+GlobalShadow::Who GlobalShadow::note(Cell& cell, const Who& self, const Access& access,
+                                     const BlockOrder& order, const BlockAmongOthers& others,
+                                     Epoch last_fence) {
+    // Whoever has looked at a word with an atomic access knows what other atomics have done to it.
+    const Who& last = cell.last_reader;
+    const bool own_atomic = last.bytes != 0 && is_atomic(last.kind) && last.block == self.block;
+    const auto bad = [&](const Who& earlier) {
+        return (earlier.bytes & self.bytes) != 0 && conflict(earlier.kind, self.kind) &&
+               !(own_atomic && is_atomic(earlier.kind)) &&
+               !in_order(earlier, access, order, others, last_fence);
+    };
+    Who race;
+    if (bad(cell.writer)) race = cell.writer;
+    if (writes(self.kind)) {
+        if (race.bytes == 0 && bad(cell.last_reader)) race = cell.last_reader;
+        if (race.bytes == 0 && bad(cell.first_reader)) race = cell.first_reader;
+        // A plain write goes together with less than an atomic one of the same block after it.
+        const bool keep = is_atomic(self.kind) && cell.writer.kind == AccessKind::store &&
+                          cell.writer.bytes != 0 && cell.writer.block == self.block;
+        if (!keep) cell.writer = self;
+        cell.last_reader.bytes = cell.first_reader.bytes = 0;
+    } else {
+        const bool other_block_first = cell.first_reader.bytes != 0 && cell.first_reader.block != self.block;
+        if (last.bytes != 0 &&
+            (last.block != self.block || (last.thread != self.thread && !other_block_first)))
+            cell.first_reader = last;
+        cell.last_reader = self;
+    }
+    return race;
+}
+
 void GlobalShadow::access(const Access& access, Generation generation, const BlockOrder& order,
                           const BlockAmongOthers& others, Epoch last_fence, GlobalSink& sink) {
     if (others.number() > std::numeric_limits<std::uint16_t>::max()) return;
     Page* page = nullptr;
-    Address page_begin = 0;
+    Address number = ~Address{0};
     bool told = false;
+    Who self{order.epoch(access.thread),
+             access.place,
+             static_cast<std::uint16_t>(others.number()),
+             static_cast<std::uint16_t>(access.thread),
+             0,
+             access.kind};
     for_each_word(access.address, access.bytes, [&](Address word, std::uint8_t bytes) {
-        if (page == nullptr || word - page_begin >= kPageBytes) {
-            page_begin = word / kPageBytes * kPageBytes;
-            page = this->page(word);
-            if (page == nullptr) return;
+        if (word / kPageBytes != number) {
+            number = word / kPageBytes;
+            page = this->page(number);
         }
+        if (page == nullptr) return;
+        Cell& cell = (*page)[word % kPageBytes / kWord];
+        self.bytes = bytes;
+        if (!writes(access.kind) && is_one_more_reader(cell, self, generation)) return;
         Who race;
         {
-            const SpinLock lock(page->busy);
-            Cell& cell = page->cells[(word - page_begin) / kWord];
-            if (cell.generation != generation) {
-                cell = Cell{};
-                cell.generation = generation;
-            }
-            // Whoever has looked at a word with an atomic access knows what other atomics have done to it.
-            const Who& last = cell.last_reader;
-            const bool own_atomic = last.bytes != 0 && is_atomic(last.kind) && last.block == others.number();
-            const auto bad = [&](const Who& earlier) {
-                return (earlier.bytes & bytes) != 0 && conflict(earlier.kind, access.kind) &&
-                       !(own_atomic && is_atomic(earlier.kind)) &&
-                       !in_order(earlier, access, order, others, last_fence);
-            };
-            if (bad(cell.writer)) race = cell.writer;
-            const Who self{order.epoch(access.thread),
-                           access.place,
-                           static_cast<std::uint16_t>(others.number()),
-                           static_cast<std::uint16_t>(access.thread),
-                           bytes,
-                           access.kind};
-            if (writes(access.kind)) {
-                if (race.bytes == 0 && bad(cell.last_reader)) race = cell.last_reader;
-                if (race.bytes == 0 && bad(cell.first_reader)) race = cell.first_reader;
-                // A plain write goes together with less than an atomic one of the same block after it.
-                const bool keep = is_atomic(self.kind) && cell.writer.kind == AccessKind::store &&
-                                  cell.writer.bytes != 0 && cell.writer.block == self.block;
-                if (!keep) cell.writer = self;
-                cell.last_reader.bytes = cell.first_reader.bytes = 0;
-            } else {
-                if (cell.last_reader.bytes != 0 && cell.last_reader.block != self.block)
-                    cell.first_reader = cell.last_reader;
-                cell.last_reader = self;
-            }
+            const Lock lock(cell, generation);
+            race = note(cell, self, access, order, others, last_fence);
         }
         if (race.bytes == 0 || std::exchange(told, true)) return;
         const auto first = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(race.bytes & bytes)));
@@ -487,8 +517,7 @@ std::uint64_t bits_of(std::size_t word, std::size_t first, std::size_t end) {
 
 }  // namespace
 
-void WrittenBytes::mark(std::size_t first, std::size_t count) {
-    if (count == 0 || all_.load(std::memory_order_relaxed)) return;
+void WrittenBytes::mark_some(std::size_t first, std::size_t count) {
     if (first == 0 && count >= size_) {
         all_ = true;
         return;
@@ -502,7 +531,7 @@ void WrittenBytes::mark(std::size_t first, std::size_t count) {
 }
 
 bool WrittenBytes::none_written(std::size_t first, std::size_t count) const {
-    if (all_.load(std::memory_order_relaxed)) return count == 0;
+    if (all()) return count == 0;
     const std::size_t end = std::min(first + count, size_);
     for (std::size_t word = first / 64; word * 64 < end; ++word) {
         if ((bits_of(word, first, end) & bits_[word].load(std::memory_order_relaxed)) != 0) return false;
@@ -510,8 +539,7 @@ bool WrittenBytes::none_written(std::size_t first, std::size_t count) const {
     return true;
 }
 
-std::ptrdiff_t WrittenBytes::first_unwritten(std::size_t first, std::size_t count) {
-    if (all_.load(std::memory_order_relaxed)) return -1;
+std::ptrdiff_t WrittenBytes::first_unwritten_of_some(std::size_t first, std::size_t count) {
     const std::size_t end = std::min(first + count, size_);
     for (std::size_t word = first / 64; word * 64 < end; ++word) {
         const std::uint64_t missing =

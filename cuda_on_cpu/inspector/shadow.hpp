@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -141,10 +142,16 @@ class GlobalShadow {
     // A new launch, or a barrier of the whole grid: nothing before it counts.
     using Generation = std::uint64_t;
 
+    GlobalShadow();
+    ~GlobalShadow();
+    GlobalShadow(const GlobalShadow&) = delete;
+    GlobalShadow& operator=(const GlobalShadow&) = delete;
+
     void access(const Access& access, Generation generation, const BlockOrder& order,
                 const BlockAmongOthers& others, Epoch last_fence, GlobalSink& sink);
+    // While no kernel runs.
     void forget();
-    // Pages that could not be watched because there are too many.
+    // There is more memory than can be watched.
     bool full() const { return full_.load(std::memory_order_relaxed); }
 
     // `change` gets what atomic accesses have left at an address in this generation, and may change it, nobody else meanwhile.
@@ -154,7 +161,7 @@ class GlobalShadow {
   private:
     static constexpr unsigned kPageBytes = 4096;
     static constexpr unsigned kWords = kPageBytes / 4;
-    static constexpr std::size_t kMostPages = 16384;  // 64 MiB of the program's memory, 0.8 GiB here
+    static constexpr std::size_t kMostPages = 16384;  // 64 MiB of the program's memory, 1 GiB here
 
     struct Who {
         Epoch epoch = 0;
@@ -163,34 +170,52 @@ class GlobalShadow {
         std::uint16_t thread = 0;
         std::uint8_t bytes = 0;  // 0: nobody
         AccessKind kind = AccessKind::load;
+
+        // But for the thread.
+        bool alike(const Who& other) const {
+            return epoch == other.epoch && place == other.place && block == other.block &&
+                   bytes == other.bytes && kind == other.kind;
+        }
     };
-    struct Cell {
-        Generation generation = 0;
+    // All zeros: nobody.
+    struct alignas(64) Cell {
+        std::atomic<Generation> generation;  // with kBusy while somebody changes the cell
         Who writer;
-        Who first_reader;  // of another block than last_reader, where there are several
+        // Of another block than last_reader where there are several, or else of another thread.
+        Who first_reader;
         Who last_reader;
     };
-    struct Page {
-        std::atomic_flag busy = ATOMIC_FLAG_INIT;
-        std::array<Cell, kWords> cells;
+    using Page = std::array<Cell, kWords>;
+    struct Slot {
+        std::atomic<Page*> page{nullptr};
+        Address number = 0;
     };
+    class Lock;
+    static constexpr Generation kBusy = Generation{1} << 63;
     struct Shard {
         std::mutex mutex;
-        std::unordered_map<Address, std::unique_ptr<Page>> pages;
         std::unordered_map<Address, std::pair<Generation, SharedBlocksKnowledge>> atomics;
     };
     static constexpr unsigned kShards = 16;
 
-    static std::uint64_t next_version();
-    Page* page(Address address);
+    // The page of that number, made if there was none; null: there are too many.
+    Page* page(Address number);
+    [[gnu::noinline]] Page* add_page(Address number);
+    static std::size_t slot_of(Address number);
     static bool in_order(const Who& earlier, const Access& access, const BlockOrder& order,
                          const BlockAmongOthers& others, Epoch last_fence);
+    static bool is_one_more_reader(const Cell& cell, const Who& self, Generation generation);
+    static Who note(Cell& cell, const Who& self, const Access& access, const BlockOrder& order,
+                    const BlockAmongOthers& others, Epoch last_fence);
 
     std::array<Shard, kShards> shards_;
-    std::atomic<std::size_t> pages_{0};
+    // Found by their numbers without a lock: from its slot on to the next one that is empty.
+    static constexpr std::size_t kSlots = 2 * kMostPages;
+    std::vector<Slot> slots_;
+    std::mutex pages_mutex_;  // for who adds a page
+    std::span<Page> pages_;   // of the system, which gives real memory when they are touched
+    std::size_t pages_used_ = 0;
     std::atomic<bool> full_{false};
-    // What OS threads remember of the pages is void when it changes. No two shadows have the same.
-    std::atomic<std::uint64_t> version_{next_version()};
 };
 
 // Which bytes of an allocation have been written, a bit for each. Used by several OS threads at once.
@@ -198,12 +223,21 @@ class WrittenBytes {
   public:
     explicit WrittenBytes(std::size_t size);
 
-    void mark(std::size_t first, std::size_t count);
+    void mark(std::size_t first, std::size_t count) {
+        if (count > 0 && !all()) mark_some(first, count);
+    }
     bool none_written(std::size_t first, std::size_t count) const;
     // The first byte of these that nothing has written, or -1; it counts as written from now on, with its neighbours.
-    std::ptrdiff_t first_unwritten(std::size_t first, std::size_t count);
+    std::ptrdiff_t first_unwritten(std::size_t first, std::size_t count) {
+        return all() ? -1 : first_unwritten_of_some(first, count);
+    }
+    // Nothing is unwritten.
+    bool all() const { return all_.load(std::memory_order_relaxed); }
 
   private:
+    void mark_some(std::size_t first, std::size_t count);
+    std::ptrdiff_t first_unwritten_of_some(std::size_t first, std::size_t count);
+
     std::size_t size_;
     std::atomic<bool> all_{false};
     std::vector<std::atomic<std::uint64_t>> bits_;

@@ -36,10 +36,6 @@ thread_local Prepared prepared;
 constinit thread_local bool asking = false;
 constinit thread_local Kernel* answer = nullptr;
 
-std::uint64_t volume(dim3 d) {
-    return std::uint64_t{d.x} * d.y * d.z;
-}
-
 std::string text_of(dim3 d) {
     return "(" + std::to_string(d.x) + ", " + std::to_string(d.y) + ", " + std::to_string(d.z) + ")";
 }

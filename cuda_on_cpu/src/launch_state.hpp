@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,10 @@
 #include "worker_pool.hpp"
 
 namespace cuda_on_cpu {
+
+inline std::uint64_t volume(dim3 d) {
+    return std::uint64_t{d.x} * d.y * d.z;
+}
 
 // A barrier between several blocks, each on an OS thread of its own. Participants are the threads of a cluster, or the
 // blocks of a cooperative grid.

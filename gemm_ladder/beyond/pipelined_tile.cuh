@@ -157,6 +157,15 @@ __device__ __forceinline__ void multiply_and_read_ahead(const Fragments<T>& now,
     }
 }
 
+// The first column of A's tile and the first row of B's, by all threads of the block.
+template <class T>
+__device__ void clear_first_column(Stage<T>& stage) {
+    for (int i = static_cast<int>(threadIdx.x); i < T::BM; i += T::THREADS)
+        stage.a[0][i] = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < T::BN; i += T::THREADS)
+        stage.b[0][i] = 0;
+}
+
 // sums += A B, for the BM x BN tile of C at `origin` and the columns [begin, end) of A. All threads of the block call it;
 // `stages` are STAGES of them. When it returns, the stages are free.
 template <class T, int VEC>
@@ -182,6 +191,8 @@ __device__ __forceinline__ void multiply_pipelined(const Sgemm& gemm, const Orig
         }
         course::ptx::cp_async_commit();
     }
+    if (tiles < T::STAGES)
+        clear_first_column(stages[tiles]);  // what is read ahead, for nothing, after the last tile
     course::ptx::cp_async_wait<AHEAD - 1>();
     __syncthreads();  // the first stage is complete
 

@@ -68,6 +68,31 @@ std::string trimmed(const std::string& text) {
     return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+// What an access, or all of a line, moves beyond its ideal, and in all. In the order of their cost.
+struct Cost {
+    std::int64_t beyond_ideal = 0;
+    std::uint64_t all = 0;
+
+    auto operator<=>(const Cost&) const = default;
+};
+
+Cost cost_of(const AccessLine* access) {
+    const std::int64_t bytes = access->space == Space::kShared ? kBanks * kWordBytes : kSectorBytes;
+    const auto all = static_cast<std::int64_t>(access->transactions);
+    return {bytes * std::max<std::int64_t>(0, all - static_cast<std::int64_t>(access->ideal)),
+            access->transactions * static_cast<std::uint64_t>(bytes)};
+}
+
+Cost cost_of_line(const InspectedLine& line) {
+    Cost sum;
+    for (const AccessLine* access : line.accesses) {
+        const Cost cost = cost_of(access);
+        sum.beyond_ideal += cost.beyond_ideal;
+        sum.all += cost.all;
+    }
+    return sum;
+}
+
 }  // namespace
 
 std::vector<InspectedLine> costliest_first(const KernelInspection& kernel) {
@@ -79,8 +104,8 @@ std::vector<InspectedLine> costliest_first(const KernelInspection& kernel) {
         line->accesses.push_back(&access);
     }
     for (InspectedLine& line : lines)
-        std::ranges::stable_sort(line.accesses, std::ranges::greater(), &AccessLine::transactions);
-    std::ranges::stable_sort(lines, std::ranges::greater(), &InspectedLine::transactions);
+        std::ranges::stable_sort(line.accesses, std::ranges::greater(), cost_of);
+    std::ranges::stable_sort(lines, std::ranges::greater(), cost_of_line);
     return lines;
 }
 
@@ -156,6 +181,15 @@ Facts facts_of(const KernelInspection& kernel, const std::optional<Multiprocesso
         facts.emplace_back("shared memory", bytes_text(static_cast<double>(shared)) + " per block");
     if (limits && kernel.threads_per_block > 0)
         facts.emplace_back("occupancy", occupancy_text(kernel, *limits));
+    if (kernel.dropped_accesses > 0) {
+        facts.emplace_back("not counted",
+                           fmt::format("{} accesses of threads that made too many without waiting",
+                                       kernel.dropped_accesses));
+    }
+    if (!kernel.all_memory_watched) {
+        facts.emplace_back("not watched",
+                           "races between blocks beyond the first 64 MiB of memory that they touched");
+    }
     return facts;
 }
 

@@ -18,11 +18,12 @@ namespace course::tool {
 // All accesses of one line of source.
 struct InspectedLine {
     SourceLine source;
-    std::uint64_t transactions = 0;
+    std::uint64_t transactions = 0;  // a wavefront and a sector count the same
     std::vector<const AccessLine*> accesses;
 };
 
-// The costliest first, and so are the accesses of each: a wavefront and a sector count the same.
+// The line with the most to gain first: the most beyond its ideal, a wavefront counted as 128 bytes and a sector as 32. Of lines
+// with as much to gain the one that moves the most; so are the accesses of each.
 std::vector<InspectedLine> costliest_first(const KernelInspection& kernel);
 
 // How far the transactions are from the ideal.

@@ -81,6 +81,9 @@ struct KernelInspection {
     std::size_t static_shared = 0;
     std::size_t dynamic_shared = 0;
     std::uint64_t barriers = 0;
+    std::uint64_t dropped_accesses =
+        0;                           // of threads that have made too many without waiting: not in the lines
+    bool all_memory_watched = true;  // for races between blocks; too much of it was touched otherwise
     std::uint64_t global_read_bytes = 0;  // in whole sectors
     std::uint64_t global_written_bytes = 0;
     std::uint64_t unique_read_bytes =

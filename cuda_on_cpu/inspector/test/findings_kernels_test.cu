@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/inspection.h"
 
 namespace {
@@ -138,6 +139,21 @@ TEST(Order, TheHalvesOfABarrier) {
     EXPECT_FINDS("race", [&] { arrive_and_wait_apart<false><<<1, kThreads>>>(out.get()); });
 }
 
+__global__ void write_between_the_halves(float* out) {
+    __shared__ float row[kThreads];
+    const cg::thread_block block = cg::this_thread_block();
+    auto token = block.barrier_arrive();
+    row[threadIdx.x] = 1;
+    block.barrier_wait(std::move(token));
+    out[threadIdx.x] = row[kThreads - 1 - threadIdx.x];
+}
+
+TEST(Order, WhatComesAfterTheFirstHalfOfABarrierIsNotOrdered) {
+    Buffer<float> out(kThreads);
+    const std::vector<Finding> seen = findings([&] { write_between_the_halves<<<1, kThreads>>>(out.get()); });
+    EXPECT_NE(kinds(seen).find("race"), std::string::npos) << messages(seen);
+}
+
 template <bool kSameTile>
 __global__ void tiles_of_a_warp(float* out) {
     __shared__ float row[32];
@@ -178,6 +194,27 @@ TEST(Order, ATicketFromCompareAndSwap) {
     });
 }
 
+__global__ void second_of_two_blocks_reads(int* data, unsigned* met, int* out) {
+    data[blockIdx.x] = 1;
+    __threadfence();
+    if (atomicAdd(&met[blockIdx.x / 2], 1) == 0) return;
+    __threadfence();
+    out[blockIdx.x] = data[blockIdx.x ^ 1];
+}
+
+// Blocks on two OS threads come to their counter at the same time: to carry an operation out, and to hand on what came before it, are
+// two moments, between which the other one may do both.
+TEST(Order, WhoeverIsTheSecondHasHeardOfTheFirst) {
+    constexpr unsigned kBlocks = 256;
+    Buffer<int> data(kBlocks), out(kBlocks);
+    Buffer<unsigned> met(kBlocks / 2);
+    for (int i = 0; i < 50; ++i) {
+        ASSERT_EQ(cudaMemset(met.get(), 0, kBlocks / 2 * sizeof(unsigned)), cudaSuccess);
+        EXPECT_FINDS("",
+                     [&] { second_of_two_blocks_reads<<<kBlocks, 1>>>(data.get(), met.get(), out.get()); });
+    }
+}
+
 template <bool kVolatile>
 __global__ void second_block_waits_for_the_first(int* data, int* flag, int* out) {
     if (blockIdx.x == 0) {
@@ -216,6 +253,24 @@ __global__ void add_floats(float* sum) {
 TEST(Order, AtomicsOfAllKindsGoTogether) {
     Buffer<float> sum(1);
     EXPECT_FINDS("", [&] { add_floats<<<4, kThreads>>>(sum.get()); });
+}
+
+// One block after the other writes, when the one before it says so: what a block hands on is also what it has heard itself.
+__global__ void blocks_take_turns(int* data, int* turn) {
+    while (*static_cast<volatile int*>(turn) != static_cast<int>(blockIdx.x)) {
+    }
+    __threadfence();
+    *data += 1;
+    __threadfence();
+    *static_cast<volatile int*>(turn) = static_cast<int>(blockIdx.x) + 1;
+}
+
+TEST(Order, AVolatileFlagFromBlockToBlock) {
+    Buffer<int> memory(2);
+    for (int i = 0; i < 10; ++i) {
+        ASSERT_EQ(cudaMemset(memory.get(), 0, 2 * sizeof(int)), cudaSuccess);
+        EXPECT_FINDS("", [&] { blocks_take_turns<<<16, 1>>>(memory.get(), memory.get() + 1); });
+    }
 }
 
 __device__ int counted;
@@ -259,6 +314,27 @@ __global__ void __cluster_dims__(2, 1, 1) cluster_exchanges(float* out) {
 TEST(Order, BlocksOfAClusterWriteToEachOther) {
     Buffer<float> out(4 * kThreads);
     EXPECT_FINDS("", [&] { cluster_exchanges<<<4, kThreads>>>(out.get()); });
+}
+
+// --- Asynchronous copies
+
+template <int kPending>
+__global__ void wait_for_groups(const float* in, float* out) {
+    __shared__ float rows[3][kThreads];
+    for (unsigned r = 0; r < 3; ++r) {
+        cuda_on_cpu::ptx::cp_async_4(&rows[r][threadIdx.x], &in[threadIdx.x]);
+        cuda_on_cpu::ptx::cp_async_commit();
+    }
+    cuda_on_cpu::ptx::cp_async_wait<kPending>();
+    out[threadIdx.x] = rows[1][threadIdx.x];
+    cuda_on_cpu::ptx::cp_async_wait<0>();
+}
+
+TEST(Copies, AreCompleteGroupByGroup) {
+    Buffer<float> in(kThreads), out(kThreads);
+    EXPECT_FINDS("", [&] { wait_for_groups<0><<<1, kThreads>>>(in.get(), out.get()); });
+    EXPECT_FINDS("", [&] { wait_for_groups<1><<<1, kThreads>>>(in.get(), out.get()); });
+    EXPECT_FINDS("missing_wait", [&] { wait_for_groups<2><<<1, kThreads>>>(in.get(), out.get()); });
 }
 
 // --- Barriers

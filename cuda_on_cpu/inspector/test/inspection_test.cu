@@ -1,4 +1,5 @@
 // Small kernels of which every count is known: what the inspector sees of them, from the instrumented access to the source line.
+#include <cooperative_groups.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -220,6 +221,22 @@ TEST(SharedMemory, AsynchronousCopiesAreOnBothSides) {
     EXPECT_TRUE(lines(kernel, Space::kShared, Operation::kStore).empty());
 }
 
+__global__ void fill_with_zeros(const float* in, float* out, unsigned lanes_that_copy) {
+    __shared__ float tile[32];
+    cuda_on_cpu::ptx::cp_async_4(&tile[threadIdx.x], &in[threadIdx.x], threadIdx.x < lanes_that_copy);
+    cuda_on_cpu::ptx::cp_async_commit();
+    cuda_on_cpu::ptx::cp_async_wait<0>();
+    out[threadIdx.x] = tile[threadIdx.x];
+}
+
+TEST(SharedMemory, ACopyOfZerosReadsNothing) {
+    const Buffer<float> in(32), out(32);
+    const KernelInspection kernel = inspect_one([&] { fill_with_zeros<<<1, 32>>>(in.get(), out.get(), 8); });
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kAsyncCopy).active_lanes, 8u);
+    EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kAsyncCopy).transactions, 1u);
+    EXPECT_EQ(line(kernel, Space::kShared, Operation::kAsyncCopy).active_lanes, 32u);
+}
+
 template <int PITCH>
 __global__ void load_matrices(unsigned* out) {
     __shared__ alignas(16) unsigned short tile[32 * PITCH];
@@ -352,6 +369,17 @@ TEST(GlobalMemory, DeviceVariablesCountAndConstantsDoNot) {
     EXPECT_EQ(load.worst.array, "__device__ variables");
 }
 
+__global__ void copy_volatile(const volatile float* in, volatile float* out) {
+    out[threadIdx.x] = in[threadIdx.x];
+}
+
+TEST(GlobalMemory, VolatileAccessesAreLoadsAndStores) {
+    Buffer<float> in(32), out(32);
+    const KernelInspection seen = inspect_one([&] { copy_volatile<<<1, 32>>>(in.get(), out.get()); });
+    EXPECT_EQ(line(seen, Space::kGlobal, Operation::kLoad).transactions, 4u);
+    EXPECT_EQ(line(seen, Space::kGlobal, Operation::kStore).transactions, 4u);
+}
+
 __global__ void count_in_global(unsigned* counters, int groups) {
     atomicAdd(&counters[threadIdx.x % groups], 1U);
 }
@@ -428,6 +456,40 @@ TEST(Divergence, NestedLoopsOfDifferentLengths) {
     EXPECT_EQ(stores[1].active_lanes, 32u);
 }
 
+// Each lane reads once, at the same place as all others, but not in the same turn.
+template <class Wait>
+__device__ void take_turns(const float* in, float* out, unsigned turns, Wait wait) {
+    float sum = 0;
+    for (unsigned turn = 0; turn < turns; ++turn) {
+        if (threadIdx.x % turns == turn) sum += in[threadIdx.x];
+        wait();
+    }
+    out[threadIdx.x] = sum;
+}
+__global__ void take_turns_in_a_block(const float* in, float* out, unsigned turns) {
+    take_turns(in, out, turns, [] { __syncthreads(); });
+}
+__global__ void take_turns_in_halves(const float* in, float* out, unsigned turns) {
+    take_turns(in, out, turns, [] { __syncwarp(threadIdx.x < 16 ? 0xffffU : 0xffff0000U); });
+}
+__global__ void __cluster_dims__(2, 1, 1)
+    take_turns_in_a_cluster(const float* in, float* out, unsigned turns) {
+    take_turns(in, out, turns, [] { cooperative_groups::this_cluster().sync(); });
+}
+
+TEST(Divergence, NothingGoesTogetherAcrossABarrier) {
+    const Buffer<float> in(32), out(32);
+    const auto requests = [&](auto kernel, unsigned blocks) {
+        const KernelInspection seen = inspect_one([&] { kernel<<<blocks, 32>>>(in.get(), out.get(), 4); });
+        const AccessLine load = line(seen, Space::kGlobal, Operation::kLoad);
+        EXPECT_EQ(load.active_lanes, 32 * blocks);
+        return load.requests;
+    };
+    EXPECT_EQ(requests(take_turns_in_a_block, 1), 4u);
+    EXPECT_EQ(requests(take_turns_in_halves, 1), 4u);
+    EXPECT_EQ(requests(take_turns_in_a_cluster, 2), 2 * 4u);
+}
+
 __global__ void halves_wait_apart(const float* in, float* out) {
     const unsigned lane = threadIdx.x;
     const unsigned half = lane < 16 ? 0xffffU : 0xffff0000U;
@@ -494,6 +556,40 @@ TEST(Inspection, TheWorstRequestOfSeveral) {
     EXPECT_EQ(load.worst.active_lanes, 7u);
     EXPECT_EQ(load.worst.offsets.at(2), (2 * 16 + 3) * 4);
     EXPECT_EQ(load.worst.offsets.at(7), -1);
+}
+
+__global__ void read_often(const float* in, float* out, int times) {
+    float sum = 0;
+    for (int i = 0; i < times; ++i)
+        sum += in[i % 8];
+    out[threadIdx.x] = sum;
+}
+
+TEST(Inspection, SaysHowManyAccessesWereTooMany) {
+    constexpr std::uint64_t kMost = 1 << 18;
+    Buffer<float> in(8), out(1);
+    const auto seen = [&](std::uint64_t times) {
+        return inspect_one([&] { read_often<<<1, 1>>>(in.get(), out.get(), static_cast<int>(times)); });
+    };
+    EXPECT_EQ(seen(kMost - 1).dropped_accesses, 0u);
+    const KernelInspection more = seen(kMost + 10);
+    EXPECT_EQ(more.dropped_accesses, 11u) << "10 loads and the store";
+    EXPECT_EQ(line(more, Space::kGlobal, Operation::kLoad).requests, kMost);
+}
+
+__global__ void touch_pages(float* out, std::size_t pages) {
+    for (std::size_t page = threadIdx.x; page < pages; page += blockDim.x)
+        out[page * 1024] = 1;
+}
+
+TEST(Inspection, SaysWhetherAllMemoryWasWatched) {
+    constexpr std::size_t kMostPages = 16384;
+    Buffer<float> out((kMostPages + 2) * 1024);
+    const auto seen = [&](std::size_t pages) {
+        return inspect_one([&] { touch_pages<<<1, 32>>>(out.get(), pages); });
+    };
+    EXPECT_FALSE(seen(kMostPages + 1).all_memory_watched);
+    EXPECT_TRUE(seen(100).all_memory_watched) << "the next launch begins anew";
 }
 
 TEST(Inspection, SeesNothingOfKernelsBeforeAndAfter) {

@@ -351,6 +351,58 @@ TEST_F(GlobalShadowTest, TheReaderMayComeFirstAndBeOneOfSeveral) {
     EXPECT_EQ(heard.kinds(), "race");
 }
 
+TEST_F(GlobalShadowTest, OfSeveralReadersOfABlockWhoeverWritesRacesWithAnother) {
+    for (const unsigned writer : {0U, 1U, 2U, 3U}) {
+        const Address word = 64 + 4 * writer;
+        for (const unsigned reader : {0U, 1U, 2U, 2U, 1U})
+            access(0, reader, word, AccessKind::load);
+        access(0, writer, word, AccessKind::store);
+        ASSERT_EQ(heard.told.size(), writer + 1) << "writer " << writer;
+        EXPECT_NE(heard.told.back().other, writer);
+    }
+}
+
+TEST_F(GlobalShadowTest, ReadersOfABlockDoNotHideThoseOfAnother) {
+    access(1, 6, 8, AccessKind::load);
+    for (const unsigned reader : {0U, 1U, 2U})
+        access(0, reader, 8, AccessKind::load);
+    block[0].order.barrier();
+    access(0, 0, 8, AccessKind::store);
+    ASSERT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(heard.told[0].other_block, 1U);
+}
+
+TEST_F(GlobalShadowTest, AReaderOfALaterLaunchIsNoted) {
+    access(0, 3, 8, AccessKind::load);
+    generation = 2;
+    access(0, 3, 8, AccessKind::load);
+    access(1, 4, 8, AccessKind::store);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(GlobalShadowTest, AReaderOfALaterEpochIsNoted) {
+    access(0, 3, 8, AccessKind::load);
+    block[0].order.barrier();
+    access(0, 3, 8, AccessKind::load);
+    access(0, 4, 8, AccessKind::store);
+    EXPECT_EQ(heard.kinds(), "race");
+}
+
+TEST_F(GlobalShadowTest, EveryPageIsFoundAgain) {
+    constexpr Address kPages = 3000;
+    for (Address page = 0; page < kPages; ++page)
+        access(0, 0, page * 4096 * 7, AccessKind::store);
+    for (Address page = 0; page < kPages; ++page)
+        access(1, 0, page * 4096 * 7, AccessKind::load);
+    EXPECT_EQ(heard.told.size(), kPages);
+}
+
+TEST_F(GlobalShadowTest, AnAccessMayReachIntoTheNextPage) {
+    access(0, 0, 4096 - 8, AccessKind::store, 16);
+    access(1, 0, 4096 + 4, AccessKind::load);
+    ASSERT_EQ(heard.kinds(), "race");
+}
+
 TEST_F(GlobalShadowTest, ReadsAtomicsNeighboursAndTheNextLaunchGoTogether) {
     access(0, 0, 8, AccessKind::load);
     access(1, 0, 8, AccessKind::load);

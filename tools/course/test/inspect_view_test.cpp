@@ -162,6 +162,38 @@ TEST_F(View, LongListsAreCutWhereTheyAreCheap) {
     EXPECT_EQ(shown.find("kernel.cu:4:"), std::string::npos);
 }
 
+TEST_F(View, TheLineWithTheMostToGainComesFirst) {
+    InspectionFile file = inspection();
+    const auto order = [&](const char* first, const char* second) {
+        const std::string shown = text(file);
+        return shown.find(first) < shown.find(second);
+    };
+    std::vector<AccessLine>& lines = file.results[0].kernels[0].lines;
+    lines = {at(3, access(Space::kGlobal, Operation::kLoad, 4, 4, stride(4), 1000)),
+             at(4, access(Space::kShared, Operation::kLoad, 4, 2, stride(8), 100))};
+    for (AccessLine& line : lines)
+        line.ideal = line.space == Space::kGlobal ? line.transactions : line.transactions / 2;
+    EXPECT_TRUE(order("kernel.cu:4:", "kernel.cu:3:"))
+        << "100 wavefronts too many against 4000 sectors that must be";
+    lines[1].ideal = lines[1].transactions;
+    EXPECT_TRUE(order("kernel.cu:3:", "kernel.cu:4:")) << "nothing to gain: 128000 bytes against 25600";
+    lines[1].ideal -= 100;
+    lines[0].ideal -= 390;
+    EXPECT_TRUE(order("kernel.cu:4:", "kernel.cu:3:")) << "a wavefront is 128 bytes, a sector 32";
+    lines[0].ideal -= 20;
+    EXPECT_TRUE(order("kernel.cu:3:", "kernel.cu:4:"));
+}
+
+TEST_F(View, WhatWasNotSeenIsSaid) {
+    InspectionFile file = inspection();
+    EXPECT_EQ(text(file).find("not counted  "), std::string::npos);
+    EXPECT_EQ(text(file).find("not watched"), std::string::npos);
+    file.results[0].kernels[0].dropped_accesses = 77;
+    file.results[0].kernels[0].all_memory_watched = false;
+    EXPECT_NE(text(file).find("not counted           77 accesses of threads"), std::string::npos);
+    EXPECT_NE(text(file).find("not watched           races between blocks beyond"), std::string::npos);
+}
+
 TEST_F(View, WhatIsUnknownIsNotMadeUp) {
     InspectionFile file = inspection();
     file.results[0].flops = 0;

@@ -133,7 +133,7 @@ TEST(FindFunctions, TheCommentAboveBelongsToIt) {
 
 TEST(FindFunctions, BracketsThatDoNotMatchAreRefused) {
     for (const char* text :
-         {"void f() { if (x { }", "void f() { } }", "void f() { (] }", "void f() {", "void f( { } )"}) {
+         {"void f() { if (x { }", "void f() { } }", "void f() { (] }", "void f() {", "void f( { )"}) {
         EXPECT_THROW(find_functions(text, "f"), ExerciseError) << text;
     }
     EXPECT_TRUE(find_functions("", "f").empty());

@@ -36,6 +36,8 @@ std::string VerifyResult::message() const {
     } else {
         text = fmt::format("{} of {} values differ, largest error {:.3g}", differing, compared, max_error);
     }
+    if (untouched > 0)
+        text += fmt::format("\n  {} of them look as before the launch, all bits set: not written", untouched);
     for (const Mismatch& mismatch : first) {
         const std::string place =
             cols == 0 ? "" : fmt::format(" (row {}, col {})", mismatch.index / cols, mismatch.index % cols);
@@ -116,6 +118,7 @@ VerifyResult compare_in_parts(std::size_t count,
         for (Mismatch& mismatch : results[i].first)
             note_mismatch(all, std::move(mismatch));
         all.differing += unnamed;
+        all.untouched += results[i].untouched;
     }
     return all;
 }

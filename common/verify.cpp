@@ -93,7 +93,9 @@ void compare(VerifyResult& result, std::size_t index, double got, double expecte
     }
     if (same_non_finite(got, expected)) return;
     result.max_error = std::numeric_limits<double>::infinity();
-    note_mismatch(result, {index, fmt::format("{:.9g}", expected), fmt::format("{:.9g}", got), ""});
+    // A NaN's sign means nothing.
+    const auto text = [](double value) { return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value); };
+    note_mismatch(result, {index, text(expected), text(got), ""});
 }
 
 VerifyResult compare_in_parts(std::size_t count,

@@ -69,19 +69,19 @@ __global__ void part_maxima(const float* x, MaxSum* parts, std::size_t n) {
 }
 
 __global__ void subtract_maximum(const float* x, float* y, const MaxSum* parts, int count, std::size_t n) {
-    // TODO day20/five_kernels: this one too, see `part_maxima`.
+    // TODO day20/five_kernels: this one too, see part_maxima.
 }
 
 __global__ void exponentiate(float* y, std::size_t n) {
-    // TODO day20/five_kernels: this one too, see `part_maxima`.
+    // TODO day20/five_kernels: this one too, see part_maxima.
 }
 
 __global__ void part_sums(const float* y, MaxSum* parts, std::size_t n) {
-    // TODO day20/five_kernels: this one too, see `part_maxima`.
+    // TODO day20/five_kernels: this one too, see part_maxima.
 }
 
 __global__ void divide_by_sum(float* y, const MaxSum* parts, int count, std::size_t n) {
-    // TODO day20/five_kernels: this one too, see `part_maxima`.
+    // TODO day20/five_kernels: this one too, see part_maxima.
 }
 
 // Idea: difference, exponential and sum of an element follow each other in a register; between part_maxima and divide_by_sum.
@@ -111,7 +111,7 @@ __global__ void part_maxima_and_sums(const float* x, MaxSum* parts, std::size_t 
 
 template <Output kOutput>
 __global__ void normalise(const float* x, float* y, const MaxSum* parts, int count, std::size_t n) {
-    // TODO day20/online: this one too, see `part_maxima_and_sums`.
+    // TODO day20/online: this one too, see part_maxima_and_sums.
 }
 
 // --- Launchers -------------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ __global__ void multiply_states(DeviceSpan<const float> hidden, DeviceMatrix<con
 // Cost removed: atomic additions.
 // Still limits it: neighbouring threads read a row's length apart: a sector for each float.
 __global__ void add_rows(DeviceSpan<const float> products, std::size_t width, DeviceSpan<float> scores) {
-    // TODO day25/dot_separate: this one too, see `multiply_states`.
+    // TODO day25/dot_separate: this one too, see multiply_states.
 }
 
 // Idea: h^T W column by column: a block has 32 columns, and its warps share out the rows.

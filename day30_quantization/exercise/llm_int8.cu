@@ -60,7 +60,7 @@ constexpr int kListThreads = 1024;
 // One block lists the outlier columns in ascending order. Each warp counts its own by ballot, and adds those of the warps before.
 __global__ void __launch_bounds__(kListThreads)
     list_outliers(const std::uint16_t* keep, std::size_t cols, std::uint32_t* columns, std::uint32_t* count) {
-    // TODO day30/outliers: this one too, see `mark_outliers`.
+    // TODO day30/outliers: this one too, see mark_outliers.
 }
 
 // Outlier columns as 0: both halves of a pair at once, by their bits.

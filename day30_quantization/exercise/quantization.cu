@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kThreads)
 // Collected ranges become parameters, in place.
 template <Scheme kScheme>
 __global__ void finish_parameters(float* scale, std::int32_t* zero_point, std::size_t groups) {
-    // TODO day30/two_passes: this one too, see `find_row_ranges`.
+    // TODO day30/two_passes: this one too, see find_row_ranges.
 }
 
 // Parameters by value of the group that an element is in.

@@ -1,6 +1,9 @@
 // The program of the bug hunts: all of them, or the one named, verified and timed, or watched with --inspect.
+#include <functional>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "common/program.hpp"
 #include "hunts.hpp"
@@ -23,14 +26,20 @@ course::Case make_case(const hunts::Hunt& hunt, const course::Dims& size) {
     return result;
 }
 
+std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
+    std::vector<std::function<course::Case(const course::Dims&)>> cases;
+    for (const hunts::Hunt& hunt : hunts::hunts())
+        cases.push_back([&hunt](const course::Dims& size) { return make_case(hunt, size); });
+    return cases;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    course::Program program{.day = "bug_hunts",
-                            .title = "ten small kernels; size: rows x columns",
-                            .default_size = {300, 500},
-                            .bench_sizes = {{300, 500}, {4096, 4096}}};
-    for (const hunts::Hunt& hunt : hunts::hunts())
-        program.make_cases.push_back([&hunt](const course::Dims& size) { return make_case(hunt, size); });
+    const course::Program program{.day = "bug_hunts",
+                                  .title = "ten small kernels; size: rows x columns",
+                                  .default_size = {300, 500},
+                                  .bench_sizes = {{300, 500}, {4096, 4096}},
+                                  .make_cases = all_cases()};
     return course::run_program(program, argc, argv);
 }

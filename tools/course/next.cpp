@@ -1,0 +1,35 @@
+#include <fmt/format.h>
+
+#include "commands.hpp"
+#include "errors.hpp"
+#include "learner.hpp"
+#include "styles.hpp"
+
+namespace course::tool {
+
+void print_exercise(const Desk& desk, const WorkbookEntry& entry) {
+    for (const auto& file : desk.book.copy_blank_files(*entry.chapter))
+        fmt::print(stderr, "{}\n", styled("course: copied " + Workbook::shown(file), kQuiet, stderr));
+    if (entry.exercise == &entry.chapter->sheet.exercises.front()) {
+        fmt::print("{}\n\n", styled(entry.chapter->sheet.title, kHeading, stdout));
+        print_prose(entry.chapter->sheet.introduction);
+        fmt::print("\n");
+    }
+    fmt::print("{}  {}\n\n", styled(entry.id, kHeading, stdout), describe(desk.book, entry));
+    print_prose(entry.exercise->task);
+}
+
+int next_exercise(const Checkout& checkout) {
+    const Desk desk(checkout);
+    const auto entry = desk.first_unsolved();
+    if (!entry) {
+        fmt::print("All {} exercises are solved. ./course progress shows them.\n",
+                   desk.book.entries().size());
+        return kSuccess;
+    }
+    print_exercise(desk, *entry);
+    fmt::print("\n  Then: ./course check        stuck: ./course hint\n");
+    return kSuccess;
+}
+
+}  // namespace course::tool

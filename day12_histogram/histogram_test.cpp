@@ -63,7 +63,7 @@ class VariantTest : public course::DeviceTestWithParam<const day12::Histogram*> 
             counts.to_host(), expected_counts(std::span<const Value>(values), range, bins));
         result.damage = counts.damage() + device.damage();
         EXPECT_TRUE(result.ok()) << values.size() << " values of " << sizeof(Value) << " bytes, " << bins
-                                 << " bins, " << what << ": " << result.message();
+                                 << " bins, " << what << "; the counters: " << result.message();
         EXPECT_EQ(device.to_host(), values) << "the input was changed";
     }
 };

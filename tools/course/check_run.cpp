@@ -83,8 +83,6 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
                 {}, options.limit);
     unsetenv("CUDA_ON_CPU_ORDER");
     const GtestOutput output = parse_gtest_output(run.output);
-    const int tests =
-        output.passed + static_cast<int>(output.failed.size()) + (output.unfinished.empty() ? 0 : 1);
     if (run.exit_code == kInterrupted) throw Interrupted();
     if (!run.timed_out && run.exit_code <= 128) {
         if (output.ran_none()) {
@@ -92,9 +90,10 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
                                             entry.exercise->tests, program.filename().string(),
                                             run.exit_code == 0 ? "" : ":\n" + run.output));
         }
-        if (tests == 0)
+        if (output.passed == 0 && output.failed.empty())
             return {Verdict::kCannotRun, fmt::format("cannot be checked here: {}\n", output.skip_reason)};
-        if (output.failed.empty() && run.exit_code == kSuccess) return {Verdict::kPassed, "", output.passed};
+        if (output.failed.empty() && run.exit_code == kSuccess)
+            return {Verdict::kPassed, "", output.passed, 1};
     }
     const std::string before =
         output.passed == 0 ? "" : fmt::format("{} of its tests pass, then ", output.passed);
@@ -137,11 +136,11 @@ CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, con
 
     const bool on_gpu = load_calendar(build.calendar()).backend == "gpu";
     CheckResult result;
-    int orders = 0;
     for (const Order& order :
          {Order{"ascending", ""}, Order{"descending", " when the last thread of a block runs first"}}) {
+        const int orders = result.orders;
         result = run_tests(build.program(target), entry, order, options, build.root.string());
-        result.orders = ++orders;
+        result.orders += orders;
         if (result.verdict != Verdict::kPassed || on_gpu || entry.exercise->needs_inspection) break;
     }
     return result;

@@ -129,8 +129,11 @@ int run_command_line(int argc, const char* const* argv) {
     constexpr const char* kExercise =
         "day05, day05/coalesced or coalesced; without it the first that is not solved";
     auto* next = app.add_subcommand("next", "The next exercise: what it asks, and where to write");
+    std::optional<std::string> next_name;
+    next->add_option("EXERCISE", next_name, kExercise);
     next->footer("example: ./course next");
-    next->callback([&] { command = next_exercise; });
+    next->callback(
+        [&] { command = [&](const Checkout& checkout) { return next_exercise(checkout, next_name); }; });
 
     CheckCommand checked;
     int seconds = 60;
@@ -182,7 +185,10 @@ int run_command_line(int argc, const char* const* argv) {
 
     auto* progress = app.add_subcommand("progress", "All exercises, and which are solved");
     progress->footer("example: ./course progress");
-    progress->callback([&] { command = show_progress; });
+    bool as_json = false;
+    progress->add_flag("--json", as_json, "For other programs");
+    progress->callback(
+        [&] { command = [&](const Checkout& checkout) { return show_progress(checkout, as_json); }; });
 
     SolutionCommand solved;
     auto* solution = app.add_subcommand("solution", "How the lesson does it");

@@ -50,7 +50,7 @@ int doctor(const Checkout& checkout);
 
 // --- The learner's exercises. A name is day05, day05/coalesced, or coalesced; none: the first exercise that is not solved. ---
 
-int next_exercise(const Checkout& checkout);
+int next_exercise(const Checkout& checkout, const std::optional<std::string>& name);
 
 struct CheckCommand {
     std::optional<std::string> name;  // of a day: all of its exercises, to the first that is not solved
@@ -74,7 +74,8 @@ int show_hint(const Checkout& checkout, const std::optional<std::string>& name);
 // Blank again: the functions of one exercise, or all files of a day. What was there is kept beside it.
 int reset_exercise(const Checkout& checkout, const std::string& name);
 
-int show_progress(const Checkout& checkout);
+// As a table, or as JSON: a list of {"id", "solved", "failures", "hints", "stars", "minutes", "needs_inspection"}.
+int show_progress(const Checkout& checkout, bool as_json);
 
 struct SolutionCommand {
     std::optional<std::string> name;

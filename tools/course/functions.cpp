@@ -27,7 +27,7 @@ class Source {
         for (std::size_t i = 0; i < tokens_.size(); ++i) {
             if (tokens_[i].kind != TokenKind::identifier || !tokens_[i].is(word) || !in_scope(i, scope))
                 continue;
-            const std::size_t type = before_qualifiers(i);
+            const std::size_t type = before_attributes(before_qualifiers(i));
             const std::size_t brace = body_of(i);
             if (brace != kNone && may_end_a_type(type)) found.push_back(definition(i, type, brace));
         }
@@ -73,6 +73,22 @@ class Source {
         return tokens_.previous(word);
     }
 
+    // `void __launch_bounds__(256) kernel`: back to the type.
+    std::size_t before_attributes(std::size_t i) const {
+        while (tokens_.is(i, ")") || tokens_.is(i, "]")) {
+            const std::size_t before = tokens_.previous(tokens_.match(i));
+            if (tokens_.is(i, "]")) {
+                i = before;
+            } else if (tokens_.is(before, "__launch_bounds__") || tokens_.is(before, "__attribute__") ||
+                       tokens_.is(before, "alignas")) {
+                i = tokens_.previous(before);
+            } else {
+                return i;
+            }
+        }
+        return i;
+    }
+
     bool in_scope(std::size_t name, std::string_view scope) const {
         if (scope.empty()) return true;
         if (std::size_t word = kNone; is_colons_before(name, word)) return tokens_[word].is(scope);
@@ -93,7 +109,7 @@ class Source {
         if (i == kNone) return false;
         if (tokens_[i].kind == TokenKind::identifier)
             return std::ranges::find(kNoTypes, tokens_[i].text) == kNoTypes.end();
-        return tokens_[i].is("*") || tokens_[i].is("&") || tokens_[i].is(">") || tokens_[i].is("]");
+        return tokens_[i].is("*") || tokens_[i].is("&") || tokens_[i].is(">");
     }
 
     // Past `<...>` after the name of a specialisation; the bracket's own place if there is none.

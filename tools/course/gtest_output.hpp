@@ -9,8 +9,9 @@ namespace course::tool {
 
 struct FailedTest {
     std::string name;
-    std::vector<std::string>
-        messages;  // of its failures: what the test said, without GoogleTest's frame, and where it stands
+    std::string report;  // of the CPU stand-in: why it refused a kernel; else empty
+    // Of its failures: what the test said, without GoogleTest's frame, and where the check stands.
+    std::vector<std::string> messages;
 };
 
 struct GtestOutput {

@@ -19,16 +19,16 @@ void print_exercise(const Desk& desk, const WorkbookEntry& entry) {
     print_prose(entry.exercise->task);
 }
 
-int next_exercise(const Checkout& checkout) {
+int next_exercise(const Checkout& checkout, const std::optional<std::string>& name) {
     const Desk desk(checkout);
-    const auto entry = desk.first_unsolved();
-    if (!entry) {
+    if (!name && !desk.first_unsolved()) {
         fmt::print("All {} exercises are solved. ./course progress shows them.\n",
                    desk.book.entries().size());
         return kSuccess;
     }
-    print_exercise(desk, *entry);
-    fmt::print("\n  Then: ./course check        stuck: ./course hint\n");
+    print_exercise(desk, desk.choose(name));
+    const std::string rest = name ? " " + *name : "";
+    fmt::print("\n  Then: ./course check{}        stuck: ./course hint{}\n", rest, rest);
     return kSuccess;
 }
 

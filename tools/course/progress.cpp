@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "commands.hpp"
 #include "errors.hpp"
@@ -26,10 +27,27 @@ void print_line(const Exercise& exercise, const ExerciseRecord& record, bool is_
     fmt::print("{}{}\n", line, is_next ? "  <- next" : "");
 }
 
+int print_json(const Desk& desk) {
+    auto list = nlohmann::ordered_json::array();
+    for (const WorkbookEntry& entry : desk.book.entries()) {
+        const ExerciseRecord& record = desk.logbook.of(entry.id);
+        list.push_back({{"id", entry.id},
+                        {"solved", record.solved},
+                        {"failures", record.failures},
+                        {"hints", record.hints},
+                        {"stars", record.stars},
+                        {"minutes", entry.exercise->minutes},
+                        {"needs_inspection", entry.exercise->needs_inspection}});
+    }
+    fmt::print("{}\n", list.dump(2));
+    return kSuccess;
+}
+
 }  // namespace
 
-int show_progress(const Checkout& checkout) {
+int show_progress(const Checkout& checkout, bool as_json) {
     const Desk desk(checkout);
+    if (as_json) return print_json(desk);
     const auto next = desk.first_unsolved();
     std::ptrdiff_t all_solved = 0;
     for (const Chapter& chapter : desk.book.chapters()) {

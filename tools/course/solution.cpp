@@ -32,11 +32,7 @@ void replace_bodies(const Desk& desk, const WorkbookEntry& entry, const std::fil
                                                  Workbook::shown(file), error.what(), entry.chapter->name));
         }
     }
-    if (after == before) return;
-    replace_file(file.string() + ".bak", before);
-    replace_file(file, after);
-    fmt::print("{}; what was there is in {}\n", Workbook::shown(file),
-               Workbook::shown(file.string() + ".bak"));
+    replace_keeping_old(file, after);
 }
 
 }  // namespace

@@ -69,6 +69,8 @@ TEST(FindFunctions, EveryShapeOfADefinition) {
              "template <>\n__global__ void f<std::pair<int, int>>(int)",
              "[[nodiscard]] constexpr auto f(int x) noexcept -> std::size_t",
              "inline int f() noexcept(noexcept(g()))",
+             "__global__ void __launch_bounds__(kBlock, kBlocks(1))\n    f(int n)",
+             "template <int N>\n__device__ int __attribute__((noinline)) f(int n)",
              "std::vector<int> f()",
              "int* f()",
              "const int& f()",
@@ -110,6 +112,8 @@ TEST(FindFunctions, KnowsWhatReturnsNothing) {
     EXPECT_TRUE(nothing("__global__ void f() {}"));
     EXPECT_TRUE(nothing("auto f() -> void {}"));
     EXPECT_TRUE(nothing("void A::f() {}"));
+    EXPECT_TRUE(nothing("__global__ void __launch_bounds__(32) f() {}"));
+    EXPECT_FALSE(nothing("__device__ int __attribute__((noinline)) f() {}"));
     EXPECT_FALSE(nothing("void* f() {}"));
     EXPECT_FALSE(nothing("auto f() {}"));
     EXPECT_FALSE(nothing("float f(void (*g)()) {}"));
@@ -129,7 +133,7 @@ TEST(FindFunctions, TheCommentAboveBelongsToIt) {
 
 TEST(FindFunctions, BracketsThatDoNotMatchAreRefused) {
     for (const char* text :
-         {"void f() { if (x { }", "void f() { } }", "void f() { (] }", "void f() {", "void f( { } )"}) {
+         {"void f() { if (x { }", "void f() { } }", "void f() { (] }", "void f() {", "void f( { )"}) {
         EXPECT_THROW(find_functions(text, "f"), ExerciseError) << text;
     }
     EXPECT_TRUE(find_functions("", "f").empty());

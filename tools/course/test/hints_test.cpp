@@ -114,11 +114,11 @@ TEST(ParseHints, NamesWhatIsWrongAndWhere) {
         {"### Hint 3\nWrite.", "", "no text for '### Hint 3'"},
         {"Write.", "", "no text for '### Hint 3'"},
         {"### Hint 3\nc", "### Hint 3\nc\n### Hint 4\nd", "more than three hints"},
-        {"## hunt", "## add_one", "HINTS.md:33: add_one: there are two exercises 'add_one'"},
+        {"## hunt", "## add_one", "HINTS.md:28: add_one: there are two exercises 'add_one'"},
         {"## hunt", "## A Hunt", "'A Hunt' is no name"},
         {"## hunt", "#### hunt", "'#### hunt' has no place here"},
         {"# Exercises", "Exercises", "HINTS.md:1: expected '# title' first"},
-        {"Think.\n```", "Think.", "a ``` is not closed"},
+        {"# not a heading\n```", "# not a heading", "a ``` is not closed"},
         {"Read this.", "# Again", "a second '# title'"},
     };
     for (const auto& mistake : mistakes) {

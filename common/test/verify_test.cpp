@@ -12,6 +12,7 @@
 
 #include "common/device_test.hpp"
 #include "common/guarded_buffer.hpp"
+#include "common/guarded_matrix.hpp"
 #include "test_kernels.hpp"
 
 namespace {
@@ -287,6 +288,44 @@ TEST_F(GuardedBufferTest, MayBeEmpty) {
     EXPECT_TRUE(output.to_host().empty());
     course::testing::fill(output.span(), 1, 0, 1);
     EXPECT_NE(output.damage(), "");
+}
+
+using course::GuardedMatrix;
+using GuardedMatrixTest = course::DeviceTest;
+
+TEST_F(GuardedMatrixTest, GivesBackWhatItWasGiven) {
+    const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+    GuardedMatrix<float> matrix(values, 2, 3, 2, 1);
+    EXPECT_EQ(matrix.packed(), values);
+    EXPECT_EQ(matrix.damage(), "");
+    EXPECT_EQ(matrix.view().leading_dimension(), 5U);
+    EXPECT_TRUE(GuardedMatrix<float>(0, 3, 2).packed().empty());
+}
+
+TEST_F(GuardedMatrixTest, UntouchedElementsAreNan) {
+    const GuardedMatrix<float> output(2, 2, 1);
+    for (const float value : output.packed())
+        EXPECT_TRUE(std::isnan(value));
+}
+
+TEST_F(GuardedMatrixTest, WriteBetweenRowsOrBehindThemIsFound) {
+    GuardedMatrix<float> output(2, 2, 1);
+    const float value = 1;
+    const auto write = [&](std::size_t place) {
+        CUDA_CHECK(cudaMemcpy(output.view().data() + place, &value, sizeof(value), cudaMemcpyHostToDevice));
+    };
+    write(3);
+    EXPECT_EQ(output.damage(), "");
+    write(2);
+    EXPECT_EQ(output.damage(), "1 elements written between rows");
+    output.spoil();
+    EXPECT_EQ(output.damage(), "");
+    write(5);
+    EXPECT_NE(output.damage(), "");
+}
+
+TEST_F(GuardedMatrixTest, RefusesAnotherNumberOfElements) {
+    EXPECT_THROW(GuardedMatrix<float>(std::vector<float>(5), 2, 3), std::invalid_argument);
 }
 
 }  // namespace

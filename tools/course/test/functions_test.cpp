@@ -28,6 +28,7 @@ void g() {
     for (int i : f(a)) { use(i); }
     while (x) f(a, 3);
     { f(a, 3); }
+    if (y) return f(a, 3) * scale{2};
     return f(a), [&] { return 1; }();
 }
 const Kernel kernels[] = {{"f", f}, {"g", f}};

@@ -66,6 +66,10 @@ TEST(GtestOutput, KnowsWhichTestDied) {
     EXPECT_EQ(output.last_words, "kernel f: thread 3 reads past the end\n");
 }
 
+TEST(GtestOutput, ATestThatPassedLastIsFinished) {
+    EXPECT_EQ(parse_gtest_output("[ RUN      ] A.B\n[       OK ] A.B (0 ms)\n").unfinished, "");
+}
+
 TEST(GtestOutput, NothingIsNothing) {
     EXPECT_TRUE(parse_gtest_output("").ran_none());
     EXPECT_TRUE(

@@ -4,12 +4,15 @@ the solution pasted in, `check` (must pass). The first one through `watch`, too.
 
     scripts/play_learner.py                    every exercise of every day
     scripts/play_learner.py day05 gemm_ladder  of these
+    scripts/play_learner.py --by-day           each day's exercises together: all fail, all are solved, all pass. Builds a day twice
+                                               instead of once for each exercise and once more
     scripts/play_learner.py --without-inspection    not those whose tests count accesses: they take a build of their own
 
 The last line is "N passed, N failed, N skipped". Exit code 1 when one failed.
 """
 import argparse
 import fcntl
+import itertools
 import json
 import os
 import pty
@@ -96,14 +99,21 @@ class Player:
                 raise Failed(f"{terminal}: '{text}' in:\n{terminal.output}")
         return terminal.output
 
-    def play(self, exercise, is_next):
-        name = [] if is_next else [exercise]
+    def fail(self, exercise, name):
         self.do("next", *name, shows=[exercise, "about "])
         self.do("check", *name, code=1, shows=["not yet " + exercise],
                 hides=["ended by signal", "not done after", "does not compile", "cannot be checked"])
         self.do("hint", *name, shows=[exercise + ", hint 1 of 3"])
-        self.do("solution", *name, "--paste")
-        self.do("check", *name, shows=["solved " + exercise])
+
+    def play(self, exercises, by_name):
+        """All of them fail, all are solved, all pass. Without a name where one exercise comes after the other: `next` knows."""
+        names = {exercise: [exercise] if by_name else [] for exercise in exercises}
+        for exercise in exercises:
+            self.fail(exercise, names[exercise])
+        for exercise in exercises:
+            self.do("solution", *names[exercise], "--paste")
+        for exercise in exercises:
+            self.do("check", *names[exercise], shows=["solved " + exercise])
 
     def exercises(self):
         command = [COURSE, "progress", "--json"]
@@ -122,31 +132,37 @@ class Player:
         self.do("reset", exercise)
 
 
+def day_of(exercise):
+    return exercise["id"].split("/")[0]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("day", nargs="*", help="day05, gemm_ladder...; none: all")
+    parser.add_argument("--by-day", action="store_true")
     parser.add_argument("--without-inspection", action="store_true")
     options = parser.parse_args()
     passed, failed, skipped = 0, [], 0
     with tempfile.TemporaryDirectory(prefix="play_learner_") as directory:
         player = Player(directory)
         player.do("next")
-        exercises = [e for e in player.exercises() if not options.day or e["id"].split("/")[0] in options.day]
+        exercises = [e for e in player.exercises() if not options.day or day_of(e) in options.day]
         if not exercises:
             sys.exit(f"no exercises of {', '.join(options.day)}")
         player.play_by_watching(exercises[0]["id"])
-        for exercise in exercises:
-            if options.without_inspection and exercise["needs_inspection"]:
-                skipped += 1
-                continue
+        if options.without_inspection:
+            skipped = sum(e["needs_inspection"] for e in exercises)
+            exercises = [e for e in exercises if not e["needs_inspection"]]
+        for name, group in itertools.groupby(exercises, lambda e: day_of(e) if options.by_day else e["id"]):
+            ids = [e["id"] for e in group]
             begin = time.monotonic()
             try:
-                player.play(exercise["id"], is_next=not (options.day or failed or skipped))
-                passed += 1
-                print(f"ok: {exercise['id']} ({time.monotonic() - begin:.0f} s)", flush=True)
+                player.play(ids, by_name=bool(options.day or options.by_day or failed or skipped))
+                passed += len(ids)
+                print(f"ok: {name} ({time.monotonic() - begin:.0f} s)", flush=True)
             except Failed as failure:
-                failed.append(exercise["id"])
-                print(f"FAILED: {exercise['id']}: {failure}", flush=True)
+                failed += ids
+                print(f"FAILED: {name}: {failure}", flush=True)
     if failed:
         print("failed: " + ", ".join(failed))
     print(f"{passed} passed, {len(failed)} failed, {skipped} skipped")

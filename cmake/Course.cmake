@@ -66,16 +66,16 @@ function(course_executable name)
   endif()
 endfunction()
 
-# Tests in plain C++ compile in half the time: not optimised, as what takes time when a test runs is in libraries, and with the
-# headers that all of them read compiled once.
-function(course_compile_host_test name)
-  set(owner course_test_headers)
+# course_compile_quickly(TARGET OWNER LIBRARY HEADER)   tests and programs in plain C++ compile in half the time: not optimised, as
+# what takes time when they run is in libraries, and with headers that all of them read compiled once, for the target OWNER.
+function(course_compile_quickly name owner library header)
   if(NOT TARGET ${owner})
-    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${owner}.cpp CONTENT "// Precompiled headers want a target with a source.\n")
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${owner}.cpp CONTENT "int main() {}\n")
     add_executable(${owner} EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/${owner}.cpp)
-    target_link_libraries(${owner} PRIVATE GTest::gtest_main)
+    set_target_properties(${owner} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    target_link_libraries(${owner} PRIVATE ${library})
     course_cuda_target(${owner})
-    target_precompile_headers(${owner} PRIVATE <algorithm> <cuda_runtime.h> <fmt/format.h> <gtest/gtest.h> <string> <vector>)
+    target_precompile_headers(${owner} PRIVATE <algorithm> <cuda_runtime.h> <fmt/format.h> <string> <vector> ${header})
   endif()
   foreach(target ${owner} ${name})
     target_link_libraries(${target} PRIVATE fmt::fmt OpenMP::OpenMP_CXX)  # whose macros the headers know
@@ -88,7 +88,7 @@ function(course_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_ORDERS" "LABEL" "SOURCES;LIBRARIES")
   course_executable(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)
   if(NOT "${arg_SOURCES}" MATCHES "\\.cu(;|$)")
-    course_compile_host_test(${name})
+    course_compile_quickly(${name} course_test_headers GTest::gtest <gtest/gtest.h>)
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 300 LABELS "${arg_LABEL}")
@@ -124,6 +124,7 @@ function(course_day)
   course_library(${topic} SOURCES ${topic}.cu ${topic}_reference.cpp ${arg_SOURCES}
     LIBRARIES course::common OpenMP::OpenMP_CXX ${arg_LIBRARIES})
   course_executable(${directory} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic} ${arg_PROGRAM_LIBRARIES})
+  course_compile_quickly(${directory} course_program_headers CLI11::CLI11 <CLI/CLI.hpp>)
   # The CUDA Toolkit's libraries to measure against (PEERS: the targets to link; CUB needs none) are where nvcc is.
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_peer.cu)
     course_library(${topic}_peer SOURCES ${topic}_peer.cu LIBRARIES course::${topic})

@@ -37,7 +37,7 @@ std::string VerifyResult::message() const {
         text = fmt::format("{} of {} values differ, largest error {:.3g}", differing, compared, max_error);
     }
     if (untouched > 0)
-        text += fmt::format("\n  {} of them look as before the launch, all bits set: not written", untouched);
+        text += fmt::format("\n  {} of them as before the launch, all bits set: not written", untouched);
     for (const Mismatch& mismatch : first) {
         const std::string place =
             cols == 0 ? "" : fmt::format(" (row {}, col {})", mismatch.index / cols, mismatch.index % cols);

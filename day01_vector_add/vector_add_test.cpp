@@ -131,6 +131,15 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
     EXPECT_EQ(work.nodes(), 1U) << "launches on the stream that was given: expected 1, got " << work.nodes();
 }
 
+TEST_P(VariantTest, NothingToAddIsNoLaunch) {
+    const DeviceBuffer<float> nothing(0);
+    DeviceBuffer<float> result(0);
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        GetParam()->launcher(nothing.span(), nothing.span(), result.span(), stream);
+    });
+    EXPECT_EQ(work.nodes(), 0U) << "launches for vectors of no elements: expected 0, got " << work.nodes();
+}
+
 TEST_P(VariantTest, RefusesDifferentLengths) {
     DeviceBuffer<float> buffer(8);
     const DeviceSpan<float> four = buffer.span().subspan(0, 4);

@@ -86,7 +86,7 @@ TEST_P(Thin, DataPatterns) {
 
 // alpha = 0: NaN in A and B must not reach C.
 TEST_P(Thin, AlphaZeroReadsNeitherFactor) {
-    const auto [m, n, k] = Shape{GetParam(), 130, 300};
+    const std::size_t m = GetParam(), n = 130, k = 300;
     const Problem problem{.shape = {m, n, k}, .alpha = 0, .beta = 1};
     const course::VerifyResult result = gemm::test::multiply_twice(
         [](const gemm::Sgemm& gemm) { gemm::launch_thin(7, gemm, nullptr); },

@@ -216,7 +216,7 @@ TEST_F(GuardedBufferTest, UntouchedOutputIsNan) {
     const VerifyResult result = verify(output.to_host(), std::vector<double>(1000, 1.0));
     EXPECT_EQ(result.differing, 1u);
     EXPECT_EQ(result.first.at(0).index, 999u);
-    EXPECT_NE(result.message().find("1 of them look as before the launch, all bits set: not written"),
+    EXPECT_NE(result.message().find("1 of them as before the launch, all bits set: not written"),
               std::string::npos)
         << result.message();
 }

@@ -78,7 +78,7 @@ bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
     } else {
         fmt::print("{} {}: {}\n", styled("not yet", kBad, stdout), entry.id, result.text);
         if (result.verdict == Verdict::kFailed) print_findings(desk, entry, checkout, command);
-        fmt::print("  {}        a hint: ./course hint {}\n", describe(desk.book, entry), entry.id);
+        fmt::print("  {}\n  A hint: ./course hint {}\n", describe(desk.book, entry), entry.id);
     }
     desk.logbook.update(entry.id, [&](ExerciseRecord& record) {
         record.solved = record.solved || passed;
@@ -97,7 +97,8 @@ int check_exercises(const Checkout& checkout, const CheckCommand& command) {
     for (const WorkbookEntry& entry : entries) {
         if (!check_one(desk, entry, checkout, command)) return kFailed;
     }
-    const auto next = desk.first_unsolved();
+    auto next = desk.first_unsolved(entries.back().chapter);
+    if (!next) next = desk.first_unsolved();
     fmt::print("{}\n", next ? fmt::format("  Next: {} (./course next)", next->id)
                             : "  That was the last of all exercises.");
     return kSuccess;

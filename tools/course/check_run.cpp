@@ -1,6 +1,7 @@
 #include "check_run.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -60,7 +61,8 @@ std::string text_of_end(const GtestOutput& output, const Captured& run, std::chr
     const std::string what =
         run.timed_out
             ? fmt::format(
-                  "{}: not done after {} s, ended. A loop that never ends, or a thread that waits for ever?",
+                  "{}: not done after {} s, ended. A loop that never ends, or a thread that waits for ever? "
+                  "--limit S gives it more time.",
                   test, limit.count() / 1000)
             : fmt::format("{}: the program ended by signal {}.", test, run.exit_code - 128);
     return fmt::format(
@@ -78,10 +80,13 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
                       const CheckOptions& options, const std::string& root) {
     setenv("CUDA_ON_CPU_ORDER", order.name, 1);
     setenv("OMP_WAIT_POLICY", "passive", 0);
+    const bool on_terminal = isatty(STDERR_FILENO) == 1;
+    if (on_terminal) fmt::print(stderr, "running the tests...");
     const Captured run =
         capture({program, "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
                 {}, options.limit);
     unsetenv("CUDA_ON_CPU_ORDER");
+    if (on_terminal) fmt::print(stderr, "\r\033[K");
     const GtestOutput output = parse_gtest_output(run.output);
     if (run.exit_code == kInterrupted) throw Interrupted();
     if (!run.timed_out && run.exit_code <= 128) {
@@ -112,7 +117,11 @@ std::string text_of_errors(std::string_view messages, const std::string& root) {
         const std::string_view line = messages.substr(0, messages.find('\n'));
         messages.remove_prefix(std::min(line.size() + 1, messages.size()));
         const bool is_head = line.starts_with("FAILED: ");
-        if (!is_head && !is_command && !line.starts_with("ninja: ")) errors += std::string(line) + "\n";
+        // g++ tells of a flag that only clang++ has, but only where it has something else to tell, too.
+        const bool is_about_flags = line.find("unrecognized command-line option") != std::string_view::npos ||
+                                    line.ends_with("At global scope:");
+        if (!is_head && !is_command && !is_about_flags && !line.starts_with("ninja: "))
+            errors += std::string(line) + "\n";
         is_command = is_head;
     }
     return indented(errors, kErrorLines, root);

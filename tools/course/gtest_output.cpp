@@ -20,7 +20,7 @@ std::string test_name(std::string_view line) {
 // What EXPECT_TRUE(result.ok()) prints before what the test has to say.
 bool is_frame(std::string_view line) {
     return line.starts_with("Value of: ") || line == "  Actual: false" || line == "Expected: true" ||
-           line == "  Actual: true" || line == "Expected: false";
+           line == "  Actual: true" || line == "Expected: false" || line == "Failed";
 }
 
 // "file.cpp:76: Failure", then the message's lines.
@@ -37,20 +37,24 @@ std::string message_of(std::string_view lines) {
     return message + "\n(" + std::string(place.substr(0, place.rfind(": Failure"))) + ")";
 }
 
-// The failures in what one test printed; what else it printed is left out.
+// The failures in what one test printed; what else it printed is left out, and that a failure is one of a function that was called.
 std::vector<std::string> messages_of(std::string_view output) {
     std::vector<std::string> messages;
     std::string current;
+    const auto keep = [&] {
+        if (current.empty() || current.find("generate new fatal failures") != std::string::npos) return;
+        messages.push_back(message_of(current));
+    };
     while (!output.empty()) {
         const std::string_view line = next_line(output);
         if (line.ends_with(": Failure")) {
-            if (!current.empty()) messages.push_back(message_of(current));
+            keep();
             current = std::string(line) + "\n";
         } else if (!current.empty()) {
             current += std::string(line) + "\n";
         }
     }
-    if (!current.empty()) messages.push_back(message_of(current));
+    keep();
     return messages;
 }
 

@@ -1,8 +1,11 @@
 #include "learner.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "errors.hpp"
 #include "exercise_file.hpp"
@@ -54,8 +57,13 @@ std::string describe(const Workbook& book, const WorkbookEntry& entry) {
 }
 
 void print_prose(const std::string& text) {
-    constexpr std::size_t kWidth = 100;
-    for (const std::string& line : wrapped(text, kWidth))
+    constexpr std::size_t kWidest = 100;
+    winsize size{};
+    const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
+    static const std::regex kLink(R"(\[([^\]]+)\]\(\.\./README\.md\))");  // leads nowhere in a terminal
+    for (const std::string& line :
+         wrapped(std::regex_replace(text, kLink, "$1"),
+                 known ? std::min<std::size_t>(kWidest, size.ws_col - 2U) : kWidest))
         fmt::print("{}\n", line.empty() ? "" : "  " + line);
 }
 

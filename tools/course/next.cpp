@@ -13,6 +13,7 @@ void print_exercise(const Desk& desk, const WorkbookEntry& entry) {
     if (entry.exercise == &entry.chapter->sheet.exercises.front()) {
         fmt::print("{}\n\n", styled(entry.chapter->sheet.title, kHeading, stdout));
         print_prose(entry.chapter->sheet.introduction);
+        fmt::print("  The lesson: {}/README.md\n", entry.chapter->directory);
         fmt::print("\n");
     }
     fmt::print("{}  {}\n\n", styled(entry.id, kHeading, stdout), describe(desk.book, entry));

@@ -11,7 +11,10 @@ namespace {
 
 void replace_keeping_old(const std::filesystem::path& file, const std::string& text) {
     const std::string before = read_text_file(file);
-    if (text == before) return;
+    if (text == before) {
+        fmt::print("{}: nothing to do\n", Workbook::shown(file));
+        return;
+    }
     const std::filesystem::path old = free_name(file, ".bak");
     replace_file(old, before);
     replace_file(file, text);

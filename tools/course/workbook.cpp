@@ -50,6 +50,7 @@ std::vector<WorkbookEntry> Workbook::entries_of(const Chapter& chapter) const {
 }
 
 std::vector<WorkbookEntry> Workbook::find(std::string_view name) const {
+    if (name.empty()) throw UsageError("the exercise's name is empty; expected one of ./course progress");
     const auto slash = name.find('/');
     const std::string_view day = name.substr(0, slash);
     const std::string_view wanted = slash == std::string_view::npos ? "" : name.substr(slash + 1);

@@ -58,6 +58,15 @@ TEST(GtestOutput, ATestThatSaysNothingElseKeepsItsFrame) {
     EXPECT_EQ(output.failed[0].messages[0], "Value of: x.ok()\n  Actual: false\nExpected: true\n(a.cpp:1)");
 }
 
+TEST(GtestOutput, WhereAFunctionFailedIsToldOnce) {
+    const GtestOutput output = parse_gtest_output(
+        "[ RUN      ] A.B\na.cpp:1: Failure\nFailed\n3 x 3: wrong\n\na.cpp:9: Failure\nExpected: check() "
+        "doesn't "
+        "generate new fatal failures in the current thread.\n  Actual: it does.\n[  FAILED  ] A.B (0 ms)\n");
+    ASSERT_EQ(output.failed.size(), 1U);
+    EXPECT_EQ(output.failed[0].messages, (std::vector<std::string>{"3 x 3: wrong\n(a.cpp:1)"}));
+}
+
 TEST(GtestOutput, KnowsWhichTestDied) {
     const GtestOutput output = parse_gtest_output(
         "[ RUN      ] A.B\n[       OK ] A.B (0 ms)\n[ RUN      ] A.C\nkernel f: thread 3 reads past the end");

@@ -4,8 +4,8 @@ the solution pasted in, `check` (must pass). The first one through `watch`, too.
 
     scripts/play_learner.py                    every exercise of every day
     scripts/play_learner.py day05 gemm_ladder  of these
-    scripts/play_learner.py --by-day           each day's exercises together: all fail, all are solved, all pass. Builds a day twice
-                                               instead of once for each exercise and once more
+    scripts/play_learner.py --by-day           each day's exercises together: all fail; all are solved, which makes the lesson's files
+                                               of the learner's; the last one passes. Builds a day twice, not once for each exercise
     scripts/play_learner.py --without-inspection    not those whose tests count accesses: they take a build of their own
 
 The last line is "N passed, N failed, N skipped". Exit code 1 when one failed.
@@ -15,6 +15,7 @@ import fcntl
 import itertools
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -83,6 +84,7 @@ class Terminal:
 
 class Player:
     def __init__(self, my_directory):
+        self.my_directory = my_directory
         self.environment = dict(os.environ, COURSE_MY=my_directory, TERM="xterm-256color")
         self.environment.pop("NO_COLOR", None)
 
@@ -106,14 +108,20 @@ class Player:
         self.do("hint", *name, shows=[exercise + ", hint 1 of 3"])
 
     def play(self, exercises, by_name):
-        """All of them fail, all are solved, all pass. Without a name where one exercise comes after the other: `next` knows."""
+        """All of them fail, all are solved, the last one passes. Without a name where one exercise comes after the other."""
         names = {exercise: [exercise] if by_name else [] for exercise in exercises}
         for exercise in exercises:
             self.fail(exercise, names[exercise])
         for exercise in exercises:
             self.do("solution", *names[exercise], "--paste")
-        for exercise in exercises:
-            self.do("check", *names[exercise], shows=["solved " + exercise])
+        self.do("check", *names[exercises[-1]], shows=["solved " + exercises[-1]])
+
+    def expect_lesson(self, directory):
+        """Solved, the learner's files are the lesson's, below what says whose they are."""
+        for file in pathlib.Path(self.my_directory, directory).rglob("*.cu"):
+            lesson = pathlib.Path(ROOT, directory, file.relative_to(pathlib.Path(self.my_directory, directory)))
+            if not file.read_text().endswith(lesson.read_text()):
+                raise Failed(f"{file}: all exercises are solved, and it is not {lesson}")
 
     def exercises(self):
         command = [COURSE, "progress", "--json"]
@@ -136,6 +144,10 @@ def day_of(exercise):
     return exercise["id"].split("/")[0]
 
 
+def directory_of(day):
+    return next(path.name for path in pathlib.Path(ROOT).glob(day + "*") if (path / "exercise").is_dir())
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("day", nargs="*", help="day05, gemm_ladder...; none: all")
@@ -150,7 +162,9 @@ def main():
         if not exercises:
             sys.exit(f"no exercises of {', '.join(options.day)}")
         player.play_by_watching(exercises[0]["id"])
+        left_out = set()  # days
         if options.without_inspection:
+            left_out = {day_of(e) for e in exercises if e["needs_inspection"]}
             skipped = sum(e["needs_inspection"] for e in exercises)
             exercises = [e for e in exercises if not e["needs_inspection"]]
         for name, group in itertools.groupby(exercises, lambda e: day_of(e) if options.by_day else e["id"]):
@@ -158,6 +172,8 @@ def main():
             begin = time.monotonic()
             try:
                 player.play(ids, by_name=bool(options.day or options.by_day or failed or skipped))
+                if options.by_day and name not in left_out:
+                    player.expect_lesson(directory_of(name))
                 passed += len(ids)
                 print(f"ok: {name} ({time.monotonic() - begin:.0f} s)", flush=True)
             except Failed as failure:

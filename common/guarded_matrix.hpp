@@ -38,8 +38,10 @@ class GuardedMatrix {
 
     // NaN everywhere: an output that nothing has written.
     GuardedMatrix(std::size_t rows, std::size_t cols, std::size_t padding = 0, std::size_t misaligned_by = 0)
-        : GuardedMatrix(std::vector<T>(rows * cols, std::numeric_limits<T>::quiet_NaN()), rows, cols, padding,
-                        misaligned_by) {}
+        : rows_(rows),
+          cols_(cols),
+          stride_(cols + padding),
+          memory_(rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols, misaligned_by) {}
 
     // NaN everywhere again, and guards as new.
     void spoil() { memory_.spoil(); }

@@ -7,7 +7,8 @@
 //   pipeline           8 x 8               all threads, three tiles ahead: cuda::pipeline           copies among the multiply-adds
 //   cp_async           8 x 8               the same in single instructions: cp.async                copies among the multiply-adds
 //   one_of_eight       8 x 8               one warp copies, seven multiply: block-scope pipeline    a warp less; barriers for each thread
-//   one_beside_eight   8 x 8               one warp copies beside eight that multiply               multiply-adds
+//   nine_warps_twice   8 x 8               one warp copies rows beside eight that multiply          registers: 18 warps, 96 for a thread
+//   nine_warps         8 x 8               the same; one block on a multiprocessor                  multiply-adds
 //
 // The arithmetic is the same in all of them. What changes is who waits for memory, and what the others do meanwhile.
 //
@@ -16,25 +17,22 @@
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <array>
 #include <cuda/barrier>
 #include <cuda/pipeline>
-#include <stdexcept>
-#include <string>
-#include <utility>
+#include <string_view>
 
 #include "async_pipeline.hpp"
-#include "common/check.hpp"
-#include "common/device_buffer.hpp"
-#include "common/grid.hpp"
 #include "common/ptx.cuh"
+#include "launch.cuh"
 #include "tile.cuh"
-#include "timeline.cuh"
 
 namespace day38 {
 namespace {
 
 namespace cg = cooperative_groups;
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
 // How each copies a pack: `to` in shared memory, `from` in global memory; zeros where that is not inside the matrix.
 template <int VEC>
@@ -69,31 +67,41 @@ struct CopyByInstruction {
     }
 };
 
-template <class T>
-__device__ unsigned tiles_along_k(const Operands& operands) {
-    return static_cast<unsigned>(course::ceil_div<std::size_t>(operands.a.cols(), T::BK));
-}
-
-// The block's dynamic shared memory: the stages, and what warps agree by.
-struct Nothing {};
-template <class T, class Agreement = Nothing>
-struct Shared {
-    Stage<T> stage[T::STAGES];
-    Agreement agreement;
-
-    static __device__ Shared& of_block() {
-        extern __shared__ float4 memory[];
-        return reinterpret_cast<Shared&>(memory[0]);
+// One warp copies a tile, row by row; `filled` waits for the copies. Where rows are aligned (VEC = 4) each lane has rows of its own, and
+// a row is one copy, which a GPU of compute capability 9.0 does without any thread. Elsewhere all lanes copy each row together.
+template <int VEC, int HEIGHT, int PITCH>
+__device__ void copy_rows(const DeviceMatrix<const float>& matrix, std::size_t first_row,
+                          std::size_t first_col, unsigned width, float (&tile)[HEIGHT][PITCH],
+                          Barrier& filled) {
+    constexpr unsigned TOGETHER = VEC == 4 ? 1 : 32;
+    const auto lanes = cg::tiled_partition<TOGETHER>(cg::this_thread_block());
+    const auto cols = static_cast<unsigned>(
+        min(matrix.cols() - min(matrix.cols(), first_col), static_cast<std::size_t>(width)));
+    for (unsigned row = threadIdx.x % 32 / lanes.size(); row < HEIGHT; row += 32 / lanes.size()) {
+        const unsigned inside = first_row + row < matrix.rows() ? cols : 0;
+        if (inside > 0) {
+            cuda::memcpy_async(lanes, tile[row], &matrix(first_row + row, first_col),
+                               cuda::aligned_size_t<VEC * sizeof(float)>(inside * sizeof(float)), filled);
+        }
+        for (unsigned col = inside + lanes.thread_rank(); col < width; col += lanes.size())
+            tile[row][col] = 0;
     }
-};
+}
+template <class T, int VEC>
+__device__ void copy_rows(const Operands& operands, Origin origin, unsigned tile, Stage<T>& stage,
+                          Barrier& filled) {
+    const std::size_t k = static_cast<std::size_t>(tile) * T::BK;
+    copy_rows<VEC>(operands.a, origin.row, k, T::BK, stage.a, filled);
+    copy_rows<VEC>(operands.b, k, origin.col, T::BN, stage.b, filled);
+}
 
 template <class T>
 using BlockPipeline = cuda::pipeline_shared_state<cuda::thread_scope_block, T::STAGES>;
 
 template <class T>
 struct StageBarriers {
-    cuda::barrier<cuda::thread_scope_block> filled[T::STAGES];
-    cuda::barrier<cuda::thread_scope_block> emptied[T::STAGES];
+    Barrier filled[T::STAGES];
+    Barrier emptied[T::STAGES];
 };
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------
@@ -196,7 +204,8 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands
 // Cost removed: copies among the multiply-adds, and the barrier of all threads.
 // Still limits it: one warp of eight does not multiply; every thread arrives at two barriers for each tile.
 template <class T, int VEC, int BLOCKS, class Watch>
-__global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight(Operands operands, Watch watch) {
+__global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight(Operands operands,
+                                                                                 Watch watch) {
     auto& [stages, state] = Shared<T, BlockPipeline<T>>::of_block();
     const Origin origin = origin_of_block<T>(operands.c);
     const unsigned tiles = tiles_along_k<T>(operands);
@@ -228,188 +237,79 @@ __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight
     write<T, VEC>(operands.c, origin, place, sums);
 }
 
-// Idea: the warp that copies comes in addition to those that multiply, and those arrive at barriers as warps, not as threads.
-// Cost removed: an eighth of the multiply-adds' time; 31 of 32 arrivals for each tile that is free again.
-// Still limits it: multiply-adds, and reads of shared memory between them.
-template <class T, int COPYING, bool FAST, int VEC, int BLOCKS, class Watch>
-__global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_one_beside_eight(Operands operands, Watch watch) {
+// Idea: the warp that copies comes in addition to eight that multiply. It asks for whole rows, and warps arrive, not threads.
+// Cost removed: the missing eighth warp; instructions for each pack that is copied; 31 of 32 arrivals for each stage.
+// Still limits it: multiply-adds, and reads of shared memory between them. Registers: a ninth warp has as many as the others.
+template <class T, int VEC, int BLOCKS, class Watch>
+__global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_nine_warps(Operands operands,
+                                                                               Watch watch) {
     auto& [stages, barriers] = Shared<T, StageBarriers<T>>::of_block();
     auto& [filled, emptied] = barriers;
     const Origin origin = origin_of_block<T>(operands.c);
     const unsigned tiles = tiles_along_k<T>(operands);
-    if (threadIdx.x < T::STAGES) {
-        init(&filled[threadIdx.x], COPYING);           // threads that copy
-        init(&emptied[threadIdx.x], T::THREADS / 32);  // warps that multiply
+    const int thread = static_cast<int>(threadIdx.x);
+    if (thread < T::STAGES) {
+        init(&filled[thread], 32);                // lanes that copy
+        init(&emptied[thread], T::THREADS / 32);  // warps that multiply
     }
     __syncthreads();
 
-    if (threadIdx.x >= T::THREADS) {
-        Source<T, VEC, COPYING> source(operands, origin, static_cast<int>(threadIdx.x) - T::THREADS);
-        auto pipe = cuda::make_pipeline();
+    if (thread >= T::THREADS) {
         for (unsigned tile = 0; tile < tiles; ++tile) {
+            const unsigned stage = tile % T::STAGES;
             const unsigned round = tile / T::STAGES;
             watch.begin(Activity::kWait, tile);
-            if (round > 0) emptied[tile % T::STAGES].wait_parity((round - 1) % 2 != 0);
+            if (round > 0) emptied[stage].wait_parity((round - 1) % 2 != 0);
             watch.begin(Activity::kCopy, tile);
-            if constexpr (FAST) source.next(stages[tile % T::STAGES], CopyByInstruction<VEC>{});
-            else source.next(stages[tile % T::STAGES], CopyByPipeline<VEC, decltype(pipe)>{pipe});
-            cuda::pipeline_producer_commit(pipe, filled[tile % T::STAGES]);  // an arrival when the copies are done,
-            static_cast<void>(filled[tile % T::STAGES].arrive());            // and this thread's own
+            copy_rows<T, VEC>(operands, origin, tile, stages[stage], filled[stage]);
+            static_cast<void>(
+                filled[stage].arrive());  // the phase is complete when the copies have come, too
         }
         watch.begin(Activity::kEnd, tiles);
         return;
     }
-    const auto place = Place<T>::of_thread(static_cast<int>(threadIdx.x));
+    const auto place = Place<T>::of_thread(thread);
     float sums[T::TM][T::TN] = {};
     for (unsigned tile = 0; tile < tiles; ++tile) {
+        const unsigned stage = tile % T::STAGES;
         watch.begin(Activity::kWait, tile);
-        filled[tile % T::STAGES].wait_parity(tile / T::STAGES % 2 != 0);
+        filled[stage].wait_parity(tile / T::STAGES % 2 != 0);
         watch.begin(Activity::kMultiply, tile);
-        multiply(stages[tile % T::STAGES], place, sums);
+        multiply(stages[stage], place, sums);
         __syncwarp();
-        if (threadIdx.x % 32 == 0) static_cast<void>(emptied[tile % T::STAGES].arrive());
+        if (thread % 32 == 0) static_cast<void>(emptied[stage].arrive());
     }
     watch.begin(Activity::kEnd, tiles);
     write<T, VEC>(operands.c, origin, place, sums);
 }
 
-// --- Launchers -------------------------------------------------------------------------------------------------------
+// --- Launchers (launch.cuh) ----------------------------------------------------------------------------------------------
 
-std::string text_of(std::size_t rows, std::size_t cols) {
-    return std::to_string(rows) + " x " + std::to_string(cols);
-}
-
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument("async_pipeline: " + message);
-}
-
-void check(const Operands& operands) {
-    const auto& [a, b, c] = operands;
-    require(a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols(),
-            "A is " + text_of(a.rows(), a.cols()) + ", B is " + text_of(b.rows(), b.cols()) + ", C is " +
-                text_of(c.rows(), c.cols()) + "; expected A: M x K, B: K x N, C: M x N");
-    require(!overlap(a, c), "C overlaps A; expected no common element");
-    require(!overlap(b, c), "C overlaps B; expected no common element");
-}
-
-// Is each row of all three matrices a whole number of float4, each at a multiple of 16 bytes?
-bool rows_are_whole_packs(const Operands& operands) {
-    const auto whole = [](const auto& matrix) {
-        return course::is_aligned(matrix.data(), 16) && matrix.cols() % 4 == 0 && matrix.leading_dimension() % 4 == 0;
-    };
-    return whole(operands.a) && whole(operands.b) && whole(operands.c);
-}
-
-// The kernels by name, so that launchers can choose VEC and Watch.
 template <class T, int BLOCKS>
-struct Tiled {
-    using Tile = T;
-    using Memory = Shared<T>;
-    static constexpr int kThreads = T::THREADS;
+struct Tiled : Version<T> {
     template <int VEC, class Watch>
-    static constexpr auto kKernel = multiply_tiled<T, VEC < T::WIDE ? VEC : T::WIDE, BLOCKS, Watch>;
+    static constexpr auto kKernel = multiply_tiled<T, std::min(VEC, T::WIDE), BLOCKS, Watch>;
 };
 template <class T, int BLOCKS>
-struct ByPipeline {
-    using Tile = T;
-    using Memory = Shared<T>;
-    static constexpr int kThreads = T::THREADS;
+struct ByPipeline : Version<T> {
     template <int VEC, class Watch>
     static constexpr auto kKernel = multiply_pipeline<T, VEC, BLOCKS, Watch>;
 };
 template <class T, int BLOCKS>
-struct ByCpAsync {
-    using Tile = T;
-    using Memory = Shared<T>;
-    static constexpr int kThreads = T::THREADS;
+struct ByCpAsync : Version<T> {
     template <int VEC, class Watch>
     static constexpr auto kKernel = multiply_cp_async<T, VEC, BLOCKS, Watch>;
 };
 template <class T, int BLOCKS>
-struct OneOfEight {
-    using Tile = T;
-    using Memory = Shared<T, BlockPipeline<T>>;
-    static constexpr int kThreads = T::THREADS + 32;
+struct OneOfEight : Version<T, 32, BlockPipeline<T>> {
     template <int VEC, class Watch>
     static constexpr auto kKernel = multiply_one_of_eight<T, VEC, BLOCKS, Watch>;
 };
-template <class T, int COPYING, int BLOCKS, bool FAST = true>
-struct OneBesideEight {
-    using Tile = T;
-    using Memory = Shared<T, StageBarriers<T>>;
-    static constexpr int kThreads = T::THREADS + COPYING;
+template <class T, int BLOCKS>
+struct NineWarps : Version<T, 32, StageBarriers<T>> {
     template <int VEC, class Watch>
-    static constexpr auto kKernel = multiply_one_beside_eight<T, COPYING, FAST, VEC, BLOCKS, Watch>;
+    static constexpr auto kKernel = multiply_nine_warps<T, VEC, BLOCKS, Watch>;
 };
-
-// A block for each tile of C.
-template <class Version>
-struct BlockPerTile {
-    using T = typename Version::Tile;
-    static constexpr int THREADS = Version::kThreads;
-    static constexpr std::size_t kShared = sizeof(typename Version::Memory);
-    template <class Watch>
-    using Function = void(Operands, Watch);
-
-    template <class Watch>
-    static void run(const Operands& operands, Watch watch, cudaStream_t stream) {
-        check(operands);
-        const std::size_t tiles = course::ceil_div<std::size_t>(operands.c.rows(), T::BM) *
-                                  course::ceil_div<std::size_t>(operands.c.cols(), T::BN);
-        if (tiles == 0) return;  // a grid must have a block
-        Function<Watch>* kernel = Version::template kKernel<1, Watch>;
-        if (rows_are_whole_packs(operands)) kernel = Version::template kKernel<4, Watch>;
-        allow_shared(kernel);
-        kernel<<<course::blocks_for(tiles, 1), THREADS, kShared, stream>>>(operands, watch);
-        CUDA_CHECK_LAUNCH();
-    }
-
-    static void launch(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
-                       cudaStream_t stream) {
-        run({a, b, c}, Silent(), stream);
-    }
-
-    static std::vector<Stamp> timeline(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
-                                       DeviceMatrix<float> c, unsigned block, unsigned most) {
-        const std::vector<unsigned> none(THREADS / 32);
-        course::DeviceBuffer<unsigned> counts{std::span(none)};
-        course::DeviceBuffer<Stamp> stamps(none.size() * most);
-        run({a, b, c}, Stamping(stamps.data(), counts.data(), block, most), nullptr);
-        const std::vector<Stamp> places = stamps.to_host();
-        std::vector<Stamp> found;
-        unsigned warp = 0;
-        for (const unsigned count : counts.to_host()) {
-            const auto first = places.begin() + static_cast<std::ptrdiff_t>(warp++ * most);
-            found.insert(found.end(), first, first + count);
-        }
-        return found;
-    }
-
-    static course::KernelResources resources() {
-        Function<Silent>* const kernel = Version::template kKernel<4, Silent>;
-        allow_shared(kernel);
-        return course::resources_of(kernel, THREADS, kShared);
-    }
-
-    static Kernel kernel() { return {launch, timeline, resources}; }
-
-  private:
-    // More than 48 KB of dynamic shared memory must be asked for.
-    template <class Watch>
-    static void allow_shared(Function<Watch>* kernel) {
-        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(kShared)));
-    }
-};
-
-course::Work work(const Shape& shape) {
-    const auto m = static_cast<double>(shape.rows);
-    const auto n = static_cast<double>(shape.cols);
-    const auto k = static_cast<double>(shape.depth);
-    return {.bytes = sizeof(float) * (m * k + k * n + m * n),
-            .written = sizeof(float) * m * n,
-            .flops = 2 * m * n * k};
-}
 
 //                        BM   BN  BK  TM TN WIDE  LANES_M  STAGES
 using Tile1d = TileShape<64, 64, 16, 8, 1, 1, 4>;
@@ -417,8 +317,7 @@ using Tile2d = TileShape<128, 128, 16, 8, 8, 1, 4>;
 using TileFloat4 = TileShape<128, 128, 16, 8, 8, 4, 4>;
 using TileStages = TileShape<128, 128, 16, 8, 8, 4, 4, 4>;
 using TileSeven = TileShape<112, 128, 16, 8, 8, 4, 2, 4>;
-using TileWide = TileShape<128, 256, 16, 16, 8, 4, 4, 4>;
-using TileTall = TileShape<192, 128, 16, 8, 8, 4, 4, 4>;
+using TileDeep = TileShape<128, 128, 32, 8, 8, 4, 4, 4>;
 
 }  // namespace
 
@@ -431,29 +330,14 @@ std::string_view name(Activity activity) {
 
 std::span<const Pipeline> variants() {
     static const std::array list = std::to_array<Pipeline>({
-        {"tiled_1d", "8 elements of a column for each thread", BlockPerTile<Tiled<Tile1d, 2>>::kernel(), work},
-        {"tiled_2d", "8 x 8 elements", BlockPerTile<Tiled<Tile2d, 2>>::kernel(), work},
-        {"tiled_float4", "four floats at a time", BlockPerTile<Tiled<TileFloat4, 2>>::kernel(), work},
-        {"pipeline", "three tiles ahead: cuda::pipeline", BlockPerTile<ByPipeline<TileStages, 2>>::kernel(), work},
-        {"cp_async", "three tiles ahead: cp.async", BlockPerTile<ByCpAsync<TileStages, 2>>::kernel(), work},
-        {"one_of_eight", "one warp copies, seven multiply", BlockPerTile<OneOfEight<TileSeven, 2>>::kernel(), work},
-        {"one_beside_eight", "one warp copies, eight multiply", BlockPerTile<OneBesideEight<TileStages, 32, 2>>::kernel(),
-         work},
-#ifdef DAY38_EXPERIMENTS
-        {"x_7+1_2blocks", "", BlockPerTile<OneBesideEight<TileSeven, 32, 2>>::kernel(), work},
-        {"x_8+1_1block", "", BlockPerTile<OneBesideEight<TileStages, 32, 1>>::kernel(), work},
-        {"x_8+2_1block", "", BlockPerTile<OneBesideEight<TileStages, 64, 1>>::kernel(), work},
-        {"x_8+4_1block", "", BlockPerTile<OneBesideEight<TileStages, 128, 1>>::kernel(), work},
-        {"x_8+4_1block_bk8", "", BlockPerTile<OneBesideEight<TileShape<128, 128, 8, 8, 8, 4, 4, 6>, 128, 1>>::kernel(), work},
-        {"x_8+4_1block_bk32", "", BlockPerTile<OneBesideEight<TileShape<128, 128, 32, 8, 8, 4, 4, 4>, 128, 1>>::kernel(), work},
-        {"x_8+1_1block_bk32", "", BlockPerTile<OneBesideEight<TileShape<128, 128, 32, 8, 8, 4, 4, 4>, 32, 1>>::kernel(), work},
-        {"x_12+4_192x128", "", BlockPerTile<OneBesideEight<TileTall, 128, 1>>::kernel(), work},
-        {"x_cp_async_128x256", "", BlockPerTile<ByCpAsync<TileWide, 1>>::kernel(), work},
-        {"x_cp_async_1block", "", BlockPerTile<ByCpAsync<TileStages, 1>>::kernel(), work},
-        {"x_cp_async_1block_bk32", "", BlockPerTile<ByCpAsync<TileShape<128, 128, 32, 8, 8, 4, 4, 4>, 1>>::kernel(), work},
-        {"x_pipeline_1block", "", BlockPerTile<ByPipeline<TileStages, 1>>::kernel(), work},
-        {"x_2d_1block", "", BlockPerTile<Tiled<Tile2d, 1>>::kernel(), work},
-#endif
+        entry<Tiled<Tile1d, 2>>("tiled_1d", "8 elements of a column for each thread"),
+        entry<Tiled<Tile2d, 2>>("tiled_2d", "8 x 8 elements"),
+        entry<Tiled<TileFloat4, 2>>("tiled_float4", "four floats at a time"),
+        entry<ByPipeline<TileStages, 2>>("pipeline", "three tiles ahead: cuda::pipeline"),
+        entry<ByCpAsync<TileStages, 2>>("cp_async", "three tiles ahead: cp.async"),
+        entry<OneOfEight<TileSeven, 2>>("one_of_eight", "one warp copies, seven multiply"),
+        entry<NineWarps<TileStages, 2>>("nine_warps_twice", "one warp copies, eight multiply; two blocks"),
+        entry<NineWarps<TileDeep, 1>>("nine_warps", "one warp copies, eight multiply"),
     });
     return list;
 }

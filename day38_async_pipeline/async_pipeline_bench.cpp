@@ -34,10 +34,7 @@ struct Choice {
 
 struct Data {
     explicit Data(day38::Shape s)
-        : shape(s),
-          product(s.rows * s.cols),
-          magnitude(s.rows * s.cols),
-          c_device(s.rows * s.cols) {
+        : shape(s), product(s.rows * s.cols), magnitude(s.rows * s.cols), c_device(s.rows * s.cols) {
         const auto a = course::make_data<float>(s.rows * s.depth, DataPattern::kSignedUniform, 1);
         const auto b = course::make_data<float>(s.depth * s.cols, DataPattern::kSignedUniform, 2);
         a_device = DeviceBuffer<float>(std::span<const float>(a));
@@ -61,7 +58,8 @@ std::string problem_text(const course::Dims& size) {
 
 std::shared_ptr<Data> make_data(const course::Dims& size) {
     if (size.size() != 3)
-        throw std::invalid_argument("expected rows x columns x depth of the product, for example 512x512x512");
+        throw std::invalid_argument(
+            "expected rows x columns x depth of the product, for example 512x512x512");
     return std::make_shared<Data>(day38::Shape{size[0], size[1], size[2]});
 }
 
@@ -73,18 +71,21 @@ course::Case make_case(const course::Dims& size) {
         course::VerifyResult verified = course::verify(
             data->c_device.to_host(), data->product,
             // The narrow bound: with the wide one, 2 eps K |A| |B|, a missing product would pass at K = 4096.
-            {.terms = data->shape.depth, .growth = course::Growth::kSquareRoot}, data->magnitude, data->shape.cols);
+            {.terms = data->shape.depth, .growth = course::Growth::kSquareRoot}, data->magnitude,
+            data->shape.cols);
         verified.damage = data->c_device.damage();
         return verified;
     };
     for (const day38::Pipeline& variant : day38::variants()) {
-        result.contestants.push_back(
-            {.name = variant.name,
-             .launch = [data, &variant](
-                           cudaStream_t stream) { variant.launcher.launch(data->a_view(), data->b_view(), data->c_view(), stream); },
-             .work = variant.work(data->shape),
-             .cannot_run = variant.cannot_run(data->shape),
-             .resources = variant.launcher.resources});
+        result.contestants.push_back({.name = variant.name,
+                                      .launch =
+                                          [data, &variant](cudaStream_t stream) {
+                                              variant.launcher.launch(data->a_view(), data->b_view(),
+                                                                      data->c_view(), stream);
+                                          },
+                                      .work = variant.work(data->shape),
+                                      .cannot_run = variant.cannot_run(data->shape),
+                                      .resources = variant.launcher.resources});
     }
     const std::string no_cublas = day38::why_no_cublas();
     result.contestants.push_back(
@@ -110,7 +111,8 @@ void write_timelines(const course::Dims& size, const Choice& choice) {
         const auto stamps =
             variant.launcher.timeline(data->a_view(), data->b_view(), data->c_view(), choice.block, kMost);
         if (stamps.empty())
-            throw std::invalid_argument(fmt::format("--block {}: {} has no such block", choice.block, variant.name));
+            throw std::invalid_argument(
+                fmt::format("--block {}: {} has no such block", choice.block, variant.name));
         const long long first = std::ranges::min(stamps, {}, &day38::Stamp::time).time;
         nlohmann::ordered_json& list = file["versions"][variant.name];
         for (const day38::Stamp& stamp : stamps)
@@ -120,11 +122,14 @@ void write_timelines(const course::Dims& size, const Choice& choice) {
 }
 
 void add_options(CLI::App& app, course::Program& program, Choice& choice) {
-    app.add_option("--timeline", choice.timeline, "write what the warps of one block do when, as JSON (scripts/plot_timeline.py draws it)");
+    app.add_option("--timeline", choice.timeline,
+                   "write what the warps of one block do when, as JSON (scripts/plot_timeline.py draws it)");
     app.add_option("--block", choice.block, "of which block")->capture_default_str();
     app.callback([&] {
         if (choice.timeline.empty()) return;
-        const course::Dims size = app.count("--size") == 0 ? program.default_size : course::parse_dims(app.get_option("--size")->as<std::string>());
+        const course::Dims size = app.count("--size") == 0
+                                      ? program.default_size
+                                      : course::parse_dims(app.get_option("--size")->as<std::string>());
         program.finish = [size, choice] { write_timelines(size, choice); };
     });
 }

@@ -51,7 +51,8 @@ class Factor {
   public:
     Factor(const std::vector<float>& packed, std::size_t rows, std::size_t cols, Layout layout)
         : rows_(rows), cols_(cols), stride_(cols + layout.padding), first_(layout.misaligned_by) {
-        std::vector<float> memory(first_ + (rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols), kForbidden);
+        std::vector<float> memory(first_ + (rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols),
+                                  kForbidden);
         for (std::size_t i = 0; i < packed.size(); ++i)
             memory[first_ + i / cols * stride_ + i % cols] = packed[i];
         memory_ = DeviceBuffer<float>(std::span<const float>(memory));
@@ -70,8 +71,9 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
   protected:
     // `launch` in place of the variant's own; each of the matrices has a leading dimension of its own.
     template <class Launch>
-    static course::VerifyResult multiply(Shape shape, const std::vector<float>& a, const std::vector<float>& b,
-                                         const course::Bound& bound, Layout layout, Launch launch) {
+    static course::VerifyResult multiply(Shape shape, const std::vector<float>& a,
+                                         const std::vector<float>& b, const course::Bound& bound,
+                                         Layout layout, Launch launch) {
         const auto [rows, cols, depth] = shape;
         const auto [padding, misaligned_by] = layout;
         const Factor a_device(a, rows, depth, layout);
@@ -102,7 +104,8 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
         return result;
     }
 
-    static void launch_variant(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c) {
+    static void launch_variant(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
+                               DeviceMatrix<float> c) {
         GetParam()->launcher.launch(a, b, c, nullptr);
     }
 
@@ -111,7 +114,8 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
         const auto b = course::make_data<float>(shape.depth * shape.cols, pattern, kSeed + 1);
         const course::Bound bound{.terms = std::max<std::size_t>(shape.depth, 1)};
         const course::VerifyResult result = multiply(shape, a, b, bound, layout, launch_variant);
-        EXPECT_TRUE(result.ok()) << text_of(shape, layout) << ", " << course::name(pattern) << ": " << result.message();
+        EXPECT_TRUE(result.ok()) << text_of(shape, layout) << ", " << course::name(pattern) << ": "
+                                 << result.message();
     }
 
     // Small integers: every product and every sum is exact in single precision, so only equal is right.
@@ -125,17 +129,19 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
     template <class Launch = decltype(&launch_variant)>
     static void expect_exact(Shape shape, Layout layout = {}, Launch launch = launch_variant) {
         const course::VerifyResult result =
-            multiply(shape, integers(shape.rows * shape.depth, kSeed), integers(shape.depth * shape.cols, kSeed + 1),
-                     {.factor = 0}, layout, launch);
+            multiply(shape, integers(shape.rows * shape.depth, kSeed),
+                     integers(shape.depth * shape.cols, kSeed + 1), {.factor = 0}, layout, launch);
         EXPECT_TRUE(result.ok()) << text_of(shape, layout) << ", integers: " << result.message();
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThirtyEight, VariantTest, course::each_of(day38::variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirtyEight, VariantTest, course::each_of(day38::variants()),
+                         course::VariantName());
 
 // Around the tiles of 16, 64, 112 and 128, in each direction by itself; multiples of 4 and others, so both kinds of copies.
 TEST_P(VariantTest, EveryExtentAroundTheTiles) {
-    for (const std::size_t extent : {0, 1, 3, 4, 15, 16, 17, 31, 32, 33, 63, 64, 65, 111, 112, 113, 127, 128, 129, 257}) {
+    for (const std::size_t extent :
+         {0, 1, 3, 4, 15, 16, 17, 31, 32, 33, 63, 64, 65, 111, 112, 113, 127, 128, 129, 257}) {
         expect_exact({extent, 8, 20});
         expect_exact({8, extent, 20});
         expect_exact({8, 4, extent});
@@ -178,7 +184,8 @@ TEST_P(VariantTest, RandomShapes) {
     course::Random random(kShapeSeed);
     for (int round = 0; round < 16; ++round) {
         const std::size_t unit = round % 2 == 0 ? 4 : 1;
-        expect_exact({unit * random.below(300 / unit), unit * random.below(300 / unit), unit * random.below(150 / unit)},
+        expect_exact({unit * random.below(300 / unit), unit * random.below(300 / unit),
+                      unit * random.below(150 / unit)},
                      {unit * random.below(3), unit * random.below(3)});
     }
 }
@@ -248,7 +255,8 @@ TEST_P(VariantTest, MoreElementsThan31BitsCount) {
 
     std::vector<double> expected(rows * 3, 0.0);
     std::vector<double> magnitude(rows * 3, 0.0);
-    day38::multiply_on_cpu({1, 3, depth}, last_row, b, std::span(expected).last(3), std::span(magnitude).last(3));
+    day38::multiply_on_cpu({1, 3, depth}, last_row, b, std::span(expected).last(3),
+                           std::span(magnitude).last(3));
     course::VerifyResult result = course::verify(c.to_host(), expected, {.terms = depth}, magnitude, 3);
     result.damage = c.damage();
     EXPECT_TRUE(result.ok()) << result.message();
@@ -271,7 +279,8 @@ class TimelineTest : public VariantTest {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThirtyEight, TimelineTest, course::each_of(day38::variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirtyEight, TimelineTest, course::each_of(day38::variants()),
+                         course::VariantName());
 
 TEST_P(TimelineTest, TellsWhatEachWarpDoes) {
     const auto warps = static_cast<unsigned>(GetParam()->launcher.resources().threads) / 32;

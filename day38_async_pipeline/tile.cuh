@@ -39,8 +39,10 @@ struct TileShape {
     static constexpr int THREADS = ROWS * COLS;  // that multiply
 
     static_assert(BM % TM == 0 && BN % TN == 0, "TileShape: TM must divide BM, TN must divide BN");
-    static_assert(ROWS % LANES_M == 0 && COLS % LANES_N == 0, "TileShape: a block is a whole number of warps");
-    static_assert(LANES_M % 2 == 0 && LANES_N % 2 == 0, "TileShape: a warp is made of squares of 2 x 2 lanes");
+    static_assert(ROWS % LANES_M == 0 && COLS % LANES_N == 0,
+                  "TileShape: a block is a whole number of warps");
+    static_assert(LANES_M % 2 == 0 && LANES_N % 2 == 0,
+                  "TileShape: a warp is made of squares of 2 x 2 lanes");
     static_assert(TN % WIDE == 0 && BK % WIDE == 0, "TileShape: WIDE must divide TN and BK");
 };
 
@@ -50,6 +52,19 @@ template <class T>
 struct alignas(16) Stage {
     float a[T::BM][T::BK + 4];
     float b[T::BK][T::BN];
+};
+
+// The block's dynamic shared memory: the stages, and what warps agree by.
+struct Nothing {};
+template <class T, class Agreement = Nothing>
+struct Shared {
+    Stage<T> stage[T::STAGES];
+    Agreement agreement;
+
+    static __device__ Shared& of_block() {
+        extern __shared__ float4 memory[];
+        return reinterpret_cast<Shared&>(memory[0]);
+    }
 };
 
 // Where the block's tile begins in C. Tiles are counted along the rows: tile 1 is to the right of tile 0.
@@ -65,15 +80,22 @@ __device__ Origin origin_of_block(const DeviceMatrix<float>& c) {
             static_cast<std::size_t>(blockIdx.x % across) * T::BN};
 }
 
+template <class T>
+__device__ unsigned tiles_along_k(const Operands& operands) {
+    return static_cast<unsigned>(course::ceil_div<std::size_t>(operands.a.cols(), T::BK));
+}
+
 // --- From global to shared memory --------------------------------------------------------------------------------------
 
 // What one of THREADS threads copies of a HEIGHT x WIDTH tile, and of the tiles that follow it: packs of VEC neighbours. Neighbouring
 // threads have neighbouring packs of a row. The tile may lie beyond the edges of the matrix.
 template <int HEIGHT, int WIDTH, int VEC, int THREADS>
 class Share {
-    static constexpr int ACROSS = WIDTH / VEC;                        // packs in a row
-    static constexpr int DOWN = THREADS < ACROSS ? 1 : THREADS / ACROSS;  // rows between one pack of the thread and the next,
-    static constexpr int RIGHT = THREADS < ACROSS ? THREADS * VEC : WIDTH;  // columns, where it has several in a row
+    static constexpr int ACROSS = WIDTH / VEC;  // packs in a row
+    static constexpr int DOWN =
+        THREADS < ACROSS ? 1 : THREADS / ACROSS;  // rows between one pack of the thread and the next,
+    static constexpr int RIGHT =
+        THREADS < ACROSS ? THREADS * VEC : WIDTH;  // columns, where it has several in a row
     static_assert((THREADS % ACROSS == 0 || ACROSS % THREADS == 0) && HEIGHT % DOWN == 0,
                   "Share: all threads copy the same number of packs");
 
@@ -192,7 +214,8 @@ __device__ __forceinline__ void multiply(const Stage<T>& stage, Place<T> place, 
 
 // Writes the thread's results. VEC: how many neighbours of C at a time; where VEC is not 1, rows of C are whole numbers of them.
 template <class T, int VEC>
-__device__ void write(const DeviceMatrix<float>& c, Origin origin, Place<T> place, const float (&sums)[T::TM][T::TN]) {
+__device__ void write(const DeviceMatrix<float>& c, Origin origin, Place<T> place,
+                      const float (&sums)[T::TM][T::TN]) {
 #pragma unroll
     for (int i = 0; i < T::TM; ++i) {
         const std::size_t row = origin.row + place.row + place.row_step(i);

@@ -710,7 +710,8 @@ void BlockRunner::init_arrival_barrier(const void* barrier, std::int64_t expecte
         fail(cudaErrorIllegalAddress, "a barrier that is not in the block's shared memory", site);
     if (expected <= 0) {
         fail(cudaErrorLaunchFailure,
-             "a barrier that expects " + std::to_string(expected) + " arrivals: nobody could wait for it", site);
+             "a barrier that expects " + std::to_string(expected) + " arrivals: nobody could wait for it",
+             site);
     }
     ArrivalBarrier& state = arrival_barriers_[barrier];
     state = {};
@@ -728,8 +729,8 @@ std::uint64_t BlockRunner::arrive_at(const void* barrier, std::int64_t count, bo
     ArrivalBarrier& state = arrival_barrier(barrier, site);
     if (count < 1 || count > state.pending) {
         fail(cudaErrorLaunchFailure,
-             std::to_string(count) + " arrivals at a barrier that expects " + std::to_string(state.pending) + " more of " +
-                 std::to_string(state.expected),
+             std::to_string(count) + " arrivals at a barrier that expects " + std::to_string(state.pending) +
+                 " more of " + std::to_string(state.expected),
              site);
     }
     if (observer_ != nullptr) observer_->arrival_barrier_arrived(thread_number(), barrier, site);

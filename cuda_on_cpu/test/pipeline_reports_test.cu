@@ -138,17 +138,17 @@ __global__ void wait_for_one_arrival_too_many() {
 }
 TEST(Barrier, AMissingArrivalIsADeadlock) {
     EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { wait_for_one_arrival_too_many<<<1, 64>>>(); }),
-                      {"wait_for_one_arrival_too_many", "deadlock", "32 thread(s)", "barrier.wait", "0xffffffff",
-                       at_line(kDeadlockLine)}));
+                      {"wait_for_one_arrival_too_many", "deadlock", "32 thread(s)", "barrier.wait",
+                       "0xffffffff", at_line(kDeadlockLine)}));
 }
 
 constexpr int kAcquireLine = __LINE__ + 9;
 __global__ void never_release(const float* in) {
     __shared__ TwoStages state;
     __shared__ float tile[2];
-    auto pipe = cuda::make_pipeline(
-        cg::this_thread_block(), &state,
-        threadIdx.x == 0 ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer);
+    auto pipe =
+        cuda::make_pipeline(cg::this_thread_block(), &state,
+                            threadIdx.x == 0 ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer);
     for (int batch = 0; batch < 3; ++batch) {
         if (threadIdx.x == 0) {
             pipe.producer_acquire();
@@ -161,8 +161,9 @@ __global__ void never_release(const float* in) {
 }
 TEST(BlockPipeline, AMissingReleaseIsADeadlock) {
     DeviceVector<float> in(counted(3));
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [&] { never_release<<<1, 2>>>(in.data()); }),
-                      {"never_release", "deadlock", "pipeline.producer_acquire", "thread (0,0,0)", at_line(kAcquireLine)}));
+    EXPECT_TRUE(tells(
+        report_of(cudaErrorLaunchTimeout, [&] { never_release<<<1, 2>>>(in.data()); }),
+        {"never_release", "deadlock", "pipeline.producer_acquire", "thread (0,0,0)", at_line(kAcquireLine)}));
 }
 
 // ---- What cannot be -----------------------------------------------------------------------------------------------------
@@ -196,8 +197,9 @@ TEST(Barrier, WhatCannotBeIsTold) {
                           {"expects " + std::to_string(expected) + " arrivals", at_line(kExpectedLine)}));
     }
     for (const int count : {4, 0, -1}) {
-        EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [=] { arrive_for<<<1, 1>>>(count); }),
-                          {std::to_string(count) + " arrivals", "expects 3 more of 3", at_line(kArriveLine)}));
+        EXPECT_TRUE(
+            tells(report_of(cudaErrorLaunchFailure, [=] { arrive_for<<<1, 1>>>(count); }),
+                  {std::to_string(count) + " arrivals", "expects 3 more of 3", at_line(kArriveLine)}));
     }
     EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, [] { use_a_barrier_of_its_own<<<1, 1>>>(); }),
                       {"not in the block's shared memory", at_line(kLocalLine)}));
@@ -210,15 +212,17 @@ __global__ void initialise_in_the_first_block_only() {
     static_cast<void>(barrier.arrive());
 }
 TEST(Barrier, EveryBlockBeginsAnew) {
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { initialise_in_the_first_block_only<<<64, 1>>>(); }),
-                      {"not initialised"}));
+    EXPECT_TRUE(
+        tells(report_of(cudaErrorLaunchFailure, [] { initialise_in_the_first_block_only<<<64, 1>>>(); }),
+              {"not initialised"}));
 }
 
 constexpr int kCopyLine = __LINE__ + 4;
 __global__ void copy_as_promised(const float* in, int to, int from, unsigned bytes) {
     extern __shared__ float4 dynamic[];
     auto pipe = cuda::make_pipeline();
-    cuda::memcpy_async(reinterpret_cast<float*>(dynamic) + to, in + from, cuda::aligned_size_t<16>(bytes), pipe);
+    cuda::memcpy_async(reinterpret_cast<float*>(dynamic) + to, in + from, cuda::aligned_size_t<16>(bytes),
+                       pipe);
 }
 TEST(MemcpyAsync, WhatIsNotAlignedAsPromisedIsTold) {
     DeviceVector<float> in(counted(64));
@@ -226,10 +230,12 @@ TEST(MemcpyAsync, WhatIsNotAlignedAsPromisedIsTold) {
         return report_of(expected, [&] { copy_as_promised<<<1, 1, 128>>>(in.data(), to, from, bytes); });
     };
     EXPECT_EQ(report(cudaSuccess, 4, 8, 64), "");
-    EXPECT_TRUE(tells(report(cudaErrorMisalignedAddress, 1, 0, 16), {"memcpy_async", "as promised", at_line(kCopyLine)}));
+    EXPECT_TRUE(tells(report(cudaErrorMisalignedAddress, 1, 0, 16),
+                      {"memcpy_async", "as promised", at_line(kCopyLine)}));
     EXPECT_TRUE(tells(report(cudaErrorMisalignedAddress, 0, 2, 16), {"as promised", at_line(kCopyLine)}));
     EXPECT_TRUE(tells(report(cudaErrorMisalignedAddress, 0, 0, 12), {"as promised", at_line(kCopyLine)}));
-    EXPECT_TRUE(tells(report(cudaErrorIllegalAddress, 32, 0, 16), {"not in the block's shared memory", at_line(kCopyLine)}));
+    EXPECT_TRUE(tells(report(cudaErrorIllegalAddress, 32, 0, 16),
+                      {"not in the block's shared memory", at_line(kCopyLine)}));
 }
 
 }  // namespace

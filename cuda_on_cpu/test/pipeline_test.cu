@@ -48,7 +48,8 @@ TEST(Barrier, OrdersItsPhases) {
             pass_on<<<1, threads, threads * sizeof(int)>>>(out.data(), rounds);
             const std::vector<int> got = out.to_host();
             for (unsigned t = 0; t < threads; ++t)
-                ASSERT_EQ(got[t], static_cast<int>((t + rounds) % threads) + rounds) << threads << " threads, thread " << t;
+                ASSERT_EQ(got[t], static_cast<int>((t + rounds) % threads) + rounds)
+                    << threads << " threads, thread " << t;
         }
     }
 }
@@ -67,7 +68,8 @@ __global__ void hand_over_by_parity(int* out, int rounds) {
     for (int round = 0; round < rounds; ++round) {
         const bool parity = round % 2 != 0;
         if (threadIdx.x < 32) {
-            emptied.wait_parity(!parity);  // in round 0 what was before the first phase: nobody needs to wait for it
+            emptied.wait_parity(
+                !parity);  // in round 0 what was before the first phase: nobody needs to wait for it
             if (threadIdx.x == 7) value = 10 * round;
             static_cast<void>(filled.arrive());
         } else {
@@ -176,7 +178,8 @@ TEST(MemcpyAsync, AnyBytes) {
             DeviceVector<unsigned char> out(64);
             copy_bytes<<<1, 1>>>(out.data(), in.data(), first, count);
             const std::vector<unsigned char> got = out.to_host();
-            EXPECT_TRUE(std::equal(got.begin(), got.begin() + count, numbers.begin() + first)) << first << ", " << count;
+            EXPECT_TRUE(std::equal(got.begin(), got.begin() + count, numbers.begin() + first))
+                << first << ", " << count;
         }
     }
 }
@@ -192,7 +195,8 @@ __global__ void stream_through(int* out, const int* in, unsigned rounds) {
     const auto copy = [&](unsigned round) {
         pipe.producer_acquire();
         if (round < rounds) {
-            cuda::memcpy_async(&values[place(round % kStages)], &in[place(round)], cuda::aligned_size_t<4>(4), pipe);
+            cuda::memcpy_async(&values[place(round % kStages)], &in[place(round)], cuda::aligned_size_t<4>(4),
+                               pipe);
         }
         pipe.producer_commit();
     };
@@ -240,7 +244,8 @@ __global__ void divide_work(int* out, const int* in, unsigned rounds, unsigned c
         int* const stage = values + round % kStages * copying;
         if (copies) {
             pipe.producer_acquire();
-            cuda::memcpy_async(stage + threadIdx.x, in + round * copying + threadIdx.x, cuda::aligned_size_t<4>(4), pipe);
+            cuda::memcpy_async(stage + threadIdx.x, in + round * copying + threadIdx.x,
+                               cuda::aligned_size_t<4>(4), pipe);
             pipe.producer_commit();
         } else {
             pipe.consumer_wait();
@@ -259,7 +264,8 @@ TEST(BlockPipeline, ProducersAndConsumers) {
                 for (const unsigned rounds : {1u, 4u, 9u}) {
                     DeviceVector<int> in(counted(rounds * copying));
                     DeviceVector<int> out(rounds * using_them);
-                    kernel<<<1, copying + using_them, 4 * copying * sizeof(int)>>>(out.data(), in.data(), rounds, copying);
+                    kernel<<<1, copying + using_them, 4 * copying * sizeof(int)>>>(out.data(), in.data(),
+                                                                                   rounds, copying);
                     const std::vector<int> got = out.to_host();
                     for (unsigned i = 0; i < got.size(); ++i) {
                         const unsigned first = i / using_them * copying + 1;
@@ -303,7 +309,8 @@ TEST(BlockPipeline, EveryThreadDoesBoth) {
         share_work<<<1, kThreads, 2 * kThreads * sizeof(int)>>>(out.data(), in.data(), rounds);
         const std::vector<int> got = out.to_host();
         for (unsigned i = 0; i < got.size(); ++i)
-            ASSERT_EQ(got[i], static_cast<int>(i / kThreads * kThreads + (i % kThreads + 1) % kThreads) + 1) << i;
+            ASSERT_EQ(got[i], static_cast<int>(i / kThreads * kThreads + (i % kThreads + 1) % kThreads) + 1)
+                << i;
     }
 }
 

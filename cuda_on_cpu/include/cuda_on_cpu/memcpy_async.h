@@ -40,9 +40,11 @@ inline constexpr std::size_t kAlignmentOfSize<cuda::aligned_size_t<Alignment>> =
 // as promised, and a destination that is not the block's shared memory.
 inline void copy_pieces(void* destination, const void* source, std::size_t size, std::size_t alignment,
                         unsigned rank, unsigned threads, Site site) {
-    const auto all = reinterpret_cast<std::uintptr_t>(destination) | reinterpret_cast<std::uintptr_t>(source) | size;
+    const auto all =
+        reinterpret_cast<std::uintptr_t>(destination) | reinterpret_cast<std::uintptr_t>(source) | size;
     if (all % alignment != 0)
-        device_failure(cudaErrorMisalignedAddress, "memcpy_async: an address or the size is not aligned as promised", site);
+        device_failure(cudaErrorMisalignedAddress,
+                       "memcpy_async: an address or the size is not aligned as promised", site);
     const std::size_t piece = alignment < 16 ? alignment : 16;
     for (std::size_t at = rank * piece; at < size; at += threads * piece) {
         issue_copy(static_cast<char*>(destination) + at, static_cast<const char*>(source) + at,
@@ -57,9 +59,11 @@ struct OneThread {
 };
 template <class Group, class T, class Size>
 void copy_by_group(const Group& group, T* destination, const T* source, Size size, Site site) {
-    constexpr std::size_t kOfType = std::is_void_v<T> ? 1 : alignof(std::conditional_t<std::is_void_v<T>, char, T>);
-    copy_pieces(destination, source, static_cast<std::size_t>(size), std::max(kOfType, kAlignmentOfSize<Size>),
-                static_cast<unsigned>(group.thread_rank()), static_cast<unsigned>(group.size()), site);
+    constexpr std::size_t kOfType =
+        std::is_void_v<T> ? 1 : alignof(std::conditional_t<std::is_void_v<T>, char, T>);
+    copy_pieces(destination, source, static_cast<std::size_t>(size),
+                std::max(kOfType, kAlignmentOfSize<Size>), static_cast<unsigned>(group.thread_rank()),
+                static_cast<unsigned>(group.size()), site);
 }
 
 }  // namespace cuda_on_cpu

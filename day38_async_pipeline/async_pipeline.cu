@@ -7,8 +7,8 @@
 //   pipeline           8 x 8               all threads, three tiles ahead: cuda::pipeline           copies among the multiply-adds
 //   cp_async           8 x 8               the same in single instructions: cp.async                copies among the multiply-adds
 //   one_of_eight       8 x 8               one warp copies, seven multiply: block-scope pipeline    a warp less; barriers for each thread
-//   nine_warps_twice   8 x 8               one warp copies rows beside eight that multiply          registers: 18 warps, 96 for a thread
-//   nine_warps         8 x 8               the same; one block on a multiprocessor                  multiply-adds
+//   nine_warps         8 x 8               one warp copies beside eight that multiply               registers: 18 warps, 96 for a thread
+//   twelve_warps       8 x 8               four copy beside eight, a warp for each scheduler        multiply-adds
 //
 // The arithmetic is the same in all of them. What changes is who waits for memory, and what the others do meanwhile.
 //
@@ -67,34 +67,6 @@ struct CopyByInstruction {
     }
 };
 
-// One warp copies a tile, row by row; `filled` waits for the copies. Where rows are aligned (VEC = 4) each lane has rows of its own, and
-// a row is one copy, which a GPU of compute capability 9.0 does without any thread. Elsewhere all lanes copy each row together.
-template <int VEC, int HEIGHT, int PITCH>
-__device__ void copy_rows(const DeviceMatrix<const float>& matrix, std::size_t first_row,
-                          std::size_t first_col, unsigned width, float (&tile)[HEIGHT][PITCH],
-                          Barrier& filled) {
-    constexpr unsigned TOGETHER = VEC == 4 ? 1 : 32;
-    const auto lanes = cg::tiled_partition<TOGETHER>(cg::this_thread_block());
-    const auto cols = static_cast<unsigned>(
-        min(matrix.cols() - min(matrix.cols(), first_col), static_cast<std::size_t>(width)));
-    for (unsigned row = threadIdx.x % 32 / lanes.size(); row < HEIGHT; row += 32 / lanes.size()) {
-        const unsigned inside = first_row + row < matrix.rows() ? cols : 0;
-        if (inside > 0) {
-            cuda::memcpy_async(lanes, tile[row], &matrix(first_row + row, first_col),
-                               cuda::aligned_size_t<VEC * sizeof(float)>(inside * sizeof(float)), filled);
-        }
-        for (unsigned col = inside + lanes.thread_rank(); col < width; col += lanes.size())
-            tile[row][col] = 0;
-    }
-}
-template <class T, int VEC>
-__device__ void copy_rows(const Operands& operands, Origin origin, unsigned tile, Stage<T>& stage,
-                          Barrier& filled) {
-    const std::size_t k = static_cast<std::size_t>(tile) * T::BK;
-    copy_rows<VEC>(operands.a, origin.row, k, T::BK, stage.a, filled);
-    copy_rows<VEC>(operands.b, k, origin.col, T::BN, stage.b, filled);
-}
-
 template <class T>
 using BlockPipeline = cuda::pipeline_shared_state<cuda::thread_scope_block, T::STAGES>;
 
@@ -130,7 +102,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiled(Operands op
         __syncthreads();  // nobody needs it any more
     }
     watch.begin(Activity::kEnd, tiles);
-    write<T, VEC>(operands.c, origin, place, sums);
+    write(operands.c, origin, place, sums);
 }
 
 // Idea: copies that nobody waits for until their tile is needed; STAGES - 1 tiles are on their way while one is multiplied.
@@ -165,7 +137,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_pipeline(Operands
         pipe.consumer_release();
     }
     watch.begin(Activity::kEnd, tiles);
-    write<T, VEC>(operands.c, origin, place, sums);
+    write(operands.c, origin, place, sums);
 }
 
 // Idea: the same with the instructions themselves.
@@ -197,7 +169,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands
         multiply(stages[tile % T::STAGES], place, sums);
     }
     watch.begin(Activity::kEnd, tiles);
-    write<T, VEC>(operands.c, origin, place, sums);
+    write(operands.c, origin, place, sums);
 }
 
 // Idea: warp 0 does nothing but copy, the others nothing but multiply; a pipeline of the block stands between them.
@@ -234,36 +206,38 @@ __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight
         pipe.consumer_release();
     }
     watch.begin(Activity::kEnd, tiles);
-    write<T, VEC>(operands.c, origin, place, sums);
+    write(operands.c, origin, place, sums);
 }
 
-// Idea: the warp that copies comes in addition to eight that multiply. It asks for whole rows, and warps arrive, not threads.
-// Cost removed: the missing eighth warp; instructions for each pack that is copied; 31 of 32 arrivals for each stage.
-// Still limits it: multiply-adds, and reads of shared memory between them. Registers: a ninth warp has as many as the others.
-template <class T, int VEC, int BLOCKS, class Watch>
-__global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_nine_warps(Operands operands,
-                                                                               Watch watch) {
+// Idea: warps that copy come in addition to eight that multiply, and those arrive at barriers as warps, not as threads.
+// Cost removed: the missing eighth warp; 31 of 32 arrivals for each stage that is free again; the library's branches.
+// Still limits it: registers, which the copying warps have as many of as the others; and multiply-adds.
+template <class T, int COPYING, int VEC, int BLOCKS, class Watch>
+__global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(Operands operands,
+                                                                                Watch watch) {
     auto& [stages, barriers] = Shared<T, StageBarriers<T>>::of_block();
     auto& [filled, emptied] = barriers;
     const Origin origin = origin_of_block<T>(operands.c);
     const unsigned tiles = tiles_along_k<T>(operands);
     const int thread = static_cast<int>(threadIdx.x);
     if (thread < T::STAGES) {
-        init(&filled[thread], 32);                // lanes that copy
+        init(&filled[thread], COPYING);           // threads that copy
         init(&emptied[thread], T::THREADS / 32);  // warps that multiply
     }
     __syncthreads();
 
     if (thread >= T::THREADS) {
+        Source<T, VEC, COPYING> source(operands, origin, thread - T::THREADS);
+        auto copies = cuda::make_pipeline();
         for (unsigned tile = 0; tile < tiles; ++tile) {
             const unsigned stage = tile % T::STAGES;
             const unsigned round = tile / T::STAGES;
             watch.begin(Activity::kWait, tile);
             if (round > 0) emptied[stage].wait_parity((round - 1) % 2 != 0);
             watch.begin(Activity::kCopy, tile);
-            copy_rows<T, VEC>(operands, origin, tile, stages[stage], filled[stage]);
-            static_cast<void>(
-                filled[stage].arrive());  // the phase is complete when the copies have come, too
+            source.next(stages[stage], CopyByInstruction<VEC>{});
+            cuda::pipeline_producer_commit(copies, filled[stage]);  // the phase waits for the copies
+            static_cast<void>(filled[stage].arrive());              // and for this thread
         }
         watch.begin(Activity::kEnd, tiles);
         return;
@@ -280,7 +254,7 @@ __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_nine_warps(O
         if (thread % 32 == 0) static_cast<void>(emptied[stage].arrive());
     }
     watch.begin(Activity::kEnd, tiles);
-    write<T, VEC>(operands.c, origin, place, sums);
+    write(operands.c, origin, place, sums);
 }
 
 // --- Launchers (launch.cuh) ----------------------------------------------------------------------------------------------
@@ -305,10 +279,10 @@ struct OneOfEight : Version<T, 32, BlockPipeline<T>> {
     template <int VEC, class Watch>
     static constexpr auto kKernel = multiply_one_of_eight<T, VEC, BLOCKS, Watch>;
 };
-template <class T, int BLOCKS>
-struct NineWarps : Version<T, 32, StageBarriers<T>> {
+template <class T, int COPYING, int BLOCKS>
+struct Beside : Version<T, COPYING, StageBarriers<T>> {
     template <int VEC, class Watch>
-    static constexpr auto kKernel = multiply_nine_warps<T, VEC, BLOCKS, Watch>;
+    static constexpr auto kKernel = multiply_beside<T, COPYING, VEC, BLOCKS, Watch>;
 };
 
 //                        BM   BN  BK  TM TN WIDE  LANES_M  STAGES
@@ -333,11 +307,11 @@ std::span<const Pipeline> variants() {
         entry<Tiled<Tile1d, 2>>("tiled_1d", "8 elements of a column for each thread"),
         entry<Tiled<Tile2d, 2>>("tiled_2d", "8 x 8 elements"),
         entry<Tiled<TileFloat4, 2>>("tiled_float4", "four floats at a time"),
-        entry<ByPipeline<TileStages, 2>>("pipeline", "three tiles ahead: cuda::pipeline"),
-        entry<ByCpAsync<TileStages, 2>>("cp_async", "three tiles ahead: cp.async"),
+        entry<ByPipeline<TileDeep, 1>>("pipeline", "three tiles ahead: cuda::pipeline"),
+        entry<ByCpAsync<TileDeep, 1>>("cp_async", "three tiles ahead: cp.async"),
         entry<OneOfEight<TileSeven, 2>>("one_of_eight", "one warp copies, seven multiply"),
-        entry<NineWarps<TileStages, 2>>("nine_warps_twice", "one warp copies, eight multiply; two blocks"),
-        entry<NineWarps<TileDeep, 1>>("nine_warps", "one warp copies, eight multiply"),
+        entry<Beside<TileStages, 32, 2>>("nine_warps", "one warp copies, eight multiply"),
+        entry<Beside<TileDeep, 128, 1>>("twelve_warps", "four warps copy, eight multiply"),
     });
     return list;
 }

@@ -39,6 +39,7 @@ struct TileShape {
     static constexpr int THREADS = ROWS * COLS;  // that multiply
 
     static_assert(BM % TM == 0 && BN % TN == 0, "TileShape: TM must divide BM, TN must divide BN");
+    static_assert(TM % 2 == 0, "TileShape: rows are multiplied two at a time");
     static_assert(ROWS % LANES_M == 0 && COLS % LANES_N == 0,
                   "TileShape: a block is a whole number of warps");
     static_assert(LANES_M % 2 == 0 && LANES_N % 2 == 0,
@@ -202,18 +203,25 @@ __device__ __forceinline__ void multiply(const Stage<T>& stage, Place<T> place, 
 #pragma unroll
             for (int j = 0; j < T::TN; j += T::WIDE)
                 b[j / T::WIDE] = Pack::load(&stage.b[k0 + k][place.col + place.col_step(j)]);
+            const auto multiply_add = [&](int i, int j) {
+                sums[i][j] += a[i].value[k] * b[j / T::WIDE].value[j % T::WIDE];
+            };
+            // Two rows at a time, down and up in turns: each multiply-add has an operand of the one before it.
 #pragma unroll
-            for (int i = 0; i < T::TM; ++i) {
+            for (int i = 0; i < T::TM; i += 2) {
 #pragma unroll
-                for (int j = 0; j < T::TN; ++j)
-                    sums[i][j] += a[i].value[k] * b[j / T::WIDE].value[j % T::WIDE];
+                for (int j = 0; j < T::TN; ++j) {
+                    multiply_add(i + j % 2, j);
+                    multiply_add(i + 1 - j % 2, j);
+                }
             }
         }
     }
 }
 
-// Writes the thread's results. VEC: how many neighbours of C at a time; where VEC is not 1, rows of C are whole numbers of them.
-template <class T, int VEC>
+// Writes the thread's results, one by one: four at a time would have to be in neighbouring registers, in their order, and then a sum
+// and its factor from B come out of the same bank of registers, one after the other.
+template <class T>
 __device__ void write(const DeviceMatrix<float>& c, Origin origin, Place<T> place,
                       const float (&sums)[T::TM][T::TN]) {
 #pragma unroll
@@ -221,14 +229,9 @@ __device__ void write(const DeviceMatrix<float>& c, Origin origin, Place<T> plac
         const std::size_t row = origin.row + place.row + place.row_step(i);
         if (row >= c.rows()) break;
 #pragma unroll
-        for (int j = 0; j < T::TN; j += VEC) {
+        for (int j = 0; j < T::TN; ++j) {
             const std::size_t col = origin.col + place.col + place.col_step(j);
-            if (col >= c.cols()) break;
-            course::Pack<float, VEC> pack;
-#pragma unroll
-            for (int v = 0; v < VEC; ++v)
-                pack.value[v] = sums[i][j + v];
-            pack.store(&c(row, col));
+            if (col < c.cols()) c(row, col) = sums[i][j];
         }
     }
 }

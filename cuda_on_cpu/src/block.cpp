@@ -107,6 +107,7 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     place_dynamic_shared(launch.configuration.dynamic_shared);
     static_shared_ = 0;
     copies_.begin_block();
+    arrival_barriers_.clear();
     observer_ = launch.observer == nullptr ? nullptr : launch.observer->watch(launch, block);
     if (observer_ != nullptr) observer_->begin_block(launch, block, dynamic_shared_, dynamic_shared_size_);
 
@@ -700,6 +701,72 @@ void BlockRunner::wait_for_copies(unsigned pending) {
 
 void BlockRunner::fail_on_copy(cudaError_t error, unsigned bytes, const std::string& why, Site site) {
     fail(error, "cp.async of " + std::to_string(bytes) + " bytes: " + why, site);
+}
+
+// --- Barriers at which threads arrive and for which they wait, each at its own time -----------------------------------------
+
+void BlockRunner::init_arrival_barrier(const void* barrier, std::int64_t expected, Site site) {
+    if (!holds_shared(barrier, sizeof(std::uint64_t)))
+        fail(cudaErrorIllegalAddress, "a barrier that is not in the block's shared memory", site);
+    if (expected <= 0) {
+        fail(cudaErrorLaunchFailure,
+             "a barrier that expects " + std::to_string(expected) + " arrivals: nobody could wait for it",
+             site);
+    }
+    ArrivalBarrier& state = arrival_barriers_[barrier];
+    state = {};
+    state.expected = state.pending = expected;
+}
+
+ArrivalBarrier& BlockRunner::arrival_barrier(const void* barrier, Site site) {
+    const auto found = arrival_barriers_.find(barrier);
+    if (found == arrival_barriers_.end())
+        fail(cudaErrorLaunchFailure, "a barrier that was not initialised", site);
+    return found->second;
+}
+
+std::uint64_t BlockRunner::arrive_at(const void* barrier, std::int64_t count, bool leave, Site site) {
+    ArrivalBarrier& state = arrival_barrier(barrier, site);
+    if (count < 1 || count > state.pending) {
+        fail(cudaErrorLaunchFailure,
+             std::to_string(count) + " arrivals at a barrier that expects " + std::to_string(state.pending) +
+                 " more of " + std::to_string(state.expected),
+             site);
+    }
+    if (observer_ != nullptr) observer_->arrival_barrier_arrived(thread_number(), barrier, site);
+    const std::uint64_t phase = state.phase;
+    state.pending -= count;
+    if (leave) ++state.leaving;
+    if (state.pending == 0) complete_phase(barrier, state);
+    return phase;
+}
+
+void BlockRunner::complete_phase(const void* barrier, ArrivalBarrier& state) {
+    ++state.phase;
+    polling_since_ = {};
+    state.expected -= std::exchange(state.leaving, 0);
+    state.pending = state.expected;
+    copies_.append(state.complete, state.copies);
+    if (observer_ != nullptr) observer_->arrival_barrier_completed(barrier);
+    for (const unsigned thread : state.waiting) {
+        warps_[thread / kWarpLanes].ready |= bit(thread % kWarpLanes);
+        busy_warps_ |= bit(thread / kWarpLanes);
+    }
+    state.waiting.clear();
+}
+
+void BlockRunner::attach_copies_to(const void* barrier, Site site) {
+    copies_.move_to(arrival_barrier(barrier, site).copies, thread_number());
+    if (observer_ != nullptr) observer_->copies_attached(thread_number());
+}
+
+void BlockRunner::wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site) {
+    if (ArrivalBarrier& state = arrival_barrier(barrier, site); state.phase <= phase) {
+        state.waiting.push_back(thread_number());
+        suspend(name, site);
+    }
+    copies_.complete(arrival_barrier(barrier, site).complete);
+    if (observer_ != nullptr) observer_->arrival_barrier_left(thread_number(), barrier, site);
 }
 
 // --- Failure ---------------------------------------------------------------------------------------------------------------

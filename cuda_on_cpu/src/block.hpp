@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "arrival_barriers.hpp"
 #include "async_copies.hpp"
 #include "cuda_on_cpu/thread.h"
 #include "fibre.hpp"
@@ -55,6 +56,13 @@ class BlockRunner {
     void issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes, Site site);
     void commit_copies();
     void wait_for_copies(unsigned pending);
+    void init_arrival_barrier(const void* barrier, std::int64_t expected, Site site);
+    std::uint64_t arrive_at(const void* barrier, std::int64_t count, bool leave, Site site);
+    void attach_copies_to(const void* barrier, Site site);
+    std::uint64_t present_phase(const void* barrier, Site site) {
+        return arrival_barrier(barrier, site).phase;
+    }
+    void wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site);
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
 
     bool running() const { return launch_ != nullptr; }
@@ -130,6 +138,8 @@ class BlockRunner {
     void become_current();
     void count_arrival(BarrierKind kind, int predicate, Site site);
     void release_barrier();
+    ArrivalBarrier& arrival_barrier(const void* barrier, Site site);
+    void complete_phase(const void* barrier, ArrivalBarrier& state);
     void set_shape(dim3 block);
     void place_dynamic_shared(std::size_t size);
     void check_dynamic_shared_canary();
@@ -186,6 +196,7 @@ class BlockRunner {
     unsigned grid_sync_phase_ = 0;
 
     AsyncCopies copies_;
+    ArrivalBarriers arrival_barriers_;
     Site reading_site_{"", 0};
 
     FibreStacks stacks_;

@@ -1,0 +1,53 @@
+#include "async_pipeline_peer.hpp"
+
+#ifdef COURSE_HAS_CUDA_LIBRARIES
+
+#include <memory>
+
+#include "common/check_cublas.hpp"
+
+namespace day38 {
+
+std::string why_no_cublas() {
+    return "";
+}
+
+std::function<void(cudaStream_t)> make_cublas(course::DeviceMatrix<const float> a,
+                                              course::DeviceMatrix<const float> b,
+                                              course::DeviceMatrix<float> c) {
+    cublasHandle_t raw = nullptr;
+    CUBLAS_CHECK(cublasCreate(&raw));
+    const std::shared_ptr<cublasContext> handle(raw, cublasDestroy);
+    CUBLAS_CHECK(cublasSetMathMode(handle.get(), CUBLAS_DEFAULT_MATH));
+    return [=](cudaStream_t stream) {
+        const float one = 1;
+        const float zero = 0;
+        CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
+        // cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = B^T A^T.
+        CUBLAS_CHECK(cublasSgemm(handle.get(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(c.cols()),
+                                 static_cast<int>(c.rows()), static_cast<int>(a.cols()), &one, b.data(),
+                                 static_cast<int>(b.leading_dimension()), a.data(),
+                                 static_cast<int>(a.leading_dimension()), &zero, c.data(),
+                                 static_cast<int>(c.leading_dimension())));
+    };
+}
+
+}  // namespace day38
+
+#else
+
+namespace day38 {
+
+std::string why_no_cublas() {
+    return "cuBLAS is in builds for a GPU";
+}
+
+std::function<void(cudaStream_t)> make_cublas(course::DeviceMatrix<const float>,
+                                              course::DeviceMatrix<const float>,
+                                              course::DeviceMatrix<float>) {
+    return {};
+}
+
+}  // namespace day38
+
+#endif

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "async_pipeline.hpp"
-#include "async_pipeline_peer.hpp"
+#include "common/cublas_sgemm.hpp"
 #include "common/data_pattern.hpp"
 #include "common/device_buffer.hpp"
 #include "common/guarded_buffer.hpp"
@@ -87,14 +87,12 @@ course::Case make_case(const course::Dims& size) {
                                       .cannot_run = variant.cannot_run(data->shape),
                                       .resources = variant.launcher.resources});
     }
-    const std::string no_cublas = day38::why_no_cublas();
     result.contestants.push_back(
         {.name = "cublas",
          .role = course::Role::kPeer,
-         .launch = no_cublas.empty() ? day38::make_cublas(data->a_view(), data->b_view(), data->c_view())
-                                     : std::function<void(cudaStream_t)>(),
+         .launch = course::make_cublas_sgemm(data->a_view(), data->b_view(), data->c_view()),
          .work = day38::variants().front().work(data->shape),
-         .cannot_run = no_cublas});
+         .cannot_run = course::why_no_cublas()});
     return result;
 }
 

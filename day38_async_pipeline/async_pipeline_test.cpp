@@ -149,9 +149,10 @@ TEST_P(VariantTest, EveryExtentAroundTheTiles) {
     }
 }
 
-// Fewer tiles than stages, as many, more, and the stages several times over: every way a pipeline can begin and end.
+// Fewer tiles than stages, as many, more, and the stages several times over, with tiles of 16 and of 32: every way a pipeline can
+// begin and end.
 TEST_P(VariantTest, EveryNumberOfTiles) {
-    for (std::size_t tiles = 1; tiles <= 11; ++tiles) {
+    for (std::size_t tiles = 1; tiles <= 20; ++tiles) {
         expect_exact({4, 4, 16 * tiles});
         expect_exact({4, 4, 16 * tiles - 12});
         expect_exact({3, 5, 16 * tiles - 15});
@@ -266,8 +267,7 @@ TEST_P(VariantTest, MoreElementsThan31BitsCount) {
 
 class TimelineTest : public VariantTest {
   protected:
-    static constexpr Shape kShape{132, 132, 100};  // more than a tile each way, and 7 along K
-    static constexpr unsigned kTiles = 7;
+    static constexpr Shape kShape{132, 132, 100};  // more than a tile each way and several along K
 
     // Of the product of kShape; which is right, watched or not.
     static std::vector<Stamp> stamps(unsigned block, unsigned most) {
@@ -304,8 +304,10 @@ TEST_P(TimelineTest, TellsWhatEachWarpDoes) {
             }
             if (next != 0) multiplied.push_back(next);
         }
-        EXPECT_FALSE(multiplied.empty());
-        EXPECT_EQ(multiplied, std::vector<unsigned>(multiplied.size(), kTiles));
+        ASSERT_FALSE(multiplied.empty());
+        EXPECT_TRUE(multiplied.front() == 7 || multiplied.front() == 4)
+            << multiplied.front();  // 16 or 32 of K in each
+        EXPECT_EQ(multiplied, std::vector<unsigned>(multiplied.size(), multiplied.front()));
         EXPECT_GT(copied_first_tile, 0u);
     }
 }

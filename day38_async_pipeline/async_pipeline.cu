@@ -6,7 +6,7 @@
 //   tiled_float4       8 x 8               the same, four floats at a time                          waiting for memory at each tile
 //   pipeline           8 x 8               all threads, three tiles ahead: cuda::pipeline           copies among the multiply-adds
 //   cp_async           8 x 8               the same in single instructions: cp.async                copies among the multiply-adds
-//   one_of_eight       8 x 8               one warp copies, seven multiply: block-scope pipeline    a warp less; barriers for each thread
+//   one_of_eight       8 x 8               one warp copies, seven multiply: block-scope pipeline    one scheduler with half the work
 //   nine_warps         8 x 8               one warp copies beside eight that multiply               registers: 18 warps, 96 for a thread
 //   twelve_warps       8 x 8               four copy beside eight, a warp for each scheduler        multiply-adds
 //
@@ -174,7 +174,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands
 
 // Idea: warp 0 does nothing but copy, the others nothing but multiply; a pipeline of the block stands between them.
 // Cost removed: copies among the multiply-adds, and the barrier of all threads.
-// Still limits it: one warp of eight does not multiply; every thread arrives at two barriers for each tile.
+// Still limits it: the scheduler of the copying warp has one warp fewer that multiplies, in every block; one warp issues all copies.
 template <class T, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight(Operands operands,
                                                                                  Watch watch) {
@@ -209,8 +209,8 @@ __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight
     write(operands.c, origin, place, sums);
 }
 
-// Idea: warps that copy come in addition to eight that multiply, and those arrive at barriers as warps, not as threads.
-// Cost removed: the missing eighth warp; 31 of 32 arrivals for each stage that is free again; the library's branches.
+// Idea: warps that copy come in addition to eight that multiply. (And those arrive at barriers as warps, not as threads.)
+// Cost removed: the missing eighth warp; the library's branches.
 // Still limits it: registers, which the copying warps have as many of as the others; and multiply-adds.
 template <class T, int COPYING, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(Operands operands,

@@ -219,8 +219,8 @@ __device__ __forceinline__ void multiply(const Stage<T>& stage, Place<T> place, 
     }
 }
 
-// Writes the thread's results, one by one: four at a time would have to be in neighbouring registers, in their order, and then a sum
-// and its factor from B come out of the same bank of registers, one after the other.
+// Writes the thread's results, one by one: four at a time would have to be in neighbouring registers, in their order, and the
+// compiler would choose registers for the stores, not for the multiply-adds.
 template <class T>
 __device__ void write(const DeviceMatrix<float>& c, Origin origin, Place<T> place,
                       const float (&sums)[T::TM][T::TN]) {

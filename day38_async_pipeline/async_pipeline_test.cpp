@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "common/device_buffer.hpp"
 #include "common/device_test.hpp"
 #include "common/guarded_buffer.hpp"
+#include "common/guarded_matrix.hpp"
 #include "common/random.hpp"
 #include "common/verify.hpp"
 
@@ -25,14 +25,12 @@ using course::DeviceBuffer;
 using course::DeviceMatrix;
 using course::DeviceSpan;
 using course::GuardedBuffer;
+using course::GuardedMatrix;
 using day38::Activity;
 using day38::Shape;
 using day38::Stamp;
 
 constexpr std::uint64_t kSeed = 38;
-
-// Stands around and between the rows of inputs: a sum that takes one of these in is NaN.
-constexpr float kForbidden = std::numeric_limits<float>::quiet_NaN();
 
 // How a matrix lies in memory: elements between its rows, and from an address aligned to 256 bytes to its first.
 struct Layout {
@@ -46,27 +44,6 @@ std::string text_of(Shape shape, Layout layout) {
            std::to_string(layout.misaligned_by);
 }
 
-// A factor on the device: `packed`, laid out.
-class Factor {
-  public:
-    Factor(const std::vector<float>& packed, std::size_t rows, std::size_t cols, Layout layout)
-        : rows_(rows), cols_(cols), stride_(cols + layout.padding), first_(layout.misaligned_by) {
-        std::vector<float> memory(first_ + (rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols),
-                                  kForbidden);
-        for (std::size_t i = 0; i < packed.size(); ++i)
-            memory[first_ + i / cols * stride_ + i % cols] = packed[i];
-        memory_ = DeviceBuffer<float>(std::span<const float>(memory));
-    }
-    DeviceMatrix<const float> view() const {
-        const DeviceSpan<const float> span = memory_.span();
-        return {span.subspan(first_, span.size() - first_), rows_, cols_, stride_};
-    }
-
-  private:
-    std::size_t rows_, cols_, stride_, first_;
-    DeviceBuffer<float> memory_;
-};
-
 class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
   protected:
     // `launch` in place of the variant's own; each of the matrices has a leading dimension of its own.
@@ -76,31 +53,18 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
                                          Layout layout, Launch launch) {
         const auto [rows, cols, depth] = shape;
         const auto [padding, misaligned_by] = layout;
-        const Factor a_device(a, rows, depth, layout);
-        const Factor b_device(b, depth, cols, {2 * padding, misaligned_by});
-        const std::size_t stride = cols + 3 * padding;
-        GuardedBuffer<float> c_device(rows == 0 || cols == 0 ? 0 : (rows - 1) * stride + cols, misaligned_by);
-        launch(a_device.view(), b_device.view(), DeviceMatrix<float>(c_device.span(), rows, cols, stride));
+        GuardedMatrix<float> a_device(a, rows, depth, padding, misaligned_by);
+        GuardedMatrix<float> b_device(b, depth, cols, 2 * padding, misaligned_by);
+        GuardedMatrix<float> c_device(rows, cols, 3 * padding, misaligned_by);
+        launch(a_device.view(), b_device.view(), c_device.view());
 
         std::vector<double> product(rows * cols);
         std::vector<double> magnitude(rows * cols);
         day38::multiply_on_cpu(shape, a, b, product, magnitude);
         for (double& size : magnitude)  // verify() wants finite ones; where it is not, neither is the product
             size = std::isfinite(size) ? size : 0;
-        const std::vector<float> memory = c_device.to_host();
-        std::vector<float> c(rows * cols);
-        std::size_t written_between_rows = 0;
-        for (std::size_t i = 0; i < memory.size(); ++i) {
-            if (i % stride < cols) {
-                c[i / stride * cols + i % stride] = memory[i];
-            } else if (!std::isnan(memory[i])) {
-                ++written_between_rows;
-            }
-        }
-        course::VerifyResult result = course::verify(c, product, bound, magnitude, cols);
+        course::VerifyResult result = course::verify(c_device.packed(), product, bound, magnitude, cols);
         result.damage = c_device.damage();
-        if (written_between_rows != 0)
-            result.damage += std::to_string(written_between_rows) + " elements written between rows";
         return result;
     }
 

@@ -66,13 +66,30 @@ function(course_executable name)
   endif()
 endfunction()
 
+# Tests in plain C++ compile in half the time: not optimised, as what takes time when a test runs is in libraries, and with the
+# headers that all of them read compiled once.
+function(course_compile_host_test name)
+  set(owner course_test_headers)
+  if(NOT TARGET ${owner})
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/${owner}.cpp CONTENT "// Precompiled headers want a target with a source.\n")
+    add_executable(${owner} EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/${owner}.cpp)
+    target_link_libraries(${owner} PRIVATE GTest::gtest_main)
+    course_cuda_target(${owner})
+    target_precompile_headers(${owner} PRIVATE <algorithm> <cuda_runtime.h> <fmt/format.h> <gtest/gtest.h> <string> <vector>)
+  endif()
+  foreach(target ${owner} ${name})
+    target_link_libraries(${target} PRIVATE fmt::fmt OpenMP::OpenMP_CXX)  # whose macros the headers know
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  endforeach()
+  target_precompile_headers(${name} REUSE_FROM ${owner})
+endfunction()
+
 function(course_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_ORDERS" "LABEL" "SOURCES;LIBRARIES")
   course_executable(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)
-  # What takes time when a test runs is in libraries. Its host code compiles in half the time when it is not optimised.
-  set(host_sources ${arg_SOURCES})
-  list(FILTER host_sources INCLUDE REGEX "\\.cpp$")
-  set_property(SOURCE ${host_sources} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O0>)
+  if(NOT "${arg_SOURCES}" MATCHES "\\.cu(;|$)")
+    course_compile_host_test(${name})
+  endif()
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 300 LABELS "${arg_LABEL}")
   # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first.
@@ -123,6 +140,9 @@ function(course_day)
     course_test(${directory}_inspection_test SOURCES ${topic}_inspection_test.cpp LIBRARIES course::${topic}
       LABEL inspection)
   endif()
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/exercise/HINTS.md)
+    course_exercises(${directory})
+  endif()
   if(COURSE_INSPECT)
     foreach(size IN LISTS arg_CLEAN_SIZES)
       set(name ${directory}.clean.${size})
@@ -131,6 +151,43 @@ function(course_day)
     endforeach()
   endif()
   course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" true)
+endfunction()
+
+# <directory>_exercise: the day's tests with the learner's files, or where there are none the blank ones, in the place of the
+# lesson's; <directory>_exercise_program and <directory>_inspection_exercise likewise. Built when they are asked for.
+# Objects come before libraries, so that the linker has no need of the lesson's file.
+set(COURSE_MY ${PROJECT_SOURCE_DIR}/my CACHE PATH "The learner's files: <directory>/<file>.cu")
+function(course_exercises directory)
+  file(GLOB_RECURSE blank RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/exercise CONFIGURE_DEPENDS exercise/*.cu)
+  file(GLOB_RECURSE mine RELATIVE ${COURSE_MY}/${directory} CONFIGURE_DEPENDS ${COURSE_MY}/${directory}/*.cu)
+  if(NOT blank)
+    return()  # ./course exercises will make them
+  endif()
+  add_library(${directory}_exercise_files OBJECT EXCLUDE_FROM_ALL)
+  foreach(file IN LISTS blank)
+    if(file IN_LIST mine)
+      target_sources(${directory}_exercise_files PRIVATE ${COURSE_MY}/${directory}/${file})
+    else()
+      target_sources(${directory}_exercise_files PRIVATE exercise/${file})
+    endif()
+    # For #include "..." as the lesson's file says it.
+    get_filename_component(lesson ${CMAKE_CURRENT_SOURCE_DIR}/${file} DIRECTORY)
+    target_include_directories(${directory}_exercise_files PRIVATE ${lesson})
+  endforeach()
+  set_target_properties(${directory}_exercise_files PROPERTIES COURSE_EXERCISE TRUE)
+  get_target_property(libraries ${directory}_test LINK_LIBRARIES)
+  target_link_libraries(${directory}_exercise_files PRIVATE ${libraries})
+  course_cuda_target(${directory}_exercise_files)
+  foreach(pair ${directory}_test:exercise ${directory}:exercise_program ${directory}_inspection_test:inspection_exercise)
+    string(REPLACE ":" ";" pair ${pair})
+    list(GET pair 0 of_lesson)
+    list(GET pair 1 suffix)
+    if(TARGET ${of_lesson})
+      add_executable(${directory}_${suffix} EXCLUDE_FROM_ALL
+        $<TARGET_OBJECTS:${of_lesson}> $<TARGET_OBJECTS:${directory}_exercise_files>)
+      target_link_libraries(${directory}_${suffix} PRIVATE $<TARGET_PROPERTY:${of_lesson},LINK_LIBRARIES>)
+    endif()
+  endforeach()
 endfunction()
 
 # Found by name: the distribution's packages for single modules come without OpenCV's CMake files, which are in a package

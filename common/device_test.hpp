@@ -119,6 +119,13 @@ class NeedsDevice : public Fixture {
     void SetUp() override {
         if (const std::string reason = why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
     }
+
+    // After a kernel that failed every call fails, until the device is reset: the next test shall not fail for this one's reason.
+    void TearDown() override {
+        if (cudaDeviceSynchronize() == cudaSuccess) return;
+        static_cast<void>(cudaDeviceReset());
+        static_cast<void>(cudaGetLastError());
+    }
 };
 
 using DeviceTest = NeedsDevice<testing::Test>;

@@ -36,6 +36,8 @@ std::string VerifyResult::message() const {
     } else {
         text = fmt::format("{} of {} values differ, largest error {:.3g}", differing, compared, max_error);
     }
+    if (untouched > 0)
+        text += fmt::format("\n  {} of them look as before the launch, all bits set: not written", untouched);
     for (const Mismatch& mismatch : first) {
         const std::string place =
             cols == 0 ? "" : fmt::format(" (row {}, col {})", mismatch.index / cols, mismatch.index % cols);
@@ -91,7 +93,9 @@ void compare(VerifyResult& result, std::size_t index, double got, double expecte
     }
     if (same_non_finite(got, expected)) return;
     result.max_error = std::numeric_limits<double>::infinity();
-    note_mismatch(result, {index, fmt::format("{:.9g}", expected), fmt::format("{:.9g}", got), ""});
+    // A NaN's sign means nothing.
+    const auto text = [](double value) { return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value); };
+    note_mismatch(result, {index, text(expected), text(got), ""});
 }
 
 VerifyResult compare_in_parts(std::size_t count,
@@ -116,6 +120,7 @@ VerifyResult compare_in_parts(std::size_t count,
         for (Mismatch& mismatch : results[i].first)
             note_mismatch(all, std::move(mismatch));
         all.differing += unnamed;
+        all.untouched += results[i].untouched;
     }
     return all;
 }

@@ -14,8 +14,10 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <ranges>
@@ -58,14 +60,15 @@ struct Mismatch {
 struct VerifyResult {
     std::size_t compared = 0;
     std::size_t differing = 0;
-    double max_error = 0;  // largest |got - expected|; infinite when NaN or Inf stood in the wrong place
+    std::size_t untouched = 0;  // of those: all bits set, as a GuardedBuffer is before anybody writes it
+    double max_error = 0;       // largest |got - expected|; infinite when NaN or Inf stood in the wrong place
     std::vector<Mismatch> first;  // the first few that differ
     std::size_t cols = 0;         // when not 0, indices are reported as (row, col) too
     std::string damage;           // of the guards around the output, see guarded_buffer.hpp; empty if none
 
     bool ok() const { return differing == 0 && damage.empty(); }
 
-    // "1000 values agree, largest error 1.2e-07", or how many differ and the first few.
+    // "1000 values agree, largest error 1.2e-07"; or how many differ, how many of them nobody wrote, and the first few.
     std::string message() const;
 };
 
@@ -91,6 +94,17 @@ void compare(VerifyResult& result, std::size_t index, double got, double expecte
              double magnitude, double smallest);
 void note_mismatch(VerifyResult& result, Mismatch mismatch);
 
+// Counts a value that differs as untouched if all its bits are set.
+template <class T>
+void note_untouched(VerifyResult& result, const T& value) {
+    static constexpr auto kUntouched = [] {
+        std::array<unsigned char, sizeof(T)> bytes{};
+        bytes.fill(0xff);
+        return bytes;
+    }();
+    if (std::memcmp(&value, kUntouched.data(), sizeof(T)) == 0) ++result.untouched;
+}
+
 // What `part(begin, end)` finds in [0, count), taken in parts on all of the host's cores.
 VerifyResult compare_in_parts(std::size_t count,
                               const std::function<VerifyResult(std::size_t begin, std::size_t end)>& part);
@@ -115,9 +129,11 @@ VerifyResult verify(const Got& got, std::span<const double> expected, const Boun
             } else {
                 value = static_cast<double>(static_cast<float>(values[i]));
             }
+            const std::size_t differing = part.differing;
             detail::compare(part, i, value, expected[i], scale,
                             magnitude.empty() ? common_magnitude : magnitude[i],
                             bound.roundings() * FloatTraits<T>::kSmallest);
+            if (part.differing > differing) detail::note_untouched(part, values[i]);
         }
         return part;
     });
@@ -141,6 +157,7 @@ VerifyResult verify_exact(const Got& got, std::span<const std::ranges::range_val
         const double error = std::abs(static_cast<double>(values[i]) - static_cast<double>(expected[i]));
         result.max_error = std::max(result.max_error, error);
         detail::note_mismatch(result, {i, std::to_string(expected[i]), std::to_string(values[i]), ""});
+        detail::note_untouched(result, values[i]);
     }
     return result;
 }

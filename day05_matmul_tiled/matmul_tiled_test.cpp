@@ -33,8 +33,8 @@ constexpr std::uint64_t kSeed = 5;
 constexpr float kForbidden = std::numeric_limits<float>::quiet_NaN();
 
 std::string text_of(Shape shape) {
-    return std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + " x " +
-           std::to_string(shape.depth);
+    return "M = " + std::to_string(shape.rows) + ", N = " + std::to_string(shape.cols) +
+           ", K = " + std::to_string(shape.depth);
 }
 
 // `packed` with `padding` more elements after each row but the last.
@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(DayFive, VariantTest, course::each_of(day05::variants()
 
 // Around a block of 16, a tile of 32 and a coarsened tile of 128, in each direction by itself.
 TEST_P(VariantTest, EveryExtentAroundTheTiles) {
-    for (const std::size_t extent : {0, 1, 15, 16, 17, 31, 32, 33, 64, 127, 128, 129}) {
+    for (const std::size_t extent : {1, 15, 16, 17, 31, 32, 33, 64, 127, 128, 129, 0}) {
         expect_exact({extent, 7, 5});
         expect_exact({7, extent, 5});
         expect_exact({7, 5, extent});

@@ -62,8 +62,9 @@ class VariantTest : public course::DeviceTestWithParam<const day12::Histogram*> 
         course::VerifyResult result = course::verify_exact(
             counts.to_host(), expected_counts(std::span<const Value>(values), range, bins));
         result.damage = counts.damage() + device.damage();
-        EXPECT_TRUE(result.ok()) << values.size() << " values of " << sizeof(Value) << " bytes, " << bins
-                                 << " bins, " << what << ": " << result.message();
+        EXPECT_TRUE(result.ok()) << "n = " << values.size()
+                                 << (sizeof(Value) == 1 ? " (bytes), " : " (ints), ") << bins << " bins, "
+                                 << what << "; the counters: " << result.message();
         EXPECT_EQ(device.to_host(), values) << "the input was changed";
     }
 };

@@ -145,6 +145,12 @@ class VariantTest : public course::DeviceTestWithParam<std::string> {
         return reduce<Op>(in, Options{});
     }
 
+    template <class Op>
+    void expect_right(const std::vector<typename Op::Element>& in, const std::string& what) {
+        const course::VerifyResult result = reduce<Op>(in);
+        EXPECT_TRUE(result.ok()) << what << ": " << result.message();
+    }
+
   private:
     std::optional<Workspace> workspace_;
 };
@@ -219,15 +225,17 @@ TEST_P(VariantTest, FloatPatterns) {
 TEST_P(VariantTest, IntegersAtTheirLimits) {
     for (const std::int32_t value : {INT32_MIN, INT32_MAX, -1}) {
         const std::vector<std::int32_t> in(1000, value);
-        EXPECT_TRUE(reduce<Sum<std::int32_t>>(in).ok()) << value << ": the sum needs 64 bits";
-        EXPECT_TRUE(reduce<Min<std::int32_t>>(in).ok()) << value;
-        EXPECT_TRUE(reduce<Max<std::int32_t>>(in).ok()) << value;
+        const std::string what = "1000 times the int32_t " + std::to_string(value);
+        expect_right<Sum<std::int32_t>>(in, "the sum, in 64 bits, of " + what);
+        expect_right<Min<std::int32_t>>(in, "the minimum of " + what);
+        expect_right<Max<std::int32_t>>(in, "the maximum of " + what);
     }
     for (const std::int64_t value : {INT64_MIN, INT64_MAX, std::int64_t{-1}}) {
         const std::vector<std::int64_t> in(1000, value);
-        EXPECT_TRUE(reduce<Sum<std::int64_t>>(in).ok()) << value << ": the sum wraps";
-        EXPECT_TRUE(reduce<Min<std::int64_t>>(in).ok()) << value;
-        EXPECT_TRUE(reduce<Max<std::int64_t>>(in).ok()) << value;
+        const std::string what = "1000 times the int64_t " + std::to_string(value);
+        expect_right<Sum<std::int64_t>>(in, "the sum, modulo 2^64, of " + what);
+        expect_right<Min<std::int64_t>>(in, "the minimum of " + what);
+        expect_right<Max<std::int64_t>>(in, "the maximum of " + what);
     }
 }
 
@@ -242,8 +250,10 @@ TEST_P(VariantTest, ExtremesOfFloatsWhereverTheyStand) {
         lows[0] = low;
         std::vector<float> highs(kTwoTiles, low);
         highs[kTwoTiles - 1] = high;
-        EXPECT_TRUE(reduce<Min<float>>(lows).ok()) << low << " among " << high;
-        EXPECT_TRUE(reduce<Max<float>>(highs).ok()) << high << " among " << low;
+        expect_right<Min<float>>(lows, "the minimum of one " + std::to_string(low) + " among " +
+                                           std::to_string(kTwoTiles - 1) + " times " + std::to_string(high));
+        expect_right<Max<float>>(highs, "the maximum of one " + std::to_string(high) + " among " +
+                                            std::to_string(kTwoTiles - 1) + " times " + std::to_string(low));
     }
 }
 
@@ -254,8 +264,11 @@ TEST_P(VariantTest, OneNanIsEnough) {
             for (const std::size_t place : {std::size_t{0}, kTwoTiles - 1}) {
                 std::vector<float> in(kTwoTiles, value);
                 in[place] = std::bit_cast<float>(bits);
-                EXPECT_TRUE(reduce<Min<float>>(in).ok()) << std::hex << bits << " at " << std::dec << place;
-                EXPECT_TRUE(reduce<Max<float>>(in).ok()) << std::hex << bits << " at " << std::dec << place;
+                const std::string what = "one NaN at " + std::to_string(place) + " among " +
+                                         std::to_string(kTwoTiles - 1) + " times " + std::to_string(value);
+                SCOPED_TRACE(testing::Message() << "the NaN's bits: " << std::hex << bits);
+                expect_right<Min<float>>(in, "the minimum of " + what);
+                expect_right<Max<float>>(in, "the maximum of " + what);
             }
         }
     }
@@ -268,7 +281,7 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
     const course::CapturedWork work(
         [&](cudaStream_t stream) { launch<Sum<float>>(in.span(), out.span(), 0, stream); });
     const bool one_launch = GetParam() == "single_pass" || GetParam() == "deterministic";
-    EXPECT_EQ(work.nodes(), one_launch ? 1U : 2U);
+    EXPECT_EQ(work.nodes(), one_launch ? 1U : 2U) << "launches on the stream that was given";
 }
 
 TEST_P(VariantTest, RefusesBadArguments) {

@@ -483,7 +483,8 @@ TEST_P(ElementwiseTest, AllSizesAndAlignments) {
             x *= 4;
         for (const std::size_t offset : {0, 1, 2}) {
             const course::VerifyResult result = run(in, offset, n % 2 == 0 ? offset : 0);
-            EXPECT_TRUE(result.ok()) << n << " from " << offset << ": " << result.message();
+            EXPECT_TRUE(result.ok()) << n << " elements, in " << offset
+                                     << " floats after an aligned address: " << result.message();
         }
     }
 }

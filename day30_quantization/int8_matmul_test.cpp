@@ -60,8 +60,18 @@ class MatmulTest : public course::DeviceTestWithParam<const day30::Int8Matmul*> 
 
     void expect_right(const MatmulShape& shape, Layout in = {}, Layout out = {}) const {
         const auto [m, n, k] = shape;
-        EXPECT_EQ(run(shape, random_bytes(m * k, kSeed), random_bytes(n * k, kSeed + 1), in, out), "")
-            << m << " x " << n << " x " << k;
+        const std::string wrong =
+            run(shape, random_bytes(m * k, kSeed), random_bytes(n * k, kSeed + 1), in, out);
+        EXPECT_TRUE(wrong.empty()) << "m x n x k = " << m << " x " << n << " x " << k << ": " << wrong;
+    }
+
+    // All elements of A are `a`, all of W are `w`.
+    void expect_all_equal(const MatmulShape& shape, int a, int w) const {
+        const std::string wrong = run(
+            shape, std::vector<std::int8_t>(shape.m * shape.k, static_cast<std::int8_t>(a)),
+            std::vector<std::int8_t>(shape.n * shape.k, static_cast<std::int8_t>(w)), {0, padding(shape.k)});
+        EXPECT_TRUE(wrong.empty()) << "k = " << shape.k << ", all of A " << a << ", of W " << w << ": "
+                                   << wrong;
     }
 };
 
@@ -101,16 +111,10 @@ TEST_P(MatmulTest, Layouts) {
 
 // The most negative products, and sums that just fit.
 TEST_P(MatmulTest, Extremes) {
-    const std::size_t k = 1024;
     for (const int a : {-128, 127})
         for (const int w : {-128, 127})
-            EXPECT_EQ(run({9, 17, k}, std::vector<std::int8_t>(9 * k, static_cast<std::int8_t>(a)),
-                          std::vector<std::int8_t>(17 * k, static_cast<std::int8_t>(w))),
-                      "");
-    const std::size_t longest = day30::kLongestSum;
-    EXPECT_EQ(run({1, 2, longest}, std::vector<std::int8_t>(longest, -128),
-                  std::vector<std::int8_t>(2 * longest, -128), {0, padding(longest)}),
-              "");
+            expect_all_equal({9, 17, 1024}, a, w);
+    expect_all_equal({1, 2, day30::kLongestSum}, -128, -128);
 }
 
 TEST_P(MatmulTest, RandomShapes) {

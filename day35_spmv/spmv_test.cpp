@@ -69,7 +69,8 @@ class VersionTest : public course::DeviceTestWithParam<const Spmv*> {
             course::VerifyResult result =
                 course::verify(y.to_host(), reference.y, {.factor = options.factor}, reference.magnitude);
             result.damage = y.damage();
-            EXPECT_TRUE(result.ok()) << "x number " << (&x - vectors.data()) << ": " << result.message();
+            EXPECT_TRUE(result.ok()) << "y for vector x number " << (&x - vectors.data()) << ": "
+                                     << result.message();
         }
     }
 
@@ -139,7 +140,7 @@ TEST_P(VersionTest, RandomMatrices) {
 TEST_P(VersionTest, RowsAroundTheShareOfABlock) {
     for (const Index around : {8, 32, 256, 1024, 2048, 4096}) {
         for (const Index length : {around - 4, around - 1, around, around + 1, around + 4}) {
-            SCOPED_TRACE(length);
+            SCOPED_TRACE("rows of " + std::to_string(length) + " entries");
             expect_exact(with_whole_values(with_lengths({3, length, 0, length, 1, length + 1})));
         }
     }

@@ -101,7 +101,10 @@ TEST(Choose, TakesAnyShape) {
                     for (const bool aligned : {false, true}) {
                         const gemm::Choice choice = gemm::choose({m, n, k}, aligned, multiprocessors);
                         ASSERT_NE(choice.tile, nullptr);
-                        EXPECT_TRUE(std::isfinite(choice.microseconds) && choice.microseconds > 0);
+                        ASSERT_TRUE(std::isfinite(choice.microseconds) && choice.microseconds > 0)
+                            << m << " x " << n << " x " << k << " on " << multiprocessors
+                            << " multiprocessors: expected a time greater than 0, got " << choice.microseconds
+                            << " microseconds";
                         EXPECT_LE(choice.shared_by,
                                   static_cast<unsigned>(choice.tile->most_blocks) * multiprocessors);
                     }

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <vector>
 
 #include "common/device_test.hpp"
 #include "common/guarded_buffer.hpp"
+#include "common/guarded_matrix.hpp"
 #include "test_kernels.hpp"
 
 namespace {
@@ -213,6 +216,27 @@ TEST_F(GuardedBufferTest, UntouchedOutputIsNan) {
     const VerifyResult result = verify(output.to_host(), std::vector<double>(1000, 1.0));
     EXPECT_EQ(result.differing, 1u);
     EXPECT_EQ(result.first.at(0).index, 999u);
+    EXPECT_NE(result.message().find("1 of them look as before the launch, all bits set: not written"),
+              std::string::npos)
+        << result.message();
+}
+
+// Only what nobody wrote counts: no NaN that a kernel computed, and no -1 where -1 is right.
+TEST(Verify, UntouchedValuesAreCounted) {
+    std::vector<float> got = {1, 2, std::numeric_limits<float>::quiet_NaN(), 0, 0};
+    std::memset(&got[3], 0xff, 2 * sizeof(float));
+    const VerifyResult result = verify(got, std::vector<double>{1, 1, 1, kNan, 1});
+    EXPECT_EQ(result.differing, 3u);
+    EXPECT_EQ(result.untouched, 1u);
+    const VerifyResult integers =
+        course::verify_exact(std::vector<std::int8_t>{-1, -1, 3}, std::vector<std::int8_t>{-1, 2, 4});
+    EXPECT_EQ(integers.differing, 2u);
+    EXPECT_EQ(integers.untouched, 1u);
+    std::vector<float> long_result(600'000);
+    std::memset(long_result.data(), 0xff, long_result.size() * sizeof(float));
+    EXPECT_EQ(verify(long_result, std::vector<double>(long_result.size())).untouched, long_result.size());
+    EXPECT_EQ(verify(std::vector<float>{2}, std::vector<double>{1}).message().find("not written"),
+              std::string::npos);
 }
 
 TEST_F(GuardedBufferTest, SpoilForgetsTheLastResult) {
@@ -264,6 +288,44 @@ TEST_F(GuardedBufferTest, MayBeEmpty) {
     EXPECT_TRUE(output.to_host().empty());
     course::testing::fill(output.span(), 1, 0, 1);
     EXPECT_NE(output.damage(), "");
+}
+
+using course::GuardedMatrix;
+using GuardedMatrixTest = course::DeviceTest;
+
+TEST_F(GuardedMatrixTest, GivesBackWhatItWasGiven) {
+    const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+    GuardedMatrix<float> matrix(values, 2, 3, 2, 1);
+    EXPECT_EQ(matrix.packed(), values);
+    EXPECT_EQ(matrix.damage(), "");
+    EXPECT_EQ(matrix.view().leading_dimension(), 5U);
+    EXPECT_TRUE(GuardedMatrix<float>(0, 3, 2).packed().empty());
+}
+
+TEST_F(GuardedMatrixTest, UntouchedElementsAreNan) {
+    const GuardedMatrix<float> output(2, 2, 1);
+    for (const float value : output.packed())
+        EXPECT_TRUE(std::isnan(value));
+}
+
+TEST_F(GuardedMatrixTest, WriteBetweenRowsOrBehindThemIsFound) {
+    GuardedMatrix<float> output(2, 2, 1);
+    const float value = 1;
+    const auto write = [&](std::size_t place) {
+        CUDA_CHECK(cudaMemcpy(output.view().data() + place, &value, sizeof(value), cudaMemcpyHostToDevice));
+    };
+    write(3);
+    EXPECT_EQ(output.damage(), "");
+    write(2);
+    EXPECT_EQ(output.damage(), "1 elements written between rows");
+    output.spoil();
+    EXPECT_EQ(output.damage(), "");
+    write(5);
+    EXPECT_NE(output.damage(), "");
+}
+
+TEST_F(GuardedMatrixTest, RefusesAnotherNumberOfElements) {
+    EXPECT_THROW(GuardedMatrix<float>(std::vector<float>(5), 2, 3), std::invalid_argument);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -87,23 +88,46 @@ class Progress {
 };
 
 // What a failed build printed, less the steps that went well.
-void print_messages(std::string_view log) {
+std::string messages_of(std::string_view log) {
+    std::string messages;
     while (!log.empty()) {
         const std::string_view line = log.substr(0, log.find('\n'));
         log.remove_prefix(std::min(line.size() + 1, log.size()));
-        if (!is_step(line)) fmt::print(stderr, "{}\n", line);
+        if (!is_step(line)) messages += std::string(line) + "\n";
     }
+    return messages;
+}
+
+bool has_line(const std::filesystem::path& file, std::string_view wanted) {
+    std::ifstream stream(file);
+    for (std::string line; std::getline(stream, line);) {
+        if (line == wanted) return true;
+    }
+    return false;
 }
 
 // A directory configured for another place (the checkout was moved or copied) is of no use here.
 bool is_configured(const Checkout& checkout) {
     if (!std::filesystem::exists(checkout.build / "build.ninja")) return false;
-    std::ifstream cache(checkout.build / "CMakeCache.txt");
-    const std::string wanted = "CMAKE_HOME_DIRECTORY:INTERNAL=" + checkout.root.string();
-    for (std::string line; std::getline(cache, line);) {
-        if (line == wanted) return true;
+    return has_line(checkout.build / "CMakeCache.txt",
+                    "CMAKE_HOME_DIRECTORY:INTERNAL=" + checkout.root.string());
+}
+
+Command build_command(const Checkout& checkout, const std::string& target) {
+    return {"cmake", "--build", checkout.build.string(), "--target", target};
+}
+
+// The GCC to build with: what CXX names, if it is one, else g++.
+std::string find_gcc() {
+    const char* const chosen = std::getenv("CXX");
+    for (const std::string compiler : {chosen == nullptr ? "" : chosen, "g++"}) {
+        if (!compiler.empty() && capture({compiler, "-v"}).output.find("gcc version") != std::string::npos)
+            return compiler;
     }
-    return false;
+    throw BuildError(
+        "inspection needs g++, whose instrumentation shows every access of a kernel; it was not found. "
+        "Install it: "
+        "apt-get install g++");
 }
 
 }  // namespace
@@ -124,18 +148,50 @@ void configure(const Checkout& checkout, const std::string& preset,
         fmt::format("configuring {} failed: {}", checkout.build.string(), shell_quoted(command)));
 }
 
-void build_target(const Checkout& checkout, const std::string& target) {
+Checkout preset_checkout(const Checkout& checkout, const std::string& preset) {
+    return {checkout.root, checkout.root / "build" / preset};
+}
+
+Checkout build_of_preset(const Checkout& checkout, const std::string& preset) {
+    const Checkout other = preset_checkout(checkout, preset);
+    if (other.build == checkout.build) return checkout;
+    std::vector<std::string> settings;
+    if (preset == "inspect") settings.push_back("CMAKE_CXX_COMPILER=" + find_gcc());
+    configure(other, preset, settings);
+    return other;
+}
+
+std::string try_to_build(const Checkout& checkout, const std::string& target) {
     const BuildLock lock(checkout);
-    const Command command = {"cmake", "--build", checkout.build.string(), "--target", target};
-    const Captured build = [&] {
-        Progress progress(target == "all" ? "everything" : target);
-        return capture(command, [&progress](std::string_view line) {
-            if (is_work(line)) progress.show(line);
-        });
-    }();
-    if (build.exit_code == kSuccess) return;
-    print_messages(build.output);
-    throw BuildError(fmt::format("building {} failed: {}", target, shell_quoted(command)));
+    Progress progress(target == "all" ? "everything" : target);
+    const Captured build = capture(build_command(checkout, target), [&progress](std::string_view line) {
+        if (is_work(line)) progress.show(line);
+    });
+    if (build.exit_code == kSuccess) return "";
+    if (build.exit_code == kInterrupted || build.output.find("interrupted by user") != std::string::npos)
+        throw Interrupted();
+    const std::string messages = messages_of(build.output);
+    return messages.empty() ? fmt::format("exit code {}\n", build.exit_code) : messages;
+}
+
+void build_target(const Checkout& checkout, const std::string& target) {
+    const std::string messages = try_to_build(checkout, target);
+    if (messages.empty()) return;
+    fmt::print(stderr, "{}", messages);
+    throw BuildError(
+        fmt::format("building {} failed: {}", target, shell_quoted(build_command(checkout, target))));
+}
+
+void set_cache_path(const Checkout& checkout, const std::string& name, const std::filesystem::path& path) {
+    if (has_line(checkout.build / "CMakeCache.txt", fmt::format("{}:PATH={}", name, path.string()))) return;
+    const BuildLock lock(checkout);
+    const Command command = {"cmake", "-S",           checkout.root,
+                             "-B",    checkout.build, fmt::format("-D{}:PATH={}", name, path.string())};
+    const Captured configured = capture(command);
+    if (configured.exit_code == kSuccess) return;
+    fmt::print(stderr, "{}", configured.output);
+    throw BuildError(
+        fmt::format("configuring {} failed: {}", checkout.build.string(), shell_quoted(command)));
 }
 
 }  // namespace course::tool

@@ -126,6 +126,92 @@ int run_command_line(int argc, const char* const* argv) {
     examine->footer("example: ./course doctor");
     examine->callback([&] { command = doctor; });
 
+    constexpr const char* kExercise =
+        "day05, day05/coalesced or coalesced; without it the first that is not solved";
+    auto* next = app.add_subcommand("next", "The next exercise: what it asks, and where to write");
+    std::optional<std::string> next_name;
+    next->add_option("EXERCISE", next_name, kExercise);
+    next->footer("example: ./course next");
+    next->callback(
+        [&] { command = [&](const Checkout& checkout) { return next_exercise(checkout, next_name); }; });
+
+    CheckCommand checked;
+    int seconds = 60;
+    const auto add_check_options = [&](CLI::App* to) {
+        to->add_option("EXERCISE", checked.name, kExercise);
+        to->add_flag("--gpu", checked.gpu,
+                     "On the GPU; without it on the CPU, which says more about a mistake");
+        to->add_flag("--inspect", checked.inspect,
+                     "Also looks for races, bank conflicts and uncoalesced accesses, in a build of its own; "
+                     "from then on always");
+        to->add_option("--limit", seconds, "Seconds that a run of its tests may take")
+            ->check(CLI::Range(1, 3600))
+            ->capture_default_str();
+    };
+    auto* check = app.add_subcommand("check", "Builds an exercise with your file and tests it");
+    add_check_options(check);
+    check->footer("exit code: 1 when it is not solved\nexample: ./course check day05/coalesced");
+    check->callback([&] {
+        checked.limit = std::chrono::seconds(seconds);
+        command = [&](const Checkout& checkout) { return check_exercises(checkout, checked); };
+    });
+
+    WatchCommand watched;
+    auto* watch =
+        app.add_subcommand("watch", "Checks an exercise whenever you save its file, then the next one");
+    add_check_options(watch);
+    watch->add_flag("--poll", watched.poll,
+                    "Looks at the file again and again: for file systems that tell no news");
+    watch->footer("example: ./course watch day05");
+    watch->callback([&] {
+        checked.limit = std::chrono::seconds(seconds);
+        watched.check = checked;
+        command = [&](const Checkout& checkout) { return watch_exercise(checkout, watched); };
+    });
+
+    std::optional<std::string> hinted;
+    auto* hint = app.add_subcommand("hint", "The next hint");
+    hint->add_option("EXERCISE", hinted, kExercise);
+    hint->footer("example: ./course hint day05/coalesced");
+    hint->callback([&] { command = [&](const Checkout& checkout) { return show_hint(checkout, hinted); }; });
+
+    std::string reset_name;
+    auto* reset =
+        app.add_subcommand("reset", "Makes an exercise, or a day's files, blank again; keeps what was there");
+    reset->add_option("EXERCISE", reset_name, "day05, day05/coalesced or coalesced")->required();
+    reset->footer("example: ./course reset day05/coalesced");
+    reset->callback(
+        [&] { command = [&](const Checkout& checkout) { return reset_exercise(checkout, reset_name); }; });
+
+    auto* progress = app.add_subcommand("progress", "All exercises, and which are solved");
+    progress->footer("example: ./course progress");
+    bool as_json = false;
+    progress->add_flag("--json", as_json, "For other programs");
+    progress->callback(
+        [&] { command = [&](const Checkout& checkout) { return show_progress(checkout, as_json); }; });
+
+    SolutionCommand solved;
+    auto* solution = app.add_subcommand("solution", "How the lesson does it");
+    solution->add_option("EXERCISE", solved.name, kExercise);
+    solution->add_flag("--force", solved.force, "Also when it has not been tried");
+    solution->add_flag("--paste", solved.paste,
+                       "Puts it into your file; what was there is kept as <file>.bak");
+    solution->footer("example: ./course solution day05/coalesced");
+    solution->callback(
+        [&] { command = [&](const Checkout& checkout) { return show_solution(checkout, solved); }; });
+
+    std::optional<std::string> made_day;
+    bool compare_only = false;
+    auto* exercises = app.add_subcommand(
+        "exercises", "For authors: makes the exercises from the lessons and exercise/HINTS.md");
+    exercises->add_option("DAY", made_day, kDay);
+    exercises->add_flag("--check", compare_only,
+                        "Writes nothing; exits with 1 and names the file that differs");
+    exercises->footer("example: ./course exercises --check");
+    exercises->callback([&] {
+        command = [&](const Checkout& checkout) { return make_exercises(checkout, made_day, compare_only); };
+    });
+
     try {
         app.parse(with_separator({run, inspect}, argc, argv));
     } catch (const CLI::ParseError& error) {
@@ -139,6 +225,8 @@ int run_command_line(int argc, const char* const* argv) {
         return command(checkout_from_environment());
     } catch (const UsageError& error) {
         return report(error, kUsage);
+    } catch (const Interrupted& error) {
+        return report(error, kInterrupted);
     } catch (const BuildError& error) {
         return report(error, kBuildFailed);
     } catch (const std::exception& error) {

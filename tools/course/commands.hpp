@@ -1,6 +1,7 @@
 // What ./course can do: one function, one file each. They return the exit code (errors.hpp).
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -46,5 +47,44 @@ int bench_day(const Checkout& checkout, const BenchOptions& options);
 int update_tables(const Checkout& checkout, bool check_only);
 
 int doctor(const Checkout& checkout);
+
+// --- The learner's exercises. A name is day05, day05/coalesced, or coalesced; none: the first exercise that is not solved. ---
+
+int next_exercise(const Checkout& checkout, const std::optional<std::string>& name);
+
+struct CheckCommand {
+    std::optional<std::string> name;  // of a day: all of its exercises, to the first that is not solved
+    bool gpu = false;
+    bool inspect = false;            // also count accesses, in a build of its own
+    std::chrono::seconds limit{60};  // of one run of the tests
+};
+// kFailed when one is not solved.
+int check_exercises(const Checkout& checkout, const CheckCommand& command);
+
+struct WatchCommand {
+    CheckCommand check;
+    bool poll = false;  // without inotify
+};
+// Checks the exercise now and whenever its file is saved, then the next one; ends when all are solved, or at Ctrl-C.
+int watch_exercise(const Checkout& checkout, const WatchCommand& command);
+
+// The next of its hints that has not been shown.
+int show_hint(const Checkout& checkout, const std::optional<std::string>& name);
+
+// Blank again: the functions of one exercise, or all files of a day. What was there is kept beside it.
+int reset_exercise(const Checkout& checkout, const std::string& name);
+
+// As a table, or as JSON: a list of {"id", "solved", "failures", "hints", "stars", "minutes", "needs_inspection"}.
+int show_progress(const Checkout& checkout, bool as_json);
+
+struct SolutionCommand {
+    std::optional<std::string> name;
+    bool force = false;  // also when it has not been tried
+    bool paste = false;  // into the learner's file
+};
+int show_solution(const Checkout& checkout, const SolutionCommand& command);
+
+// For authors: makes the blank files in exercise/, or with `check_only` is kFailed when one differs.
+int make_exercises(const Checkout& checkout, const std::optional<std::string>& day, bool check_only);
 
 }  // namespace course::tool

@@ -6,7 +6,7 @@
 namespace course::tool {
 
 // Documented in `./course --help`. 128 + n: a program that was run ended by signal n.
-enum ExitCode : int { kSuccess = 0, kFailed = 1, kUsage = 2, kBuildFailed = 3 };
+enum ExitCode : int { kSuccess = 0, kFailed = 1, kUsage = 2, kBuildFailed = 3, kInterrupted = 128 + 2 };
 
 // What was asked for makes no sense; the message says what would.
 class UsageError : public std::runtime_error {
@@ -18,6 +18,12 @@ class UsageError : public std::runtime_error {
 class BuildError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
+};
+
+// Ctrl-C, which the program that was running got too.
+class Interrupted : public std::runtime_error {
+  public:
+    Interrupted() : std::runtime_error("interrupted") {}
 };
 
 }  // namespace course::tool

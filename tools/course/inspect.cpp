@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -25,8 +24,6 @@
 namespace course::tool {
 namespace {
 
-constexpr const char* kPreset = "inspect";
-
 // Before anything is built: whether the file that `option` names can be written.
 void require_writable(const char* option, const std::filesystem::path& file) {
     const auto refuse = [&](const std::string& reason) {
@@ -40,19 +37,6 @@ void require_writable(const char* option, const std::filesystem::path& file) {
     if (error) refuse(error.message());
     if (!std::ofstream(file, std::ios::app)) refuse("no permission, or no such directory");
     if (!existed) std::filesystem::remove(file);
-}
-
-// The GCC to build with: what CXX names, if it is one, else g++.
-std::string find_gcc() {
-    const char* const chosen = std::getenv("CXX");
-    for (const std::string compiler : {chosen == nullptr ? "" : chosen, "g++"}) {
-        if (!compiler.empty() && capture({compiler, "-v"}).output.find("gcc version") != std::string::npos)
-            return compiler;
-    }
-    throw BuildError(
-        "inspection needs g++, whose instrumentation shows every access of a kernel; it was not found. "
-        "Install it: "
-        "apt-get install g++");
 }
 
 // Where a run of the program leaves its figures; removed at the end.
@@ -129,8 +113,7 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options) {
     if (!options.html.empty() && options.html == options.json)
         throw UsageError(fmt::format("--html and --json are both '{}'; expected two files", options.html));
 
-    const Checkout inspecting = {checkout.root, checkout.root / "build" / kPreset};
-    configure(inspecting, kPreset, {"CMAKE_CXX_COMPILER=" + find_gcc()});
+    const Checkout inspecting = build_of_preset(checkout, "inspect");
     build_target(inspecting, day);
 
     const FiguresFile figures(inspecting, day);

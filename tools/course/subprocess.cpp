@@ -2,10 +2,12 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -106,6 +108,18 @@ class Pipe {
         if (ends_[1] >= 0) close(ends_[1]);
         ends_[1] = -1;
     }
+    // Is there something to read, or the end of it, before `deadline`?
+    bool wait_until(std::chrono::steady_clock::time_point deadline) const {
+        using std::chrono::milliseconds;
+        pollfd reading = {ends_[0], POLLIN, 0};
+        for (;;) {
+            const auto left =
+                std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+            const int ready = poll(&reading, 1, static_cast<int>(std::clamp<long>(left, 0, 60'000)));
+            if (ready > 0) return true;
+            if (ready == 0 && left <= 0) return false;
+        }
+    }
     // What there is next; empty at the end.
     std::string_view read_some() {
         ssize_t count = 0;
@@ -127,7 +141,8 @@ int run(const Command& command) {
     return wait_for(spawn(command, nullptr, signals));
 }
 
-Captured capture(const Command& command, const std::function<void(std::string_view)>& on_line) {
+Captured capture(const Command& command, const std::function<void(std::string_view)>& on_line,
+                 std::chrono::milliseconds limit) {
     Pipe pipe;
     const SignalsToChild signals;
     posix_spawn_file_actions_t actions;
@@ -146,7 +161,15 @@ Captured capture(const Command& command, const std::function<void(std::string_vi
     pipe.close_writing_end();
     Captured captured;
     std::size_t line_begin = 0;
-    for (std::string_view part = pipe.read_some(); !part.empty(); part = pipe.read_some()) {
+    const auto deadline = std::chrono::steady_clock::now() + limit;
+    for (;;) {
+        if (limit.count() > 0 && !pipe.wait_until(deadline)) {
+            kill(child, SIGKILL);
+            captured.timed_out = true;
+            break;
+        }
+        const std::string_view part = pipe.read_some();
+        if (part.empty()) break;
         captured.output += part;
         if (!on_line) continue;
         for (auto end = captured.output.find('\n', line_begin); end != std::string::npos;

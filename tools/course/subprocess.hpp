@@ -1,6 +1,7 @@
 // Runs other programs: arguments go to them as they are, without a shell in between.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -18,12 +19,14 @@ int run(const Command& command);
 
 struct Captured {
     int exit_code = 0;
-    std::string output;  // stdout and stderr together
+    std::string output;      // stdout and stderr together
+    bool timed_out = false;  // ended because it took longer than it may
 };
 
-// As run, but keeps what the child prints; `on_line` sees each line, without its end, as it comes.
-// A program that cannot be started: exit code 127, and the reason as output.
-Captured capture(const Command& command, const std::function<void(std::string_view)>& on_line = {});
+// As run, but keeps what the child prints; `on_line` sees each line, without its end, as it comes. A child that runs longer
+// than `limit` is killed; 0: there is no limit. A program that cannot be started: exit code 127, and the reason as output.
+Captured capture(const Command& command, const std::function<void(std::string_view)>& on_line = {},
+                 std::chrono::milliseconds limit = {});
 
 // The command as it would be typed into a shell.
 std::string shell_quoted(const Command& command);

@@ -53,7 +53,8 @@ class CommandLine : public testing::Test {
 TEST_F(CommandLine, HelpIsNoError) {
     EXPECT_EQ(course({}), kSuccess);
     EXPECT_EQ(course({"--help"}), kSuccess);
-    for (const char* command : {"list", "run", "inspect", "test", "bench", "tables", "doctor"}) {
+    for (const char* command : {"list", "run", "inspect", "test", "bench", "tables", "doctor", "next",
+                                "check", "watch", "hint", "solution", "reset", "progress", "exercises"}) {
         testing::internal::CaptureStdout();
         EXPECT_EQ(course({command, "--help"}), kSuccess);
         EXPECT_NE(testing::internal::GetCapturedStdout().find("example: ./course "), std::string::npos)

@@ -76,5 +76,18 @@ TEST(ShellQuoted, AShellReadsBackTheSameArguments) {
     EXPECT_EQ(shell_quoted({"bin/day01", "--size", "4096x1024"}), "bin/day01 --size 4096x1024");
 }
 
+TEST(Capture, EndsAChildThatTakesTooLong) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Captured late =
+        capture({"sh", "-c", "echo before; exec sleep 60"}, {}, std::chrono::milliseconds(300));
+    EXPECT_TRUE(late.timed_out);
+    EXPECT_EQ(late.output, "before\n");
+    EXPECT_EQ(late.exit_code, 128 + 9);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+    const Captured in_time = capture({"sh", "-c", "echo a; sleep 0.1; echo b"}, {}, std::chrono::seconds(30));
+    EXPECT_FALSE(in_time.timed_out);
+    EXPECT_EQ(in_time.output, "a\nb\n");
+}
+
 }  // namespace
 }  // namespace course::tool

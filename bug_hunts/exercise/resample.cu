@@ -1,0 +1,44 @@
+// Bug hunt "resample": a signal stretched or shrunk, without interpolation.
+// This file compiles, looks right, and is wrong. Find the place.
+//
+//   out[i] = in[floor(i * in.size() / out.size())]
+//
+//   ./course check bug_hunts/resample     what goes wrong?
+//   ./course hint bug_hunts/resample
+#include <limits>
+#include <string>
+
+#include "checks.hpp"
+#include "common/check.hpp"
+#include "common/grid.hpp"
+
+namespace hunts {
+namespace {
+
+constexpr int kBlock = 256;
+
+// Idea: a thread for each element of the result; it finds the place it came from.
+// Cost removed: the loop of the CPU.
+// Still limits it: memory; and a division for each element.
+__global__ void take_nearest(const float* in, unsigned in_size, float* out, unsigned out_size) {
+    const unsigned i = blockIdx.x * kBlock + threadIdx.x;
+    if (i < out_size) out[i] = in[i * in_size / out_size];
+}
+
+}  // namespace
+
+void resample(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream) {
+    constexpr std::size_t kMost = std::numeric_limits<unsigned>::max();
+    require("resample", in.size() <= kMost && out.size() <= kMost,
+            "in has " + std::to_string(in.size()) + " elements, out has " + std::to_string(out.size()) +
+                "; expected less than 2^32");
+    require("resample", !in.empty() || out.empty(), "in is empty; expected elements to take");
+    require_apart("resample", as_row(in), as_row(out));
+    const unsigned blocks = course::blocks_for(out.size(), kBlock);
+    if (blocks == 0) return;
+    take_nearest<<<blocks, kBlock, 0, stream>>>(in.data(), static_cast<unsigned>(in.size()), out.data(),
+                                                static_cast<unsigned>(out.size()));
+    CUDA_CHECK_LAUNCH();
+}
+
+}  // namespace hunts

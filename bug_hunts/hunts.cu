@@ -1,0 +1,163 @@
+// The list of the bug hunts, and what all their launchers check. The kernels are in the files named after them.
+//
+//   hunt            computes                                    what is watched, beside the result
+//   filter          a 3 x 3 filter of a matrix
+//   resample        a signal stretched or shrunk
+//   vector_matrix   a row vector times a matrix
+//   midpoints       the mean of neighbours
+//   warp_sums       the sum of every 32
+//   centre_rows     rows without their mean
+//   column_sums     the sum of every column
+//   scale_rows      a factor for every row                      sectors of global memory
+//   transpose       rows become columns                         wavefronts of shared memory
+//   fold            a signal folded upon itself                 races
+//
+//   ./course run bug_hunts                        all of them, verified and timed
+//   ./course inspect bug_hunts --variant fold     one of them, watched
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include "checks.hpp"
+#include "common/grid.hpp"
+#include "hunts.hpp"
+#include "references.hpp"
+
+namespace hunts {
+namespace {
+
+std::string text_of(const Shape& shape) {
+    return std::to_string(shape.rows) + " x " + std::to_string(shape.cols);
+}
+
+// One kernel's layouts and launcher, in the order of the list.
+
+Layout filter_layout(const Shape& p) {
+    return {.in = p, .out = p, .vector = 9, .terms = 9};
+}
+
+// Wide ones are stretched, tall ones are shrunk.
+Layout resample_layout(const Shape& p) {
+    const std::size_t n = p.size();
+    return {.in = {1, n}, .out = {1, p.cols >= p.rows ? n + n / 4 : course::ceil_div<std::size_t>(2 * n, 3)}};
+}
+
+Layout vector_matrix_layout(const Shape& p) {
+    return {.in = p, .out = {1, p.cols}, .vector = p.rows, .terms = p.rows + 1};
+}
+
+Layout midpoints_layout(const Shape& p) {
+    return {.in = {1, p.size() + 1}, .out = {1, p.size()}, .terms = 2};
+}
+
+Layout warp_sums_layout(const Shape& p) {
+    return {.in = {1, p.size()}, .out = {1, course::ceil_div<std::size_t>(p.size(), 32)}, .terms = 32};
+}
+
+Layout centre_rows_layout(const Shape& p) {
+    return {.in = p, .out = p, .terms = p.cols + 2};
+}
+
+Layout column_sums_layout(const Shape& p) {
+    return {.in = p, .out = {1, p.cols}, .terms = p.rows + 1};
+}
+
+Layout scale_rows_layout(const Shape& p) {
+    return {.in = p, .out = p, .vector = p.rows};
+}
+
+Layout transpose_layout(const Shape& p) {
+    return {.in = p, .out = {p.cols, p.rows}};
+}
+
+Layout fold_layout(const Shape& p) {
+    return {.in = {1, p.size()}, .out = {1, p.cols}, .terms = p.rows + 1};
+}
+
+// Each element of the input and of the vector is read once, and each of the output written once.
+template <Layout (*LAYOUT)(const Shape&)>
+course::Work work(const Shape& problem) {
+    const Layout layout = LAYOUT(problem);
+    const double written = sizeof(float) * static_cast<double>(layout.out.size());
+    return {.bytes = written + sizeof(float) * static_cast<double>(layout.in.size() + layout.vector),
+            .written = written};
+}
+
+template <Layout (*LAYOUT)(const Shape&)>
+Hunt hunt(const char* name, const char* idea, void (*launch)(const Operands&, cudaStream_t),
+          decltype(Kernel::on_cpu) on_cpu) {
+    return {name, idea, {launch, LAYOUT, on_cpu}, work<LAYOUT>};
+}
+
+}  // namespace
+
+void require(const std::string& hunt, bool condition, const std::string& message) {
+    if (!condition) throw std::invalid_argument(hunt + ": " + message);
+}
+
+void require_shape(const std::string& hunt, const std::string& argument, DeviceMatrix<const float> matrix,
+                   const Shape& expected) {
+    const Shape shape{matrix.rows(), matrix.cols()};
+    require(hunt, shape.rows == expected.rows && shape.cols == expected.cols,
+            argument + " is " + text_of(shape) + "; expected " + text_of(expected));
+}
+
+void require_size(const std::string& hunt, const std::string& argument, DeviceSpan<const float> span,
+                  std::size_t expected) {
+    require(
+        hunt, span.size() == expected,
+        argument + " has " + std::to_string(span.size()) + " elements; expected " + std::to_string(expected));
+}
+
+void require_apart(const std::string& hunt, DeviceMatrix<const float> in, DeviceMatrix<const float> out) {
+    require(hunt, !overlap(in, out), "out overlaps an input; expected no common element");
+}
+
+std::span<const Hunt> hunts() {
+    static const std::array list = std::to_array<Hunt>({
+        hunt<filter_layout>(
+            "filter", "a 3 x 3 filter of a matrix",
+            [](const Operands& o, cudaStream_t stream) { filter(o.in, o.vector, o.out, stream); },
+            filter_on_cpu),
+        hunt<resample_layout>(
+            "resample", "a signal stretched or shrunk",
+            [](const Operands& o, cudaStream_t stream) { resample(as_span(o.in), as_span(o.out), stream); },
+            resample_on_cpu),
+        hunt<vector_matrix_layout>(
+            "vector_matrix", "a row vector times a matrix",
+            [](const Operands& o, cudaStream_t stream) {
+                vector_matrix(o.in, o.vector, as_span(o.out), stream);
+            },
+            vector_matrix_on_cpu),
+        hunt<midpoints_layout>(
+            "midpoints", "the mean of neighbours",
+            [](const Operands& o, cudaStream_t stream) { midpoints(as_span(o.in), as_span(o.out), stream); },
+            midpoints_on_cpu),
+        hunt<warp_sums_layout>(
+            "warp_sums", "the sum of every 32",
+            [](const Operands& o, cudaStream_t stream) { warp_sums(as_span(o.in), as_span(o.out), stream); },
+            warp_sums_on_cpu),
+        hunt<centre_rows_layout>(
+            "centre_rows", "rows without their mean",
+            [](const Operands& o, cudaStream_t stream) { centre_rows(o.in, o.out, stream); },
+            centre_rows_on_cpu),
+        hunt<column_sums_layout>(
+            "column_sums", "the sum of every column",
+            [](const Operands& o, cudaStream_t stream) { column_sums(o.in, as_span(o.out), stream); },
+            column_sums_on_cpu),
+        hunt<scale_rows_layout>(
+            "scale_rows", "a factor for every row",
+            [](const Operands& o, cudaStream_t stream) { scale_rows(o.in, o.vector, o.out, stream); },
+            scale_rows_on_cpu),
+        hunt<transpose_layout>(
+            "transpose", "rows become columns",
+            [](const Operands& o, cudaStream_t stream) { transpose(o.in, o.out, stream); }, transpose_on_cpu),
+        hunt<fold_layout>(
+            "fold", "a signal folded upon itself",
+            [](const Operands& o, cudaStream_t stream) { fold(as_span(o.in), as_span(o.out), stream); },
+            fold_on_cpu),
+    });
+    return list;
+}
+
+}  // namespace hunts

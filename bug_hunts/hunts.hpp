@@ -1,0 +1,95 @@
+// The bug hunts: ten small kernels. Here is their host API; each has a file of its own, <name>.cu, and a wrong twin with the same
+// API in exercise/. No kernels here.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <span>
+
+#include "common/device_view.hpp"
+#include "common/variant.hpp"
+
+namespace hunts {
+
+using course::DeviceMatrix;
+using course::DeviceSpan;
+
+// Each queues its work on `stream`. All lengths and leading dimensions are legal, 0 included, and any alignment of 4 bytes. Throws
+// std::invalid_argument when shapes do not match, or an output overlaps an input; CudaError when CUDA refuses.
+
+// out(r, c) = the sum of weights[3 i + j] in(r + i - 1, c + j - 1), i and j from 0 to 2; outside the matrix stands 0.
+// `out` is as large as `in`; there are 9 weights, those of a row after another.
+void filter(DeviceMatrix<const float> in, DeviceSpan<const float> weights, DeviceMatrix<float> out,
+            cudaStream_t stream);
+
+// out[i] = in[floor(i * in.size() / out.size())]: a signal stretched or shrunk, without interpolation. Both have less than 2^32 elements;
+// `in` may be empty only if `out` is.
+void resample(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// out[c] = the sum of x[r] a(r, c) over all rows r: the product of a row vector and a matrix.
+void vector_matrix(DeviceMatrix<const float> a, DeviceSpan<const float> x, DeviceSpan<float> out,
+                   cudaStream_t stream);
+
+// out[i] = (in[i] + in[i + 1]) / 2. `in` has one element more than `out`.
+void midpoints(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// out[i] = the sum of in[32 i] to in[32 i + 31], the last one of what is left. `out` has a 32nd as many elements as `in`, rounded up.
+void warp_sums(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// out(r, c) = in(r, c) - the mean of row r. `out` is as large as `in`.
+void centre_rows(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
+
+// out[c] = the sum of in(r, c) over all rows r.
+void column_sums(DeviceMatrix<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// out(r, c) = factors[r] in(r, c). `out` is as large as `in`.
+void scale_rows(DeviceMatrix<const float> in, DeviceSpan<const float> factors, DeviceMatrix<float> out,
+                cudaStream_t stream);
+
+// out(c, r) = in(r, c).
+void transpose(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
+
+// out[p] = in[p] + in[p + period] + in[p + 2 period]..., the period being out.size(): a signal folded upon itself. `out` may be empty only
+// if `in` is.
+void fold(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// --- The list ----------------------------------------------------------------------------------------------------------
+
+struct Shape {
+    std::size_t rows = 0;
+    std::size_t cols = 0;
+
+    std::size_t size() const { return rows * cols; }
+};
+
+// What all of them take. Data without rows is a matrix of one row, whose leading dimension does not matter.
+struct Operands {
+    DeviceMatrix<const float> in;
+    DeviceSpan<const float> vector;  // weights, x or factors
+    DeviceMatrix<float> out;
+};
+
+// The operands that a hunt has for a problem of rows x cols.
+struct Layout {
+    Shape in;
+    Shape out;
+    std::size_t vector = 0;  // elements; 0: it has none
+    std::size_t terms = 1;   // of the sum behind one element of the result
+};
+
+struct Kernel {
+    void (*launch)(const Operands& operands, cudaStream_t stream);
+    Layout (*layout)(const Shape& problem);
+    // The reference: plain loops in double. `in` and `vector` are packed, row after row, and so is what comes out:
+    // the result, and the sum of the magnitudes of its terms, which bounds the rounding errors.
+    void (*on_cpu)(const Layout& layout, std::span<const float> in, std::span<const float> vector,
+                   std::span<double> out, std::span<double> magnitude);
+};
+
+using Hunt = course::Variant<Kernel, Shape>;
+
+// In the order of the exercises.
+std::span<const Hunt> hunts();
+
+}  // namespace hunts

@@ -1,0 +1,111 @@
+// The hunts on the CPU: plain loops in double. Each says which terms an element of the result is the sum of.
+#include <algorithm>
+#include <cmath>
+
+#include "references.hpp"
+
+namespace hunts {
+namespace {
+
+using Input = std::span<const float>;
+using Output = std::span<double>;
+
+// For each element (row, col) of the result: `terms` calls what it is given with each of its terms.
+template <class Terms>
+void add_up(const Shape& shape, Output out, Output magnitude, Terms terms) {
+    std::fill(out.begin(), out.end(), 0.0);
+    std::fill(magnitude.begin(), magnitude.end(), 0.0);
+    for (std::size_t row = 0; row < shape.rows; ++row) {
+        for (std::size_t col = 0; col < shape.cols; ++col) {
+            const std::size_t i = row * shape.cols + col;
+            terms(row, col, [&](double term) {
+                out[i] += term;
+                magnitude[i] += std::abs(term);
+            });
+        }
+    }
+}
+
+}  // namespace
+
+void filter_on_cpu(const Layout& layout, Input in, Input weights, Output out, Output magnitude) {
+    const auto [rows, cols] = layout.in;
+    const auto inside = [](std::size_t place, std::size_t extent) { return place >= 1 && place <= extent; };
+    add_up(layout.out, out, magnitude, [&](std::size_t row, std::size_t col, auto add) {
+        for (std::size_t i = 0; i < 3; ++i) {
+            for (std::size_t j = 0; j < 3; ++j) {
+                if (inside(row + i, rows) && inside(col + j, cols))
+                    add(static_cast<double>(weights[3 * i + j]) * in[(row + i - 1) * cols + col + j - 1]);
+            }
+        }
+    });
+}
+
+void resample_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    add_up(layout.out, out, magnitude,
+           [&](std::size_t, std::size_t i, auto add) { add(in[i * in.size() / out.size()]); });
+}
+
+void vector_matrix_on_cpu(const Layout& layout, Input a, Input x, Output out, Output magnitude) {
+    add_up(layout.out, out, magnitude, [&](std::size_t, std::size_t col, auto add) {
+        for (std::size_t row = 0; row < layout.in.rows; ++row)
+            add(static_cast<double>(x[row]) * a[row * layout.in.cols + col]);
+    });
+}
+
+void midpoints_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    add_up(layout.out, out, magnitude, [&](std::size_t, std::size_t i, auto add) {
+        add(0.5 * in[i]);
+        add(0.5 * in[i + 1]);
+    });
+}
+
+void warp_sums_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    add_up(layout.out, out, magnitude, [&](std::size_t, std::size_t warp, auto add) {
+        for (std::size_t i = warp * 32; i < std::min(warp * 32 + 32, in.size()); ++i)
+            add(in[i]);
+    });
+}
+
+void centre_rows_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    const std::size_t cols = layout.in.cols;
+    for (std::size_t row = 0; row < layout.in.rows; ++row) {
+        double mean = 0;
+        double mean_magnitude = 0;
+        for (std::size_t i = row * cols; i < (row + 1) * cols; ++i) {
+            mean += in[i] / static_cast<double>(cols);
+            mean_magnitude += std::abs(in[i]) / static_cast<double>(cols);
+        }
+        for (std::size_t i = row * cols; i < (row + 1) * cols; ++i) {
+            out[i] = in[i] - mean;
+            magnitude[i] = std::abs(in[i]) + mean_magnitude;
+        }
+    }
+}
+
+void column_sums_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    add_up(layout.out, out, magnitude, [&](std::size_t, std::size_t col, auto add) {
+        for (std::size_t row = 0; row < layout.in.rows; ++row)
+            add(in[row * layout.in.cols + col]);
+    });
+}
+
+void scale_rows_on_cpu(const Layout& layout, Input in, Input factors, Output out, Output magnitude) {
+    add_up(layout.out, out, magnitude, [&](std::size_t row, std::size_t col, auto add) {
+        add(static_cast<double>(factors[row]) * in[row * layout.in.cols + col]);
+    });
+}
+
+void transpose_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    add_up(layout.out, out, magnitude,
+           [&](std::size_t row, std::size_t col, auto add) { add(in[col * layout.in.cols + row]); });
+}
+
+void fold_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    add_up(layout.out, out, magnitude, [&](std::size_t, std::size_t place, auto add) {
+        for (std::size_t i = place; i < in.size(); i += out.size())
+            add(in[i]);
+    });
+}
+
+}  // namespace hunts

@@ -1,0 +1,41 @@
+// Bug hunt "resample": a signal stretched or shrunk, without interpolation.
+//
+//   out[i] = in[floor(i * in.size() / out.size())]
+//
+//   ./course run bug_hunts --variant resample
+#include <limits>
+#include <string>
+
+#include "checks.hpp"
+#include "common/check.hpp"
+#include "common/grid.hpp"
+
+namespace hunts {
+namespace {
+
+constexpr int kBlock = 256;
+
+// Idea: a thread for each element of the result; it finds the place it came from.
+// Cost removed: the loop of the CPU.
+// Still limits it: memory; and a division for each element.
+__global__ void take_nearest(const float* in, std::size_t in_size, float* out, std::size_t out_size) {
+    const std::size_t i = static_cast<std::size_t>(blockIdx.x) * kBlock + threadIdx.x;
+    if (i < out_size) out[i] = in[i * in_size / out_size];
+}
+
+}  // namespace
+
+void resample(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream) {
+    constexpr std::size_t kMost = std::numeric_limits<unsigned>::max();
+    require("resample", in.size() <= kMost && out.size() <= kMost,
+            "in has " + std::to_string(in.size()) + " elements, out has " + std::to_string(out.size()) +
+                "; expected less than 2^32");
+    require("resample", !in.empty() || out.empty(), "in is empty; expected elements to take");
+    require_apart("resample", as_row(in), as_row(out));
+    const unsigned blocks = course::blocks_for(out.size(), kBlock);
+    if (blocks == 0) return;
+    take_nearest<<<blocks, kBlock, 0, stream>>>(in.data(), in.size(), out.data(), out.size());
+    CUDA_CHECK_LAUNCH();
+}
+
+}  // namespace hunts

@@ -1,0 +1,75 @@
+// A matrix in device memory that shows what a kernel did wrong with it: it stands between guards (guarded_buffer.hpp), and NaN stands
+// between its rows.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/guarded_buffer.hpp"
+
+namespace course {
+
+template <class T>
+class GuardedMatrix {
+  public:
+    // rows x cols from `packed`, row after row; `padding` elements of NaN after each row but the last, and the first element
+    // `misaligned_by` elements after an aligned address. Throws std::invalid_argument when `packed` does not have rows * cols elements.
+    GuardedMatrix(std::span<const T> packed, std::size_t rows, std::size_t cols, std::size_t padding = 0,
+                  std::size_t misaligned_by = 0)
+        : rows_(rows),
+          cols_(cols),
+          stride_(cols + padding),
+          memory_(rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols, misaligned_by) {
+        if (packed.size() != rows * cols) {
+            throw std::invalid_argument("GuardedMatrix: packed has " + std::to_string(packed.size()) +
+                                        " elements; expected " + std::to_string(rows) + " x " +
+                                        std::to_string(cols));
+        }
+        std::vector<T> padded(memory_.size(), std::numeric_limits<T>::quiet_NaN());
+        for (std::size_t i = 0; i < packed.size(); ++i)
+            padded[i / cols * stride_ + i % cols] = packed[i];
+        memory_.copy_from(padded);
+    }
+
+    // NaN everywhere: an output that nothing has written.
+    GuardedMatrix(std::size_t rows, std::size_t cols, std::size_t padding = 0, std::size_t misaligned_by = 0)
+        : GuardedMatrix(std::vector<T>(rows * cols, std::numeric_limits<T>::quiet_NaN()), rows, cols, padding,
+                        misaligned_by) {}
+
+    // NaN everywhere again, and guards as new.
+    void spoil() { memory_.spoil(); }
+
+    DeviceMatrix<T> view() { return {memory_.span(), rows_, cols_, stride_}; }
+
+    // The elements, without what is between the rows.
+    std::vector<T> packed() const {
+        const std::vector<T> padded = memory_.to_host();
+        std::vector<T> values(rows_ * cols_);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = padded[i / cols_ * stride_ + i % cols_];
+        return values;
+    }
+
+    // What was written where nothing may be written, in words; empty if nothing was. Waits for the device.
+    std::string damage() const {
+        const std::vector<T> padded = memory_.to_host();
+        std::size_t written = 0;
+        for (std::size_t i = 0; i < padded.size(); ++i)
+            written += i % stride_ >= cols_ && !std::isnan(padded[i]) ? 1 : 0;
+        return memory_.damage() +
+               (written == 0 ? "" : std::to_string(written) + " elements written between rows");
+    }
+
+  private:
+    std::size_t rows_;
+    std::size_t cols_;
+    std::size_t stride_;
+    GuardedBuffer<T> memory_;
+};
+
+}  // namespace course

@@ -1,0 +1,53 @@
+// What the lesson says of its versions' accesses, counted; and what their results alone do not show: on the CPU threads of a
+// block take turns, and counting without an atomic may come out right.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/device_buffer.hpp"
+#include "common/inspection_test.hpp"
+#include "histogram.hpp"
+#include "histogram_data.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using day12::Distribution;
+
+class Lesson : public testing::Test {
+  protected:
+    // Queues the histogram of 20000 bytes in 256 bins.
+    std::function<void()> histogram(const std::string& variant, Distribution distribution) {
+        const auto values = day12::make_values<std::uint8_t>(20000, distribution, day12::kAllBytes, 12);
+        values_ = DeviceBuffer<std::uint8_t>{std::span(values)};
+        return [this, &launch = course::find_variant(day12::variants(), variant).launcher] {
+            launch(values_.span(), day12::kAllBytes, counts_.span(), nullptr);
+        };
+    }
+
+  private:
+    DeviceBuffer<std::uint8_t> values_{1};
+    DeviceBuffer<day12::Counter> counts_{256};
+};
+
+TEST_F(Lesson, NoVersionHasRaces) {
+    for (const day12::Histogram& variant : day12::variants()) {
+        SCOPED_TRACE(variant.name);
+        EXPECT_NO_RACES(histogram(variant.name, Distribution::kUniform));
+    }
+}
+
+TEST_F(Lesson, ACopyPerLaneHasNoBankConflictsWhateverTheData) {
+    for (const Distribution distribution : day12::kDistributions) {
+        SCOPED_TRACE(name(distribution));
+        EXPECT_CONFLICT_FREE(histogram("lane_copies", distribution));
+    }
+    EXPECT_FALSE(
+        course::conflict_free(course::inspect(histogram("per_warp_copies", Distribution::kUniform))));
+}
+
+}  // namespace

@@ -1,0 +1,166 @@
+// To work through: fill in what says TODO, then ./course check gemm_ladder. Yours is the copy in my/.
+// What follows is the lesson's file, without what you will write.
+//
+// Step 14: the tile that suits the shape.
+//
+// For each tile and each of the two ways (12: whole tiles; 13: equal shares) the time is predicted from the table that the tuner has
+// measured (tune/), and the least one wins. What counts, beside a tile's speed: how full the last round of blocks is, how much of the
+// edge tiles lies outside C, and for small products the costs of launching, filling the pipeline and adding up. A C of a few rows or
+// columns would leave most of any tile empty: then it is memory that counts, and a kernel without tiles runs (thin.cu).
+//
+// Change:     seven tiles, two ways each, and a table of what they cost on this GPU; and kernels for thin products.
+// Why:        no tile suits all shapes: one of 128 x 256 wastes most of itself on a C of 100 columns.
+// Prediction: on large squares the speed of step 12, and what its last round lost.
+// Counter:    time of each shape beside cuBLAS (./course bench gemm_ladder --sweep).
+// Measured:   large squares with aligned rows: a few percent to a sixth faster than cuBLAS. Small products whose rows are not aligned:
+//             cuBLAS is ahead.
+// Next:       the multiply-adds of CUDA cores; for small shapes, launching and filling the pipeline.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../launch.hpp"
+#include "beyond.hpp"
+#include "thin.hpp"
+#include "tile_lists.hpp"
+#include "tiles.hpp"
+
+namespace gemm {
+namespace {
+
+constexpr TileCost kCosts[] = {
+#include "../tune/h200.inc"
+};
+
+// Predictions are no better than that. They do not know how much of A and B the L2 cache keeps, and a larger tile asks for less:
+// of choices that seem as good, it is the better one.
+constexpr double kDoubt = 1.02;
+
+const TileCost& cost_of(const TileKernels& tile, bool aligned) {
+    const auto* const found = std::ranges::find_if(
+        kCosts, [&](const TileCost& cost) { return cost.name == tile.name && cost.aligned == aligned; });
+    const auto measured = [&](const std::array<double, kMostBlocks>& costs) {
+        return std::all_of(costs.begin(), costs.begin() + tile.most_blocks,
+                           [](double cost) { return cost > 0; });
+    };
+    if (found == std::end(kCosts) || !measured(found->whole_step) || !measured(found->whole) ||
+        !measured(found->shared_step) || !measured(found->shared) || found->owner < 0) {
+        throw std::logic_error("dispatcher: the table of costs does not know all of tile " +
+                               std::string(tile.name) + "; expected that gemm_ladder_tune has written it");
+    }
+    return *found;
+}
+
+struct Work {
+    double tiles;
+    double steps;  // of each
+};
+
+Work work_of(const TileKernels& tile, const Shape& shape) {
+    const auto pieces = [](std::size_t extent, int size) {
+        return static_cast<double>(course::ceil_div(extent, static_cast<std::size_t>(size)));
+    };
+    return {pieces(shape.m, tile.bm) * pieces(shape.n, tile.bn), std::max(pieces(shape.k, tile.bk), 1.0)};
+}
+
+// Full rounds of blocks, then a last one with fewer on each multiprocessor.
+double time_of_whole(const TileCost& cost, const Work& work, int most_blocks, double multiprocessors) {
+    // TODO gemm_ladder/dispatcher, about 30 minutes.
+    // Host code this time: predict how long a product takes with one kind of tile, each tile having a block
+    // of its own, in microseconds. `work.tiles` tiles of `work.steps` steps each; `most_blocks` blocks fit on
+    // each of `multiprocessors` multiprocessors.
+    //
+    // What the tuner has measured, with b blocks on each multiprocessor (index b - 1): `cost.whole_step[b -
+    // 1]`, a step; `cost.whole[b - 1]`, what a launch costs beside its steps. Blocks come in rounds: full
+    // ones, and a last one with fewer blocks on each multiprocessor, whose steps take less time.
+    return {};
+}
+
+double time_of_shared(const TileCost& cost, const Work& work, std::size_t blocks, double multiprocessors) {
+    const double share = std::ceil(work.tiles * work.steps / (static_cast<double>(blocks) * multiprocessors));
+    const double owners = static_cast<double>(blocks) * multiprocessors / work.tiles;
+    return share * cost.shared_step[blocks - 1] + cost.shared[blocks - 1] +
+           cost.owner * std::max(owners, 1.0);
+}
+
+// Enough for the shape, whether its rows are aligned or not.
+ScratchSize scratch_of(const Shape& shape) {
+    if (is_worth_a_thin_kernel(shape)) return thin_scratch(shape, thin_blocks());
+    ScratchSize most;
+    for (const bool aligned : {false, true}) {
+        const Choice choice = choose(shape, aligned, multiprocessors_here());
+        if (choice.shared_by == 0) continue;
+        const ScratchSize size = choice.tile->shared.scratch(shape);
+        most = {std::max(most.partial, size.partial), std::max(most.tickets, size.tickets)};
+    }
+    return most;
+}
+
+void launch(const Sgemm& gemm, cudaStream_t stream) {
+    const Shape shape{gemm.m(), gemm.n(), gemm.k()};
+    if (is_worth_a_thin_kernel(shape)) return launch_thin(thin_blocks(), gemm, stream);
+    const Choice choice = choose(shape, rows_are_whole_packs(gemm), multiprocessors_here());
+    if (choice.shared_by == 0) {
+        choice.tile->whole.launch(gemm, stream);
+    } else {
+        choice.tile->launch_shared_on(choice.shared_by, gemm, stream);
+    }
+}
+
+// Which kernel runs depends on the shape: this is the one for large squares.
+course::KernelResources resources() {
+    const Choice choice = choose({4096, 4096, 4096}, true, multiprocessors_here());
+    return choice.shared_by == 0 ? choice.tile->whole.resources() : choice.tile->shared.resources();
+}
+
+}  // namespace
+
+unsigned multiprocessors_here() {
+    int device = 0;
+    int count = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    return static_cast<unsigned>(count);
+}
+
+std::span<const TileKernels> tiles() {
+    static const std::vector<TileKernels> list = [] {
+        std::vector<TileKernels> all = large_tiles();
+        std::ranges::copy(small_tiles(), std::back_inserter(all));
+        return all;
+    }();
+    return list;
+}
+
+Choice choose(const Shape& shape, bool aligned, unsigned multiprocessors) {
+    if (multiprocessors == 0)
+        throw std::invalid_argument("choose: multiprocessors is 0; expected at least 1");
+    std::vector<Choice> choices;
+    for (const TileKernels& tile : tiles()) {
+        const TileCost& cost = cost_of(tile, aligned);
+        const Work work = work_of(tile, shape);
+        choices.push_back({&tile, 0, time_of_whole(cost, work, tile.most_blocks, multiprocessors)});
+        for (int blocks = 1; blocks <= tile.most_blocks; ++blocks) {
+            choices.push_back(
+                {&tile, static_cast<unsigned>(blocks) * multiprocessors,
+                 time_of_shared(cost, work, static_cast<std::size_t>(blocks), multiprocessors)});
+        }
+    }
+    const double least = std::ranges::min(choices, {}, &Choice::microseconds).microseconds;
+    std::erase_if(choices, [&](const Choice& choice) { return choice.microseconds > least * kDoubt; });
+    return std::ranges::min(choices, {}, [](const Choice& choice) {
+        return std::pair(-choice.tile->bm * choice.tile->bn, choice.microseconds);
+    });
+}
+
+Kernel dispatcher() {
+    return {launch, resources, scratch_of};
+}
+
+}  // namespace gemm

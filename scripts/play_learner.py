@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Plays a newcomer through the exercises, in a pseudo-terminal: for each one `next`, `check` (must fail, with a message), `hint`,
+the solution pasted in, `check` (must pass). The first one through `watch`, too. In a directory of its own instead of my/.
+
+    scripts/play_learner.py                    every exercise of every day
+    scripts/play_learner.py day05 gemm_ladder  of these
+    scripts/play_learner.py --by-day           each day's exercises together: all fail, all are solved, all pass. Builds a day twice
+                                               instead of once for each exercise and once more
+    scripts/play_learner.py --without-inspection    not those whose tests count accesses: they take a build of their own
+
+The last line is "N passed, N failed, N skipped". Exit code 1 when one failed.
+"""
+import argparse
+import fcntl
+import itertools
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+COURSE = os.path.join(ROOT, "course")
+STEP_SECONDS = 900  # of one command: the first of a day builds its lesson
+
+
+class Failed(Exception):
+    pass
+
+
+class Terminal:
+    """A command in a terminal of its own, 120 columns wide."""
+
+    def __init__(self, arguments, environment):
+        self.arguments = arguments
+        self.output = ""
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        self.process = subprocess.Popen([COURSE, *arguments], stdin=slave, stdout=slave, stderr=slave,
+                                        env=environment, start_new_session=True, close_fds=True,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(slave)
+        self.deadline = time.monotonic() + STEP_SECONDS
+
+    def read_some(self):
+        """Adds what there is to the output; False at its end."""
+        if time.monotonic() > self.deadline:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            raise Failed(f"{self}: not done after {STEP_SECONDS} s:\n{self.output}")
+        if not select.select([self.master], [], [], 1)[0]:
+            return True
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:  # the other end is closed
+            return False
+        self.output += re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", data.decode(errors="replace"))
+        return bool(data)
+
+    def wait_for(self, text):
+        while text not in self.output:
+            if not self.read_some():
+                raise Failed(f"{self}: expected '{text}', got:\n{self.output}")
+
+    def press(self, key):
+        os.write(self.master, key)
+
+    def finish(self):
+        while self.read_some():
+            pass
+        os.close(self.master)
+        return self.process.wait()
+
+    def __str__(self):
+        return "./course " + " ".join(self.arguments)
+
+
+class Player:
+    def __init__(self, my_directory):
+        self.environment = dict(os.environ, COURSE_MY=my_directory, TERM="xterm-256color")
+        self.environment.pop("NO_COLOR", None)
+
+    def do(self, *arguments, code=0, shows=(), hides=()):
+        terminal = Terminal(arguments, self.environment)
+        got = terminal.finish()
+        if got != code:
+            raise Failed(f"{terminal}: exit code {got}, expected {code}:\n{terminal.output}")
+        for text in shows:
+            if text not in terminal.output:
+                raise Failed(f"{terminal}: expected '{text}', got:\n{terminal.output}")
+        for text in hides:
+            if text in terminal.output:
+                raise Failed(f"{terminal}: '{text}' in:\n{terminal.output}")
+        return terminal.output
+
+    def fail(self, exercise, name):
+        self.do("next", *name, shows=[exercise, "about "])
+        self.do("check", *name, code=1, shows=["not yet " + exercise],
+                hides=["ended by signal", "not done after", "does not compile", "cannot be checked"])
+        self.do("hint", *name, shows=[exercise + ", hint 1 of 3"])
+
+    def play(self, exercises, by_name):
+        """All of them fail, all are solved, all pass. Without a name where one exercise comes after the other: `next` knows."""
+        names = {exercise: [exercise] if by_name else [] for exercise in exercises}
+        for exercise in exercises:
+            self.fail(exercise, names[exercise])
+        for exercise in exercises:
+            self.do("solution", *names[exercise], "--paste")
+        for exercise in exercises:
+            self.do("check", *names[exercise], shows=["solved " + exercise])
+
+    def exercises(self):
+        command = [COURSE, "progress", "--json"]
+        return json.loads(subprocess.run(command, env=self.environment, check=True, stdout=subprocess.PIPE).stdout)
+
+    def play_by_watching(self, exercise):
+        watch = Terminal(["watch", exercise], self.environment)
+        watch.wait_for("not yet " + exercise)
+        watch.wait_for("Ctrl-C leaves")
+        self.do("solution", exercise, "--paste")
+        watch.wait_for("solved " + exercise)
+        watch.wait_for("Ctrl-C leaves")  # on to the next
+        watch.press(b"\x03")
+        if watch.finish() != 0:
+            raise Failed(f"{watch}: Ctrl-C ended it with {watch.process.returncode}:\n{watch.output}")
+        self.do("reset", exercise)
+
+
+def day_of(exercise):
+    return exercise["id"].split("/")[0]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("day", nargs="*", help="day05, gemm_ladder...; none: all")
+    parser.add_argument("--by-day", action="store_true")
+    parser.add_argument("--without-inspection", action="store_true")
+    options = parser.parse_args()
+    passed, failed, skipped = 0, [], 0
+    with tempfile.TemporaryDirectory(prefix="play_learner_") as directory:
+        player = Player(directory)
+        player.do("next")
+        exercises = [e for e in player.exercises() if not options.day or day_of(e) in options.day]
+        if not exercises:
+            sys.exit(f"no exercises of {', '.join(options.day)}")
+        player.play_by_watching(exercises[0]["id"])
+        if options.without_inspection:
+            skipped = sum(e["needs_inspection"] for e in exercises)
+            exercises = [e for e in exercises if not e["needs_inspection"]]
+        for name, group in itertools.groupby(exercises, lambda e: day_of(e) if options.by_day else e["id"]):
+            ids = [e["id"] for e in group]
+            begin = time.monotonic()
+            try:
+                player.play(ids, by_name=bool(options.day or options.by_day or failed or skipped))
+                passed += len(ids)
+                print(f"ok: {name} ({time.monotonic() - begin:.0f} s)", flush=True)
+            except Failed as failure:
+                failed += ids
+                print(f"FAILED: {name}: {failure}", flush=True)
+    if failed:
+        print("failed: " + ", ".join(failed))
+    print(f"{passed} passed, {len(failed)} failed, {skipped} skipped")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

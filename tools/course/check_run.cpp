@@ -1,0 +1,149 @@
+#include "check_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "build.hpp"
+#include "errors.hpp"
+#include "styles.hpp"
+#include "subprocess.hpp"
+
+namespace course::tool {
+namespace {
+
+constexpr std::size_t kMessagesShown = 2;  // of the test that fails
+constexpr std::size_t kLinesShown = 12;    // of each message
+
+std::string indented(std::string_view text, std::size_t lines, const std::string& root) {
+    std::string result;
+    std::size_t shown = 0;
+    while (!text.empty()) {
+        std::string line(text.substr(0, text.find('\n')));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        if (shown++ == lines) return result + "    ...\n";
+        for (auto at = line.find(root + "/"); at != std::string::npos; at = line.find(root + "/"))
+            line.erase(at, root.size() + 1);
+        result += line.empty() ? "\n" : "    " + line + "\n";
+    }
+    return result;
+}
+
+// The end of what a program said: where it tells why it died.
+std::string_view last_lines(std::string_view text, std::size_t count) {
+    while (text.ends_with('\n'))
+        text.remove_suffix(1);
+    std::size_t begin = text.size();
+    while (count-- > 0 && begin != std::string_view::npos && begin > 0)
+        begin = text.rfind('\n', begin - 1);
+    return begin == std::string_view::npos ? text : text.substr(begin);
+}
+
+// The tests end with the first that fails.
+std::string text_of_failures(const GtestOutput& output, const std::string& root) {
+    if (output.failed.empty()) return "";
+    const FailedTest& test = output.failed.front();
+    std::string text =
+        fmt::format("\n  {}\n{}", styled(test.name, kBad, stdout), indented(test.report, kLinesShown, root));
+    for (std::size_t i = 0; i < std::min(kMessagesShown, test.messages.size()); ++i)
+        text += indented(test.messages[i], kLinesShown, root);
+    if (test.messages.size() > kMessagesShown)
+        text += fmt::format("    ... and {} more of its checks\n", test.messages.size() - kMessagesShown);
+    return text;
+}
+
+std::string text_of_end(const GtestOutput& output, const Captured& run, std::chrono::milliseconds limit,
+                        const std::string& root) {
+    const std::string test = output.unfinished.empty() ? "the tests" : output.unfinished;
+    const std::string what =
+        run.timed_out
+            ? fmt::format(
+                  "{}: not done after {} s, ended. A loop that never ends, or a thread that waits for ever?",
+                  test, limit.count() / 1000)
+            : fmt::format("{}: the program ended by signal {}.", test, run.exit_code - 128);
+    return fmt::format(
+        "\n  {}\n{}", styled(what, kBad, stdout),
+        indented(last_lines(output.unfinished.empty() ? run.output : output.last_words, kLinesShown),
+                 kLinesShown, root));
+}
+
+struct Order {
+    const char* name;  // CUDA_ON_CPU_ORDER
+    const char* words;
+};
+
+CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry& entry, const Order& order,
+                      const CheckOptions& options, const std::string& root) {
+    setenv("CUDA_ON_CPU_ORDER", order.name, 1);
+    setenv("OMP_WAIT_POLICY", "passive", 0);
+    const Captured run =
+        capture({program, "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
+                {}, options.limit);
+    unsetenv("CUDA_ON_CPU_ORDER");
+    const GtestOutput output = parse_gtest_output(run.output);
+    if (run.exit_code == kInterrupted) throw Interrupted();
+    if (!run.timed_out && run.exit_code <= 128) {
+        if (output.ran_none()) {
+            throw ExerciseError(fmt::format("{}: the filter '{}' matches no test in {}{}", entry.id,
+                                            entry.exercise->tests, program.filename().string(),
+                                            run.exit_code == 0 ? "" : ":\n" + run.output));
+        }
+        if (output.passed == 0 && output.failed.empty())
+            return {Verdict::kCannotRun, fmt::format("cannot be checked here: {}\n", output.skip_reason)};
+        if (output.failed.empty() && run.exit_code == kSuccess)
+            return {Verdict::kPassed, "", output.passed, 1};
+    }
+    const std::string before =
+        output.passed == 0 ? "" : fmt::format("{} of its tests pass, then ", output.passed);
+    std::string text = fmt::format("{}this one fails{}:\n", before, order.words);
+    text += text_of_failures(output, root);
+    if (run.timed_out || run.exit_code > 128) text += text_of_end(output, run, options.limit, root);
+    return {Verdict::kFailed, std::move(text)};
+}
+
+// What the compiler or the linker said, less the build's own lines and the command, which follows `FAILED:`.
+std::string text_of_errors(std::string_view messages, const std::string& root) {
+    constexpr std::size_t kErrorLines = 30;
+    std::string errors;
+    bool is_command = false;
+    while (!messages.empty()) {
+        const std::string_view line = messages.substr(0, messages.find('\n'));
+        messages.remove_prefix(std::min(line.size() + 1, messages.size()));
+        const bool is_head = line.starts_with("FAILED: ");
+        if (!is_head && !is_command && !line.starts_with("ninja: ")) errors += std::string(line) + "\n";
+        is_command = is_head;
+    }
+    return indented(errors, kErrorLines, root);
+}
+
+std::string target_of(const WorkbookEntry& entry) {
+    return entry.chapter->directory +
+           (entry.exercise->needs_inspection ? "_inspection_exercise" : "_exercise");
+}
+
+}  // namespace
+
+CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
+                           const CheckOptions& options) {
+    book.copy_blank_files(*entry.chapter);
+    set_cache_path(build, "COURSE_MY", book.my_directory());
+    const std::string target = target_of(entry);
+    if (const std::string messages = try_to_build(build, target); !messages.empty())
+        return {Verdict::kDoesNotCompile,
+                "does not compile:\n\n" + text_of_errors(messages, build.root.string())};
+
+    const bool on_gpu = load_calendar(build.calendar()).backend == "gpu";
+    CheckResult result;
+    for (const Order& order :
+         {Order{"ascending", ""}, Order{"descending", " when the last thread of a block runs first"}}) {
+        const int orders = result.orders;
+        result = run_tests(build.program(target), entry, order, options, build.root.string());
+        result.orders += orders;
+        if (result.verdict != Verdict::kPassed || on_gpu || entry.exercise->needs_inspection) break;
+    }
+    return result;
+}
+
+}  // namespace course::tool

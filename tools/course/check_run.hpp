@@ -1,0 +1,31 @@
+// Builds one exercise with the learner's files and runs its tests.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "checkout.hpp"
+#include "gtest_output.hpp"
+#include "workbook.hpp"
+
+namespace course::tool {
+
+enum class Verdict { kPassed, kFailed, kDoesNotCompile, kCannotRun };
+
+struct CheckResult {
+    Verdict verdict = Verdict::kFailed;
+    std::string text;  // what the learner reads: why not, the first mismatches; empty when it passed
+    int tests = 0;     // that passed, in each order
+    int orders = 0;    // of threads
+};
+
+struct CheckOptions {
+    std::chrono::milliseconds limit{60'000};  // of one run of the tests
+};
+
+// `build` is the configured build to do it in. The blank files of the entry's day are copied first, if need be.
+// Throws BuildError for what is not the learner's (no compiler, a lesson that does not build).
+CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
+                           const CheckOptions& options);
+
+}  // namespace course::tool

@@ -1,0 +1,27 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "commands.hpp"
+#include "errors.hpp"
+#include "learner.hpp"
+#include "styles.hpp"
+
+namespace course::tool {
+
+int show_hint(const Checkout& checkout, const std::optional<std::string>& name) {
+    Desk desk(checkout);
+    const WorkbookEntry entry = desk.choose(name);
+    const int all = static_cast<int>(entry.exercise->hints.size());
+    const int number = std::min(desk.logbook.of(entry.id).hints + 1, all);
+    fmt::print("{}\n\n", styled(fmt::format("{}, hint {} of {}", entry.id, number, all), kHeading, stdout));
+    print_prose(entry.exercise->hints.at(static_cast<std::size_t>(number - 1)));
+    fmt::print("\n  {}\n",
+               number < all ? fmt::format("More: ./course hint {}", entry.id)
+                            : fmt::format("That was the last. How the lesson does it: ./course solution {}",
+                                          entry.id));
+    desk.logbook.update(entry.id, [number](ExerciseRecord& record) { record.hints = number; });
+    return kSuccess;
+}
+
+}  // namespace course::tool

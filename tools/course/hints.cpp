@@ -1,0 +1,180 @@
+#include "hints.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "common/nearest.hpp"
+
+namespace course::tool {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+    const auto begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+// "`a`, `b`" -> {"a", "b"}; the quotes may be left out.
+std::vector<std::string> list_of(std::string_view text) {
+    std::vector<std::string> items;
+    while (!text.empty()) {
+        const std::string_view part = text.substr(0, text.find(','));
+        text.remove_prefix(std::min(part.size() + 1, text.size()));
+        std::string_view item = trimmed(part);
+        if (item.size() >= 2 && item.front() == '`' && item.back() == '`')
+            item = trimmed(item.substr(1, item.size() - 2));
+        items.emplace_back(item);
+    }
+    return items;
+}
+
+bool is_name(std::string_view text) {
+    return !text.empty() && std::ranges::all_of(text, [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    });
+}
+
+// Reads the lines one after the other; what a line belongs to is known from the headings before it.
+class Parser {
+  public:
+    explicit Parser(std::string_view file) : file_(file) {}
+
+    void take(std::string_view line) {
+        ++line_;
+        if (line.starts_with("```")) in_code_ = !in_code_;
+        if (!in_code_ && line.starts_with("#")) return take_heading(line);
+        if (takes_settings_ && line.starts_with("- ")) return take_setting(line.substr(2));
+        if (text_ == nullptr) {
+            if (!trimmed(line).empty()) fail("expected '# title' first");
+            return;
+        }
+        if (!trimmed(line).empty()) takes_settings_ = false;
+        *text_ += std::string(line) + "\n";
+    }
+
+    ExerciseSheet result() {
+        if (in_code_) fail("a ``` is not closed");
+        end_exercise();
+        if (sheet_.title.empty()) fail("expected '# title'");
+        if (sheet_.exercises.empty()) fail("there is no exercise; expected '## name'");
+        trim(sheet_.introduction);
+        return std::move(sheet_);
+    }
+
+  private:
+    [[noreturn]] void fail(const std::string& what) const {
+        const std::string where = sheet_.exercises.empty() ? "" : sheet_.exercises.back().name + ": ";
+        throw ExerciseError(fmt::format("{}:{}: {}{}", file_, line_, where, what));
+    }
+
+    static void trim(std::string& text) { text = std::string(trimmed(text)); }
+
+    void take_heading(std::string_view line) {
+        const std::string_view text =
+            trimmed(line.substr(std::min(line.find_first_not_of('#'), line.size())));
+        takes_settings_ = false;
+        if (line.starts_with("# ")) {
+            if (!sheet_.title.empty()) fail("a second '# title'");
+            sheet_.title = text;
+            text_ = &sheet_.introduction;
+        } else if (line.starts_with("## ") && !sheet_.title.empty()) {
+            begin_exercise(text);
+        } else if (line.starts_with("### ") && !sheet_.exercises.empty()) {
+            begin_hint(text);
+        } else {
+            fail(fmt::format("'{}' has no place here; expected '# title', '## name' or '### Hint 1'", line));
+        }
+    }
+
+    void begin_exercise(std::string_view name) {
+        end_exercise();
+        if (!is_name(name)) fail(fmt::format("'{}' is no name; expected a-z, 0-9 and _", name));
+        if (std::ranges::find(sheet_.exercises, name, &Exercise::name) != sheet_.exercises.end())
+            fail(fmt::format("there are two exercises '{}'", name));
+        sheet_.exercises.push_back({.name = std::string(name)});
+        text_ = &sheet_.exercises.back().task;
+        takes_settings_ = true;
+        hints_ = 0;
+    }
+
+    void begin_hint(std::string_view title) {
+        Exercise& exercise = sheet_.exercises.back();
+        if (hints_ == exercise.hints.size()) fail("more than three hints");
+        if (title != fmt::format("Hint {}", hints_ + 1))
+            fail(fmt::format("'### {}'; expected '### Hint {}'", title, hints_ + 1));
+        text_ = &exercise.hints[hints_++];
+    }
+
+    void take_setting(std::string_view line) {
+        static const std::vector<std::string> kKeys = {"kernels", "file",  "tests",
+                                                       "variant", "needs", "minutes"};
+        Exercise& exercise = sheet_.exercises.back();
+        const auto colon = line.find(':');
+        if (colon == std::string_view::npos) fail(fmt::format("'- {}'; expected '- key: value'", line));
+        const std::string_view key = trimmed(line.substr(0, colon));
+        const std::vector<std::string> values = list_of(line.substr(colon + 1));
+        if (values.empty() || values.front().empty()) fail(fmt::format("'{}' has no value", key));
+        const std::string value = values.front();
+        if (key == "kernels") {
+            exercise.kernels = values;
+        } else if (key == "file") {
+            exercise.file = value;
+        } else if (key == "tests") {
+            exercise.tests = value;
+        } else if (key == "variant") {
+            exercise.variant = value;
+        } else if (key == "needs") {
+            if (value != "inspection") fail(fmt::format("needs is '{}'; expected inspection", value));
+            exercise.needs_inspection = true;
+        } else if (key == "minutes") {
+            const auto [end, error] =
+                std::from_chars(value.data(), value.data() + value.size(), exercise.minutes);
+            if (error != std::errc{} || end != value.data() + value.size() || exercise.minutes < 1)
+                fail(fmt::format("minutes is '{}'; expected a number > 0", value));
+        } else {
+            fail(unknown_name("key", key, kKeys));
+        }
+        if (values.size() > 1 && key != "kernels")
+            fail(fmt::format("'{}' is a list; expected one value", key));
+    }
+
+    void end_exercise() {
+        if (sheet_.exercises.empty()) return;
+        Exercise& exercise = sheet_.exercises.back();
+        trim(exercise.task);
+        for (std::string& hint : exercise.hints)
+            trim(hint);
+        if (exercise.file.empty()) fail("no '- file:'");
+        if (exercise.tests.empty()) fail("no '- tests:'");
+        if (exercise.minutes == 0) fail("no '- minutes:'");
+        if (exercise.task.empty()) fail("no text says what is asked");
+        for (std::size_t i = 0; i < exercise.hints.size(); ++i) {
+            if (exercise.hints[i].empty()) fail(fmt::format("no text for '### Hint {}'", i + 1));
+        }
+    }
+
+    std::string_view file_;
+    ExerciseSheet sheet_;
+    std::string* text_ = nullptr;  // where lines of text go
+    int line_ = 0;
+    std::size_t hints_ = 0;
+    bool takes_settings_ = false;
+    bool in_code_ = false;
+};
+
+}  // namespace
+
+ExerciseSheet parse_hints(std::string_view text, std::string_view file) {
+    Parser parser(file);
+    while (!text.empty()) {
+        std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        parser.take(line);
+    }
+    return parser.result();
+}
+
+}  // namespace course::tool

@@ -1,0 +1,42 @@
+// What the learner's commands have in common: the exercises, the progress, and which exercise is meant.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkout.hpp"
+#include "commands.hpp"
+#include "logbook.hpp"
+#include "workbook.hpp"
+
+namespace course::tool {
+
+struct Desk {
+    explicit Desk(const Checkout& checkout);
+
+    // The first that is not solved; nothing when all are. With `chapter`: of that one.
+    std::optional<WorkbookEntry> first_unsolved(const Chapter* chapter = nullptr) const;
+    // The exercise that `name` means: of a day's, and without a name of all, the first that is not solved, else the last.
+    WorkbookEntry choose(const std::optional<std::string>& name) const;
+
+    Workbook book;
+    Logbook logbook;
+};
+
+// "my/day05_matmul_tiled/matmul_tiled.cu:57, about 10 minutes": where to write.
+std::string describe(const Workbook& book, const WorkbookEntry& entry);
+
+// What the exercise asks; before the first of a day, what the day's are about. Copies the blank files, if need be.
+void print_exercise(const Desk& desk, const WorkbookEntry& entry);
+
+// Text of HINTS.md, filled into lines.
+void print_prose(const std::string& text);
+
+// "***"
+std::string stars(int count);
+
+// Checks it, tells how it went, and keeps that.
+bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout, const CheckCommand& command);
+
+}  // namespace course::tool

@@ -1,0 +1,44 @@
+// How far a learner is: my/progress.json.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+namespace course::tool {
+
+struct ExerciseRecord {
+    bool solved = false;
+    int failures = 0;  // checks that it did not pass
+    int hints = 0;     // shown so far
+    int stars = 0;     // of the best check
+
+    bool operator==(const ExerciseRecord&) const = default;
+};
+
+class Logbook {
+  public:
+    // Reads the file, if there is one. A damaged one is set aside as <file>.damaged (or .damaged2...), and stderr says so; of
+    // one that is damaged in places, the other places count. Throws std::runtime_error when it cannot be read.
+    explicit Logbook(std::filesystem::path file);
+
+    // Of exercise "day05/coalesced"; the start of one if nothing is known of it.
+    const ExerciseRecord& of(const std::string& id) const;
+    // Changes it, and writes the file at once, all or nothing. What others have written meanwhile is kept.
+    template <class Change>
+    void update(const std::string& id, Change change) {
+        read();
+        change(records_[id]);
+        write();
+    }
+
+  private:
+    void read();
+    void write() const;
+    void set_aside(const std::string& reason) const;
+
+    std::filesystem::path file_;
+    std::map<std::string, ExerciseRecord> records_;
+};
+
+}  // namespace course::tool

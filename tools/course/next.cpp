@@ -1,0 +1,35 @@
+#include <fmt/format.h>
+
+#include "commands.hpp"
+#include "errors.hpp"
+#include "learner.hpp"
+#include "styles.hpp"
+
+namespace course::tool {
+
+void print_exercise(const Desk& desk, const WorkbookEntry& entry) {
+    for (const auto& file : desk.book.copy_blank_files(*entry.chapter))
+        fmt::print(stderr, "{}\n", styled("course: copied " + Workbook::shown(file), kQuiet, stderr));
+    if (entry.exercise == &entry.chapter->sheet.exercises.front()) {
+        fmt::print("{}\n\n", styled(entry.chapter->sheet.title, kHeading, stdout));
+        print_prose(entry.chapter->sheet.introduction);
+        fmt::print("\n");
+    }
+    fmt::print("{}  {}\n\n", styled(entry.id, kHeading, stdout), describe(desk.book, entry));
+    print_prose(entry.exercise->task);
+}
+
+int next_exercise(const Checkout& checkout, const std::optional<std::string>& name) {
+    const Desk desk(checkout);
+    if (!name && !desk.first_unsolved()) {
+        fmt::print("All {} exercises are solved. ./course progress shows them.\n",
+                   desk.book.entries().size());
+        return kSuccess;
+    }
+    print_exercise(desk, desk.choose(name));
+    const std::string rest = name ? " " + *name : "";
+    fmt::print("\n  Then: ./course check{}        stuck: ./course hint{}\n", rest, rest);
+    return kSuccess;
+}
+
+}  // namespace course::tool

@@ -1,0 +1,69 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "commands.hpp"
+#include "errors.hpp"
+#include "learner.hpp"
+#include "styles.hpp"
+
+namespace course::tool {
+namespace {
+
+std::string count(int number, const char* what) {
+    return number == 0 ? "" : fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
+void print_line(const Exercise& exercise, const ExerciseRecord& record, bool is_next) {
+    const std::string state = fmt::format("{:<6}", record.solved         ? "solved"
+                                                   : record.failures > 0 ? "tried"
+                                                                         : "-");
+    const auto& style = record.solved ? kGood : record.failures > 0 ? kNotice : kQuiet;
+    std::string line = fmt::format("  {:<28} {}  {:>3} min  {:<4} {:<16} {:<8}", exercise.name,
+                                   styled(state, style, stdout), exercise.minutes, stars(record.stars),
+                                   count(record.failures, "failed check"), count(record.hints, "hint"));
+    line.erase(line.find_last_not_of(' ') + 1);
+    fmt::print("{}{}\n", line, is_next ? "  <- next" : "");
+}
+
+int print_json(const Desk& desk) {
+    auto list = nlohmann::ordered_json::array();
+    for (const WorkbookEntry& entry : desk.book.entries()) {
+        const ExerciseRecord& record = desk.logbook.of(entry.id);
+        list.push_back({{"id", entry.id},
+                        {"solved", record.solved},
+                        {"failures", record.failures},
+                        {"hints", record.hints},
+                        {"stars", record.stars},
+                        {"minutes", entry.exercise->minutes},
+                        {"needs_inspection", entry.exercise->needs_inspection}});
+    }
+    fmt::print("{}\n", list.dump(2));
+    return kSuccess;
+}
+
+}  // namespace
+
+int show_progress(const Checkout& checkout, bool as_json) {
+    const Desk desk(checkout);
+    if (as_json) return print_json(desk);
+    const auto next = desk.first_unsolved();
+    std::ptrdiff_t all_solved = 0;
+    for (const Chapter& chapter : desk.book.chapters()) {
+        std::vector<WorkbookEntry> entries;
+        std::ranges::copy_if(desk.book.entries(), std::back_inserter(entries),
+                             [&](const WorkbookEntry& entry) { return entry.chapter == &chapter; });
+        const auto solved = std::ranges::count_if(
+            entries, [&](const WorkbookEntry& entry) { return desk.logbook.of(entry.id).solved; });
+        fmt::print("{}\n", styled(fmt::format("{}, {} of {}", chapter.name, solved, entries.size()), kHeading,
+                                  stdout));
+        for (const WorkbookEntry& entry : entries)
+            print_line(*entry.exercise, desk.logbook.of(entry.id), next && next->id == entry.id);
+        all_solved += solved;
+    }
+    fmt::print("\n{} of {} exercises solved\n", all_solved, desk.book.entries().size());
+    return kSuccess;
+}
+
+}  // namespace course::tool

@@ -1,0 +1,166 @@
+#include "score.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "build.hpp"
+#include "errors.hpp"
+#include "subprocess.hpp"
+
+namespace course::tool {
+namespace {
+
+constexpr double kAsFast = 0.9;  // of the lesson's speed
+
+struct Traffic {
+    std::uint64_t transactions = 0;
+    std::uint64_t ideal = 0;
+    const AccessLine* worst = nullptr;  // the line with the most transactions to spare
+
+    double excess() const {
+        return ideal == 0 ? 1 : static_cast<double>(transactions) / static_cast<double>(ideal);
+    }
+};
+
+std::uint64_t spare(const AccessLine& line) {
+    return line.transactions - std::min(line.ideal, line.transactions);
+}
+
+Traffic traffic(const InspectedVariant& variant, Space space) {
+    Traffic sum;
+    for (const KernelInspection& kernel : variant.kernels) {
+        for (const AccessLine& line : kernel.lines) {
+            if (line.space != space) continue;
+            sum.transactions += line.transactions;
+            sum.ideal += line.ideal;
+            if (sum.worst == nullptr || spare(line) > spare(*sum.worst)) sum.worst = &line;
+        }
+    }
+    return sum;
+}
+
+// What the lesson does is good enough, also where it is there to show what is not good.
+Merit compare(const Traffic& mine, const Traffic& lesson, const char* what, const char* unit) {
+    const bool star = mine.transactions <= lesson.transactions;
+    std::string text =
+        fmt::format("{}: {} {}, {:.2f} times the ideal", what, mine.transactions, unit, mine.excess());
+    if (star) return {true, text};
+    text += fmt::format("; the lesson's has {}", lesson.transactions);
+    if (mine.worst != nullptr)
+        text += fmt::format(". See {}:{}", mine.worst->source.file, mine.worst->source.line);
+    return {false, text};
+}
+
+std::string text_of_findings(const InspectedVariant& variant, std::size_t& count) {
+    constexpr std::size_t kShown = 3;
+    std::string text;
+    count = 0;
+    for (const KernelInspection& kernel : variant.kernels) {
+        for (const Finding& finding : kernel.findings) {
+            if (count++ >= kShown) continue;
+            text += fmt::format("\n      {}:{}: {}\n      {}", finding.source.file, finding.source.line,
+                                finding.message, finding.why);
+        }
+    }
+    return text;
+}
+
+// Where a program leaves what it measured; removed at the end.
+class ResultFile {
+  public:
+    explicit ResultFile(const Checkout& build) : path_(build.build / fmt::format("score.{}.json", getpid())) {
+        std::filesystem::remove(path_);
+    }
+    ~ResultFile() {
+        std::error_code ignored;
+        std::filesystem::remove(path_, ignored);
+    }
+    ResultFile(const ResultFile&) = delete;
+    ResultFile& operator=(const ResultFile&) = delete;
+
+    const std::filesystem::path& path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+// Runs `program` of `build` for the entry's variant, and what it wrote.
+std::string run_program_for(const WorkbookEntry& entry, const Checkout& build, const std::string& program,
+                            const char* option) {
+    build_target(build, program);
+    const ResultFile file(build);
+    const Captured run =
+        capture({build.program(program), option, file.path(), "--variant", entry.exercise->variant}, {},
+                std::chrono::minutes(2));
+    if (run.exit_code == kInterrupted) throw Interrupted();
+    if (!std::filesystem::exists(file.path()))
+        throw std::runtime_error(fmt::format("{} wrote no figures:\n{}", program, run.output));
+    return read_text_file(file.path());
+}
+
+InspectedVariant inspected(const WorkbookEntry& entry, const Checkout& build, const std::string& program) {
+    const auto json = nlohmann::ordered_json::parse(run_program_for(entry, build, program, "--inspect"));
+    const InspectionFile file = inspection_file_from_json(json);
+    const auto found = std::ranges::find(file.results, entry.exercise->variant, &InspectedVariant::variant);
+    if (found == file.results.end())
+        throw std::runtime_error(fmt::format("{} has inspected no '{}'", program, entry.exercise->variant));
+    return *found;
+}
+
+std::vector<MeasuredRecord> measured(const WorkbookEntry& entry, const Checkout& build,
+                                     const std::string& program) {
+    const ResultFile copy(build);
+    replace_file(copy.path(), run_program_for(entry, build, program, "--json"));
+    return load_records(copy.path());
+}
+
+}  // namespace
+
+std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const InspectedVariant& lesson) {
+    std::size_t findings = 0;
+    const std::string text = text_of_findings(mine, findings);
+    Merit clean = compare(traffic(mine, Space::kShared), traffic(lesson, Space::kShared), "shared memory",
+                          "wavefronts");
+    if (findings > 0) clean = {false, fmt::format("inspection found {}:{}", findings, text)};
+    return {clean, compare(traffic(mine, Space::kGlobal), traffic(lesson, Space::kGlobal), "global memory",
+                           "sectors")};
+}
+
+std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
+                                   const std::vector<MeasuredRecord>& lesson, const std::string& variant) {
+    double slowest = 0;
+    std::optional<double> percent_of_limit;
+    for (const MeasuredRecord& record : mine) {
+        if (record.variant != variant) continue;
+        const auto same = std::ranges::find_if(lesson, [&](const MeasuredRecord& other) {
+            return other.variant == variant && other.problem == record.problem && other.l2 == record.l2 &&
+                   other.dtype == record.dtype;
+        });
+        if (same == lesson.end() || record.median_ms <= 0 || same->median_ms <= 0) continue;
+        const double speed = same->median_ms / record.median_ms;
+        slowest = slowest == 0 ? speed : std::min(slowest, speed);
+        if (record.percent_of_limit) percent_of_limit = record.percent_of_limit;
+    }
+    if (slowest == 0) return std::nullopt;
+    std::string text = fmt::format("time: {:.0f} % of the lesson's speed", 100 * slowest);
+    if (percent_of_limit) text += fmt::format(", {:.0f} % of the machine's limit", *percent_of_limit);
+    return Merit{slowest >= kAsFast, text};
+}
+
+std::vector<Merit> score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting) {
+    const std::string day = entry.chapter->directory;
+    return merits_of_inspection(inspected(entry, inspecting, day + "_exercise_program"),
+                                inspected(entry, inspecting, day));
+}
+
+std::optional<Merit> score_by_time(const WorkbookEntry& entry, const Checkout& gpu) {
+    const std::string day = entry.chapter->directory;
+    return merit_of_time(measured(entry, gpu, day + "_exercise_program"), measured(entry, gpu, day),
+                         entry.exercise->variant);
+}
+
+}  // namespace course::tool

@@ -1,0 +1,36 @@
+// How good a right answer is, in comparison with the lesson's: what inspection counts, and on a GPU the time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkout.hpp"
+#include "common/inspection.hpp"
+#include "measurements.hpp"
+#include "workbook.hpp"
+
+namespace course::tool {
+
+struct Merit {
+    bool star = false;
+    std::string text;
+};
+
+// Of the learner's inspected version and the lesson's: one merit for no findings and no more bank conflicts, one for no more
+// sectors of global memory. Findings, and the learner's line with the most to spare, are named.
+std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const InspectedVariant& lesson);
+
+// Of measured times: a merit when the learner's version takes no more than 10/9 of the lesson's time on the problems that both ran.
+// `variant` chooses among the records. Nothing when there is no problem of both.
+std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
+                                   const std::vector<MeasuredRecord>& lesson, const std::string& variant);
+
+// Runs the programs of the learner's and the lesson's version of `entry`, which names a variant, in a build that inspects. The
+// findings also come from a version whose result is wrong. Throws std::runtime_error when one writes no figures.
+std::vector<Merit> score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting);
+
+// Likewise in a build for a GPU.
+std::optional<Merit> score_by_time(const WorkbookEntry& entry, const Checkout& gpu);
+
+}  // namespace course::tool

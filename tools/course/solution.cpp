@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include "commands.hpp"
+#include "errors.hpp"
+#include "functions.hpp"
+#include "learner.hpp"
+#include "styles.hpp"
+
+namespace course::tool {
+namespace {
+
+void replace_keeping_old(const std::filesystem::path& file, const std::string& text) {
+    const std::string before = read_text_file(file);
+    if (text == before) return;
+    const std::filesystem::path old = free_name(file, ".bak");
+    replace_file(old, before);
+    replace_file(file, text);
+    fmt::print("{}: done; what was there is in {}\n", Workbook::shown(file), old.filename().string());
+}
+
+// Gives the learner's functions that the exercise is about the bodies that they have in `from`. What was there is kept.
+void replace_bodies(const Desk& desk, const WorkbookEntry& entry, const std::filesystem::path& from) {
+    const std::filesystem::path file = desk.book.mine(entry);
+    desk.book.copy_blank_files(*entry.chapter);
+    const std::string before = read_text_file(file);
+    std::string after = read_text_file(from);
+    if (!entry.exercise->by_hand()) {
+        try {
+            after = with_bodies_from(before, after, entry.exercise->kernels);
+        } catch (const ExerciseError& error) {
+            throw std::runtime_error(fmt::format("{}: {}. ./course reset {} makes the file anew",
+                                                 Workbook::shown(file), error.what(), entry.chapter->name));
+        }
+    }
+    replace_keeping_old(file, after);
+}
+
+}  // namespace
+
+int show_solution(const Checkout& checkout, const SolutionCommand& command) {
+    const Desk desk(checkout);
+    const WorkbookEntry entry = desk.choose(command.name);
+    const ExerciseRecord& record = desk.logbook.of(entry.id);
+    if (!record.solved && record.failures == 0 && !command.force) {
+        throw UsageError(fmt::format(
+            "{} has not been tried yet: ./course check {}, then ./course hint; --force shows it anyway",
+            entry.id, entry.id));
+    }
+    const std::filesystem::path file = desk.book.lesson(entry);
+    if (command.paste) {
+        replace_bodies(desk, entry, file);
+        return kSuccess;
+    }
+    const std::string text = read_text_file(file);
+    if (entry.exercise->by_hand()) fmt::print("{}\n{}", styled(Workbook::shown(file), kQuiet, stdout), text);
+    for (const std::string& kernel : entry.exercise->kernels) {
+        for (const FunctionDefinition& function : find_functions(text, kernel)) {
+            fmt::print("{}\n{}\n\n",
+                       styled(fmt::format("{}:{}", Workbook::shown(file), line_at(text, function.head)),
+                              kQuiet, stdout),
+                       text.substr(function.begin, function.body_end - function.begin));
+        }
+    }
+    return kSuccess;
+}
+
+int reset_exercise(const Checkout& checkout, const std::string& name) {
+    Desk desk(checkout);
+    const std::vector<WorkbookEntry> entries = desk.book.find(name);
+    for (const WorkbookEntry& entry : entries) {
+        desk.book.copy_blank_files(*entry.chapter);
+        if (entries.size() > 1) {
+            replace_keeping_old(desk.book.mine(entry), read_text_file(desk.book.blank(entry)));
+        } else {
+            replace_bodies(desk, entry, desk.book.blank(entry));
+        }
+        desk.logbook.update(entry.id, [](ExerciseRecord& record) { record = {}; });
+    }
+    return kSuccess;
+}
+
+}  // namespace course::tool

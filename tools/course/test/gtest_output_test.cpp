@@ -1,0 +1,83 @@
+#include "gtest_output.hpp"
+
+#include <gtest/gtest.h>
+
+namespace course::tool {
+namespace {
+
+TEST(GtestOutput, CountsAndKeepsWhatTheTestSaid) {
+    const GtestOutput output = parse_gtest_output(R"(Note: Google Test filter = *
+[==========] Running 3 tests from 1 test suite.
+[ RUN      ] Day/V.All/one
+a warning of the runtime
+/root/day/a_test.cpp:76: Failure
+Value of: result.ok()
+  Actual: false
+Expected: true
+n = 3: 1 of 3 values differs:
+  [2]: expected 1, got nan
+
+/root/day/a_test.cpp:80: Failure
+Expected equality of these values:
+  1
+  2
+[  FAILED  ] Day/V.All/one, where GetParam() = one (3 ms)
+[ RUN      ] Day/V.All/two
+[       OK ] Day/V.All/two (0 ms)
+[ RUN      ] Day/V.Big/two
+/root/day/a_test.cpp:90: Skipped
+needs a GPU
+
+[  SKIPPED ] Day/V.Big/two (0 ms)
+[----------] 3 tests from Day/V (3 ms total)
+[==========] 3 tests from 1 test suite ran. (3 ms total)
+[  PASSED  ] 1 test.
+[  SKIPPED ] 1 test, listed below:
+[  SKIPPED ] Day/V.Big/two
+[  FAILED  ] 1 test, listed below:
+[  FAILED  ] Day/V.All/one, where GetParam() = one
+)");
+    EXPECT_EQ(output.passed, 1);
+    EXPECT_EQ(output.skipped, 1);
+    EXPECT_EQ(output.skip_reason, "needs a GPU");
+    ASSERT_EQ(output.failed.size(), 1U);
+    EXPECT_EQ(output.failed[0].name, "Day/V.All/one");
+    EXPECT_EQ(output.failed[0].messages,
+              (std::vector<std::string>{
+                  "n = 3: 1 of 3 values differs:\n  [2]: expected 1, got nan\n(/root/day/a_test.cpp:76)",
+                  "Expected equality of these values:\n  1\n  2\n(/root/day/a_test.cpp:80)"}));
+    EXPECT_EQ(output.unfinished, "");
+    EXPECT_FALSE(output.ran_none());
+}
+
+TEST(GtestOutput, ATestThatSaysNothingElseKeepsItsFrame) {
+    const GtestOutput output = parse_gtest_output(
+        "[ RUN      ] A.B\na.cpp:1: Failure\nValue of: x.ok()\n  Actual: false\nExpected: true\n[  FAILED  ] "
+        "A.B (0 ms)\n");
+    ASSERT_EQ(output.failed.size(), 1U);
+    EXPECT_EQ(output.failed[0].messages[0], "Value of: x.ok()\n  Actual: false\nExpected: true\n(a.cpp:1)");
+}
+
+TEST(GtestOutput, KnowsWhichTestDied) {
+    const GtestOutput output = parse_gtest_output(
+        "[ RUN      ] A.B\n[       OK ] A.B (0 ms)\n[ RUN      ] A.C\nkernel f: thread 3 reads past the end");
+    EXPECT_EQ(output.passed, 1);
+    EXPECT_EQ(output.unfinished, "A.C");
+    EXPECT_EQ(output.last_words, "kernel f: thread 3 reads past the end\n");
+}
+
+TEST(GtestOutput, ATestThatPassedLastIsFinished) {
+    EXPECT_EQ(parse_gtest_output("[ RUN      ] A.B\n[       OK ] A.B (0 ms)\n").unfinished, "");
+}
+
+TEST(GtestOutput, NothingIsNothing) {
+    EXPECT_TRUE(parse_gtest_output("").ran_none());
+    EXPECT_TRUE(
+        parse_gtest_output("[==========] Running 0 tests from 0 test suites.\n[  PASSED  ] 0 tests.\n")
+            .ran_none());
+    EXPECT_TRUE(
+        parse_gtest_output("[  FAILED  ] 1 test, listed below:\n[       OK ] no test began\n").ran_none());
+}
+
+}  // namespace
+}  // namespace course::tool

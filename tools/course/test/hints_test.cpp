@@ -1,0 +1,135 @@
+// HINTS.md: what is read, and that every mistake an author can make is named with its line.
+#include "hints.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace course::tool {
+namespace {
+
+const std::string kSheet = R"(# Exercises of day 1: addition
+
+Read this.
+
+## add_one
+- kernels: `add_one`, `helper`
+- file: `steps/add.cu`
+- tests: `*/one:Other.*`
+- variant: `one`
+- minutes: 10
+
+What is asked.
+
+A second paragraph.
+
+### Hint 1
+Look.
+
+### Hint 2
+Think.
+```
+# not a heading
+```
+
+### Hint 3
+Write.
+
+## hunt
+- file: `hunt.cu`
+- tests: `*/hunt`
+- needs: inspection
+- minutes: 5
+
+A story.
+
+### Hint 1
+a
+### Hint 2
+b
+### Hint 3
+c
+)";
+
+std::string with(std::string text, const std::string& what, const std::string& instead) {
+    const auto at = text.find(what);
+    EXPECT_NE(at, std::string::npos) << what;
+    return text.replace(at, what.size(), instead);
+}
+
+std::string error_of(const std::string& text) {
+    try {
+        parse_hints(text, "HINTS.md");
+    } catch (const ExerciseError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(ParseHints, ReadsAllOfASheet) {
+    const ExerciseSheet sheet = parse_hints(kSheet, "HINTS.md");
+    EXPECT_EQ(sheet.title, "Exercises of day 1: addition");
+    EXPECT_EQ(sheet.introduction, "Read this.");
+    ASSERT_EQ(sheet.exercises.size(), 2U);
+    const Exercise& first = sheet.exercises[0];
+    EXPECT_EQ(first.name, "add_one");
+    EXPECT_EQ(first.kernels, (std::vector<std::string>{"add_one", "helper"}));
+    EXPECT_EQ(first.file, "steps/add.cu");
+    EXPECT_EQ(first.tests, "*/one:Other.*");
+    EXPECT_EQ(first.variant, "one");
+    EXPECT_EQ(first.minutes, 10);
+    EXPECT_FALSE(first.needs_inspection);
+    EXPECT_EQ(first.task, "What is asked.\n\nA second paragraph.");
+    EXPECT_EQ(first.hints[0], "Look.");
+    EXPECT_EQ(first.hints[1], "Think.\n```\n# not a heading\n```");
+    EXPECT_EQ(first.hints[2], "Write.");
+    EXPECT_TRUE(sheet.exercises[1].by_hand());
+    EXPECT_TRUE(sheet.exercises[1].needs_inspection);
+    EXPECT_EQ(sheet.exercises[1].variant, "");
+}
+
+TEST(ParseHints, LineEndsOfAnotherSystemAreNoContent) {
+    std::string text;
+    for (const char c : kSheet)
+        text += c == '\n' ? std::string("\r\n") : std::string(1, c);
+    EXPECT_EQ(parse_hints(text, "HINTS.md").exercises[0].task, "What is asked.\n\nA second paragraph.");
+}
+
+TEST(ParseHints, NamesWhatIsWrongAndWhere) {
+    const struct {
+        std::string what, instead, expected;
+    } mistakes[] = {
+        {"- file: `steps/add.cu`\n", "", "add_one: no '- file:'"},
+        {"- tests: `*/one:Other.*`\n", "", "add_one: no '- tests:'"},
+        {"- minutes: 10\n", "", "add_one: no '- minutes:'"},
+        {"minutes: 10", "minutes: ten", "HINTS.md:10: add_one: minutes is 'ten'"},
+        {"minutes: 10", "minutes: 0", "minutes is '0'"},
+        {"- kernels", "- kernel", "did you mean 'kernels'"},
+        {"- variant: `one`", "- variant:", "'variant' has no value"},
+        {"- variant: `one`", "- variant one", "expected '- key: value'"},
+        {"- variant: `one`", "- variant: `one`, `two`", "'variant' is a list"},
+        {"needs: inspection", "needs: a GPU", "needs is 'a GPU'; expected inspection"},
+        {"What is asked.\n\nA second paragraph.", "", "no text says what is asked"},
+        {"### Hint 2\nThink.", "### Hint 3\nThink.", "expected '### Hint 2'"},
+        {"### Hint 3\nWrite.", "", "no text for '### Hint 3'"},
+        {"Write.", "", "no text for '### Hint 3'"},
+        {"### Hint 3\nc", "### Hint 3\nc\n### Hint 4\nd", "more than three hints"},
+        {"## hunt", "## add_one", "HINTS.md:28: add_one: there are two exercises 'add_one'"},
+        {"## hunt", "## A Hunt", "'A Hunt' is no name"},
+        {"## hunt", "#### hunt", "'#### hunt' has no place here"},
+        {"# Exercises", "Exercises", "HINTS.md:1: expected '# title' first"},
+        {"# not a heading\n```", "# not a heading", "a ``` is not closed"},
+        {"Read this.", "# Again", "a second '# title'"},
+    };
+    for (const auto& mistake : mistakes) {
+        const std::string error = error_of(with(kSheet, mistake.what, mistake.instead));
+        EXPECT_NE(error.find(mistake.expected), std::string::npos)
+            << error << "\ninstead of: " << mistake.expected;
+        EXPECT_EQ(error.find("HINTS.md:"), 0U) << error;
+    }
+    EXPECT_NE(error_of("").find("expected '# title'"), std::string::npos);
+    EXPECT_NE(error_of("# title\n").find("there is no exercise"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace course::tool

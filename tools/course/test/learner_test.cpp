@@ -1,0 +1,300 @@
+// The learner's commands on a made-up course of one day. Nothing is compiled: the "build" looks whether the file may be, and the
+// "tests" are a script that looks at what is written in it.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "command_line.hpp"
+#include "errors.hpp"
+#include "logbook.hpp"
+#include "subprocess.hpp"
+#include "temporary_directory.hpp"
+
+namespace course::tool {
+namespace {
+
+constexpr const char* kLesson = R"(// Day 1.
+int one() { return 1; }
+// Idea: two.
+void two() { solved_two(); }
+)";
+
+constexpr const char* kHints = R"(# Exercises of day 1
+Read the book.
+## first
+- kernels: `one`
+- file: `add.cu`
+- tests: `*/one`
+- minutes: 1
+Give back one.
+### Hint 1
+Hint A.
+### Hint 2
+Hint B.
+### Hint 3
+Hint C.
+## second
+- kernels: `two`
+- file: `add.cu`
+- tests: `*/two`
+- minutes: 20
+Do two.
+### Hint 1
+Hint D.
+### Hint 2
+Hint E.
+### Hint 3
+Hint F.
+)";
+
+constexpr const char* kTests = R"(#!/bin/sh
+file=$COURSE_MY/day01_add/add.cu
+echo "$CUDA_ON_CPU_ORDER $*" >>"$COURSE_ROOT/runs"
+case "$*" in *none*) echo '[  PASSED  ] 0 tests.'; exit 0 ;; esac
+case "$*" in */one) wanted='return 1' ;; *) wanted='solved_two' ;; esac
+echo '[ RUN      ] A.B/x'
+if grep -q hangs "$file"; then sleep 60; fi
+if grep -q crashes "$file"; then echo 'cuda_on_cpu: the reason'; kill -SEGV $$; fi
+if grep -q "$wanted" "$file" && ! { grep -q "ascending_only" "$file" && [ "$CUDA_ON_CPU_ORDER" = descending ]; }; then
+    echo '[       OK ] A.B/x (0 ms)'
+    exit 0
+fi
+echo 'a_test.cpp:7: Failure'
+echo '[2]: expected 1, got nan'
+echo '[  FAILED  ] A.B/x (0 ms)'
+exit 1
+)";
+
+class Learner : public testing::Test {
+  protected:
+    void SetUp() override {
+        directory_.write("CMakeLists.txt",
+                         "cmake_minimum_required(VERSION 3.25)\nproject(made_up NONE)\n"
+                         "add_custom_target(day01_add_exercise COMMAND sh ${CMAKE_SOURCE_DIR}/compile.sh)\n");
+        directory_.write("compile.sh",
+                         "if grep -Hn misspelt \"$COURSE_MY/day01_add/add.cu\"; then exit 1; fi\nexit 0\n");
+        const std::string root = directory_.path().string();
+        const Captured configured = capture({"cmake", "-S", root, "-B", root + "/build", "-G", "Ninja"});
+        ASSERT_EQ(configured.exit_code, 0) << configured.output;
+        directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "Release", "days": [
+            {"directory": "day01_add", "number": 1, "topic": "add", "title": "T", "chapter": "2", "ready": true},
+            {"directory": "day02_none", "number": 2, "topic": "none", "title": "N", "chapter": "2", "ready": true}]})");
+        directory_.write("day01_add/add.cu", kLesson);
+        directory_.write("day01_add/exercise/HINTS.md", kHints);
+        std::filesystem::permissions(directory_.write("build/bin/day01_add_exercise", kTests),
+                                     std::filesystem::perms::owner_all);
+        setenv("COURSE_ROOT", root.c_str(), 1);
+        setenv("COURSE_BUILD_DIR", (root + "/build").c_str(), 1);
+        setenv("COURSE_MY", (root + "/mine").c_str(), 1);
+        ASSERT_EQ(course({"exercises"}), kSuccess) << said();
+    }
+    void TearDown() override { unsetenv("COURSE_MY"); }
+
+    // What it prints is in said().
+    int course(const std::vector<const char*>& arguments) {
+        std::vector<const char*> argv = {"./course"};
+        argv.insert(argv.end(), arguments.begin(), arguments.end());
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        const int code = run_command_line(static_cast<int>(argv.size()), argv.data());
+        std::fflush(stdout);
+        said_ = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+        return code;
+    }
+    const std::string& said() const { return said_; }
+    testing::AssertionResult says(const std::string& part) const {
+        if (said_.find(part) != std::string::npos) return testing::AssertionSuccess();
+        return testing::AssertionFailure() << "'" << part << "' is not in:\n" << said_;
+    }
+    std::filesystem::path mine() const { return directory_.path() / "mine/day01_add/add.cu"; }
+    void write_mine(const std::string& text) const { directory_.write("mine/day01_add/add.cu", text); }
+    std::string runs() {
+        const std::string text = read_text(directory_.path() / "runs");
+        std::filesystem::remove(directory_.path() / "runs");
+        return text;
+    }
+    ExerciseRecord record(const char* id) const {
+        return Logbook(directory_.path() / "mine/progress.json").of(id);
+    }
+
+    TemporaryDirectory directory_;
+
+  private:
+    std::string said_;
+};
+
+TEST_F(Learner, FromNextToTheLastExercise) {
+    EXPECT_EQ(course({"next"}), kSuccess);
+    EXPECT_TRUE(says("Read the book."));
+    EXPECT_TRUE(says("Give back one."));
+    EXPECT_TRUE(says("add.cu:5, about 1 minute"));
+    EXPECT_EQ(course({"check"}), kFailed);
+    EXPECT_TRUE(says("not yet day01/first"));
+    EXPECT_TRUE(says("[2]: expected 1, got nan"));
+    EXPECT_EQ(record("day01/first"), (ExerciseRecord{false, 1, 0, 0}));
+
+    EXPECT_EQ(course({"solution"}), kSuccess);
+    EXPECT_TRUE(says("int one() { return 1; }"));
+    EXPECT_EQ(course({"solution", "--paste"}), kSuccess);
+    EXPECT_EQ(course({"check"}), kSuccess);
+    EXPECT_TRUE(says("solved day01/first"));
+    EXPECT_TRUE(says("Next: day01/second"));
+    EXPECT_EQ(record("day01/first"), (ExerciseRecord{true, 1, 0, 1}));
+
+    EXPECT_EQ(course({"next"}), kSuccess);
+    EXPECT_TRUE(says("Do two."));
+    EXPECT_EQ(course({"check", "second"}), kFailed);
+    EXPECT_EQ(course({"solution", "second", "--paste"}), kSuccess);
+    EXPECT_EQ(course({"check", "day01"}), kSuccess);
+    EXPECT_TRUE(says("That was the last"));
+    EXPECT_EQ(course({"next"}), kSuccess);
+    EXPECT_TRUE(says("All 2 exercises are solved"));
+    EXPECT_EQ(course({"progress"}), kSuccess);
+    EXPECT_TRUE(says("2 of 2 exercises solved"));
+}
+
+TEST_F(Learner, BothOrdersAreRunAndTheSecondOnlyAfterTheFirst) {
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_EQ(runs(), "ascending --gtest_color=no --gtest_fail_fast --gtest_filter=*/one\n");
+    write_mine("int one() { return 1; } // ascending_only");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("when the last thread of a block runs first"));
+    EXPECT_NE(runs().find("\ndescending "), std::string::npos);
+}
+
+TEST_F(Learner, WhatDoesNotCompileIsShown) {
+    write_mine("misspelt");
+    EXPECT_EQ(course({"check"}), kFailed);
+    EXPECT_TRUE(says("does not compile"));
+    EXPECT_TRUE(says("add.cu:1:misspelt"));
+    EXPECT_EQ(said().find("FAILED:"), std::string::npos) << said();
+    EXPECT_EQ(said().find("ninja:"), std::string::npos) << said();
+    EXPECT_EQ(record("day01/first").failures, 1);
+}
+
+TEST_F(Learner, AHangAndACrashAreNamed) {
+    write_mine("hangs");
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(course({"check", "--limit", "1"}), kFailed);
+    EXPECT_TRUE(says("A.B/x: not done after 1 s"));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(40));
+    write_mine("crashes");
+    EXPECT_EQ(course({"check"}), kFailed);
+    EXPECT_TRUE(says("ended by signal 11"));
+    EXPECT_TRUE(says("cuda_on_cpu: the reason"));
+    EXPECT_EQ(course({"check", "--limit", "0"}), kUsage);
+}
+
+TEST_F(Learner, AFilterThatMatchesNothingIsNoSuccess) {
+    std::string hints = kHints;
+    directory_.write("day01_add/exercise/HINTS.md", hints.replace(hints.find("`*/one`"), 7, "`none`"));
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("the filter 'none' matches no test"));
+}
+
+TEST_F(Learner, HintsComeOneByOneAndTheLastStays) {
+    for (const char* expected : {"Hint A.", "Hint B.", "Hint C.", "Hint C."}) {
+        EXPECT_EQ(course({"hint"}), kSuccess);
+        EXPECT_TRUE(says(expected));
+    }
+    EXPECT_EQ(course({"hint", "day01/second"}), kSuccess);
+    EXPECT_TRUE(says("Hint D."));
+    EXPECT_EQ(record("day01/first").hints, 3);
+}
+
+TEST_F(Learner, TheSolutionIsForThoseWhoTried) {
+    EXPECT_EQ(course({"solution"}), kUsage);
+    EXPECT_EQ(course({"solution", "--force"}), kSuccess);
+    EXPECT_TRUE(says("return 1"));
+    EXPECT_EQ(course({"solution", "second", "--force"}), kSuccess);
+    EXPECT_TRUE(says("// Idea: two.\nvoid two() { solved_two(); }"));
+}
+
+TEST_F(Learner, NothingThatTheLearnerWroteIsLost) {
+    write_mine("// my own\nint one() { return 7; }\nvoid two() { mine(); }\n");
+    EXPECT_EQ(course({"next"}), kSuccess);
+    EXPECT_EQ(course({"solution", "--force", "--paste"}), kSuccess);
+    EXPECT_EQ(read_text(mine()), "// my own\nint one() { return 1; }\nvoid two() { mine(); }\n");
+    EXPECT_EQ(read_text(mine().string() + ".bak"),
+              "// my own\nint one() { return 7; }\nvoid two() { mine(); }\n");
+
+    EXPECT_EQ(course({"check", "first"}), kSuccess);
+    EXPECT_EQ(course({"reset", "day01/first"}), kSuccess);
+    EXPECT_NE(read_text(mine()).find("TODO day01/first"), std::string::npos);
+    EXPECT_NE(read_text(mine()).find("mine();"), std::string::npos);
+    EXPECT_EQ(read_text(mine().string() + ".bak2"),
+              "// my own\nint one() { return 1; }\nvoid two() { mine(); }\n");
+    EXPECT_EQ(record("day01/first"), ExerciseRecord{});
+
+    write_mine("damaged {");
+    EXPECT_EQ(course({"solution", "--force", "--paste"}), kFailed);
+    EXPECT_TRUE(says("./course reset day01 makes the file anew"));
+    EXPECT_EQ(read_text(mine()), "damaged {");
+    EXPECT_EQ(course({"reset", "day01"}), kSuccess);
+    EXPECT_EQ(read_text(mine()), read_text(directory_.path() / "day01_add/exercise/add.cu"));
+    EXPECT_EQ(read_text(mine().string() + ".bak3"), "damaged {");
+    EXPECT_EQ(course({"reset", "day01"}), kSuccess);
+    EXPECT_FALSE(std::filesystem::exists(mine().string() + ".bak4")) << "nothing to keep";
+}
+
+TEST_F(Learner, NamesThatAreNone) {
+    EXPECT_EQ(course({"check", "frist"}), kUsage);
+    EXPECT_TRUE(says("did you mean 'first'"));
+    EXPECT_EQ(course({"check", "day01/secnd"}), kUsage);
+    EXPECT_TRUE(says("did you mean 'second'"));
+    EXPECT_EQ(course({"hint", "day07"}), kUsage);
+    EXPECT_TRUE(says("there is no day 'day07'"));
+    EXPECT_EQ(course({"hint", "day02"}), kUsage);
+    EXPECT_TRUE(says("day02_none has no exercises"));
+    EXPECT_EQ(course({"reset"}), kUsage);
+    EXPECT_EQ(course({"hint", "1/second"}), kSuccess);
+    EXPECT_EQ(course({"hint", "add/"}), kSuccess);
+}
+
+TEST_F(Learner, WatchChecksOnEverySaveUntilAllIsSolved) {
+    for (const bool poll : {false, true}) {
+        ASSERT_EQ(course({"reset", "day01"}), kSuccess) << said();
+        std::thread editor([&] {
+            std::this_thread::sleep_for(std::chrono::milliseconds(700));
+            write_mine("int one() { return 1; }\nvoid two() {}\n");
+            std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+            write_mine("int one() { return 1; }\nvoid two() { solved_two(); }\n");
+        });
+        EXPECT_EQ(poll ? course({"watch", "--poll"}) : course({"watch"}), kSuccess);
+        editor.join();
+        EXPECT_TRUE(says("not yet day01/first"));
+        EXPECT_TRUE(says("solved day01/second"));
+    }
+}
+
+TEST_F(Learner, ExercisesCheckFindsWhatDrifted) {
+    EXPECT_EQ(course({"exercises", "--check"}), kSuccess);
+    EXPECT_TRUE(says("2 exercises, 1 files made from lessons"));
+    directory_.write("day01_add/add.cu", std::string(kLesson) + "int three();\n");
+    EXPECT_EQ(course({"exercises", "--check"}), kFailed);
+    EXPECT_TRUE(says("differs from its lesson"));
+    EXPECT_EQ(read_text(directory_.path() / "day01_add/exercise/add.cu").find("three"), std::string::npos)
+        << "--check wrote";
+    EXPECT_EQ(course({"exercises", "day01"}), kSuccess);
+    EXPECT_EQ(course({"exercises", "--check"}), kSuccess);
+
+    directory_.write("day01_add/exercise/old.cu", "");
+    EXPECT_EQ(course({"exercises", "--check"}), kFailed);
+    EXPECT_TRUE(says("old.cu: no exercise names it"));
+    std::filesystem::remove(directory_.path() / "day01_add/exercise/old.cu");
+
+    std::string hints = kHints;
+    directory_.write("day01_add/exercise/HINTS.md", hints.replace(hints.find("- kernels: `two`\n"), 17, ""));
+    EXPECT_EQ(course({"exercises", "--check"}), kFailed)
+        << "blank is by hand now, and one is not blank there";
+    hints.replace(hints.rfind("`add.cu`"), 8, "`sub.cu`");
+    directory_.write("day01_add/exercise/HINTS.md", hints);
+    EXPECT_EQ(course({"exercises"}), kFailed);
+    EXPECT_TRUE(says("day01/second: there is no "));
+}
+
+}  // namespace
+}  // namespace course::tool

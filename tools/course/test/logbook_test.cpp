@@ -1,0 +1,88 @@
+// Progress that survives: damaged files, files damaged in places, two commands at once.
+#include "logbook.hpp"
+
+#include <gtest/gtest.h>
+
+#include "temporary_directory.hpp"
+
+namespace course::tool {
+namespace {
+
+class LogbookTest : public testing::Test {
+  protected:
+    // What the file says of the exercises, with what is printed about damage in `said`.
+    Logbook open() {
+        testing::internal::CaptureStderr();
+        Logbook book(file);
+        said = testing::internal::GetCapturedStderr();
+        return book;
+    }
+
+    TemporaryDirectory directory;
+    std::filesystem::path file = directory.path() / "my" / "progress.json";
+    std::string said;
+};
+
+TEST_F(LogbookTest, KeepsWhatItIsTold) {
+    open().update("day05/a", [](ExerciseRecord& record) { record = {true, 2, 3, 1}; });
+    open().update("day05/b", [](ExerciseRecord& record) { ++record.failures; });
+    const Logbook book = open();
+    EXPECT_EQ(said, "");
+    EXPECT_EQ(book.of("day05/a"), (ExerciseRecord{true, 2, 3, 1}));
+    EXPECT_EQ(book.of("day05/b"), (ExerciseRecord{false, 1, 0, 0}));
+    EXPECT_EQ(book.of("day05/c"), ExerciseRecord{});
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(file.parent_path()), {}), 1)
+        << "a temporary file stayed";
+}
+
+TEST_F(LogbookTest, WhatAnotherWroteMeanwhileStays) {
+    Logbook first = open();
+    Logbook second = open();
+    first.update("a", [](ExerciseRecord& record) { record.solved = true; });
+    second.update("b", [](ExerciseRecord& record) { record.solved = true; });
+    EXPECT_TRUE(open().of("a").solved);
+    EXPECT_TRUE(open().of("b").solved);
+}
+
+TEST_F(LogbookTest, ADamagedFileIsSetAside) {
+    int number = 0;
+    for (const char* text :
+         {"", "{", "[1, 2]", R"({"exercises": 3})", R"({"version": 1})", "\xff\xfe\x00", "null"}) {
+        directory.write("my/progress.json", text);
+        Logbook book = open();
+        const std::string aside = file.string() + ".damaged" + (++number == 1 ? "" : std::to_string(number));
+        EXPECT_NE(said.find("is damaged"), std::string::npos) << said;
+        EXPECT_TRUE(std::filesystem::exists(aside)) << aside;
+        EXPECT_EQ(read_text(aside), text);
+        EXPECT_FALSE(std::filesystem::exists(file));
+        book.update("a", [](ExerciseRecord& record) { record.solved = true; });
+        EXPECT_TRUE(open().of("a").solved);
+    }
+}
+
+TEST_F(LogbookTest, OfAFileDamagedInPlacesTheRestCounts) {
+    const std::string text = R"({"version": 1, "exercises": {
+        "a": {"solved": true, "failures": 1, "hints": 2, "stars": 1},
+        "b": {"solved": "yes", "failures": 1, "hints": 2, "stars": 1},
+        "c": {"solved": true, "failures": -1, "hints": 2, "stars": 1},
+        "d": [], "e": {"solved": true}}})";
+    directory.write("my/progress.json", text);
+    const Logbook book = open();
+    EXPECT_NE(said.find("b, c, d, e"), std::string::npos) << said;
+    EXPECT_EQ(book.of("a"), (ExerciseRecord{true, 1, 2, 1}));
+    EXPECT_EQ(book.of("b"), ExerciseRecord{});
+    EXPECT_EQ(read_text(file.string() + ".damaged"), text);
+    EXPECT_TRUE(open().of("a").solved);
+    EXPECT_EQ(said, "") << "said once";
+}
+
+TEST_F(LogbookTest, WhatANewerVersionAddsIsNoDamage) {
+    directory.write(
+        "my/progress.json",
+        R"({"version": 2, "more": 1, "exercises": {"a": {"solved": true, "failures": 0, "hints": 0, "stars": 0, "new": 1}}})");
+    EXPECT_TRUE(open().of("a").solved);
+    EXPECT_EQ(said, "");
+}
+
+}  // namespace
+}  // namespace course::tool

@@ -1,0 +1,82 @@
+#include "score.hpp"
+
+#include <gtest/gtest.h>
+
+namespace course::tool {
+namespace {
+
+AccessLine line(Space space, std::uint64_t transactions, std::uint64_t ideal, int number) {
+    AccessLine access;
+    access.source = {"my/a.cu", number};
+    access.space = space;
+    access.transactions = transactions;
+    access.ideal = ideal;
+    return access;
+}
+
+InspectedVariant variant(std::vector<AccessLine> lines, std::vector<Finding> findings = {}) {
+    KernelInspection kernel;
+    kernel.lines = std::move(lines);
+    kernel.findings = std::move(findings);
+    return {.problem = "p", .variant = "v", .verified = true, .kernels = {kernel}};
+}
+
+TEST(Score, AsManyTransactionsAsTheLessonsIsAStar) {
+    const InspectedVariant lesson = variant({line(Space::kShared, 20, 10, 1), line(Space::kGlobal, 4, 4, 2)});
+    const std::vector<Merit> merits = merits_of_inspection(lesson, lesson);
+    ASSERT_EQ(merits.size(), 2U);
+    EXPECT_TRUE(merits[0].star);
+    EXPECT_EQ(merits[0].text, "shared memory: 20 wavefronts, 2.00 times the ideal");
+    EXPECT_TRUE(merits[1].star);
+}
+
+TEST(Score, MoreIsNoneAndTheLineIsNamed) {
+    const InspectedVariant lesson = variant({line(Space::kShared, 10, 10, 1), line(Space::kGlobal, 4, 4, 2)});
+    const InspectedVariant mine = variant(
+        {line(Space::kShared, 10, 10, 1), line(Space::kGlobal, 4, 4, 2), line(Space::kGlobal, 32, 4, 3)});
+    const std::vector<Merit> merits = merits_of_inspection(mine, lesson);
+    EXPECT_TRUE(merits[0].star);
+    EXPECT_FALSE(merits[1].star);
+    EXPECT_EQ(merits[1].text,
+              "global memory: 36 sectors, 4.50 times the ideal; the lesson's has 4. See my/a.cu:3");
+}
+
+TEST(Score, AFindingCostsTheStar) {
+    Finding race;
+    race.kind = "race";
+    race.source = {"my/a.cu", 7};
+    race.message = "two threads write";
+    race.why = "no barrier between them";
+    const std::vector<Merit> merits = merits_of_inspection(variant({}, {race}), variant({}));
+    EXPECT_FALSE(merits[0].star);
+    EXPECT_EQ(merits[0].text,
+              "inspection found 1:\n      my/a.cu:7: two threads write\n      no barrier between them");
+    EXPECT_TRUE(merits[1].star);
+}
+
+MeasuredRecord measured(const char* problem, const char* name, double milliseconds) {
+    MeasuredRecord record;
+    record.problem = problem;
+    record.variant = name;
+    record.l2 = "warm";
+    record.median_ms = milliseconds;
+    return record;
+}
+
+TEST(Score, TimeIsComparedProblemByProblem) {
+    const std::vector<MeasuredRecord> lesson = {measured("a", "v", 9), measured("b", "v", 9),
+                                                measured("a", "w", 1)};
+    EXPECT_TRUE(merit_of_time({measured("a", "v", 10)}, lesson, "v")->star);
+    EXPECT_FALSE(merit_of_time({measured("a", "v", 9), measured("b", "v", 10.1)}, lesson, "v")->star);
+    EXPECT_EQ(merit_of_time({measured("a", "v", 9), measured("b", "v", 18)}, lesson, "v")->text,
+              "time: 50 % of the lesson's speed");
+    EXPECT_FALSE(merit_of_time({measured("c", "v", 9)}, lesson, "v").has_value());
+    EXPECT_FALSE(merit_of_time({measured("a", "w", 9)}, lesson, "v").has_value());
+    MeasuredRecord with_limit = measured("a", "v", 9);
+    with_limit.percent_of_limit = 80;
+    EXPECT_EQ(merit_of_time({with_limit}, lesson, "v")->text,
+              "time: 100 % of the lesson's speed, 80 % of the machine's limit");
+}
+
+}  // namespace
+}  // namespace course::tool

@@ -1,0 +1,163 @@
+#include "workbook.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+#include "common/nearest.hpp"
+#include "errors.hpp"
+
+namespace course::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string chapter_name(const Day& day) {
+    return day.number == 0 ? day.directory : fmt::format("day{:02}", day.number);
+}
+
+std::vector<std::string> ids(const std::vector<WorkbookEntry>& entries) {
+    std::vector<std::string> names;
+    for (const WorkbookEntry& entry : entries)
+        names.push_back(entry.id);
+    return names;
+}
+
+}  // namespace
+
+Workbook::Workbook(const Checkout& checkout, const Calendar& calendar, fs::path mine)
+    : checkout_(checkout), calendar_(calendar), mine_(std::move(mine)) {
+    for (const Day& day : calendar_.days) {
+        const fs::path hints = checkout.root / day.directory / "exercise" / "HINTS.md";
+        if (!day.ready || !fs::exists(hints)) continue;
+        chapters_.push_back(
+            {chapter_name(day), day.directory,
+             parse_hints(read_text_file(hints), hints.lexically_relative(checkout.root).string())});
+    }
+    for (const Chapter& chapter : chapters_)
+        std::ranges::copy(entries_of(chapter), std::back_inserter(entries_));
+}
+
+std::vector<WorkbookEntry> Workbook::entries_of(const Chapter& chapter) const {
+    std::vector<WorkbookEntry> entries;
+    for (const Exercise& exercise : chapter.sheet.exercises)
+        entries.push_back({chapter.name + "/" + exercise.name, &chapter, &exercise});
+    return entries;
+}
+
+std::vector<WorkbookEntry> Workbook::find(std::string_view name) const {
+    const auto slash = name.find('/');
+    const std::string_view day = name.substr(0, slash);
+    const std::string_view wanted = slash == std::string_view::npos ? "" : name.substr(slash + 1);
+    if (!wanted.empty()) return {exercise_of_day(day, wanted)};
+
+    std::vector<WorkbookEntry> found;
+    std::ranges::copy_if(entries_, std::back_inserter(found),
+                         [&](const WorkbookEntry& entry) { return entry.exercise->name == day; });
+    if (found.size() == 1) return found;
+    if (found.size() > 1)
+        throw UsageError(
+            fmt::format("'{}' is an exercise of several days: {}", name, fmt::join(ids(found), ", ")));
+    try {
+        return entries_of(chapter_of(day));
+    } catch (const UsageError&) {
+        if (name.starts_with("day") || day.find_first_not_of("0123456789") == std::string_view::npos) throw;
+    }
+    std::vector<std::string> candidates;
+    for (const Chapter& chapter : chapters_) {
+        candidates.insert(candidates.end(), {chapter.name, chapter.directory});
+        for (const Exercise& exercise : chapter.sheet.exercises)
+            candidates.push_back(exercise.name);
+    }
+    throw UsageError(
+        fmt::format("there is no exercise '{}'; did you mean '{}'? All of them: ./course progress", name,
+                    nearest(name, candidates)));
+}
+
+const Chapter& Workbook::chapter_of(std::string_view day_name) const {
+    const Day& day = find_ready_day(calendar_, day_name);
+    const auto chapter = std::ranges::find(chapters_, day.directory, &Chapter::directory);
+    if (chapter == chapters_.end())
+        throw UsageError(
+            fmt::format("{} has no exercises. Those there are: ./course progress", day.directory));
+    return *chapter;
+}
+
+WorkbookEntry Workbook::exercise_of_day(std::string_view day, std::string_view name) const {
+    const std::vector<WorkbookEntry> entries = entries_of(chapter_of(day));
+    std::vector<std::string> names;
+    for (const WorkbookEntry& entry : entries) {
+        if (entry.exercise->name == name) return entry;
+        names.push_back(entry.exercise->name);
+    }
+    throw UsageError(unknown_name("exercise", name, names));
+}
+
+fs::path Workbook::lesson(const WorkbookEntry& entry) const {
+    return checkout_.root / entry.chapter->directory / entry.exercise->file;
+}
+
+fs::path Workbook::blank(const WorkbookEntry& entry) const {
+    return checkout_.root / entry.chapter->directory / "exercise" / entry.exercise->file;
+}
+
+fs::path Workbook::mine(const WorkbookEntry& entry) const {
+    return mine_ / entry.chapter->directory / entry.exercise->file;
+}
+
+std::string Workbook::shown(const fs::path& file) {
+    const std::string relative = file.lexically_relative(fs::current_path()).string();
+    return relative.empty() || relative.starts_with("..") ? file.string() : relative;
+}
+
+std::vector<fs::path> Workbook::copy_blank_files(const Chapter& chapter) const {
+    std::vector<fs::path> copied;
+    for (const WorkbookEntry& entry : entries_of(chapter)) {
+        const fs::path file = mine(entry);
+        if (fs::exists(file)) continue;
+        replace_file(file, read_text_file(blank(entry)));
+        copied.push_back(file);
+    }
+    return copied;
+}
+
+fs::path learners_directory(const Checkout& checkout) {
+    const char* chosen = std::getenv("COURSE_MY");
+    return chosen == nullptr || *chosen == '\0' ? checkout.root / "my"
+                                                : fs::absolute(chosen).lexically_normal();
+}
+
+fs::path free_name(const fs::path& file, std::string_view suffix) {
+    fs::path name = fmt::format("{}{}", file.string(), suffix);
+    for (int number = 2; fs::exists(name); ++number)
+        name = fmt::format("{}{}{}", file.string(), suffix, number);
+    return name;
+}
+
+std::string read_text_file(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void replace_file(const fs::path& file, std::string_view text) {
+    if (file.has_parent_path()) fs::create_directories(file.parent_path());
+    const fs::path temporary = fmt::format("{}.{}.new", file.string(), getpid());
+    {
+        std::ofstream stream(temporary, std::ios::binary);
+        stream << text;
+        if (!stream.flush()) {
+            stream.close();
+            std::error_code ignored;
+            fs::remove(temporary, ignored);
+            throw std::runtime_error(fmt::format("cannot write {}", temporary.string()));
+        }
+    }
+    fs::rename(temporary, file);
+}
+
+}  // namespace course::tool

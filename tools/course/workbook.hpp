@@ -1,0 +1,75 @@
+// All exercises of the course, and the learner's files.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkout.hpp"
+#include "days.hpp"
+#include "hints.hpp"
+
+namespace course::tool {
+
+// The files of one day's exercises.
+struct Chapter {
+    std::string name;       // "day05"
+    std::string directory;  // "day05_matmul_tiled"
+    ExerciseSheet sheet;
+};
+
+struct WorkbookEntry {
+    std::string id;  // "day05/coalesced"
+    const Chapter* chapter;
+    const Exercise* exercise;
+};
+
+class Workbook {
+  public:
+    // Reads exercise/HINTS.md of every day that is there and has one. `mine` holds the learner's files, a directory for each day.
+    // Throws ExerciseError.
+    Workbook(const Checkout& checkout, const Calendar& calendar, std::filesystem::path mine);
+    Workbook(const Workbook&) = delete;
+    Workbook& operator=(const Workbook&) = delete;
+
+    const std::vector<Chapter>& chapters() const { return chapters_; }
+    const std::vector<WorkbookEntry>& entries() const { return entries_; }
+
+    // The exercises that `name` means: day05/coalesced, coalesced where only one day has one; all of day05's for a name of the
+    // day. Throws UsageError, which names the nearest or the choices.
+    std::vector<WorkbookEntry> find(std::string_view name) const;
+
+    std::filesystem::path lesson(const WorkbookEntry& entry) const;  // the file with the solution
+    std::filesystem::path blank(const WorkbookEntry& entry) const;   // exercise/...
+    std::filesystem::path mine(const WorkbookEntry& entry) const;    // the learner's
+    const std::filesystem::path& my_directory() const { return mine_; }
+    // As it is shown: relative to where the learner is, where that is shorter.
+    static std::string shown(const std::filesystem::path& file);
+
+    // Copies the chapter's blank files to where the learner works, never over one that is there. Returns those copied.
+    std::vector<std::filesystem::path> copy_blank_files(const Chapter& chapter) const;
+
+  private:
+    std::vector<WorkbookEntry> entries_of(const Chapter& chapter) const;
+    const Chapter& chapter_of(std::string_view day) const;
+    WorkbookEntry exercise_of_day(std::string_view day, std::string_view name) const;
+
+    const Checkout checkout_;
+    const Calendar calendar_;
+    std::filesystem::path mine_;
+    std::vector<Chapter> chapters_;
+    std::vector<WorkbookEntry> entries_;
+};
+
+// COURSE_MY, or my/ in the checkout.
+std::filesystem::path learners_directory(const Checkout& checkout);
+
+// `file` with `suffix`, or with suffix2, suffix3...: the first that is not there.
+std::filesystem::path free_name(const std::filesystem::path& file, std::string_view suffix);
+// The whole file. Throws std::runtime_error.
+std::string read_text_file(const std::filesystem::path& file);
+// All or nothing: to a temporary file, which then takes the name. Makes the directories on the way. Throws std::runtime_error.
+void replace_file(const std::filesystem::path& file, std::string_view text);
+
+}  // namespace course::tool

@@ -412,9 +412,11 @@ void GlobalShadow::forget() {
 }
 
 bool GlobalShadow::in_order(const Who& earlier, const Access& access, const BlockOrder& order,
-                            const BlockAmongOthers& others, Epoch last_fence) {
-    if (earlier.block != others.number()) return others.knows(earlier.block, earlier.thread, earlier.epoch);
-    return earlier.epoch <= last_fence || order.ordered(earlier.thread, earlier.epoch, access.thread);
+                            const BlockAmongOthers& others) {
+    if (earlier.block == others.number() && order.ordered(earlier.thread, earlier.epoch, access.thread))
+        return true;
+    // A block hears of itself too: from others, and by what it has left at atomics.
+    return others.knows(earlier.block, earlier.thread, earlier.epoch);
 }
 
 // What most reads are: a thread more of a block reads a word that another of its threads has read just now. Which thread of a block it
@@ -430,15 +432,13 @@ bool GlobalShadow::is_one_more_reader(const Cell& cell, const Who& self, Generat
 
 // Gives the earlier access that this one is in no order with; .bytes == 0: there is none.
 GlobalShadow::Who GlobalShadow::note(Cell& cell, const Who& self, const Access& access,
-                                     const BlockOrder& order, const BlockAmongOthers& others,
-                                     Epoch last_fence) {
+                                     const BlockOrder& order, const BlockAmongOthers& others) {
     // Whoever has looked at a word with an atomic access knows what other atomics have done to it.
     const Who& last = cell.last_reader;
     const bool own_atomic = last.bytes != 0 && is_atomic(last.kind) && last.block == self.block;
     const auto bad = [&](const Who& earlier) {
         return (earlier.bytes & self.bytes) != 0 && conflict(earlier.kind, self.kind) &&
-               !(own_atomic && is_atomic(earlier.kind)) &&
-               !in_order(earlier, access, order, others, last_fence);
+               !(own_atomic && is_atomic(earlier.kind)) && !in_order(earlier, access, order, others);
     };
     Who race;
     if (bad(cell.writer)) race = cell.writer;
@@ -461,7 +461,7 @@ GlobalShadow::Who GlobalShadow::note(Cell& cell, const Who& self, const Access& 
 }
 
 void GlobalShadow::access(const Access& access, Generation generation, const BlockOrder& order,
-                          const BlockAmongOthers& others, Epoch last_fence, GlobalSink& sink) {
+                          const BlockAmongOthers& others, GlobalSink& sink) {
     if (others.number() > std::numeric_limits<std::uint16_t>::max()) return;
     Page* page = nullptr;
     Address number = ~Address{0};
@@ -484,9 +484,11 @@ void GlobalShadow::access(const Access& access, Generation generation, const Blo
         Who race;
         {
             const Lock lock(cell, generation);
-            race = note(cell, self, access, order, others, last_fence);
+            race = note(cell, self, access, order, others);
         }
-        if (race.bytes == 0 || std::exchange(told, true)) return;
+        if (race.bytes == 0) return;
+        const bool two_writes = race.kind == AccessKind::store && self.kind == AccessKind::store;
+        if (!two_writes && std::exchange(told, true)) return;
         const auto first = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(race.bytes & bytes)));
         sink.race(access, Earlier{race.thread, race.kind, race.place, race.block}, word + first);
     });
@@ -497,7 +499,10 @@ void GlobalShadow::at_atomic(Address address, Generation generation,
     Shard& shard = shards_[address / kPageBytes % kShards];
     const std::scoped_lock lock(shard.mutex);
     auto& [then, knowledge] = shard.atomics[address];
-    if (std::exchange(then, generation) != generation) knowledge.reset();
+    if (then < generation) {
+        then = generation;
+        knowledge.reset();
+    }
     change(knowledge);
 }
 

@@ -132,7 +132,8 @@ class SharedShadow {
 class GlobalSink {
   public:
     virtual ~GlobalSink() = default;
-    // Between blocks, or between threads of one (earlier.block is the running one's number then).
+    // Between blocks, or between threads of one (earlier.block is the running one's number then). Once an access; but two plain writes
+    // word by word, as some of the values may be the same.
     virtual void race(const Access& access, const Earlier& earlier, Address where) = 0;
 };
 
@@ -148,13 +149,14 @@ class GlobalShadow {
     GlobalShadow& operator=(const GlobalShadow&) = delete;
 
     void access(const Access& access, Generation generation, const BlockOrder& order,
-                const BlockAmongOthers& others, Epoch last_fence, GlobalSink& sink);
+                const BlockAmongOthers& others, GlobalSink& sink);
     // While no kernel runs.
     void forget();
     // There is more memory than can be watched.
     bool full() const { return full_.load(std::memory_order_relaxed); }
 
-    // `change` gets what atomic accesses have left at an address in this generation, and may change it, nobody else meanwhile.
+    // `change` gets what atomic accesses have left at an address in this generation, and may change it, nobody else meanwhile. A block
+    // that is not watched does not hear of a grid's barriers, and may come with the generation before.
     void at_atomic(Address address, Generation generation,
                    const std::function<void(SharedBlocksKnowledge&)>& change);
 
@@ -203,10 +205,10 @@ class GlobalShadow {
     [[gnu::noinline]] Page* add_page(Address number);
     static std::size_t slot_of(Address number);
     static bool in_order(const Who& earlier, const Access& access, const BlockOrder& order,
-                         const BlockAmongOthers& others, Epoch last_fence);
+                         const BlockAmongOthers& others);
     static bool is_one_more_reader(const Cell& cell, const Who& self, Generation generation);
     static Who note(Cell& cell, const Who& self, const Access& access, const BlockOrder& order,
-                    const BlockAmongOthers& others, Epoch last_fence);
+                    const BlockAmongOthers& others);
 
     std::array<Shard, kShards> shards_;
     // Found by their numbers without a lock: from its slot on to the next one that is empty.

@@ -327,12 +327,11 @@ class GlobalShadowTest : public testing::Test {
     }
     void access(unsigned b, unsigned thread, Address offset, AccessKind kind, unsigned bytes = 4) {
         shadow.access({thread, kBegin + offset, bytes, kind, 1}, generation, block[b].order, block[b].others,
-                      last_fence, heard);
+                      heard);
     }
     GlobalShadow shadow;
     std::array<Block, 3> block;
     GlobalShadow::Generation generation = 1;
-    Epoch last_fence = 0;
     Listener heard;
 };
 
@@ -452,6 +451,46 @@ TEST_F(GlobalShadowTest, FenceAndAtomicOrderBlocks) {
     EXPECT_EQ(heard.kinds(), "");
     access(2, 0, 8, AccessKind::load);
     EXPECT_EQ(heard.kinds(), "race") << "block 2 has not seen the atomic";
+}
+
+// Thread 40 has seen an atomic access after thread 0's fence, be it that of another block which has seen thread 0's.
+TEST_F(GlobalShadowTest, ABlockHearsOfItselfByAtomics) {
+    Block& own = block[0];
+    access(0, 0, 8, AccessKind::store);
+    own.others.fence(0, own.order.epoch(0), own.order.phase_start());
+    shadow.at_atomic(kBegin + 100, generation,
+                     [&](SharedBlocksKnowledge& here) { here = own.others.carry(0, here); });
+    shadow.at_atomic(kBegin + 100, generation,
+                     [&](SharedBlocksKnowledge& here) { own.others.acquire(here); });
+    access(0, 40, 8, AccessKind::load);
+    EXPECT_EQ(heard.kinds(), "");
+    access(0, 41, 12, AccessKind::store);
+    access(0, 0, 12, AccessKind::load);
+    EXPECT_EQ(heard.kinds(), "race") << "of another warp, after the fence";
+}
+
+TEST_F(GlobalShadowTest, ABlockThatLagsBehindTheGridDoesNotMakeOthersForget) {
+    const auto at = [&](GlobalShadow::Generation when,
+                        const std::function<void(SharedBlocksKnowledge&)>& change) {
+        shadow.at_atomic(kBegin, when, change);
+    };
+    const auto something = std::make_shared<const BlocksKnowledge>(1);
+    at(1, [&](SharedBlocksKnowledge& here) { here = something; });
+    at(2, [&](SharedBlocksKnowledge& here) {
+        EXPECT_EQ(here, nullptr) << "of before the grid's barrier";
+        here = something;
+    });
+    at(1, [&](SharedBlocksKnowledge& here) { EXPECT_EQ(here, something); });
+    at(2, [&](SharedBlocksKnowledge& here) { EXPECT_EQ(here, something); });
+}
+
+// Only the values tell whether two plain writes are a race: all words of them count.
+TEST_F(GlobalShadowTest, TwoWritesAreToldWordByWord) {
+    access(0, 0, 16, AccessKind::store, 16);
+    access(1, 0, 16, AccessKind::store, 16);
+    EXPECT_EQ(heard.told.size(), 4U);
+    access(2, 0, 16, AccessKind::load, 16);
+    EXPECT_EQ(heard.told.size(), 5U);
 }
 
 TEST_F(GlobalShadowTest, WhatCannotBeWatchedIsLeftOutAndSaid) {

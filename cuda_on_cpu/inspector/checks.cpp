@@ -168,6 +168,7 @@ constinit thread_local BlockChecks* checking = nullptr;
 LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(volume(launch.configuration.cluster) > 1) {
     static std::atomic<std::uint64_t> launches{0};
     generation_ = ++launches << 32;
+    global_shadow().forget_atomics();
     if (global_shadow().full()) global_shadow().forget();
 }
 
@@ -588,8 +589,8 @@ void BlockChecks::blocks_barrier_left(unsigned thread, const void* barrier, unsi
 
 // --- Asynchronous copies and matrix loads ----------------------------------------------------------------------------
 
-void BlockChecks::copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes,
-                              unsigned valid_bytes, Site site) {
+void BlockChecks::copy_issued(unsigned thread, void* shared, const void* data, const void* global,
+                              unsigned bytes, unsigned valid_bytes, Site site) {
     if (!watched_) return;
     settle();
     const Place place = place_of(site);
@@ -599,7 +600,8 @@ void BlockChecks::copy_issued(unsigned thread, void* shared, const void* global,
     const Access copy{thread, to, bytes, AccessKind::store, short_place(place)};
     if (region == nullptr || !inside_shared(*region, copy, true)) return;
     shared_.issue_copy(*region, copy, order_, *this);
-    second_writes_.clear();  // what is there now is not what will be
+    settle_second_writes(
+        [&](const SecondWrite& write) { return static_cast<const char*>(data) + (write.where - to); });
     copies_[thread].pending.push_back({to, bytes, copies_[thread].group});
 }
 
@@ -677,15 +679,17 @@ void BlockChecks::race(const Access& access, const Earlier& earlier, Address whe
 
 // What could be said of the last access only when it had happened.
 void BlockChecks::settle() {
-    if (!second_writes_.empty()) settle_second_writes();
+    // The store has happened by now: its thread has gone on to something else.
+    if (!second_writes_.empty())
+        settle_second_writes(
+            [](const SecondWrite& write) { return reinterpret_cast<const void*>(write.where); });
     if (const Address byte = std::exchange(volatile_load_, 0); byte != 0)
         after_atomic(AccessKind::atomic_load, reinterpret_cast<const void*>(byte));
 }
 
-// The store has happened by now: its thread has gone on to something else.
-void BlockChecks::settle_second_writes() {
-    const auto changed = std::ranges::find_if(second_writes_, [](const SecondWrite& write) {
-        return std::memcmp(write.before.data(), reinterpret_cast<const void*>(write.where), write.bytes) != 0;
+void BlockChecks::settle_second_writes(const std::function<const void*(const SecondWrite&)>& after) {
+    const auto changed = std::ranges::find_if(second_writes_, [&](const SecondWrite& write) {
+        return std::memcmp(write.before.data(), after(write), write.bytes) != 0;
     });
     if (changed != second_writes_.end()) note_race(changed->access, changed->earlier, changed->where);
     second_writes_.clear();

@@ -102,8 +102,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void lanes_joined(unsigned warp, LaneMask lanes);
     void blocks_barrier_arrived(unsigned thread, const void* barrier);
     void blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase);
-    void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
-                     Site site);
+    void copy_issued(unsigned thread, void* shared, const void* data, const void* global, unsigned bytes,
+                     unsigned valid_bytes, Site site);
     void copies_committed(unsigned thread);
     void copies_awaited(unsigned thread, unsigned pending);
     void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site);
@@ -145,7 +145,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void complete_copies(unsigned thread, unsigned end_of_groups);
     bool hands_on(Address byte);
     void settle();
-    void settle_second_writes();
+    // `after(word)`: the bytes that are there now, or will be.
+    void settle_second_writes(const std::function<const void*(const SecondWrite&)>& after);
 
     void race(const Access& access, const Earlier& earlier, Address where) override;
     void uninitialised(const Access& access, Address where) override;

@@ -231,9 +231,9 @@ void Recorder::take_back_atomic_load(const volatile void* address) {
     }
 }
 
-void Recorder::copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes,
-                           unsigned valid_bytes, Site site) {
-    checks_.copy_issued(thread, shared, global, bytes, valid_bytes, site);
+void Recorder::copy_issued(unsigned thread, void* shared, const void* data, const void* global,
+                           unsigned bytes, unsigned valid_bytes, Site site) {
+    checks_.copy_issued(thread, shared, data, global, bytes, valid_bytes, site);
     const Place place = place_of(site);
     Space space;
     if (valid_bytes > 0 && find(address_of(global), space) != nullptr) {

@@ -148,8 +148,8 @@ class Recorder final : public BlockObserver {
     void copies_awaited(unsigned thread, unsigned pending) override {
         checks_.copies_awaited(thread, pending);
     }
-    void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
-                     Site site) override;
+    void copy_issued(unsigned thread, void* shared, const void* data, const void* global, unsigned bytes,
+                     unsigned valid_bytes, Site site) override;
     void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) override;
 
     // Adds what was counted for a launch that has ended to its record, and forgets it.

@@ -455,6 +455,26 @@ TEST(Copies, RaceWithWritesOfOtherValues) {
               "");
 }
 
+// The store comes first in one order of threads, the copy in the other.
+template <bool kWaits>
+__global__ void copy_over_a_word(const float* in, float* out, float written) {
+    __shared__ float word;
+    if (threadIdx.x == 0) word = written;
+    if (kWaits) __syncthreads();
+    if (threadIdx.x == kThreads - 1) cuda_on_cpu::ptx::cp_async_4(&word, in);
+    cuda_on_cpu::ptx::cp_async_commit();
+    cuda_on_cpu::ptx::cp_async_wait<0>();
+    __syncthreads();
+    out[threadIdx.x] = word;
+}
+
+TEST(Copies, RaceWithTheStoreBeforeThem) {
+    Buffer<float> in(1), out(kThreads);  // zeros
+    EXPECT_FINDS("", [&] { copy_over_a_word<true><<<1, kThreads>>>(in.get(), out.get(), 1); });
+    EXPECT_FINDS("", [&] { copy_over_a_word<false><<<1, kThreads>>>(in.get(), out.get(), 0); });
+    EXPECT_FINDS("race", [&] { copy_over_a_word<false><<<1, kThreads>>>(in.get(), out.get(), 1); });
+}
+
 // --- Barriers
 
 __global__ void barrier_in_the_branch_of_a_loop(float* out) {

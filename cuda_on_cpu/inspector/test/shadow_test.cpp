@@ -484,6 +484,26 @@ TEST_F(GlobalShadowTest, ABlockThatLagsBehindTheGridDoesNotMakeOthersForget) {
     at(2, [&](SharedBlocksKnowledge& here) { EXPECT_EQ(here, something); });
 }
 
+TEST_F(GlobalShadowTest, OfVeryManyAtomicsTheLastAreTakenForOne) {
+    const auto something = std::make_shared<const BlocksKnowledge>(1);
+    const auto left_at = [&](Address address) {
+        SharedBlocksKnowledge left;
+        shadow.at_atomic(address, 1, [&](SharedBlocksKnowledge& here) { left = here; });
+        return left;
+    };
+    constexpr Address kApart = 16 * 4096;  // in one shard
+    for (Address i = 0; i < 2048; ++i)
+        EXPECT_EQ(left_at(kBegin + i * kApart), nullptr);
+    shadow.at_atomic(kBegin, 1, [&](SharedBlocksKnowledge& here) { here = something; });
+    shadow.at_atomic(kBegin + 3000 * kApart, 1, [&](SharedBlocksKnowledge& here) { here = something; });
+    EXPECT_EQ(left_at(kBegin), something);
+    EXPECT_EQ(left_at(kBegin + kApart), nullptr) << "one of the first";
+    EXPECT_EQ(left_at(kBegin + 4000 * kApart), something) << "one of the rest";
+    shadow.forget_atomics();
+    EXPECT_EQ(left_at(kBegin), nullptr);
+    EXPECT_EQ(left_at(kBegin + 4000 * kApart), nullptr);
+}
+
 // Only the values tell whether two plain writes are a race: all words of them count.
 TEST_F(GlobalShadowTest, TwoWritesAreToldWordByWord) {
     access(0, 0, 16, AccessKind::store, 16);

@@ -246,6 +246,7 @@ void BlockChecks::forget_everywhere(const LaunchChecks& launch) {
 void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, uint3 block, bool watched) {
     if (launch_ != &launch) {
         pages_.fill(Page{});
+        pieces_.clear();
         recent_.clear();
     }
     launch_ = &launch;
@@ -315,6 +316,15 @@ const BlockChecks::Page& BlockChecks::page(Address byte) {
     return page;
 }
 
+// As page(), but an instruction most often goes on in the same allocation.
+BlockChecks::Page BlockChecks::page_for(Address byte, Place place) {
+    Piece& piece = pieces_[place];
+    if (byte - piece.begin < piece.size) return {byte / kPageBytes, piece.device, Memory::device};
+    const Page& found = page(byte);
+    if (found.memory == Memory::device) piece = {found.device, found.device->begin, found.device->size};
+    return found;
+}
+
 BlockChecks::Page BlockChecks::look_up(Address byte) {
     const Address number = byte / kPageBytes;
     DeviceMemory* recent = recent_.find([&](const DeviceMemory* device) {
@@ -348,7 +358,7 @@ void BlockChecks::check(AccessKind kind, Address byte, std::size_t bytes, Place 
 void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place,
                            bool aligned) {
     settle();
-    const Page& where = page(byte);
+    const Page where = page_for(byte, place);
     if (where.memory == Memory::nothing) return;
     const Access access{thread, byte, static_cast<unsigned>(bytes), kind, short_place(place)};
     if (!watched_) {

@@ -115,6 +115,11 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         DeviceMemory* device = nullptr;
         Memory memory = Memory::nothing;
     };
+    struct Piece {
+        DeviceMemory* device = nullptr;
+        Address begin = 0;
+        std::size_t size = 0;
+    };
     // A second plain write to a word, by another thread and in no order with the first. If it writes what was there it is none the worse.
     struct SecondWrite {
         Access access;
@@ -141,6 +146,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void check_device(DeviceMemory& memory, const Access& access, bool aligned);
     bool inside_shared(SharedShadow::Region& region, const Access& access, bool aligned);
     const Page& page(Address byte);
+    Page page_for(Address byte, Place place);
     Page look_up(Address byte);
     void complete_copies(unsigned thread, unsigned end_of_groups);
     bool hands_on(Address byte);
@@ -170,6 +176,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     Address stacks_size_ = 0;
     static constexpr std::size_t kPages = 256;
     static constexpr std::size_t kPageBytes = 4096;
+    ByPlace<Piece> pieces_;
     std::array<Page, kPages> pages_;
     RecentlyUsed<DeviceMemory*> recent_;  // whose pages were looked up
     Address static_begin_ = ~Address{0};

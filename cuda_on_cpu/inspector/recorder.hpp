@@ -116,12 +116,10 @@ class Recorder final : public BlockObserver {
     void access(Operation operation, const volatile void* address, unsigned bytes, Place place) {
         const auto byte = reinterpret_cast<std::uint64_t>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
-        const Page& page = pages_[byte / kPageBytes % kPages];
-        if (page.number != byte / kPageBytes || page.kind > Kind::kDynamicShared) {
+        if (const Piece& piece = pieces_[place]; byte - piece.begin < piece.size) {
+            note(running_thread(), Action(place, piece.space, operation, bytes), byte);
+        } else {
             access_anywhere(Action(place, Space::kGlobal, operation, bytes), byte);
-        } else if (page.kind != Kind::kNothing) {
-            const Space space = page.kind == Kind::kGlobal ? Space::kGlobal : Space::kShared;
-            note(running_thread(), Action(place, space, operation, bytes), byte);
         }
     }
     // An access of a size, or with an alignment, that no single instruction has: as many as it takes.
@@ -162,6 +160,12 @@ class Recorder final : public BlockObserver {
         std::uint64_t number = ~std::uint64_t{0};
         const Region* region = nullptr;
         Kind kind = Kind::kNothing;
+    };
+    // An allocation, or an array in shared memory.
+    struct Piece {
+        std::uint64_t begin = 0;
+        std::uint64_t size = 0;
+        Space space = Space::kGlobal;
     };
     // The events of a lane. As a vector, but all that noting one needs is in two pointers.
     class LaneTrace {
@@ -234,6 +238,7 @@ class Recorder final : public BlockObserver {
     // The stacks of the block's threads: [begin, begin + size).
     std::uint64_t stacks_begin_ = 0;
     std::uint64_t stacks_size_ = 0;
+    ByPlace<Piece> pieces_;
     std::array<Page, kPages> pages_;
     RecentlyUsed<const Region*> recent_;  // whose pages were looked up
     Region dynamic_shared_;

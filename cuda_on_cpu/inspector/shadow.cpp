@@ -363,7 +363,9 @@ void back_to_zeros(std::span<T> memory) {
 GlobalShadow::GlobalShadow()
     : slots_(kSlots),
       pages_(reserve_zeros<Page>(kMostPages)),
-      cells_(reserve_zeros<CellsOfPage>(kMostPages)) {}
+      cells_(reserve_zeros<CellsOfPage>(kMostPages)) {
+    madvise(pages_.data(), pages_.size_bytes(), MADV_HUGEPAGE);
+}
 
 GlobalShadow::~GlobalShadow() {
     munmap(pages_.data(), pages_.size_bytes());
@@ -553,7 +555,7 @@ void GlobalShadow::access(const Access& access, Generation generation, const Blo
 
 void GlobalShadow::at_atomic(Address address, Generation generation,
                              const std::function<void(SharedBlocksKnowledge&)>& change) {
-    Shard& shard = shards_[address / kPageBytes % kShards];
+    Shard& shard = shards_[address / kLineBytes % kShards];
     const std::scoped_lock lock(shard.mutex);
     constexpr Address kOthers = 0;
     const bool known = shard.atomics.size() < kMostAtomics || shard.atomics.contains(address);

@@ -162,9 +162,9 @@ class GlobalShadow {
     static constexpr std::uint64_t kMostBlocks = 65536;
 
   private:
-    static constexpr unsigned kPageBytes = 4096;
+    static constexpr unsigned kPageBytes = 65536;
     static constexpr unsigned kLineBytes = 4 * LineOfRuns::kWords;
-    static constexpr std::size_t kMostPages = 16384;  // 64 MiB of the program's memory
+    static constexpr std::size_t kMostPages = 2048;  // 128 MiB of the program's memory
     static constexpr std::uint8_t kWholeWord = 0xF;
 
     struct Who {
@@ -195,7 +195,8 @@ class GlobalShadow {
         LineOfRuns runs;
     };
     static constexpr unsigned kLines = kPageBytes / kLineBytes;
-    using Page = std::array<Line, kLines>;
+    using Page =
+        std::array<Line, kLines + 1>;  // one more, or a column of memory would be in one set of the cache
     using CellsOfPage = std::array<Cell, kLines * LineOfRuns::kWords>;
     static constexpr std::size_t kNoPage = ~std::size_t{0};
     struct Slot {

@@ -89,10 +89,12 @@ int keep_functions_apart(const std::string& object) {
     std::istringstream lines(symbols);
     for (std::string line; std::getline(lines, line);) {
         const std::string name = line.substr(0, line.find(' '));
-        const bool weak_function = line.compare(name.size(), 3, " W ") == 0;
+        // W: a function that the linker may find more than once; n: the name of several that go together, as constructors do.
+        const std::string_view type = std::string_view(line).substr(name.size(), 3);
         const bool shared = std::any_of(std::begin(kSharedNamespaces), std::end(kSharedNamespaces),
                                         [&](std::string_view prefix) { return name.starts_with(prefix); });
-        if (weak_function && shared) renamed.append(name).append(" ").append(name).append(".watched\n");
+        if ((type == " W " || type == " n ") && shared)
+            renamed.append(name).append(" ").append(name).append(".watched\n");
     }
     if (!write_file(names, renamed)) {
         std::fprintf(stderr, "cuda_on_cpu_compile: cannot write %s\n", names.c_str());

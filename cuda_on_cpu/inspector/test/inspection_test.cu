@@ -580,12 +580,12 @@ TEST(Inspection, SaysHowManyAccessesWereTooMany) {
 
 __global__ void touch_pages(float* out, std::size_t pages) {
     for (std::size_t page = threadIdx.x; page < pages; page += blockDim.x)
-        out[page * 1024] = 1;
+        out[page * 16384] = 1;
 }
 
 TEST(Inspection, SaysWhetherAllMemoryWasWatched) {
-    constexpr std::size_t kMostPages = 16384;
-    Buffer<float> out((kMostPages + 2) * 1024);
+    constexpr std::size_t kMostPages = 2048;
+    Buffer<float> out((kMostPages + 2) * 16384);
     const auto seen = [&](std::size_t pages) {
         return inspect_one([&] { touch_pages<<<1, 32>>>(out.get(), pages); });
     };

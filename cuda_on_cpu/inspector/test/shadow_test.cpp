@@ -388,17 +388,17 @@ TEST_F(GlobalShadowTest, AReaderOfALaterEpochIsNoted) {
 }
 
 TEST_F(GlobalShadowTest, EveryPageIsFoundAgain) {
-    constexpr Address kPages = 3000;
+    constexpr Address kPages = 2000;
     for (Address page = 0; page < kPages; ++page)
-        access(0, 0, page * 4096 * 7, AccessKind::store);
+        access(0, 0, page * 65536 * 7, AccessKind::store);
     for (Address page = 0; page < kPages; ++page)
-        access(1, 0, page * 4096 * 7, AccessKind::load);
+        access(1, 0, page * 65536 * 7, AccessKind::load);
     EXPECT_EQ(heard.told.size(), kPages);
 }
 
 TEST_F(GlobalShadowTest, AnAccessMayReachIntoTheNextPage) {
-    access(0, 0, 4096 - 8, AccessKind::store, 16);
-    access(1, 0, 4096 + 4, AccessKind::load);
+    access(0, 0, 65536 - 8, AccessKind::store, 16);
+    access(1, 0, 65536 + 4, AccessKind::load);
     ASSERT_EQ(heard.kinds(), "race");
 }
 
@@ -491,7 +491,7 @@ TEST_F(GlobalShadowTest, OfVeryManyAtomicsTheLastAreTakenForOne) {
         shadow.at_atomic(address, 1, [&](SharedBlocksKnowledge& here) { left = here; });
         return left;
     };
-    constexpr Address kApart = 16 * 4096;  // in one shard
+    constexpr Address kApart = 16 * 64;  // in one shard
     for (Address i = 0; i < 2048; ++i)
         EXPECT_EQ(left_at(kBegin + i * kApart), nullptr);
     shadow.at_atomic(kBegin, 1, [&](SharedBlocksKnowledge& here) { here = something; });
@@ -514,10 +514,11 @@ TEST_F(GlobalShadowTest, TwoWritesAreToldWordByWord) {
 }
 
 TEST_F(GlobalShadowTest, WhatCannotBeWatchedIsLeftOutAndSaid) {
-    for (Address page = 0; page < 16384; ++page)
-        access(0, 0, page * 4096, AccessKind::load);
+    constexpr Address kPages = 2048;
+    for (Address page = 0; page < kPages; ++page)
+        access(0, 0, page * 65536, AccessKind::load);
     EXPECT_FALSE(shadow.full());
-    access(0, 0, Address{16384} * 4096, AccessKind::load);
+    access(0, 0, kPages * 65536, AccessKind::load);
     EXPECT_TRUE(shadow.full());
     shadow.forget();
     EXPECT_FALSE(shadow.full());

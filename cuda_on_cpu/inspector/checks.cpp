@@ -42,6 +42,12 @@ std::string bytes_text(std::size_t bytes) {
     return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
 }
 
+std::uint64_t cluster_of(uint3 block, const LaunchConfiguration& launch) {
+    const auto [x, y, z] = launch.cluster;
+    return (std::uint64_t{block.z / z} * (launch.grid.y / y) + block.y / y) * (launch.grid.x / x) +
+           block.x / x;
+}
+
 // --- Device memory ---------------------------------------------------------------------------------------------------
 
 // All allocations since the program began, so that an inspection that begins later knows what has been written.
@@ -162,6 +168,7 @@ constinit thread_local BlockChecks* checking = nullptr;
 LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(volume(launch.configuration.cluster) > 1) {
     static std::atomic<std::uint64_t> launches{0};
     generation_ = ++launches << 32;
+    global_shadow().forget_atomics();
     if (global_shadow().full()) global_shadow().forget();
 }
 
@@ -178,6 +185,12 @@ unsigned LaunchChecks::number(std::array<unsigned, 3> block) {
 std::array<unsigned, 3> LaunchChecks::block(unsigned number) const {
     const std::scoped_lock lock(mutex_);
     return number < blocks_.size() ? blocks_[number] : Index{};
+}
+
+void LaunchChecks::at_cluster_barrier(std::uint64_t cluster,
+                                      const std::function<void(SharedBlocksKnowledge&)>& change) {
+    const std::scoped_lock lock(mutex_);
+    change(at_clusters_[cluster]);
 }
 
 void LaunchChecks::failed(cudaError_t error, const std::string& message, Site site) {
@@ -233,6 +246,7 @@ void BlockChecks::forget_everywhere(const LaunchChecks& launch) {
 void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, uint3 block, bool watched) {
     if (launch_ != &launch) {
         pages_.fill(Page{});
+        pieces_.clear();
         recent_.clear();
     }
     launch_ = &launch;
@@ -242,10 +256,10 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     threads_ = static_cast<unsigned>(volume(shape_));
     grid_barrier_ = &state.grid_barrier;
     generation_ = launch.generation();
-    has_second_write_ = false;
+    second_writes_.clear();
     volatile_load_ = 0;
-    last_fence_ = 0;
     split_barrier_ = false;
+    cluster_ = launch.clusters() ? cluster_of(block, state.configuration) : 0;
     cluster_phase_ = ~0U;
     barriers_ = ended_after_a_barrier_ = 0;
     atomics_.clear();
@@ -269,8 +283,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
 void BlockChecks::begin_watched_block(void* dynamic_shared, std::size_t size) {
     if (!watched_) return;
     if (size == 0) return;
-    shared_.add({address_of(dynamic_shared), size, 0, "dynamic shared memory"},
-                launch_->several_blocks_share_memory());
+    shared_.add({address_of(dynamic_shared), size, 0, "dynamic shared memory"}, launch_->clusters());
     dynamic_ = shared_.find(address_of(dynamic_shared));
 }
 
@@ -284,7 +297,7 @@ void BlockChecks::end_block() {
 void BlockChecks::shared_entered(const char* name, void* object, std::size_t size, std::size_t gap) {
     if (!watched_) return;
     const Address begin = address_of(object);
-    shared_.add({begin, size, gap, name}, launch_->several_blocks_share_memory());
+    shared_.add({begin, size, gap, name}, launch_->clusters());
     const Address from = std::min(static_begin_, begin - gap);
     const Address to = std::max(static_end_, begin + size + gap);
     if (from == static_begin_ && to == static_end_) return;
@@ -301,6 +314,15 @@ const BlockChecks::Page& BlockChecks::page(Address byte) {
     Page& page = pages_[byte / kPageBytes % kPages];
     if (page.number != byte / kPageBytes) page = look_up(byte);
     return page;
+}
+
+// As page(), but an instruction most often goes on in the same allocation.
+BlockChecks::Page BlockChecks::page_for(Address byte, Place place) {
+    Piece& piece = pieces_[place];
+    if (byte - piece.begin < piece.size) return {byte / kPageBytes, piece.device, Memory::device};
+    const Page& found = page(byte);
+    if (found.memory == Memory::device) piece = {found.device, found.device->begin, found.device->size};
+    return found;
 }
 
 BlockChecks::Page BlockChecks::look_up(Address byte) {
@@ -336,7 +358,7 @@ void BlockChecks::check(AccessKind kind, Address byte, std::size_t bytes, Place 
 void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place,
                            bool aligned) {
     settle();
-    const Page& where = page(byte);
+    const Page where = page_for(byte, place);
     if (where.memory == Memory::nothing) return;
     const Access access{thread, byte, static_cast<unsigned>(bytes), kind, short_place(place)};
     if (!watched_) {
@@ -362,7 +384,7 @@ void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::
             check_device(*where.device, access, aligned);
             break;
         case Memory::variables:
-            global_shadow().access(access, generation_, order_, others_, last_fence_, *this);
+            global_shadow().access(access, generation_, order_, others_, *this);
             break;
         case Memory::nothing:
             break;
@@ -427,7 +449,7 @@ void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool 
             memory.written->mark(first, access.bytes);
         }
     }
-    global_shadow().access(access, generation_, order_, others_, last_fence_, *this);
+    global_shadow().access(access, generation_, order_, others_, *this);
 }
 
 void BlockChecks::volatile_access(AccessKind kind, const volatile void* address, unsigned bytes,
@@ -454,7 +476,7 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
     settle();
     const unsigned thread = running_thread();
     const bool releases = writes(kind) && memory_order >= __ATOMIC_RELEASE;
-    if (releases) fence();
+    if (releases) fence(true);
     check(kind, byte, bytes, place, true);
     if (watched_) {
         const SharedClock carried = writes(kind) ? order_.carried(thread) : nullptr;
@@ -483,13 +505,14 @@ bool BlockChecks::hands_on(Address byte) {
     return memory == Memory::device || memory == Memory::variables;
 }
 
-void BlockChecks::fence() {
+void BlockChecks::fence(bool for_other_blocks) {
     if (launch_ == nullptr) return;
     settle();
-    if (!launch_->any_fence) launch_->any_fence = true;
     const unsigned thread = running_thread();
-    others_.fence(thread, order_.epoch(thread), order_.phase_start());
-    last_fence_ = order_.latest();
+    if (for_other_blocks) {
+        if (!launch_->any_fence) launch_->any_fence = true;
+        others_.fence(thread, order_.epoch(thread), order_.phase_start());
+    }
     order_.fence(thread);
 }
 
@@ -551,7 +574,12 @@ void BlockChecks::lanes_joined(unsigned warp, LaneMask lanes) {
 void BlockChecks::blocks_barrier_arrived(unsigned thread, const void* barrier) {
     if (!watched_) return;
     settle();
-    if (barrier != grid_barrier_) order_.arrive(thread, BlockOrder::Halves::of_cluster);
+    if (barrier == grid_barrier_) return;
+    if (launch_->clusters()) {
+        launch_->at_cluster_barrier(
+            cluster_, [&](SharedBlocksKnowledge& here) { here = others_.carry_all(order_.latest(), here); });
+    }
+    order_.arrive(thread, BlockOrder::Halves::of_cluster);
 }
 
 void BlockChecks::blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase) {
@@ -560,7 +588,12 @@ void BlockChecks::blocks_barrier_left(unsigned thread, const void* barrier, unsi
         generation_ = launch_->generation() + phase + 1;
         return;
     }
-    if (std::exchange(cluster_phase_, phase) != phase) order_.all_arrived(BlockOrder::Halves::of_cluster);
+    if (std::exchange(cluster_phase_, phase) != phase) {
+        order_.all_arrived(BlockOrder::Halves::of_cluster);
+        if (launch_->clusters())
+            launch_->at_cluster_barrier(cluster_,
+                                        [&](SharedBlocksKnowledge& here) { others_.acquire(here); });
+    }
     order_.wait(thread, BlockOrder::Halves::of_cluster);
 }
 
@@ -582,9 +615,10 @@ void BlockChecks::arrival_barrier_left(unsigned thread, const void* barrier) {
 
 // --- Asynchronous copies and matrix loads ----------------------------------------------------------------------------
 
-void BlockChecks::copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes,
-                              unsigned valid_bytes, Site site) {
+void BlockChecks::copy_issued(unsigned thread, void* shared, const void* data, const void* global,
+                              unsigned bytes, unsigned valid_bytes, Site site) {
     if (!watched_) return;
+    settle();
     const Place place = place_of(site);
     if (valid_bytes > 0) check_by(thread, AccessKind::load, address_of(global), valid_bytes, place, true);
     const Address to = address_of(shared);
@@ -592,7 +626,8 @@ void BlockChecks::copy_issued(unsigned thread, void* shared, const void* global,
     const Access copy{thread, to, bytes, AccessKind::store, short_place(place)};
     if (region == nullptr || !inside_shared(*region, copy, true)) return;
     shared_.issue_copy(*region, copy, order_, *this);
-    has_second_write_ = false;  // what is there now is not what will be
+    settle_second_writes(
+        [&](const SecondWrite& write) { return static_cast<const char*>(data) + (write.where - to); });
     copies_[thread].pending.push_back({to, bytes, copies_[thread].group});
 }
 
@@ -665,9 +700,9 @@ std::string BlockChecks::describe(Address where) {
 void BlockChecks::race(const Access& access, const Earlier& earlier, Address where) {
     if (access.kind == AccessKind::store && earlier.kind == AccessKind::store) {
         const Address end = std::min(access.address + access.bytes, where / 4 * 4 + 4);
-        second_write_ = {access, earlier, where, {}, static_cast<unsigned>(end - where)};
-        std::memcpy(second_write_.before.data(), reinterpret_cast<const void*>(where), second_write_.bytes);
-        has_second_write_ = true;
+        SecondWrite& write = second_writes_.emplace_back(access, earlier, where);
+        write.bytes = static_cast<unsigned>(end - where);
+        std::memcpy(write.before.data(), reinterpret_cast<const void*>(where), write.bytes);
         return;
     }
     note_race(access, earlier, where);
@@ -675,17 +710,20 @@ void BlockChecks::race(const Access& access, const Earlier& earlier, Address whe
 
 // What could be said of the last access only when it had happened.
 void BlockChecks::settle() {
-    if (has_second_write_) settle_second_write();
+    // The store has happened by now: its thread has gone on to something else.
+    if (!second_writes_.empty())
+        settle_second_writes(
+            [](const SecondWrite& write) { return reinterpret_cast<const void*>(write.where); });
     if (const Address byte = std::exchange(volatile_load_, 0); byte != 0)
         after_atomic(AccessKind::atomic_load, reinterpret_cast<const void*>(byte));
 }
 
-// The store has happened by now: its thread has gone on to something else.
-void BlockChecks::settle_second_write() {
-    if (!std::exchange(has_second_write_, false)) return;
-    const SecondWrite& write = second_write_;
-    if (std::memcmp(write.before.data(), reinterpret_cast<const void*>(write.where), write.bytes) != 0)
-        note_race(write.access, write.earlier, write.where);
+void BlockChecks::settle_second_writes(const std::function<const void*(const SecondWrite&)>& after) {
+    const auto changed = std::ranges::find_if(second_writes_, [&](const SecondWrite& write) {
+        return std::memcmp(write.before.data(), after(write), write.bytes) != 0;
+    });
+    if (changed != second_writes_.end()) note_race(changed->access, changed->earlier, changed->where);
+    second_writes_.clear();
 }
 
 void BlockChecks::note_race(const Access& access, const Earlier& earlier, Address where) {

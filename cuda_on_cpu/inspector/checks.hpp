@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -46,7 +47,10 @@ class LaunchChecks {
     std::array<unsigned, 3> block(unsigned number) const;
 
     GlobalShadow::Generation generation() const { return generation_; }
-    bool several_blocks_share_memory() const { return clusters_; }
+    // Of several blocks, which reach each other's shared memory.
+    bool clusters() const { return clusters_; }
+    // `change` gets what the blocks of that cluster have told each other at its barriers, and may change it, nobody else meanwhile.
+    void at_cluster_barrier(std::uint64_t cluster, const std::function<void(SharedBlocksKnowledge&)>& change);
     // Of what blocks do to device memory. Not, if they touch too much of it.
     static bool all_memory_watched();
     std::atomic<bool> any_fence{false};
@@ -57,6 +61,7 @@ class LaunchChecks {
     bool clusters_;
     mutable std::mutex mutex_;
     std::vector<std::array<unsigned, 3>> blocks_;
+    std::unordered_map<std::uint64_t, SharedBlocksKnowledge> at_clusters_;
 };
 
 class BlockChecks final : private SharedSink, private GlobalSink {
@@ -76,7 +81,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void access(AccessKind kind, const volatile void* address, std::size_t bytes, Place place, bool aligned) {
         const auto byte = reinterpret_cast<Address>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
-        if (watched_ || writes(kind)) check(kind, byte, bytes, place, aligned);
+        if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
     }
     // An atomic access, with its order in memory as the compiler numbers them. Between the two it is carried out.
     void before_atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order,
@@ -84,7 +89,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void after_atomic(AccessKind kind, const volatile void* address);
     // A volatile access is atomic in global memory, where it is used for flags, and like any other in shared memory.
     void volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place);
-    void fence();
+    // `for_other_blocks`: __threadfence(), else __threadfence_block().
+    void fence(bool for_other_blocks);
 
     // What the runtime tells of a block that is watched. Nothing happens in one that has not begun here: then it is only counted.
     void thread_ended(unsigned thread);
@@ -96,8 +102,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void lanes_joined(unsigned warp, LaneMask lanes);
     void blocks_barrier_arrived(unsigned thread, const void* barrier);
     void blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase);
-    void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
-                     Site site);
+    void copy_issued(unsigned thread, void* shared, const void* data, const void* global, unsigned bytes,
+                     unsigned valid_bytes, Site site);
     void copies_committed(unsigned thread);
     void copies_awaited(unsigned thread, unsigned pending);
     void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site);
@@ -112,6 +118,11 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         Address number = ~Address{0};
         DeviceMemory* device = nullptr;
         Memory memory = Memory::nothing;
+    };
+    struct Piece {
+        DeviceMemory* device = nullptr;
+        Address begin = 0;
+        std::size_t size = 0;
     };
     // A second plain write to a word, by another thread and in no order with the first. If it writes what was there it is none the worse.
     struct SecondWrite {
@@ -139,11 +150,13 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void check_device(DeviceMemory& memory, const Access& access, bool aligned);
     bool inside_shared(SharedShadow::Region& region, const Access& access, bool aligned);
     const Page& page(Address byte);
+    Page page_for(Address byte, Place place);
     Page look_up(Address byte);
     void complete_copies(unsigned thread, unsigned end_of_groups);
     bool hands_on(Address byte);
     void settle();
-    void settle_second_write();
+    // `after(word)`: the bytes that are there now, or will be.
+    void settle_second_writes(const std::function<const void*(const SecondWrite&)>& after);
 
     void race(const Access& access, const Earlier& earlier, Address where) override;
     void uninitialised(const Access& access, Address where) override;
@@ -167,6 +180,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     Address stacks_size_ = 0;
     static constexpr std::size_t kPages = 256;
     static constexpr std::size_t kPageBytes = 4096;
+    ByPlace<Piece> pieces_;
     std::array<Page, kPages> pages_;
     RecentlyUsed<DeviceMemory*> recent_;  // whose pages were looked up
     Address static_begin_ = ~Address{0};
@@ -176,18 +190,17 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     BlockOrder order_;
     BlockAmongOthers others_;
     SharedShadow shared_;
-    Epoch last_fence_ = 0;
     std::unordered_map<Address, SharedClock>
         atomics_;  // what the block's atomic accesses have left at addresses
     bool split_barrier_ = false;
     Site barrier_site_{"", 0};
+    std::uint64_t cluster_ = 0;  // its number in the grid
     unsigned cluster_phase_ = ~0U;
     std::vector<Copies> copies_;
     unsigned barriers_ = 0;  // that the block has passed
     unsigned ended_after_a_barrier_ = 0;
-    bool has_second_write_ = false;
-    SecondWrite second_write_;
-    Address volatile_load_ = 0;  // the last access was a volatile load of it
+    std::vector<SecondWrite> second_writes_;  // of the last access, by its words
+    Address volatile_load_ = 0;               // the last access was a volatile load of it
 };
 
 // Where the hooks find the checks: null unless a block of a launch under inspection runs on this OS thread.

@@ -70,6 +70,17 @@ class RecentlyUsed {
     std::size_t next_ = 0;
 };
 
+// What each instruction has met last: most often it meets it again.
+template <class T>
+class ByPlace {
+  public:
+    T& operator[](Place place) { return lately_[(place ^ place >> 6) % lately_.size()]; }
+    void clear() { lately_.fill(T{}); }
+
+  private:
+    std::array<T, 64> lately_{};
+};
+
 struct Event {
     Action action;
     std::uint64_t address;

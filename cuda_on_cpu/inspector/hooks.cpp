@@ -2,6 +2,7 @@
 // they mean are those of its interface (GCC: -fsanitize=thread; LLVM: tsan_interface.h and tsan_interface_atomic.h).
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "recorder.hpp"
 
@@ -35,6 +36,7 @@ AccessKind kind_of(Operation operation) {
 
 [[gnu::always_inline]] inline void access_range(Operation operation, const volatile void* address,
                                                 std::size_t bytes, std::uint64_t place) {
+    if (bytes == 0) return;
     if (auto* checks = checking; checks != nullptr)
         checks->access(kind_of(operation), address, bytes, place, false);
     if (auto* recorder = recording; recorder != nullptr)
@@ -142,14 +144,31 @@ ATOMIC(64, std::uint64_t)
 #undef ATOMIC
 #undef COMPARE_EXCHANGE
 #undef FETCH
-#undef PLACE
 
-void __tsan_atomic_thread_fence(int) {
-    if (auto* checks = checking; checks != nullptr) checks->fence();
+// __threadfence() and its like are sequentially consistent, the fence of a block is weaker (atomics.h).
+void __tsan_atomic_thread_fence(int order) {
+    if (auto* checks = checking; checks != nullptr) checks->fence(order == __ATOMIC_SEQ_CST);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 void __tsan_atomic_signal_fence(int) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
+
+// What instrumented code calls in place of memset and its like (inspected_memory.h): the compiler has not looked into those.
+void* cuda_on_cpu_memset(void* to, int value, std::size_t bytes) {
+    access_range(Operation::kStore, to, bytes, PLACE);
+    return std::memset(to, value, bytes);
+}
+void* cuda_on_cpu_memcpy(void* to, const void* from, std::size_t bytes) {
+    access_range(Operation::kLoad, from, bytes, PLACE);
+    access_range(Operation::kStore, to, bytes, PLACE);
+    return std::memcpy(to, from, bytes);
+}
+void* cuda_on_cpu_memmove(void* to, const void* from, std::size_t bytes) {
+    access_range(Operation::kLoad, from, bytes, PLACE);
+    access_range(Operation::kStore, to, bytes, PLACE);
+    return std::memmove(to, from, bytes);
+}
+#undef PLACE
 
 }  // extern "C"

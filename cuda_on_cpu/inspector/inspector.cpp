@@ -244,9 +244,10 @@ std::unique_ptr<Inspector> inspector;
 
 void cuda_on_cpu::begin_inspection(const InspectionOptions& options) {
     if (launch_observer != nullptr) throw std::logic_error("an inspection is under way already");
-    if (options.blocks_per_launch < 2) {
+    constexpr std::uint64_t kMost = inspector::GlobalShadow::kMostBlocks;
+    if (options.blocks_per_launch < 2 || options.blocks_per_launch > kMost) {
         throw std::invalid_argument("blocks_per_launch = " + std::to_string(options.blocks_per_launch) +
-                                    "; expected at least 2: the first and the last");
+                                    "; expected 2, the first and the last, to " + std::to_string(kMost));
     }
     InspectionOptions used = options;
     used.look_for_mistakes = options.look_for_mistakes && environment().findings;

@@ -29,7 +29,10 @@ SharedClock join(const SharedClock& a, const SharedClock& b) {
 // --- BlockOrder ----------------------------------------------------------------------------------------------------------
 
 void BlockOrder::begin_block(unsigned threads) {
-    if (threads != threads_) {
+    constexpr Epoch kManyBlocksLater = Epoch{1} << 31;  // well before epochs run out
+    const bool begin_anew = latest_ > kManyBlocksLater;
+    if (begin_anew) latest_ = 0;
+    if (threads != threads_ || begin_anew) {
         threads_ = threads;
         epoch_.assign(threads, 0);
         heard_.assign(threads, Row{});
@@ -184,13 +187,23 @@ void BlockAmongOthers::barrier(Epoch last_before) {
 
 SharedBlocksKnowledge BlockAmongOthers::carry(unsigned thread,
                                               const SharedBlocksKnowledge& at_address) const {
-    if (!fenced_) return at_address;
+    const unsigned warp = thread / kLanes;
+    return fenced_ ? with({fenced_all_, fenced_warp_[warp], warp}, at_address) : at_address;
+}
+
+SharedBlocksKnowledge BlockAmongOthers::carry_all(Epoch latest,
+                                                  const SharedBlocksKnowledge& at_barrier) const {
+    return with({latest, 0, 0}, at_barrier);
+}
+
+SharedBlocksKnowledge BlockAmongOthers::with(const BlockKnowledge& own,
+                                             const SharedBlocksKnowledge& at_address) const {
     SharedBlocksKnowledge all = join(at_address, known_);
     if (number_ == kNotWatched) return all;
     auto with_own =
         all == nullptr ? std::make_shared<BlocksKnowledge>() : std::make_shared<BlocksKnowledge>(*all);
     if (with_own->size() <= number_) with_own->resize(number_ + 1);
-    (*with_own)[number_].join({fenced_all_, fenced_warp_[thread / kLanes], thread / kLanes});
+    (*with_own)[number_].join(own);
     return with_own;
 }
 

@@ -149,10 +149,14 @@ class BlockAmongOthers {
     void barrier(Epoch last_before);
     // An atomic access of the thread: what lies at the address after it; null: nothing.
     SharedBlocksKnowledge carry(unsigned thread, const SharedBlocksKnowledge& at_address) const;
+    // A barrier of several blocks: it carries all that the block has heard, and has done up to `latest`.
+    SharedBlocksKnowledge carry_all(Epoch latest, const SharedBlocksKnowledge& at_barrier) const;
     void acquire(const SharedBlocksKnowledge& at_address);
 
   private:
     static constexpr unsigned kWarps = 32;
+
+    SharedBlocksKnowledge with(const BlockKnowledge& own, const SharedBlocksKnowledge& at_address) const;
 
     unsigned number_ = kNotWatched;
     SharedBlocksKnowledge known_;

@@ -114,6 +114,7 @@ void Recorder::begin_block(LaunchState& launch, uint3 block, void* dynamic_share
         static_begin_ = ~std::uint64_t{0};
         static_end_ = 0;
         pages_.fill(Page{});
+        pieces_.clear();
         recent_.clear();
         dynamic_shared_.begin = address_of(dynamic_shared);
         dynamic_shared_.end = dynamic_shared_.begin + size;
@@ -225,10 +226,15 @@ void Recorder::access_range(Operation operation, const volatile void* address, s
     }
 }
 
-// Among `__shared__` or `__device__` variables, or in a page that was not looked at lately.
+// Not where the instruction was last.
 void Recorder::access_anywhere(Action action, std::uint64_t byte) {
     Space space;
-    if (find(byte, space) != nullptr) note(running_thread(), action.in(space), byte);
+    const Region* region = find(byte, space);
+    if (region == nullptr) return;
+    // Among variables there are constants too, which do not count.
+    if (region->holds(byte) && (space == Space::kShared || region->array != launch_->variables))
+        pieces_[action.place()] = {region->begin, region->end - region->begin, space};
+    note(running_thread(), action.in(space), byte);
 }
 
 void Recorder::take_back_atomic_load(const volatile void* address) {
@@ -241,9 +247,9 @@ void Recorder::take_back_atomic_load(const volatile void* address) {
     }
 }
 
-void Recorder::copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes,
-                           unsigned valid_bytes, Site site) {
-    checks_.copy_issued(thread, shared, global, bytes, valid_bytes, site);
+void Recorder::copy_issued(unsigned thread, void* shared, const void* data, const void* global,
+                           unsigned bytes, unsigned valid_bytes, Site site) {
+    checks_.copy_issued(thread, shared, data, global, bytes, valid_bytes, site);
     const Place place = place_of(site);
     Space space;
     if (valid_bytes > 0 && find(address_of(global), space) != nullptr) {

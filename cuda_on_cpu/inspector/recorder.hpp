@@ -116,12 +116,10 @@ class Recorder final : public BlockObserver {
     void access(Operation operation, const volatile void* address, unsigned bytes, Place place) {
         const auto byte = reinterpret_cast<std::uint64_t>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
-        const Page& page = pages_[byte / kPageBytes % kPages];
-        if (page.number != byte / kPageBytes || page.kind > Kind::kDynamicShared) {
+        if (const Piece& piece = pieces_[place]; byte - piece.begin < piece.size) {
+            note(running_thread(), Action(place, piece.space, operation, bytes), byte);
+        } else {
             access_anywhere(Action(place, Space::kGlobal, operation, bytes), byte);
-        } else if (page.kind != Kind::kNothing) {
-            const Space space = page.kind == Kind::kGlobal ? Space::kGlobal : Space::kShared;
-            note(running_thread(), Action(place, space, operation, bytes), byte);
         }
     }
     // An access of a size, or with an alignment, that no single instruction has: as many as it takes.
@@ -154,8 +152,8 @@ class Recorder final : public BlockObserver {
     }
     void arrival_barrier_left(unsigned thread, const void* barrier, Site site) override;
     void copies_attached(unsigned thread) override { checks_.copies_attached(thread); }
-    void copy_issued(unsigned thread, void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
-                     Site site) override;
+    void copy_issued(unsigned thread, void* shared, const void* data, const void* global, unsigned bytes,
+                     unsigned valid_bytes, Site site) override;
     void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) override;
 
     // Adds what was counted for a launch that has ended to its record, and forgets it.
@@ -168,6 +166,12 @@ class Recorder final : public BlockObserver {
         std::uint64_t number = ~std::uint64_t{0};
         const Region* region = nullptr;
         Kind kind = Kind::kNothing;
+    };
+    // An allocation, or an array in shared memory.
+    struct Piece {
+        std::uint64_t begin = 0;
+        std::uint64_t size = 0;
+        Space space = Space::kGlobal;
     };
     // The events of a lane. As a vector, but all that noting one needs is in two pointers.
     class LaneTrace {
@@ -240,6 +244,7 @@ class Recorder final : public BlockObserver {
     // The stacks of the block's threads: [begin, begin + size).
     std::uint64_t stacks_begin_ = 0;
     std::uint64_t stacks_size_ = 0;
+    ByPlace<Piece> pieces_;
     std::array<Page, kPages> pages_;
     RecentlyUsed<const Region*> recent_;  // whose pages were looked up
     Region dynamic_shared_;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <new>
 #include <span>
 #include <utility>
@@ -27,27 +26,7 @@ void for_each_word(Address address, unsigned bytes, Visit visit) {
         visit(word, bytes_in_word(word, address, bytes));
 }
 
-// Code is at most 1 GiB away from here; sites have small numbers, which come after that.
-constexpr std::int64_t kFar = 1 << 30;
-constexpr Place kSites = 1 << 22;
-
-std::int64_t here() {
-    return static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&short_place));
-}
-
 }  // namespace
-
-ShortPlace short_place(Place place) {
-    if (place < kSites)
-        return place == 0 ? 0 : static_cast<ShortPlace>(kFar + static_cast<std::int64_t>(place));
-    const std::int64_t distance = static_cast<std::int64_t>(place) - here();
-    return distance > -kFar && distance < kFar ? static_cast<ShortPlace>(distance) : 0;
-}
-
-Place long_place(ShortPlace place) {
-    if (place == 0) return 0;
-    return static_cast<Place>(place > kFar ? place - kFar : here() + place);
-}
 
 // --- Shared memory -------------------------------------------------------------------------------------------------------
 
@@ -337,92 +316,120 @@ void SharedShadow::report_pending(const Access& access, Address word, std::uint8
 
 // --- Device memory -------------------------------------------------------------------------------------------------------
 
-// Of one cell. It has the generation, and is otherwise empty, if it was of another.
+// Of one line. It has the generation, and is otherwise empty, if it was of another.
 class GlobalShadow::Lock {
   public:
-    Lock(Cell& cell, Generation generation) : cell_(cell), generation_(generation) {
-        Generation before = cell.generation.load(std::memory_order_relaxed);
+    Lock(Line& line, Generation generation) : line_(line), state_(generation) {
+        Generation before = line.state.load(std::memory_order_relaxed);
         do {
             before &= ~kBusy;
-        } while (!cell.generation.compare_exchange_weak(before, before | kBusy, std::memory_order_acquire,
-                                                        std::memory_order_relaxed));
-        if (before != generation) cell.writer = cell.first_reader = cell.last_reader = {};
+        } while (!line.state.compare_exchange_weak(before, before | kBusy, std::memory_order_acquire,
+                                                   std::memory_order_relaxed));
+        if ((before & ~kWordByWord) == generation) {
+            state_ = before;
+        } else {
+            line.runs.clear();
+        }
     }
-    ~Lock() { cell_.generation.store(generation_, std::memory_order_release); }
+    ~Lock() { line_.state.store(state_, std::memory_order_release); }
     Lock(const Lock&) = delete;
     Lock& operator=(const Lock&) = delete;
 
+    bool word_by_word() const { return (state_ & kWordByWord) != 0; }
+    void set_word_by_word() { state_ |= kWordByWord; }
+
   private:
-    Cell& cell_;
-    Generation generation_;
+    Line& line_;
+    Generation state_;
 };
 
-// Neighbours in large pages: few words of the program's memory are neighbours in time.
-GlobalShadow::GlobalShadow() : slots_(kSlots) {
-    constexpr std::size_t kBytes = kMostPages * sizeof(Page);
-    void* memory =
-        mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+namespace {
+
+template <class T>
+std::span<T> reserve_zeros(std::size_t count) {
+    void* memory = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
-    madvise(memory, kBytes, MADV_HUGEPAGE);
-    pages_ = {static_cast<Page*>(memory), kMostPages};
+    return {static_cast<T*>(memory), count};
+}
+
+template <class T>
+void back_to_zeros(std::span<T> memory) {
+    madvise(memory.data(), memory.size_bytes(), MADV_DONTNEED);
+}
+
+}  // namespace
+
+GlobalShadow::GlobalShadow()
+    : slots_(kSlots),
+      pages_(reserve_zeros<Page>(kMostPages)),
+      cells_(reserve_zeros<CellsOfPage>(kMostPages)) {
+    madvise(pages_.data(), pages_.size_bytes(), MADV_HUGEPAGE);
 }
 
 GlobalShadow::~GlobalShadow() {
     munmap(pages_.data(), pages_.size_bytes());
+    munmap(cells_.data(), cells_.size_bytes());
 }
 
 std::size_t GlobalShadow::slot_of(Address number) {
     return (number * 0x9E3779B97F4A7C15U >> 32) % kSlots;
 }
 
-GlobalShadow::Page* GlobalShadow::page(Address number) {
+std::size_t GlobalShadow::page(Address number) {
     for (std::size_t slot = slot_of(number);; slot = (slot + 1) % kSlots) {
-        Page* page = slots_[slot].page.load(std::memory_order_acquire);
-        if (page == nullptr) return add_page(number);
+        const std::size_t page = slots_[slot].page.load(std::memory_order_acquire);
+        if (page == kNoPage) return add_page(number);
         if (slots_[slot].number == number) return page;
     }
 }
 
-GlobalShadow::Page* GlobalShadow::add_page(Address number) {
-    if (full()) return nullptr;
+std::size_t GlobalShadow::add_page(Address number) {
+    if (full()) return kNoPage;
     const std::scoped_lock lock(pages_mutex_);
     std::size_t slot = slot_of(number);
-    for (; slots_[slot].page != nullptr; slot = (slot + 1) % kSlots) {
+    for (; slots_[slot].page != kNoPage; slot = (slot + 1) % kSlots) {
         if (slots_[slot].number == number) return slots_[slot].page;  // somebody else was first
     }
     if (pages_used_ == pages_.size()) {
         full_ = true;
-        return nullptr;
+        return kNoPage;
     }
     slots_[slot].number = number;
-    slots_[slot].page.store(&pages_[pages_used_++], std::memory_order_release);
-    return slots_[slot].page;
+    slots_[slot].page.store(pages_used_, std::memory_order_release);
+    return pages_used_++;
 }
 
-void GlobalShadow::forget() {
+void GlobalShadow::forget_atomics() {
     for (Shard& shard : shards_) {
         const std::scoped_lock lock(shard.mutex);
         shard.atomics.clear();
     }
+}
+
+void GlobalShadow::forget() {
+    forget_atomics();
     for (Slot& slot : slots_)
-        slot.page = nullptr;
-    madvise(pages_.data(), pages_.size_bytes(), MADV_DONTNEED);
+        slot.page = kNoPage;
+    back_to_zeros(pages_);
+    back_to_zeros(cells_);
     pages_used_ = 0;
     full_ = false;
 }
 
-bool GlobalShadow::in_order(const Who& earlier, const Access& access, const BlockOrder& order,
-                            const BlockAmongOthers& others, Epoch last_fence) {
-    if (earlier.block != others.number()) return others.knows(earlier.block, earlier.thread, earlier.epoch);
-    return earlier.epoch <= last_fence || order.ordered(earlier.thread, earlier.epoch, access.thread);
+// Did what a thread of a block did in an epoch come before this access?
+bool GlobalShadow::in_order(unsigned block, unsigned thread, Epoch then, const Access& access,
+                            const BlockOrder& order, const BlockAmongOthers& others) {
+    if (block == others.number() && order.ordered(thread, then, access.thread)) return true;
+    // A block hears of itself too: from others, and by what it has left at atomics.
+    return others.knows(block, thread, then);
 }
 
 // What most reads are: a thread more of a block reads a word that another of its threads has read just now. Which thread of a block it
 // was matters only for a write by another thread of that block: two of them are enough. Another OS thread may change the cell meanwhile:
 // then it is taken for one or the other state.
-bool GlobalShadow::is_one_more_reader(const Cell& cell, const Who& self, Generation generation) {
-    if (cell.generation.load(std::memory_order_relaxed) != generation || !cell.last_reader.alike(self))
-        return false;
+bool GlobalShadow::is_one_more_reader(const Cell& cell, const Who& self) {
+    if (!cell.last_reader.alike(self)) return false;
     const Who& first = cell.first_reader;
     return cell.last_reader.thread == self.thread ||
            (first.bytes != 0 && (first.block != self.block || first.alike(self)));
@@ -430,15 +437,14 @@ bool GlobalShadow::is_one_more_reader(const Cell& cell, const Who& self, Generat
 
 // Gives the earlier access that this one is in no order with; .bytes == 0: there is none.
 GlobalShadow::Who GlobalShadow::note(Cell& cell, const Who& self, const Access& access,
-                                     const BlockOrder& order, const BlockAmongOthers& others,
-                                     Epoch last_fence) {
+                                     const BlockOrder& order, const BlockAmongOthers& others) {
     // Whoever has looked at a word with an atomic access knows what other atomics have done to it.
     const Who& last = cell.last_reader;
     const bool own_atomic = last.bytes != 0 && is_atomic(last.kind) && last.block == self.block;
     const auto bad = [&](const Who& earlier) {
         return (earlier.bytes & self.bytes) != 0 && conflict(earlier.kind, self.kind) &&
                !(own_atomic && is_atomic(earlier.kind)) &&
-               !in_order(earlier, access, order, others, last_fence);
+               !in_order(earlier.block, earlier.thread, earlier.epoch, access, order, others);
     };
     Who race;
     if (bad(cell.writer)) race = cell.writer;
@@ -460,11 +466,58 @@ GlobalShadow::Who GlobalShadow::note(Cell& cell, const Who& self, const Access& 
     return race;
 }
 
+// What is known of a line in runs, word by word.
+void GlobalShadow::spread(const LineOfRuns& runs, std::span<Cell, LineOfRuns::kWords> cells) {
+    std::ranges::fill(cells, Cell{});
+    runs.for_each([&](const Deed& deed, unsigned thread, unsigned word) {
+        Cell& cell = cells[word];
+        const Who who{deed.epoch, deed.place,
+                      deed.block, static_cast<std::uint16_t>(thread),
+                      kWholeWord, deed.write ? AccessKind::store : AccessKind::load};
+        if (deed.write) {
+            cell.writer = who;
+            return;
+        }
+        // Two readers are kept: if there are more, of two blocks.
+        const Who& last = cell.last_reader;
+        if (last.bytes != 0 && (cell.first_reader.bytes == 0 || last.block != who.block))
+            cell.first_reader = last;
+        cell.last_reader = who;
+    });
+}
+
+// True: noted, and nothing is wrong.
+bool GlobalShadow::note_in_runs(Line& line, const Access& access, Generation generation,
+                                const BlockOrder& order, const BlockAmongOthers& others) {
+    const Deed deed{order.epoch(access.thread), access.place, static_cast<std::uint16_t>(others.number()),
+                    access.kind == AccessKind::store};
+    const Lock lock(line, generation);
+    if (lock.word_by_word()) return false;
+    return line.runs.note(deed, access.thread, static_cast<unsigned>(access.address % kLineBytes / kWord),
+                          access.bytes / kWord, [&](Epoch then, std::uint16_t block, unsigned thread) {
+                              return in_order(block, thread, then, access, order, others);
+                          });
+}
+
 void GlobalShadow::access(const Access& access, Generation generation, const BlockOrder& order,
-                          const BlockAmongOthers& others, Epoch last_fence, GlobalSink& sink) {
-    if (others.number() > std::numeric_limits<std::uint16_t>::max()) return;
-    Page* page = nullptr;
+                          const BlockAmongOthers& others, GlobalSink& sink) {
+    std::size_t page = 0;
     Address number = ~Address{0};
+    const auto find = [&](Address word) {
+        if (word / kPageBytes != number) {
+            number = word / kPageBytes;
+            page = this->page(number);
+        }
+        return page != kNoPage;
+    };
+    const bool whole_words = access.bytes >= kWord && access.bytes <= 16 &&
+                             std::has_single_bit(access.bytes) && access.address % access.bytes == 0;
+    if (whole_words && !is_atomic(access.kind)) {
+        if (!find(access.address)) return;
+        Line& line = pages_[page][access.address % kPageBytes / kLineBytes];
+        if (note_in_runs(line, access, generation, order, others)) return;
+    }
+
     bool told = false;
     Who self{order.epoch(access.thread),
              access.place,
@@ -473,20 +526,28 @@ void GlobalShadow::access(const Access& access, Generation generation, const Blo
              0,
              access.kind};
     for_each_word(access.address, access.bytes, [&](Address word, std::uint8_t bytes) {
-        if (word / kPageBytes != number) {
-            number = word / kPageBytes;
-            page = this->page(number);
-        }
-        if (page == nullptr) return;
-        Cell& cell = (*page)[word % kPageBytes / kWord];
+        if (!find(word)) return;
+        Line& line = pages_[page][word % kPageBytes / kLineBytes];
+        const std::span<Cell, LineOfRuns::kWords> cells(
+            &cells_[page][word % kPageBytes / kLineBytes * LineOfRuns::kWords], LineOfRuns::kWords);
+        Cell& cell = cells[word % kLineBytes / kWord];
         self.bytes = bytes;
-        if (!writes(access.kind) && is_one_more_reader(cell, self, generation)) return;
+        if (!writes(access.kind) &&
+            line.state.load(std::memory_order_relaxed) == (generation | kWordByWord) &&
+            is_one_more_reader(cell, self))
+            return;
         Who race;
         {
-            const Lock lock(cell, generation);
-            race = note(cell, self, access, order, others, last_fence);
+            Lock lock(line, generation);
+            if (!lock.word_by_word()) {
+                spread(line.runs, cells);
+                lock.set_word_by_word();
+            }
+            race = note(cell, self, access, order, others);
         }
-        if (race.bytes == 0 || std::exchange(told, true)) return;
+        if (race.bytes == 0) return;
+        const bool two_writes = race.kind == AccessKind::store && self.kind == AccessKind::store;
+        if (!two_writes && std::exchange(told, true)) return;
         const auto first = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(race.bytes & bytes)));
         sink.race(access, Earlier{race.thread, race.kind, race.place, race.block}, word + first);
     });
@@ -494,10 +555,15 @@ void GlobalShadow::access(const Access& access, Generation generation, const Blo
 
 void GlobalShadow::at_atomic(Address address, Generation generation,
                              const std::function<void(SharedBlocksKnowledge&)>& change) {
-    Shard& shard = shards_[address / kPageBytes % kShards];
+    Shard& shard = shards_[address / kLineBytes % kShards];
     const std::scoped_lock lock(shard.mutex);
-    auto& [then, knowledge] = shard.atomics[address];
-    if (std::exchange(then, generation) != generation) knowledge.reset();
+    constexpr Address kOthers = 0;
+    const bool known = shard.atomics.size() < kMostAtomics || shard.atomics.contains(address);
+    auto& [then, knowledge] = shard.atomics[known ? address : kOthers];
+    if (then < generation) {
+        then = generation;
+        knowledge.reset();
+    }
     change(knowledge);
 }
 

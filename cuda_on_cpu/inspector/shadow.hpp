@@ -15,15 +15,12 @@
 #include <vector>
 
 #include "races.hpp"
+#include "runs.hpp"
+#include "short_place.hpp"
 
 namespace cuda_on_cpu::inspector {
 
 using Address = std::uintptr_t;
-
-// A place in 32 bits. Of code: its distance from here. 0: too far away to be told.
-using ShortPlace = std::int32_t;
-ShortPlace short_place(Place place);
-Place long_place(ShortPlace place);
 
 // `atomic` reads and writes.
 enum class AccessKind : std::uint8_t { load, store, atomic_load, atomic, atomic_store };
@@ -132,7 +129,8 @@ class SharedShadow {
 class GlobalSink {
   public:
     virtual ~GlobalSink() = default;
-    // Between blocks, or between threads of one (earlier.block is the running one's number then).
+    // Between blocks, or between threads of one (earlier.block is the running one's number then). Once an access; but two plain writes
+    // word by word, as some of the values may be the same.
     virtual void race(const Access& access, const Earlier& earlier, Address where) = 0;
 };
 
@@ -148,20 +146,26 @@ class GlobalShadow {
     GlobalShadow& operator=(const GlobalShadow&) = delete;
 
     void access(const Access& access, Generation generation, const BlockOrder& order,
-                const BlockAmongOthers& others, Epoch last_fence, GlobalSink& sink);
+                const BlockAmongOthers& others, GlobalSink& sink);
     // While no kernel runs.
     void forget();
     // There is more memory than can be watched.
     bool full() const { return full_.load(std::memory_order_relaxed); }
 
-    // `change` gets what atomic accesses have left at an address in this generation, and may change it, nobody else meanwhile.
+    // `change` gets what atomic accesses have left at an address in this generation, and may change it, nobody else meanwhile. A block
+    // that is not watched does not hear of a grid's barriers, and may come with the generation before.
     void at_atomic(Address address, Generation generation,
                    const std::function<void(SharedBlocksKnowledge&)>& change);
+    // While no kernel runs: what atomic accesses have left.
+    void forget_atomics();
+    // Of one launch, so that they have numbers.
+    static constexpr std::uint64_t kMostBlocks = 65536;
 
   private:
-    static constexpr unsigned kPageBytes = 4096;
-    static constexpr unsigned kWords = kPageBytes / 4;
-    static constexpr std::size_t kMostPages = 16384;  // 64 MiB of the program's memory, 1 GiB here
+    static constexpr unsigned kPageBytes = 65536;
+    static constexpr unsigned kLineBytes = 4 * LineOfRuns::kWords;
+    static constexpr std::size_t kMostPages = 2048;  // 128 MiB of the program's memory
+    static constexpr std::uint8_t kWholeWord = 0xF;
 
     struct Who {
         Epoch epoch = 0;
@@ -178,42 +182,59 @@ class GlobalShadow {
         }
     };
     // All zeros: nobody.
-    struct alignas(64) Cell {
-        std::atomic<Generation> generation;  // with kBusy while somebody changes the cell
+    struct Cell {
         Who writer;
         // Of another block than last_reader where there are several, or else of another thread.
         Who first_reader;
         Who last_reader;
     };
-    using Page = std::array<Cell, kWords>;
+    // What is known of its words is in the runs, or word by word in cells.
+    struct alignas(64) Line {
+        std::atomic<Generation>
+            state;  // the generation, with kWordByWord, and with kBusy while somebody changes the line
+        LineOfRuns runs;
+    };
+    static constexpr unsigned kLines = kPageBytes / kLineBytes;
+    using Page =
+        std::array<Line, kLines + 1>;  // one more, or a column of memory would be in one set of the cache
+    using CellsOfPage = std::array<Cell, kLines * LineOfRuns::kWords>;
+    static constexpr std::size_t kNoPage = ~std::size_t{0};
     struct Slot {
-        std::atomic<Page*> page{nullptr};
+        std::atomic<std::size_t> page{kNoPage};
         Address number = 0;
     };
     class Lock;
     static constexpr Generation kBusy = Generation{1} << 63;
+    static constexpr Generation kWordByWord = Generation{1} << 62;
     struct Shard {
         std::mutex mutex;
         std::unordered_map<Address, std::pair<Generation, SharedBlocksKnowledge>> atomics;
     };
     static constexpr unsigned kShards = 16;
+    // Addresses beyond these are taken for one: what was left at one of them counts as left at all, which errs towards "ordered".
+    static constexpr std::size_t kMostAtomics = 2048;  // of a shard
 
-    // The page of that number, made if there was none; null: there are too many.
-    Page* page(Address number);
-    [[gnu::noinline]] Page* add_page(Address number);
+    // Where in pages_ the page of that number is; it is made if there was none. kNoPage: there are too many.
+    std::size_t page(Address number);
+    [[gnu::noinline]] std::size_t add_page(Address number);
     static std::size_t slot_of(Address number);
-    static bool in_order(const Who& earlier, const Access& access, const BlockOrder& order,
-                         const BlockAmongOthers& others, Epoch last_fence);
-    static bool is_one_more_reader(const Cell& cell, const Who& self, Generation generation);
+    static bool in_order(unsigned block, unsigned thread, Epoch then, const Access& access,
+                         const BlockOrder& order, const BlockAmongOthers& others);
+    static bool note_in_runs(Line& line, const Access& access, Generation generation, const BlockOrder& order,
+                             const BlockAmongOthers& others);
+    static void spread(const LineOfRuns& runs, std::span<Cell, LineOfRuns::kWords> cells);
+    static bool is_one_more_reader(const Cell& cell, const Who& self);
     static Who note(Cell& cell, const Who& self, const Access& access, const BlockOrder& order,
-                    const BlockAmongOthers& others, Epoch last_fence);
+                    const BlockAmongOthers& others);
 
     std::array<Shard, kShards> shards_;
     // Found by their numbers without a lock: from its slot on to the next one that is empty.
     static constexpr std::size_t kSlots = 2 * kMostPages;
     std::vector<Slot> slots_;
     std::mutex pages_mutex_;  // for who adds a page
-    std::span<Page> pages_;   // of the system, which gives real memory when they are touched
+    // Of the system, which gives real memory when it is touched.
+    std::span<Page> pages_;
+    std::span<CellsOfPage> cells_;
     std::size_t pages_used_ = 0;
     std::atomic<bool> full_{false};
 };

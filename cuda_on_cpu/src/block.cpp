@@ -684,9 +684,9 @@ void BlockRunner::issue_copy(void* shared, const void* global, unsigned bytes, u
         std::atomic_signal_fence(std::memory_order_seq_cst);
         reading_site_ = Site{"", 0};
     }
-    copies_.issue(thread_number(), shared, data, bytes);
     if (observer_ != nullptr)
-        observer_->copy_issued(thread_number(), shared, global, bytes, valid_bytes, site);
+        observer_->copy_issued(thread_number(), shared, data.data(), global, bytes, valid_bytes, site);
+    copies_.issue(thread_number(), shared, data, bytes);
 }
 
 void BlockRunner::commit_copies() {

@@ -45,9 +45,11 @@ class BlockObserver {
     virtual void blocks_barrier_arrived(unsigned /*thread*/, const void* /*barrier*/, unsigned /*phase*/) {}
     virtual void blocks_barrier_left(unsigned /*thread*/, const void* /*barrier*/, unsigned /*phase*/) {}
 
-    // Asynchronous copies: those of a thread complete, oldest group first, when it waits for them.
-    virtual void copy_issued(unsigned /*thread*/, void* /*shared*/, const void* /*global*/,
-                             unsigned /*bytes*/, unsigned /*valid_bytes*/, Site /*site*/) {}
+    // Asynchronous copies: those of a thread complete, oldest group first, when it waits for them. `shared` is still what it was;
+    // `data` is what it will be.
+    virtual void copy_issued(unsigned /*thread*/, void* /*shared*/, const void* /*data*/,
+                             const void* /*global*/, unsigned /*bytes*/, unsigned /*valid_bytes*/,
+                             Site /*site*/) {}
     virtual void copies_committed(unsigned /*thread*/) {}
     virtual void copies_awaited(unsigned /*thread*/, unsigned /*pending*/) {}
 

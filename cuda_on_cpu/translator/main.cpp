@@ -1,7 +1,8 @@
 // cuda_on_cpu_compile COMPILER ARGUMENTS...
 //
 // Stands before the host compiler's command (CMake: CXX_COMPILER_LAUNCHER). A command that compiles a .cu file is done in
-// three steps: preprocess, translate, compile. Everything else runs as it is.
+// three steps: preprocess, translate, compile. Everything else runs as it is. Code that an inspection watches
+// (-fsanitize=thread) gets functions of its own in a fourth.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -16,6 +17,10 @@
 namespace {
 
 using Arguments = std::vector<std::string>;
+
+// As names begin in object files: std, __gnu_cxx, cuda_on_cpu.
+constexpr std::string_view kSharedNamespaces[] = {
+    "_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx", "_ZN11cuda_on_cpu", "_ZNK11cuda_on_cpu"};
 
 struct Command {
     std::string source;  // the .cu file; empty if there is none
@@ -72,6 +77,34 @@ bool write_file(const std::string& path, const std::string& text) {
     return static_cast<bool>(file.flush());
 }
 
+// Inline functions of the standard library and of the stand-in are in every object file that uses them, and the linker keeps one
+// for all. Code that is watched must not share them with the code that watches: that would watch itself, and the kernel would
+// have accesses that nobody sees. So here they get other names.
+int keep_functions_apart(const std::string& object) {
+    std::string symbols;
+    int status = translator::run_program({"nm", "--defined-only", "--format=posix", object}, symbols);
+    if (status != 0) return status;
+    const std::string names = object + ".names";
+    std::string renamed;
+    std::istringstream lines(symbols);
+    for (std::string line; std::getline(lines, line);) {
+        const std::string name = line.substr(0, line.find(' '));
+        // W: a function that the linker may find more than once; n: the name of several that go together, as constructors do.
+        const std::string_view type = std::string_view(line).substr(name.size(), 3);
+        const bool shared = std::any_of(std::begin(kSharedNamespaces), std::end(kSharedNamespaces),
+                                        [&](std::string_view prefix) { return name.starts_with(prefix); });
+        if ((type == " W " || type == " n ") && shared)
+            renamed.append(name).append(" ").append(name).append(".watched\n");
+    }
+    if (!write_file(names, renamed)) {
+        std::fprintf(stderr, "cuda_on_cpu_compile: cannot write %s\n", names.c_str());
+        return 1;
+    }
+    status = translator::run_program({"objcopy", "--redefine-syms=" + names, object});
+    std::remove(names.c_str());
+    return status;
+}
+
 int compile_cuda(const std::string& compiler, const Command& command) {
     // What nvcc defines. __CUDA_ARCH__ is not: host and device code are compiled in one pass.
     static const Arguments kDefinitions = {"-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13",
@@ -93,9 +126,9 @@ int compile_cuda(const std::string& compiler, const Command& command) {
     }
     const auto dialect =
         compiler.find("clang") != std::string::npos ? translator::Dialect::clang : translator::Dialect::gnu;
+    const bool watched =
+        std::find(command.others.begin(), command.others.end(), "-fsanitize=thread") != command.others.end();
     try {
-        const bool watched = std::find(command.others.begin(), command.others.end(), "-fsanitize=thread") !=
-                             command.others.end();
         text = translator::translate(
             text, dialect, watched ? translator::SharedArrays::in_gaps : translator::SharedArrays::plain);
     } catch (const translator::TranslationError& error) {
@@ -111,7 +144,7 @@ int compile_cuda(const std::string& compiler, const Command& command) {
                             {"-Wno-unused-command-line-argument", "-x", "c++-cpp-output", "-c", translated,
                              "-o", command.object}}));
     std::remove(preprocessed.c_str());  // the translated text stays: worth a look
-    return status;
+    return status == 0 && watched ? keep_functions_apart(command.object) : status;
 }
 
 }  // namespace

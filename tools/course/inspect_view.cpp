@@ -188,7 +188,7 @@ Facts facts_of(const KernelInspection& kernel, const std::optional<Multiprocesso
     }
     if (!kernel.all_memory_watched) {
         facts.emplace_back("not watched",
-                           "races between blocks beyond the first 64 MiB of memory that they touched");
+                           "races between blocks beyond the first 128 MiB of memory that they touched");
     }
     return facts;
 }

@@ -184,8 +184,9 @@ __forceinline__ T atomicCAS_system(T* address, std::type_identity_t<T> expected,
 inline void __threadfence() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
+// Weaker than the others, by which an inspection knows it.
 inline void __threadfence_block() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_acq_rel);
 }
 inline void __threadfence_system() {
     std::atomic_thread_fence(std::memory_order_seq_cst);

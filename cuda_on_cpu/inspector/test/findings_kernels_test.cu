@@ -237,11 +237,20 @@ TEST(Order, ATicketFromCompareAndSwap) {
     });
 }
 
+template <bool kForOtherBlocks>
+__device__ void fence() {
+    if (kForOtherBlocks)
+        __threadfence();
+    else
+        __threadfence_block();
+}
+
+template <bool kForOtherBlocks>
 __global__ void second_of_two_blocks_reads(int* data, unsigned* met, int* out) {
     data[blockIdx.x] = 1;
-    __threadfence();
+    fence<kForOtherBlocks>();
     if (atomicAdd(&met[blockIdx.x / 2], 1) == 0) return;
-    __threadfence();
+    fence<kForOtherBlocks>();
     out[blockIdx.x] = data[blockIdx.x ^ 1];
 }
 
@@ -253,9 +262,16 @@ TEST(Order, WhoeverIsTheSecondHasHeardOfTheFirst) {
     Buffer<unsigned> met(kBlocks / 2);
     for (int i = 0; i < 50; ++i) {
         ASSERT_EQ(cudaMemset(met.get(), 0, kBlocks / 2 * sizeof(unsigned)), cudaSuccess);
-        EXPECT_FINDS("",
-                     [&] { second_of_two_blocks_reads<<<kBlocks, 1>>>(data.get(), met.get(), out.get()); });
+        EXPECT_FINDS(
+            "", [&] { second_of_two_blocks_reads<true><<<kBlocks, 1>>>(data.get(), met.get(), out.get()); });
     }
+}
+
+TEST(Order, AFenceForTheBlockIsNoneForOtherBlocks) {
+    Buffer<int> data(2), out(2);
+    Buffer<unsigned> met(1);
+    EXPECT_FINDS("race_between_blocks",
+                 [&] { second_of_two_blocks_reads<false><<<2, 1>>>(data.get(), met.get(), out.get()); });
 }
 
 template <bool kVolatile>
@@ -345,6 +361,51 @@ TEST(Order, ThreadsOfABlockInGlobalMemory) {
                  [&] { neighbours_in_global_memory<false><<<1, kThreads>>>(scratch.get(), out.get()); });
 }
 
+__global__ void a_fence_in_place_of_a_barrier(float* scratch, float* out) {
+    scratch[threadIdx.x] = 1;
+    __threadfence();
+    out[threadIdx.x] = scratch[kThreads - 1 - threadIdx.x];
+}
+
+TEST(Order, AFenceAloneOrdersNoThreads) {
+    Buffer<float> scratch(kThreads), out(kThreads);
+    EXPECT_FINDS("race", [&] { a_fence_in_place_of_a_barrier<<<1, kThreads>>>(scratch.get(), out.get()); });
+}
+
+// All write one vector; one component of it is each thread's own.
+template <int kOwn>
+__global__ void all_write_a_vector(float4* out, bool in_shared_memory) {
+    __shared__ float4 vector;
+    const auto own = static_cast<float>(threadIdx.x);
+    const float4 value = make_float4(kOwn == 0 ? own : 1, 1, 1, kOwn == 3 ? own : 1);
+    if (in_shared_memory)
+        vector = value;
+    else
+        *out = value;
+}
+
+TEST(Order, TheSameValueMustBeTheSameInAllWords) {
+    Buffer<float4> out(1);
+    for (const bool shared : {true, false}) {
+        EXPECT_FINDS("race", [&] { all_write_a_vector<0><<<1, kThreads>>>(out.get(), shared); });
+        EXPECT_FINDS("race", [&] { all_write_a_vector<3><<<1, kThreads>>>(out.get(), shared); });
+        EXPECT_FINDS("", [&] { all_write_a_vector<-1><<<1, kThreads>>>(out.get(), shared); });
+    }
+}
+
+__global__ void lanes_end_before_the_others_wait(float* out) {
+    __shared__ float row[32];
+    row[threadIdx.x] = 1;
+    if (threadIdx.x >= 16) return;
+    __syncwarp();
+    out[threadIdx.x] = row[threadIdx.x + 16];
+}
+
+TEST(Order, LanesThatHaveEndedDoNotTakePartInACollective) {
+    Buffer<float> out(32);
+    EXPECT_FINDS("race", [&] { lanes_end_before_the_others_wait<<<1, 32>>>(out.get()); });
+}
+
 __global__ void __cluster_dims__(2, 1, 1) cluster_exchanges(float* out) {
     __shared__ float row[kThreads];
     cg::cluster_group cluster = cg::this_cluster();
@@ -357,6 +418,26 @@ __global__ void __cluster_dims__(2, 1, 1) cluster_exchanges(float* out) {
 TEST(Order, BlocksOfAClusterWriteToEachOther) {
     Buffer<float> out(4 * kThreads);
     EXPECT_FINDS("", [&] { cluster_exchanges<<<4, kThreads>>>(out.get()); });
+}
+
+template <bool kWaits>
+__global__ void __cluster_dims__(2, 1, 1)
+    cluster_exchanges_in_global_memory(float* between, float* out, unsigned apart) {
+    const unsigned i = blockIdx.x * kThreads + threadIdx.x;
+    between[i] = 1;
+    if (kWaits) cg::this_cluster().sync();
+    out[i] = between[i ^ apart * kThreads];
+}
+
+TEST(Order, ABarrierOfAClusterOrdersItsBlocksInGlobalMemory) {
+    Buffer<float> between(4 * kThreads), out(4 * kThreads);
+    const auto exchange = [&](auto kernel, unsigned apart) {
+        return findings([&] { kernel<<<4, kThreads>>>(between.get(), out.get(), apart); });
+    };
+    EXPECT_EQ(kinds(exchange(cluster_exchanges_in_global_memory<true>, 1)), "");
+    EXPECT_EQ(kinds(exchange(cluster_exchanges_in_global_memory<false>, 1)), "race_between_blocks");
+    EXPECT_EQ(kinds(exchange(cluster_exchanges_in_global_memory<true>, 2)), "race_between_blocks")
+        << "of another cluster";
 }
 
 // --- Asynchronous copies
@@ -378,6 +459,63 @@ TEST(Copies, AreCompleteGroupByGroup) {
     EXPECT_FINDS("", [&] { wait_for_groups<0><<<1, kThreads>>>(in.get(), out.get()); });
     EXPECT_FINDS("", [&] { wait_for_groups<1><<<1, kThreads>>>(in.get(), out.get()); });
     EXPECT_FINDS("missing_wait", [&] { wait_for_groups<2><<<1, kThreads>>>(in.get(), out.get()); });
+}
+
+__global__ void copy_and_end(const float* in, float* out) {
+    __shared__ float row[kThreads / 2];
+    if (threadIdx.x < kThreads / 2) {
+        cuda_on_cpu::ptx::cp_async_4(&row[threadIdx.x], &in[threadIdx.x]);
+        return;
+    }
+    __syncthreads();
+    out[threadIdx.x] = row[threadIdx.x - kThreads / 2];
+}
+
+TEST(Copies, AreCompleteWhenTheirThreadHasEnded) {
+    Buffer<float> in(kThreads), out(kThreads);
+    EXPECT_FINDS("", [&] { copy_and_end<<<1, kThreads>>>(in.get(), out.get()); });
+}
+
+template <bool kWaits>
+__global__ void copy_where_another_thread_wrote(const float* in, float* out, float written) {
+    __shared__ float row[kThreads];
+    row[threadIdx.x] = written;
+    if (kWaits) __syncthreads();
+    cuda_on_cpu::ptx::cp_async_4(&row[kThreads - 1 - threadIdx.x], &in[threadIdx.x]);
+    cuda_on_cpu::ptx::cp_async_commit();
+    cuda_on_cpu::ptx::cp_async_wait<0>();
+    __syncthreads();
+    out[threadIdx.x] = row[threadIdx.x];
+}
+
+TEST(Copies, RaceWithWritesOfOtherValues) {
+    Buffer<float> in(kThreads), out(kThreads);  // zeros
+    EXPECT_FINDS("", [&] { copy_where_another_thread_wrote<true><<<1, kThreads>>>(in.get(), out.get(), 1); });
+    EXPECT_FINDS("",
+                 [&] { copy_where_another_thread_wrote<false><<<1, kThreads>>>(in.get(), out.get(), 0); });
+    EXPECT_NE(kinds(findings(
+                  [&] { copy_where_another_thread_wrote<false><<<1, kThreads>>>(in.get(), out.get(), 1); })),
+              "");
+}
+
+// The store comes first in one order of threads, the copy in the other.
+template <bool kWaits>
+__global__ void copy_over_a_word(const float* in, float* out, float written) {
+    __shared__ float word;
+    if (threadIdx.x == 0) word = written;
+    if (kWaits) __syncthreads();
+    if (threadIdx.x == kThreads - 1) cuda_on_cpu::ptx::cp_async_4(&word, in);
+    cuda_on_cpu::ptx::cp_async_commit();
+    cuda_on_cpu::ptx::cp_async_wait<0>();
+    __syncthreads();
+    out[threadIdx.x] = word;
+}
+
+TEST(Copies, RaceWithTheStoreBeforeThem) {
+    Buffer<float> in(1), out(kThreads);  // zeros
+    EXPECT_FINDS("", [&] { copy_over_a_word<true><<<1, kThreads>>>(in.get(), out.get(), 1); });
+    EXPECT_FINDS("", [&] { copy_over_a_word<false><<<1, kThreads>>>(in.get(), out.get(), 0); });
+    EXPECT_FINDS("race", [&] { copy_over_a_word<false><<<1, kThreads>>>(in.get(), out.get(), 1); });
 }
 
 // --- Barriers
@@ -451,6 +589,26 @@ TEST(Written, ByCopiesAndOnlyWhatTheyWrote) {
     ASSERT_EQ(kinds(seen), "uninitialised_read") << messages(seen);
     EXPECT_EQ(seen[0].thread[0], kThreads - 1);
     EXPECT_EQ(seen[0].count, 1u);
+}
+
+template <bool kWaits>
+__global__ void fill_and_copy(const float* in, float* out, unsigned count) {
+    __shared__ float zeros[kThreads], row[kThreads];
+    if (threadIdx.x == 0) {
+        memset(zeros, 0, count * sizeof(float));
+        memcpy(row, in, count * sizeof(float));
+    }
+    if (kWaits) __syncthreads();
+    out[threadIdx.x] = zeros[threadIdx.x] + row[threadIdx.x];
+}
+
+TEST(Written, ByMemsetAndMemcpyOfAnyLength) {
+    Buffer<float> in(kThreads), out(kThreads);
+    EXPECT_FINDS("", [&] { fill_and_copy<true><<<1, kThreads>>>(in.get(), out.get(), kThreads); });
+    EXPECT_FINDS("race race", [&] { fill_and_copy<false><<<1, kThreads>>>(in.get(), out.get(), kThreads); });
+    EXPECT_NE(
+        kinds(findings([&] { fill_and_copy<true><<<1, kThreads>>>(in.get(), out.get(), kThreads - 1); })),
+        "");
 }
 
 TEST(Written, PinnedAndManagedMemoryIsTheHostsToo) {

@@ -525,7 +525,8 @@ TEST(Inspection, SamplesLargeGrids) {
     const AccessLine store = line(kernel, Space::kGlobal, Operation::kStore);
     EXPECT_EQ(store.requests, 10u);
     EXPECT_EQ(store.worst.block[0], 0u);
-    EXPECT_THROW(cuda_on_cpu::begin_inspection({.blocks_per_launch = 1}), std::invalid_argument);
+    for (const std::uint64_t refused : {0, 1, 65537})
+        EXPECT_THROW(cuda_on_cpu::begin_inspection({.blocks_per_launch = refused}), std::invalid_argument);
 }
 
 TEST(Inspection, AddsUpTheLaunchesOfAKernel) {
@@ -579,12 +580,12 @@ TEST(Inspection, SaysHowManyAccessesWereTooMany) {
 
 __global__ void touch_pages(float* out, std::size_t pages) {
     for (std::size_t page = threadIdx.x; page < pages; page += blockDim.x)
-        out[page * 1024] = 1;
+        out[page * 16384] = 1;
 }
 
 TEST(Inspection, SaysWhetherAllMemoryWasWatched) {
-    constexpr std::size_t kMostPages = 16384;
-    Buffer<float> out((kMostPages + 2) * 1024);
+    constexpr std::size_t kMostPages = 2048;
+    Buffer<float> out((kMostPages + 2) * 16384);
     const auto seen = [&](std::size_t pages) {
         return inspect_one([&] { touch_pages<<<1, 32>>>(out.get(), pages); });
     };

@@ -327,12 +327,11 @@ class GlobalShadowTest : public testing::Test {
     }
     void access(unsigned b, unsigned thread, Address offset, AccessKind kind, unsigned bytes = 4) {
         shadow.access({thread, kBegin + offset, bytes, kind, 1}, generation, block[b].order, block[b].others,
-                      last_fence, heard);
+                      heard);
     }
     GlobalShadow shadow;
     std::array<Block, 3> block;
     GlobalShadow::Generation generation = 1;
-    Epoch last_fence = 0;
     Listener heard;
 };
 
@@ -389,17 +388,17 @@ TEST_F(GlobalShadowTest, AReaderOfALaterEpochIsNoted) {
 }
 
 TEST_F(GlobalShadowTest, EveryPageIsFoundAgain) {
-    constexpr Address kPages = 3000;
+    constexpr Address kPages = 2000;
     for (Address page = 0; page < kPages; ++page)
-        access(0, 0, page * 4096 * 7, AccessKind::store);
+        access(0, 0, page * 65536 * 7, AccessKind::store);
     for (Address page = 0; page < kPages; ++page)
-        access(1, 0, page * 4096 * 7, AccessKind::load);
+        access(1, 0, page * 65536 * 7, AccessKind::load);
     EXPECT_EQ(heard.told.size(), kPages);
 }
 
 TEST_F(GlobalShadowTest, AnAccessMayReachIntoTheNextPage) {
-    access(0, 0, 4096 - 8, AccessKind::store, 16);
-    access(1, 0, 4096 + 4, AccessKind::load);
+    access(0, 0, 65536 - 8, AccessKind::store, 16);
+    access(1, 0, 65536 + 4, AccessKind::load);
     ASSERT_EQ(heard.kinds(), "race");
 }
 
@@ -454,11 +453,72 @@ TEST_F(GlobalShadowTest, FenceAndAtomicOrderBlocks) {
     EXPECT_EQ(heard.kinds(), "race") << "block 2 has not seen the atomic";
 }
 
+// Thread 40 has seen an atomic access after thread 0's fence, be it that of another block which has seen thread 0's.
+TEST_F(GlobalShadowTest, ABlockHearsOfItselfByAtomics) {
+    Block& own = block[0];
+    access(0, 0, 8, AccessKind::store);
+    own.others.fence(0, own.order.epoch(0), own.order.phase_start());
+    shadow.at_atomic(kBegin + 100, generation,
+                     [&](SharedBlocksKnowledge& here) { here = own.others.carry(0, here); });
+    shadow.at_atomic(kBegin + 100, generation,
+                     [&](SharedBlocksKnowledge& here) { own.others.acquire(here); });
+    access(0, 40, 8, AccessKind::load);
+    EXPECT_EQ(heard.kinds(), "");
+    access(0, 41, 12, AccessKind::store);
+    access(0, 0, 12, AccessKind::load);
+    EXPECT_EQ(heard.kinds(), "race") << "of another warp, after the fence";
+}
+
+TEST_F(GlobalShadowTest, ABlockThatLagsBehindTheGridDoesNotMakeOthersForget) {
+    const auto at = [&](GlobalShadow::Generation when,
+                        const std::function<void(SharedBlocksKnowledge&)>& change) {
+        shadow.at_atomic(kBegin, when, change);
+    };
+    const auto something = std::make_shared<const BlocksKnowledge>(1);
+    at(1, [&](SharedBlocksKnowledge& here) { here = something; });
+    at(2, [&](SharedBlocksKnowledge& here) {
+        EXPECT_EQ(here, nullptr) << "of before the grid's barrier";
+        here = something;
+    });
+    at(1, [&](SharedBlocksKnowledge& here) { EXPECT_EQ(here, something); });
+    at(2, [&](SharedBlocksKnowledge& here) { EXPECT_EQ(here, something); });
+}
+
+TEST_F(GlobalShadowTest, OfVeryManyAtomicsTheLastAreTakenForOne) {
+    const auto something = std::make_shared<const BlocksKnowledge>(1);
+    const auto left_at = [&](Address address) {
+        SharedBlocksKnowledge left;
+        shadow.at_atomic(address, 1, [&](SharedBlocksKnowledge& here) { left = here; });
+        return left;
+    };
+    constexpr Address kApart = 16 * 64;  // in one shard
+    for (Address i = 0; i < 2048; ++i)
+        EXPECT_EQ(left_at(kBegin + i * kApart), nullptr);
+    shadow.at_atomic(kBegin, 1, [&](SharedBlocksKnowledge& here) { here = something; });
+    shadow.at_atomic(kBegin + 3000 * kApart, 1, [&](SharedBlocksKnowledge& here) { here = something; });
+    EXPECT_EQ(left_at(kBegin), something);
+    EXPECT_EQ(left_at(kBegin + kApart), nullptr) << "one of the first";
+    EXPECT_EQ(left_at(kBegin + 4000 * kApart), something) << "one of the rest";
+    shadow.forget_atomics();
+    EXPECT_EQ(left_at(kBegin), nullptr);
+    EXPECT_EQ(left_at(kBegin + 4000 * kApart), nullptr);
+}
+
+// Only the values tell whether two plain writes are a race: all words of them count.
+TEST_F(GlobalShadowTest, TwoWritesAreToldWordByWord) {
+    access(0, 0, 16, AccessKind::store, 16);
+    access(1, 0, 16, AccessKind::store, 16);
+    EXPECT_EQ(heard.told.size(), 4U);
+    access(2, 0, 16, AccessKind::load, 16);
+    EXPECT_EQ(heard.told.size(), 5U);
+}
+
 TEST_F(GlobalShadowTest, WhatCannotBeWatchedIsLeftOutAndSaid) {
-    for (Address page = 0; page < 16384; ++page)
-        access(0, 0, page * 4096, AccessKind::load);
+    constexpr Address kPages = 2048;
+    for (Address page = 0; page < kPages; ++page)
+        access(0, 0, page * 65536, AccessKind::load);
     EXPECT_FALSE(shadow.full());
-    access(0, 0, Address{16384} * 4096, AccessKind::load);
+    access(0, 0, kPages * 65536, AccessKind::load);
     EXPECT_TRUE(shadow.full());
     shadow.forget();
     EXPECT_FALSE(shadow.full());

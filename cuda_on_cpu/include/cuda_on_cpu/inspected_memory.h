@@ -1,0 +1,15 @@
+// In code that an inspection watches, memset, memcpy and memmove tell it what they touch (inspector/hooks.cpp): the compiler puts its
+// calls before loads and stores only.
+#pragma once
+
+#if defined(CUDA_ON_CPU_INSPECT) && defined(__SANITIZE_THREAD__)
+
+#include <cstring>
+
+extern "C" {
+void* memset(void* to, int value, std::size_t bytes) noexcept __asm__("cuda_on_cpu_memset");
+void* memcpy(void* to, const void* from, std::size_t bytes) noexcept __asm__("cuda_on_cpu_memcpy");
+void* memmove(void* to, const void* from, std::size_t bytes) noexcept __asm__("cuda_on_cpu_memmove");
+}
+
+#endif

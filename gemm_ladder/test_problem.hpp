@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
+#include "common/guarded_matrix.hpp"
 #include "common/random.hpp"
 #include "common/verify.hpp"
 #include "scratch.hpp"
@@ -35,48 +35,7 @@ inline std::string text_of(const Problem& p) {
            (p.nan_in_c ? ", NaN in C" : "");
 }
 
-// A matrix in device memory, between guards; NaN stands between its rows.
-class Operand {
-  public:
-    Operand(const std::vector<float>& packed, std::size_t rows, std::size_t cols, std::size_t padding,
-            std::size_t misaligned_by)
-        : rows_(rows),
-          cols_(cols),
-          stride_(cols + padding),
-          memory_(rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols, misaligned_by) {
-        std::vector<float> padded(memory_.size(), kNan);
-        for (std::size_t i = 0; i < packed.size(); ++i)
-            padded[i / cols * stride_ + i % cols] = packed[i];
-        memory_.copy_from(padded);
-    }
-
-    course::DeviceMatrix<float> view() { return {memory_.span(), rows_, cols_, stride_}; }
-
-    // The elements, without what is between the rows.
-    std::vector<float> packed() const {
-        const std::vector<float> padded = memory_.to_host();
-        std::vector<float> values(rows_ * cols_);
-        for (std::size_t i = 0; i < values.size(); ++i)
-            values[i] = padded[i / cols_ * stride_ + i % cols_];
-        return values;
-    }
-
-    // What was written where nothing may be written, in words.
-    std::string damage() const {
-        const std::vector<float> padded = memory_.to_host();
-        std::size_t written = 0;
-        for (std::size_t i = 0; i < padded.size(); ++i)
-            written += i % stride_ >= cols_ && !std::isnan(padded[i]) ? 1 : 0;
-        return memory_.damage() +
-               (written == 0 ? "" : std::to_string(written) + " elements written between rows");
-    }
-
-  private:
-    std::size_t rows_;
-    std::size_t cols_;
-    std::size_t stride_;
-    course::GuardedBuffer<float> memory_;
-};
+using Operand = course::GuardedMatrix<float>;
 
 // Small ones: every product and every sum of the tests is exact in single precision, so only equal is right.
 inline std::vector<float> integers(std::size_t count, std::uint64_t seed) {

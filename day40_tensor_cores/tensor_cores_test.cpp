@@ -176,10 +176,9 @@ TEST_P(VersionTest, DataPatterns) {
 
 // More tiles than blocks run at a time, so that blocks go from tile to tile; more stages than the ring has, and fewer.
 TEST_P(VersionTest, ManyTiles) {
-    for (const std::size_t k :
-         {std::size_t{1}, std::size_t{65}, std::size_t{256}, std::size_t{257}, std::size_t{700}})
-        expect_exact({.shape = {2200, 4400, k}, .nan_in_c = true});
-    expect_exact({.shape = {2200, 4400, 0}, .beta = -0.5f});
+    for (const std::size_t k : {1, 65, 256, 450})
+        expect_exact({.shape = {2200, 2304, k}, .nan_in_c = true});
+    expect_exact({.shape = {2200, 2304, 0}, .beta = -0.5f});
     expect_exact({.shape = {40000, 8, 130}, .beta = 1});
     expect_exact({.shape = {8, 40000, 130}, .beta = 1});
 }

@@ -53,4 +53,15 @@ Gemm<T> checked(const Gemm<T>& gemm) {
     return result;
 }
 
+// What any version must do at least.
+inline course::Work work_of(const Shape& shape) {
+    const auto m = static_cast<double>(shape.m);
+    const auto n = static_cast<double>(shape.n);
+    const auto k = static_cast<double>(shape.k);
+    return {.bytes = 2 * (m * k + k * n) + 4 * m * n,
+            .written = 4 * m * n,
+            .flops = 2 * m * n * k,
+            .arithmetic = course::Arithmetic::kOther};
+}
+
 }  // namespace day40

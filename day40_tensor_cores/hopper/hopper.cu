@@ -18,7 +18,6 @@
 #include "arguments.hpp"
 #include "common/check.hpp"
 #include "common/grid.hpp"
-#include "common/pack.cuh"
 #include "common/tensor_map.hpp"
 #include "hopper.hpp"
 #include "store.cuh"
@@ -29,23 +28,12 @@ namespace {
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------
 
-// Which tile is whose: tiles of a cluster's height, in bands of `band` rows that are worked off column by column, there and back. So blocks that
-// run at the same time share rows of A and columns of B, which then come from the L2 cache.
-struct Order {
-    int rows;  // of tiles
-    int columns;
-    int band;
-};
-
+// The first row and column of the block's part of tile `tile`: blocks of a cluster are one below the other.
 template <class S>
 __device__ Place place_of(const Order& order, int tile) {
-    const int band = tile / (order.band * order.columns);
-    const int in_band = tile % (order.band * order.columns);
-    const int height = min(order.band, order.rows - band * order.band);
-    const int row = band * order.band + in_band % height;
-    const int column = band % 2 == 0 ? in_band / height : order.columns - 1 - in_band / height;
+    const Order::Place place = order.place(tile);
     const int rank = S::CLUSTER == 1 ? 0 : static_cast<int>(ptx::cluster_rank());
-    return {(row * S::CLUSTER + rank) * S::BM, column * S::BN};
+    return {(place.row * S::CLUSTER + rank) * S::BM, place.column * S::BN};
 }
 
 // Idea: one thread asks TMA for a stage; all wait for its bytes, and multiply: one wgmma for 64 x 128 x 16.
@@ -230,23 +218,15 @@ struct Launch {
             maps.b = course::make_tensor_map(b, S::BK, 64);
         }
         if (Plan::kThroughTma) maps.c = course::make_tensor_map(c, 16, kSliceColumns);
-        const Order order{
-            .rows = static_cast<int>(course::ceil_div<std::size_t>(c.rows(), S::BM * S::CLUSTER)),
-            .columns = static_cast<int>(course::ceil_div<std::size_t>(c.cols(), S::BN)),
-            .band = Plan::kPersistent ? kBand : 1};
-        const Output out{.c = c,
-                         .alpha = alpha,
-                         .beta = beta,
-                         .pairs = c.leading_dimension() % 2 == 0 && course::is_aligned(c.data(), 8)};
+        const Order order = make_order(c, S::BM * S::CLUSTER, S::BN, Plan::kPersistent ? kBand : 1);
+        const Output out = make_output(c, alpha, beta);
         start(maps, out, static_cast<int>(a.cols()), order, stream);
     }
 
     static void start(const Maps& maps, const Output& out, int depth, const Order& order,
                       cudaStream_t stream) {
         allow_shared();
-        const std::size_t tiles =
-            static_cast<std::size_t>(order.rows) * static_cast<std::size_t>(order.columns);
-        unsigned blocks = course::blocks_for(tiles * S::CLUSTER, 1);
+        unsigned blocks = blocks_of(order, S::CLUSTER);
         if (Plan::kPersistent)
             blocks = std::min(blocks,
                               course::resident_blocks(kernel(), kThreads, kShared) / S::CLUSTER * S::CLUSTER);
@@ -278,16 +258,6 @@ struct Launch {
         return {.launch = launch, .why_not = why_not, .resources = resources};
     }
 };
-
-course::Work work_of(const Shape& shape) {
-    const auto m = static_cast<double>(shape.m);
-    const auto n = static_cast<double>(shape.n);
-    const auto k = static_cast<double>(shape.k);
-    return {.bytes = 2 * (m * k + k * n) + 4 * m * n,
-            .written = 4 * m * n,
-            .flops = 2 * m * n * k,
-            .arithmetic = course::Arithmetic::kOther};
-}
 
 std::string why_no_hopper(const Shape&) {
     int device = 0;

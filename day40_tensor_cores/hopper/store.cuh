@@ -5,53 +5,34 @@
 
 #include <cstddef>
 
+#include "output.cuh"
 #include "tile.cuh"
 
 namespace day40 {
 
-struct Output {
-    course::DeviceMatrix<float> c;
-    float alpha;
-    float beta;
-    bool pairs;  // every element with an even column is at a multiple of 8 bytes
-};
+// C is stored in slices of 16 rows and 32 columns of a warp.
+constexpr int kSliceColumns = 32;
 
-__device__ inline bool inside(const Output& out, int row, int column) {
-    return row < static_cast<int>(out.c.rows()) && column < static_cast<int>(out.c.cols());
-}
-
-// What becomes of the sums at (row, column) and beside it. C is read only if beta asks for it.
-__device__ inline float2 finished(const Output& out, int row, int column, float sum, float beside) {
-    float2 result = make_float2(out.alpha * sum, out.alpha * beside);
-    if (out.beta != 0) {
-        if (inside(out, row, column)) result.x += out.beta * out.c(row, column);
-        if (inside(out, row, column + 1)) result.y += out.beta * out.c(row, column + 1);
-    }
-    return result;
-}
-
-// Lane 4 g + t has results 2 t and 2 t + 1 of eight, in rows g and g + 8 of its warp's sixteen: four lanes fill a sector of 32 bytes,
-// which is as much as a store needs to be a whole one.
+// Results of the slice from column `first` of the tile on. Lane 4 g + t has results 2 t and 2 t + 1 of eight, in rows g and g + 8: four lanes
+// fill a sector of 32 bytes, so no store is a partial one.
 template <class S>
-__device__ void store_from_registers(const Output& out, Place place, const Sums<S>& sums) {
+__device__ void store_slice(const Output& out, Place place, int first, const Sums<S>& sums) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
 #pragma unroll
-    for (int i = 0; i < S::BN / 2; i += 2) {
-        const int row = place.row + warp * 16 + i / 2 % 2 * 8 + lane / 4;
-        const int column = place.column + i / 4 * 8 + lane % 4 * 2;
-        const float2 result = finished(out, row, column, sums[i], sums[i + 1]);
-        if (out.pairs && inside(out, row, column + 1)) {
-            *reinterpret_cast<float2*>(&out.c(row, column)) = result;
-        } else {
-            if (inside(out, row, column)) out.c(row, column) = result.x;
-            if (inside(out, row, column + 1)) out.c(row, column + 1) = result.y;
-        }
-    }
+    for (int i = first / 2; i < (first + kSliceColumns) / 2; i += 2)
+        store_pair(out, place.row + warp * 16 + i / 2 % 2 * 8 + lane / 4,
+                   place.column + i / 4 * 8 + lane % 4 * 2, sums[i], sums[i + 1]);
 }
 
-// A warp's slices of C in shared memory: 16 rows of 32 results. While TMA stores one, the warp fills the next.
-constexpr int kSliceColumns = 32;
+template <class S>
+__device__ void store_from_registers(const Output& out, Place place, const Sums<S>& sums) {
+#pragma unroll
+    for (int first = 0; first < S::BN; first += kSliceColumns)
+        store_slice<S>(out, place, first, sums);
+}
+
+// A warp's slices in shared memory. While TMA stores one, the warp fills the next.
 constexpr int kSlices = 2;
 using Slice = float[16 * kSliceColumns];
 template <class S>
@@ -83,23 +64,28 @@ __device__ void fill(Slice& slice, int first, const Output& out, Place place, co
     }
 }
 
-// The same results through shared memory: a warp stores 16 x 32 of them with one instruction and goes on, and what lies outside C is
-// left out by TMA.
+// The same results through shared memory: a warp stores a slice with one instruction and goes on, and TMA leaves out what lies outside C. Not
+// quite: it writes whole 16 bytes, so a slice whose last 16 bytes C's last column cuts is stored from registers.
 template <class S>
 __device__ void store_through_tma(const CUtensorMap& map, Slice (&slices)[kSlices], const Output& out,
                                   Place place, const Sums<S>& sums) {
     const bool first_lane = threadIdx.x % 32 == 0;
-    place.row += static_cast<int>(threadIdx.x) / 32 % 4 * 16;
+    const int columns = static_cast<int>(out.c.cols());
+    const int warp_row = place.row + static_cast<int>(threadIdx.x) / 32 % 4 * 16;
 #pragma unroll
-    for (int column = 0; column < S::BN; column += kSliceColumns) {
-        Slice& slice = slices[column / kSliceColumns % kSlices];
+    for (int first = 0; first < S::BN; first += kSliceColumns) {
+        if (columns % 4 != 0 && place.column + first + kSliceColumns > columns) {
+            store_slice<S>(out, place, first, sums);
+            continue;
+        }
+        Slice& slice = slices[first / kSliceColumns % kSlices];
         if (first_lane) ptx::tma_store_wait_read<kSlices - 1>();
         __syncwarp();  // the slice has been read
-        fill<S>(slice, column, out, place, sums);
+        fill<S>(slice, first, out, {warp_row, place.column}, sums);
         ptx::fence_proxy_async();
         __syncwarp();  // the slice is full
         if (first_lane) {
-            ptx::tma_store(&map, place.column + column, place.row, slice);
+            ptx::tma_store(&map, place.column + first, warp_row, slice);
             ptx::tma_store_commit();
         }
     }

@@ -28,6 +28,9 @@ bool have_memory_in_common(const course::DeviceMatrix<A>& a, const course::Devic
     return course::overlap(bytes_of(a), bytes_of(b));
 }
 
+// Rows and columns are counted in int, with room for a tile beyond the last.
+inline constexpr std::size_t kMostExtent = (std::size_t{1} << 31) - 1024;
+
 // The multiplication as kernels see it: alpha = 0 leaves nothing of A and B, so K is 0; and where K is 0, so is alpha. Throws
 // std::invalid_argument when shapes do not match or C overlaps A or B.
 template <class T>
@@ -39,6 +42,9 @@ Gemm<T> checked(const Gemm<T>& gemm) {
     require(a.rows() == c.rows() && a.cols() == b.rows() && b.cols() == c.cols(),
             "tensor_cores: A is " + shape(a) + ", B is " + shape(b) + ", C is " + shape(c) +
                 "; expected A: M x K, B: K x N, C: M x N");
+    for (const std::size_t extent : {c.rows(), c.cols(), a.cols()})
+        require(extent <= kMostExtent, "tensor_cores: M, N or K is " + std::to_string(extent) +
+                                           "; expected at most " + std::to_string(kMostExtent));
     require(!have_memory_in_common(c, a), "tensor_cores: C overlaps A; expected no common element");
     require(!have_memory_in_common(c, b), "tensor_cores: C overlaps B; expected no common element");
     Gemm<T> result = gemm;

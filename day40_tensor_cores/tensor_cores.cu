@@ -50,31 +50,61 @@ struct Tile {
     __device__ typename S::T* chunk(int row, int index) {
         return elements + (row * CHUNKS + (S::SWIZZLED ? index ^ (row % 8) : index)) * 8;
     }
+};
 
-    // Copies what `matrix` has from (first_row, first_column) on; zeros outside it. All threads; rows that do not begin at multiples of 16
-    // bytes are copied element by element, at once.
+// One thread's share of copying ROWS x COLUMNS elements from (first_row, first_column) of a matrix on, and then of what follows them: a chunk of
+// every ROWS_AT_ONCE-th row, at addresses that differ by constants.
+template <class S, int ROWS, int COLUMNS>
+class Copies {
+    using T = typename S::T;
+    static constexpr int CHUNKS = COLUMNS / 8;
+    static constexpr int ROWS_AT_ONCE = S::THREADS / CHUNKS;
+    static_assert(S::THREADS % CHUNKS == 0 && ROWS % ROWS_AT_ONCE == 0 && ROWS_AT_ONCE % 8 == 0);
+
+  public:
+    __device__ Copies(const DeviceMatrix<const T>& matrix, int first_row, int first_column)
+        : row_(static_cast<int>(threadIdx.x) / CHUNKS),
+          index_(static_cast<int>(threadIdx.x) % CHUNKS),
+          rows_left_(static_cast<int>(matrix.rows()) - first_row - row_),
+          columns_left_(static_cast<int>(matrix.cols()) - first_column - index_ * 8),
+          pitch_(matrix.leading_dimension()),
+          source_(matrix.data() + static_cast<std::size_t>(first_row + row_) * pitch_ + first_column +
+                  index_ * 8) {}
+
+    // Zeros stand for what lies outside the matrix. Rows that do not begin at multiples of 16 bytes are copied element by element, at once.
     template <bool kAligned>
-    __device__ void copy(const DeviceMatrix<const typename S::T>& matrix, std::size_t first_row,
-                         std::size_t first_column) {
+    __device__ void to(Tile<S, ROWS, COLUMNS>& tile) const {
+        const int in_row = max(0, min(columns_left_, 8));
 #pragma unroll
-        for (int i = static_cast<int>(threadIdx.x); i < ROWS * CHUNKS; i += S::THREADS) {
-            const int row = i / CHUNKS;
-            const int index = i % CHUNKS;
-            const std::size_t column = first_column + index * 8;
-            const bool there = first_row + row < matrix.rows() && column < matrix.cols();
-            const auto valid =
-                there ? static_cast<unsigned>(min(matrix.cols() - column, std::size_t{8})) : 0u;
-            const auto* const source =
-                there ? matrix.data() + (first_row + row) * matrix.leading_dimension() + column
-                      : matrix.data();
+        for (int row = 0; row < ROWS; row += ROWS_AT_ONCE) {
+            T* const chunk = tile.chunk(row_ + row, index_);
+            const T* const source = source_ + static_cast<std::size_t>(row) * pitch_;
+            const int valid = row < rows_left_ ? in_row : 0;
             if constexpr (kAligned) {
-                course::ptx::cp_async_16(chunk(row, index), source, valid * 2);
+                course::ptx::cp_async_16(chunk, source, static_cast<unsigned>(valid) * 2);
             } else {
-                for (unsigned e = 0; e < 8; ++e)
-                    chunk(row, index)[e] = e < valid ? source[e] : typename S::T(0.0f);
+                for (int e = 0; e < 8; ++e)
+                    chunk[e] = e < valid ? source[e] : T(0.0f);
             }
         }
     }
+
+    __device__ void next_columns() {
+        source_ += COLUMNS;
+        columns_left_ -= COLUMNS;
+    }
+    __device__ void next_rows() {
+        source_ += ROWS * pitch_;
+        rows_left_ -= ROWS;
+    }
+
+  private:
+    int row_;
+    int index_;
+    int rows_left_;
+    int columns_left_;
+    std::size_t pitch_;
+    const T* source_;
 };
 
 template <class S>
@@ -144,12 +174,14 @@ __global__ void __launch_bounds__(S::THREADS)
     const int warp_column = warp % S::WARPS_N * S::WN;
     const int count = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
 
+    Copies<S, S::BM, S::BK> a_copies(a, row, 0);
+    Copies<S, S::BK, S::BN> b_copies(b, 0, column);
     const auto copy = [&](int number) {
         if (number < count) {
-            Stage<S>& stage = stages[number % S::STAGES];
-            const auto k = static_cast<std::size_t>(number) * S::BK;
-            stage.a.template copy<kAligned>(a, static_cast<std::size_t>(row), k);
-            stage.b.template copy<kAligned>(b, k, static_cast<std::size_t>(column));
+            a_copies.template to<kAligned>(stages[number % S::STAGES].a);
+            b_copies.template to<kAligned>(stages[number % S::STAGES].b);
+            a_copies.next_columns();
+            b_copies.next_rows();
         }
         course::ptx::cp_async_commit();
     };

@@ -37,8 +37,10 @@ struct Problem {
     float alpha = 1;
     float beta = 0;
     std::size_t padding =
-        0;                  // elements after each row, rounded up so that rows begin at multiples of 16 bytes
-    bool nan_in_c = false;  // only where C must not be read
+        0;  // elements after each row, rounded up so that rows begin at multiples of 16 bytes
+    std::size_t odd_padding = 0;    // elements that follow in any case, so that rows begin anywhere
+    std::size_t misaligned_by = 0;  // elements between an address that is a multiple of 256 and the first
+    bool nan_in_c = false;          // only where C must not be read
 };
 
 std::string text_of(const Problem& p) {

@@ -204,10 +204,10 @@ __global__ void __launch_bounds__(S::THREADS)
 #pragma unroll
         for (int j = 0; j < S::MMA_N; ++j)
 #pragma unroll
-            for (int half = 0; half < 2; ++half)
-                store_pair(out, row + warp_row + i * 16 + half * 8 + lane / 4,
-                           column + warp_column + j * 8 + lane % 4 * 2, sums[i][j][half * 2],
-                           sums[i][j][half * 2 + 1]);
+            for (int lower = 0; lower < 2; ++lower)
+                store_pair(out, row + warp_row + i * 16 + lower * 8 + lane / 4,
+                           column + warp_column + j * 8 + lane % 4 * 2, sums[i][j][lower * 2],
+                           sums[i][j][lower * 2 + 1]);
 }
 
 // --- Plans: the versions -----------------------------------------------------------------------------------------------

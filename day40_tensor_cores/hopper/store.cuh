@@ -51,10 +51,10 @@ __device__ void fill(Slice& slice, int first, const Output& out, Place place, co
     for (int j = 0; j < 4; ++j) {
         const int eight = odd ? j ^ 2 : j;
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const float* const even_sums = &sums[(first / 8 + j) * 4 + half * 2];
-            const float* const odd_sums = &sums[(first / 8 + (j ^ 2)) * 4 + half * 2];
-            const int row = half * 8 + g;
+        for (int lower = 0; lower < 2; ++lower) {
+            const float* const even_sums = &sums[(first / 8 + j) * 4 + lower * 2];
+            const float* const odd_sums = &sums[(first / 8 + (j ^ 2)) * 4 + lower * 2];
+            const int row = lower * 8 + g;
             const float2 result =
                 finished(out, place.row + row, place.column + first + eight * 8 + t * 2,
                          odd ? odd_sums[0] : even_sums[0], odd ? odd_sums[1] : even_sums[1]);

@@ -14,6 +14,7 @@
 
 namespace course {
 
+// T: floating point, or made from a float (__half).
 template <class T>
 class GuardedMatrix {
   public:
@@ -30,7 +31,7 @@ class GuardedMatrix {
                                         " elements; expected " + std::to_string(rows) + " x " +
                                         std::to_string(cols));
         }
-        std::vector<T> padded(memory_.size(), std::numeric_limits<T>::quiet_NaN());
+        std::vector<T> padded(memory_.size(), T(std::numeric_limits<float>::quiet_NaN()));
         for (std::size_t i = 0; i < packed.size(); ++i)
             padded[i / cols * stride_ + i % cols] = packed[i];
         memory_.copy_from(padded);
@@ -38,8 +39,10 @@ class GuardedMatrix {
 
     // NaN everywhere: an output that nothing has written.
     GuardedMatrix(std::size_t rows, std::size_t cols, std::size_t padding = 0, std::size_t misaligned_by = 0)
-        : GuardedMatrix(std::vector<T>(rows * cols, std::numeric_limits<T>::quiet_NaN()), rows, cols, padding,
-                        misaligned_by) {}
+        : rows_(rows),
+          cols_(cols),
+          stride_(cols + padding),
+          memory_(rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols, misaligned_by) {}
 
     // NaN everywhere again, and guards as new.
     void spoil() { memory_.spoil(); }
@@ -60,7 +63,7 @@ class GuardedMatrix {
         const std::vector<T> padded = memory_.to_host();
         std::size_t written = 0;
         for (std::size_t i = 0; i < padded.size(); ++i)
-            written += i % stride_ >= cols_ && !std::isnan(padded[i]) ? 1 : 0;
+            written += i % stride_ >= cols_ && !std::isnan(static_cast<float>(padded[i])) ? 1 : 0;
         return memory_.damage() +
                (written == 0 ? "" : std::to_string(written) + " elements written between rows");
     }

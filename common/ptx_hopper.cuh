@@ -20,6 +20,40 @@
 
 namespace course::ptx {
 
+#ifdef CUDA_ON_CPU
+
+// As in ptx.cuh: named and not wrapped.
+using cuda_on_cpu::ptx::cluster_arrive;
+using cuda_on_cpu::ptx::cluster_rank;
+using cuda_on_cpu::ptx::cluster_wait;
+using cuda_on_cpu::ptx::fence_mbarrier_init;
+using cuda_on_cpu::ptx::fence_proxy_async;
+using cuda_on_cpu::ptx::MBarrier;
+using cuda_on_cpu::ptx::mbarrier_arrive;
+using cuda_on_cpu::ptx::mbarrier_arrive_at;
+using cuda_on_cpu::ptx::mbarrier_arrive_expect;
+using cuda_on_cpu::ptx::mbarrier_init;
+using cuda_on_cpu::ptx::mbarrier_inval;
+using cuda_on_cpu::ptx::mbarrier_try_wait;
+using cuda_on_cpu::ptx::mbarrier_wait;
+using cuda_on_cpu::ptx::named_barrier;
+using cuda_on_cpu::ptx::prefetch;
+using cuda_on_cpu::ptx::registers_decrease;
+using cuda_on_cpu::ptx::registers_increase;
+using cuda_on_cpu::ptx::stmatrix_x4;
+using cuda_on_cpu::ptx::tma_load;
+using cuda_on_cpu::ptx::tma_load_multicast;
+using cuda_on_cpu::ptx::tma_store;
+using cuda_on_cpu::ptx::tma_store_commit;
+using cuda_on_cpu::ptx::tma_store_wait;
+using cuda_on_cpu::ptx::tma_store_wait_read;
+using cuda_on_cpu::ptx::wgmma;
+using cuda_on_cpu::ptx::wgmma_commit;
+using cuda_on_cpu::ptx::wgmma_fence;
+using cuda_on_cpu::ptx::wgmma_wait;
+
+#endif
+
 namespace detail {
 
 // PTX ISA, cvta: the address within shared memory.
@@ -28,6 +62,8 @@ __device__ inline unsigned shared_window(const void* pointer) {
 }
 
 }  // namespace detail
+
+#ifndef CUDA_ON_CPU
 
 // ---- Barriers in shared memory that count arrivals and bytes -----------------------------------------------------------
 //
@@ -42,6 +78,11 @@ __device__ inline void mbarrier_init(MBarrier* barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(detail::shared_window(barrier)),
                  "r"(arrivals)
                  : "memory");
+}
+
+// PTX ISA, mbarrier.inval: the memory is free for something else.
+__device__ inline void mbarrier_inval(MBarrier* barrier) {
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(detail::shared_window(barrier)) : "memory");
 }
 
 // PTX ISA, fence.mbarrier_init: initialised barriers are seen by the cluster's other blocks and by bulk copies (with a
@@ -226,25 +267,6 @@ __device__ inline void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// PTX ISA, "matrix descriptor" of wgmma, for tiles in rows of 128 bytes with the 128-byte swizzle, as TMA writes them: the
-// sixteen bytes c of row r are at c ^ (r % 8). The tile begins at a multiple of 1024 bytes.
-//
-// K along the rows (A row-major, B column-major): rows are of 64 elements along k; eight of them, 1024 bytes, are followed
-// by the next eight of M or N. Sixteen elements further along k: 32 bytes.
-__device__ inline std::uint64_t descriptor_k_major(const void* tile) {
-    return 1ULL << 62 | 64ULL << 32 | 1ULL << 16 | (detail::shared_window(tile) & 0x3ffff) >> 4;
-}
-// N along the rows (B row-major): a row is 64 elements along n, for one k. Eight of them, 1024 bytes, are followed by the next
-// eight of k; the next 64 of n begin `next_columns` bytes further. Sixteen elements further along k: 2048 bytes.
-__device__ inline std::uint64_t descriptor_mn_major(const void* tile, unsigned next_columns) {
-    return 1ULL << 62 | 64ULL << 32 | static_cast<std::uint64_t>(next_columns >> 4) << 16 |
-           (detail::shared_window(tile) & 0x3ffff) >> 4;
-}
-// The descriptor of the same tile, `bytes` further.
-__device__ inline std::uint64_t advanced(std::uint64_t descriptor, unsigned bytes) {
-    return descriptor + (bytes >> 4);
-}
-
 #define COURSE_PTX_D8(i)                                                                        \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
         "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -298,5 +320,28 @@ __device__ inline void wgmma(float (&d)[128], std::uint64_t a, std::uint64_t b) 
 #undef COURSE_PTX_NUMBERS_64
 #undef COURSE_PTX_D64
 #undef COURSE_PTX_D8
+
+#endif
+
+// ---- Where wgmma finds its factors -------------------------------------------------------------------------------------
+
+// PTX ISA, "matrix descriptor" of wgmma, for tiles in rows of 128 bytes with the 128-byte swizzle, as TMA writes them: the
+// sixteen bytes c of row r are at c ^ (r % 8). The tile begins at a multiple of 1024 bytes.
+//
+// K along the rows (A row-major, B column-major): rows are of 64 elements along k; eight of them, 1024 bytes, are followed
+// by the next eight of M or N. Sixteen elements further along k: 32 bytes.
+__device__ inline std::uint64_t descriptor_k_major(const void* tile) {
+    return 1ULL << 62 | 64ULL << 32 | 1ULL << 16 | (detail::shared_window(tile) & 0x3ffff) >> 4;
+}
+// N along the rows (B row-major): a row is 64 elements along n, for one k. Eight of them, 1024 bytes, are followed by the next
+// eight of k; the next 64 of n begin `next_columns` bytes further. Sixteen elements further along k: 2048 bytes.
+__device__ inline std::uint64_t descriptor_mn_major(const void* tile, unsigned next_columns) {
+    return 1ULL << 62 | 64ULL << 32 | static_cast<std::uint64_t>(next_columns >> 4) << 16 |
+           (detail::shared_window(tile) & 0x3ffff) >> 4;
+}
+// The descriptor of the same tile, `bytes` further.
+__device__ inline std::uint64_t advanced(std::uint64_t descriptor, unsigned bytes) {
+    return descriptor + (bytes >> 4);
+}
 
 }  // namespace course::ptx

@@ -227,9 +227,10 @@ struct Launch {
                       cudaStream_t stream) {
         allow_shared();
         unsigned blocks = blocks_of(order, S::CLUSTER);
-        if (Plan::kPersistent)
-            blocks = std::min(blocks,
-                              course::resident_blocks(kernel(), kThreads, kShared) / S::CLUSTER * S::CLUSTER);
+        if (Plan::kPersistent) {
+            const unsigned clusters = course::resident_blocks(kernel(), kThreads, kShared) / S::CLUSTER;
+            blocks = std::min(blocks, std::max(clusters, 1u) * S::CLUSTER);
+        }
         cudaLaunchAttribute cluster{};
         cluster.id = cudaLaunchAttributeClusterDimension;
         cluster.val.clusterDim = {S::CLUSTER, 1, 1};

@@ -108,6 +108,9 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     static_shared_ = 0;
     copies_.begin_block();
     arrival_barriers_.clear();
+    stores_.clear();
+    unpublished_.clear();
+    if (cluster == nullptr) loads_.clear();
     observer_ = launch.observer == nullptr ? nullptr : launch.observer->watch(launch, block);
     if (observer_ != nullptr) observer_->begin_block(launch, block, dynamic_shared_, dynamic_shared_size_);
 
@@ -116,11 +119,13 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     polling_warps_ = 0;
     barrier_.arrived = 0;
     grid_sync_left_ = 0;
+    named_barriers_ = {};
     for (unsigned w = 0; w < warps_in_block_; ++w) {
         const unsigned lanes = std::min(kWarpLanes, threads_ - w * kWarpLanes);
         Warp& warp = warps_[w];
         warp.unstarted = warp.live = warp.lanes = lanes == kWarpLanes ? ~LaneMask{0} : bit(lanes) - 1;
         warp.ready = warp.polling = warp.converging = warp.at_barrier = warp.at_blocks_barrier = 0;
+        warp.at_mbarrier = warp.at_named_barrier = warp.at_products = 0;
         warp.owes_block_wait = warp.owes_cluster_wait = 0;
         warp.group_count = 0;
     }
@@ -137,6 +142,7 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
         }
     }
     if (launch.configuration.cooperative) launch.grid_barrier.desert();
+    end_hopper_block();
     if (failed_) {
         abandon_fibres();
     } else {
@@ -190,7 +196,8 @@ bool BlockRunner::pick_warp() {
 }
 
 // What the polling lanes look for may come from lanes whose barrier between blocks is over by now.
-void BlockRunner::wake_past_blocks_barriers() {
+bool BlockRunner::wake_past_blocks_barriers() {
+    bool woken = false;
     for (unsigned w = 0; w < warps_in_block_; ++w) {
         Warp& warp = warps_[w];
         for (LaneMask left = warp.at_blocks_barrier; left != 0; left &= left - 1) {
@@ -200,8 +207,10 @@ void BlockRunner::wake_past_blocks_barriers() {
             warp.at_blocks_barrier &= ~bit(lane);
             warp.ready |= bit(lane);
             busy_warps_ |= bit(w);
+            woken = true;
         }
     }
+    return woken;
 }
 
 // Lanes that poll memory go on only when everybody else waits: then the value they look for may have come.
@@ -215,6 +224,10 @@ bool BlockRunner::wake_polling() {
     busy_warps_ = polling_warps_;
     polling_warps_ = 0;
     wake_past_blocks_barriers();
+    if (waits_at_mbarrier()) {
+        if (!carry_out_awaited_loads()) return false;
+        wake_past_mbarriers(nullptr);
+    }
     if (polling_since_ == Clock::time_point()) polling_since_ = Clock::now();
     if (Clock::now() - polling_since_ > environment().timeout) {
         launch_->fail(cudaErrorLaunchTimeout, "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) +
@@ -284,12 +297,16 @@ void BlockRunner::finish_thread() {
     --live_threads_;
     polling_since_ = {};  // the block makes progress
     if (copies_.used()) copies_.finish(thread_number());
+    if (stores_.used()) {
+        if (const std::string error = stores_.finish(thread_number()); !error.empty())
+            fail(cudaErrorLaunchFailure, error, Site{"", 0});
+    }
     if (observer_ != nullptr) observer_->thread_ended(thread_number());
     if (((warp.owes_block_wait | warp.owes_cluster_wait) & bit(current_lane_)) != 0) {
         fail(cudaErrorLaunchFailure, "this thread has ended between barrier_arrive and barrier_wait",
              Site{"", 0});
     }
-    if (cluster_ != nullptr) cluster_->barrier.drop();
+    if (cluster_ != nullptr && cluster_->barrier.drop()) cluster_->events.happened();
     for (unsigned g = warp.group_count; g-- > 0;) {  // backwards: complete() moves the last one into the gap
         const Group& group = warp.groups[g];
         if ((group.mask & bit(current_lane_)) == 0) continue;
@@ -328,6 +345,11 @@ void BlockRunner::finish_thread() {
     } else {
         switch_fibre(*self.fibre, caller_);
     }
+}
+
+// suspend() for those who wait less often than it is long.
+void BlockRunner::wait_until_woken(const char* name, Site site) {
+    suspend(name, site);
 }
 
 // --- Barrier -------------------------------------------------------------------------------------------------------
@@ -533,7 +555,7 @@ void BlockRunner::wait_for(BlocksBarrier& barrier, unsigned phase, const char* n
 ClusterState& BlockRunner::cluster() {
     if (cluster_ == nullptr) {
         cluster_ = &own_cluster_.emplace(dim3(1, 1, 1), live_threads_);
-        cluster_->block[0] = {arena_, reinterpret_cast<char*>(&threadIdx)};
+        cluster_->block[0] = {arena_, reinterpret_cast<char*>(&threadIdx), this};
     }
     return *cluster_;
 }
@@ -546,6 +568,7 @@ void BlockRunner::cluster_arrive(Site site) {
     }
     warp.owes_cluster_wait |= bit(current_lane_);
     const unsigned phase = cluster().barrier.arrive();
+    if (cluster_->barrier.passed(phase)) cluster_->events.happened();
     thread_[thread_number()].cluster_phase = phase;
     if (observer_ != nullptr) {
         observer_->blocks_barrier_arrived(thread_number(), &cluster().barrier, phase);
@@ -572,29 +595,43 @@ bool BlockRunner::all_arrived_at_cluster_barrier(unsigned phase) const {
     return true;
 }
 
-// No thread of this block can run. Those that wait for other blocks may, once these have arrived.
+// No thread of this block can run. Those that wait for bulk copies or for other blocks may, once these have done their part.
 bool BlockRunner::wait_for_other_blocks() {
-    bool woken = false;
-    for (unsigned w = 0; w < warps_in_block_; ++w) {
-        Warp& warp = warps_[w];
-        for (LaneMask left = warp.at_blocks_barrier; left != 0; left &= left - 1) {
-            const unsigned lane = first(left, false);
-            const Thread& thread = thread_[w * kWarpLanes + lane];
-            // The others cannot help if a thread of this very block is missing.
-            const bool at_cluster = cluster_ != nullptr && thread.blocks_barrier == &cluster_->barrier;
-            if (at_cluster && !cluster_->barrier.passed(thread.phase) &&
-                !all_arrived_at_cluster_barrier(thread.phase)) {
-                continue;
-            }
-            if (!thread.blocks_barrier->wait(thread.phase, launch_->failed)) return false;
-            warp.at_blocks_barrier &= ~bit(lane);
-            warp.ready |= bit(lane);
-            busy_warps_ |= bit(w);
-            woken = true;
+    for (;;) {
+        const unsigned seen = cluster_ != nullptr ? cluster_->events.count() : 0;
+        if (launch_->failed || !carry_out_awaited_loads()) return false;
+        const bool past_mbarriers = wake_past_mbarriers(nullptr);
+        if (wake_past_blocks_barriers() || past_mbarriers) {
             polling_since_ = {};
+            return true;
+        }
+        if (cluster_ == nullptr) return wait_for_grid();
+        if (!others_may_help() || !cluster_->events.wait(seen, launch_->failed)) return false;
+    }
+}
+
+bool BlockRunner::wait_for_grid() {
+    bool waits = false;
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        const Warp& warp = warps_[w];
+        for (LaneMask left = warp.at_blocks_barrier; left != 0; left &= left - 1) {
+            const Thread& thread = thread_[w * kWarpLanes + first(left, false)];
+            if (!thread.blocks_barrier->wait(thread.phase, launch_->failed)) return false;
+            waits = true;
         }
     }
-    return woken;
+    return waits && wake_past_blocks_barriers();
+}
+
+// Other blocks of the cluster can help those who wait at an mbarrier, and, if all threads of this block have come to it, at the
+// cluster's barrier.
+bool BlockRunner::others_may_help() const {
+    if (waits_at_mbarrier()) return true;
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        if (const LaneMask waiting = warps_[w].at_blocks_barrier; waiting != 0)
+            return all_arrived_at_cluster_barrier(thread_[w * kWarpLanes + first(waiting, false)].phase);
+    }
+    return false;
 }
 
 // --- Shared memory -------------------------------------------------------------------------------------------------------
@@ -806,6 +843,7 @@ void BlockRunner::report_deadlock() {
                               index_[w * kWarpLanes + first(together, false)].y,
                               index_[w * kWarpLanes + first(together, false)].z) +
                        ": in " + leader.waits + " at " + place(leader.site);
+            message += what_is_missing(leader, bit(first(together, false)), warp);
             for (unsigned g = 0; g < warp.group_count; ++g) {
                 if ((warp.groups[g].arrived & together) != 0) {
                     message += ", mask " + hexadecimal(warp.groups[g].mask) + ", missing " +

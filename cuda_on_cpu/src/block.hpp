@@ -18,10 +18,14 @@
 
 #include "arrival_barriers.hpp"
 #include "async_copies.hpp"
+#include "bulk_copies.hpp"
+#include "cuda_on_cpu/hopper.h"
 #include "cuda_on_cpu/thread.h"
 #include "fibre.hpp"
 #include "launch_state.hpp"
+#include "mbarrier.hpp"
 #include "observer.hpp"
+#include "warpgroup_products.hpp"
 
 namespace cuda_on_cpu {
 
@@ -63,6 +67,30 @@ class BlockRunner {
         return arrival_barrier(barrier, site).phase;
     }
     void wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site);
+
+    // Of compute capability 9.0 (see hopper.h; block_hopper.cpp).
+    void expect_block() { loads_.clear(); }  // from here on other blocks may ask for loads to it
+    void mbarrier_init(std::uint64_t* barrier, unsigned arrivals, Site site);
+    void mbarrier_inval(std::uint64_t* barrier, Site site);
+    void publish_mbarriers();
+    void mbarrier_arrive(std::uint64_t* barrier, unsigned bytes, Site site);
+    void mbarrier_arrive_at(std::uint64_t* barrier, unsigned rank, Site site);
+    void mbarrier_wait(std::uint64_t* barrier, unsigned parity, Site site);
+    static constexpr unsigned kOwnBlock = ~0u;
+    void load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
+                  unsigned rank, Site site);
+    void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site);
+    void commit_stores() { stores_.commit(thread_number()); }
+    void wait_for_stores(unsigned pending, bool until_written) {
+        stores_.wait(thread_number(), pending, until_written);
+    }
+    void fence_proxy_async();
+    void named_barrier(unsigned id, unsigned threads, Site site);
+    WarpgroupProducts& products();
+    void wait_for_warpgroup(unsigned pending, Site site);  // until its other warps have started what this one waits for
+    void wake_warpgroup();
+    std::size_t shared_window_address(const void* pointer, Site site);
+
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
 
     bool running() const { return launch_ != nullptr; }
@@ -101,6 +129,9 @@ class BlockRunner {
         LaneMask converging = 0;  // lanes waiting in __activemask
         LaneMask at_barrier = 0;
         LaneMask at_blocks_barrier = 0;
+        LaneMask at_mbarrier = 0;
+        LaneMask at_named_barrier = 0;
+        LaneMask at_products = 0;
         LaneMask owes_block_wait =
             0;  // lanes between the halves of a barrier of the block, or of the cluster
         LaneMask owes_cluster_wait = 0;
@@ -118,6 +149,12 @@ class BlockRunner {
         unsigned phase = 0;
         unsigned block_phase = 0;  // in which it arrived, when it owes a wait
         unsigned cluster_phase = 0;
+        std::uint64_t* mbarrier = nullptr;  // for which phase: its parity is in `phase`
+        unsigned named_barrier = 0;
+    };
+    struct NamedBarrier {
+        unsigned expected = 0;
+        unsigned arrived = 0;
     };
 
     static void fibre_entry(boost::context::detail::transfer_t arrival);
@@ -127,11 +164,22 @@ class BlockRunner {
     bool pick_warp();
     void converge(Warp& warp);
     bool wake_polling();
-    void wake_past_blocks_barriers();
+    bool wake_past_blocks_barriers();
     bool wait_for_other_blocks();
+    bool wait_for_grid();
+    bool others_may_help() const;
+    bool waits_at_mbarrier() const;
+    bool carry_out_awaited_loads();
+    bool wake_past_mbarriers(const std::uint64_t* barrier);
+    void change_own_mbarrier(std::uint64_t* barrier, unsigned arrivals, int bytes, Site site);
+    MbarrierState usable_mbarrier(const std::uint64_t* barrier, Site site);
+    const TensorMap& tensor_map(const CUtensorMap* map, int column, int row, const void* shared, Site site);
+    std::string what_is_missing(const Thread& thread, LaneMask lane, const Warp& warp) const;
+    void end_hopper_block();
     bool all_arrived_at_cluster_barrier(unsigned phase) const;
     Thread& note_wait(const char* name, Site site);
     void suspend(const char* name, Site site);
+    void wait_until_woken(const char* name, Site site);
     void hand_over(Thread& self);
     Fibre& fibre_for_current();
     Fibre& free_fibre();
@@ -197,6 +245,13 @@ class BlockRunner {
 
     AsyncCopies copies_;
     ArrivalBarriers arrival_barriers_;
+    BulkLoads loads_;
+    BulkStores stores_;
+    std::vector<std::uint64_t*> unpublished_;  // mbarriers that only this block knows of yet
+    static constexpr unsigned kNamedBarriers = 16;
+    std::array<NamedBarrier, kNamedBarriers> named_barriers_;
+    WarpgroupProducts products_;
+    std::uint64_t block_of_products_ = 0;
     Site reading_site_{"", 0};
 
     FibreStacks stacks_;

@@ -209,7 +209,7 @@ __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight
     write(operands.c, origin, place, sums);
 }
 
-// Idea: warps that copy come in addition to eight that multiply. (And those arrive at barriers as warps, not as threads.)
+// Idea: warps that copy come in addition to eight that multiply; barriers in place of the pipeline, which adds branches to them.
 // Cost removed: the missing eighth warp; the library's branches.
 // Still limits it: registers, which the copying warps have as many of as the others; and multiply-adds.
 template <class T, int COPYING, int VEC, int BLOCKS, class Watch>
@@ -221,8 +221,8 @@ __global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(
     const unsigned tiles = tiles_along_k<T>(operands);
     const int thread = static_cast<int>(threadIdx.x);
     if (thread < T::STAGES) {
-        init(&filled[thread], COPYING);           // threads that copy
-        init(&emptied[thread], T::THREADS / 32);  // warps that multiply
+        init(&filled[thread], COPYING);      // threads that copy
+        init(&emptied[thread], T::THREADS);  // threads that multiply
     }
     __syncthreads();
 
@@ -250,8 +250,7 @@ __global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(
         filled[stage].wait_parity(tile / T::STAGES % 2 != 0);
         watch.begin(Activity::kMultiply, tile);
         multiply(stages[stage], place, sums);
-        __syncwarp();
-        if (thread % 32 == 0) static_cast<void>(emptied[stage].arrive());
+        static_cast<void>(emptied[stage].arrive());
     }
     watch.begin(Activity::kEnd, tiles);
     write(operands.c, origin, place, sums);

@@ -85,7 +85,8 @@ struct BlockPerTile {
                                        DeviceMatrix<float> c, unsigned block, unsigned most) {
         const std::vector<unsigned> none(THREADS / 32);
         course::DeviceBuffer<unsigned> counts{std::span(none)};
-        course::DeviceBuffer<Stamp> stamps(none.size() * most);
+        const std::vector<Stamp> unset(none.size() * most);
+        course::DeviceBuffer<Stamp> stamps{std::span(unset)};
         run({a, b, c}, Stamping(stamps.data(), counts.data(), block, most), nullptr);
         const std::vector<Stamp> places = stamps.to_host();
         std::vector<Stamp> found;

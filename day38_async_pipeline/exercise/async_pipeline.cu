@@ -139,7 +139,7 @@ __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight
     // `Source<T, VEC, 32>` divides a tile among 32 threads.
 }
 
-// Idea: warps that copy come in addition to eight that multiply. (And those arrive at barriers as warps, not as threads.)
+// Idea: warps that copy come in addition to eight that multiply; barriers in place of the pipeline, which adds branches to them.
 // Cost removed: the missing eighth warp; the library's branches.
 // Still limits it: registers, which the copying warps have as many of as the others; and multiply-adds.
 template <class T, int COPYING, int VEC, int BLOCKS, class Watch>
@@ -149,7 +149,7 @@ __global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(
     // `COPYING` threads come in addition to the `T::THREADS` that multiply, behind them. A stage has two
     // barriers, `auto& [filled, emptied] = barriers;` with `auto& [stages, barriers] = Shared<T,
     // StageBarriers<T>>::of_block();`. `init(&barrier, count)` says how many arrivals complete a phase: for
-    // `filled` the copying threads, for `emptied` the *warps* that multiply.
+    // `filled` the threads that copy, for `emptied` those that multiply.
     //
     // `barrier.arrive()` does not wait; `barrier.wait_parity(parity)` waits for the end of the phase of this
     // parity: phases are counted 0, 1, 0, 1... `cuda::pipeline_producer_commit(copies, barrier)` makes the

@@ -110,6 +110,9 @@ class BlockChecks final : private SharedSink, private GlobalSink {
 
   private:
     enum class Memory : std::uint8_t { nothing, static_shared, dynamic_shared, device, variables };
+    static bool is_shared(Memory memory) {
+        return memory == Memory::static_shared || memory == Memory::dynamic_shared;
+    }
     struct Page {
         Address number = ~Address{0};
         DeviceMemory* device = nullptr;
@@ -151,6 +154,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void complete_copies(unsigned thread, unsigned end_of_groups);
     bool hands_on(Address byte);
     void settle();
+    void note_device_access(const Access& access);
+    void note_reads();
     // `after(word)`: the bytes that are there now, or will be.
     void settle_second_writes(const std::function<const void*(const SecondWrite&)>& after);
 
@@ -186,6 +191,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     BlockOrder order_;
     BlockAmongOthers others_;
     SharedShadow shared_;
+    PendingReads reads_;
     std::unordered_map<Address, SharedClock>
         atomics_;  // what the block's atomic accesses have left at addresses
     bool split_barrier_ = false;

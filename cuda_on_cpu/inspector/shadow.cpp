@@ -417,10 +417,10 @@ void GlobalShadow::forget() {
     full_ = false;
 }
 
-// Did what a thread of a block did in an epoch come before this access?
-bool GlobalShadow::in_order(unsigned block, unsigned thread, Epoch then, const Access& access,
+// Did what a thread of a block did in an epoch come before what thread `now` of this block does?
+bool GlobalShadow::in_order(unsigned block, unsigned thread, Epoch then, unsigned now,
                             const BlockOrder& order, const BlockAmongOthers& others) {
-    if (block == others.number() && order.ordered(thread, then, access.thread)) return true;
+    if (block == others.number() && order.ordered(thread, then, now)) return true;
     // A block hears of itself too: from others, and by what it has left at atomics.
     return others.knows(block, thread, then);
 }
@@ -444,7 +444,7 @@ GlobalShadow::Who GlobalShadow::note(Cell& cell, const Who& self, const Access& 
     const auto bad = [&](const Who& earlier) {
         return (earlier.bytes & self.bytes) != 0 && conflict(earlier.kind, self.kind) &&
                !(own_atomic && is_atomic(earlier.kind)) &&
-               !in_order(earlier.block, earlier.thread, earlier.epoch, access, order, others);
+               !in_order(earlier.block, earlier.thread, earlier.epoch, access.thread, order, others);
     };
     Who race;
     if (bad(cell.writer)) race = cell.writer;
@@ -467,7 +467,7 @@ GlobalShadow::Who GlobalShadow::note(Cell& cell, const Who& self, const Access& 
 }
 
 // What is known of a line in runs, word by word.
-void GlobalShadow::spread(const LineOfRuns& runs, std::span<Cell, LineOfRuns::kWords> cells) {
+void GlobalShadow::spread(const LineOfRuns& runs, std::span<Cell, kLineWords> cells) {
     std::ranges::fill(cells, Cell{});
     runs.for_each([&](const Deed& deed, unsigned thread, unsigned word) {
         Cell& cell = cells[word];
@@ -486,71 +486,144 @@ void GlobalShadow::spread(const LineOfRuns& runs, std::span<Cell, LineOfRuns::kW
     });
 }
 
-// True: noted, and nothing is wrong.
-bool GlobalShadow::note_in_runs(Line& line, const Access& access, Generation generation,
-                                const BlockOrder& order, const BlockAmongOthers& others) {
-    const Deed deed{order.epoch(access.thread), access.place, static_cast<std::uint16_t>(others.number()),
-                    access.kind == AccessKind::store};
-    const Lock lock(line, generation);
-    if (lock.word_by_word()) return false;
-    return line.runs.note(deed, access.thread, static_cast<unsigned>(access.address % kLineBytes / kWord),
-                          access.bytes / kWord, [&](Epoch then, std::uint16_t block, unsigned thread) {
-                              return in_order(block, thread, then, access, order, others);
-                          });
-}
+// The words of one access, one after the other: what is wrong is told once, but of two plain writes word by word.
+class GlobalShadow::WordByWord {
+  public:
+    WordByWord(GlobalShadow& shadow, const Access& access, Generation generation, const BlockOrder& order,
+               const BlockAmongOthers& others, GlobalSink& sink)
+        : shadow_(shadow),
+          access_(access),
+          generation_(generation),
+          order_(order),
+          others_(others),
+          sink_(sink),
+          self_{order.epoch(access.thread),
+                access.place,
+                static_cast<std::uint16_t>(others.number()),
+                static_cast<std::uint16_t>(access.thread),
+                0,
+                access.kind} {}
 
-void GlobalShadow::access(const Access& access, Generation generation, const BlockOrder& order,
-                          const BlockAmongOthers& others, GlobalSink& sink) {
-    std::size_t page = 0;
-    Address number = ~Address{0};
-    const auto find = [&](Address word) {
-        if (word / kPageBytes != number) {
-            number = word / kPageBytes;
-            page = this->page(number);
-        }
-        return page != kNoPage;
-    };
-    const bool whole_words = access.bytes >= kWord && access.bytes <= 16 &&
-                             std::has_single_bit(access.bytes) && access.address % access.bytes == 0;
-    if (whole_words && !is_atomic(access.kind)) {
-        if (!find(access.address)) return;
-        Line& line = pages_[page][access.address % kPageBytes / kLineBytes];
-        if (note_in_runs(line, access, generation, order, others)) return;
-    }
-
-    bool told = false;
-    Who self{order.epoch(access.thread),
-             access.place,
-             static_cast<std::uint16_t>(others.number()),
-             static_cast<std::uint16_t>(access.thread),
-             0,
-             access.kind};
-    for_each_word(access.address, access.bytes, [&](Address word, std::uint8_t bytes) {
-        if (!find(word)) return;
-        Line& line = pages_[page][word % kPageBytes / kLineBytes];
-        const std::span<Cell, LineOfRuns::kWords> cells(
-            &cells_[page][word % kPageBytes / kLineBytes * LineOfRuns::kWords], LineOfRuns::kWords);
+    void note(std::size_t page, Address word, std::uint8_t bytes) {
+        const std::size_t number = word % kPageBytes / kLineBytes;
+        Line& line = shadow_.pages_[page][number];
+        const std::span<Cell, kLineWords> cells(&shadow_.cells_[page][number * kLineWords], kLineWords);
         Cell& cell = cells[word % kLineBytes / kWord];
-        self.bytes = bytes;
-        if (!writes(access.kind) &&
-            line.state.load(std::memory_order_relaxed) == (generation | kWordByWord) &&
-            is_one_more_reader(cell, self))
+        self_.bytes = bytes;
+        if (!writes(access_.kind) &&
+            line.state.load(std::memory_order_relaxed) == (generation_ | kWordByWord) &&
+            is_one_more_reader(cell, self_))
             return;
         Who race;
         {
-            Lock lock(line, generation);
+            Lock lock(line, generation_);
             if (!lock.word_by_word()) {
                 spread(line.runs, cells);
                 lock.set_word_by_word();
             }
-            race = note(cell, self, access, order, others);
+            race = GlobalShadow::note(cell, self_, access_, order_, others_);
         }
         if (race.bytes == 0) return;
-        const bool two_writes = race.kind == AccessKind::store && self.kind == AccessKind::store;
-        if (!two_writes && std::exchange(told, true)) return;
+        const bool two_writes = race.kind == AccessKind::store && self_.kind == AccessKind::store;
+        if (!two_writes && std::exchange(told_, true)) return;
         const auto first = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(race.bytes & bytes)));
-        sink.race(access, Earlier{race.thread, race.kind, race.place, race.block}, word + first);
+        sink_.race(access_, Earlier{race.thread, race.kind, race.place, race.block}, word + first);
+    }
+
+  private:
+    GlobalShadow& shadow_;
+    const Access& access_;
+    Generation generation_;
+    const BlockOrder& order_;
+    const BlockAmongOthers& others_;
+    GlobalSink& sink_;
+    Who self_;
+    bool told_ = false;
+};
+
+// True: noted, and nothing is wrong.
+bool GlobalShadow::note_run(Line& line, const Run& run, Generation generation, const BlockOrder& order,
+                            const BlockAmongOthers& others) {
+    const Lock lock(line, generation);
+    return !lock.word_by_word() &&
+           line.runs.note(run, [&](Epoch then, std::uint16_t block, unsigned thread, unsigned now) {
+               return in_order(block, thread, then, now, order, others);
+           });
+}
+
+void GlobalShadow::access(const Access& access, Generation generation, const BlockOrder& order,
+                          const BlockAmongOthers& others, GlobalSink& sink) {
+    if (access.in_one_line() && !is_atomic(access.kind)) {
+        const std::size_t page = this->page(access.address / kPageBytes);
+        if (page == kNoPage) return;
+        Run run;
+        run.deed.epoch = order.epoch(access.thread);
+        run.deed.place = access.place;
+        run.deed.block = static_cast<std::uint16_t>(others.number());
+        run.deed.write = access.kind == AccessKind::store;
+        run.thread = ThreadOfWord(access.thread);
+        run.words = line_words(access.address % kLineBytes / kWord, access.bytes / kWord);
+        Line& line = pages_[page][access.address % kPageBytes / kLineBytes];
+        if (note_run(line, run, generation, order, others)) return;
+    }
+    WordByWord words(*this, access, generation, order, others, sink);
+    std::size_t page = 0;
+    Address number = ~Address{0};
+    for_each_word(access.address, access.bytes, [&](Address word, std::uint8_t bytes) {
+        if (std::exchange(number, word / kPageBytes) != word / kPageBytes) page = this->page(number);
+        if (page != kNoPage) words.note(page, word, bytes);
     });
+}
+
+void GlobalShadow::reads(const Run& run, Address line, Generation generation, const BlockOrder& order,
+                         const BlockAmongOthers& others, GlobalSink& sink) {
+    const std::size_t page = this->page(line / kPageBytes);
+    if (page == kNoPage) return;
+    if (note_run(pages_[page][line % kPageBytes / kLineBytes], run, generation, order, others)) return;
+    for (unsigned left = run.words; left != 0;) {
+        const auto first = static_cast<unsigned>(std::countr_zero(left));
+        const Access access{run.thread(first), line + first * kWord, kWord, AccessKind::load, run.deed.place};
+        WordByWord words(*this, access, generation, order, others, sink);
+        for (; left != 0; left &= left - 1) {
+            const auto word = static_cast<unsigned>(std::countr_zero(left));
+            if (run.thread(word) != access.thread) break;
+            words.note(page, line + word * kWord, kWholeWord);
+        }
+    }
+}
+
+// --- Reads that wait to be noted
+
+void PendingReads::add(const Access& access, Epoch epoch, std::uint16_t block, const Note& note) {
+    const Address line = access.address / kLineBytes;
+    const auto first = static_cast<unsigned>(access.address % kLineBytes / kWord);
+    const unsigned count = access.bytes / kWord;
+    const Deed deed{epoch, access.place, block, false};
+    const std::size_t number = (line * 0x9E3779B97F4A7C15U >> 32) % kSets;
+    Set& set = sets_[number];
+    for (Reads& reads : set) {
+        if (reads.line != line || !(reads.run.deed == deed) || reads.run.words == 0) continue;
+        if (!reads.run.thread.extend(reads.run.words, access.thread, first, first + count - 1)) continue;
+        reads.run.words |= line_words(first, count);
+        return;
+    }
+    if (set[0].run.words == 0) {
+        used_.push_back(static_cast<std::uint16_t>(number));
+    } else {
+        if (set[1].run.words != 0) note(set[1].run, set[1].line * kLineBytes);
+        set[1] = set[0];
+    }
+    set[0] = {line, {deed, ThreadOfWord(access.thread), line_words(first, count)}};
+}
+
+void PendingReads::note_all(const Note& note) {
+    for (const std::uint16_t number : used_) {
+        for (Reads& reads : sets_[number]) {
+            if (reads.run.words != 0) note(reads.run, reads.line * kLineBytes);
+            reads.run.words = 0;
+        }
+    }
+    used_.clear();
 }
 
 void GlobalShadow::at_atomic(Address address, Generation generation,

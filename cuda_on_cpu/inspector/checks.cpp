@@ -322,7 +322,11 @@ BlockChecks::Page BlockChecks::page_for(Address byte, Place place) {
     Piece& piece = pieces_[place];
     if (byte - piece.begin < piece.size) return {byte / kPageBytes, piece.device, Memory::device};
     const Page& found = page(byte);
-    if (found.memory == Memory::device) piece = {found.device, found.device->begin, found.device->size};
+    if (found.memory == Memory::device) {
+        const DeviceMemory& device = *found.device;
+        const bool readable = !device.freed && (device.written == nullptr || device.written->all());
+        piece = {found.device, device.begin, device.size, readable};
+    }
     return found;
 }
 
@@ -459,10 +463,12 @@ void BlockChecks::note_device_access(const Access& access) {
         global_shadow().access(access, generation_, order_, others_, *this);
         return;
     }
-    reads_.add(access, order_.epoch(access.thread), static_cast<std::uint16_t>(others_.number()),
-               [this](const Run& run, Address line) {
-                   global_shadow().reads(run, line, generation_, order_, others_, *this);
-               });
+    const Epoch epoch = order_.epoch(access.thread);
+    const auto block = static_cast<std::uint16_t>(others_.number());
+    if (reads_.add(access, epoch, block)) return;
+    reads_.make_room(access, epoch, block, [this](const Run& run, Address line) {
+        global_shadow().reads(run, line, generation_, order_, others_, *this);
+    });
 }
 
 void BlockChecks::note_reads() {
@@ -718,8 +724,7 @@ void BlockChecks::race(const Access& access, const Earlier& earlier, Address whe
     note_race(access, earlier, where);
 }
 
-// What could be said of the last access only when it had happened.
-void BlockChecks::settle() {
+void BlockChecks::settle_last_access() {
     // The store has happened by now: its thread has gone on to something else.
     if (!second_writes_.empty())
         settle_second_writes(

@@ -25,6 +25,10 @@ struct Deed {
 // Words of a line, a bit for each.
 using LineWords = std::uint16_t;
 inline constexpr unsigned kLineWords = 16;
+// first ... first + count - 1
+inline LineWords line_words(unsigned first, unsigned count) {
+    return static_cast<LineWords>(((1U << count) - 1) << first);
+}
 
 // The thread of each word: base + (word << step), or for vectors base + (word >> -step), or always the same.
 class ThreadOfWord {
@@ -44,6 +48,24 @@ class ThreadOfWord {
     // May words first ... last be `thread`'s, besides `words` that it holds for? As long as those are of one thread any step will do.
     bool extend(LineWords words, unsigned thread, unsigned first, unsigned last) {
         if (is(thread, first, last)) return true;
+        return (words & line_words(first, last - first + 1)) == 0 && choose_step(words, thread, first, last);
+    }
+
+  private:
+    static constexpr unsigned kConstant = 0;
+    static constexpr unsigned kStepOne =
+        3;  // 1, 2: four, two words a thread; 4 ... 9: every 2nd ... 64th thread
+    static constexpr unsigned kSteps = 10;
+    static constexpr int kBase = 1024;
+
+    ThreadOfWord(unsigned thread, unsigned word, unsigned step)
+        : code_(static_cast<std::uint16_t>(
+              static_cast<unsigned>(static_cast<int>(thread) - offset(step, word) + kBase) | step << 12)) {}
+    static int offset(unsigned step, unsigned word) {
+        if (step == kConstant) return 0;
+        return static_cast<int>(step < kStepOne ? word >> (kStepOne - step) : word << (step - kStepOne));
+    }
+    [[gnu::noinline]] bool choose_step(LineWords words, unsigned thread, unsigned first, unsigned last) {
         const auto low = static_cast<unsigned>(std::countr_zero(words));
         const auto high = static_cast<unsigned>(std::bit_width(words)) - 1;
         const unsigned holder = (*this)(low);
@@ -57,21 +79,6 @@ class ThreadOfWord {
         return false;
     }
 
-  private:
-    static constexpr unsigned kConstant = 0;
-    static constexpr unsigned kStepOne =
-        3;  // 1, 2: four words, two words a thread; 4 ... 9: every 2nd ... 64th thread
-    static constexpr unsigned kSteps = 10;
-    static constexpr int kBase = 1024;
-
-    ThreadOfWord(unsigned thread, unsigned word, unsigned step)
-        : code_(static_cast<std::uint16_t>(
-              static_cast<unsigned>(static_cast<int>(thread) - offset(step, word) + kBase) | step << 12)) {}
-    static int offset(unsigned step, unsigned word) {
-        if (step == kConstant) return 0;
-        return static_cast<int>(step < kStepOne ? word >> (kStepOne - step) : word << (step - kStepOne));
-    }
-
     std::uint16_t code_ = 0;
 };
 
@@ -83,11 +90,6 @@ struct Run {
     unsigned first() const { return static_cast<unsigned>(std::countr_zero(words)); }
     unsigned last() const { return static_cast<unsigned>(std::bit_width(words)) - 1; }
 };
-
-// The words first ... first + count - 1.
-inline LineWords line_words(unsigned first, unsigned count) {
-    return static_cast<LineWords>(((1U << count) - 1) << first);
-}
 
 class LineOfRuns {
   public:

@@ -594,26 +594,17 @@ void GlobalShadow::reads(const Run& run, Address line, Generation generation, co
 
 // --- Reads that wait to be noted
 
-void PendingReads::add(const Access& access, Epoch epoch, std::uint16_t block, const Note& note) {
+void PendingReads::make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note) {
     const Address line = access.address / kLineBytes;
-    const auto first = static_cast<unsigned>(access.address % kLineBytes / kWord);
-    const unsigned count = access.bytes / kWord;
-    const Deed deed{epoch, access.place, block, false};
-    const std::size_t number = (line * 0x9E3779B97F4A7C15U >> 32) % kSets;
+    const std::size_t number = number_of_set(line);
     Set& set = sets_[number];
-    for (Reads& reads : set) {
-        if (reads.line != line || !(reads.run.deed == deed) || reads.run.words == 0) continue;
-        if (!reads.run.thread.extend(reads.run.words, access.thread, first, first + count - 1)) continue;
-        reads.run.words |= line_words(first, count);
-        return;
-    }
     if (set[0].run.words == 0) {
         used_.push_back(static_cast<std::uint16_t>(number));
     } else {
         if (set[1].run.words != 0) note(set[1].run, set[1].line * kLineBytes);
         set[1] = set[0];
     }
-    set[0] = {line, {deed, ThreadOfWord(access.thread), line_words(first, count)}};
+    set[0] = {line, {{epoch, access.place, block, false}, ThreadOfWord(access.thread), words_of(access)}};
 }
 
 void PendingReads::note_all(const Note& note) {

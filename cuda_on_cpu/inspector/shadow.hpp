@@ -254,19 +254,48 @@ class PendingReads {
 
     PendingReads() : sets_(kSets) {}
 
-    // `note` gets what has to make room. The access is in one line.
-    void add(const Access& access, Epoch epoch, std::uint16_t block, const Note& note);
+    // An access in one line, by a thread of the block in an epoch. False: there must be made room for it.
+    bool add(const Access& access, Epoch epoch, std::uint16_t block) {
+        const Address line = access.address / kLineBytes;
+        const LineWords words = words_of(access);
+        const Reads* other = nullptr;
+        for (Reads& reads : sets_[number_of_set(line)]) {
+            Run& run = reads.run;
+            if (reads.line != line || run.words == 0 || run.deed.epoch != epoch || run.deed.block != block)
+                continue;
+            const auto first = static_cast<unsigned>(std::countr_zero(words));
+            const auto last = static_cast<unsigned>(std::bit_width(words)) - 1;
+            if (run.deed.place == access.place && run.thread.extend(run.words, access.thread, first, last)) {
+                run.words |= words;
+                return true;
+            }
+            // Who writes where two threads of a block have read races with one of them: a third is no news.
+            if ((words & ~run.words) != 0) continue;
+            if (other != nullptr && run.thread(first) != other->run.thread(first) &&
+                run.thread(last) != other->run.thread(last))
+                return true;
+            other = &reads;
+        }
+        return false;
+    }
+    // The same, and `note` gets what was there.
+    void make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note);
     void note_all(const Note& note);
     bool empty() const { return used_.empty(); }
 
   private:
-    static constexpr std::size_t kSets = 1024;
+    static constexpr std::size_t kSets = 2048;
     static constexpr Address kLineBytes = 4 * kLineWords;
     struct Reads {
         Address line = 0;
         Run run;  // of no words: nothing is here
     };
     using Set = std::array<Reads, 2>;
+
+    static std::size_t number_of_set(Address line) { return (line * 0x9E3779B97F4A7C15U >> 32) % kSets; }
+    static LineWords words_of(const Access& access) {
+        return line_words(access.address % kLineBytes / 4, access.bytes / 4);
+    }
 
     std::vector<Set> sets_;
     std::vector<std::uint16_t> used_;

@@ -12,6 +12,12 @@
 
 namespace cuda_on_cpu::inspector {
 
+// Two threads of a block have read a word in one epoch: who writes there without an order races with one of them, and a third reader is
+// no news. But if they are of one warp it may have waited for itself alone.
+inline bool two_will_do(unsigned a, unsigned b, unsigned third) {
+    return a != b && (a / kLanes != b / kLanes || a / kLanes == third / kLanes);
+}
+
 // What all accesses of a run have in common.
 struct Deed {
     Epoch epoch = 0;
@@ -196,7 +202,6 @@ class LineOfRuns {
         }
     }
 
-    // Two threads of the block have read these words in this epoch: who writes there races with one of them, and a third is no news.
     bool others_will_do(const Run& run) const {
         unsigned readers = 0;
         std::array<ThreadOfWord, kRuns> thread;
@@ -205,8 +210,9 @@ class LineOfRuns {
                 (run.words & ~words_[r]) == 0)
                 thread[readers++] = thread_[r];
         }
-        return readers >= 2 &&
-               for_each_word_of(run.words, [&](unsigned word) { return thread[0](word) != thread[1](word); });
+        return readers >= 2 && for_each_word_of(run.words, [&](unsigned word) {
+                   return two_will_do(thread[0](word), thread[1](word), run.thread(word));
+               });
     }
 
     // One that is empty, or whose words two others have read besides; kRuns: none. A reader of another block stays.

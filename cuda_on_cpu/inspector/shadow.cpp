@@ -12,16 +12,17 @@ namespace cuda_on_cpu::inspector {
 namespace {
 
 constexpr Address kWord = 4;
+constexpr std::uint8_t kWholeWord = 0xF;
 
 // The part of an access that is in one word: a bit for each of its bytes.
-std::uint8_t bytes_in_word(Address word, Address address, unsigned bytes) {
+std::uint8_t bytes_in_word(Address word, Address address, std::size_t bytes) {
     const Address begin = std::max(word, address) - word;
     const Address end = std::min(word + kWord, address + bytes) - word;
     return static_cast<std::uint8_t>((1U << end) - (1U << begin));
 }
 
 template <class Visit>
-void for_each_word(Address address, unsigned bytes, Visit visit) {
+void for_each_word(Address address, std::size_t bytes, Visit visit) {
     for (Address word = address / kWord * kWord; word < address + bytes; word += kWord)
         visit(word, bytes_in_word(word, address, bytes));
 }
@@ -426,13 +427,15 @@ bool GlobalShadow::in_order(unsigned block, unsigned thread, Epoch then, unsigne
 }
 
 // What most reads are: a thread more of a block reads a word that another of its threads has read just now. Which thread of a block it
-// was matters only for a write by another thread of that block: two of them are enough. Another OS thread may change the cell meanwhile:
+// was matters only for a write by another thread of that block: two of them are enough, of two warps. Another OS thread may change the cell meanwhile:
 // then it is taken for one or the other state.
 bool GlobalShadow::is_one_more_reader(const Cell& cell, const Who& self) {
     if (!cell.last_reader.alike(self)) return false;
     const Who& first = cell.first_reader;
     return cell.last_reader.thread == self.thread ||
-           (first.bytes != 0 && (first.block != self.block || first.alike(self)));
+           (first.bytes != 0 &&
+            (first.block != self.block ||
+             (first.alike(self) && two_will_do(first.thread, cell.last_reader.thread, self.thread))));
 }
 
 // Gives the earlier access that this one is in no order with; .bytes == 0: there is none.
@@ -633,52 +636,42 @@ void GlobalShadow::at_atomic(Address address, Generation generation,
 
 // --- Which bytes have been written
 
-WrittenBytes::WrittenBytes(std::size_t size) : size_(size), bits_((size + 63) / 64) {}
-
-namespace {
-
-// The bits of one word of 64 that belong to bytes [first, end).
-std::uint64_t bits_of(std::size_t word, std::size_t first, std::size_t end) {
-    const std::size_t begin = std::max(first, word * 64) - word * 64;
-    const std::size_t stop = std::min(end, word * 64 + 64) - word * 64;
-    const std::uint64_t below = stop == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << stop) - 1;
-    return below & ~((std::uint64_t{1} << begin) - 1);
-}
-
-}  // namespace
+WrittenBytes::WrittenBytes(std::size_t size) : size_(size), words_(size / kWord + 1) {}
 
 void WrittenBytes::mark_some(std::size_t first, std::size_t count) {
     if (first == 0 && count >= size_) {
         all_ = true;
         return;
     }
-    const std::size_t end = std::min(first + count, size_);
-    for (std::size_t word = first / 64; word * 64 < end; ++word) {
-        const std::uint64_t bits = bits_of(word, first, end);
-        if ((bits_[word].load(std::memory_order_relaxed) & bits) != bits)
-            bits_[word].fetch_or(bits, std::memory_order_relaxed);
-    }
+    for_each_word(first, std::min(count, size_ - first), [&](std::size_t word, std::uint8_t bytes) {
+        std::atomic<std::uint8_t>& written = words_[word / kWord];
+        const std::uint8_t before = written.load(std::memory_order_relaxed);
+        if (bytes == kWholeWord) {
+            if (before != kWholeWord) written.store(kWholeWord, std::memory_order_relaxed);
+        } else if ((before & bytes) != bytes) {
+            written.fetch_or(bytes, std::memory_order_relaxed);
+        }
+    });
 }
 
 bool WrittenBytes::none_written(std::size_t first, std::size_t count) const {
     if (all()) return count == 0;
-    const std::size_t end = std::min(first + count, size_);
-    for (std::size_t word = first / 64; word * 64 < end; ++word) {
-        if ((bits_of(word, first, end) & bits_[word].load(std::memory_order_relaxed)) != 0) return false;
-    }
-    return true;
+    bool none = true;
+    for_each_word(first, std::min(count, size_ - first), [&](std::size_t word, std::uint8_t bytes) {
+        none = none && (words_[word / kWord].load(std::memory_order_relaxed) & bytes) == 0;
+    });
+    return none;
 }
 
 std::ptrdiff_t WrittenBytes::first_unwritten_of_some(std::size_t first, std::size_t count) {
-    const std::size_t end = std::min(first + count, size_);
-    for (std::size_t word = first / 64; word * 64 < end; ++word) {
-        const std::uint64_t missing =
-            bits_of(word, first, end) & ~bits_[word].load(std::memory_order_relaxed);
-        if (missing == 0) continue;
-        mark(first, count);
-        return static_cast<std::ptrdiff_t>(word * 64) + std::countr_zero(missing);
-    }
-    return -1;
+    std::ptrdiff_t found = -1;
+    for_each_word(first, std::min(count, size_ - first), [&](std::size_t word, std::uint8_t bytes) {
+        const auto missing =
+            static_cast<unsigned>(bytes & ~words_[word / kWord].load(std::memory_order_relaxed));
+        if (found < 0 && missing != 0) found = static_cast<std::ptrdiff_t>(word) + std::countr_zero(missing);
+    });
+    if (found >= 0) mark(first, count);
+    return found;
 }
 
 }  // namespace cuda_on_cpu::inspector

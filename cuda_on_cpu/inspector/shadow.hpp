@@ -171,7 +171,6 @@ class GlobalShadow {
     static constexpr unsigned kPageBytes = 65536;
     static constexpr unsigned kLineBytes = 4 * kLineWords;
     static constexpr std::size_t kMostPages = 2048;  // 128 MiB of the program's memory
-    static constexpr std::uint8_t kWholeWord = 0xF;
 
     struct Who {
         Epoch epoch = 0;
@@ -269,10 +268,10 @@ class PendingReads {
                 run.words |= words;
                 return true;
             }
-            // Who writes where two threads of a block have read races with one of them: a third is no news.
+            // Two others have read it before.
             if ((words & ~run.words) != 0) continue;
-            if (other != nullptr && run.thread(first) != other->run.thread(first) &&
-                run.thread(last) != other->run.thread(last))
+            if (other != nullptr && two_will_do(run.thread(first), other->run.thread(first), access.thread) &&
+                two_will_do(run.thread(last), other->run.thread(last), access.thread))
                 return true;
             other = &reads;
         }
@@ -301,7 +300,7 @@ class PendingReads {
     std::vector<std::uint16_t> used_;
 };
 
-// Which bytes of an allocation have been written, a bit for each. Used by several OS threads at once.
+// Which bytes of an allocation have been written. Used by several OS threads at once.
 class WrittenBytes {
   public:
     explicit WrittenBytes(std::size_t size);
@@ -323,7 +322,8 @@ class WrittenBytes {
 
     std::size_t size_;
     std::atomic<bool> all_{false};
-    std::vector<std::atomic<std::uint64_t>> bits_;
+    std::vector<std::atomic<std::uint8_t>>
+        words_;  // a bit for each byte: who writes a whole word needs not to know the rest
 };
 
 }  // namespace cuda_on_cpu::inspector

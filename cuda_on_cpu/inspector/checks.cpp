@@ -290,6 +290,7 @@ void BlockChecks::begin_watched_block(void* dynamic_shared, std::size_t size) {
 void BlockChecks::end_block() {
     if (!watched_) return;
     settle();
+    note_reads();
     watched_ = false;
     checking = nullptr;
 }
@@ -321,7 +322,11 @@ BlockChecks::Page BlockChecks::page_for(Address byte, Place place) {
     Piece& piece = pieces_[place];
     if (byte - piece.begin < piece.size) return {byte / kPageBytes, piece.device, Memory::device};
     const Page& found = page(byte);
-    if (found.memory == Memory::device) piece = {found.device, found.device->begin, found.device->size};
+    if (found.memory == Memory::device) {
+        const DeviceMemory& device = *found.device;
+        const bool readable = !device.freed && (device.written == nullptr || device.written->all());
+        piece = {found.device, device.begin, device.size, readable};
+    }
     return found;
 }
 
@@ -384,7 +389,7 @@ void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::
             check_device(*where.device, access, aligned);
             break;
         case Memory::variables:
-            global_shadow().access(access, generation_, order_, others_, *this);
+            note_device_access(access);
             break;
         case Memory::nothing:
             break;
@@ -449,7 +454,28 @@ void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool 
             memory.written->mark(first, access.bytes);
         }
     }
-    global_shadow().access(access, generation_, order_, others_, *this);
+    note_device_access(access);
+}
+
+// Reads wait until something may change who knows of them, as those of one line are noted together for little more than one.
+void BlockChecks::note_device_access(const Access& access) {
+    if (access.kind != AccessKind::load || !access.in_one_line()) {
+        global_shadow().access(access, generation_, order_, others_, *this);
+        return;
+    }
+    const Epoch epoch = order_.epoch(access.thread);
+    const auto block = static_cast<std::uint16_t>(others_.number());
+    if (reads_.add(access, epoch, block)) return;
+    reads_.make_room(access, epoch, block, [this](const Run& run, Address line) {
+        global_shadow().reads(run, line, generation_, order_, others_, *this);
+    });
+}
+
+void BlockChecks::note_reads() {
+    if (reads_.empty()) return;
+    reads_.note_all([this](const Run& run, Address line) {
+        global_shadow().reads(run, line, generation_, order_, others_, *this);
+    });
 }
 
 void BlockChecks::volatile_access(AccessKind kind, const volatile void* address, unsigned bytes,
@@ -477,6 +503,10 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
     const unsigned thread = running_thread();
     const bool releases = writes(kind) && memory_order >= __ATOMIC_RELEASE;
     if (releases) fence(true);
+    // In shared memory, and without a fence, it changes nothing for what was read in device memory.
+    if (launch_->any_fence || !atomics_.empty() || order_.any_carried() ||
+        !is_shared(page_for(byte, place).memory))
+        note_reads();
     check(kind, byte, bytes, place, true);
     if (watched_) {
         const SharedClock carried = writes(kind) ? order_.carried(thread) : nullptr;
@@ -508,6 +538,7 @@ bool BlockChecks::hands_on(Address byte) {
 void BlockChecks::fence(bool for_other_blocks) {
     if (launch_ == nullptr) return;
     settle();
+    note_reads();
     const unsigned thread = running_thread();
     if (for_other_blocks) {
         if (!launch_->any_fence) launch_->any_fence = true;
@@ -535,6 +566,7 @@ void BlockChecks::barrier_arrived(Site site) {
 void BlockChecks::barrier_arrived_to_wait_later(unsigned thread) {
     if (!watched_) return;
     settle();
+    note_reads();
     split_barrier_ = true;
     order_.arrive(thread);
 }
@@ -542,6 +574,7 @@ void BlockChecks::barrier_arrived_to_wait_later(unsigned thread) {
 void BlockChecks::barrier_released() {
     if (!watched_) return;
     settle();
+    note_reads();
     if (split_barrier_) {
         order_.all_arrived();
         return;
@@ -561,12 +594,14 @@ void BlockChecks::barrier_released() {
 
 void BlockChecks::barrier_left(unsigned thread) {
     if (!watched_) return;
+    note_reads();
     order_.wait(thread);
 }
 
 void BlockChecks::lanes_joined(unsigned warp, LaneMask lanes) {
     if (!watched_) return;
     settle();
+    note_reads();
     order_.join(warp, lanes);
 }
 
@@ -574,6 +609,7 @@ void BlockChecks::lanes_joined(unsigned warp, LaneMask lanes) {
 void BlockChecks::blocks_barrier_arrived(unsigned thread, const void* barrier) {
     if (!watched_) return;
     settle();
+    note_reads();
     if (barrier == grid_barrier_) return;
     if (launch_->clusters()) {
         launch_->at_cluster_barrier(
@@ -584,6 +620,7 @@ void BlockChecks::blocks_barrier_arrived(unsigned thread, const void* barrier) {
 
 void BlockChecks::blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase) {
     if (!watched_) return;
+    note_reads();
     if (barrier == grid_barrier_) {
         generation_ = launch_->generation() + phase + 1;
         return;
@@ -708,8 +745,7 @@ void BlockChecks::race(const Access& access, const Earlier& earlier, Address whe
     note_race(access, earlier, where);
 }
 
-// What could be said of the last access only when it had happened.
-void BlockChecks::settle() {
+void BlockChecks::settle_last_access() {
     // The store has happened by now: its thread has gone on to something else.
     if (!second_writes_.empty())
         settle_second_writes(
@@ -728,8 +764,7 @@ void BlockChecks::settle_second_writes(const std::function<const void*(const Sec
 
 void BlockChecks::note_race(const Access& access, const Earlier& earlier, Address where) {
     const Memory memory = page(where).memory;
-    const bool in_shared = memory == Memory::static_shared || memory == Memory::dynamic_shared;
-    const bool between_blocks = !in_shared && earlier.block != others_.number();
+    const bool between_blocks = !is_shared(memory) && earlier.block != others_.number();
     Party other = party(earlier.thread, earlier.place);
     if (between_blocks) other.block = launch_->block(earlier.block);
     const Party self = party(access.thread, access.place);

@@ -81,6 +81,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void access(AccessKind kind, const volatile void* address, std::size_t bytes, Place place, bool aligned) {
         const auto byte = reinterpret_cast<Address>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
+        if (kind == AccessKind::load && is_one_more_read(byte, bytes, place)) return;
         if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
     }
     // An atomic access, with its order in memory as the compiler numbers them. Between the two it is carried out.
@@ -114,6 +115,9 @@ class BlockChecks final : private SharedSink, private GlobalSink {
 
   private:
     enum class Memory : std::uint8_t { nothing, static_shared, dynamic_shared, device, variables };
+    static bool is_shared(Memory memory) {
+        return memory == Memory::static_shared || memory == Memory::dynamic_shared;
+    }
     struct Page {
         Address number = ~Address{0};
         DeviceMemory* device = nullptr;
@@ -123,6 +127,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         DeviceMemory* device = nullptr;
         Address begin = 0;
         std::size_t size = 0;
+        bool readable = false;  // there, and all of it has been written
     };
     // A second plain write to a word, by another thread and in no order with the first. If it writes what was there it is none the worse.
     struct SecondWrite {
@@ -142,6 +147,17 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         std::vector<Copy> pending;
     };
 
+    // What most reads of device memory are: nothing is wrong with them, and they go with one that waits to be noted.
+    bool is_one_more_read(Address byte, std::size_t bytes, Place place) {
+        const Piece& piece = pieces_[place];
+        if (!watched_ || !piece.readable || byte - piece.begin >= piece.size) return false;
+        const unsigned thread = running_thread();
+        const Access access{thread, byte, static_cast<unsigned>(bytes), AccessKind::load, short_place(place)};
+        if (!access.in_one_line() || piece.size - (byte - piece.begin) < bytes) return false;
+        settle();
+        return reads_.add(access, order_.epoch(thread), static_cast<std::uint16_t>(others_.number()));
+    }
+
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
     void check(AccessKind kind, Address byte, std::size_t bytes, Place place, bool aligned);
     void check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place,
@@ -154,7 +170,13 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     Page look_up(Address byte);
     void complete_copies(unsigned thread, unsigned end_of_groups);
     bool hands_on(Address byte);
-    void settle();
+    // What could be said of the last access only when it had happened.
+    void settle() {
+        if (!second_writes_.empty() || volatile_load_ != 0) settle_last_access();
+    }
+    void settle_last_access();
+    void note_device_access(const Access& access);
+    void note_reads();
     // `after(word)`: the bytes that are there now, or will be.
     void settle_second_writes(const std::function<const void*(const SecondWrite&)>& after);
 
@@ -190,6 +212,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     BlockOrder order_;
     BlockAmongOthers others_;
     SharedShadow shared_;
+    PendingReads reads_;
     std::unordered_map<Address, SharedClock>
         atomics_;  // what the block's atomic accesses have left at addresses
     bool split_barrier_ = false;

@@ -73,6 +73,8 @@ class BlockOrder {
     void fence(unsigned thread);
     // What an atomic access of the thread carries to those who touch the same address later; null: nothing.
     SharedClock carried(unsigned thread) const { return carried_[thread]; }
+    // Is there anything that atomic accesses carry?
+    bool any_carried() const { return any_carried_; }
     // The thread has heard what somebody left at an address.
     void acquire(unsigned thread, const SharedClock& clock);
 

@@ -12,56 +12,129 @@
 
 namespace cuda_on_cpu::inspector {
 
+// Two threads of a block have read a word in one epoch: who writes there without an order races with one of them, and a third reader is
+// no news. But if they are of one warp it may have waited for itself alone.
+inline bool two_will_do(unsigned a, unsigned b, unsigned third) {
+    return a != b && (a / kLanes != b / kLanes || a / kLanes == third / kLanes);
+}
+
 // What all accesses of a run have in common.
 struct Deed {
     Epoch epoch = 0;
     ShortPlace place = 0;
-    std::uint16_t block = 0;
+    std::uint16_t block = 0;  // 15 bits
     bool write = false;
+
+    bool operator==(const Deed&) const = default;
+};
+
+// Words of a line, a bit for each.
+using LineWords = std::uint16_t;
+inline constexpr unsigned kLineWords = 16;
+// first ... first + count - 1
+inline LineWords line_words(unsigned first, unsigned count) {
+    return static_cast<LineWords>(((1U << count) - 1) << first);
+}
+
+// The thread of each word: base + (word << step), or for vectors base + (word >> -step), or always the same.
+class ThreadOfWord {
+  public:
+    ThreadOfWord() = default;
+    explicit ThreadOfWord(unsigned thread) : ThreadOfWord(thread, 0, kConstant) {}
+
+    unsigned operator()(unsigned word) const {
+        return static_cast<unsigned>((code_ & 0xFFF) - kBase + offset(code_ >> 12, word));
+    }
+    bool operator==(const ThreadOfWord&) const = default;
+
+    // From the first to the last of these words: as the words between two of one thread are that thread's too.
+    bool is(unsigned thread, unsigned first, unsigned last) const {
+        return (*this)(first) == thread && (*this)(last) == thread;
+    }
+    // May words first ... last be `thread`'s, besides `words` that it holds for? As long as those are of one thread any step will do.
+    bool extend(LineWords words, unsigned thread, unsigned first, unsigned last) {
+        if (is(thread, first, last)) return true;
+        return (words & line_words(first, last - first + 1)) == 0 && choose_step(words, thread, first, last);
+    }
+
+  private:
+    static constexpr unsigned kConstant = 0;
+    static constexpr unsigned kStepOne =
+        3;  // 1, 2: four, two words a thread; 4 ... 9: every 2nd ... 64th thread
+    static constexpr unsigned kSteps = 10;
+    static constexpr int kBase = 1024;
+
+    ThreadOfWord(unsigned thread, unsigned word, unsigned step)
+        : code_(static_cast<std::uint16_t>(
+              static_cast<unsigned>(static_cast<int>(thread) - offset(step, word) + kBase) | step << 12)) {}
+    static int offset(unsigned step, unsigned word) {
+        if (step == kConstant) return 0;
+        return static_cast<int>(step < kStepOne ? word >> (kStepOne - step) : word << (step - kStepOne));
+    }
+    [[gnu::noinline]] bool choose_step(LineWords words, unsigned thread, unsigned first, unsigned last) {
+        const auto low = static_cast<unsigned>(std::countr_zero(words));
+        const auto high = static_cast<unsigned>(std::bit_width(words)) - 1;
+        const unsigned holder = (*this)(low);
+        if ((*this)(high) != holder) return false;
+        for (unsigned step = 1; step < kSteps; ++step) {
+            const ThreadOfWord other(thread, first, step);
+            if (!other.is(thread, first, last) || !other.is(holder, low, high)) continue;
+            *this = other;
+            return true;
+        }
+        return false;
+    }
+
+    std::uint16_t code_ = 0;
+};
+
+struct Run {
+    Deed deed;
+    ThreadOfWord thread;
+    LineWords words = 0;
+
+    unsigned first() const { return static_cast<unsigned>(std::countr_zero(words)); }
+    unsigned last() const { return static_cast<unsigned>(std::bit_width(words)) - 1; }
 };
 
 class LineOfRuns {
   public:
-    static constexpr unsigned kWords = 16;
-
     void clear() { words_.fill(0); }
 
-    // Notes an access of `thread` to `count` words from `first` on: 1, 2 or 4, of which `first` is a multiple.
-    // `in_order(epoch, block, thread)`: did what that thread did then come before? False, and nothing is noted: it does not go together
-    // with what is here, or there is no room.
+    // `in_order(then, block, thread, now)`: did what that thread did then come before what thread `now` does? False, and nothing is
+    // noted: it does not go together with what is here, or there is no room.
     template <class InOrder>
-    bool note(const Deed& deed, unsigned thread, unsigned first, unsigned count, InOrder in_order) {
-        const auto mask = static_cast<Words>(((1U << count) - 1) << first);
-        const unsigned last = first + count - 1;
+    bool note(const Run& run, InOrder in_order) {
+        const Deed& deed = run.deed;
         unsigned own = kRuns;
         unsigned against = 0;  // words of other runs that an access like this may not go together with
         for (unsigned r = 0; r < kRuns; ++r) {
-            if (own == kRuns && words_[r] != 0 && is(r, deed) && extend(r, thread, first, last)) {
+            if (own == kRuns && words_[r] != 0 && is(r, deed) && extend(r, run)) {
                 own = r;
             } else if (deed.write || is_write(r)) {
                 against |= words_[r];
             }
         }
-        if ((against & mask) != 0) {
-            if (!goes_together(own, deed, mask, in_order)) return false;
+        if ((against & run.words) != 0) {
+            if (!goes_together(own, run, in_order)) return false;
             // A write that comes later and goes together with this one also goes together with what came before it.
-            if (deed.write) forget(own, mask, [](unsigned) { return true; });
+            if (deed.write) forget(own, run.words, [](unsigned) { return true; });
         }
         if (own == kRuns) {
             if (!deed.write) {
-                if (others_will_do(deed, first, last)) return true;
-                forget(own, mask,
-                       [&](unsigned r) { return !is_write(r) && all_in_order(r, mask, in_order); });
+                if (others_will_do(run)) return true;
+                forget(own, run.words,
+                       [&](unsigned r) { return !is_write(r) && all_in_order(r, run, in_order); });
             }
             own = free_run(deed);
             if (own == kRuns) return false;
             epoch_[own] = deed.epoch;
             place_[own] = deed.place;
-            block_[own] = deed.block;
-            who_[own] = encode(thread, 0, kConstant, deed.write);
+            block_[own] = static_cast<std::uint16_t>(deed.block | unsigned{deed.write} << 15);
+            thread_[own] = run.thread;
             words_[own] = 0;
         }
-        words_[own] |= mask;
+        words_[own] |= run.words;
         return true;
     }
 
@@ -69,97 +142,77 @@ class LineOfRuns {
     template <class Do>
     void for_each(Do action) const {
         for (unsigned r = 0; r < kRuns; ++r) {
-            for (unsigned left = words_[r]; left != 0; left &= left - 1) {
-                const auto word = static_cast<unsigned>(std::countr_zero(left));
-                action(Deed{epoch_[r], place_[r], block_[r], is_write(r)}, thread_of(who_[r], word), word);
-            }
+            for_each_word_of(words_[r], [&](unsigned word) {
+                action(Deed{epoch_[r], place_[r], block(r), is_write(r)}, thread_[r](word), word);
+                return true;
+            });
         }
     }
 
   private:
     static constexpr unsigned kRuns = 4;
-    using Words = std::uint16_t;  // a bit for each
 
-    // The thread of word i: base + (i << step), or for vectors base + (i >> -step), or always the same.
-    // As a number: base in 11 bits, write in one, step in four.
-    using Who = std::uint16_t;
-    static constexpr unsigned kConstant = 0;
-    static constexpr unsigned kStepOne =
-        3;  // 1, 2: four words, two words a thread; 4 ... 9: every 2nd ... 64th thread
-    static constexpr unsigned kSteps = 10;
-    static constexpr int kBase = 1024;
-
-    static int offset(unsigned step, unsigned word) {
-        if (step == kConstant) return 0;
-        return static_cast<int>(step < kStepOne ? word >> (kStepOne - step) : word << (step - kStepOne));
-    }
-    static Who encode(unsigned thread, unsigned word, unsigned step, bool write) {
-        const int base = static_cast<int>(thread) - offset(step, word) + kBase;
-        return static_cast<Who>(static_cast<unsigned>(base) | unsigned{write} << 11 | step << 12);
-    }
-    static unsigned thread_of(Who who, unsigned word) {
-        return static_cast<unsigned>((who & 0x7FF) - kBase + offset(who >> 12, word));
-    }
-    bool is_write(unsigned r) const { return (who_[r] >> 11 & 1) != 0; }
-    bool is(unsigned r, const Deed& deed) const {
-        return epoch_[r] == deed.epoch && place_[r] == deed.place && block_[r] == deed.block &&
-               is_write(r) == deed.write;
-    }
-
-    // Can the run hold these words of the thread? As long as all its words are one thread's, any step will do that fits.
-    bool extend(unsigned r, unsigned thread, unsigned first, unsigned last) {
-        const auto fits = [&](Who who) {
-            return thread_of(who, first) == thread && thread_of(who, last) == thread;
-        };
-        if (fits(who_[r])) return true;
-        const auto low = static_cast<unsigned>(std::countr_zero(words_[r]));
-        const auto high = static_cast<unsigned>(std::bit_width(words_[r])) - 1;
-        const unsigned holder = thread_of(who_[r], low);
-        if (thread_of(who_[r], high) != holder) return false;
-        for (unsigned step = 1; step < kSteps; ++step) {
-            const Who who = encode(thread, first, step, is_write(r));
-            if (!fits(who) || thread_of(who, low) != holder || thread_of(who, high) != holder) continue;
-            who_[r] = who;
-            return true;
-        }
-        return false;
-    }
-
-    template <class InOrder>
-    bool all_in_order(unsigned r, Words mask, InOrder in_order) const {
-        for (unsigned left = words_[r] & mask; left != 0; left &= left - 1) {
-            const auto word = static_cast<unsigned>(std::countr_zero(left));
-            if (!in_order(epoch_[r], block_[r], thread_of(who_[r], word))) return false;
+    // Until one is false.
+    template <class Do>
+    static bool for_each_word_of(unsigned words, Do action) {
+        for (; words != 0; words &= words - 1) {
+            if (!action(static_cast<unsigned>(std::countr_zero(words)))) return false;
         }
         return true;
     }
+
+    std::uint16_t block(unsigned r) const { return block_[r] & 0x7FFF; }
+    bool is_write(unsigned r) const { return block_[r] >> 15 != 0; }
+    bool is(unsigned r, const Deed& deed) const {
+        return epoch_[r] == deed.epoch && place_[r] == deed.place && block(r) == deed.block &&
+               is_write(r) == deed.write;
+    }
+
+    // Can the words of the two be told by one rule?
+    bool extend(unsigned r, const Run& run) {
+        if (thread_[r] == run.thread) return true;
+        const unsigned thread = run.thread(run.first());
+        if (run.thread(run.last()) == thread)
+            return thread_[r].extend(words_[r], thread, run.first(), run.last());
+        const Run here{{}, thread_[r], words_[r]};
+        if (!run.thread.is(thread_[r](here.first()), here.first(), here.last()) ||
+            !thread_[r].is(thread_[r](here.first()), here.first(), here.last()))
+            return false;
+        thread_[r] = run.thread;
+        return true;
+    }
+
     template <class InOrder>
-    bool goes_together(unsigned own, const Deed& deed, Words mask, InOrder in_order) const {
+    bool all_in_order(unsigned r, const Run& run, InOrder in_order) const {
+        return for_each_word_of(words_[r] & run.words, [&](unsigned word) {
+            return in_order(epoch_[r], block(r), thread_[r](word), run.thread(word));
+        });
+    }
+    template <class InOrder>
+    bool goes_together(unsigned own, const Run& run, InOrder in_order) const {
         for (unsigned r = 0; r < kRuns; ++r) {
-            if (r != own && (deed.write || is_write(r)) && !all_in_order(r, mask, in_order)) return false;
+            if (r != own && (run.deed.write || is_write(r)) && !all_in_order(r, run, in_order)) return false;
         }
         return true;
     }
     template <class Which>
-    void forget(unsigned own, Words mask, Which which) {
+    void forget(unsigned own, LineWords words, Which which) {
         for (unsigned r = 0; r < kRuns; ++r) {
-            if (r != own && which(r)) words_[r] &= static_cast<Words>(~mask);
+            if (r != own && which(r)) words_[r] &= static_cast<LineWords>(~words);
         }
     }
 
-    // Two threads of the block have read these words in this epoch: who writes there races with one of them, and a third is no news.
-    bool others_will_do(const Deed& deed, unsigned first, unsigned last) const {
-        const unsigned mask = (2U << last) - (1U << first);
+    bool others_will_do(const Run& run) const {
         unsigned readers = 0;
-        std::array<Who, kRuns> who;
+        std::array<ThreadOfWord, kRuns> thread;
         for (unsigned r = 0; r < kRuns; ++r) {
-            if (is_write(r) || epoch_[r] != deed.epoch || block_[r] != deed.block ||
-                (words_[r] & mask) != mask)
-                continue;
-            who[readers++] = who_[r];
+            if (!is_write(r) && epoch_[r] == run.deed.epoch && block(r) == run.deed.block &&
+                (run.words & ~words_[r]) == 0)
+                thread[readers++] = thread_[r];
         }
-        return readers >= 2 && thread_of(who[0], first) != thread_of(who[1], first) &&
-               thread_of(who[0], last) != thread_of(who[1], last);
+        return readers >= 2 && for_each_word_of(run.words, [&](unsigned word) {
+                   return two_will_do(thread[0](word), thread[1](word), run.thread(word));
+               });
     }
 
     // One that is empty, or whose words two others have read besides; kRuns: none. A reader of another block stays.
@@ -176,9 +229,9 @@ class LineOfRuns {
                 if (other == r || is_write(other)) continue;
                 twice |= once & words_[other];
                 once |= words_[other];
-                if (block_[other] != deed.block) elsewhere |= words_[other];
+                if (block(other) != deed.block) elsewhere |= words_[other];
             }
-            if (block_[r] != deed.block) twice &= elsewhere;
+            if (block(r) != deed.block) twice &= elsewhere;
             if ((words_[r] & ~twice) == 0) return r;
         }
         return kRuns;
@@ -186,9 +239,9 @@ class LineOfRuns {
 
     std::array<Epoch, kRuns> epoch_;
     std::array<ShortPlace, kRuns> place_;
-    std::array<std::uint16_t, kRuns> block_;
-    std::array<Who, kRuns> who_;
-    std::array<Words, kRuns> words_;  // none: the run is empty
+    std::array<std::uint16_t, kRuns> block_;  // and in the highest bit whether it is a write
+    std::array<ThreadOfWord, kRuns> thread_;
+    std::array<LineWords, kRuns> words_;  // none: the run is empty
 };
 
 }  // namespace cuda_on_cpu::inspector

@@ -12,16 +12,17 @@ namespace cuda_on_cpu::inspector {
 namespace {
 
 constexpr Address kWord = 4;
+constexpr std::uint8_t kWholeWord = 0xF;
 
 // The part of an access that is in one word: a bit for each of its bytes.
-std::uint8_t bytes_in_word(Address word, Address address, unsigned bytes) {
+std::uint8_t bytes_in_word(Address word, Address address, std::size_t bytes) {
     const Address begin = std::max(word, address) - word;
     const Address end = std::min(word + kWord, address + bytes) - word;
     return static_cast<std::uint8_t>((1U << end) - (1U << begin));
 }
 
 template <class Visit>
-void for_each_word(Address address, unsigned bytes, Visit visit) {
+void for_each_word(Address address, std::size_t bytes, Visit visit) {
     for (Address word = address / kWord * kWord; word < address + bytes; word += kWord)
         visit(word, bytes_in_word(word, address, bytes));
 }
@@ -417,22 +418,24 @@ void GlobalShadow::forget() {
     full_ = false;
 }
 
-// Did what a thread of a block did in an epoch come before this access?
-bool GlobalShadow::in_order(unsigned block, unsigned thread, Epoch then, const Access& access,
+// Did what a thread of a block did in an epoch come before what thread `now` of this block does?
+bool GlobalShadow::in_order(unsigned block, unsigned thread, Epoch then, unsigned now,
                             const BlockOrder& order, const BlockAmongOthers& others) {
-    if (block == others.number() && order.ordered(thread, then, access.thread)) return true;
+    if (block == others.number() && order.ordered(thread, then, now)) return true;
     // A block hears of itself too: from others, and by what it has left at atomics.
     return others.knows(block, thread, then);
 }
 
 // What most reads are: a thread more of a block reads a word that another of its threads has read just now. Which thread of a block it
-// was matters only for a write by another thread of that block: two of them are enough. Another OS thread may change the cell meanwhile:
+// was matters only for a write by another thread of that block: two of them are enough, of two warps. Another OS thread may change the cell meanwhile:
 // then it is taken for one or the other state.
 bool GlobalShadow::is_one_more_reader(const Cell& cell, const Who& self) {
     if (!cell.last_reader.alike(self)) return false;
     const Who& first = cell.first_reader;
     return cell.last_reader.thread == self.thread ||
-           (first.bytes != 0 && (first.block != self.block || first.alike(self)));
+           (first.bytes != 0 &&
+            (first.block != self.block ||
+             (first.alike(self) && two_will_do(first.thread, cell.last_reader.thread, self.thread))));
 }
 
 // Gives the earlier access that this one is in no order with; .bytes == 0: there is none.
@@ -444,7 +447,7 @@ GlobalShadow::Who GlobalShadow::note(Cell& cell, const Who& self, const Access& 
     const auto bad = [&](const Who& earlier) {
         return (earlier.bytes & self.bytes) != 0 && conflict(earlier.kind, self.kind) &&
                !(own_atomic && is_atomic(earlier.kind)) &&
-               !in_order(earlier.block, earlier.thread, earlier.epoch, access, order, others);
+               !in_order(earlier.block, earlier.thread, earlier.epoch, access.thread, order, others);
     };
     Who race;
     if (bad(cell.writer)) race = cell.writer;
@@ -467,7 +470,7 @@ GlobalShadow::Who GlobalShadow::note(Cell& cell, const Who& self, const Access& 
 }
 
 // What is known of a line in runs, word by word.
-void GlobalShadow::spread(const LineOfRuns& runs, std::span<Cell, LineOfRuns::kWords> cells) {
+void GlobalShadow::spread(const LineOfRuns& runs, std::span<Cell, kLineWords> cells) {
     std::ranges::fill(cells, Cell{});
     runs.for_each([&](const Deed& deed, unsigned thread, unsigned word) {
         Cell& cell = cells[word];
@@ -486,71 +489,135 @@ void GlobalShadow::spread(const LineOfRuns& runs, std::span<Cell, LineOfRuns::kW
     });
 }
 
-// True: noted, and nothing is wrong.
-bool GlobalShadow::note_in_runs(Line& line, const Access& access, Generation generation,
-                                const BlockOrder& order, const BlockAmongOthers& others) {
-    const Deed deed{order.epoch(access.thread), access.place, static_cast<std::uint16_t>(others.number()),
-                    access.kind == AccessKind::store};
-    const Lock lock(line, generation);
-    if (lock.word_by_word()) return false;
-    return line.runs.note(deed, access.thread, static_cast<unsigned>(access.address % kLineBytes / kWord),
-                          access.bytes / kWord, [&](Epoch then, std::uint16_t block, unsigned thread) {
-                              return in_order(block, thread, then, access, order, others);
-                          });
-}
+// The words of one access, one after the other: what is wrong is told once, but of two plain writes word by word.
+class GlobalShadow::WordByWord {
+  public:
+    WordByWord(GlobalShadow& shadow, const Access& access, Generation generation, const BlockOrder& order,
+               const BlockAmongOthers& others, GlobalSink& sink)
+        : shadow_(shadow),
+          access_(access),
+          generation_(generation),
+          order_(order),
+          others_(others),
+          sink_(sink),
+          self_{order.epoch(access.thread),
+                access.place,
+                static_cast<std::uint16_t>(others.number()),
+                static_cast<std::uint16_t>(access.thread),
+                0,
+                access.kind} {}
 
-void GlobalShadow::access(const Access& access, Generation generation, const BlockOrder& order,
-                          const BlockAmongOthers& others, GlobalSink& sink) {
-    std::size_t page = 0;
-    Address number = ~Address{0};
-    const auto find = [&](Address word) {
-        if (word / kPageBytes != number) {
-            number = word / kPageBytes;
-            page = this->page(number);
-        }
-        return page != kNoPage;
-    };
-    const bool whole_words = access.bytes >= kWord && access.bytes <= 16 &&
-                             std::has_single_bit(access.bytes) && access.address % access.bytes == 0;
-    if (whole_words && !is_atomic(access.kind)) {
-        if (!find(access.address)) return;
-        Line& line = pages_[page][access.address % kPageBytes / kLineBytes];
-        if (note_in_runs(line, access, generation, order, others)) return;
-    }
-
-    bool told = false;
-    Who self{order.epoch(access.thread),
-             access.place,
-             static_cast<std::uint16_t>(others.number()),
-             static_cast<std::uint16_t>(access.thread),
-             0,
-             access.kind};
-    for_each_word(access.address, access.bytes, [&](Address word, std::uint8_t bytes) {
-        if (!find(word)) return;
-        Line& line = pages_[page][word % kPageBytes / kLineBytes];
-        const std::span<Cell, LineOfRuns::kWords> cells(
-            &cells_[page][word % kPageBytes / kLineBytes * LineOfRuns::kWords], LineOfRuns::kWords);
+    void note(std::size_t page, Address word, std::uint8_t bytes) {
+        const std::size_t number = word % kPageBytes / kLineBytes;
+        Line& line = shadow_.pages_[page][number];
+        const std::span<Cell, kLineWords> cells(&shadow_.cells_[page][number * kLineWords], kLineWords);
         Cell& cell = cells[word % kLineBytes / kWord];
-        self.bytes = bytes;
-        if (!writes(access.kind) &&
-            line.state.load(std::memory_order_relaxed) == (generation | kWordByWord) &&
-            is_one_more_reader(cell, self))
+        self_.bytes = bytes;
+        if (!writes(access_.kind) &&
+            line.state.load(std::memory_order_relaxed) == (generation_ | kWordByWord) &&
+            is_one_more_reader(cell, self_))
             return;
         Who race;
         {
-            Lock lock(line, generation);
+            Lock lock(line, generation_);
             if (!lock.word_by_word()) {
                 spread(line.runs, cells);
                 lock.set_word_by_word();
             }
-            race = note(cell, self, access, order, others);
+            race = GlobalShadow::note(cell, self_, access_, order_, others_);
         }
         if (race.bytes == 0) return;
-        const bool two_writes = race.kind == AccessKind::store && self.kind == AccessKind::store;
-        if (!two_writes && std::exchange(told, true)) return;
+        const bool two_writes = race.kind == AccessKind::store && self_.kind == AccessKind::store;
+        if (!two_writes && std::exchange(told_, true)) return;
         const auto first = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(race.bytes & bytes)));
-        sink.race(access, Earlier{race.thread, race.kind, race.place, race.block}, word + first);
+        sink_.race(access_, Earlier{race.thread, race.kind, race.place, race.block}, word + first);
+    }
+
+  private:
+    GlobalShadow& shadow_;
+    const Access& access_;
+    Generation generation_;
+    const BlockOrder& order_;
+    const BlockAmongOthers& others_;
+    GlobalSink& sink_;
+    Who self_;
+    bool told_ = false;
+};
+
+// True: noted, and nothing is wrong.
+bool GlobalShadow::note_run(Line& line, const Run& run, Generation generation, const BlockOrder& order,
+                            const BlockAmongOthers& others) {
+    const Lock lock(line, generation);
+    return !lock.word_by_word() &&
+           line.runs.note(run, [&](Epoch then, std::uint16_t block, unsigned thread, unsigned now) {
+               return in_order(block, thread, then, now, order, others);
+           });
+}
+
+void GlobalShadow::access(const Access& access, Generation generation, const BlockOrder& order,
+                          const BlockAmongOthers& others, GlobalSink& sink) {
+    if (access.in_one_line() && !is_atomic(access.kind)) {
+        const std::size_t page = this->page(access.address / kPageBytes);
+        if (page == kNoPage) return;
+        Run run;
+        run.deed.epoch = order.epoch(access.thread);
+        run.deed.place = access.place;
+        run.deed.block = static_cast<std::uint16_t>(others.number());
+        run.deed.write = access.kind == AccessKind::store;
+        run.thread = ThreadOfWord(access.thread);
+        run.words = line_words(access.address % kLineBytes / kWord, access.bytes / kWord);
+        Line& line = pages_[page][access.address % kPageBytes / kLineBytes];
+        if (note_run(line, run, generation, order, others)) return;
+    }
+    WordByWord words(*this, access, generation, order, others, sink);
+    std::size_t page = 0;
+    Address number = ~Address{0};
+    for_each_word(access.address, access.bytes, [&](Address word, std::uint8_t bytes) {
+        if (std::exchange(number, word / kPageBytes) != word / kPageBytes) page = this->page(number);
+        if (page != kNoPage) words.note(page, word, bytes);
     });
+}
+
+void GlobalShadow::reads(const Run& run, Address line, Generation generation, const BlockOrder& order,
+                         const BlockAmongOthers& others, GlobalSink& sink) {
+    const std::size_t page = this->page(line / kPageBytes);
+    if (page == kNoPage) return;
+    if (note_run(pages_[page][line % kPageBytes / kLineBytes], run, generation, order, others)) return;
+    for (unsigned left = run.words; left != 0;) {
+        const auto first = static_cast<unsigned>(std::countr_zero(left));
+        const Access access{run.thread(first), line + first * kWord, kWord, AccessKind::load, run.deed.place};
+        WordByWord words(*this, access, generation, order, others, sink);
+        for (; left != 0; left &= left - 1) {
+            const auto word = static_cast<unsigned>(std::countr_zero(left));
+            if (run.thread(word) != access.thread) break;
+            words.note(page, line + word * kWord, kWholeWord);
+        }
+    }
+}
+
+// --- Reads that wait to be noted
+
+void PendingReads::make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note) {
+    const Address line = access.address / kLineBytes;
+    const std::size_t number = number_of_set(line);
+    Set& set = sets_[number];
+    if (set[0].run.words == 0) {
+        used_.push_back(static_cast<std::uint16_t>(number));
+    } else {
+        if (set[1].run.words != 0) note(set[1].run, set[1].line * kLineBytes);
+        set[1] = set[0];
+    }
+    set[0] = {line, {{epoch, access.place, block, false}, ThreadOfWord(access.thread), words_of(access)}};
+}
+
+void PendingReads::note_all(const Note& note) {
+    for (const std::uint16_t number : used_) {
+        for (Reads& reads : sets_[number]) {
+            if (reads.run.words != 0) note(reads.run, reads.line * kLineBytes);
+            reads.run.words = 0;
+        }
+    }
+    used_.clear();
 }
 
 void GlobalShadow::at_atomic(Address address, Generation generation,
@@ -569,52 +636,42 @@ void GlobalShadow::at_atomic(Address address, Generation generation,
 
 // --- Which bytes have been written
 
-WrittenBytes::WrittenBytes(std::size_t size) : size_(size), bits_((size + 63) / 64) {}
-
-namespace {
-
-// The bits of one word of 64 that belong to bytes [first, end).
-std::uint64_t bits_of(std::size_t word, std::size_t first, std::size_t end) {
-    const std::size_t begin = std::max(first, word * 64) - word * 64;
-    const std::size_t stop = std::min(end, word * 64 + 64) - word * 64;
-    const std::uint64_t below = stop == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << stop) - 1;
-    return below & ~((std::uint64_t{1} << begin) - 1);
-}
-
-}  // namespace
+WrittenBytes::WrittenBytes(std::size_t size) : size_(size), words_(size / kWord + 1) {}
 
 void WrittenBytes::mark_some(std::size_t first, std::size_t count) {
     if (first == 0 && count >= size_) {
         all_ = true;
         return;
     }
-    const std::size_t end = std::min(first + count, size_);
-    for (std::size_t word = first / 64; word * 64 < end; ++word) {
-        const std::uint64_t bits = bits_of(word, first, end);
-        if ((bits_[word].load(std::memory_order_relaxed) & bits) != bits)
-            bits_[word].fetch_or(bits, std::memory_order_relaxed);
-    }
+    for_each_word(first, std::min(count, size_ - first), [&](std::size_t word, std::uint8_t bytes) {
+        std::atomic<std::uint8_t>& written = words_[word / kWord];
+        const std::uint8_t before = written.load(std::memory_order_relaxed);
+        if (bytes == kWholeWord) {
+            if (before != kWholeWord) written.store(kWholeWord, std::memory_order_relaxed);
+        } else if ((before & bytes) != bytes) {
+            written.fetch_or(bytes, std::memory_order_relaxed);
+        }
+    });
 }
 
 bool WrittenBytes::none_written(std::size_t first, std::size_t count) const {
     if (all()) return count == 0;
-    const std::size_t end = std::min(first + count, size_);
-    for (std::size_t word = first / 64; word * 64 < end; ++word) {
-        if ((bits_of(word, first, end) & bits_[word].load(std::memory_order_relaxed)) != 0) return false;
-    }
-    return true;
+    bool none = true;
+    for_each_word(first, std::min(count, size_ - first), [&](std::size_t word, std::uint8_t bytes) {
+        none = none && (words_[word / kWord].load(std::memory_order_relaxed) & bytes) == 0;
+    });
+    return none;
 }
 
 std::ptrdiff_t WrittenBytes::first_unwritten_of_some(std::size_t first, std::size_t count) {
-    const std::size_t end = std::min(first + count, size_);
-    for (std::size_t word = first / 64; word * 64 < end; ++word) {
-        const std::uint64_t missing =
-            bits_of(word, first, end) & ~bits_[word].load(std::memory_order_relaxed);
-        if (missing == 0) continue;
-        mark(first, count);
-        return static_cast<std::ptrdiff_t>(word * 64) + std::countr_zero(missing);
-    }
-    return -1;
+    std::ptrdiff_t found = -1;
+    for_each_word(first, std::min(count, size_ - first), [&](std::size_t word, std::uint8_t bytes) {
+        const auto missing =
+            static_cast<unsigned>(bytes & ~words_[word / kWord].load(std::memory_order_relaxed));
+        if (found < 0 && missing != 0) found = static_cast<std::ptrdiff_t>(word) + std::countr_zero(missing);
+    });
+    if (found >= 0) mark(first, count);
+    return found;
 }
 
 }  // namespace cuda_on_cpu::inspector

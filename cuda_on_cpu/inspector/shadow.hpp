@@ -45,6 +45,9 @@ struct Access {
     unsigned bytes = 0;
     AccessKind kind = AccessKind::load;
     ShortPlace place = 0;
+
+    // Whole words that are in one line of memory, as their number is a power of two.
+    bool in_one_line() const { return (bytes == 4 || bytes == 8 || bytes == 16) && address % bytes == 0; }
 };
 
 // The other one of two accesses that do not go together.
@@ -147,6 +150,9 @@ class GlobalShadow {
 
     void access(const Access& access, Generation generation, const BlockOrder& order,
                 const BlockAmongOthers& others, GlobalSink& sink);
+    // Many plain reads at once, in the line of 64 bytes that begins there.
+    void reads(const Run& run, Address line, Generation generation, const BlockOrder& order,
+               const BlockAmongOthers& others, GlobalSink& sink);
     // While no kernel runs.
     void forget();
     // There is more memory than can be watched.
@@ -159,13 +165,12 @@ class GlobalShadow {
     // While no kernel runs: what atomic accesses have left.
     void forget_atomics();
     // Of one launch, so that they have numbers.
-    static constexpr std::uint64_t kMostBlocks = 65536;
+    static constexpr std::uint64_t kMostBlocks = 32768;
 
   private:
     static constexpr unsigned kPageBytes = 65536;
-    static constexpr unsigned kLineBytes = 4 * LineOfRuns::kWords;
+    static constexpr unsigned kLineBytes = 4 * kLineWords;
     static constexpr std::size_t kMostPages = 2048;  // 128 MiB of the program's memory
-    static constexpr std::uint8_t kWholeWord = 0xF;
 
     struct Who {
         Epoch epoch = 0;
@@ -197,13 +202,14 @@ class GlobalShadow {
     static constexpr unsigned kLines = kPageBytes / kLineBytes;
     using Page =
         std::array<Line, kLines + 1>;  // one more, or a column of memory would be in one set of the cache
-    using CellsOfPage = std::array<Cell, kLines * LineOfRuns::kWords>;
+    using CellsOfPage = std::array<Cell, kLines * kLineWords>;
     static constexpr std::size_t kNoPage = ~std::size_t{0};
     struct Slot {
         std::atomic<std::size_t> page{kNoPage};
         Address number = 0;
     };
     class Lock;
+    class WordByWord;
     static constexpr Generation kBusy = Generation{1} << 63;
     static constexpr Generation kWordByWord = Generation{1} << 62;
     struct Shard {
@@ -218,11 +224,11 @@ class GlobalShadow {
     std::size_t page(Address number);
     [[gnu::noinline]] std::size_t add_page(Address number);
     static std::size_t slot_of(Address number);
-    static bool in_order(unsigned block, unsigned thread, Epoch then, const Access& access,
-                         const BlockOrder& order, const BlockAmongOthers& others);
-    static bool note_in_runs(Line& line, const Access& access, Generation generation, const BlockOrder& order,
-                             const BlockAmongOthers& others);
-    static void spread(const LineOfRuns& runs, std::span<Cell, LineOfRuns::kWords> cells);
+    static bool in_order(unsigned block, unsigned thread, Epoch then, unsigned now, const BlockOrder& order,
+                         const BlockAmongOthers& others);
+    static bool note_run(Line& line, const Run& run, Generation generation, const BlockOrder& order,
+                         const BlockAmongOthers& others);
+    static void spread(const LineOfRuns& runs, std::span<Cell, kLineWords> cells);
     static bool is_one_more_reader(const Cell& cell, const Who& self);
     static Who note(Cell& cell, const Who& self, const Access& access, const BlockOrder& order,
                     const BlockAmongOthers& others);
@@ -239,7 +245,62 @@ class GlobalShadow {
     std::atomic<bool> full_{false};
 };
 
-// Which bytes of an allocation have been written, a bit for each. Used by several OS threads at once.
+// Plain reads of a block that have not been noted yet, so that those of one line are noted together. Until then no thread may tell
+// others anything, or hear anything from them.
+class PendingReads {
+  public:
+    using Note = std::function<void(const Run&, Address line)>;
+
+    PendingReads() : sets_(kSets) {}
+
+    // An access in one line, by a thread of the block in an epoch. False: there must be made room for it.
+    bool add(const Access& access, Epoch epoch, std::uint16_t block) {
+        const Address line = access.address / kLineBytes;
+        const LineWords words = words_of(access);
+        const Reads* other = nullptr;
+        for (Reads& reads : sets_[number_of_set(line)]) {
+            Run& run = reads.run;
+            if (reads.line != line || run.words == 0 || run.deed.epoch != epoch || run.deed.block != block)
+                continue;
+            const auto first = static_cast<unsigned>(std::countr_zero(words));
+            const auto last = static_cast<unsigned>(std::bit_width(words)) - 1;
+            if (run.deed.place == access.place && run.thread.extend(run.words, access.thread, first, last)) {
+                run.words |= words;
+                return true;
+            }
+            // Two others have read it before.
+            if ((words & ~run.words) != 0) continue;
+            if (other != nullptr && two_will_do(run.thread(first), other->run.thread(first), access.thread) &&
+                two_will_do(run.thread(last), other->run.thread(last), access.thread))
+                return true;
+            other = &reads;
+        }
+        return false;
+    }
+    // The same, and `note` gets what was there.
+    void make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note);
+    void note_all(const Note& note);
+    bool empty() const { return used_.empty(); }
+
+  private:
+    static constexpr std::size_t kSets = 2048;
+    static constexpr Address kLineBytes = 4 * kLineWords;
+    struct Reads {
+        Address line = 0;
+        Run run;  // of no words: nothing is here
+    };
+    using Set = std::array<Reads, 2>;
+
+    static std::size_t number_of_set(Address line) { return (line * 0x9E3779B97F4A7C15U >> 32) % kSets; }
+    static LineWords words_of(const Access& access) {
+        return line_words(access.address % kLineBytes / 4, access.bytes / 4);
+    }
+
+    std::vector<Set> sets_;
+    std::vector<std::uint16_t> used_;
+};
+
+// Which bytes of an allocation have been written. Used by several OS threads at once.
 class WrittenBytes {
   public:
     explicit WrittenBytes(std::size_t size);
@@ -261,7 +322,8 @@ class WrittenBytes {
 
     std::size_t size_;
     std::atomic<bool> all_{false};
-    std::vector<std::atomic<std::uint64_t>> bits_;
+    std::vector<std::atomic<std::uint8_t>>
+        words_;  // a bit for each byte: who writes a whole word needs not to know the rest
 };
 
 }  // namespace cuda_on_cpu::inspector

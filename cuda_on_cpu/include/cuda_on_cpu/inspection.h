@@ -102,7 +102,7 @@ struct Inspection {
 };
 
 struct InspectionOptions {
-    // Of larger grids only so many blocks are watched: the first, the last, and others evenly spread between them. 2 to 65536.
+    // Of larger grids only so many blocks are watched: the first, the last, and others evenly spread between them. 2 to 32768.
     std::uint64_t blocks_per_launch = 256;
     // Without, accesses are only counted, which is faster. Failures of kernels are findings all the same.
     bool look_for_mistakes = true;

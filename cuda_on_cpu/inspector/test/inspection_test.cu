@@ -525,7 +525,7 @@ TEST(Inspection, SamplesLargeGrids) {
     const AccessLine store = line(kernel, Space::kGlobal, Operation::kStore);
     EXPECT_EQ(store.requests, 10u);
     EXPECT_EQ(store.worst.block[0], 0u);
-    for (const std::uint64_t refused : {0, 1, 65537})
+    for (const std::uint64_t refused : {0, 1, 32769})
         EXPECT_THROW(cuda_on_cpu::begin_inspection({.blocks_per_launch = refused}), std::invalid_argument);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace cuda_on_cpu::inspector {
@@ -361,6 +362,19 @@ TEST_F(GlobalShadowTest, OfSeveralReadersOfABlockWhoeverWritesRacesWithAnother) 
     }
 }
 
+TEST_F(GlobalShadowTest, ReadersOfAWarpDoNotHideThoseOfAnother) {
+    for (const Address word : {64U, 65U * 64U + 2U * 4U}) {
+        for (const unsigned reader : {0U, 1U, 2U, 40U})
+            access(0, reader, word, AccessKind::load);
+        block[0].order.join(0, kAll);
+        access(0, 0, word, AccessKind::store);
+        ASSERT_EQ(heard.kinds(), "race");
+        EXPECT_EQ(heard.told[0].other, 40U);
+        heard.told.clear();
+        access(0, 0, word + 1, AccessKind::store, 1);  // word by word from now on
+    }
+}
+
 TEST_F(GlobalShadowTest, ReadersOfABlockDoNotHideThoseOfAnother) {
     access(1, 6, 8, AccessKind::load);
     for (const unsigned reader : {0U, 1U, 2U})
@@ -504,6 +518,34 @@ TEST_F(GlobalShadowTest, OfVeryManyAtomicsTheLastAreTakenForOne) {
     EXPECT_EQ(left_at(kBegin + 4000 * kApart), nullptr);
 }
 
+// What a warp, or a thread in a loop, does to a line is known as well as if it were noted word by word: whoever writes next
+// races with the thread that was there.
+class RunTest : public GlobalShadowTest,
+                public testing::WithParamInterface<std::tuple<int, unsigned, AccessKind>> {};
+
+TEST_P(RunTest, EveryWordKnowsItsThread) {
+    const auto [step, words, kind] = GetParam();
+    block[0].order.begin_block(1024);
+    const auto thread_of = [&](unsigned access) { return 60 + static_cast<unsigned>(step) * access; };
+    const unsigned accesses = kLineWords / words;
+    for (unsigned i = 0; i < accesses; ++i)
+        access(0, thread_of(i), 4 * words * i, kind, 4 * words);
+    EXPECT_EQ(heard.kinds(), "");
+    for (unsigned word = 0; word < kLineWords; ++word)
+        access(1, 5, 4 * word, AccessKind::store);
+    ASSERT_EQ(heard.told.size(), kLineWords);
+    for (unsigned word = 0; word < kLineWords; ++word) {
+        EXPECT_EQ(heard.told[word].where, 4 * word);
+        EXPECT_EQ(heard.told[word].other, thread_of(word / words)) << "word " << word;
+        EXPECT_EQ(heard.told[word].other_block, 0U);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, RunTest,
+                         testing::Combine(testing::Values(0, 1, 2, 3, 16, 32, 50, 64),
+                                          testing::Values(1U, 2U, 4U),
+                                          testing::Values(AccessKind::load, AccessKind::store)));
+
 // Only the values tell whether two plain writes are a race: all words of them count.
 TEST_F(GlobalShadowTest, TwoWritesAreToldWordByWord) {
     access(0, 0, 16, AccessKind::store, 16);
@@ -522,6 +564,81 @@ TEST_F(GlobalShadowTest, WhatCannotBeWatchedIsLeftOutAndSaid) {
     EXPECT_TRUE(shadow.full());
     shadow.forget();
     EXPECT_FALSE(shadow.full());
+}
+
+// --- Reads that wait
+
+struct Noted {
+    std::array<int, 1024> times{};  // by word
+    std::array<unsigned, 1024> thread{};
+    PendingReads::Note note = [this](const Run& run, Address line) {
+        ++notes;
+        for (unsigned word = run.first(); word <= run.last(); ++word) {
+            if ((run.words >> word & 1) == 0) continue;
+            const std::size_t i = (line - kBegin) / 4 + word;
+            ++times[i];
+            thread[i] = run.thread(word);
+        }
+    };
+    int notes = 0;
+};
+
+TEST(PendingReads, AWarpsReadsOfALineAreOne) {
+    PendingReads reads;
+    Noted noted;
+    for (unsigned thread = 0; thread < 64; ++thread) {
+        const Access access{thread, kBegin + 4 * thread, 4, AccessKind::load, 1};
+        if (!reads.add(access, 7, 0)) reads.make_room(access, 7, 0, noted.note);
+    }
+    EXPECT_EQ(noted.notes, 0);
+    reads.note_all(noted.note);
+    EXPECT_TRUE(reads.empty());
+    EXPECT_EQ(noted.notes, 4);
+    for (unsigned thread = 0; thread < 64; ++thread) {
+        EXPECT_EQ(noted.times[thread], 1);
+        EXPECT_EQ(noted.thread[thread], thread);
+    }
+    reads.note_all(noted.note);
+    EXPECT_EQ(noted.notes, 4);
+}
+
+TEST(PendingReads, EpochsPlacesAndBlocksAreKeptApart) {
+    PendingReads reads;
+    Noted noted;
+    const auto add = [&](unsigned thread, unsigned word, Epoch epoch, std::uint16_t block, ShortPlace place) {
+        const Access access{thread, kBegin + 4 * word, 4, AccessKind::load, place};
+        if (!reads.add(access, epoch, block)) reads.make_room(access, epoch, block, noted.note);
+    };
+    add(0, 0, 1, 0, 1);
+    add(1, 1, 2, 0, 1);
+    add(2, 2, 2, 0, 3);
+    add(3, 3, 2, 1, 3);
+    reads.note_all(noted.note);
+    EXPECT_EQ(noted.notes, 4);
+}
+
+// None is lost, whatever has to make room.
+TEST(PendingReads, EachReaderOfAWordIsNotedOrTwoOthersAre) {
+    const unsigned seed = std::random_device{}();
+    std::mt19937 random(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    PendingReads reads;
+    Noted noted;
+    std::array<int, 1024> wanted{};
+    for (int i = 0; i < 20000; ++i) {
+        const unsigned count = 1U << random() % 3;
+        const unsigned word = random() % 1024 / count * count;
+        const Access access{static_cast<unsigned>(random() % 1024), kBegin + 4 * word, 4 * count,
+                            AccessKind::load, 1};
+        if (!reads.add(access, 1, 0)) reads.make_room(access, 1, 0, noted.note);
+        for (unsigned w = word; w < word + count; ++w)
+            ++wanted[w];
+    }
+    reads.note_all(noted.note);
+    for (unsigned word = 0; word < 1024; ++word) {
+        EXPECT_GE(noted.times[word], std::min(wanted[word], 2)) << "word " << word;
+        EXPECT_LE(noted.times[word], wanted[word]);
+    }
 }
 
 TEST(WrittenBytes, AgreesWithAPlainArray) {

@@ -186,8 +186,20 @@ function(course_exercises directory)
     target_compile_options(${directory}_exercise_files PRIVATE $<$<CONFIG:Release>:-O1>)  # who waits for the compiler waits less
   endif()
   get_target_property(libraries ${directory}_test LINK_LIBRARIES)
+  if(COURSE_LATE_STORES)
+    list(APPEND libraries cuda_on_cpu_late_stores)
+    target_compile_options(${directory}_exercise_files PRIVATE ${CUDA_ON_CPU_LATE_STORES_OPTIONS})
+  endif()
   target_link_libraries(${directory}_exercise_files PRIVATE ${libraries})
   course_cuda_target(${directory}_exercise_files)
+  # `check` notes here what the learner's file says, when it says something new: time stamps alone can be older than what was built.
+  foreach(file IN LISTS mine)
+    set(note ${CMAKE_BINARY_DIR}/learner/${directory}/${file})
+    if(NOT EXISTS ${note})
+      file(WRITE ${note} "")
+    endif()
+    set_property(SOURCE ${COURSE_MY}/${directory}/${file} APPEND PROPERTY OBJECT_DEPENDS ${note})
+  endforeach()
   foreach(pair ${directory}_test:exercise ${directory}:exercise_program ${directory}_inspection_test:inspection_exercise)
     string(REPLACE ":" ";" pair ${pair})
     list(GET pair 0 of_lesson)
@@ -196,6 +208,9 @@ function(course_exercises directory)
       add_executable(${directory}_${suffix} EXCLUDE_FROM_ALL
         $<TARGET_OBJECTS:${of_lesson}> $<TARGET_OBJECTS:${directory}_exercise_files>)
       target_link_libraries(${directory}_${suffix} PRIVATE $<TARGET_PROPERTY:${of_lesson},LINK_LIBRARIES>)
+      if(COURSE_LATE_STORES)
+        target_link_libraries(${directory}_${suffix} PRIVATE cuda_on_cpu_late_stores)
+      endif()
     endif()
   endforeach()
 endfunction()
@@ -221,10 +236,13 @@ endfunction()
 function(course_write_days)
   get_property(days GLOBAL PROPERTY COURSE_DAYS)
   list(JOIN days ",\n    " days)
+  string(REPLACE "ON" "true" late_stores ${COURSE_LATE_STORES})
+  string(REPLACE "OFF" "false" late_stores ${late_stores})
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/days.json @ONLY CONTENT
 "{
   \"backend\": \"${COURSE_BACKEND}\",
   \"build_type\": \"${CMAKE_BUILD_TYPE}\",
+  \"late_stores\": ${late_stores},
   \"days\": [
     ${days}
   ]

@@ -106,6 +106,7 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     blockDim = shape_;
     place_dynamic_shared(launch.configuration.dynamic_shared);
     static_shared_ = 0;
+    entered_.clear();
     copies_.begin_block();
     arrival_barriers_.clear();
     stores_.clear();
@@ -664,6 +665,9 @@ bool BlockRunner::in_dynamic_shared(const void* address) const {
 
 void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name,
                                std::size_t gap) {
+    // Threads that store late may all come here before the first of them has noted that it did.
+    if (std::ranges::find(entered_, object) != entered_.end()) return;
+    entered_.push_back(object);
     static_shared_ += size;
     if (poison) std::memset(object, kPoison, size);
     if (observer_ != nullptr) observer_->shared_entered(name, object, size, gap);

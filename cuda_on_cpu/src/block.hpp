@@ -264,6 +264,7 @@ class BlockRunner {
     void* dynamic_shared_ = nullptr;
     std::size_t dynamic_shared_size_ = 0;
     std::size_t static_shared_ = 0;
+    std::vector<const void*> entered_;  // the `__shared__` variables that the block has come to
 };
 
 // Is the byte among the thread-local objects of this OS thread, where `__shared__` variables are?

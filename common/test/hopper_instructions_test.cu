@@ -222,6 +222,7 @@ class BoxTest : public HopperInstructions, public testing::WithParamInterface<Bo
     unsigned pitch() const { return (kColumns * GetParam().element_size + 15) / 16 * 16 + 32; }
     unsigned row_bytes() const { return GetParam().columns * GetParam().element_size; }
     unsigned bytes() const { return row_bytes() * GetParam().rows; }
+    unsigned shared() const { return (bytes() + 1023) / 1024 * 1024; }
     CUtensorMap map_of(DeviceBuffer<unsigned char>& matrix) const {
         return make_map(GetParam().type, matrix.data(), kColumns, kRows, pitch(), GetParam().columns, GetParam().rows,
                         GetParam().swizzle);
@@ -237,7 +238,7 @@ TEST_P(BoxTest, IsLoadedWithZerosForWhatLiesOutside) {
     DeviceBuffer<unsigned char> device{std::span<const unsigned char>(matrix)};
     DeviceBuffer<unsigned char> out(bytes());
     for (const auto& [column, row] : kPlaces) {
-        launch(load_box, 1, 128, 1, bytes(), map_of(device), column, row, bytes(), out.data());
+        launch(load_box, 1, 128, 1, shared(), map_of(device), column, row, bytes(), out.data());
         Bytes expected(bytes());
         for (unsigned i = 0; i < bytes(); ++i) {
             const int r = row + static_cast<int>(i / row_bytes());
@@ -263,7 +264,7 @@ TEST_P(BoxTest, IsStoredExceptForWhatLiesOutside) {
     for (const auto& [column, row] : kPlaces) {
         if (column * static_cast<int>(GetParam().element_size) % 16 != 0) continue;
         CUDA_CHECK(cudaMemset(device.data(), 0, device.bytes()));
-        launch(store_box, 1, 128, 1, bytes(), map_of(device), column, row, bytes(),
+        launch(store_box, 1, 128, 1, shared(), map_of(device), column, row, bytes(),
                static_cast<const unsigned char*>(device_box.data()));
         Bytes expected(device.size());
         for (unsigned i = 0; i < bytes(); ++i) {

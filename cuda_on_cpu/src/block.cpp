@@ -97,7 +97,8 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     failed_ = false;
     polling_since_ = {};
     ++current_block;
-    blockIdx = block;
+    blockIdx = block_ = block;
+    cluster_waits_ = false;
     gridDim = launch.configuration.grid;
     if (shape_.x != launch.configuration.block.x || shape_.y != launch.configuration.block.y ||
         shape_.z != launch.configuration.block.z) {
@@ -607,7 +608,11 @@ bool BlockRunner::wait_for_other_blocks() {
             return true;
         }
         if (cluster_ == nullptr) return wait_for_grid();
-        if (!others_may_help() || !cluster_->events.wait(seen, launch_->failed)) return false;
+        if (!others_may_help()) return false;
+        if (!cluster_->events.wait(seen, launch_->failed)) {
+            cluster_waits_ = true;
+            return false;
+        }
     }
 }
 
@@ -827,7 +832,19 @@ void BlockRunner::fail(cudaError_t error, const std::string& message, Site site)
 }
 
 void BlockRunner::report_deadlock() {
-    std::string message = "deadlock in block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) + ": " +
+    std::string message = "deadlock in " + describe_waiting();
+    if (cluster_waits_) {  // and so nobody else runs
+        for (const ClusterState::Block& other : cluster_->block) {
+            if (other.runner == nullptr || other.runner == this || other.runner->live_threads_ == 0) continue;
+            message += "\n    and in " + other.runner->describe_waiting();
+        }
+    }
+    launch_->fail(cudaErrorLaunchTimeout, message);
+}
+
+// "block (0,0,0): 2 thread(s) wait and none can go on", and where they wait, in lines of their own.
+std::string BlockRunner::describe_waiting() const {
+    std::string message = "block " + triple(block_.x, block_.y, block_.z) + ": " +
                           std::to_string(live_threads_) + " thread(s) wait and none can go on";
     for (unsigned w = 0; w < warps_in_block_; ++w) {
         const Warp& warp = warps_[w];
@@ -856,7 +873,7 @@ void BlockRunner::report_deadlock() {
             }
         }
     }
-    launch_->fail(cudaErrorLaunchTimeout, message);
+    return message;
 }
 
 // After a failure some fibres stand in the middle of a kernel. Their stacks are used again from the top.

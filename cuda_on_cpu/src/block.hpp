@@ -81,9 +81,7 @@ class BlockRunner {
                   unsigned rank, Site site);
     void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site);
     void commit_stores() { stores_.commit(thread_number()); }
-    void wait_for_stores(unsigned pending, bool until_written) {
-        stores_.wait(thread_number(), pending, until_written);
-    }
+    void wait_for_stores(unsigned pending, bool until_written, Site site);
     void fence_proxy_async();
     void named_barrier(unsigned id, unsigned threads, Site site);
     WarpgroupProducts& products();
@@ -200,6 +198,7 @@ class BlockRunner {
     [[noreturn, gnu::cold]] void fail_in_different_collective(const Group& group, const char* name,
                                                               Site site);
     void report_deadlock();
+    std::string describe_waiting() const;
     void abandon_fibres();
 
     unsigned thread_number() const { return current_warp_ * kWarpLanes + current_lane_; }
@@ -215,7 +214,9 @@ class BlockRunner {
     ClusterState* cluster_ = nullptr;
     std::optional<ClusterState> own_cluster_;
     bool descending_ = false;
+    uint3 block_{0, 0, 0};
     bool failed_ = false;
+    bool cluster_waits_ = false;  // all blocks of it, for each other
     using Clock = std::chrono::steady_clock;
     Clock::time_point polling_since_;
     unsigned polling_rounds_ = 0;

@@ -206,6 +206,11 @@ void BlockRunner::store_box(const CUtensorMap* map, int column, int row, const v
         fail(cudaErrorLaunchFailure, error, site);
 }
 
+void BlockRunner::wait_for_stores(unsigned pending, bool until_written, Site site) {
+    if (const std::string error = stores_.wait(thread_number(), pending, until_written); !error.empty())
+        fail(cudaErrorLaunchFailure, error, site);
+}
+
 void BlockRunner::fence_proxy_async() {
     publish_mbarriers();
     stores_.fence();
@@ -412,8 +417,8 @@ void ptx::tma_store(const CUtensorMap* map, int column, int row, const void* sha
 void ptx::tma_store_commit() {
     block_runner().commit_stores();
 }
-void wait_for_stores(unsigned pending, bool until_written, Site) {
-    block_runner().wait_for_stores(pending, until_written);
+void wait_for_stores(unsigned pending, bool until_written, Site site) {
+    block_runner().wait_for_stores(pending, until_written, site);
 }
 void ptx::fence_proxy_async() {
     block_runner().fence_proxy_async();

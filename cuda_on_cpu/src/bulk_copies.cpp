@@ -60,7 +60,7 @@ std::string BulkStores::add(unsigned thread, const TensorMap& map, int column, i
     } else if (std::memcmp(seen.data(), shared, map.box_bytes()) != 0) {
         return "shared memory was written after the last fence.proxy.async: the new values need not be seen";
     }
-    queues_[thread].stores.push_back({map, column, row, shared, {}, queues_[thread].group});
+    queues_[thread].stores.push_back({map, column, row, shared, seen, queues_[thread].group});
     return "";
 }
 
@@ -69,25 +69,23 @@ void BulkStores::commit(unsigned thread) {
     ++queues_[thread].group;
 }
 
-void BulkStores::read(Store& store) {
-    if (!store.data.empty()) return;
-    const auto* bytes = static_cast<const unsigned char*>(store.shared);
-    store.data.assign(bytes, bytes + store.map.box_bytes());
-}
-
-void BulkStores::wait(unsigned thread, unsigned pending, bool until_written) {
+std::string BulkStores::wait(unsigned thread, unsigned pending, bool until_written) {
     Queue& queue = queues_[thread];
-    if (pending > queue.group) return;
+    if (pending > queue.group) return "";
     const unsigned end = queue.group - pending;
     for (Store& store : queue.stores) {
         if (store.group >= end) break;
-        read(store);
+        if (!store.read && std::memcmp(store.shared, store.data.data(), store.map.box_bytes()) != 0)
+            return "shared memory was written while a bulk store read it: before the store all threads that write must "
+                   "have done so, and after it they must wait (cp.async.bulk.wait_group.read)";
+        store.read = true;
     }
     while (until_written && !queue.stores.empty() && queue.stores.front().group < end) {
         const Store& store = queue.stores.front();
         store.map.store(store.column, store.row, store.data, store.shared);
         queue.stores.pop_front();
     }
+    return "";
 }
 
 std::string BulkStores::finish(unsigned thread) {
@@ -95,12 +93,11 @@ std::string BulkStores::finish(unsigned thread) {
     if (found == queues_.end()) return "";
     Queue& queue = found->second;
     const auto unread = std::count_if(queue.stores.begin(), queue.stores.end(),
-                                      [](const Store& store) { return store.data.empty(); });
+                                      [](const Store& store) { return !store.read; });
     if (unread > 0)
         return "this thread has ended while " + std::to_string(unread) +
                " bulk store(s) of its own read shared memory: it must wait for them (cp.async.bulk.wait_group.read)";
-    wait(thread, 0, true);
-    return "";
+    return wait(thread, 0, true);
 }
 
 }  // namespace cuda_on_cpu

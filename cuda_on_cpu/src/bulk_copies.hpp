@@ -56,8 +56,9 @@ class BulkStores {
     // What is wrong; "" if nothing is.
     std::string add(unsigned thread, const TensorMap& map, int column, int row, const void* shared);
     void commit(unsigned thread);
-    // The thread's groups but the `pending` newest have read shared memory; and written, if asked for.
-    void wait(unsigned thread, unsigned pending, bool until_written);
+    // The thread's groups but the `pending` newest have read shared memory; and written, if asked for. What is wrong: memory that was
+    // written to before it was read for certain.
+    std::string wait(unsigned thread, unsigned pending, bool until_written);
     // The thread ends. What is wrong; "" if nothing is.
     std::string finish(unsigned thread);
 
@@ -67,15 +68,14 @@ class BulkStores {
         int column;
         int row;
         const void* shared;
-        std::vector<unsigned char> data;  // empty: not read yet
+        std::vector<unsigned char> data;  // when the store was asked for
         unsigned group;
+        bool read = false;
     };
     struct Queue {
         std::deque<Store> stores;
         unsigned group = 0;
     };
-    static void read(Store& store);
-
     bool used_ = false;
     bool fenced_ = false;
     std::map<unsigned, Queue> queues_;                        // of each thread

@@ -2,8 +2,8 @@
 // arrivals and bytes, the tensor memory accelerator, products of warpgroups.
 //
 // What is asynchronous happens as late as it may. A load is carried out when its barrier is waited for and nobody in the block can do
-// anything else; a store reads shared memory when its thread waits for that; a product is computed when its warp waits for it.
-// Until then the destination is poison: what is read too early, or given away too early, shows as NaN.
+// anything else; a product is computed when its warp waits for it. Until then the destination is poison: what is read too early, or
+// given away too early, shows as NaN. What a store reads must not change until its thread has waited for that.
 #pragma once
 
 #include <cstddef>

@@ -107,7 +107,7 @@ int main(int argc, char** argv) {
     const course::Program program{
         .day = "day40_tensor_cores",
         .title = "C = A B on tensor cores, 16-bit factors, sums in single precision; size: m x n x k",
-        .default_size = {1024, 1024, 1024},
+        .default_size = {256, 256, 256},
         .bench_sizes = squares({512, 1024, 2048, 4096, 8192}),
         .make_cases = {make_case<__nv_bfloat16>, make_case<__half>}};
     return course::run_program(program, argc, argv);

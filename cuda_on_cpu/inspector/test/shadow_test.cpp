@@ -566,6 +566,32 @@ TEST_F(GlobalShadowTest, WhatCannotBeWatchedIsLeftOutAndSaid) {
     EXPECT_FALSE(shadow.full());
 }
 
+TEST_F(GlobalShadowTest, ARunMayBeginAnywhereInALine) {
+    block[0].order.begin_block(1024);
+    access(0, 0, 56, AccessKind::store);
+    access(0, 64, 60, AccessKind::store);
+    access(1, 5, 56, AccessKind::load);
+    access(1, 5, 60, AccessKind::load);
+    ASSERT_EQ(heard.told.size(), 2U);
+    EXPECT_EQ(heard.told[0].other, 0U);
+    EXPECT_EQ(heard.told[1].other, 64U);
+}
+
+// Warps of which none knows of another, and so none of their reads is old: there is room for three besides that of block 1.
+TEST_F(GlobalShadowTest, ManyReadersOfABlockDoNotHideThatOfAnother) {
+    block[0].order.begin_block(1024);
+    access(1, 6, 8, AccessKind::load);
+    for (unsigned warp = 0; warp < 8; ++warp) {
+        for (unsigned i = 0; i < warp; ++i)
+            block[0].order.join(warp, kAll);
+        access(0, warp * kLanes, 8, AccessKind::load);
+    }
+    block[0].order.barrier();
+    access(0, 0, 8, AccessKind::store);
+    ASSERT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(heard.told[0].other_block, 1U);
+}
+
 // --- Reads that wait
 
 struct Noted {

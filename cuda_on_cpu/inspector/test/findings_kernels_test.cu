@@ -397,6 +397,79 @@ TEST(Order, ABarrierOfAClusterOrdersItsBlocksInGlobalMemory) {
         << "of another cluster";
 }
 
+// Reads of global memory are noted when their thread meets others: not before, and not after.
+enum class Meeting { kWarp, kBlock, kHalves, kCluster };
+
+template <Meeting kMeeting>
+__device__ void meet() {
+    const cg::thread_block block = cg::this_thread_block();
+    if constexpr (kMeeting == Meeting::kWarp) __syncwarp();
+    if constexpr (kMeeting == Meeting::kBlock) __syncthreads();
+    if constexpr (kMeeting == Meeting::kHalves) block.barrier_wait(block.barrier_arrive());
+    if constexpr (kMeeting == Meeting::kCluster) cg::this_cluster().sync();
+}
+
+template <Meeting kMeeting>
+__global__ void read_meet_write(float* row) {
+    const float value = row[31 - threadIdx.x];
+    meet<kMeeting>();
+    row[threadIdx.x] = value + 1;
+}
+
+template <Meeting kMeeting>
+__global__ void write_read_meet(float* row, float* out, unsigned reader) {
+    float value = 0;
+    row[threadIdx.x] = 1;
+    if (threadIdx.x == reader) value = row[31 - threadIdx.x];
+    meet<kMeeting>();
+    out[threadIdx.x] = value;
+}
+
+template <Meeting kMeeting>
+void expect_reads_are_noted_in_time() {
+    Buffer<float> row(32), out(32);
+    EXPECT_FINDS("", [&] { read_meet_write<kMeeting><<<1, 32>>>(row.get()); });
+    for (const unsigned reader : {0U, 31U})
+        EXPECT_FINDS("race", [&] { write_read_meet<kMeeting><<<1, 32>>>(row.get(), out.get(), reader); });
+}
+
+TEST(Order, ReadsOfGlobalMemoryAreNotedWhenThreadsMeet) {
+    expect_reads_are_noted_in_time<Meeting::kWarp>();
+    expect_reads_are_noted_in_time<Meeting::kBlock>();
+    expect_reads_are_noted_in_time<Meeting::kHalves>();
+    expect_reads_are_noted_in_time<Meeting::kCluster>();
+}
+
+__global__ void read_between_the_halves(float* row, float* out, unsigned reader) {
+    const cg::thread_block block = cg::this_thread_block();
+    float value = 0;
+    row[threadIdx.x] = 1;
+    auto token = block.barrier_arrive();
+    if (threadIdx.x == reader) value = row[31 - threadIdx.x];
+    block.barrier_wait(std::move(token));
+    out[threadIdx.x] = value;
+}
+
+__global__ void __cluster_dims__(2, 1, 1)
+    read_between_the_halves_of_a_cluster(float* row, float* out, unsigned reader) {
+    const cg::cluster_group cluster = cg::this_cluster();
+    float value = 0;
+    row[threadIdx.x + 32 * blockIdx.x] = 1;
+    auto token = cluster.barrier_arrive();
+    if (threadIdx.x == reader) value = row[threadIdx.x + 32 * (1 - blockIdx.x)];
+    cluster.barrier_wait(std::move(token));
+    out[threadIdx.x + 32 * blockIdx.x] = value;
+}
+
+TEST(Order, ReadsOfGlobalMemoryBetweenTheHalvesOfABarrier) {
+    Buffer<float> row(64), out(64);
+    for (const unsigned reader : {0U, 31U}) {
+        EXPECT_FINDS("race", [&] { read_between_the_halves<<<1, 32>>>(row.get(), out.get(), reader); });
+        EXPECT_FINDS("race_between_blocks",
+                     [&] { read_between_the_halves_of_a_cluster<<<2, 32>>>(row.get(), out.get(), reader); });
+    }
+}
+
 // --- Asynchronous copies
 
 template <int kPending>

@@ -470,6 +470,29 @@ TEST(Order, ReadsOfGlobalMemoryBetweenTheHalvesOfABarrier) {
     }
 }
 
+__global__ void read_before_the_flag(float* data, int* flag, float* out, bool early) {
+    if (blockIdx.x == 0) {
+        *data = 1;
+        __threadfence();
+        atomicExch(flag, 1);
+        return;
+    }
+    if (early) *out = *data;
+    while (atomicAdd(flag, 0) == 0) {
+    }
+    __threadfence();
+    *out += *data;
+}
+
+TEST(Order, ReadsOfGlobalMemoryBeforeTheirBlockHearsOfTheWrite) {
+    for (const bool early : {false, true}) {
+        Buffer<float> data(1), out(1);
+        Buffer<int> flag(1);
+        EXPECT_FINDS(early ? "race_between_blocks" : "",
+                     [&] { read_before_the_flag<<<2, 1>>>(data.get(), flag.get(), out.get(), early); });
+    }
+}
+
 // --- Asynchronous copies
 
 template <int kPending>

@@ -94,6 +94,12 @@ if(COURSE_BACKEND STREQUAL "cpu")
   # Kernels read floats as a float4 and bytes as words. nvcc takes that as it is meant; host compilers must be told.
   target_compile_options(course_options INTERFACE -fno-strict-aliasing)
 endif()
+# Exercises run with late stores, too (cuda_on_cpu/inspector/late_stores.cpp), where the calls that this takes are not answered otherwise.
+set(COURSE_LATE_STORES OFF)
+if(COURSE_BACKEND STREQUAL "cpu" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT COURSE_INSPECT AND NOT COURSE_SANITIZE)
+  set(COURSE_LATE_STORES ON)
+  set(CUDA_ON_CPU_LATE_STORES_OPTIONS -O1 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -Wno-tsan)
+endif()
 if(COURSE_INSPECT)
   # Calls before every load and store, which the inspector answers; never linked with the sanitizer's own library. -O1 and whole
   # structures (no SRA) keep a source line's accesses what they are in it: a float4 is one load of 16 bytes.

@@ -2,7 +2,8 @@
 #
 #   course_library(NAME SOURCES ... [LIBRARIES ...])      library course_NAME, alias course::NAME
 #   course_executable(NAME SOURCES ... [LIBRARIES ...] [ON_DEMAND])   program in <build>/bin; ON_DEMAND: built when it is asked for
-#   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [BOTH_ORDERS])   GoogleTest program, found by ctest
+#   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [BOTH_ORDERS] [TOGETHER])
+#     GoogleTest program, found by ctest; TOGETHER: seven files are compiled as one, which reads the headers once
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
 #   course_day(TOPIC t TITLE "..." CHAPTER "..." [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [CLEAN_SIZES ...])
 #     one day, from the files in its directory; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
@@ -85,10 +86,15 @@ function(course_compile_quickly name owner library header)
 endfunction()
 
 function(course_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_ORDERS" "LABEL" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_ORDERS;TOGETHER" "LABEL" "SOURCES;LIBRARIES")
   course_executable(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)
   if(NOT "${arg_SOURCES}" MATCHES "\\.cu(;|$)")
     course_compile_quickly(${name} course_test_headers GTest::gtest <gtest/gtest.h>)
+    if(arg_TOGETHER)
+      set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 7)
+    endif()
+  else()
+    target_compile_options(${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)  # kernels of a few threads
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 300 LABELS "${arg_LABEL}")
@@ -176,9 +182,24 @@ function(course_exercises directory)
     target_include_directories(${directory}_exercise_files PRIVATE ${lesson})
   endforeach()
   set_target_properties(${directory}_exercise_files PROPERTIES COURSE_EXERCISE TRUE)
+  if(COURSE_BACKEND STREQUAL "cpu")
+    target_compile_options(${directory}_exercise_files PRIVATE $<$<CONFIG:Release>:-O1>)  # who waits for the compiler waits less
+  endif()
   get_target_property(libraries ${directory}_test LINK_LIBRARIES)
+  if(COURSE_LATE_STORES)
+    list(APPEND libraries cuda_on_cpu_late_stores)
+    target_compile_options(${directory}_exercise_files PRIVATE ${CUDA_ON_CPU_LATE_STORES_OPTIONS})
+  endif()
   target_link_libraries(${directory}_exercise_files PRIVATE ${libraries})
   course_cuda_target(${directory}_exercise_files)
+  # `check` notes here what the learner's file says, when it says something new: time stamps alone can be older than what was built.
+  foreach(file IN LISTS mine)
+    set(note ${CMAKE_BINARY_DIR}/learner/${directory}/${file})
+    if(NOT EXISTS ${note})
+      file(WRITE ${note} "")
+    endif()
+    set_property(SOURCE ${COURSE_MY}/${directory}/${file} APPEND PROPERTY OBJECT_DEPENDS ${note})
+  endforeach()
   foreach(pair ${directory}_test:exercise ${directory}:exercise_program ${directory}_inspection_test:inspection_exercise)
     string(REPLACE ":" ";" pair ${pair})
     list(GET pair 0 of_lesson)
@@ -187,6 +208,9 @@ function(course_exercises directory)
       add_executable(${directory}_${suffix} EXCLUDE_FROM_ALL
         $<TARGET_OBJECTS:${of_lesson}> $<TARGET_OBJECTS:${directory}_exercise_files>)
       target_link_libraries(${directory}_${suffix} PRIVATE $<TARGET_PROPERTY:${of_lesson},LINK_LIBRARIES>)
+      if(COURSE_LATE_STORES)
+        target_link_libraries(${directory}_${suffix} PRIVATE cuda_on_cpu_late_stores)
+      endif()
     endif()
   endforeach()
 endfunction()
@@ -212,10 +236,13 @@ endfunction()
 function(course_write_days)
   get_property(days GLOBAL PROPERTY COURSE_DAYS)
   list(JOIN days ",\n    " days)
+  string(REPLACE "ON" "true" late_stores ${COURSE_LATE_STORES})
+  string(REPLACE "OFF" "false" late_stores ${late_stores})
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/days.json @ONLY CONTENT
 "{
   \"backend\": \"${COURSE_BACKEND}\",
   \"build_type\": \"${CMAKE_BUILD_TYPE}\",
+  \"late_stores\": ${late_stores},
   \"days\": [
     ${days}
   ]

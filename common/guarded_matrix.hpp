@@ -14,6 +14,7 @@
 
 namespace course {
 
+// T: floating point, or made from a float (__half).
 template <class T>
 class GuardedMatrix {
   public:
@@ -30,7 +31,7 @@ class GuardedMatrix {
                                         " elements; expected " + std::to_string(rows) + " x " +
                                         std::to_string(cols));
         }
-        std::vector<T> padded(memory_.size(), std::numeric_limits<T>::quiet_NaN());
+        std::vector<T> padded(memory_.size(), T(std::numeric_limits<float>::quiet_NaN()));
         for (std::size_t i = 0; i < packed.size(); ++i)
             padded[i / cols * stride_ + i % cols] = packed[i];
         memory_.copy_from(padded);
@@ -62,7 +63,7 @@ class GuardedMatrix {
         const std::vector<T> padded = memory_.to_host();
         std::size_t written = 0;
         for (std::size_t i = 0; i < padded.size(); ++i)
-            written += i % stride_ >= cols_ && !std::isnan(padded[i]) ? 1 : 0;
+            written += i % stride_ >= cols_ && !std::isnan(static_cast<float>(padded[i])) ? 1 : 0;
         return memory_.damage() +
                (written == 0 ? "" : std::to_string(written) + " elements written between rows");
     }

@@ -3,12 +3,12 @@
 #include <stdexcept>
 #include <vector>
 
+#include "common/cublas_sgemm.hpp"
 #include "common/data_pattern.hpp"
 #include "common/device_buffer.hpp"
 #include "common/guarded_buffer.hpp"
 #include "common/program.hpp"
 #include "matmul_tiled.hpp"
-#include "matmul_tiled_peer.hpp"
 
 namespace {
 
@@ -69,14 +69,12 @@ course::Case make_case(const course::Dims& size) {
     }
     course::Work work = day05::variants().front().work(data->shape);
     work.requested = 0;
-    const std::string no_cublas = day05::why_no_cublas();
     result.contestants.push_back(
         {.name = "cublas",
          .role = course::Role::kPeer,
-         .launch = no_cublas.empty() ? day05::make_cublas(data->a_view(), data->b_view(), data->c_view())
-                                     : std::function<void(cudaStream_t)>(),
+         .launch = course::make_cublas_sgemm(data->a_view(), data->b_view(), data->c_view()),
          .work = work,
-         .cannot_run = no_cublas});
+         .cannot_run = course::why_no_cublas()});
     // Its blocks do whole tiles: that is its work, also where the matrix ends inside one.
     const auto whole_tiles = [](std::size_t extent) { return static_cast<double>((extent + 31) / 32 * 32); };
     result.contestants.push_back(

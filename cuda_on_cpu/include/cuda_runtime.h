@@ -11,6 +11,7 @@
 #include "cuda_on_cpu/atomics.h"
 #include "cuda_on_cpu/barriers.h"
 #include "cuda_on_cpu/cluster.h"
+#include "cuda_on_cpu/hopper.h"
 #include "cuda_on_cpu/inspected_memory.h"
 #include "cuda_on_cpu/intrinsics.h"
 #include "cuda_on_cpu/kernel_api.h"

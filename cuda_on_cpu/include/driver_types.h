@@ -198,6 +198,12 @@ enum cudaSharedCarveout {
     cudaSharedmemCarveoutMaxShared = 100,
 };
 
+enum cudaDriverEntryPointQueryResult {
+    cudaDriverEntryPointSuccess = 0,
+    cudaDriverEntryPointSymbolNotFound = 1,
+    cudaDriverEntryPointVersionNotSufficent = 2,
+};
+
 enum cudaLimit {
     cudaLimitStackSize = 0,
     cudaLimitPrintfFifoSize = 1,
@@ -223,6 +229,8 @@ using cudaStreamCallback_t = void (*)(cudaStream_t stream, cudaError_t status, v
 #define cudaEventInterprocess 0x04
 #define cudaEventRecordDefault 0x00
 #define cudaEventWaitDefault 0x00
+
+#define cudaEnableDefault 0x00
 
 #define cudaHostAllocDefault 0x00
 #define cudaHostAllocPortable 0x01

@@ -634,6 +634,22 @@ void BlockChecks::blocks_barrier_left(unsigned thread, const void* barrier, unsi
     order_.wait(thread, BlockOrder::Halves::of_cluster);
 }
 
+void BlockChecks::arrival_barrier_arrived(unsigned thread, const void* barrier) {
+    if (!watched_) return;
+    settle_second_write();
+    order_.arrive(thread, barrier);
+}
+
+void BlockChecks::arrival_barrier_completed(const void* barrier) {
+    if (watched_) order_.all_arrived(barrier);
+}
+
+void BlockChecks::arrival_barrier_left(unsigned thread, const void* barrier) {
+    if (!watched_) return;
+    settle_second_write();
+    order_.wait(thread, barrier);
+}
+
 // --- Asynchronous copies and matrix loads ----------------------------------------------------------------------------
 
 void BlockChecks::copy_issued(unsigned thread, void* shared, const void* data, const void* global,
@@ -661,6 +677,11 @@ void BlockChecks::copies_awaited(unsigned thread, unsigned pending) {
     if (!watched_) return;
     const unsigned group = copies_[thread].group;
     if (pending <= group) complete_copies(thread, group - pending);
+}
+
+// Writes of their thread, before its arrival: who reads without waiting for the barrier is in no order with them.
+void BlockChecks::copies_attached(unsigned thread) {
+    if (watched_) complete_copies(thread, ~0U);
 }
 
 void BlockChecks::complete_copies(unsigned thread, unsigned end_of_groups) {

@@ -108,6 +108,10 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void copies_committed(unsigned thread);
     void copies_awaited(unsigned thread, unsigned pending);
     void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site);
+    void arrival_barrier_arrived(unsigned thread, const void* barrier);
+    void arrival_barrier_completed(const void* barrier);
+    void arrival_barrier_left(unsigned thread, const void* barrier);
+    void copies_attached(unsigned thread);
 
   private:
     enum class Memory : std::uint8_t { nothing, static_shared, dynamic_shared, device, variables };

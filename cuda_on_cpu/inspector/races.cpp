@@ -44,6 +44,7 @@ void BlockOrder::begin_block(unsigned threads) {
         if (threads % kLanes != 0) live_lanes_.back() = (LaneMask{1} << threads % kLanes) - 1;
     }
     arrivals_.fill({});
+    at_address_.clear();
     begin_phase();
 }
 
@@ -99,7 +100,11 @@ void BlockOrder::join(unsigned warp, LaneMask lanes) {
 }
 
 void BlockOrder::arrive(unsigned thread, Halves barrier) {
-    std::shared_ptr<Clock>& arriving = arrivals(barrier).now;
+    arrive(thread, arrivals(barrier));
+}
+
+void BlockOrder::arrive(unsigned thread, Arrivals& barrier) {
+    std::shared_ptr<Clock>& arriving = barrier.now;
     if (arriving == nullptr) arriving = std::make_shared<Clock>(threads_, 0);
     const unsigned base = thread / kLanes * kLanes;
     Clock& clock = *arriving;
@@ -111,7 +116,7 @@ void BlockOrder::arrive(unsigned thread, Halves barrier) {
 }
 
 void BlockOrder::all_arrived(Halves barrier) {
-    arrivals(barrier).complete = std::exchange(arrivals(barrier).now, nullptr);
+    arrivals(barrier).complete_all();
 }
 
 void BlockOrder::wait(unsigned thread, Halves barrier) {

@@ -16,6 +16,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "event.hpp"
@@ -62,6 +64,10 @@ class BlockOrder {
     void arrive(unsigned thread, Halves barrier = Halves::of_block);
     void all_arrived(Halves barrier = Halves::of_block);
     void wait(unsigned thread, Halves barrier = Halves::of_block);
+    // The same of an arrival barrier, known by its address.
+    void arrive(unsigned thread, const void* barrier) { arrive(thread, at_address_[barrier]); }
+    void all_arrived(const void* barrier) { at_address_[barrier].complete_all(); }
+    void wait(unsigned thread, const void* barrier) { acquire(thread, at_address_[barrier].complete); }
 
     // __threadfence: what the thread knows, and has done, is carried by its atomic accesses from now on.
     void fence(unsigned thread);
@@ -96,9 +102,12 @@ class BlockOrder {
     struct Arrivals {
         std::shared_ptr<Clock> now;
         SharedClock complete;
+        void complete_all() { complete = std::exchange(now, nullptr); }
     };
     Arrivals& arrivals(Halves barrier) { return arrivals_[static_cast<std::size_t>(barrier)]; }
+    void arrive(unsigned thread, Arrivals& barrier);
     std::array<Arrivals, 2> arrivals_;
+    std::unordered_map<const void*, Arrivals> at_address_;
 };
 
 // The greater of each two.

@@ -204,6 +204,16 @@ void Recorder::blocks_barrier_arrived(unsigned thread, const void* barrier, unsi
     note(thread, Action::meeting(address_of(barrier)), 0);
 }
 
+void Recorder::arrival_barrier_arrived(unsigned thread, const void* barrier, Site site) {
+    checks_.arrival_barrier_arrived(thread, barrier);
+    note(thread, Action::meeting(place_of(site)), 0);
+}
+
+void Recorder::arrival_barrier_left(unsigned thread, const void* barrier, Site site) {
+    checks_.arrival_barrier_left(thread, barrier);
+    note(thread, Action::meeting(place_of(site)), 0);
+}
+
 // --- Events ----------------------------------------------------------------------------------------------------------
 
 void Recorder::access_range(Operation operation, const volatile void* address, std::size_t bytes,

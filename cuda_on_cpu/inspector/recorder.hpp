@@ -146,6 +146,12 @@ class Recorder final : public BlockObserver {
     void copies_awaited(unsigned thread, unsigned pending) override {
         checks_.copies_awaited(thread, pending);
     }
+    void arrival_barrier_arrived(unsigned thread, const void* barrier, Site site) override;
+    void arrival_barrier_completed(const void* barrier) override {
+        checks_.arrival_barrier_completed(barrier);
+    }
+    void arrival_barrier_left(unsigned thread, const void* barrier, Site site) override;
+    void copies_attached(unsigned thread) override { checks_.copies_attached(thread); }
     void copy_issued(unsigned thread, void* shared, const void* data, const void* global, unsigned bytes,
                      unsigned valid_bytes, Site site) override;
     void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) override;

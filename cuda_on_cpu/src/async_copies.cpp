@@ -47,15 +47,30 @@ void AsyncCopies::wait(unsigned thread, unsigned pending) {
 }
 
 void AsyncCopies::finish(unsigned thread) {
-    while (queues_[thread].oldest != kNone)
-        complete_oldest(queues_[thread]);
+    complete(queues_[thread]);
 }
 
-void AsyncCopies::complete_oldest(Queue& queue) {
-    const unsigned index = queue.oldest;
+void AsyncCopies::move_to(Batch& batch, unsigned thread) {
+    append(batch, queues_[thread]);
+}
+
+void AsyncCopies::append(Batch& batch, Batch& later) {
+    if (later.oldest == kNone) return;
+    (batch.oldest == kNone ? batch.oldest : pool_[batch.newest].next) = later.oldest;
+    batch.newest = later.newest;
+    later.oldest = kNone;
+}
+
+void AsyncCopies::complete(Batch& batch) {
+    while (batch.oldest != kNone)
+        complete_oldest(batch);
+}
+
+void AsyncCopies::complete_oldest(Batch& batch) {
+    const unsigned index = batch.oldest;
     Copy& copy = pool_[index];
     std::memcpy(copy.shared, copy.data.data(), copy.bytes);
-    queue.oldest = copy.next;
+    batch.oldest = copy.next;
     copy.next = unused_;
     unused_ = index;
 }

@@ -27,9 +27,20 @@ class AsyncCopies {
     // Completes all copies of a thread, those of no group as well.
     void finish(unsigned thread);
 
-  private:
     static constexpr unsigned kNone = ~0u;
 
+    // Copies for which others than their thread wait, oldest first.
+    struct Batch {
+        unsigned oldest = kNone;
+        unsigned newest = kNone;
+    };
+    // The thread's copies leave it for the batch: no wait of its own completes them any more.
+    void move_to(Batch& batch, unsigned thread);
+    // All of `later` is at the end of `batch` then.
+    void append(Batch& batch, Batch& later);
+    void complete(Batch& batch);
+
+  private:
     struct Copy {
         void* shared;
         std::array<unsigned char, kMaxBytes> data;
@@ -37,15 +48,13 @@ class AsyncCopies {
         unsigned group;
         unsigned next;  // of the same thread, or of the unused ones
     };
-    // Copies of a thread, oldest first, and the group to which the next one will belong.
-    struct Queue {
-        unsigned oldest = kNone;
-        unsigned newest = kNone;
+    // Copies of a thread, and the group to which the next one will belong.
+    struct Queue : Batch {
         unsigned group = 0;
     };
 
     void clear();
-    void complete_oldest(Queue& queue);
+    void complete_oldest(Batch& batch);
 
     bool used_ = false;
     std::vector<Queue> queues_;  // one for each thread

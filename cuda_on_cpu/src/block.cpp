@@ -97,7 +97,8 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     failed_ = false;
     polling_since_ = {};
     ++current_block;
-    blockIdx = block;
+    blockIdx = block_ = block;
+    cluster_waits_ = false;
     gridDim = launch.configuration.grid;
     if (shape_.x != launch.configuration.block.x || shape_.y != launch.configuration.block.y ||
         shape_.z != launch.configuration.block.z) {
@@ -106,7 +107,12 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     blockDim = shape_;
     place_dynamic_shared(launch.configuration.dynamic_shared);
     static_shared_ = 0;
+    entered_.clear();
     copies_.begin_block();
+    arrival_barriers_.clear();
+    stores_.clear();
+    unpublished_.clear();
+    if (cluster == nullptr) loads_.clear();
     observer_ = launch.observer == nullptr ? nullptr : launch.observer->watch(launch, block);
     if (observer_ != nullptr) observer_->begin_block(launch, block, dynamic_shared_, dynamic_shared_size_);
 
@@ -115,11 +121,13 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     polling_warps_ = 0;
     barrier_.arrived = 0;
     grid_sync_left_ = 0;
+    named_barriers_ = {};
     for (unsigned w = 0; w < warps_in_block_; ++w) {
         const unsigned lanes = std::min(kWarpLanes, threads_ - w * kWarpLanes);
         Warp& warp = warps_[w];
         warp.unstarted = warp.live = warp.lanes = lanes == kWarpLanes ? ~LaneMask{0} : bit(lanes) - 1;
         warp.ready = warp.polling = warp.converging = warp.at_barrier = warp.at_blocks_barrier = 0;
+        warp.at_mbarrier = warp.at_named_barrier = warp.at_products = 0;
         warp.owes_block_wait = warp.owes_cluster_wait = 0;
         warp.group_count = 0;
     }
@@ -136,6 +144,7 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
         }
     }
     if (launch.configuration.cooperative) launch.grid_barrier.desert();
+    end_hopper_block();
     if (failed_) {
         abandon_fibres();
     } else {
@@ -189,7 +198,8 @@ bool BlockRunner::pick_warp() {
 }
 
 // What the polling lanes look for may come from lanes whose barrier between blocks is over by now.
-void BlockRunner::wake_past_blocks_barriers() {
+bool BlockRunner::wake_past_blocks_barriers() {
+    bool woken = false;
     for (unsigned w = 0; w < warps_in_block_; ++w) {
         Warp& warp = warps_[w];
         for (LaneMask left = warp.at_blocks_barrier; left != 0; left &= left - 1) {
@@ -199,8 +209,10 @@ void BlockRunner::wake_past_blocks_barriers() {
             warp.at_blocks_barrier &= ~bit(lane);
             warp.ready |= bit(lane);
             busy_warps_ |= bit(w);
+            woken = true;
         }
     }
+    return woken;
 }
 
 // Lanes that poll memory go on only when everybody else waits: then the value they look for may have come.
@@ -214,6 +226,10 @@ bool BlockRunner::wake_polling() {
     busy_warps_ = polling_warps_;
     polling_warps_ = 0;
     wake_past_blocks_barriers();
+    if (waits_at_mbarrier()) {
+        if (!carry_out_awaited_loads()) return false;
+        wake_past_mbarriers(nullptr);
+    }
     if (polling_since_ == Clock::time_point()) polling_since_ = Clock::now();
     if (Clock::now() - polling_since_ > environment().timeout) {
         launch_->fail(cudaErrorLaunchTimeout, "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) +
@@ -283,12 +299,16 @@ void BlockRunner::finish_thread() {
     --live_threads_;
     polling_since_ = {};  // the block makes progress
     if (copies_.used()) copies_.finish(thread_number());
+    if (stores_.used()) {
+        if (const std::string error = stores_.finish(thread_number()); !error.empty())
+            fail(cudaErrorLaunchFailure, error, Site{"", 0});
+    }
     if (observer_ != nullptr) observer_->thread_ended(thread_number());
     if (((warp.owes_block_wait | warp.owes_cluster_wait) & bit(current_lane_)) != 0) {
         fail(cudaErrorLaunchFailure, "this thread has ended between barrier_arrive and barrier_wait",
              Site{"", 0});
     }
-    if (cluster_ != nullptr) cluster_->barrier.drop();
+    if (cluster_ != nullptr && cluster_->barrier.drop()) cluster_->events.happened();
     for (unsigned g = warp.group_count; g-- > 0;) {  // backwards: complete() moves the last one into the gap
         const Group& group = warp.groups[g];
         if ((group.mask & bit(current_lane_)) == 0) continue;
@@ -327,6 +347,11 @@ void BlockRunner::finish_thread() {
     } else {
         switch_fibre(*self.fibre, caller_);
     }
+}
+
+// suspend() for those who wait less often than it is long.
+void BlockRunner::wait_until_woken(const char* name, Site site) {
+    suspend(name, site);
 }
 
 // --- Barrier -------------------------------------------------------------------------------------------------------
@@ -532,7 +557,7 @@ void BlockRunner::wait_for(BlocksBarrier& barrier, unsigned phase, const char* n
 ClusterState& BlockRunner::cluster() {
     if (cluster_ == nullptr) {
         cluster_ = &own_cluster_.emplace(dim3(1, 1, 1), live_threads_);
-        cluster_->block[0] = {arena_, reinterpret_cast<char*>(&threadIdx)};
+        cluster_->block[0] = {arena_, reinterpret_cast<char*>(&threadIdx), this};
     }
     return *cluster_;
 }
@@ -545,6 +570,7 @@ void BlockRunner::cluster_arrive(Site site) {
     }
     warp.owes_cluster_wait |= bit(current_lane_);
     const unsigned phase = cluster().barrier.arrive();
+    if (cluster_->barrier.passed(phase)) cluster_->events.happened();
     thread_[thread_number()].cluster_phase = phase;
     if (observer_ != nullptr) {
         observer_->blocks_barrier_arrived(thread_number(), &cluster().barrier, phase);
@@ -571,29 +597,47 @@ bool BlockRunner::all_arrived_at_cluster_barrier(unsigned phase) const {
     return true;
 }
 
-// No thread of this block can run. Those that wait for other blocks may, once these have arrived.
+// No thread of this block can run. Those that wait for bulk copies or for other blocks may, once these have done their part.
 bool BlockRunner::wait_for_other_blocks() {
-    bool woken = false;
-    for (unsigned w = 0; w < warps_in_block_; ++w) {
-        Warp& warp = warps_[w];
-        for (LaneMask left = warp.at_blocks_barrier; left != 0; left &= left - 1) {
-            const unsigned lane = first(left, false);
-            const Thread& thread = thread_[w * kWarpLanes + lane];
-            // The others cannot help if a thread of this very block is missing.
-            const bool at_cluster = cluster_ != nullptr && thread.blocks_barrier == &cluster_->barrier;
-            if (at_cluster && !cluster_->barrier.passed(thread.phase) &&
-                !all_arrived_at_cluster_barrier(thread.phase)) {
-                continue;
-            }
-            if (!thread.blocks_barrier->wait(thread.phase, launch_->failed)) return false;
-            warp.at_blocks_barrier &= ~bit(lane);
-            warp.ready |= bit(lane);
-            busy_warps_ |= bit(w);
-            woken = true;
+    for (;;) {
+        const unsigned seen = cluster_ != nullptr ? cluster_->events.count() : 0;
+        if (launch_->failed || !carry_out_awaited_loads()) return false;
+        const bool past_mbarriers = wake_past_mbarriers(nullptr);
+        if (wake_past_blocks_barriers() || past_mbarriers) {
             polling_since_ = {};
+            return true;
+        }
+        if (cluster_ == nullptr) return wait_for_grid();
+        if (!others_may_help()) return false;
+        if (!cluster_->events.wait(seen, launch_->failed)) {
+            cluster_waits_ = true;
+            return false;
         }
     }
-    return woken;
+}
+
+bool BlockRunner::wait_for_grid() {
+    bool waits = false;
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        const Warp& warp = warps_[w];
+        for (LaneMask left = warp.at_blocks_barrier; left != 0; left &= left - 1) {
+            const Thread& thread = thread_[w * kWarpLanes + first(left, false)];
+            if (!thread.blocks_barrier->wait(thread.phase, launch_->failed)) return false;
+            waits = true;
+        }
+    }
+    return waits && wake_past_blocks_barriers();
+}
+
+// Other blocks of the cluster can help those who wait at an mbarrier, and, if all threads of this block have come to it, at the
+// cluster's barrier.
+bool BlockRunner::others_may_help() const {
+    if (waits_at_mbarrier()) return true;
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        if (const LaneMask waiting = warps_[w].at_blocks_barrier; waiting != 0)
+            return all_arrived_at_cluster_barrier(thread_[w * kWarpLanes + first(waiting, false)].phase);
+    }
+    return false;
 }
 
 // --- Shared memory -------------------------------------------------------------------------------------------------------
@@ -626,6 +670,9 @@ bool BlockRunner::in_dynamic_shared(const void* address) const {
 
 void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name,
                                std::size_t gap) {
+    // Threads that store late may all come here before the first of them has noted that it did.
+    if (std::ranges::find(entered_, object) != entered_.end()) return;
+    entered_.push_back(object);
     static_shared_ += size;
     if (poison) std::memset(object, kPoison, size);
     if (observer_ != nullptr) observer_->shared_entered(name, object, size, gap);
@@ -702,6 +749,72 @@ void BlockRunner::fail_on_copy(cudaError_t error, unsigned bytes, const std::str
     fail(error, "cp.async of " + std::to_string(bytes) + " bytes: " + why, site);
 }
 
+// --- Barriers at which threads arrive and for which they wait, each at its own time -----------------------------------------
+
+void BlockRunner::init_arrival_barrier(const void* barrier, std::int64_t expected, Site site) {
+    if (!holds_shared(barrier, sizeof(std::uint64_t)))
+        fail(cudaErrorIllegalAddress, "a barrier that is not in the block's shared memory", site);
+    if (expected <= 0) {
+        fail(cudaErrorLaunchFailure,
+             "a barrier that expects " + std::to_string(expected) + " arrivals: nobody could wait for it",
+             site);
+    }
+    ArrivalBarrier& state = arrival_barriers_[barrier];
+    state = {};
+    state.expected = state.pending = expected;
+}
+
+ArrivalBarrier& BlockRunner::arrival_barrier(const void* barrier, Site site) {
+    const auto found = arrival_barriers_.find(barrier);
+    if (found == arrival_barriers_.end())
+        fail(cudaErrorLaunchFailure, "a barrier that was not initialised", site);
+    return found->second;
+}
+
+std::uint64_t BlockRunner::arrive_at(const void* barrier, std::int64_t count, bool leave, Site site) {
+    ArrivalBarrier& state = arrival_barrier(barrier, site);
+    if (count < 1 || count > state.pending) {
+        fail(cudaErrorLaunchFailure,
+             std::to_string(count) + " arrivals at a barrier that expects " + std::to_string(state.pending) +
+                 " more of " + std::to_string(state.expected),
+             site);
+    }
+    if (observer_ != nullptr) observer_->arrival_barrier_arrived(thread_number(), barrier, site);
+    const std::uint64_t phase = state.phase;
+    state.pending -= count;
+    if (leave) ++state.leaving;
+    if (state.pending == 0) complete_phase(barrier, state);
+    return phase;
+}
+
+void BlockRunner::complete_phase(const void* barrier, ArrivalBarrier& state) {
+    ++state.phase;
+    polling_since_ = {};
+    state.expected -= std::exchange(state.leaving, 0);
+    state.pending = state.expected;
+    copies_.append(state.complete, state.copies);
+    if (observer_ != nullptr) observer_->arrival_barrier_completed(barrier);
+    for (const unsigned thread : state.waiting) {
+        warps_[thread / kWarpLanes].ready |= bit(thread % kWarpLanes);
+        busy_warps_ |= bit(thread / kWarpLanes);
+    }
+    state.waiting.clear();
+}
+
+void BlockRunner::attach_copies_to(const void* barrier, Site site) {
+    copies_.move_to(arrival_barrier(barrier, site).copies, thread_number());
+    if (observer_ != nullptr) observer_->copies_attached(thread_number());
+}
+
+void BlockRunner::wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site) {
+    if (ArrivalBarrier& state = arrival_barrier(barrier, site); state.phase <= phase) {
+        state.waiting.push_back(thread_number());
+        suspend(name, site);
+    }
+    copies_.complete(arrival_barrier(barrier, site).complete);
+    if (observer_ != nullptr) observer_->arrival_barrier_left(thread_number(), barrier, site);
+}
+
 // --- Failure ---------------------------------------------------------------------------------------------------------------
 
 std::string BlockRunner::where() const {
@@ -719,7 +832,19 @@ void BlockRunner::fail(cudaError_t error, const std::string& message, Site site)
 }
 
 void BlockRunner::report_deadlock() {
-    std::string message = "deadlock in block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) + ": " +
+    std::string message = "deadlock in " + describe_waiting();
+    if (cluster_waits_) {  // and so nobody else runs
+        for (const ClusterState::Block& other : cluster_->block) {
+            if (other.runner == nullptr || other.runner == this || other.runner->live_threads_ == 0) continue;
+            message += "\n    and in " + other.runner->describe_waiting();
+        }
+    }
+    launch_->fail(cudaErrorLaunchTimeout, message);
+}
+
+// "block (0,0,0): 2 thread(s) wait and none can go on", and where they wait, in lines of their own.
+std::string BlockRunner::describe_waiting() const {
+    std::string message = "block " + triple(block_.x, block_.y, block_.z) + ": " +
                           std::to_string(live_threads_) + " thread(s) wait and none can go on";
     for (unsigned w = 0; w < warps_in_block_; ++w) {
         const Warp& warp = warps_[w];
@@ -739,6 +864,7 @@ void BlockRunner::report_deadlock() {
                               index_[w * kWarpLanes + first(together, false)].y,
                               index_[w * kWarpLanes + first(together, false)].z) +
                        ": in " + leader.waits + " at " + place(leader.site);
+            message += what_is_missing(leader, bit(first(together, false)), warp);
             for (unsigned g = 0; g < warp.group_count; ++g) {
                 if ((warp.groups[g].arrived & together) != 0) {
                     message += ", mask " + hexadecimal(warp.groups[g].mask) + ", missing " +
@@ -747,7 +873,7 @@ void BlockRunner::report_deadlock() {
             }
         }
     }
-    launch_->fail(cudaErrorLaunchTimeout, message);
+    return message;
 }
 
 // After a failure some fibres stand in the middle of a kernel. Their stacks are used again from the top.

@@ -16,11 +16,16 @@
 #include <utility>
 #include <vector>
 
+#include "arrival_barriers.hpp"
 #include "async_copies.hpp"
+#include "bulk_copies.hpp"
+#include "cuda_on_cpu/hopper.h"
 #include "cuda_on_cpu/thread.h"
 #include "fibre.hpp"
 #include "launch_state.hpp"
+#include "mbarrier.hpp"
 #include "observer.hpp"
+#include "warpgroup_products.hpp"
 
 namespace cuda_on_cpu {
 
@@ -55,6 +60,35 @@ class BlockRunner {
     void issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes, Site site);
     void commit_copies();
     void wait_for_copies(unsigned pending);
+    void init_arrival_barrier(const void* barrier, std::int64_t expected, Site site);
+    std::uint64_t arrive_at(const void* barrier, std::int64_t count, bool leave, Site site);
+    void attach_copies_to(const void* barrier, Site site);
+    std::uint64_t present_phase(const void* barrier, Site site) {
+        return arrival_barrier(barrier, site).phase;
+    }
+    void wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site);
+
+    // Of compute capability 9.0 (see hopper.h; block_hopper.cpp).
+    void expect_block() { loads_.clear(); }  // from here on other blocks may ask for loads to it
+    void mbarrier_init(std::uint64_t* barrier, unsigned arrivals, Site site);
+    void mbarrier_inval(std::uint64_t* barrier, Site site);
+    void publish_mbarriers();
+    void mbarrier_arrive(std::uint64_t* barrier, unsigned bytes, Site site);
+    void mbarrier_arrive_at(std::uint64_t* barrier, unsigned rank, Site site);
+    void mbarrier_wait(std::uint64_t* barrier, unsigned parity, Site site);
+    static constexpr unsigned kOwnBlock = ~0u;
+    void load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
+                  unsigned rank, Site site);
+    void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site);
+    void commit_stores() { stores_.commit(thread_number()); }
+    void wait_for_stores(unsigned pending, bool until_written, Site site);
+    void fence_proxy_async();
+    void named_barrier(unsigned id, unsigned threads, Site site);
+    WarpgroupProducts& products();
+    void wait_for_warpgroup(unsigned pending, Site site);  // until its other warps have started what this one waits for
+    void wake_warpgroup();
+    std::size_t shared_window_address(const void* pointer, Site site);
+
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
 
     bool running() const { return launch_ != nullptr; }
@@ -93,6 +127,9 @@ class BlockRunner {
         LaneMask converging = 0;  // lanes waiting in __activemask
         LaneMask at_barrier = 0;
         LaneMask at_blocks_barrier = 0;
+        LaneMask at_mbarrier = 0;
+        LaneMask at_named_barrier = 0;
+        LaneMask at_products = 0;
         LaneMask owes_block_wait =
             0;  // lanes between the halves of a barrier of the block, or of the cluster
         LaneMask owes_cluster_wait = 0;
@@ -110,6 +147,12 @@ class BlockRunner {
         unsigned phase = 0;
         unsigned block_phase = 0;  // in which it arrived, when it owes a wait
         unsigned cluster_phase = 0;
+        std::uint64_t* mbarrier = nullptr;  // for which phase: its parity is in `phase`
+        unsigned named_barrier = 0;
+    };
+    struct NamedBarrier {
+        unsigned expected = 0;
+        unsigned arrived = 0;
     };
 
     static void fibre_entry(boost::context::detail::transfer_t arrival);
@@ -119,17 +162,30 @@ class BlockRunner {
     bool pick_warp();
     void converge(Warp& warp);
     bool wake_polling();
-    void wake_past_blocks_barriers();
+    bool wake_past_blocks_barriers();
     bool wait_for_other_blocks();
+    bool wait_for_grid();
+    bool others_may_help() const;
+    bool waits_at_mbarrier() const;
+    bool carry_out_awaited_loads();
+    bool wake_past_mbarriers(const std::uint64_t* barrier);
+    void change_own_mbarrier(std::uint64_t* barrier, unsigned arrivals, int bytes, Site site);
+    MbarrierState usable_mbarrier(const std::uint64_t* barrier, Site site);
+    const TensorMap& tensor_map(const CUtensorMap* map, int column, int row, const void* shared, Site site);
+    std::string what_is_missing(const Thread& thread, LaneMask lane, const Warp& warp) const;
+    void end_hopper_block();
     bool all_arrived_at_cluster_barrier(unsigned phase) const;
     Thread& note_wait(const char* name, Site site);
     void suspend(const char* name, Site site);
+    void wait_until_woken(const char* name, Site site);
     void hand_over(Thread& self);
     Fibre& fibre_for_current();
     Fibre& free_fibre();
     void become_current();
     void count_arrival(BarrierKind kind, int predicate, Site site);
     void release_barrier();
+    ArrivalBarrier& arrival_barrier(const void* barrier, Site site);
+    void complete_phase(const void* barrier, ArrivalBarrier& state);
     void set_shape(dim3 block);
     void place_dynamic_shared(std::size_t size);
     void check_dynamic_shared_canary();
@@ -142,6 +198,7 @@ class BlockRunner {
     [[noreturn, gnu::cold]] void fail_in_different_collective(const Group& group, const char* name,
                                                               Site site);
     void report_deadlock();
+    std::string describe_waiting() const;
     void abandon_fibres();
 
     unsigned thread_number() const { return current_warp_ * kWarpLanes + current_lane_; }
@@ -157,7 +214,9 @@ class BlockRunner {
     ClusterState* cluster_ = nullptr;
     std::optional<ClusterState> own_cluster_;
     bool descending_ = false;
+    uint3 block_{0, 0, 0};
     bool failed_ = false;
+    bool cluster_waits_ = false;  // all blocks of it, for each other
     using Clock = std::chrono::steady_clock;
     Clock::time_point polling_since_;
     unsigned polling_rounds_ = 0;
@@ -186,6 +245,14 @@ class BlockRunner {
     unsigned grid_sync_phase_ = 0;
 
     AsyncCopies copies_;
+    ArrivalBarriers arrival_barriers_;
+    BulkLoads loads_;
+    BulkStores stores_;
+    std::vector<std::uint64_t*> unpublished_;  // mbarriers that only this block knows of yet
+    static constexpr unsigned kNamedBarriers = 16;
+    std::array<NamedBarrier, kNamedBarriers> named_barriers_;
+    WarpgroupProducts products_;
+    std::uint64_t block_of_products_ = 0;
     Site reading_site_{"", 0};
 
     FibreStacks stacks_;
@@ -198,6 +265,7 @@ class BlockRunner {
     void* dynamic_shared_ = nullptr;
     std::size_t dynamic_shared_size_ = 0;
     std::size_t static_shared_ = 0;
+    std::vector<const void*> entered_;  // the `__shared__` variables that the block has come to
 };
 
 // Is the byte among the thread-local objects of this OS thread, where `__shared__` variables are?

@@ -47,6 +47,7 @@ const Environment& environment() {
             positive_number("CUDA_ON_CPU_THREADS", std::max(1U, std::thread::hardware_concurrency()), 1024),
         .descending = second_word("CUDA_ON_CPU_ORDER", "ascending", "descending"),
         .timeout = std::chrono::seconds(positive_number("CUDA_ON_CPU_TIMEOUT", 30, 86400)),
+        .late_stores = second_word("CUDA_ON_CPU_STORES", "prompt", "late"),
         .findings = !second_word("CUDA_ON_CPU_FINDINGS", "on", "off"),
     };
     return read;

@@ -203,7 +203,8 @@ void run_clusters(LaunchState& launch) {
         BlockRunner& runner = block_runner();
         while (number < volume(clusters)) {
             cluster->block[rank] = {static_cast<char*>(runner.dynamic_shared_arena()),
-                                    reinterpret_cast<char*>(&threadIdx)};
+                                    reinterpret_cast<char*>(&threadIdx), &runner};
+            runner.expect_block();
             entered.arrive_and_wait();
             const uint3 of_cluster = index_in(clusters, number);
             const uint3 in_cluster = index_in(dims, rank);
@@ -313,7 +314,10 @@ void LaunchState::fail(cudaError_t code, const std::string& message, Site site) 
     error = code;
     failed = true;
     grid_barrier.wake_all();
-    if (const auto running = cluster; running != nullptr) running->barrier.wake_all();
+    if (const auto running = cluster; running != nullptr) {
+        running->barrier.wake_all();
+        running->events.wake_all();
+    }
 }
 
 // A block that only polls may wait for one that has no OS thread yet: a GPU would run both at the same time.
@@ -353,9 +357,11 @@ bool BlocksBarrier::wait(unsigned phase, const std::atomic<bool>& cancelled) {
     return passed(phase);
 }
 
-void BlocksBarrier::drop() {
+bool BlocksBarrier::drop() {
     const std::scoped_lock lock(mutex_);
-    if (--expected_ > 0 && arrived_ == expected_) complete();
+    const bool last = --expected_ > 0 && arrived_ == expected_;
+    if (last) complete();
+    return last;
 }
 
 void BlocksBarrier::desert() {
@@ -365,6 +371,37 @@ void BlocksBarrier::desert() {
 }
 
 void BlocksBarrier::wake_all() {
+    const std::scoped_lock lock(mutex_);
+    changed_.notify_all();
+}
+
+// --- ClusterEvents ---------------------------------------------------------------------------------------------------
+
+void ClusterEvents::happened() {
+    const std::scoped_lock lock(mutex_);
+    count_.fetch_add(1, std::memory_order_release);
+    waiting_ = 0;  // whoever waits shall look again
+    changed_.notify_all();
+}
+
+bool ClusterEvents::wait(unsigned seen, const std::atomic<bool>& cancelled) {
+    std::unique_lock lock(mutex_);
+    if (count() != seen) return !cancelled;
+    if (waiting_ + 1 >= blocks_) return false;
+    ++waiting_;
+    changed_.wait(lock, [&] { return count() != seen || cancelled; });
+    return !cancelled;
+}
+
+void ClusterEvents::block_ended() {
+    const std::scoped_lock lock(mutex_);
+    --blocks_;
+    count_.fetch_add(1, std::memory_order_release);
+    waiting_ = 0;
+    changed_.notify_all();
+}
+
+void ClusterEvents::wake_all() {
     const std::scoped_lock lock(mutex_);
     changed_.notify_all();
 }

@@ -30,8 +30,8 @@ class BlocksBarrier {
     bool passed(unsigned phase) const { return phase_.load(std::memory_order_acquire) != phase; }
     // Blocks the OS thread until the phase is over. False: the launch has failed, or the barrier can never complete.
     bool wait(unsigned phase, const std::atomic<bool>& cancelled);
-    // A participant has ended and counts as arrived from now on, as the hardware does for clusters.
-    void drop();
+    // A participant has ended and counts as arrived from now on, as the hardware does for clusters. True: that ended the phase.
+    bool drop();
     // A participant has ended that the others cannot do without: who waits now waits in vain.
     void desert();
     void wake_all();
@@ -47,15 +47,41 @@ class BlocksBarrier {
     bool deserted_ = false;
 };
 
+// What the blocks of a cluster wait for when none of their threads can go on: that another block does something.
+class ClusterEvents {
+  public:
+    explicit ClusterEvents(unsigned blocks) : blocks_(blocks) {}
+    unsigned count() const { return count_.load(std::memory_order_acquire); }
+    void happened();
+    // Waits until more than `seen` events have happened. False: all blocks wait or have ended, or the launch has failed.
+    bool wait(unsigned seen, const std::atomic<bool>& cancelled);
+    void block_ended();
+    void wake_all();
+
+  private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::atomic<unsigned> count_{0};
+    unsigned blocks_;
+    unsigned waiting_ = 0;  // blocks, since the last event
+};
+
+class BlockRunner;
+
 struct ClusterState {
-    ClusterState(dim3 dimensions, unsigned threads) : dims(dimensions) { barrier.expect(threads); }
+    ClusterState(dim3 dimensions, unsigned threads)
+        : events(static_cast<unsigned>(volume(dimensions))), dims(dimensions) {
+        barrier.expect(threads);
+    }
 
     // Where a block's shared memory lies: dynamic, and (relative to threadIdx) static, which is thread-local.
     struct Block {
         char* dynamic_arena;
         char* thread_local_base;
+        BlockRunner* runner;
     };
     BlocksBarrier barrier;
+    ClusterEvents events;
     dim3 dims;
     std::array<Block, 16> block{};
 };

@@ -53,6 +53,13 @@ class BlockObserver {
     virtual void copies_committed(unsigned /*thread*/) {}
     virtual void copies_awaited(unsigned /*thread*/, unsigned /*pending*/) {}
 
+    // Barriers at which threads arrive and for which they wait, each at its own time. Who has arrived before a phase is completed is ordered
+    // before all who leave the barrier after that. Copies attached to a phase are made, at the latest, when their thread arrives.
+    virtual void arrival_barrier_arrived(unsigned /*thread*/, const void* /*barrier*/, Site /*site*/) {}
+    virtual void arrival_barrier_completed(const void* /*barrier*/) {}
+    virtual void arrival_barrier_left(unsigned /*thread*/, const void* /*barrier*/, Site /*site*/) {}
+    virtual void copies_attached(unsigned /*thread*/) {}
+
     // All 32 lanes load matrices of 8 rows of 16 bytes; rows[8 m + i] is row i of matrix m.
     virtual void matrices_loaded(unsigned /*warp*/, const void* const* /*rows*/, unsigned /*matrices*/,
                                  Site /*site*/) {}

@@ -1,5 +1,7 @@
 #include "cuda_on_cpu/tensor_core.h"
 
+#include <mma.h>
+
 #include <array>
 #include <cstring>
 #include <string>
@@ -109,6 +111,59 @@ void mma(typename Format::Result* d, const unsigned* a, const unsigned* b, Site 
     warp_collective(0xffffffffu, &own, multiply<Format>, Format::kName, site);
 }
 
+// ---- Fragments ---------------------------------------------------------------------------------------------------------
+
+constexpr unsigned kFragmentSide = 16;
+
+// mma.h: lane l holds the elements l, l + 32...
+void multiply_whole_fragments(const Lanes& lanes) {
+    const auto& first = lanes.at<WmmaOperands>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
+    need_whole_warp(lanes, "mma_sync", first.site);
+    using Matrix = std::array<std::array<double, kFragmentSide>, kFragmentSide>;
+    Matrix a, b, d;
+    const auto visit = [&lanes](const auto& work) {
+        for (unsigned e = 0; e < kFragmentSide * kFragmentSide; ++e)
+            work(lanes.at<WmmaOperands>(e % 32), e / 32, e / kFragmentSide, e % kFragmentSide);
+    };
+    const auto number = [&first](const void* elements, unsigned i) {
+        std::uint16_t bits;
+        std::memcpy(&bits, static_cast<const char*>(elements) + sizeof bits * i, sizeof bits);
+        return static_cast<double>(first.decode(bits));
+    };
+    visit([&](const WmmaOperands& own, unsigned i, unsigned row, unsigned column) {
+        a[row][column] = number(own.a, i);
+        b[row][column] = number(own.b, i);
+        d[row][column] = static_cast<double>(own.c[i]);
+    });
+    for (unsigned row = 0; row < kFragmentSide; ++row) {
+        for (unsigned k = 0; k < kFragmentSide; ++k) {
+            for (unsigned column = 0; column < kFragmentSide; ++column)
+                d[row][column] += a[row][k] * b[k][column];
+        }
+    }
+    visit([&](const WmmaOperands& own, unsigned i, unsigned row, unsigned column) {
+        own.d[i] = static_cast<float>(d[row][column]);
+    });
+}
+
+struct FragmentAccess {
+    const void* pointer;
+    unsigned leading_dimension;
+    const char* name;
+    Site site;
+};
+void compare_fragment_accesses(const Lanes& lanes) {
+    const auto& first = lanes.at<FragmentAccess>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
+    need_whole_warp(lanes, first.name, first.site);
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        const auto& other = lanes.at<FragmentAccess>(lane);
+        if (other.pointer != first.pointer || other.leading_dimension != first.leading_dimension)
+            block_runner().fail(cudaErrorLaunchFailure,
+                                std::string(first.name) + ": the lanes of a warp have passed different matrices",
+                                first.site);
+    }
+}
+
 // ---- Loads -------------------------------------------------------------------------------------------------------------
 
 constexpr unsigned kSide = 8;  // of a matrix
@@ -147,25 +202,56 @@ void load_matrices(const Lanes& lanes) {
     }
 }
 
-template <bool kTranspose, std::size_t kMatrices>
-void ldmatrix(unsigned (&r)[kMatrices], const void* row, const char* name, Site site) {
-    BlockRunner& runner = block_runner();
-    if (current_lane < kSide * kMatrices) {
-        if (reinterpret_cast<std::uintptr_t>(row) % kRowBytes != 0) {
-            runner.fail(cudaErrorMisalignedAddress,
-                        std::string(name) + ": misaligned access: a row must be at a multiple of 16 bytes",
-                        site);
-        }
-        if (!runner.holds_shared(row, kRowBytes)) {
-            runner.fail(cudaErrorIllegalAddress,
-                        std::string(name) + ": the row is not in the block's shared memory", site);
+// The mirror: register m of lane 4 g + t holds the elements 2 t and 2 t + 1 of row g.
+template <unsigned kMatrices>
+void store_matrices(const Lanes& lanes) {
+    const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
+    need_whole_warp(lanes, first.name, first.site);
+    for (unsigned m = 0; m < kMatrices; ++m) {
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            auto* const row = static_cast<char*>(const_cast<void*>(lanes.at<RowAndPlace>(kSide * m + lane / 4).row));
+            std::memcpy(row + 4 * (lane % 4), &lanes.at<RowAndPlace>(lane).r[m], 4);
         }
     }
+}
+
+void check_row(const void* row, std::size_t matrices, const char* name, Site site) {
+    if (current_lane >= kSide * matrices) return;
+    BlockRunner& runner = block_runner();
+    if (reinterpret_cast<std::uintptr_t>(row) % kRowBytes != 0) {
+        runner.fail(cudaErrorMisalignedAddress,
+                    std::string(name) + ": misaligned access: a row must be at a multiple of 16 bytes", site);
+    }
+    if (!runner.holds_shared(row, kRowBytes)) {
+        runner.fail(cudaErrorIllegalAddress,
+                    std::string(name) + ": the row is not in the block's shared memory", site);
+    }
+}
+
+template <bool kTranspose, std::size_t kMatrices>
+void ldmatrix(unsigned (&r)[kMatrices], const void* row, const char* name, Site site) {
+    check_row(row, kMatrices, name, site);
     RowAndPlace own{row, r, name, site};
     warp_collective(0xffffffffu, &own, load_matrices<kMatrices, kTranspose>, name, site);
 }
 
 }  // namespace
+
+void multiply_fragments(WmmaOperands own) {
+    warp_collective(0xffffffffu, &own, multiply_whole_fragments, "mma_sync", own.site);
+}
+
+void check_fragment_access(const void* pointer, unsigned leading_dimension, std::size_t element_size,
+                           const char* name, Site site) {
+    if (reinterpret_cast<std::uintptr_t>(pointer) % 32 != 0 || leading_dimension * element_size % 16 != 0)
+        block_runner().fail(cudaErrorMisalignedAddress,
+                            std::string(name) +
+                                ": misaligned access: the matrix must begin at a multiple of 32 bytes, and its "
+                                "leading dimension be a multiple of 16 bytes",
+                            site);
+    FragmentAccess own{pointer, leading_dimension, name, site};
+    warp_collective(0xffffffffu, &own, compare_fragment_accesses, name, site);
+}
 
 void ptx::mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site) {
     mma<Tf32>(d, a, b, site);
@@ -194,6 +280,12 @@ void ptx::ldmatrix_x2_trans(unsigned (&r)[2], const void* row, Site site) {
 }
 void ptx::ldmatrix_x4_trans(unsigned (&r)[4], const void* row, Site site) {
     ldmatrix<true>(r, row, "ldmatrix_x4_trans", site);
+}
+
+void ptx::stmatrix_x4(void* row, const unsigned (&r)[4], Site site) {
+    check_row(row, 4, "stmatrix_x4", site);
+    RowAndPlace own{row, const_cast<unsigned*>(r), "stmatrix_x4", site};
+    warp_collective(0xffffffffu, &own, store_matrices<4>, "stmatrix_x4", site);
 }
 
 }  // namespace cuda_on_cpu

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "block.hpp"
+#include "cuda_on_cpu/arrival_barrier.h"
 #include "cuda_on_cpu/async_copy.h"
 #include "launch_state.hpp"
 
@@ -70,6 +71,25 @@ void commit_copies() {
 }
 void wait_for_copies(unsigned pending) {
     block_runner().wait_for_copies(pending);
+}
+
+void init_arrival_barrier(const void* barrier, std::int64_t expected, Site site) {
+    block_runner().init_arrival_barrier(barrier, expected, site);
+}
+std::uint64_t arrive_at(const void* barrier, std::int64_t count, Site site) {
+    return block_runner().arrive_at(barrier, count, false, site);
+}
+void arrive_and_leave(const void* barrier, Site site) {
+    block_runner().arrive_at(barrier, 1, true, site);
+}
+void attach_copies_to(const void* barrier, Site site) {
+    block_runner().attach_copies_to(barrier, site);
+}
+std::uint64_t present_phase(const void* barrier, Site site) {
+    return block_runner().present_phase(barrier, site);
+}
+void wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site) {
+    block_runner().wait_for_phase(barrier, phase, name, site);
 }
 
 dim3 cluster_dimensions() {

@@ -36,4 +36,7 @@ void ldmatrix_x4(unsigned (&r)[4], const void* row, Site site = Site::here());
 void ldmatrix_x2_trans(unsigned (&r)[2], const void* row, Site site = Site::here());
 void ldmatrix_x4_trans(unsigned (&r)[4], const void* row, Site site = Site::here());
 
+// And back to shared memory.
+void stmatrix_x4(void* row, const unsigned (&r)[4], Site site = Site::here());
+
 }  // namespace cuda_on_cpu::ptx

@@ -3,6 +3,7 @@
 #include <cooperative_groups.h>
 #include <gtest/gtest.h>
 
+#include <cuda/barrier>
 #include <functional>
 #include <string>
 #include <vector>
@@ -167,6 +168,48 @@ TEST(Order, ATileWaitsForItselfOnly) {
     Buffer<float> out(32);
     EXPECT_FINDS("", [&] { tiles_of_a_warp<true><<<1, 32>>>(out.get()); });
     EXPECT_FINDS("race", [&] { tiles_of_a_warp<false><<<1, 32>>>(out.get()); });
+}
+
+// Warp 0 copies and stores, warp 1 reads what it brought: each batch when it was waited for, and its stage is written again when it was released.
+enum class Forgets { nothing, to_wait, to_release };
+template <Forgets kForgets>
+__global__ void pass_through_a_pipeline(const float* in, float* out) {
+    using Barrier = cuda::barrier<cuda::thread_scope_block>;
+    __shared__ Barrier filled[2];
+    __shared__ Barrier emptied[2];
+    __shared__ float copied[2][32];
+    __shared__ float stored[2][32];
+    const unsigned lane = threadIdx.x % 32;
+    if (threadIdx.x < 2) {
+        init(&filled[threadIdx.x], 32);
+        init(&emptied[threadIdx.x], 1);
+    }
+    __syncthreads();
+    for (unsigned batch = 0; batch < 4; ++batch) {
+        const unsigned stage = batch % 2;
+        const bool odd_round = batch / 2 % 2 != 0;
+        if (threadIdx.x < 32) {
+            if (kForgets != Forgets::to_release) emptied[stage].wait_parity(!odd_round);
+            cuda::memcpy_async(&copied[stage][lane], &in[lane], sizeof(float), filled[stage]);
+            stored[stage][lane] = 1;
+            static_cast<void>(filled[stage].arrive());
+        } else {
+            if (kForgets != Forgets::to_wait) filled[stage].wait_parity(odd_round);
+            out[lane] = copied[stage][31 - lane] + stored[stage][lane ^ 1];
+            __syncwarp();
+            if (lane == 0) static_cast<void>(emptied[stage].arrive());
+        }
+    }
+}
+
+TEST(Order, ArrivalsAndWaits) {
+    Buffer<float> in(32), out(32);
+    EXPECT_FINDS("", [&] { pass_through_a_pipeline<Forgets::nothing><<<1, 64>>>(in.get(), out.get()); });
+    const auto kinds_of = [&](auto kernel) {
+        return kinds(findings([&] { kernel<<<1, 64>>>(in.get(), out.get()); }));
+    };
+    EXPECT_NE(kinds_of(pass_through_a_pipeline<Forgets::to_wait>).find("race"), std::string::npos);
+    EXPECT_NE(kinds_of(pass_through_a_pipeline<Forgets::to_release>).find("race"), std::string::npos);
 }
 
 // --- Order between blocks

@@ -82,6 +82,35 @@ TEST(BlockOrder, TheHalvesOfABarrierLeaveWhatIsBetweenThemUnordered) {
     EXPECT_TRUE(order.ordered(40, before, 1));
 }
 
+TEST(BlockOrder, ArrivalBarriersAreKnownByTheirAddresses) {
+    BlockOrder order;
+    order.begin_block(64);
+    const int filled = 0;
+    const int emptied = 0;
+    const Epoch copied = order.epoch(3);
+    order.arrive(3, &filled);
+    const Epoch later = order.epoch(3);
+    order.wait(40, &filled);
+    EXPECT_FALSE(order.ordered(3, copied, 40)) << "the phase is not complete";
+    order.all_arrived(&filled);
+    order.wait(41, &emptied);
+    EXPECT_FALSE(order.ordered(3, copied, 41)) << "another barrier";
+    order.wait(40, &filled);
+    EXPECT_TRUE(order.ordered(3, copied, 40));
+    EXPECT_FALSE(order.ordered(3, later, 40));
+    EXPECT_FALSE(order.ordered(3, copied, 42)) << "42 has not waited";
+
+    const Epoch used = order.epoch(40);
+    order.arrive(40, &emptied);
+    order.all_arrived(&emptied);
+    order.wait(3, &emptied);
+    EXPECT_TRUE(order.ordered(40, used, 3));
+    order.begin_block(64);
+    const Epoch next = order.epoch(3);
+    order.wait(40, &filled);
+    EXPECT_FALSE(order.ordered(3, next, 40)) << "a phase of the block before";
+}
+
 TEST(BlockOrder, AFenceAndAnAtomicCarryWhatWasBefore) {
     BlockOrder order;
     order.begin_block(64);

@@ -4,13 +4,10 @@
 #include "common/check.hpp"
 #include "common/device_buffer.hpp"
 #include "common/grid.hpp"
-#include "sgemm_device_reference.hpp"
+#include "common/matmul_device_reference.hpp"
 
-namespace gemm {
+namespace course {
 namespace {
-
-using course::DeviceBuffer;
-using course::DeviceSpan;
 
 constexpr int kThreads = 256;
 
@@ -23,20 +20,20 @@ void require_length(const char* name, std::size_t length, std::size_t expected) 
 // Idea: a thread for each element, and nothing that could go wrong.
 // Cost removed: the host's two outer loops.
 // Still limits it: two loads for every multiply-add; B comes from the L2 cache again for every row of A.
-__global__ void multiply_in_double(Shape shape, float alpha, DeviceSpan<const float> a,
-                                   DeviceSpan<const float> b, float beta, DeviceSpan<double> product,
-                                   DeviceSpan<double> magnitude) {
+__global__ void multiply_in_double(std::size_t cols, std::size_t depth, float alpha,
+                                   DeviceSpan<const float> a, DeviceSpan<const float> b, float beta,
+                                   DeviceSpan<double> product, DeviceSpan<double> magnitude) {
     const std::size_t element = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (element >= product.size()) return;
-    const std::size_t row = element / shape.n;
-    const std::size_t col = element % shape.n;
+    const std::size_t row = element / cols;
+    const std::size_t col = element % cols;
 
     double sum = beta == 0 ? 0.0 : static_cast<double>(beta) * product[element];
     double size = fabs(sum);
-    const std::size_t terms = alpha == 0 ? 0 : shape.k;
+    const std::size_t terms = alpha == 0 ? 0 : depth;
     for (std::size_t k = 0; k < terms; ++k) {
-        const double term = static_cast<double>(alpha) * static_cast<double>(a[row * shape.k + k]) *
-                            static_cast<double>(b[k * shape.n + col]);
+        const double term = static_cast<double>(alpha) * static_cast<double>(a[row * depth + k]) *
+                            static_cast<double>(b[k * cols + col]);
         sum += term;
         size += fabs(term);
     }
@@ -46,22 +43,23 @@ __global__ void multiply_in_double(Shape shape, float alpha, DeviceSpan<const fl
 
 }  // namespace
 
-void multiply_on_device(const Shape& shape, float alpha, DeviceSpan<const float> a, DeviceSpan<const float> b,
-                        float beta, std::span<double> product, std::span<double> magnitude) {
-    require_length("a", a.size(), shape.m * shape.k);
-    require_length("b", b.size(), shape.k * shape.n);
-    require_length("product", product.size(), shape.m * shape.n);
-    require_length("magnitude", magnitude.size(), shape.m * shape.n);
+void multiply_on_device(std::size_t rows, std::size_t cols, std::size_t depth, float alpha,
+                        DeviceSpan<const float> a, DeviceSpan<const float> b, float beta,
+                        std::span<double> product, std::span<double> magnitude) {
+    require_length("a", a.size(), rows * depth);
+    require_length("b", b.size(), depth * cols);
+    require_length("product", product.size(), rows * cols);
+    require_length("magnitude", magnitude.size(), rows * cols);
     if (product.empty()) return;
 
     DeviceBuffer<double> product_device(product.size());
     DeviceBuffer<double> magnitude_device(magnitude.size());
     if (beta != 0) product_device.copy_from(product);
-    multiply_in_double<<<course::blocks_for(product.size(), kThreads), kThreads>>>(
-        shape, alpha, a, b, beta, product_device.span(), magnitude_device.span());
+    multiply_in_double<<<blocks_for(product.size(), kThreads), kThreads>>>(
+        cols, depth, alpha, a, b, beta, product_device.span(), magnitude_device.span());
     CUDA_CHECK_LAUNCH();
     product_device.copy_to(product);
     magnitude_device.copy_to(magnitude);
 }
 
-}  // namespace gemm
+}  // namespace course

@@ -1,4 +1,4 @@
-#include "matmul_tiled_peer.hpp"
+#include "common/cublas_sgemm.hpp"
 
 #ifdef COURSE_HAS_CUDA_LIBRARIES
 
@@ -6,15 +6,14 @@
 
 #include "common/check_cublas.hpp"
 
-namespace day05 {
+namespace course {
 
 std::string why_no_cublas() {
     return "";
 }
 
-std::function<void(cudaStream_t)> make_cublas(course::DeviceMatrix<const float> a,
-                                              course::DeviceMatrix<const float> b,
-                                              course::DeviceMatrix<float> c) {
+std::function<void(cudaStream_t)> make_cublas_sgemm(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
+                                                    DeviceMatrix<float> c) {
     cublasHandle_t raw = nullptr;
     CUBLAS_CHECK(cublasCreate(&raw));
     const std::shared_ptr<cublasContext> handle(raw, cublasDestroy);
@@ -32,22 +31,21 @@ std::function<void(cudaStream_t)> make_cublas(course::DeviceMatrix<const float> 
     };
 }
 
-}  // namespace day05
+}  // namespace course
 
 #else
 
-namespace day05 {
+namespace course {
 
 std::string why_no_cublas() {
     return "cuBLAS is in builds for a GPU";
 }
 
-std::function<void(cudaStream_t)> make_cublas(course::DeviceMatrix<const float>,
-                                              course::DeviceMatrix<const float>,
-                                              course::DeviceMatrix<float>) {
+std::function<void(cudaStream_t)> make_cublas_sgemm(DeviceMatrix<const float>, DeviceMatrix<const float>,
+                                                    DeviceMatrix<float>) {
     return {};
 }
 
-}  // namespace day05
+}  // namespace course
 
 #endif

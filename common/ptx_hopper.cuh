@@ -1,0 +1,347 @@
+// PTX instructions of compute capability 9.0a (Hopper), one typed function each: ptx.cuh goes on here.
+//
+// Names of sections are those of NVIDIA's "Parallel Thread Execution ISA". Only a course_hopper_library can include this
+// file: code for 90a runs on 9.0 and nowhere else, and launchers ask first.
+//
+// Pointers are generic addresses of shared memory. "memory" keeps the compiler from moving reads and writes across.
+#pragma once
+
+#include <cuda.h>  // CUtensorMap: the type alone, nothing of the driver library is linked
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#if defined(__CUDA_ARCH__) && !defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#error "ptx_hopper.cuh needs code for 90a: make the target with course_hopper_library"
+#endif
+
+namespace course::ptx {
+
+#ifdef CUDA_ON_CPU
+
+// As in ptx.cuh: named and not wrapped.
+using cuda_on_cpu::ptx::cluster_arrive;
+using cuda_on_cpu::ptx::cluster_rank;
+using cuda_on_cpu::ptx::cluster_wait;
+using cuda_on_cpu::ptx::fence_mbarrier_init;
+using cuda_on_cpu::ptx::fence_proxy_async;
+using cuda_on_cpu::ptx::MBarrier;
+using cuda_on_cpu::ptx::mbarrier_arrive;
+using cuda_on_cpu::ptx::mbarrier_arrive_at;
+using cuda_on_cpu::ptx::mbarrier_arrive_expect;
+using cuda_on_cpu::ptx::mbarrier_init;
+using cuda_on_cpu::ptx::mbarrier_inval;
+using cuda_on_cpu::ptx::mbarrier_try_wait;
+using cuda_on_cpu::ptx::mbarrier_wait;
+using cuda_on_cpu::ptx::named_barrier;
+using cuda_on_cpu::ptx::prefetch;
+using cuda_on_cpu::ptx::registers_decrease;
+using cuda_on_cpu::ptx::registers_increase;
+using cuda_on_cpu::ptx::stmatrix_x4;
+using cuda_on_cpu::ptx::tma_load;
+using cuda_on_cpu::ptx::tma_load_multicast;
+using cuda_on_cpu::ptx::tma_store;
+using cuda_on_cpu::ptx::tma_store_commit;
+using cuda_on_cpu::ptx::tma_store_wait;
+using cuda_on_cpu::ptx::tma_store_wait_read;
+using cuda_on_cpu::ptx::wgmma;
+using cuda_on_cpu::ptx::wgmma_commit;
+using cuda_on_cpu::ptx::wgmma_fence;
+using cuda_on_cpu::ptx::wgmma_wait;
+
+#endif
+
+namespace detail {
+
+// PTX ISA, cvta: the address within shared memory.
+__device__ inline unsigned shared_window(const void* pointer) {
+    return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+
+}  // namespace detail
+
+#ifndef CUDA_ON_CPU
+
+// ---- Barriers in shared memory that count arrivals and bytes -----------------------------------------------------------
+//
+// A phase of an mbarrier ends when its arrivals are all there and the bytes that it was told to expect have been written.
+// Phases alternate in parity, 0 first; waiting names the parity of the phase that shall have ended. So waiting for
+// parity 1 on a fresh barrier returns at once: the phase "before" the first counts as ended.
+
+using MBarrier = std::uint64_t;
+
+// PTX ISA, mbarrier.init: `arrivals` end a phase. One thread does it; the others must not use the barrier before they know.
+__device__ inline void mbarrier_init(MBarrier* barrier, unsigned arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(detail::shared_window(barrier)),
+                 "r"(arrivals)
+                 : "memory");
+}
+
+// PTX ISA, mbarrier.inval: the memory is free for something else.
+__device__ inline void mbarrier_inval(MBarrier* barrier) {
+    asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(detail::shared_window(barrier)) : "memory");
+}
+
+// PTX ISA, fence.mbarrier_init: initialised barriers are seen by the cluster's other blocks and by bulk copies (with a
+// barrier between threads after it).
+__device__ inline void fence_mbarrier_init() {
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+// PTX ISA, mbarrier.arrive: one arrival at a barrier of this block.
+__device__ inline void mbarrier_arrive(MBarrier* barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(detail::shared_window(barrier)) : "memory");
+}
+
+// PTX ISA, mapa and mbarrier.arrive with .shared::cluster: one arrival at the barrier that block `rank` of the cluster has
+// at the same place. It says that this thread has finished reading, and publishes nothing that it wrote: a release for the whole
+// cluster would wait for all of its stores, hundreds of cycles each time.
+__device__ inline void mbarrier_arrive_at(MBarrier* barrier, unsigned rank) {
+    asm volatile(
+        "{\n"
+        ".reg .b32 remote;\n"
+        "mapa.shared::cluster.u32 remote, %0, %1;\n"
+        "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
+        "}" ::"r"(detail::shared_window(barrier)),
+        "r"(rank)
+        : "memory");
+}
+
+// PTX ISA, mbarrier.arrive.expect_tx: one arrival, and the phase now also waits for `bytes` of bulk copies.
+__device__ inline void mbarrier_arrive_expect(MBarrier* barrier, unsigned bytes) {
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(detail::shared_window(barrier)),
+        "r"(bytes)
+        : "memory");
+}
+
+// PTX ISA, mbarrier.try_wait.parity: has the phase of this parity ended? May sleep for a while before it says no.
+__device__ inline bool mbarrier_try_wait(MBarrier* barrier, unsigned parity) {
+    unsigned ended;
+    asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+        "selp.b32 %0, 1, 0, p;\n"
+        "}"
+        : "=r"(ended)
+        : "r"(detail::shared_window(barrier)), "r"(parity)
+        : "memory");
+    return ended != 0;
+}
+
+__device__ inline void mbarrier_wait(MBarrier* barrier, unsigned parity) {
+    while (!mbarrier_try_wait(barrier, parity)) {
+    }
+}
+
+// ---- Tensor memory accelerator: boxes of a matrix between global and shared memory -------------------------------------
+//
+// A CUtensorMap describes matrix, box and swizzle (tensor_map.hpp makes it). One thread asks, the hardware copies. `column` and
+// `row` are those of the box's first element; what lies outside the matrix is read as 0, and not written.
+
+// PTX ISA, prefetch.tensormap.
+__device__ inline void prefetch(const CUtensorMap* map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+// PTX ISA, cp.async.bulk.tensor: the box goes to `shared`, and its bytes are counted by `barrier`.
+__device__ inline void tma_load(void* shared, const CUtensorMap* map, int column, int row,
+                                MBarrier* barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+        "%3}], [%4];" ::"r"(detail::shared_window(shared)),
+        "l"(map), "r"(column), "r"(row), "r"(detail::shared_window(barrier))
+        : "memory");
+}
+
+// PTX ISA, cp.async.bulk.tensor with .multicast::cluster: the box goes to the same place in each block of the cluster whose rank's
+// bit is set in `blocks`, and each block's barrier counts its bytes.
+__device__ inline void tma_load_multicast(void* shared, const CUtensorMap* map, int column, int row,
+                                          MBarrier* barrier, std::uint16_t blocks) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+        " [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(detail::shared_window(shared)),
+        "l"(map), "r"(column), "r"(row), "r"(detail::shared_window(barrier)), "h"(blocks)
+        : "memory");
+}
+
+// PTX ISA, cp.async.bulk.tensor from .shared::cta: the box goes from `shared` to the matrix, as part of this thread's open group.
+__device__ inline void tma_store(const CUtensorMap* map, int column, int row, const void* shared) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
+        "r"(column), "r"(row), "r"(detail::shared_window(shared))
+        : "memory");
+}
+
+// PTX ISA, cp.async.bulk.commit_group: what this thread has stored since the last call is a group.
+__device__ inline void tma_store_commit() {
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+
+// PTX ISA, cp.async.bulk.wait_group.read: waits until all of this thread's groups but the kPending newest have read their shared
+// memory, which may then be overwritten.
+template <int kPending>
+__device__ inline void tma_store_wait_read() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
+}
+
+// PTX ISA, cp.async.bulk.wait_group: waits until they have also written.
+template <int kPending>
+__device__ inline void tma_store_wait() {
+    asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
+}
+
+// PTX ISA, fence.proxy.async: what this thread has written to shared memory is seen by bulk copies and wgmma started after it.
+__device__ inline void fence_proxy_async() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// ---- Clusters ----------------------------------------------------------------------------------------------------------
+
+// PTX ISA, special register %cluster_ctarank.
+__device__ inline unsigned cluster_rank() {
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+// PTX ISA, barrier.cluster.arrive and .wait: all threads of the cluster that have not ended.
+__device__ inline void cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ inline void cluster_wait() {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+// ---- Warps of one block ------------------------------------------------------------------------------------------------
+
+// PTX ISA, barrier.sync: `threads` threads of the block, those that name the barrier `id` (1 to 15; 0 is __syncthreads).
+__device__ inline void named_barrier(unsigned id, unsigned threads) {
+    asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// PTX ISA, setmaxnreg: all warps of a warpgroup give registers back, or wait until they have got more.
+template <int kRegisters>
+__device__ inline void registers_decrease() {
+    static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+template <int kRegisters>
+__device__ inline void registers_increase() {
+    static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+
+// PTX ISA, stmatrix: four 8 x 8 matrices of 16-bit elements from registers to shared memory; the mirror of ldmatrix_x4. Lane
+// 8 m + i passes the address of row i of matrix m.
+__device__ inline void stmatrix_x4(void* row, const unsigned (&r)[4]) {
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(detail::shared_window(row)),
+        "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+        : "memory");
+}
+
+// ---- Asynchronous products of a warpgroup ------------------------------------------------------------------------------
+//
+// D += A B for four warps: D is 64 x N in their registers, A is 64 x 16 and B is 16 x N in shared memory, found through
+// descriptors. Register 4 j + 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i).
+// The products run on while the warps do; D, A and B must be left alone until wgmma_wait.
+
+// PTX ISA, wgmma.fence: registers and shared memory are ready for the products that follow.
+__device__ inline void wgmma_fence() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+// PTX ISA, wgmma.commit_group: the products since the last call are a group.
+__device__ inline void wgmma_commit() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+// PTX ISA, wgmma.wait_group: waits until all groups but the kPending newest are done.
+template <int kPending>
+__device__ inline void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+
+#define COURSE_PTX_D8(i)                                                                        \
+    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
+        "+f"(d[i + 6]), "+f"(d[i + 7])
+#define COURSE_PTX_D64(i)                                                                 \
+    COURSE_PTX_D8(i), COURSE_PTX_D8(i + 8), COURSE_PTX_D8(i + 16), COURSE_PTX_D8(i + 24), \
+        COURSE_PTX_D8(i + 32), COURSE_PTX_D8(i + 40), COURSE_PTX_D8(i + 48), COURSE_PTX_D8(i + 56)
+#define COURSE_PTX_NUMBERS_64                                                          \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "           \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define COURSE_PTX_NUMBERS_128                                                                     \
+    COURSE_PTX_NUMBERS_64                                                                          \
+    ", "                                                                                           \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "             \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+
+// PTX ISA, wgmma.mma_async with .f16 or .bf16, N = 128 or 256, summed in float. kBRowMajor: B's descriptor is one of
+// descriptor_mn_major. A's is one of descriptor_k_major.
+#define COURSE_PTX_WGMMA(n, type, numbers, a_number, b_number, transpose_number, ...)         \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" numbers \
+                 "}, %" #a_number ", %" #b_number ", 1, 1, 1, 0, %" #transpose_number ";"     \
+                 : __VA_ARGS__                                                                \
+                 : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0))
+
+template <class T, bool kBRowMajor>
+__device__ inline void wgmma(float (&d)[64], std::uint64_t a, std::uint64_t b) {
+    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+        COURSE_PTX_WGMMA(128, "bf16", COURSE_PTX_NUMBERS_64, 64, 65, 66, COURSE_PTX_D64(0));
+    } else {
+        static_assert(std::is_same_v<T, __half>);
+        COURSE_PTX_WGMMA(128, "f16", COURSE_PTX_NUMBERS_64, 64, 65, 66, COURSE_PTX_D64(0));
+    }
+}
+
+template <class T, bool kBRowMajor>
+__device__ inline void wgmma(float (&d)[128], std::uint64_t a, std::uint64_t b) {
+    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+        COURSE_PTX_WGMMA(256, "bf16", COURSE_PTX_NUMBERS_128, 128, 129, 130, COURSE_PTX_D64(0),
+                         COURSE_PTX_D64(64));
+    } else {
+        static_assert(std::is_same_v<T, __half>);
+        COURSE_PTX_WGMMA(256, "f16", COURSE_PTX_NUMBERS_128, 128, 129, 130, COURSE_PTX_D64(0),
+                         COURSE_PTX_D64(64));
+    }
+}
+#undef COURSE_PTX_WGMMA
+#undef COURSE_PTX_NUMBERS_128
+#undef COURSE_PTX_NUMBERS_64
+#undef COURSE_PTX_D64
+#undef COURSE_PTX_D8
+
+#endif
+
+// ---- Where wgmma finds its factors -------------------------------------------------------------------------------------
+
+// PTX ISA, "matrix descriptor" of wgmma, for tiles in rows of 128 bytes with the 128-byte swizzle, as TMA writes them: the
+// sixteen bytes c of row r are at c ^ (r % 8). The tile begins at a multiple of 1024 bytes.
+//
+// K along the rows (A row-major, B column-major): rows are of 64 elements along k; eight of them, 1024 bytes, are followed
+// by the next eight of M or N. Sixteen elements further along k: 32 bytes.
+__device__ inline std::uint64_t descriptor_k_major(const void* tile) {
+    return 1ULL << 62 | 64ULL << 32 | 1ULL << 16 | (detail::shared_window(tile) & 0x3ffff) >> 4;
+}
+// N along the rows (B row-major): a row is 64 elements along n, for one k. Eight of them, 1024 bytes, are followed by the next
+// eight of k; the next 64 of n begin `next_columns` bytes further. Sixteen elements further along k: 2048 bytes.
+__device__ inline std::uint64_t descriptor_mn_major(const void* tile, unsigned next_columns) {
+    return 1ULL << 62 | 64ULL << 32 | static_cast<std::uint64_t>(next_columns >> 4) << 16 |
+           (detail::shared_window(tile) & 0x3ffff) >> 4;
+}
+// The descriptor of the same tile, `bytes` further.
+__device__ inline std::uint64_t advanced(std::uint64_t descriptor, unsigned bytes) {
+    return descriptor + (bytes >> 4);
+}
+
+}  // namespace course::ptx

@@ -1,0 +1,104 @@
+// Instructions of compute capability 9.0a (PTX ISA; day code reaches them through common/ptx_hopper.cuh): barriers that count
+// arrivals and bytes, the tensor memory accelerator, products of warpgroups.
+//
+// What is asynchronous happens as late as it may. A load is carried out when its barrier is waited for and nobody in the block can do
+// anything else; a product is computed when its warp waits for it. Until then the destination is poison: what is read too early, or
+// given away too early, shows as NaN. What a store reads must not change until its thread has waited for that.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda_on_cpu/thread.h"
+
+struct CUtensorMap;
+
+// The address within shared memory, as instructions and descriptors name it. An error: no dynamic shared memory of the block's own.
+std::size_t __cvta_generic_to_shared(const void* pointer);
+
+namespace cuda_on_cpu {
+
+// Numbers of 16 bits to float (small_float.h).
+template <class Format>
+float decode(std::uint16_t bits);
+using Decode = float (*)(std::uint16_t);
+
+void issue_product(float* d, unsigned registers, std::uint64_t a, std::uint64_t b, bool b_row_major, Decode decode,
+                   Site site);
+void wait_for_products(unsigned pending, Site site);
+void wait_for_stores(unsigned pending, bool until_written, Site site);
+void set_registers(Site site);
+
+namespace ptx {
+
+using MBarrier = std::uint64_t;
+
+void mbarrier_init(MBarrier* barrier, unsigned arrivals, Site site = Site::here());
+void mbarrier_inval(MBarrier* barrier, Site site = Site::here());
+void fence_mbarrier_init();
+void mbarrier_arrive(MBarrier* barrier, Site site = Site::here());
+void mbarrier_arrive_at(MBarrier* barrier, unsigned rank, Site site = Site::here());
+void mbarrier_arrive_expect(MBarrier* barrier, unsigned bytes, Site site = Site::here());
+// Waits as long as it takes: "not yet" is no answer here.
+bool mbarrier_try_wait(MBarrier* barrier, unsigned parity, Site site = Site::here());
+inline void mbarrier_wait(MBarrier* barrier, unsigned parity, Site site = Site::here()) {
+    mbarrier_try_wait(barrier, parity, site);
+}
+
+inline void prefetch(const CUtensorMap*) {}
+void tma_load(void* shared, const CUtensorMap* map, int column, int row, MBarrier* barrier,
+              Site site = Site::here());
+void tma_load_multicast(void* shared, const CUtensorMap* map, int column, int row, MBarrier* barrier,
+                        std::uint16_t blocks, Site site = Site::here());
+void tma_store(const CUtensorMap* map, int column, int row, const void* shared, Site site = Site::here());
+void tma_store_commit();
+template <int kPending>
+void tma_store_wait_read(Site site = Site::here()) {
+    static_assert(kPending >= 0, "tma_store_wait_read<N>: N groups may stay pending, 0 or more");
+    wait_for_stores(kPending, false, site);
+}
+template <int kPending>
+void tma_store_wait(Site site = Site::here()) {
+    static_assert(kPending >= 0, "tma_store_wait<N>: N groups may stay pending, 0 or more");
+    wait_for_stores(kPending, true, site);
+}
+void fence_proxy_async();
+
+inline unsigned cluster_rank() {
+    return cluster_block_rank();
+}
+inline void cluster_arrive(Site site = Site::here()) {
+    cluster_barrier_arrive(site);
+}
+inline void cluster_wait(Site site = Site::here()) {
+    cluster_barrier_wait(site);
+}
+void named_barrier(unsigned id, unsigned threads, Site site = Site::here());
+
+// Registers do not exist here: only that whole warps ask for them is looked at.
+template <int kRegisters>
+void registers_decrease(Site site = Site::here()) {
+    static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
+    set_registers(site);
+}
+template <int kRegisters>
+void registers_increase(Site site = Site::here()) {
+    static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
+    set_registers(site);
+}
+
+void wgmma_fence(Site site = Site::here());
+void wgmma_commit(Site site = Site::here());
+template <int kPending>
+void wgmma_wait(Site site = Site::here()) {
+    static_assert(kPending >= 0, "wgmma_wait<N>: N groups may stay pending, 0 or more");
+    wait_for_products(kPending, site);
+}
+template <class T, bool kBRowMajor, std::size_t kRegisters>
+void wgmma(float (&d)[kRegisters], std::uint64_t a, std::uint64_t b, Site site = Site::here()) {
+    static_assert(kRegisters % 4 == 0 && kRegisters >= 4 && kRegisters <= 128, "N is 8 to 256, in steps of 8");
+    issue_product(d, kRegisters, a, b, kBRowMajor, decode<typename T::Format>, site);
+}
+
+}  // namespace ptx
+}  // namespace cuda_on_cpu

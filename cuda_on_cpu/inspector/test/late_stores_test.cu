@@ -1,0 +1,106 @@
+// Kernels in which somebody reads too early, or adds without an atomic, go wrong when stores are late, always. (Who writes too early
+// does so when stores are prompt, in one order of threads.) Kernels without a race do not notice.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <vector>
+
+namespace {
+
+const int kLate = setenv("CUDA_ON_CPU_STORES", "late", 1);  // read when the first kernel is launched
+
+constexpr int kThreads = 256;
+
+// What `kernel` leaves in `count` integers that are 0 at first.
+std::vector<int> results(void (*kernel)(int*), int blocks, int count) {
+    int* data = nullptr;
+    EXPECT_EQ(cudaMalloc(&data, count * sizeof(int)), cudaSuccess);
+    EXPECT_EQ(cudaMemset(data, 0, count * sizeof(int)), cudaSuccess);
+    kernel<<<blocks, kThreads>>>(data);
+    std::vector<int> host(count);
+    EXPECT_EQ(cudaMemcpy(host.data(), data, count * sizeof(int), cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(cudaFree(data), cudaSuccess);
+    return host;
+}
+
+__global__ void add_without_atomic(int* sum) {
+    *sum += 1;
+}
+__global__ void add_by_atomic(int* sum) {
+    atomicAdd(sum, 1);
+}
+
+// Threads write a tile and read their neighbour's element of it.
+template <bool kBarrier>
+__global__ void rotate(int* out) {
+    __shared__ int tile[kThreads];
+    tile[threadIdx.x] = 1 + static_cast<int>(threadIdx.x);
+    if (kBarrier) __syncthreads();
+    out[threadIdx.x] = tile[(threadIdx.x + 1) % kThreads];
+}
+
+// Twice through the same tile.
+__global__ void rotate_again(int* out) {
+    __shared__ int tile[kThreads];
+    int value = 1 + static_cast<int>(threadIdx.x);
+    for (int round = 0; round < 2; ++round) {
+        tile[threadIdx.x] = value;
+        __syncthreads();
+        value = tile[(threadIdx.x + 1) % kThreads];
+        __syncthreads();
+    }
+    out[threadIdx.x] = value;
+}
+
+// Within a warp.
+template <bool kBarrier>
+__global__ void rotate_in_warp(int* out) {
+    __shared__ int tile[kThreads];
+    tile[threadIdx.x] = 1 + static_cast<int>(threadIdx.x);
+    if (kBarrier) __syncwarp();
+    out[threadIdx.x] = tile[threadIdx.x / 32 * 32 + (threadIdx.x + 1) % 32];
+}
+
+// A thread waits for another's word.
+__global__ void wait_for_flag(int* out) {
+    volatile int* const flag = out;
+    if (threadIdx.x == 0) {
+        out[1] = 7;
+        __threadfence();
+        *flag = 1;
+    } else if (threadIdx.x == 100) {
+        while (*flag == 0) {
+        }
+        __threadfence();
+        out[2] = *static_cast<volatile int*>(out + 1);
+    }
+}
+
+std::vector<int> rotated(int count, int by, int within) {
+    std::vector<int> expected(count);
+    for (int i = 0; i < count; ++i)
+        expected[i] = 1 + i / within * within + (i + by) % within;
+    return expected;
+}
+
+TEST(LateStores, ThreadsThatAddWithoutAnAtomicAddOnce) {
+    ASSERT_EQ(kLate, 0);
+    EXPECT_EQ(results(add_without_atomic, 1, 1), std::vector{1});
+    EXPECT_LE(results(add_without_atomic, 100, 1)[0], 100);
+    EXPECT_EQ(results(add_by_atomic, 100, 1), std::vector{100 * kThreads});
+}
+
+TEST(LateStores, AMissingBarrierIsFelt) {
+    EXPECT_NE(results(rotate<false>, 1, kThreads), rotated(kThreads, 1, kThreads));
+    EXPECT_NE(results(rotate_in_warp<false>, 1, kThreads), rotated(kThreads, 1, 32));
+}
+
+TEST(LateStores, WithABarrierNobodyNotices) {
+    EXPECT_EQ(results(rotate<true>, 3, kThreads), rotated(kThreads, 1, kThreads));
+    EXPECT_EQ(results(rotate_again, 3, kThreads), rotated(kThreads, 2, kThreads));
+    EXPECT_EQ(results(rotate_in_warp<true>, 3, kThreads), rotated(kThreads, 1, 32));
+    EXPECT_EQ(results(wait_for_flag, 1, 3), (std::vector{1, 7, 7}));
+}
+
+}  // namespace

@@ -1,0 +1,103 @@
+#include "bulk_copies.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "memory.hpp"
+
+namespace cuda_on_cpu {
+
+void BulkLoads::clear() {
+    const std::scoped_lock lock(mutex_);
+    loads_.clear();
+    ended_ = false;
+}
+
+bool BulkLoads::add(const Load& load) {
+    const std::scoped_lock lock(mutex_);
+    if (ended_) return false;
+    std::memset(load.shared, kPoison, load.map.box_bytes());
+    loads_.push_back(load);
+    return true;
+}
+
+bool BulkLoads::ended() {
+    const std::scoped_lock lock(mutex_);
+    return ended_;
+}
+
+std::vector<BulkLoads::Load> BulkLoads::take(const std::vector<std::uint64_t*>& barriers) {
+    const std::scoped_lock lock(mutex_);
+    const auto awaited = [&](const Load& load) {
+        return std::find(barriers.begin(), barriers.end(), load.barrier) != barriers.end();
+    };
+    std::vector<Load> taken;
+    std::copy_if(loads_.begin(), loads_.end(), std::back_inserter(taken), awaited);
+    std::erase_if(loads_, awaited);
+    return taken;
+}
+
+std::optional<BulkLoads::Load> BulkLoads::end() {
+    const std::scoped_lock lock(mutex_);
+    ended_ = true;
+    return loads_.empty() ? std::nullopt : std::optional(loads_.front());
+}
+
+void BulkStores::fence() {
+    used_ = fenced_ = true;
+    for (auto& [shared, bytes] : seen_)
+        std::memcpy(bytes.data(), shared, bytes.size());
+}
+
+std::string BulkStores::add(unsigned thread, const TensorMap& map, int column, int row, const void* shared) {
+    used_ = true;
+    if (!fenced_) return "no thread has called fence.proxy.async: what was written to shared memory need not be seen";
+    std::vector<unsigned char>& seen = seen_[shared];
+    if (seen.size() < map.box_bytes()) {
+        const auto* bytes = static_cast<const unsigned char*>(shared);
+        seen.assign(bytes, bytes + map.box_bytes());
+    } else if (std::memcmp(seen.data(), shared, map.box_bytes()) != 0) {
+        return "shared memory was written after the last fence.proxy.async: the new values need not be seen";
+    }
+    queues_[thread].stores.push_back({map, column, row, shared, seen, queues_[thread].group});
+    return "";
+}
+
+void BulkStores::commit(unsigned thread) {
+    used_ = true;
+    ++queues_[thread].group;
+}
+
+std::string BulkStores::wait(unsigned thread, unsigned pending, bool until_written) {
+    Queue& queue = queues_[thread];
+    if (pending > queue.group) return "";
+    const unsigned end = queue.group - pending;
+    for (Store& store : queue.stores) {
+        if (store.group >= end) break;
+        if (!store.read && std::memcmp(store.shared, store.data.data(), store.map.box_bytes()) != 0)
+            return "shared memory was written while a bulk store read it: before the store all threads that write must "
+                   "have done so, and after it they must wait (cp.async.bulk.wait_group.read)";
+        store.read = true;
+    }
+    while (until_written && !queue.stores.empty() && queue.stores.front().group < end) {
+        const Store& store = queue.stores.front();
+        store.map.store(store.column, store.row, store.data, store.shared);
+        queue.stores.pop_front();
+    }
+    return "";
+}
+
+std::string BulkStores::finish(unsigned thread) {
+    const auto found = queues_.find(thread);
+    if (found == queues_.end()) return "";
+    Queue& queue = found->second;
+    const auto unread = std::count_if(queue.stores.begin(), queue.stores.end(),
+                                      [](const Store& store) { return !store.read; });
+    if (unread > 0)
+        return "this thread has ended while " + std::to_string(unread) +
+               " bulk store(s) of its own read shared memory: it must wait for them (cp.async.bulk.wait_group.read)";
+    return wait(thread, 0, true);
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,85 @@
+// Boxes of matrices that the tensor memory accelerator has been asked for and has not copied yet.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuda_on_cpu/language.h"
+#include "tensor_map.hpp"
+
+namespace cuda_on_cpu {
+
+// To shared memory of one block, in the order in which they were asked for. Other blocks of the cluster ask as well.
+class BulkLoads {
+  public:
+    struct Load {
+        TensorMap map;
+        int column;
+        int row;
+        void* shared;
+        std::uint64_t* barrier;
+        unsigned parity;  // of the phase in which it was asked for
+        Site site;
+    };
+
+    void clear();
+    // Until the load is carried out its destination is poison. False: the block has ended.
+    bool add(const Load& load);
+    bool ended();
+    // Takes out those that one of the barriers counts.
+    std::vector<Load> take(const std::vector<std::uint64_t*>& barriers);
+    // The block has ended. Returns one that was still to come.
+    std::optional<Load> end();
+
+  private:
+    std::mutex mutex_;
+    bool ended_ = true;
+    std::deque<Load> loads_;
+};
+
+// From shared memory of one block, in groups of each thread. What bulk copies see of it is what was there at the last
+// fence.proxy.async: of places that were stored from before, and whether there was one at all, this class knows that.
+class BulkStores {
+  public:
+    // Free for kernels that store nothing.
+    void clear() {
+        if (used_) *this = BulkStores();
+    }
+    bool used() const { return used_; }
+
+    void fence();
+    // What is wrong; "" if nothing is.
+    std::string add(unsigned thread, const TensorMap& map, int column, int row, const void* shared);
+    void commit(unsigned thread);
+    // The thread's groups but the `pending` newest have read shared memory; and written, if asked for. What is wrong: memory that was
+    // written to before it was read for certain.
+    std::string wait(unsigned thread, unsigned pending, bool until_written);
+    // The thread ends. What is wrong; "" if nothing is.
+    std::string finish(unsigned thread);
+
+  private:
+    struct Store {
+        TensorMap map;
+        int column;
+        int row;
+        const void* shared;
+        std::vector<unsigned char> data;  // when the store was asked for
+        unsigned group;
+        bool read = false;
+    };
+    struct Queue {
+        std::deque<Store> stores;
+        unsigned group = 0;
+    };
+    bool used_ = false;
+    bool fenced_ = false;
+    std::map<unsigned, Queue> queues_;                        // of each thread
+    std::map<const void*, std::vector<unsigned char>> seen_;  // what stores would see, at places they begin at
+};
+
+}  // namespace cuda_on_cpu

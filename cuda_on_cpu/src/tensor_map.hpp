@@ -1,0 +1,46 @@
+// What a CUtensorMap of the stand-in holds, and boxes of the matrix that it describes.
+#pragma once
+
+#include <cuda.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace cuda_on_cpu {
+
+struct TensorMap {
+    std::uint64_t signature;
+    char* address;
+    std::uint64_t dims[2];  // columns, rows
+    std::uint64_t pitch;    // bytes from row to row
+    std::uint32_t box[2];
+    std::uint32_t element_size;
+    std::uint32_t rank;
+    CUtensorMapSwizzle swizzle;
+    bool fill_with_nan;
+
+    // Null: not one that cuTensorMapEncodeTiled() has made.
+    static const TensorMap* of(const CUtensorMap* map);
+
+    std::size_t box_row_bytes() const { return std::size_t{box[0]} * element_size; }
+    std::size_t box_bytes() const { return box_row_bytes() * box[1]; }
+    // Is all of the box that lies within the matrix memory that kernels may use?
+    bool box_accessible(int column, int row) const;
+    // The box whose first element is (column, row), to shared memory; zeros, or NaN, stand for what lies outside the matrix.
+    void load(int column, int row, void* shared) const;
+    // And back, from a copy of shared memory that began at the address `shared`. What lies outside the matrix is left out in
+    // pieces of 16 bytes: the last piece of a row is written as a whole.
+    void store(int column, int row, const std::vector<unsigned char>& data, const void* shared) const;
+};
+
+// The place of the byte at `address` of shared memory when 16-byte pieces are swizzled within `span` bytes (32, 64 or 128; less: not at
+// all): the address's bits from 7 on, as many as there are pieces in a span, are added to those from 4 on, without carry.
+constexpr std::uintptr_t swizzled(std::uintptr_t address, unsigned span) {
+    return span < 32 ? address : address ^ ((address >> 7 & (span / 16 - 1)) << 4);
+}
+constexpr unsigned span_of(CUtensorMapSwizzle swizzle) {
+    return 16u << swizzle;
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,237 @@
+#include "warpgroup_products.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "memory.hpp"
+#include "tensor_map.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+// PTX ISA, "Matrix Descriptor Format" of wgmma.
+struct Descriptor {
+    std::uintptr_t address;
+    std::size_t leading;  // bytes
+    std::size_t stride;
+    unsigned base_offset;
+    unsigned span;  // of the swizzle, in bytes; 16: none
+
+    explicit Descriptor(std::uint64_t bits)
+        : address((bits & 0x3fff) << 4),
+          leading((bits >> 16 & 0x3fff) << 4),
+          stride((bits >> 32 & 0x3fff) << 4),
+          base_offset(static_cast<unsigned>(bits >> 49 & 7)),
+          span(256u >> (bits >> 62)) {  // 1: 128 bytes, 2: 64, 3: 32
+        if (span == 256) span = 16;
+    }
+
+    // Where eight elements lie that are neighbours in memory: "Strides" of the canonical layouts. `line` counts in the direction in
+    // which they are not, `eight` along them.
+    std::uintptr_t of_k_major(unsigned mn, unsigned eight) const {
+        const std::size_t along = eight * (span == 16 ? leading : 16);
+        return swizzled(address + mn / 8 * stride + mn % 8 * span + along, span);
+    }
+    std::uintptr_t of_mn_major(unsigned k, unsigned eight) const {
+        const unsigned eights = span / 16;  // in a span
+        const std::size_t further_k = k / 8 * (span == 16 ? leading : stride);
+        const std::size_t further_mn = eight / eights * (span == 16 ? stride : leading);
+        return swizzled(address + further_k + further_mn + k % 8 * span + eight % eights * 16, span);
+    }
+};
+
+constexpr auto kPoisonedRegisters = [] {
+    std::array<std::uint32_t, 128> bits{};
+    bits.fill(0xffffffffu);
+    return bits;
+}();
+
+// Register 4 j + 2 h + i of lane 4 g + t: row 8 h + g, column 8 j + 2 t + i.
+unsigned place_of(unsigned lane, unsigned r, unsigned columns) {
+    return (r / 2 % 2 * 8 + lane / 4) * columns + r / 4 * 8 + lane % 4 * 2 + r % 2;
+}
+
+}  // namespace
+
+void WarpgroupProducts::begin_block(const char* window, const char* begin, const char* end, unsigned warps) {
+    window_ = window;
+    begin_ = begin;
+    end_ = end;
+    warps_.clear();
+    warps_.resize(warps);
+    computed_.assign((warps + 3) / 4, 0);
+}
+
+std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
+    Warp& warp = warps_[number];
+    const auto& first = lanes.at<Operands>(0);
+    for (unsigned lane = 1; lane < 32; ++lane) {
+        const auto& other = lanes.at<Operands>(lane);
+        if (other.a != first.a || other.b != first.b) return "the lanes of a warp have passed different descriptors";
+    }
+    if (!warp.ever_fenced) return "no wgmma.fence before the first product";
+    if (number / 4 * 4 + 4 > warps_.size()) return "the block ends within this warpgroup: it needs four warps";
+
+    auto sums = std::find_if(warp.sums.begin(), warp.sums.end(), [&](const Sums& known) {
+        return known.registers[0] == first.d && known.count == first.registers;
+    });
+    if (sums == warp.sums.end()) {
+        if (!warp.fenced) return "these registers were written after the last wgmma.fence";
+        sums = warp.sums.emplace(warp.sums.end());
+        sums->count = first.registers;
+        sums->values.resize(kRows * 2 * first.registers);
+    }
+    for (unsigned lane = 0; lane < 32; ++lane) {
+        float* const d = lanes.at<Operands>(lane).d;
+        const std::size_t bytes = sums->count * sizeof(float);
+        sums->registers[lane] = d;
+        if (sums->under_way > 0) {
+            if (std::memcmp(d, kPoisonedRegisters.data(), bytes) != 0)
+                return "registers were written while a product summed in them: wgmma.wait_group is missing";
+            continue;
+        }
+        for (unsigned r = 0; r < sums->count; ++r) {
+            float& aside = sums->values[place_of(lane, r, 2 * sums->count)];
+            if (!warp.fenced && std::bit_cast<std::uint32_t>(d[r]) != std::bit_cast<std::uint32_t>(aside))
+                return "registers were written after the last wgmma.fence";
+            aside = d[r];
+        }
+        std::memset(d, kPoison, bytes);
+    }
+    ++sums->under_way;
+    warp.products.push_back({&*sums, first, warp.group});
+    return "";
+}
+
+// The number of the first product that may stay under way.
+std::uint64_t WarpgroupProducts::end_of_wait(const Warp& warp, unsigned pending) const {
+    const auto stays = [&](const Product& product) { return product.group + pending >= warp.group; };
+    return warp.first + static_cast<std::uint64_t>(
+                            std::find_if(warp.products.begin(), warp.products.end(), stays) - warp.products.begin());
+}
+
+bool WarpgroupProducts::can_wait(unsigned number, unsigned pending) const {
+    const std::uint64_t end = end_of_wait(warps_[number], pending);
+    for (unsigned w = number / 4 * 4; w < std::min<std::size_t>(number / 4 * 4 + 4, warps_.size()); ++w) {
+        if (warps_[w].started() < end) return false;
+    }
+    return true;
+}
+
+std::string WarpgroupProducts::wait(unsigned number, unsigned pending) {
+    Warp& warp = warps_[number];
+    warp.fenced = false;
+    const std::uint64_t end = end_of_wait(warp, pending);
+    for (std::uint64_t& next = computed_[number / 4]; next < end; ++next) {
+        if (std::string error = compute(number / 4, next); !error.empty()) return error;
+    }
+    for (; warp.first < end; ++warp.first) {
+        Sums& sums = *warp.products.front().sums;
+        warp.products.pop_front();
+        if (--sums.under_way > 0) continue;
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            for (unsigned r = 0; r < sums.count; ++r)
+                sums.registers[lane][r] = sums.values[place_of(lane, r, 2 * sums.count)];
+        }
+    }
+    return "";
+}
+
+const char* WarpgroupProducts::find(std::uintptr_t address) const {
+    const char* const place = window_ + address;
+    return place >= begin_ && place + 16 <= end_ ? place : nullptr;
+}
+
+// Exact products, summed in double and rounded once.
+std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number) {
+    const auto product_of = [&](unsigned w) -> const Product& {
+        const Warp& warp = warps_[warpgroup * 4 + w];
+        return warp.products[number - warp.first];
+    };
+    const Operands& operands = product_of(0).operands;
+    for (unsigned w = 1; w < 4; ++w) {
+        const Operands& other = product_of(w).operands;
+        if (other.a != operands.a || other.b != operands.b || other.registers != operands.registers ||
+            other.b_row_major != operands.b_row_major || other.decode != operands.decode)
+            return "the warps of a warpgroup have started different products: other descriptors, or another N";
+    }
+    const Descriptor a_place(operands.a), b_place(operands.b);
+    if (a_place.base_offset != 0 || b_place.base_offset != 0)
+        return "a descriptor with a base offset is not modelled: begin at a multiple of what the swizzle repeats after";
+    const unsigned columns = 2 * operands.registers;
+    double a[4 * kRows][kDepth];
+    double b[kDepth][kMostColumns];
+    bool outside = false;
+    bool finite = true;
+    // Eight elements that are neighbours in memory.
+    const auto read = [&](std::uintptr_t address, const auto& put) {
+        const char* const place = find(address);
+        if (place == nullptr) {
+            outside = true;
+            return;
+        }
+        std::uint16_t bits[8];
+        std::memcpy(bits, place, sizeof bits);
+        for (unsigned e = 0; e < 8; ++e) {
+            const double value = static_cast<double>(operands.decode(bits[e]));
+            finite = finite && std::isfinite(value);
+            put(e, value);
+        }
+    };
+    const auto read_k_major = [&](const Descriptor& factor, unsigned lines, const auto& put) {
+        for (unsigned line = 0; line < lines; ++line) {
+            for (unsigned eight = 0; eight < kDepth / 8; ++eight)
+                read(factor.of_k_major(line, eight),
+                     [&](unsigned e, double value) { put(line, 8 * eight + e, value); });
+        }
+    };
+    read_k_major(a_place, 4 * kRows, [&](unsigned m, unsigned k, double value) { a[m][k] = value; });
+    if (operands.b_row_major) {
+        for (unsigned k = 0; k < kDepth; ++k) {
+            for (unsigned eight = 0; eight < columns / 8; ++eight)
+                read(b_place.of_mn_major(k, eight),
+                     [&](unsigned e, double value) { b[k][8 * eight + e] = value; });
+        }
+    } else {
+        read_k_major(b_place, columns, [&](unsigned n, unsigned k, double value) { b[k][n] = value; });
+    }
+    if (outside) return "a descriptor leads outside the block's dynamic shared memory";
+    // Zeros, which stand for what lies outside a matrix, add nothing to anything that is finite.
+    constexpr unsigned kEight = 8;
+    std::array<bool, kMostColumns / kEight> counts{};
+    for (unsigned n = 0; n < columns; ++n) {
+        for (unsigned k = 0; k < kDepth; ++k)
+            counts[n / kEight] |= !finite || b[k][n] != 0;
+    }
+    for (unsigned row = 0; row < 4 * kRows; ++row) {
+        if (finite && std::all_of(a[row], a[row] + kDepth, [](double value) { return value == 0; })) continue;
+        float* const sums = product_of(row / kRows).sums->values.data() + row % kRows * columns;
+        for (unsigned first = 0; first < columns; first += kEight) {
+            if (!counts[first / kEight]) continue;
+            double exact[kEight];
+            for (unsigned n = 0; n < kEight; ++n)
+                exact[n] = static_cast<double>(sums[first + n]);
+            for (unsigned k = 0; k < kDepth; ++k) {
+                for (unsigned n = 0; n < kEight; ++n)
+                    exact[n] += a[row][k] * b[k][first + n];
+            }
+            for (unsigned n = 0; n < kEight; ++n)
+                sums[first + n] = static_cast<float>(exact[n]);
+        }
+    }
+    return "";
+}
+
+std::string WarpgroupProducts::end_block() const {
+    for (unsigned w = 0; w < warps_.size(); ++w) {
+        const std::uint64_t first = warps_[w / 4 * 4].started();
+        if (warps_[w].started() != first)
+            return "warp " + std::to_string(w) + " has started " + std::to_string(warps_[w].started()) +
+                   " wgmma, the first of its warpgroup " + std::to_string(first);
+    }
+    return "";
+}
+
+}  // namespace cuda_on_cpu

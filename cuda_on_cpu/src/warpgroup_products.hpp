@@ -1,0 +1,79 @@
+// wgmma: products of warpgroups that have been started and not been waited for. Each warp of a warpgroup has 16 of the 64 rows.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <string>
+#include <vector>
+
+#include "cuda_on_cpu/hopper.h"
+#include "cuda_on_cpu/thread.h"
+
+namespace cuda_on_cpu {
+
+class WarpgroupProducts {
+  public:
+    // Shared memory: `window` is where address 0 of descriptors lies, [begin, end) what belongs to the block.
+    void begin_block(const char* window, const char* begin, const char* end, unsigned warps);
+
+    // What a lane brings to a product.
+    struct Operands {
+        float* d = nullptr;
+        unsigned registers = 0;
+        std::uint64_t a = 0;
+        std::uint64_t b = 0;
+        bool b_row_major = false;
+        Decode decode = nullptr;
+        Site site{"", 0};
+    };
+
+    // For all lanes of a warp. These return what is wrong; "" if nothing is.
+    std::string issue(unsigned warp, const Lanes& lanes);
+    void fence(unsigned warp) { warps_[warp].fenced = warps_[warp].ever_fenced = true; }
+    void commit(unsigned warp) { ++warps_[warp].group; }
+    std::string wait(unsigned warp, unsigned pending);
+    // Have the other warps of the warpgroup started what this one wants to wait for? It is one product of all four.
+    bool can_wait(unsigned warp, unsigned pending) const;
+    std::string end_block() const;
+
+  private:
+    static constexpr unsigned kRows = 16;  // of a warp
+    static constexpr unsigned kDepth = 16;
+    static constexpr unsigned kMostColumns = 256;
+
+    // Sums of a warp: registers of its lanes, kept aside while products are under way.
+    struct Sums {
+        std::array<float*, 32> registers;
+        unsigned count;  // of registers
+        unsigned under_way = 0;
+        std::vector<float> values;  // rows of 2 * count
+    };
+    struct Product {
+        Sums* sums;
+        Operands operands;
+        unsigned group;
+    };
+    struct Warp {
+        std::list<Sums> sums;
+        std::deque<Product> products;  // not delivered yet
+        std::uint64_t first = 0;       // the number of the first of them
+        unsigned group = 0;
+        bool fenced = false;  // since it last waited
+        bool ever_fenced = false;
+        std::uint64_t started() const { return first + products.size(); }
+    };
+
+    std::uint64_t end_of_wait(const Warp& warp, unsigned pending) const;
+    std::string compute(unsigned warpgroup, std::uint64_t number);
+    const char* find(std::uintptr_t address) const;
+
+    const char* window_ = nullptr;
+    const char* begin_ = nullptr;
+    const char* end_ = nullptr;
+    std::vector<Warp> warps_;
+    std::vector<std::uint64_t> computed_;  // products of each warpgroup
+};
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,466 @@
+// What the stand-in makes visible of mbarriers, bulk copies and products of warpgroups used wrongly. What they do when used rightly is
+// tested in common/test/, on GPUs as well.
+#include <cuda.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "on_device.cuh"
+#include "reports.cuh"
+
+namespace {
+
+using namespace cuda_on_cpu::ptx;
+
+constexpr float kOld = -7;
+
+// ---- mbarriers ---------------------------------------------------------------------------------------------------------
+
+enum class Misuse { no_init, no_arrivals, two_arrivals_too_many, after_inval, parity, bytes, fine };
+
+__global__ void misuse(Misuse kind) {
+    __shared__ MBarrier barrier;
+    if (kind != Misuse::no_init) mbarrier_init(&barrier, kind == Misuse::no_arrivals ? 0 : 1);
+    fence_mbarrier_init();
+    if (kind == Misuse::after_inval) mbarrier_inval(&barrier);
+    if (kind == Misuse::two_arrivals_too_many) {
+        mbarrier_arrive_expect(&barrier, 16);
+        mbarrier_arrive(&barrier);
+    }
+    if (kind == Misuse::bytes) mbarrier_arrive_expect(&barrier, 1 << 20);
+    if (kind == Misuse::parity) mbarrier_wait(&barrier, 2);
+    mbarrier_arrive(&barrier);
+    mbarrier_wait(&barrier, 0);
+}
+std::string report_of_misuse(Misuse kind, cudaError_t expected = cudaErrorLaunchFailure) {
+    return report_of(expected, [kind] { misuse<<<1, 1>>>(kind); });
+}
+TEST(Mbarrier, MisuseIsTold) {
+    EXPECT_EQ(report_of_misuse(Misuse::fine, cudaSuccess), "");
+    EXPECT_TRUE(tells(report_of_misuse(Misuse::no_init), {"misuse", "has not been initialised"}));
+    EXPECT_TRUE(tells(report_of_misuse(Misuse::after_inval), {"has not been initialised"}));
+    EXPECT_TRUE(tells(report_of_misuse(Misuse::no_arrivals), {"mbarrier_init: 0 arrivals; expected 1 to 1048575"}));
+    EXPECT_TRUE(tells(report_of_misuse(Misuse::two_arrivals_too_many),
+                      {"one arrival more than the 1 that the mbarrier's phase takes"}));
+    EXPECT_TRUE(tells(report_of_misuse(Misuse::bytes), {"1048576 bytes expected", "counts up to 1048575"}));
+    EXPECT_TRUE(tells(report_of_misuse(Misuse::parity), {"parity of 2; expected 0 or 1"}));
+}
+
+constexpr int kWaitLine = __LINE__ + 9;
+__global__ void wait_for_somebody(unsigned expected, unsigned parity) {
+    __shared__ MBarrier barrier;
+    if (threadIdx.x == 0) {
+        mbarrier_init(&barrier, expected);
+        fence_mbarrier_init();
+    }
+    __syncthreads();
+    mbarrier_arrive(&barrier);
+    mbarrier_wait(&barrier, parity);
+}
+TEST(Mbarrier, ADeadlockIsTold) {
+    EXPECT_EQ(report_of(cudaSuccess, [] { wait_for_somebody<<<1, 40>>>(40, 0); }), "");
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { wait_for_somebody<<<1, 40>>>(41, 0); }),
+                      {"deadlock", "40 thread(s) wait", "mbarrier_wait", at_line(kWaitLine),
+                       "for parity 0: phase of parity 0, 1 of 41 arrivals missing, 0 bytes missing"}));
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { wait_for_somebody<<<1, 64>>>(32, 0); }), {""}));
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { wait_for_somebody<<<1, 32>>>(32, 1); }),
+                      {"for parity 1: phase of parity 1, 32 of 32 arrivals missing"}));
+}
+
+__global__ void arrive_at_the_other(unsigned missing, bool fenced) {
+    __shared__ MBarrier barrier;
+    if (threadIdx.x == 0) {
+        mbarrier_init(&barrier, 2);
+        if (fenced) fence_mbarrier_init();
+    }
+    cluster_arrive();
+    cluster_wait();
+    if (threadIdx.x < 2 && blockIdx.x != missing) mbarrier_arrive_at(&barrier, threadIdx.x);
+    mbarrier_wait(&barrier, 0);
+    cluster_arrive();
+    cluster_wait();
+}
+template <class... Parameters, class... Arguments>
+void launch_cluster(void (*kernel)(Parameters...), unsigned blocks, unsigned threads, std::size_t shared,
+                    Arguments... arguments) {
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim = {blocks, 1, 1};
+    cudaLaunchConfig_t config{};
+    config.gridDim = blocks;
+    config.blockDim = threads;
+    config.dynamicSmemBytes = shared;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+TEST(Mbarrier, ADeadlockOfAClusterIsTold) {
+    EXPECT_EQ(report_of(cudaSuccess, [] { launch_cluster(arrive_at_the_other, 2, 32, 0, 7u, true); }), "");
+    EXPECT_TRUE(
+        tells(report_of(cudaErrorLaunchTimeout, [] { launch_cluster(arrive_at_the_other, 2, 32, 0, 1u, true); }),
+              {"deadlock in block", "and in block", "1 of 2 arrivals missing"}));
+    EXPECT_TRUE(
+        tells(report_of(cudaErrorLaunchFailure, [] { launch_cluster(arrive_at_the_other, 2, 32, 0, 7u, false); }),
+              {"without fence.mbarrier_init"}));
+}
+
+__global__ void name_a_barrier(unsigned id, unsigned threads, unsigned others) {
+    named_barrier(id, threadIdx.x < 32 ? threads : others);
+}
+TEST(NamedBarrier, MisuseIsTold) {
+    EXPECT_EQ(report_of(cudaSuccess, [] { name_a_barrier<<<1, 64>>>(15, 64, 64); }), "");
+    for (const unsigned id : {0u, 16u}) {
+        EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [id] { name_a_barrier<<<1, 64>>>(id, 64, 64); }),
+                          {"expected a number of 1 to 15"}));
+    }
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { name_a_barrier<<<1, 64>>>(1, 33, 33); }),
+                      {"multiple of 32 threads"}));
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { name_a_barrier<<<1, 96>>>(1, 64, 96); }),
+                      {"others wait there for"}));
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { name_a_barrier<<<1, 96>>>(1, 64, 64); }),
+                      {"deadlock", "named_barrier", "number 1, 32 of 64 threads there"}));
+}
+
+// ---- Bulk loads --------------------------------------------------------------------------------------------------------
+
+// A matrix of 32 x 32: element i is i + 1. Boxes of 8 rows, 1024 bytes.
+class Matrix {
+  public:
+    Matrix() : data_(numbers()) {
+        const cuuint64_t extents[] = {32, 32}, pitch[] = {128};
+        const cuuint32_t box[] = {32, 8}, steps[] = {1, 1};
+        EXPECT_EQ(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, data_.data(), extents, pitch, box,
+                                         steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                         CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                  CUDA_SUCCESS);
+    }
+    std::vector<float> to_host() const { return data_.to_host(); }
+
+    CUtensorMap map;
+
+  private:
+    static std::vector<float> numbers() {
+        std::vector<float> values(1024);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = static_cast<float>(i + 1);
+        return values;
+    }
+    DeviceVector<float> data_;
+};
+
+// Three stages; the second is waited for first.
+__global__ void look_too_early(const __grid_constant__ CUtensorMap map, float* out) {
+    extern __shared__ __align__(128) unsigned char memory[];
+    auto* const stages = reinterpret_cast<float(*)[256]>(memory);
+    __shared__ MBarrier full[3];
+    for (MBarrier& barrier : full)
+        mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+    for (int stage = 0; stage < 3; ++stage) {
+        stages[stage][0] = kOld;
+        mbarrier_arrive_expect(&full[stage], 1024);
+        tma_load(stages[stage], &map, 0, 8 * stage, &full[stage]);
+    }
+    for (const int awaited : {1, 0, 2}) {
+        for (int stage = 0; stage < 3; ++stage)
+            *out++ = stages[stage][0];
+        mbarrier_wait(&full[awaited], 0);
+    }
+    *out = stages[2][0];
+}
+TEST(BulkLoad, IsNotThereBeforeItsBarrierWasWaitedFor) {
+    Matrix matrix;
+    DeviceVector<float> out(10);
+    look_too_early<<<1, 1, 3072>>>(matrix.map, out.data());
+    const std::vector<float> got = out.to_host();
+    const float seen[] = {0, 0, 0, 0, 257, 0, 1, 257, 0, 513};  // 0: NaN
+    for (int i = 0; i < 10; ++i)
+        EXPECT_EQ(std::isnan(got[i]) ? 0 : got[i], seen[i]) << i;
+}
+
+enum class Load {
+    fine,
+    unpublished,
+    too_few_bytes,
+    too_many_bytes,
+    misaligned,
+    outside,
+    no_map,
+    not_awaited,
+    no_barrier,
+    before_its_phase
+};
+constexpr int kLoadLine = __LINE__ + 16;
+__global__ void load_badly(const __grid_constant__ CUtensorMap map, Load kind) {
+    extern __shared__ __align__(128) unsigned char memory[];
+    __shared__ MBarrier barrier;
+    if (kind != Load::no_barrier) mbarrier_init(&barrier, 1);
+    if (kind != Load::unpublished) fence_mbarrier_init();
+    CUtensorMap none = map;
+    none.opaque[0] = 1;
+    const unsigned bytes = kind == Load::too_few_bytes ? 1008 : kind == Load::too_many_bytes ? 1040 : 1024;
+    if (kind == Load::before_its_phase) mbarrier_arrive(&barrier);
+    if (kind != Load::no_barrier && kind != Load::before_its_phase) mbarrier_arrive_expect(&barrier, bytes);
+    const unsigned offset = kind == Load::misaligned ? 64 : kind == Load::outside ? 128 : 0;
+    tma_load(  //
+        memory + offset,
+        kind == Load::no_map ? &none : &map, 0, 0, &barrier);
+    if (kind == Load::before_its_phase) mbarrier_arrive_expect(&barrier, bytes);
+    if (kind != Load::not_awaited) mbarrier_wait(&barrier, kind == Load::before_its_phase ? 1 : 0);
+}
+std::string report_of_load(Load kind, cudaError_t expected = cudaErrorLaunchFailure) {
+    Matrix matrix;
+    return report_of(expected, [&] { load_badly<<<1, 1, 1024>>>(matrix.map, kind); });
+}
+TEST(BulkLoad, MisuseIsTold) {
+    static_cast<void>(kLoadLine);
+    EXPECT_EQ(report_of_load(Load::fine, cudaSuccess), "");
+    EXPECT_TRUE(tells(report_of_load(Load::unpublished), {"load_badly", "fence.mbarrier_init", "missing"}));
+    EXPECT_TRUE(tells(report_of_load(Load::too_few_bytes), {"16 bytes more have come", "told to expect"}));
+    EXPECT_TRUE(tells(report_of_load(Load::too_many_bytes, cudaErrorLaunchTimeout),
+                      {"deadlock", "0 of 1 arrivals missing, 16 bytes missing"}));
+    EXPECT_TRUE(tells(report_of_load(Load::misaligned, cudaErrorMisalignedAddress), {"multiple of 128 bytes"}));
+    EXPECT_TRUE(tells(report_of_load(Load::outside, cudaErrorIllegalAddress), {"not in the block's shared memory"}));
+    EXPECT_TRUE(tells(report_of_load(Load::no_map), {"cuTensorMapEncodeTiled has not made"}));
+    EXPECT_TRUE(tells(report_of_load(Load::not_awaited), {"ended before the bulk copy", "hopper_reports_test.cu"}));
+    EXPECT_TRUE(tells(report_of_load(Load::no_barrier), {"has not been initialised"}));
+    EXPECT_EQ(report_of_load(Load::before_its_phase, cudaSuccess), "");
+}
+
+// The first box alone completes the bytes that were expected.
+__global__ void expect_one_of_two(const __grid_constant__ CUtensorMap map) {
+    extern __shared__ __align__(128) unsigned char memory[];
+    __shared__ MBarrier barrier;
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect(&barrier, 1024);
+    tma_load(memory, &map, 0, 0, &barrier);
+    tma_load(memory + 1024, &map, 0, 8, &barrier);
+    mbarrier_wait(&barrier, 0);
+}
+TEST(BulkLoad, APhaseThatEndsTooEarlyIsTold) {
+    Matrix matrix;
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [&] { expect_one_of_two<<<1, 1, 2048>>>(matrix.map); }),
+                      {"phase ended before all bytes had come", "too few"}));
+}
+
+__global__ void read_freed_memory(const __grid_constant__ CUtensorMap map) {
+    extern __shared__ __align__(128) unsigned char memory[];
+    __shared__ MBarrier barrier;
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect(&barrier, 1024);
+    tma_load(memory, &map, 0, 24, &barrier);
+    mbarrier_wait(&barrier, 0);
+}
+TEST(BulkLoad, OfMemoryThatIsNoneIsTold) {
+    CUtensorMap map;
+    {
+        Matrix matrix;
+        map = matrix.map;
+    }
+    EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, [&] { read_freed_memory<<<1, 1, 1024>>>(map); }),
+                      {"no memory that a kernel may use"}));
+}
+
+__global__ void copy_to_all(const __grid_constant__ CUtensorMap map, unsigned blocks, bool stay) {
+    extern __shared__ __align__(128) unsigned char memory[];
+    __shared__ MBarrier barrier;
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect(&barrier, 1024);
+    cluster_arrive();
+    cluster_wait();
+    if (cluster_rank() == 0) tma_load_multicast(memory, &map, 0, 0, &barrier, static_cast<std::uint16_t>(blocks));
+    if (stay) mbarrier_wait(&barrier, 0);
+    cluster_arrive();
+    cluster_wait();
+}
+TEST(BulkLoad, ToBlocksOfTheCluster) {
+    Matrix matrix;
+    const auto report = [&](cudaError_t expected, unsigned blocks, bool stay) {
+        return report_of(expected, [&] { launch_cluster(copy_to_all, 2, 1, 1024, matrix.map, blocks, stay); });
+    };
+    EXPECT_EQ(report(cudaSuccess, 3, true), "");
+    EXPECT_TRUE(tells(report(cudaErrorLaunchFailure, 4, true), {"the cluster has 2 block(s)"}));
+    EXPECT_TRUE(tells(report(cudaErrorLaunchFailure, 0, true), {"the cluster has 2 block(s)"}));
+    EXPECT_TRUE(tells(report(cudaErrorLaunchTimeout, 1, true), {"deadlock", "1024 bytes missing"}));
+    EXPECT_TRUE(tells(report(cudaErrorLaunchFailure, 2, false), {"ended before the bulk copy"}));
+}
+
+// ---- Bulk stores -------------------------------------------------------------------------------------------------------
+
+enum class Store { fine, overwritten, no_fence, stale, end_at_once };
+__global__ void store_badly(const __grid_constant__ CUtensorMap map, Store kind) {
+    extern __shared__ __align__(128) float box[];
+    for (int i = 0; i < 256; ++i)
+        box[i] = kOld;
+    if (kind != Store::no_fence) fence_proxy_async();
+    tma_store(&map, 0, 8, box);
+    tma_store_commit();
+    if (kind == Store::end_at_once) return;
+    if (kind != Store::overwritten) tma_store_wait_read<0>();
+    box[5] = 2 * kOld;
+    if (kind != Store::stale) fence_proxy_async();
+    tma_store(&map, 0, 16, box);
+    tma_store_commit();
+    tma_store_wait_read<0>();
+}
+TEST(BulkStore, MisuseIsTold) {
+    const auto report = [](Store kind) {
+        Matrix matrix;
+        return report_of(cudaErrorLaunchFailure, [&] { store_badly<<<1, 1, 1024>>>(matrix.map, kind); });
+    };
+    EXPECT_TRUE(tells(report(Store::no_fence), {"store_badly", "no thread has called fence.proxy.async"}));
+    EXPECT_TRUE(tells(report(Store::stale), {"written after the last fence.proxy.async"}));
+    EXPECT_TRUE(tells(report(Store::overwritten), {"written while a bulk store read it"}));
+    EXPECT_TRUE(tells(report(Store::end_at_once), {"ended while 1 bulk store(s)", "wait_group.read"}));
+}
+TEST(BulkStore, StoresWhatWasThereWhenItWasAskedFor) {
+    Matrix matrix;
+    EXPECT_EQ(report_of(cudaSuccess, [&] { store_badly<<<1, 1, 1024>>>(matrix.map, Store::fine); }), "");
+    const std::vector<float> got = matrix.to_host();
+    EXPECT_EQ(got[255], 256);
+    EXPECT_EQ(got[256], kOld);
+    EXPECT_EQ(got[256 + 5], kOld);
+    EXPECT_EQ(got[512 + 4], kOld);
+    EXPECT_EQ(got[512 + 5], 2 * kOld);
+    EXPECT_EQ(got[768], 769);
+}
+
+// ---- Products of warpgroups --------------------------------------------------------------------------------------------
+
+enum class Product {
+    fine,
+    no_fence,
+    no_second_fence,
+    read_early,
+    written_early,
+    factor_overwritten,
+    other_descriptors,
+    three_warps,
+    one_warp_less,
+    outside,
+    base_offset
+};
+
+// All elements of A are 1, of B 2; rows of 128 bytes, swizzled or not. D begins with 3.
+__global__ void multiply_badly(Product kind, float* out) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto* const factors = reinterpret_cast<__half*>(memory);
+    for (unsigned i = threadIdx.x; i < 16 * 1024; i += blockDim.x)
+        factors[i] = i < 4096 ? __half(1.0f) : __half(2.0f);
+    fence_proxy_async();
+    __syncthreads();
+    const unsigned warp = threadIdx.x / 32;
+    std::uint64_t a = 1ULL << 62 | 64ULL << 32 | __cvta_generic_to_shared(memory) >> 4;
+    const std::uint64_t b = a + (8192 >> 4);
+    if (kind == Product::outside) a += 28672 >> 4;
+    if (kind == Product::base_offset) a |= 1ULL << 49;
+    if (kind == Product::other_descriptors && warp == 2) a += 2;
+    float d[64];
+    for (float& sum : d)
+        sum = 3;
+    if (kind != Product::no_fence) wgmma_fence();
+    if (kind == Product::one_warp_less && warp == 3) return;
+    wgmma<__half, false>(d, a, b);
+    wgmma_commit();
+    if (kind == Product::written_early) d[7] = 0;
+    if (kind == Product::read_early) out[threadIdx.x] = d[5];
+    wgmma<__half, false>(d, a, b);
+    wgmma_commit();
+    wgmma_wait<1>();
+    if (kind == Product::factor_overwritten) factors[0] = __half(5.0f);
+    if (kind == Product::fine) out[threadIdx.x] = d[5];
+    wgmma_wait<0>();
+    if (kind == Product::no_second_fence) d[63] += 1;
+    if (kind == Product::no_second_fence) wgmma<__half, false>(d, a, b);
+    if (kind != Product::read_early) out[128 + threadIdx.x] = d[0];
+}
+std::string report_of_product(Product kind, std::vector<float>* seen = nullptr,
+                              cudaError_t expected = cudaErrorLaunchFailure) {
+    DeviceVector<float> out(256);
+    const std::string report = report_of(expected, [&] {
+        multiply_badly<<<1, kind == Product::three_warps ? 96 : 128, 32 * 1024>>>(kind, out.data());
+    });
+    if (seen != nullptr) *seen = out.to_host();
+    return report;
+}
+TEST(Wgmma, SumsAreNaNUntilTheyAreWaitedFor) {
+    std::vector<float> seen;
+    EXPECT_EQ(report_of_product(Product::fine, &seen, cudaSuccess), "");
+    EXPECT_TRUE(std::isnan(seen[0]) && std::isnan(seen[127])) << "the second product is under way";
+    EXPECT_EQ(seen[128], 3 + 2 * 32);
+    EXPECT_EQ(report_of_product(Product::read_early, &seen, cudaSuccess), "");
+    EXPECT_TRUE(std::isnan(seen[0]) && std::isnan(seen[127]));
+}
+TEST(Wgmma, FactorsAreReadAsLateAsTheyMay) {
+    std::vector<float> seen;
+    EXPECT_EQ(report_of_product(Product::factor_overwritten, &seen, cudaSuccess), "");
+    EXPECT_EQ(seen[128], 3 + 32 + 32 + 4 * 2) << "5 in the place of a 1";
+    EXPECT_EQ(seen[128 + 4], 3 + 2 * 32);
+}
+TEST(Wgmma, MisuseIsTold) {
+    EXPECT_TRUE(tells(report_of_product(Product::no_fence), {"multiply_badly", "no wgmma.fence before the first"}));
+    EXPECT_TRUE(tells(report_of_product(Product::no_second_fence), {"written after the last wgmma.fence"}));
+    EXPECT_TRUE(tells(report_of_product(Product::written_early), {"wgmma.wait_group is missing"}));
+    EXPECT_TRUE(tells(report_of_product(Product::other_descriptors), {"different products"}));
+    EXPECT_TRUE(tells(report_of_product(Product::three_warps), {"needs four warps"}));
+    EXPECT_TRUE(tells(report_of_product(Product::one_warp_less, nullptr, cudaErrorLaunchTimeout),
+                      {"deadlock", "96 thread(s) wait", "wgmma_wait"}));
+    EXPECT_TRUE(tells(report_of_product(Product::outside), {"outside the block's dynamic shared memory"}));
+    EXPECT_TRUE(tells(report_of_product(Product::base_offset), {"base offset is not modelled"}));
+}
+
+__global__ void give_registers_away() {
+    if (threadIdx.x < 20) registers_decrease<40>();
+}
+TEST(Registers, AreForWholeWarps) {
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { give_registers_away<<<1, 32>>>(); }), {"setmaxnreg"}));
+}
+
+// ---- Tensor maps -------------------------------------------------------------------------------------------------------
+
+struct Encoding {
+    std::uint64_t address = 1 << 20;
+    cuuint64_t extents[2] = {100, 50};
+    cuuint64_t pitch = 208;
+    cuuint32_t box[2] = {64, 16};
+    cuuint32_t steps[2] = {1, 1};
+    cuuint32_t rank = 2;
+    CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
+};
+std::string refusal_of(const Encoding& e, CUresult expected = CUDA_ERROR_INVALID_VALUE) {
+    CUtensorMap map;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, e.rank,
+                                     reinterpret_cast<void*>(e.address), e.extents, &e.pitch, e.box, e.steps,
+                                     CU_TENSOR_MAP_INTERLEAVE_NONE, e.swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+              expected);
+    return testing::internal::GetCapturedStderr();
+}
+TEST(TensorMap, RefusesWhatADriverRefuses) {
+    EXPECT_EQ(refusal_of({}, CUDA_SUCCESS), "");
+    EXPECT_TRUE(tells(refusal_of({.address = (1 << 20) + 8}), {"begin at a multiple of 16 bytes"}));
+    EXPECT_TRUE(tells(refusal_of({.address = 0}), {"begin at a multiple of 16 bytes"}));
+    EXPECT_TRUE(tells(refusal_of({.extents = {0, 50}}), {"extent 0 is 0; expected 1 to 2^32"}));
+    EXPECT_TRUE(tells(refusal_of({.extents = {100, (1ULL << 32) + 1}}), {"extent 1 is 4294967297"}));
+    EXPECT_TRUE(tells(refusal_of({.pitch = 200}), {"stride 0 is 200 bytes; expected a multiple of 16"}));
+    EXPECT_TRUE(tells(refusal_of({.pitch = 1ULL << 40}), {"below 2^40"}));
+    EXPECT_TRUE(tells(refusal_of({.box = {64, 257}}), {"extent 1 is 257; expected 1 to 256"}));
+    EXPECT_TRUE(tells(refusal_of({.box = {0, 16}}), {"extent 0 is 0; expected 1 to 256"}));
+    EXPECT_TRUE(tells(refusal_of({.box = {20, 16}}), {"rows are 40 bytes; expected a multiple of 16"}));
+    EXPECT_TRUE(tells(refusal_of({.box = {72, 16}}), {"rows are 144 bytes; this swizzle takes at most 128"}));
+    EXPECT_TRUE(tells(refusal_of({.steps = {1, 9}}), {"element stride 1 is 9; expected 1 to 8"}));
+    EXPECT_TRUE(tells(refusal_of({.rank = 0}), {"rank 0; expected 1 to 5"}));
+    EXPECT_TRUE(tells(refusal_of({.box = {32, 16}}, CUDA_ERROR_NOT_SUPPORTED), {"not modelled"}));
+    EXPECT_TRUE(tells(refusal_of({.steps = {1, 2}}, CUDA_ERROR_NOT_SUPPORTED), {"not modelled"}));
+}
+
+}  // namespace

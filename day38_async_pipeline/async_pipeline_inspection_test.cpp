@@ -1,0 +1,44 @@
+// What the lesson says of its versions' accesses, counted.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "async_pipeline.hpp"
+#include "common/device_buffer.hpp"
+#include "common/inspection_test.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using course::DeviceMatrix;
+
+class Lesson : public testing::Test {
+  protected:
+    // Queues a product: several tiles of every version each way, more along K than there are stages.
+    std::function<void()> product(const std::string& variant) {
+        return [this, &launcher = course::find_variant(day38::variants(), variant).launcher] {
+            launcher.launch(DeviceMatrix<const float>(a_.span(), kN, kDepth),
+                            DeviceMatrix<const float>(b_.span(), kDepth, kN),
+                            DeviceMatrix<float>(c_.span(), kN, kN), nullptr);
+        };
+    }
+
+  private:
+    static constexpr std::size_t kN = 256;
+    static constexpr std::size_t kDepth = 96;
+    const std::vector<float> ones_ = std::vector<float>(kN * kDepth, 1.0f);
+    const DeviceBuffer<float> a_{std::span(ones_)};
+    const DeviceBuffer<float> b_{std::span(ones_)};
+    DeviceBuffer<float> c_{kN * kN};
+};
+
+TEST_F(Lesson, NoVersionHasRaces) {
+    for (const day38::Pipeline& variant : day38::variants()) {
+        SCOPED_TRACE(variant.name);
+        EXPECT_NO_RACES(product(variant.name));
+    }
+}
+
+}  // namespace

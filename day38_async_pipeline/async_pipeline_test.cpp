@@ -1,0 +1,311 @@
+// Every version against the CPU in double, on shapes around the tiles' edges, with rows that are aligned and rows that are not.
+#include "async_pipeline.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/device_test.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/guarded_matrix.hpp"
+#include "common/random.hpp"
+#include "common/verify.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using course::DeviceMatrix;
+using course::DeviceSpan;
+using course::GuardedBuffer;
+using course::GuardedMatrix;
+using day38::Activity;
+using day38::Shape;
+using day38::Stamp;
+
+constexpr std::uint64_t kSeed = 38;
+
+// How a matrix lies in memory: elements between its rows, and from an address aligned to 256 bytes to its first.
+struct Layout {
+    std::size_t padding = 0;
+    std::size_t misaligned_by = 0;
+};
+
+std::string text_of(Shape shape, Layout layout) {
+    return std::to_string(shape.rows) + " x " + std::to_string(shape.cols) + " x " +
+           std::to_string(shape.depth) + ", padding " + std::to_string(layout.padding) + ", misaligned by " +
+           std::to_string(layout.misaligned_by);
+}
+
+class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
+  protected:
+    // `launch` in place of the variant's own; each of the matrices has a leading dimension of its own.
+    template <class Launch>
+    static course::VerifyResult multiply(Shape shape, const std::vector<float>& a,
+                                         const std::vector<float>& b, const course::Bound& bound,
+                                         Layout layout, Launch launch) {
+        const auto [rows, cols, depth] = shape;
+        const auto [padding, misaligned_by] = layout;
+        GuardedMatrix<float> a_device(a, rows, depth, padding, misaligned_by);
+        GuardedMatrix<float> b_device(b, depth, cols, 2 * padding, misaligned_by);
+        GuardedMatrix<float> c_device(rows, cols, 3 * padding, misaligned_by);
+        launch(a_device.view(), b_device.view(), c_device.view());
+
+        std::vector<double> product(rows * cols);
+        std::vector<double> magnitude(rows * cols);
+        day38::multiply_on_cpu(shape, a, b, product, magnitude);
+        for (double& size : magnitude)  // verify() wants finite ones; where it is not, neither is the product
+            size = std::isfinite(size) ? size : 0;
+        course::VerifyResult result = course::verify(c_device.packed(), product, bound, magnitude, cols);
+        result.damage = c_device.damage();
+        return result;
+    }
+
+    static void launch_variant(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
+                               DeviceMatrix<float> c) {
+        GetParam()->launcher.launch(a, b, c, nullptr);
+    }
+
+    static void expect_right(Shape shape, DataPattern pattern, Layout layout = {}) {
+        const auto a = course::make_data<float>(shape.rows * shape.depth, pattern, kSeed);
+        const auto b = course::make_data<float>(shape.depth * shape.cols, pattern, kSeed + 1);
+        const course::Bound bound{.terms = std::max<std::size_t>(shape.depth, 1)};
+        const course::VerifyResult result = multiply(shape, a, b, bound, layout, launch_variant);
+        EXPECT_TRUE(result.ok()) << text_of(shape, layout) << ", " << course::name(pattern) << ": "
+                                 << result.message();
+    }
+
+    // Small integers: every product and every sum is exact in single precision, so only equal is right.
+    static std::vector<float> integers(std::size_t count, std::uint64_t seed) {
+        course::Random random(seed);
+        std::vector<float> values(count);
+        for (float& value : values)
+            value = static_cast<float>(random.integer(-8, 8));
+        return values;
+    }
+    template <class Launch = decltype(&launch_variant)>
+    static void expect_exact(Shape shape, Layout layout = {}, Launch launch = launch_variant) {
+        const course::VerifyResult result =
+            multiply(shape, integers(shape.rows * shape.depth, kSeed),
+                     integers(shape.depth * shape.cols, kSeed + 1), {.factor = 0}, layout, launch);
+        EXPECT_TRUE(result.ok()) << text_of(shape, layout) << ", integers: " << result.message();
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayThirtyEight, VariantTest, course::each_of(day38::variants()),
+                         course::VariantName());
+
+// Around the tiles of 16, 64, 112 and 128, in each direction by itself; multiples of 4 and others, so both kinds of copies.
+TEST_P(VariantTest, EveryExtentAroundTheTiles) {
+    for (const std::size_t extent :
+         {0, 1, 3, 4, 15, 16, 17, 31, 32, 33, 63, 64, 65, 111, 112, 113, 127, 128, 129, 257}) {
+        expect_exact({extent, 8, 20});
+        expect_exact({8, extent, 20});
+        expect_exact({8, 4, extent});
+        expect_exact({5, 7, extent});
+    }
+}
+
+// Fewer tiles than stages, as many, more, and the stages several times over, with tiles of 16 and of 32: every way a pipeline can
+// begin and end.
+TEST_P(VariantTest, EveryNumberOfTiles) {
+    for (std::size_t tiles = 1; tiles <= 20; ++tiles) {
+        expect_exact({4, 4, 16 * tiles});
+        expect_exact({4, 4, 16 * tiles - 12});
+        expect_exact({3, 5, 16 * tiles - 15});
+    }
+}
+
+TEST_P(VariantTest, ShapesAndPatterns) {
+    for (const Shape shape : {Shape{1, 1, 1}, Shape{33, 31, 65}, Shape{132, 260, 96}, Shape{131, 1, 67}}) {
+        for (const DataPattern pattern :
+             {DataPattern::kSignedUniform, DataPattern::kNormal, DataPattern::kAllEqual,
+              DataPattern::kHugeNextToTiny, DataPattern::kWithNan, DataPattern::kWithInf}) {
+            expect_right(shape, pattern);
+        }
+    }
+}
+
+// Padding of 4 keeps rows aligned, as long as the first one is.
+TEST_P(VariantTest, PaddedAndMisalignedRows) {
+    for (const std::size_t padding : {0, 1, 2, 4}) {
+        for (const std::size_t misaligned_by : {0, 1, 2, 4}) {
+            expect_exact({36, 132, 68}, {padding, misaligned_by});
+            expect_exact({113, 37, 35}, {padding, misaligned_by});
+        }
+    }
+}
+
+TEST_P(VariantTest, RandomShapes) {
+    constexpr std::uint64_t kShapeSeed = 20260238;
+    SCOPED_TRACE("course::Random seed " + std::to_string(kShapeSeed));
+    course::Random random(kShapeSeed);
+    for (int round = 0; round < 16; ++round) {
+        const std::size_t unit = round % 2 == 0 ? 4 : 1;
+        expect_exact({unit * random.below(300 / unit), unit * random.below(300 / unit),
+                      unit * random.below(150 / unit)},
+                     {unit * random.below(3), unit * random.below(3)});
+    }
+}
+
+TEST_P(VariantTest, ALongSum) {
+    expect_right({3, 5, 20011}, DataPattern::kSignedUniform);
+    expect_exact({4, 8, 20012});
+}
+
+// So many runs of a product of several blocks and tiles that copies and multiply-adds meet in every order a GPU has.
+TEST_P(VariantTest, IsTheSameEveryTime) {
+    for (int run = 0; run < 3; ++run)
+        expect_exact({260, 260, 180});
+}
+
+TEST_P(VariantTest, RunsOnTheGivenStream) {
+    const std::vector<float> ones(32 * 32, 1.0f);
+    const DeviceBuffer<float> a{std::span(ones)};
+    GuardedBuffer<float> c(ones.size());
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        GetParam()->launcher.launch(a.matrix(32, 32), a.matrix(32, 32), c.matrix(32, 32), stream);
+    });
+    EXPECT_TRUE(std::isnan(c.to_host()[0])) << "ran before the graph it was captured into";
+    work.run();
+    EXPECT_EQ(c.to_host(), std::vector<float>(ones.size(), 32.0f));
+}
+
+TEST_P(VariantTest, RefusesWhatDoesNotFit) {
+    DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(64))};
+    const DeviceSpan<float> span = memory.span();
+    const auto matrix = [&](std::size_t rows, std::size_t cols, std::size_t offset) {
+        return DeviceMatrix<float>(span.subspan(offset, rows * cols), rows, cols);
+    };
+    const auto message_of = [&](auto a, auto b, auto c) {
+        return course::refusal([&] { GetParam()->launcher.launch(a, b, c, nullptr); });
+    };
+    const std::string expected = "; expected A: M x K, B: K x N, C: M x N";
+    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(4, 5, 8), matrix(2, 5, 32)),
+              "async_pipeline: A is 2 x 3, B is 4 x 5, C is 2 x 5" + expected);
+    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(3, 5, 8), matrix(3, 5, 32)),
+              "async_pipeline: A is 2 x 3, B is 3 x 5, C is 3 x 5" + expected);
+    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(3, 5, 8), matrix(2, 4, 32)),
+              "async_pipeline: A is 2 x 3, B is 3 x 5, C is 2 x 4" + expected);
+    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 3)),
+              "async_pipeline: C overlaps A; expected no common element");
+    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 11)),
+              "async_pipeline: C overlaps B; expected no common element");
+    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 4)), "");
+    CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+// A of 8.6 GB: its last element is further from the first than 31 bits count, in elements and in bytes.
+TEST_P(VariantTest, MoreElementsThan31BitsCount) {
+    const std::size_t rows = 65537;
+    const std::size_t depth = 32771;
+    if (const std::string reason = course::why_not_so_large(rows * depth * sizeof(float)); !reason.empty())
+        GTEST_SKIP() << reason;
+    DeviceBuffer<float> a(rows * depth);
+    CUDA_CHECK(cudaMemset(a.data(), 0, a.bytes()));
+    const std::vector<float> last_row = course::make_data<float>(depth, DataPattern::kSignedUniform, kSeed);
+    CUDA_CHECK(cudaMemcpy(a.data() + (rows - 1) * depth, last_row.data(), depth * sizeof(float),
+                          cudaMemcpyHostToDevice));
+    const std::vector<float> b = course::make_data<float>(depth * 3, DataPattern::kSignedUniform, kSeed + 1);
+    const DeviceBuffer<float> b_device{std::span(b)};
+    GuardedBuffer<float> c(rows * 3);
+    GetParam()->launcher.launch(a.matrix(rows, depth), b_device.matrix(depth, 3), c.matrix(rows, 3), nullptr);
+
+    std::vector<double> expected(rows * 3, 0.0);
+    std::vector<double> magnitude(rows * 3, 0.0);
+    day38::multiply_on_cpu({1, 3, depth}, last_row, b, std::span(expected).last(3),
+                           std::span(magnitude).last(3));
+    course::VerifyResult result = course::verify(c.to_host(), expected, {.terms = depth}, magnitude, 3);
+    result.damage = c.damage();
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
+// ---- The timeline -----------------------------------------------------------------------------------------------------
+
+class TimelineTest : public VariantTest {
+  protected:
+    static constexpr Shape kShape{132, 132, 100};  // more than a tile each way and several along K
+
+    // Of the product of kShape; which is right, watched or not.
+    static std::vector<Stamp> stamps(unsigned block, unsigned most) {
+        std::vector<Stamp> found;
+        expect_exact(kShape, {}, [&](auto a, auto b, auto c) {
+            found = GetParam()->launcher.timeline(a, b, c, block, most);
+        });
+        return found;
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayThirtyEight, TimelineTest, course::each_of(day38::variants()),
+                         course::VariantName());
+
+TEST_P(TimelineTest, TellsWhatEachWarpDoes) {
+    const auto warps = static_cast<unsigned>(GetParam()->launcher.resources().threads) / 32;
+    for (const unsigned block : {0u, 1u}) {
+        std::map<unsigned, std::vector<Stamp>> of_warp;
+        for (const Stamp& stamp : stamps(block, 100))
+            of_warp[stamp.warp].push_back(stamp);
+        ASSERT_EQ(of_warp.size(), warps);
+        EXPECT_EQ(of_warp.rbegin()->first, warps - 1);
+        std::vector<unsigned> multiplied;
+        unsigned copied_first_tile = 0;
+        for (const auto& [warp, own] : of_warp) {
+            EXPECT_TRUE(std::ranges::is_sorted(own, {}, &Stamp::time)) << "warp " << warp;
+            EXPECT_EQ(own.back().activity, Activity::kEnd) << "warp " << warp;
+            unsigned next = 0;
+            for (const Stamp& stamp : own) {
+                if (stamp.activity == Activity::kMultiply) {
+                    EXPECT_EQ(stamp.tile, next++) << "warp " << warp;
+                }
+                if (stamp.activity == Activity::kCopy && stamp.tile == 0) ++copied_first_tile;
+            }
+            if (next != 0) multiplied.push_back(next);
+        }
+        ASSERT_FALSE(multiplied.empty());
+        EXPECT_TRUE(multiplied.front() == 7 || multiplied.front() == 4)
+            << multiplied.front();  // 16 or 32 of K in each
+        EXPECT_EQ(multiplied, std::vector<unsigned>(multiplied.size(), multiplied.front()));
+        EXPECT_GT(copied_first_tile, 0u);
+    }
+}
+
+TEST_P(TimelineTest, StopsWhereThereIsNoMoreRoom) {
+    std::map<unsigned, unsigned> count;
+    for (const Stamp& stamp : stamps(0, 5))
+        ++count[stamp.warp];
+    for (const auto& [warp, stamps_of_warp] : count)
+        EXPECT_EQ(stamps_of_warp, 5u) << "warp " << warp;
+    EXPECT_TRUE(stamps(0, 0).empty());
+}
+
+TEST_P(TimelineTest, OfABlockThatDoesNotExistIsEmpty) {
+    EXPECT_TRUE(stamps(1000, 10).empty());
+}
+
+TEST(Activities, HaveNames) {
+    EXPECT_EQ(day38::name(Activity::kCopy), "copy");
+    EXPECT_EQ(day38::name(Activity::kWait), "wait");
+    EXPECT_EQ(day38::name(Activity::kMultiply), "multiply");
+    EXPECT_EQ(day38::name(Activity::kEnd), "end");
+}
+
+// ---- The reference ----------------------------------------------------------------------------------------------------
+
+TEST(MultiplyOnCpu, AProductWorkedOutByHand) {
+    const std::vector<float> a = {1, 2, 3, 4, 5, 6};     // 2 x 3
+    const std::vector<float> b = {1, -2, 3, -4, 5, -6};  // 3 x 2
+    std::vector<double> product(4);
+    std::vector<double> magnitude(4);
+    day38::multiply_on_cpu({2, 2, 3}, a, b, product, magnitude);
+    EXPECT_EQ(product, (std::vector<double>{22, -28, 49, -64}));
+    EXPECT_EQ(magnitude, (std::vector<double>{22, 28, 49, 64}));
+}
+
+}  // namespace

@@ -1,0 +1,142 @@
+// How all versions are launched, watched and described: the same for all of them, so that async_pipeline.cu holds kernels and little else.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "async_pipeline.hpp"
+#include "common/check.hpp"
+#include "common/device_buffer.hpp"
+#include "common/grid.hpp"
+#include "common/kernel_resources.hpp"
+#include "common/pack.cuh"
+#include "tile.cuh"
+#include "timeline.cuh"
+
+namespace day38 {
+
+inline std::string text_of(std::size_t rows, std::size_t cols) {
+    return std::to_string(rows) + " x " + std::to_string(cols);
+}
+
+inline void require(bool condition, const std::string& message) {
+    if (!condition) throw std::invalid_argument("async_pipeline: " + message);
+}
+
+inline void check(const Operands& operands) {
+    const auto& [a, b, c] = operands;
+    require(a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols(),
+            "A is " + text_of(a.rows(), a.cols()) + ", B is " + text_of(b.rows(), b.cols()) + ", C is " +
+                text_of(c.rows(), c.cols()) + "; expected A: M x K, B: K x N, C: M x N");
+    require(!overlap(a, c), "C overlaps A; expected no common element");
+    require(!overlap(b, c), "C overlaps B; expected no common element");
+}
+
+// Is each row of all three matrices a whole number of float4, each at a multiple of 16 bytes?
+inline bool rows_are_whole_packs(const Operands& operands) {
+    const auto whole = [](const auto& matrix) {
+        return course::is_aligned(matrix.data(), 16) && matrix.cols() % 4 == 0 &&
+               matrix.leading_dimension() % 4 == 0;
+    };
+    return whole(operands.a) && whole(operands.b) && whole(operands.c);
+}
+
+// What a version says of itself, beside kKernel<VEC, Watch>: its kernel for rows of whole float4 (VEC = 4) or any (1).
+// ADDITIONAL: threads that do not multiply.
+template <class T, int ADDITIONAL = 0, class Agreement = Nothing>
+struct Version {
+    using Tile = T;
+    using Memory = Shared<T, Agreement>;
+    static constexpr int kThreads = T::THREADS + ADDITIONAL;
+};
+
+// A block for each tile of C.
+template <class Version>
+struct BlockPerTile {
+    using T = typename Version::Tile;
+    static constexpr int THREADS = Version::kThreads;
+    static constexpr std::size_t kShared = sizeof(typename Version::Memory);
+    template <class Watch>
+    using Function = void(Operands, Watch);
+
+    template <class Watch>
+    static void run(const Operands& operands, Watch watch, cudaStream_t stream) {
+        check(operands);
+        const std::size_t tiles = course::ceil_div<std::size_t>(operands.c.rows(), T::BM) *
+                                  course::ceil_div<std::size_t>(operands.c.cols(), T::BN);
+        if (tiles == 0) return;  // a grid must have a block
+        Function<Watch>* kernel = Version::template kKernel<1, Watch>;
+        if (rows_are_whole_packs(operands)) kernel = Version::template kKernel<4, Watch>;
+        allow_shared(kernel);
+        kernel<<<course::blocks_for(tiles, 1), THREADS, kShared, stream>>>(operands, watch);
+        CUDA_CHECK_LAUNCH();
+    }
+
+    static void launch(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
+                       cudaStream_t stream) {
+        run({a, b, c}, Silent(), stream);
+    }
+
+    static std::vector<Stamp> timeline(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
+                                       DeviceMatrix<float> c, unsigned block, unsigned most) {
+        const std::vector<unsigned> none(THREADS / 32);
+        course::DeviceBuffer<unsigned> counts{std::span(none)};
+        const std::vector<Stamp> unset(none.size() * most);
+        course::DeviceBuffer<Stamp> stamps{std::span(unset)};
+        run({a, b, c}, Stamping(stamps.data(), counts.data(), block, most), nullptr);
+        const std::vector<Stamp> places = stamps.to_host();
+        std::vector<Stamp> found;
+        unsigned warp = 0;
+        for (const unsigned count : counts.to_host()) {
+            const auto first = places.begin() + static_cast<std::ptrdiff_t>(warp++ * most);
+            found.insert(found.end(), first, first + count);
+        }
+        return found;
+    }
+
+    static course::KernelResources resources() {
+        Function<Silent>* const kernel = Version::template kKernel<4, Silent>;
+        allow_shared(kernel);
+        return course::resources_of(kernel, THREADS, kShared);
+    }
+
+    static std::string why_not(const Shape&) {
+        int device = 0;
+        int most = 0;
+        CUDA_CHECK(cudaGetDevice(&device));
+        CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+        return kShared <= static_cast<std::size_t>(most)
+                   ? ""
+                   : "needs " + std::to_string(kShared) +
+                         " bytes of shared memory in a block; this GPU has " + std::to_string(most);
+    }
+
+  private:
+    // More than 48 KB of dynamic shared memory must be asked for.
+    template <class Watch>
+    static void allow_shared(Function<Watch>* kernel) {
+        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(kShared)));
+    }
+};
+
+inline course::Work work(const Shape& shape) {
+    const auto m = static_cast<double>(shape.rows);
+    const auto n = static_cast<double>(shape.cols);
+    const auto k = static_cast<double>(shape.depth);
+    return {.bytes = sizeof(float) * (m * k + k * n + m * n),
+            .written = sizeof(float) * m * n,
+            .flops = 2 * m * n * k};
+}
+
+template <class Version>
+Pipeline entry(const char* name, const char* idea) {
+    using Launcher = BlockPerTile<Version>;
+    return {name, idea, {Launcher::launch, Launcher::timeline, Launcher::resources}, work, Launcher::why_not};
+}
+
+}  // namespace day38

@@ -1,0 +1,239 @@
+// What all versions share: how C is divided, how a thread finds its part of a tile in A and B, and how it multiplies.
+//
+//     BM x BN   elements of C for each block         TM x TN   of them for each thread: ROWS x COLS threads of them
+//     BK        columns of A, rows of B in a tile    LANES_M x LANES_N   threads of a warp, as they stand in the block
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "common/device_view.hpp"
+#include "common/grid.hpp"
+#include "common/pack.cuh"
+
+namespace day38 {
+
+using course::DeviceMatrix;
+
+struct Operands {
+    DeviceMatrix<const float> a;
+    DeviceMatrix<const float> b;
+    DeviceMatrix<float> c;
+};
+
+// WIDE: how many neighbours a thread reads from shared memory at a time, and how many neighbouring columns of C it has.
+template <int BM_, int BN_, int BK_, int TM_, int TN_, int WIDE_, int LANES_M_ = 4, int STAGES_ = 1>
+struct TileShape {
+    static constexpr int BM = BM_;
+    static constexpr int BN = BN_;
+    static constexpr int BK = BK_;
+    static constexpr int TM = TM_;
+    static constexpr int TN = TN_;
+    static constexpr int WIDE = WIDE_;
+    static constexpr int LANES_M = LANES_M_;
+    static constexpr int LANES_N = 32 / LANES_M;
+    static constexpr int STAGES = STAGES_;
+    static constexpr int ROWS = BM / TM;
+    static constexpr int COLS = BN / TN;
+    static constexpr int THREADS = ROWS * COLS;  // that multiply
+
+    static_assert(BM % TM == 0 && BN % TN == 0, "TileShape: TM must divide BM, TN must divide BN");
+    static_assert(TM % 2 == 0, "TileShape: rows are multiplied two at a time");
+    static_assert(ROWS % LANES_M == 0 && COLS % LANES_N == 0,
+                  "TileShape: a block is a whole number of warps");
+    static_assert(LANES_M % 2 == 0 && LANES_N % 2 == 0,
+                  "TileShape: a warp is made of squares of 2 x 2 lanes");
+    static_assert(TN % WIDE == 0 && BK % WIDE == 0, "TileShape: WIDE must divide TN and BK");
+};
+
+// A tile of A and one of B in shared memory. Four floats more in a row of A: neighbouring rows begin in different banks, and still
+// at a multiple of 16 bytes.
+template <class T>
+struct alignas(16) Stage {
+    float a[T::BM][T::BK + 4];
+    float b[T::BK][T::BN];
+};
+
+// The block's dynamic shared memory: the stages, and what warps agree by.
+struct Nothing {};
+template <class T, class Agreement = Nothing>
+struct Shared {
+    Stage<T> stage[T::STAGES];
+    Agreement agreement;
+
+    static __device__ Shared& of_block() {
+        extern __shared__ float4 memory[];
+        return reinterpret_cast<Shared&>(memory[0]);
+    }
+};
+
+// Where the block's tile begins in C. Tiles are counted along the rows: tile 1 is to the right of tile 0.
+struct Origin {
+    std::size_t row;
+    std::size_t col;
+};
+
+template <class T>
+__device__ Origin origin_of_block(const DeviceMatrix<float>& c) {
+    const auto across = static_cast<unsigned>(course::ceil_div<std::size_t>(c.cols(), T::BN));
+    return {static_cast<std::size_t>(blockIdx.x / across) * T::BM,
+            static_cast<std::size_t>(blockIdx.x % across) * T::BN};
+}
+
+template <class T>
+__device__ unsigned tiles_along_k(const Operands& operands) {
+    return static_cast<unsigned>(course::ceil_div<std::size_t>(operands.a.cols(), T::BK));
+}
+
+// --- From global to shared memory --------------------------------------------------------------------------------------
+
+// What one of THREADS threads copies of a HEIGHT x WIDTH tile, and of the tiles that follow it: packs of VEC neighbours. Neighbouring
+// threads have neighbouring packs of a row. The tile may lie beyond the edges of the matrix.
+template <int HEIGHT, int WIDTH, int VEC, int THREADS>
+class Share {
+    static constexpr int ACROSS = WIDTH / VEC;  // packs in a row
+    static constexpr int DOWN =
+        THREADS < ACROSS ? 1 : THREADS / ACROSS;  // rows between one pack of the thread and the next,
+    static constexpr int RIGHT =
+        THREADS < ACROSS ? THREADS * VEC : WIDTH;  // columns, where it has several in a row
+    static_assert((THREADS % ACROSS == 0 || ACROSS % THREADS == 0) && HEIGHT % DOWN == 0,
+                  "Share: all threads copy the same number of packs");
+
+  public:
+    // Of `matrix`, the first tile beginning at (row, col).
+    __device__ Share(const DeviceMatrix<const float>& matrix, std::size_t row, std::size_t col, int thread)
+        : row_(thread * VEC / WIDTH),
+          col_(thread * VEC % WIDTH),
+          rows_left_(matrix.rows() - min(matrix.rows(), row)),
+          cols_left_(matrix.cols() - min(matrix.cols(), col)),
+          leading_dimension_(matrix.leading_dimension()),
+          from_(matrix.data() + (row + row_) * leading_dimension_ + col + col_) {}
+
+    // Calls copy(to, from, inside) for each pack. Where it is not inside the matrix, zeros belong there, and `from` points nowhere.
+    template <int PITCH, class Copy>
+    __device__ void each(float (&tile)[HEIGHT][PITCH], Copy copy) const {
+#pragma unroll
+        for (int down = 0; down < HEIGHT; down += DOWN) {
+            const bool row_inside = static_cast<std::size_t>(row_ + down) < rows_left_;
+#pragma unroll
+            for (int right = 0; right < WIDTH; right += RIGHT) {
+                copy(&tile[row_ + down][col_ + right], from_ + down * leading_dimension_ + right,
+                     row_inside && static_cast<std::size_t>(col_ + right) < cols_left_);
+            }
+        }
+    }
+
+    __device__ void move_right() {
+        from_ += WIDTH;
+        cols_left_ -= min(cols_left_, static_cast<std::size_t>(WIDTH));
+    }
+    __device__ void move_down() {
+        from_ += HEIGHT * leading_dimension_;
+        rows_left_ -= min(rows_left_, static_cast<std::size_t>(HEIGHT));
+    }
+
+  private:
+    int row_;
+    int col_;
+    std::size_t rows_left_;  // of the matrix, from the tile's beginning on
+    std::size_t cols_left_;
+    std::size_t leading_dimension_;
+    const float* from_;
+};
+
+// The tiles of A and B along K, one after the other: what one of THREADS threads copies of them.
+template <class T, int VEC, int THREADS>
+class Source {
+  public:
+    __device__ Source(const Operands& operands, Origin origin, int thread)
+        : a_(operands.a, origin.row, 0, thread), b_(operands.b, 0, origin.col, thread) {}
+
+    // Calls copy() for the thread's packs of the next tile.
+    template <class Copy>
+    __device__ void next(Stage<T>& stage, Copy copy) {
+        a_.each(stage.a, copy);
+        b_.each(stage.b, copy);
+        a_.move_right();
+        b_.move_down();
+    }
+
+  private:
+    Share<T::BM, T::BK, VEC, THREADS> a_;
+    Share<T::BK, T::BN, VEC, THREADS> b_;
+};
+
+// --- From shared memory to registers, and to C -----------------------------------------------------------------------------
+
+// The thread's rows of the tile are row, row + ROWS, row + 2 ROWS...; its columns come WIDE at a time.
+template <class T>
+struct Place {
+    int row;
+    int col;
+
+    // Lanes stand in squares of 2 x 2, the squares in rows. So lanes i and i ^ 1 read the same row of A, i and i ^ 2 the same columns of B,
+    // and a load of 16 bytes serves half a warp at a time instead of a quarter.
+    static __device__ Place of_thread(int thread) {
+        const int lane = thread % 32;
+        const int square = lane / 4;
+        const int warp = thread / 32;
+        constexpr int WARPS_N = T::COLS / T::LANES_N;
+        constexpr int SQUARES_N = T::LANES_N / 2;
+        return {warp / WARPS_N * T::LANES_M + square / SQUARES_N * 2 + lane / 2 % 2,
+                (warp % WARPS_N * T::LANES_N + square % SQUARES_N * 2 + lane % 2) * T::WIDE};
+    }
+
+    static constexpr __device__ int row_step(int i) { return i * T::ROWS; }
+    static constexpr __device__ int col_step(int j) { return j / T::WIDE * T::COLS * T::WIDE + j % T::WIDE; }
+};
+
+// sums += the tile of A times the tile of B.
+template <class T>
+__device__ __forceinline__ void multiply(const Stage<T>& stage, Place<T> place, float (&sums)[T::TM][T::TN]) {
+    using Pack = course::Pack<float, T::WIDE>;
+#pragma unroll
+    for (int k0 = 0; k0 < T::BK; k0 += T::WIDE) {
+        Pack a[T::TM];
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i)
+            a[i] = Pack::load(&stage.a[place.row + place.row_step(i)][k0]);
+#pragma unroll
+        for (int k = 0; k < T::WIDE; ++k) {
+            Pack b[T::TN / T::WIDE];
+#pragma unroll
+            for (int j = 0; j < T::TN; j += T::WIDE)
+                b[j / T::WIDE] = Pack::load(&stage.b[k0 + k][place.col + place.col_step(j)]);
+            const auto multiply_add = [&](int i, int j) {
+                sums[i][j] += a[i].value[k] * b[j / T::WIDE].value[j % T::WIDE];
+            };
+            // Two rows at a time, down and up in turns: each multiply-add has an operand of the one before it.
+#pragma unroll
+            for (int i = 0; i < T::TM; i += 2) {
+#pragma unroll
+                for (int j = 0; j < T::TN; ++j) {
+                    multiply_add(i + j % 2, j);
+                    multiply_add(i + 1 - j % 2, j);
+                }
+            }
+        }
+    }
+}
+
+// Writes the thread's results, one by one: four at a time would have to be in neighbouring registers, in their order, and the
+// compiler would choose registers for the stores, not for the multiply-adds.
+template <class T>
+__device__ void write(const DeviceMatrix<float>& c, Origin origin, Place<T> place,
+                      const float (&sums)[T::TM][T::TN]) {
+#pragma unroll
+    for (int i = 0; i < T::TM; ++i) {
+        const std::size_t row = origin.row + place.row + place.row_step(i);
+        if (row >= c.rows()) break;
+#pragma unroll
+        for (int j = 0; j < T::TN; ++j) {
+            const std::size_t col = origin.col + place.col + place.col_step(j);
+            if (col < c.cols()) c(row, col) = sums[i][j];
+        }
+    }
+}
+
+}  // namespace day38

@@ -1,0 +1,36 @@
+// How a kernel tells what its warps do when. It calls watch.begin() where a warp goes on to something else; to Silent it says nothing,
+// and nothing is compiled.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "async_pipeline.hpp"
+
+namespace day38 {
+
+struct Silent {
+    __device__ void begin(Activity, unsigned) {}
+};
+
+// Stamps of one block, made by lane 0 of each warp: `most` places for each.
+class Stamping {
+  public:
+    Stamping(Stamp* stamps, unsigned* counts, unsigned block, unsigned most)
+        : stamps_(stamps), counts_(counts), block_(block), most_(most) {}
+
+    __device__ void begin(Activity activity, unsigned tile) {
+        if (blockIdx.x != block_ || threadIdx.x % 32 != 0 || next_ == most_) return;
+        const unsigned warp = threadIdx.x / 32;
+        stamps_[warp * most_ + next_] = {warp, activity, tile, clock64()};
+        counts_[warp] = ++next_;
+    }
+
+  private:
+    Stamp* stamps_;
+    unsigned* counts_;
+    unsigned block_;
+    unsigned most_;
+    unsigned next_ = 0;
+};
+
+}  // namespace day38

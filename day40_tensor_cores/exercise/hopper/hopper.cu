@@ -1,0 +1,267 @@
+// To work through: fill in what says TODO, then ./course check day40. Yours is the copy in my/.
+// What follows is the lesson's file, without what you will write.
+//
+// Day 40, second part: C = alpha A B + beta C with Hopper's tensor memory accelerator (TMA) and wgmma.   PMPP chapters 5 and 6
+//
+//   version        tile       stages   what is new                                       what limits it
+//   tma_wgmma      128 x 128  1        boxes copied by TMA; products of four warps       copies and products take turns
+//   specialised    128 x 128  6        one warpgroup copies, two multiply                shared memory: B is read for 128 columns only
+//   wide_tile      128 x 256  4        registers go from the producer to the consumers   L2: every block fetches its own B
+//   multicast      128 x 256  4        two blocks of a cluster share B                   the end of each tile: nobody multiplies
+//   persistent     128 x 256  4        a block for each multiprocessor, many tiles       storing C
+//   async_store    128 x 256  4        C leaves through shared memory and TMA            power: the clock falls
+//
+// C is m x n; A, row-major, is m x k; B, row-major, is k x n. Rows of A and B (and C, for async_store) begin at multiples of 16 bytes.
+//
+//   ./course run day40 --size 4096x4096x4096
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "arguments.hpp"
+#include "common/check.hpp"
+#include "common/grid.hpp"
+#include "common/tensor_map.hpp"
+#include "hopper.hpp"
+#include "store.cuh"
+#include "tile.cuh"
+
+namespace day40 {
+namespace {
+
+// --- Kernels ---------------------------------------------------------------------------------------------------------
+
+// The first row and column of the block's part of tile `tile`: blocks of a cluster are one below the other.
+template <class S>
+__device__ Place place_of(const Order& order, int tile) {
+    const Order::Place place = order.place(tile);
+    const int rank = S::CLUSTER == 1 ? 0 : static_cast<int>(ptx::cluster_rank());
+    return {(place.row * S::CLUSTER + rank) * S::BM, place.column * S::BN};
+}
+
+// Idea: one thread asks TMA for a stage; all wait for its bytes, and multiply: one wgmma for 64 x 128 x 16.
+// Cost removed: copies and fragments no longer pass through registers, and no thread computes an address.
+// Still limits it: copies and products take turns within a block; only other blocks of the multiprocessor fill the gaps.
+template <class S>
+__global__ void __launch_bounds__(S::MULTIPLIERS* kWarpgroup)
+    single_stage(const __grid_constant__ Maps maps, Output out, int depth, Order order) {
+    // TODO day40/one_stage, about 40 minutes.
+    // TMA and `wgmma`, one after the other. `tile.cuh` is given: `request(stages, stage, maps, place, k)`
+    // asks TMA for a stage (one thread does it); `start_products(stages, stage, group, sums)` starts the
+    // products of a warpgroup's 64 rows. You write who calls them when.
+    //
+    // The block has `S::MULTIPLIERS` warpgroups of 128 threads. `stages.full[0]` is the mbarrier whose phase
+    // ends when the bytes are there; `ptx::mbarrier_wait(barrier, parity)` waits for the end of the phase of
+    // that parity, and phases are counted 0, 1, 0, 1... `ptx::wgmma_wait<0>()` waits until all products of
+    // this warpgroup are complete.
+}
+
+template <class S, bool kThroughTma>
+struct Memory {
+    Stages<S> stages;
+    alignas(1024) Slices<S> slices;
+};
+template <class S>
+struct Memory<S, false> {
+    Stages<S> stages;
+};
+
+// Idea: the first warpgroup copies, the others multiply; between them a ring of stages and two mbarriers for each. The plans below make
+// five versions of it.
+// Cost removed: waiting for copies, and barriers for the whole block.
+// Still limits it: see the plans.
+template <class S, bool kThroughTma>
+__global__ void __launch_bounds__((1 + S::MULTIPLIERS) * kWarpgroup)
+    specialised(const __grid_constant__ Maps maps, Output out, int depth, Order order) {
+    // TODO day40/roles, about 60 minutes.
+    // Five versions from one kernel. The first warpgroup is the producer: one thread of it calls
+    // `produce(stages, turn, maps, place, depth)` for each tile. The others multiply: `multiply(stages, turn,
+    // group, depth, sums)`, then store. Both hold a `Turn<S>` of their own, which goes on from tile to tile.
+    //
+    // Tiles: the block's cluster begins with tile `blockIdx.x / S::CLUSTER` and goes on in steps of
+    // `gridDim.x / S::CLUSTER`, up to `order.rows * order.columns`; where there are as many blocks as tiles
+    // that is one each. Only where `S::BN == 256`: the producer's threads give registers away with
+    // `ptx::registers_decrease<40>()`, the others take them with `ptx::registers_increase<232>()`.
+    //
+    // Results go to C with `store_from_registers<S>(out, place, sums)`, or, if `kThroughTma`, with
+    // `store_through_tma<S>(maps.c, shared.slices[warp], out, place, sums)`, `warp` counted among those that
+    // multiply.
+}
+
+// --- Plans: the versions -----------------------------------------------------------------------------------------------
+
+struct TmaWgmma {
+    template <class T>
+    using Shape = TileShape<T, 128, 1, 1>;
+    static constexpr bool kSpecialised = false, kPersistent = false, kThroughTma = false;
+};
+
+// Idea: a warpgroup of its own for copies, six stages ahead.
+// Cost removed: copies and products run at the same time.
+// Still limits it: shared memory. For each 64 x 128 products a warpgroup reads 64 rows of A and 128 columns of B.
+struct Specialised {
+    template <class T>
+    using Shape = TileShape<T, 128, 6, 1>;
+    static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
+};
+
+// Idea: 128 x 256. The sums take 128 registers of a thread: the producer gives its own away, and those who multiply get 232.
+// Cost removed: a third of what is read from shared memory for a product, and of what comes from L2.
+// Still limits it: L2. 48 KB for each 1024 cycles of products, on every multiprocessor.
+struct WideTile {
+    template <class T>
+    using Shape = TileShape<T, 256, 4, 1>;
+    static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
+};
+
+// Idea: two blocks, one below the other, need the same B: each fetches half of it for both.
+// Cost removed: a third of what comes from L2.
+// Still limits it: tiles begin and end. While C is stored, and the first stages of the next tile are on their way, nobody multiplies.
+struct Multicast {
+    template <class T>
+    using Shape = TileShape<T, 256, 4, 2>;
+    static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
+};
+
+// Idea: as many blocks as run at a time; each goes from tile to tile. The producer does not wait for C to be stored. Tiles are taken in
+// bands, so that blocks that run together share what is in L2.
+// Cost removed: the start of a tile; misses in L2.
+// Still limits it: storing C, which keeps those who multiply from it.
+struct Persistent {
+    template <class T>
+    using Shape = TileShape<T, 256, 4, 2>;
+    static constexpr bool kSpecialised = true, kPersistent = true, kThroughTma = false;
+};
+
+// Idea: C goes to shared memory, slice by slice, and from there TMA stores it.
+// Cost removed: waiting for stores, and their addresses.
+// Still limits it: power. The tensor cores are busy, and the GPU lowers its clock.
+struct AsyncStore {
+    template <class T>
+    using Shape = TileShape<T, 256, 4, 2>;
+    static constexpr bool kSpecialised = true, kPersistent = true, kThroughTma = true;
+};
+
+// --- Launchers -------------------------------------------------------------------------------------------------------
+
+constexpr int kBand = 8;  // of 256 rows: 66 clusters work on about 8 x 8 tiles of 256 x 256
+
+template <class Plan, class T>
+struct Launch {
+    using S = typename Plan::template Shape<T>;
+    static constexpr std::size_t kShared =
+        Plan::kSpecialised ? sizeof(Memory<S, Plan::kThroughTma>) : sizeof(Stages<S>);
+    static constexpr int kThreads = (S::MULTIPLIERS + (Plan::kSpecialised ? 1 : 0)) * kWarpgroup;
+    using Kernel = void (*)(Maps, Output, int, Order);
+
+    static Kernel kernel() {
+        if constexpr (Plan::kSpecialised) {
+            return specialised<S, Plan::kThroughTma>;
+        } else {
+            return single_stage<S>;
+        }
+    }
+
+    static std::string why_not(const Gemm<T>& unchecked) {
+        const Gemm<T> gemm = checked(unchecked);
+        const auto& [a, b, c, alpha, beta] = gemm;
+        std::string reason;
+        const auto look_at = [&reason](const char* name, const auto& matrix) {
+            if (!reason.empty()) return;
+            reason = course::why_no_tensor_map(matrix);
+            if (!reason.empty()) reason = std::string(name) + " " + reason;
+        };
+        if (a.cols() > 0) {
+            look_at("A", a);
+            look_at("B", b);
+        }
+        if (Plan::kThroughTma) look_at("C", c);
+        return reason;
+    }
+
+    static void launch(const Gemm<T>& unchecked, cudaStream_t stream) {
+        const Gemm<T> gemm = checked(unchecked);
+        const auto& [a, b, c, alpha, beta] = gemm;
+        const std::string reason = why_not(gemm);
+        require(reason.empty(), "tensor_cores: " + reason);
+        if (c.rows() == 0 || c.cols() == 0) return;
+
+        Maps maps{};
+        if (a.cols() > 0) {
+            maps.a = course::make_tensor_map(a, S::BM, 64);
+            maps.b = course::make_tensor_map(b, S::BK, 64);
+        }
+        if (Plan::kThroughTma) maps.c = course::make_tensor_map(c, 16, kSliceColumns);
+        const Order order = make_order(c, S::BM * S::CLUSTER, S::BN, Plan::kPersistent ? kBand : 1);
+        const Output out = make_output(c, alpha, beta);
+        start(maps, out, static_cast<int>(a.cols()), order, stream);
+    }
+
+    static void start(const Maps& maps, const Output& out, int depth, const Order& order,
+                      cudaStream_t stream) {
+        allow_shared();
+        unsigned blocks = blocks_of(order, S::CLUSTER);
+        if (Plan::kPersistent) {
+            const unsigned clusters = course::resident_blocks(kernel(), kThreads, kShared) / S::CLUSTER;
+            blocks = std::min(blocks, std::max(clusters, 1u) * S::CLUSTER);
+        }
+        cudaLaunchAttribute cluster{};
+        cluster.id = cudaLaunchAttributeClusterDimension;
+        cluster.val.clusterDim = {S::CLUSTER, 1, 1};
+        cudaLaunchConfig_t config{};
+        config.gridDim = blocks;
+        config.blockDim = kThreads;
+        config.dynamicSmemBytes = kShared;
+        config.stream = stream;
+        config.attrs = &cluster;
+        config.numAttrs = 1;
+        CUDA_CHECK(cudaLaunchKernelEx(&config, kernel(), maps, out, depth, order));
+    }
+
+    static course::KernelResources resources() {
+        allow_shared();
+        return course::resources_of(kernel(), kThreads, kShared);
+    }
+
+    // More than 48 KB of shared memory must be asked for.
+    static void allow_shared() {
+        CUDA_CHECK(cudaFuncSetAttribute(kernel(), cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(kShared)));
+    }
+
+    static KernelFor<T> kernel_for() {
+        return {.launch = launch, .why_not = why_not, .resources = resources};
+    }
+};
+
+std::string why_no_hopper(const Shape&) {
+    int device = 0;
+    int major = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    if (major == 9) return "";
+    return "needs compute capability 9.0 (Hopper); this GPU has " + std::to_string(major) + ".x";
+}
+
+template <class Plan>
+Version version(const char* name, const char* idea) {
+    return {.name = name,
+            .idea = idea,
+            .launcher = {.half = Launch<Plan, __half>::kernel_for(),
+                         .bfloat16 = Launch<Plan, __nv_bfloat16>::kernel_for()},
+            .work = work_of,
+            .constraint = why_no_hopper};
+}
+
+}  // namespace
+
+std::vector<Version> hopper_versions() {
+    return {version<TmaWgmma>("tma_wgmma", "TMA copies, wgmma multiplies, in turns"),
+            version<Specialised>("specialised", "a warpgroup that copies, two that multiply"),
+            version<WideTile>("wide_tile", "128 x 256 results of a block, registers shared out anew"),
+            version<Multicast>("multicast", "two blocks of a cluster share B"),
+            version<Persistent>("persistent", "blocks that stay, tiles in bands"),
+            version<AsyncStore>("async_store", "C stored through shared memory by TMA")};
+}
+
+}  // namespace day40

@@ -1,0 +1,305 @@
+// To work through: fill in what says TODO, then ./course check day40. Yours is the copy in my/.
+// What follows is the lesson's file, without what you will write.
+//
+// Day 40: C = alpha A B + beta C on tensor cores, 16-bit factors, sums in single precision.          PMPP chapters 5 and 6
+//
+// C is m x n; A, row-major, is m x k; B, row-major, is k x n. Any shape, and rows that begin anywhere.
+//
+//   version       tile of a block   of a warp   stages   what is new                           what limits it
+//   mma_sync      64 x 64           16 x 16     1        ldmatrix, mma.sync                    a load for every product
+//   warp_tiles    128 x 128         64 x 32     1        fragments serve several products      bank conflicts of ldmatrix
+//   swizzled      128 x 128         64 x 32     1        rows in different banks               waiting for the next tiles
+//   multi_stage   128 x 256         64 x 64     3        cp.async, two stages ahead            mma.sync itself: Hopper's wgmma is faster
+//
+// What follows, with Hopper's own instructions, is in hopper/hopper.cu.
+//
+//   ./course run day40                          all versions, verified and timed
+//   ./course run day40 --variant multi_stage --size 4096x4096x4096
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "arguments.hpp"
+#include "common/check.hpp"
+#include "common/ptx.cuh"
+#include "common/tensor_core_support.hpp"
+#include "hopper/hopper.hpp"
+#include "output.cuh"
+#include "tensor_cores.hpp"
+
+namespace day40 {
+namespace {
+
+using course::DeviceMatrix;
+
+template <class T_, int BM_, int BN_, int WM_, int WN_, int STAGES_, bool SWIZZLED_>
+struct TileShape {
+    using T = T_;
+    static constexpr int BM = BM_, BN = BN_, BK = 64, WM = WM_, WN = WN_, STAGES = STAGES_;
+    static constexpr bool SWIZZLED = SWIZZLED_;
+    static constexpr int WARPS_N = BN / WN;
+    static constexpr int THREADS = BM / WM * WARPS_N * 32;
+    static constexpr int MMA_M = WM / 16, MMA_N = WN / 8;  // products of a warp for 16 of k
+};
+
+// ROWS x COLUMNS elements in shared memory, in chunks of 16 bytes, which is what cp.async copies and what ldmatrix takes as a row. The eight
+// rows that it reads at the same chunk begin in the same bank, unless the chunks of each row change places: an XOR with its number.
+template <class S, int ROWS, int COLUMNS>
+struct Tile {
+    static constexpr int CHUNKS = COLUMNS / 8;
+    typename S::T elements[ROWS * COLUMNS];
+
+    __device__ typename S::T* chunk(int row, int index) {
+        return elements + (row * CHUNKS + (S::SWIZZLED ? index ^ (row % 8) : index)) * 8;
+    }
+};
+
+// One thread's share of copying ROWS x COLUMNS elements from (first_row, first_column) of a matrix on, and then of what follows them: a chunk of
+// every ROWS_AT_ONCE-th row, at addresses that differ by constants.
+template <class S, int ROWS, int COLUMNS>
+class Copies {
+    using T = typename S::T;
+    static constexpr int CHUNKS = COLUMNS / 8;
+    static constexpr int ROWS_AT_ONCE = S::THREADS / CHUNKS;
+    static_assert(S::THREADS % CHUNKS == 0 && ROWS % ROWS_AT_ONCE == 0 && ROWS_AT_ONCE % 8 == 0);
+
+  public:
+    __device__ Copies(const DeviceMatrix<const T>& matrix, int first_row, int first_column)
+        : row_(static_cast<int>(threadIdx.x) / CHUNKS),
+          index_(static_cast<int>(threadIdx.x) % CHUNKS),
+          rows_left_(static_cast<int>(matrix.rows()) - first_row - row_),
+          columns_left_(static_cast<int>(matrix.cols()) - first_column - index_ * 8),
+          pitch_(matrix.leading_dimension()),
+          source_(matrix.data() + static_cast<std::size_t>(first_row + row_) * pitch_ + first_column +
+                  index_ * 8) {}
+
+    // Zeros stand for what lies outside the matrix. Rows that do not begin at multiples of 16 bytes are copied element by element, at once.
+    template <bool kAligned>
+    __device__ void to(Tile<S, ROWS, COLUMNS>& tile) const {
+        const int in_row = max(0, min(columns_left_, 8));
+#pragma unroll
+        for (int row = 0; row < ROWS; row += ROWS_AT_ONCE) {
+            T* const chunk = tile.chunk(row_ + row, index_);
+            const T* const source = source_ + static_cast<std::size_t>(row) * pitch_;
+            const int valid = row < rows_left_ ? in_row : 0;
+            if constexpr (kAligned) {
+                course::ptx::cp_async_16(chunk, source, static_cast<unsigned>(valid) * 2);
+            } else {
+                for (int e = 0; e < 8; ++e)
+                    chunk[e] = e < valid ? source[e] : T(0.0f);
+            }
+        }
+    }
+
+    __device__ void next_columns() {
+        source_ += COLUMNS;
+        columns_left_ -= COLUMNS;
+    }
+    __device__ void next_rows() {
+        source_ += ROWS * pitch_;
+        rows_left_ -= ROWS;
+    }
+
+  private:
+    int row_;
+    int index_;
+    int rows_left_;
+    int columns_left_;
+    std::size_t pitch_;
+    const T* source_;
+};
+
+template <class S>
+struct Stage {
+    Tile<S, S::BM, S::BK> a;
+    Tile<S, S::BK, S::BN> b;
+};
+
+template <class S>
+using Sums = float[S::MMA_M][S::MMA_N][4];
+
+template <class T>
+__device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    if constexpr (std::is_same_v<T, __half>) {
+        course::ptx::mma_m16n8k16_f16(d, a, b);
+    } else {
+        course::ptx::mma_m16n8k16_bf16(d, a, b);
+    }
+}
+
+// A warp's products of one stage: fragments of 16 of k, and all their products.
+template <class S>
+__device__ void multiply(Stage<S>& stage, int warp_row, int warp_column, Sums<S>& sums) {
+    // TODO day40/fragments, about 40 minutes.
+    // A warp's part of one stage: its results are `S::MMA_M` x `S::MMA_N` small matrices of 16 x 8, in
+    // `sums`. In steps of 16 along k, bring `S::MMA_M` fragments of A (16 x 16) and `S::MMA_N` of B (16 x 8)
+    // to registers, and call `multiply_add` for each pair.
+    //
+    // `course::ptx::ldmatrix_x4(registers, address)` loads four matrices of 8 x 8: lanes 0 to 7 give the
+    // addresses of the rows of the first one, 8 to 15 of the second, and so on. `ldmatrix_x4_trans` hands
+    // them out transposed, which is what B's fragment wants. `stage.a.chunk(row, c)` is the address of
+    // columns 8 c to 8 c + 7 of a row of A's tile, wherever the swizzle has put them; `stage.b` likewise.
+}
+
+// --- Kernel ----------------------------------------------------------------------------------------------------------
+
+// Idea: mma.sync: a warp multiplies 16 x 16 by 16 x 8 in one instruction, from fragments that ldmatrix brings to the right lanes. The plans
+// below make four versions of it.
+// Cost removed: 2048 multiply-adds in an instruction instead of 32.
+// Still limits it: see the plans.
+template <class S, bool kAligned>
+__global__ void __launch_bounds__(S::THREADS)
+    tensor_cores(DeviceMatrix<const typename S::T> a, DeviceMatrix<const typename S::T> b, Output out,
+                 Order order) {
+    extern __shared__ __align__(128) unsigned char memory[];
+    auto* const stages = reinterpret_cast<Stage<S>*>(memory);
+    const Order::Place place = order.place(static_cast<int>(blockIdx.x));
+    const int row = place.row * S::BM;
+    const int column = place.column * S::BN;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int warp_row = warp / S::WARPS_N * S::WM;
+    const int warp_column = warp % S::WARPS_N * S::WN;
+    const int count = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
+
+    Copies<S, S::BM, S::BK> a_copies(a, row, 0);
+    Copies<S, S::BK, S::BN> b_copies(b, 0, column);
+    const auto copy = [&](int number) {
+        if (number < count) {
+            a_copies.template to<kAligned>(stages[number % S::STAGES].a);
+            b_copies.template to<kAligned>(stages[number % S::STAGES].b);
+            a_copies.next_columns();
+            b_copies.next_rows();
+        }
+        course::ptx::cp_async_commit();
+    };
+
+    Sums<S> sums = {};
+    for (int number = 0; number < S::STAGES - 1; ++number)
+        copy(number);
+    for (int number = 0; number < count; ++number) {
+        if constexpr (S::STAGES == 1) copy(number);
+        course::ptx::cp_async_wait<S::STAGES == 1 ? 0 : S::STAGES - 2>();
+        __syncthreads();  // the stage is there, and nobody needs the one before it any more
+        if constexpr (S::STAGES > 1) copy(number + S::STAGES - 1);
+        multiply(stages[number % S::STAGES], warp_row, warp_column, sums);
+        if constexpr (S::STAGES == 1) __syncthreads();
+    }
+
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int i = 0; i < S::MMA_M; ++i)
+#pragma unroll
+        for (int j = 0; j < S::MMA_N; ++j)
+#pragma unroll
+            for (int lower = 0; lower < 2; ++lower)
+                store_pair(out, row + warp_row + i * 16 + lower * 8 + lane / 4,
+                           column + warp_column + j * 8 + lane % 4 * 2, sums[i][j][lower * 2],
+                           sums[i][j][lower * 2 + 1]);
+}
+
+// --- Plans: the versions -----------------------------------------------------------------------------------------------
+
+// Still limits it: shared memory. A warp loads 16 x 16 of A and of B for two products.
+struct MmaSync {
+    template <class T>
+    using Shape = TileShape<T, 64, 64, 16, 16, 1, false>;
+};
+
+// Idea: a warp has 64 x 32 results: four fragments of A and four of B make sixteen products.
+// Cost removed: two thirds of the loads from shared memory for a product, and half of those from global memory.
+// Still limits it: every ldmatrix reads eight rows from the same banks, one after the other.
+struct WarpTiles {
+    template <class T>
+    using Shape = TileShape<T, 128, 128, 64, 32, 1, false>;
+};
+
+// Idea: chunks of a row change places.
+// Cost removed: bank conflicts, all of them.
+// Still limits it: copies and products take turns.
+struct Swizzled {
+    template <class T>
+    using Shape = TileShape<T, 128, 128, 64, 32, 1, true>;
+};
+
+// Idea: two stages are on their way while one is multiplied, and a warp has 64 x 64 results.
+// Cost removed: waiting for global memory.
+// Still limits it: mma.sync takes its operands through registers, and one warp at a time.
+struct MultiStage {
+    template <class T>
+    using Shape = TileShape<T, 128, 256, 64, 64, 3, true>;
+};
+
+// --- Launchers -------------------------------------------------------------------------------------------------------
+
+constexpr int kBand = 8;
+
+template <class Plan, class T>
+struct Launch {
+    using S = typename Plan::template Shape<T>;
+    static constexpr std::size_t kShared = sizeof(Stage<S>) * S::STAGES;
+
+    static void launch(const Gemm<T>& unchecked, cudaStream_t stream) {
+        const Gemm<T> gemm = checked(unchecked);
+        const auto& [a, b, c, alpha, beta] = gemm;
+        if (c.rows() == 0 || c.cols() == 0) return;
+        const Order order = make_order(c, S::BM, S::BN, kBand);
+        const auto aligned = [](const auto& matrix) {
+            return course::is_aligned(matrix.data(), 16) && matrix.leading_dimension() % 8 == 0;
+        };
+        const auto kernel = aligned(a) && aligned(b) ? tensor_cores<S, true> : tensor_cores<S, false>;
+        allow_shared(kernel);
+        kernel<<<blocks_of(order), S::THREADS, kShared, stream>>>(a, b, make_output(c, alpha, beta), order);
+        CUDA_CHECK_LAUNCH();
+    }
+
+    static course::KernelResources resources() {
+        allow_shared(tensor_cores<S, true>);
+        return course::resources_of(tensor_cores<S, true>, S::THREADS, kShared);
+    }
+
+    // More than 48 KB of shared memory must be asked for.
+    template <class Function>
+    static void allow_shared(Function* kernel) {
+        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(kShared)));
+    }
+
+    static std::string constraint(const Shape&) {
+        return course::why_no_tensor_cores(tensor_cores<S, true>, kShared);
+    }
+
+    static KernelFor<T> kernel_for() {
+        return {.launch = launch,
+                .why_not = [](const Gemm<T>&) { return std::string(); },
+                .resources = resources};
+    }
+};
+
+template <class Plan>
+Version version(const char* name, const char* idea) {
+    return {.name = name,
+            .idea = idea,
+            .launcher = {.half = Launch<Plan, __half>::kernel_for(),
+                         .bfloat16 = Launch<Plan, __nv_bfloat16>::kernel_for()},
+            .work = work_of,
+            .constraint = Launch<Plan, __half>::constraint};
+}
+
+}  // namespace
+
+std::span<const Version> versions() {
+    static const std::vector<Version> list = [] {
+        std::vector<Version> all = {
+            version<MmaSync>("mma_sync", "ldmatrix and mma.sync, 16 x 16 results of a warp"),
+            version<WarpTiles>("warp_tiles", "64 x 32 results of a warp"),
+            version<Swizzled>("swizzled", "no bank conflicts"),
+            version<MultiStage>("multi_stage", "asynchronous copies, three stages")};
+        const std::vector<Version> hopper = hopper_versions();
+        all.insert(all.end(), hopper.begin(), hopper.end());
+        return all;
+    }();
+    return list;
+}
+
+}  // namespace day40

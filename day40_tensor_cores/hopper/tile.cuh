@@ -1,0 +1,159 @@
+// What Hopper's versions share: a tile of C is computed from stages, pieces of A and B along K that the tensor memory accelerator
+// (TMA) brings to shared memory and wgmma multiplies there. A stage goes round: empty, asked for, full, multiplied, empty.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/ptx_hopper.cuh"
+
+namespace day40 {
+
+namespace ptx = course::ptx;
+
+constexpr int kWarpgroup = 128;  // threads: the four warps that wgmma takes
+
+// BM x BN results of a block, 64 x BN of a warpgroup; STAGES pieces of A and B in shared memory at a time; CLUSTER
+// blocks, one below the other, share B.
+template <class T_, int BN_, int STAGES_, int CLUSTER_>
+struct TileShape {
+    using T = T_;
+    static constexpr int BM = 128, BN = BN_, STAGES = STAGES_, CLUSTER = CLUSTER_;
+    static constexpr int BK = 64;                     // a row of a box is 128 bytes, all 32 banks
+    static constexpr int MULTIPLIERS = BM / 64;       // warpgroups that multiply
+    static constexpr int BOXES = BN / 64;             // of B, in a stage
+    static constexpr int BYTES = (BM + BN) * BK * 2;  // of a stage
+};
+
+template <class S>
+using Sums = float[S::BN / 2];  // of a thread
+
+// In shared memory. Every box begins at a multiple of 1024 bytes, which is where the swizzle's pattern begins.
+template <class S>
+struct alignas(1024) Stages {
+    typename S::T a[S::STAGES][S::BM * S::BK];
+    typename S::T b[S::STAGES][S::BOXES][S::BK * 64];
+    ptx::MBarrier full[S::STAGES];  // ends a phase when a stage's bytes are there
+    ptx::MBarrier
+        empty[S::STAGES];  // when all who multiply have left it, those of the cluster's other blocks too
+
+    // Called by all threads of the cluster, first.
+    __device__ void init() {
+        if (threadIdx.x == 0) {
+            for (int stage = 0; stage < S::STAGES; ++stage) {
+                ptx::mbarrier_init(&full[stage], 1);
+                ptx::mbarrier_init(&empty[stage], S::MULTIPLIERS * S::CLUSTER);
+            }
+            ptx::fence_mbarrier_init();
+        }
+        meet();
+    }
+
+    // All threads of the cluster wait for each other.
+    __device__ static void meet() {
+        if constexpr (S::CLUSTER > 1) {
+            ptx::cluster_arrive();
+            ptx::cluster_wait();
+        } else {
+            __syncthreads();
+        }
+    }
+
+    // One thread of each warpgroup that multiplies tells every block that copies to this stage: we have left it.
+    __device__ void release(int stage) {
+        const unsigned thread = threadIdx.x % kWarpgroup;
+        if constexpr (S::CLUSTER > 1) {
+            if (thread < S::CLUSTER) ptx::mbarrier_arrive_at(&empty[stage], thread);
+        } else {
+            if (thread == 0) ptx::mbarrier_arrive(&empty[stage]);
+        }
+    }
+};
+
+// Whose turn it is in the ring of stages, and the parity of its phase.
+template <class S>
+struct Turn {
+    int stage = 0;
+    unsigned parity = 0;
+
+    __device__ void next() {
+        stage = stage + 1 == S::STAGES ? 0 : stage + 1;
+        if (stage == 0) parity ^= 1;
+    }
+};
+
+// How TMA sees the matrices.
+struct Maps {
+    CUtensorMap a;  // boxes of BM x 64
+    CUtensorMap b;  // of 64 x 64
+    CUtensorMap c;  // of 16 x 32, for those who store through it
+};
+
+// The first row and column of a tile of C.
+struct Place {
+    int row;
+    int column;
+};
+
+// Asks for one stage: `k` on, of the tile at `place`. One thread. A block of a cluster asks for its rows of A and its share of B,
+// which arrives in all blocks of the cluster.
+template <class S>
+__device__ void request(Stages<S>& stages, int stage, const Maps& maps, Place place, int k) {
+    ptx::MBarrier* const full = &stages.full[stage];
+    ptx::mbarrier_arrive_expect(full, S::BYTES);
+    ptx::tma_load(stages.a[stage], &maps.a, k, place.row, full);
+    if constexpr (S::CLUSTER == 1) {
+        for (int box = 0; box < S::BOXES; ++box)
+            ptx::tma_load(stages.b[stage][box], &maps.b, place.column + box * 64, k, full);
+    } else {
+        constexpr int SHARE = S::BOXES / S::CLUSTER;
+        const int first = static_cast<int>(ptx::cluster_rank()) * SHARE;
+        for (int box = first; box < first + SHARE; ++box)
+            ptx::tma_load_multicast(stages.b[stage][box], &maps.b, place.column + box * 64, k, full,
+                                    (1 << S::CLUSTER) - 1);
+    }
+}
+
+// Starts the products of one stage, as a group: 64 rows of A, those of warpgroup `group`, by all of B.
+template <class S>
+__device__ void start_products(const Stages<S>& stages, int stage, int group, Sums<S>& sums) {
+    const std::uint64_t a = ptx::descriptor_k_major(stages.a[stage] + group * 64 * S::BK);
+    const std::uint64_t b = ptx::descriptor_mn_major(stages.b[stage], sizeof(stages.b[stage][0]));
+    ptx::wgmma_fence();
+#pragma unroll
+    for (int step = 0; step < S::BK / 16; ++step)
+        ptx::wgmma<typename S::T, true>(sums, ptx::advanced(a, step * 32), ptx::advanced(b, step * 2048));
+    ptx::wgmma_commit();
+}
+
+// The producer: asks for all stages of a tile, each as soon as its place is empty. One thread.
+template <class S>
+__device__ void produce(Stages<S>& stages, Turn<S>& turn, const Maps& maps, Place place, int depth) {
+    for (int k = 0; k < depth; k += S::BK, turn.next()) {
+        ptx::mbarrier_wait(&stages.empty[turn.stage], turn.parity ^ 1);
+        request(stages, turn.stage, maps, place, k);
+    }
+}
+
+// A consumer, warpgroup `group` of those that multiply: the sums of its 64 rows of a tile. The products of one stage are under way
+// while those of the next are started; then the older ones are waited for, and their stage is left.
+template <class S>
+__device__ void multiply(Stages<S>& stages, Turn<S>& turn, int group, int depth, Sums<S>& sums) {
+#pragma unroll
+    for (float& sum : sums)
+        sum = 0;
+    int before = -1;
+    for (int k = 0; k < depth; k += S::BK, turn.next()) {
+        ptx::mbarrier_wait(&stages.full[turn.stage], turn.parity);
+        start_products(stages, turn.stage, group, sums);
+        ptx::wgmma_wait<1>();
+        if (before >= 0) stages.release(before);
+        before = turn.stage;
+    }
+    ptx::wgmma_wait<0>();
+    if (before >= 0) stages.release(before);
+}
+
+}  // namespace day40

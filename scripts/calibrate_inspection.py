@@ -336,7 +336,14 @@ def table_of_bugs(record):
     return "\n".join(rows) + where_measured(record)
 
 
-TABLES = {COUNTS: table_of_counts, BUGS: table_of_bugs}
+def table_of_cost(record):
+    rows = ["| lesson | version | not watched | counting | and looking for mistakes |", "|---|---|---|---|---|"]
+    rows += [f"| {case['lesson']} | `{case['variant']}` | {1e3 * case['plain']:.1f} ms | {case['counting'] / case['plain']:.1f}× "
+             f"| {case['findings'] / case['plain']:.1f}× |" for case in record["cases"]]
+    return "\n".join(rows) + f"\n\nMeasured on {record['threads']} cores of an {record['processor']}, {record['date']}."
+
+
+TABLES = {COUNTS: table_of_counts, BUGS: table_of_bugs, COST: table_of_cost}
 
 
 def write_tables(records, check):
@@ -345,7 +352,8 @@ def write_tables(records, check):
     for name, table in TABLES.items():
         begin, end = f"<!-- table: {name} -->\n", "<!-- end table -->"
         head, rest = text.split(begin)
-        text = head + begin + table(read_record(records, name)) + "\n" + end + rest.split(end, 1)[1]
+        of_machine = records.parent / "cpu" if name == COST else records
+        text = head + begin + table(read_record(of_machine, name)) + "\n" + end + rest.split(end, 1)[1]
     if text == readme.read_text():
         return []
     if check:

@@ -636,7 +636,8 @@ void BlockChecks::blocks_barrier_left(unsigned thread, const void* barrier, unsi
 
 void BlockChecks::arrival_barrier_arrived(unsigned thread, const void* barrier) {
     if (!watched_) return;
-    settle_second_write();
+    settle();
+    note_reads();
     order_.arrive(thread, barrier);
 }
 
@@ -646,7 +647,8 @@ void BlockChecks::arrival_barrier_completed(const void* barrier) {
 
 void BlockChecks::arrival_barrier_left(unsigned thread, const void* barrier) {
     if (!watched_) return;
-    settle_second_write();
+    settle();
+    note_reads();
     order_.wait(thread, barrier);
 }
 

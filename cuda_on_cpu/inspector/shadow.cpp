@@ -42,7 +42,7 @@ struct SharedShadow::Entry {
 };
 
 struct SharedShadow::Cell {
-    static constexpr unsigned kInline = 3;
+    static constexpr unsigned kInline = 7;
 
     std::uint32_t block = 0;   // if it is not the running one, all below is old
     Epoch newest = 0;          // of the entries
@@ -217,9 +217,17 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
     const std::span<Entry> entries =
         more != nullptr ? std::span(*more) : std::span(cell.entries.data(), cell.count);
     if (!write) {
-        for (std::size_t i = entries.size(); i-- > 0;) {
+        // Where many warps read a word most are not among those that came last, nor anywhere: they are looked for when there are many.
+        constexpr std::size_t kMany = 64;
+        constexpr std::size_t kFew = 4;
+        const std::size_t last = entries.size() < kMany ? entries.size() - std::min(entries.size(), kFew) : 0;
+        for (std::size_t i = entries.size(); i-- > last;) {
             if (!same(entries[i])) continue;
             entries[i].lanes |= entry.lanes;
+            return;
+        }
+        if (entries.size() < kMany) {
+            append(cell, entry);
             return;
         }
     }

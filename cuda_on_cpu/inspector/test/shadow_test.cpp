@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -564,6 +565,87 @@ TEST_F(GlobalShadowTest, WhatCannotBeWatchedIsLeftOutAndSaid) {
     EXPECT_TRUE(shadow.full());
     shadow.forget();
     EXPECT_FALSE(shadow.full());
+}
+
+TEST_F(GlobalShadowTest, OfReadsThatAreNotedTogetherEachThreadIsTold) {
+    for (unsigned word = 0; word < 2 * kLineWords; ++word)
+        access(1, 5, 4 * word, AccessKind::store);
+    const auto read = [&](Address line, ThreadOfWord thread, LineWords words) {
+        const inspector::Run run{{block[0].order.epoch(0), 1, 0, false}, thread, words};
+        shadow.reads(run, kBegin + line, generation, block[0].order, block[0].others, heard);
+    };
+    ThreadOfWord neighbours(7);
+    ASSERT_TRUE(neighbours.extend(1, 8, 1, 1));
+    read(0, neighbours, 0xFFFF);
+    ASSERT_EQ(heard.told.size(), kLineWords);
+    for (unsigned word = 0; word < kLineWords; ++word) {
+        EXPECT_EQ(heard.told[word].thread, 7 + word);
+        EXPECT_EQ(heard.told[word].where, 4 * word);
+    }
+    read(64, ThreadOfWord(7), 0xFFF0);
+    EXPECT_EQ(heard.told.size(), kLineWords + 1) << "once a thread";
+    EXPECT_EQ(heard.told.back().where, 64U + 16U);
+}
+
+// Blocks on OS threads of their own, each in words of its own: in lines that they share, while all read the same.
+TEST_F(GlobalShadowTest, BlocksOnSeveralThreads) {
+    constexpr unsigned kBlocks = 4;
+    constexpr unsigned kLinesUsed = 200;
+    std::array<Listener, kBlocks> told;
+    const auto run = [&](unsigned number) {
+        Block own;
+        own.order.begin_block(64);
+        own.others.begin_block(number);
+        for (unsigned i = 0; i < kLinesUsed * kLineWords; ++i) {
+            const auto touch = [&](Address offset, AccessKind kind) {
+                shadow.access({i % 64, kBegin + offset, 4, kind, 1}, generation, own.order, own.others,
+                              told[number]);
+            };
+            touch(Address{1} << 20 | 4 * i, AccessKind::load);
+            if (i % kBlocks == number) touch(4 * i, AccessKind::store);
+        }
+    };
+    std::vector<std::thread> threads;
+    for (unsigned number = 0; number < kBlocks; ++number)
+        threads.emplace_back(run, number);
+    for (std::thread& thread : threads)
+        thread.join();
+    for (const Listener& each : told)
+        EXPECT_EQ(each.kinds(), "");
+    generation = 1;
+    for (unsigned word = 0; word < kLinesUsed * kLineWords; ++word) {
+        heard.told.clear();
+        access(word % kBlocks == 0 ? 1 : 0, 3, 4 * word, AccessKind::load);
+        ASSERT_EQ(heard.kinds(), "race") << "word " << word;
+        EXPECT_EQ(heard.told[0].other_block, word % kBlocks);
+        EXPECT_EQ(heard.told[0].other, word % 64);
+    }
+}
+
+TEST_F(GlobalShadowTest, ARunMayBeginAnywhereInALine) {
+    block[0].order.begin_block(1024);
+    access(0, 0, 56, AccessKind::store);
+    access(0, 64, 60, AccessKind::store);
+    access(1, 5, 56, AccessKind::load);
+    access(1, 5, 60, AccessKind::load);
+    ASSERT_EQ(heard.told.size(), 2U);
+    EXPECT_EQ(heard.told[0].other, 0U);
+    EXPECT_EQ(heard.told[1].other, 64U);
+}
+
+// Warps of which none knows of another, and so none of their reads is old: there is room for three besides that of block 1.
+TEST_F(GlobalShadowTest, ManyReadersOfABlockDoNotHideThatOfAnother) {
+    block[0].order.begin_block(1024);
+    access(1, 6, 8, AccessKind::load);
+    for (unsigned warp = 0; warp < 8; ++warp) {
+        for (unsigned i = 0; i < warp; ++i)
+            block[0].order.join(warp, kAll);
+        access(0, warp * kLanes, 8, AccessKind::load);
+    }
+    block[0].order.barrier();
+    access(0, 0, 8, AccessKind::store);
+    ASSERT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(heard.told[0].other_block, 1U);
 }
 
 // --- Reads that wait

@@ -178,12 +178,12 @@ CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, con
     note_contents(book, *entry.chapter, build);
     const std::string target = target_of(entry);
     if (!std::filesystem::exists(build.program(target))) {
-        fmt::print(stderr, "{}\n",
-                   styled(fmt::format("course: the first check of {} takes longer, a minute or so: it builds "
-                                      "the lesson and its tests, "
-                                      "too. Those after it take seconds",
-                                      entry.chapter->name),
-                          kQuiet, stderr));
+        fmt::print(
+            stderr, "{}\n",
+            styled(fmt::format("course: the first check of {} builds its lesson and tests, too: a minute or "
+                               "more. Those after it take seconds",
+                               entry.chapter->name),
+                   kQuiet, stderr));
     }
     if (const std::string messages = try_to_build(build, target); !messages.empty())
         return {Verdict::kDoesNotCompile,

@@ -1,48 +1,30 @@
 #include "build.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
 #include <utility>
 
 #include "errors.hpp"
+#include "file_lock.hpp"
 #include "subprocess.hpp"
 
 namespace course::tool {
 namespace {
 
 // The same lock that the ./course script takes: two builds in one directory would spoil each other.
-class BuildLock {
+class BuildLock : public FileLock {
   public:
-    explicit BuildLock(const Checkout& checkout) {
-        const std::string file = checkout.build.string() + ".lock";
-        descriptor_ = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-        if (descriptor_ < 0) throw BuildError(fmt::format("cannot open {}: {}", file, std::strerror(errno)));
-        if (flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
-        fmt::print(stderr, "course: waiting for another ./course that is building\n");
-        while (flock(descriptor_, LOCK_EX) != 0) {
-            if (errno == EINTR) continue;
-            close(descriptor_);
-            throw BuildError(fmt::format("cannot lock {}: {}", file, std::strerror(errno)));
-        }
-    }
-    ~BuildLock() { close(descriptor_); }
-    BuildLock(const BuildLock&) = delete;
-    BuildLock& operator=(const BuildLock&) = delete;
-
-  private:
-    int descriptor_ = -1;
+    explicit BuildLock(const Checkout& checkout)
+        : FileLock(checkout.build.string() + ".lock",
+                   "course: waiting for another ./course that is building") {}
 };
 
 // Ninja's "[3/40] Building CXX object ...".

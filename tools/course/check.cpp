@@ -4,6 +4,7 @@
 #include "check_run.hpp"
 #include "commands.hpp"
 #include "errors.hpp"
+#include "file_lock.hpp"
 #include "learner.hpp"
 #include "score.hpp"
 #include "styles.hpp"
@@ -42,8 +43,11 @@ std::vector<Merit> merits(const Desk& desk, const WorkbookEntry& entry, const Ch
 
 int print_score(const CheckResult& result, const std::vector<Merit>& all) {
     int count = 1;
-    fmt::print("  {} correct: {} test{} pass{}\n", styled("*", kGood, stdout), result.tests,
-               result.tests == 1 ? "" : "s", result.orders > 1 ? ", in both orders of threads" : "");
+    fmt::print("  {} correct: {} test{}{}\n", styled("*", kGood, stdout), result.tests,
+               result.tests == 1 ? " passes" : "s pass",
+               result.schedules > 2   ? ", in both orders of threads and with late stores"
+               : result.schedules > 1 ? ", in both orders of threads"
+                                      : "");
     for (const Merit& merit : all) {
         fmt::print("  {} {}\n", merit.star ? styled("*", kGood, stdout) : styled("-", kNotice, stdout),
                    merit.text);
@@ -52,39 +56,61 @@ int print_score(const CheckResult& result, const std::vector<Merit>& all) {
     return count;
 }
 
-// What inspection has to say about a wrong answer; nothing where it cannot.
+// The merits of a right answer. That they are not to be had is told, and changes nothing.
+std::vector<Merit> merits_if_any(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
+                                 const CheckCommand& command) {
+    try {
+        return merits(desk, entry, checkout, command);
+    } catch (const Interrupted&) {
+        throw;
+    } catch (const std::runtime_error& error) {
+        return {{.star = false, .text = fmt::format("not compared with the lesson's: {}", error.what())}};
+    }
+}
+
+// What inspection has found in a wrong answer; how it compares with the lesson's is no news then.
 void print_findings(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
                     const CheckCommand& command) {
     if (!inspects(checkout, entry, command)) return;
-    try {
-        for (const Merit& merit : merits(desk, entry, checkout, {.name = {}, .inspect = true}))
-            fmt::print("  {}\n", merit.text);
-    } catch (const std::runtime_error& error) {
-        fmt::print("  inspection: {}\n", error.what());
+    for (const Merit& merit : merits_if_any(desk, entry, checkout, {.name = {}, .inspect = true})) {
+        if (merit.is_finding) fmt::print("  {}\n", merit.text);
     }
+}
+
+void print_what_was_not_looked_at(const Checkout& checkout, const WorkbookEntry& entry,
+                                  const CheckCommand& command) {
+    if (entry.exercise->variant.empty() || entry.exercise->needs_inspection ||
+        inspects(checkout, entry, command))
+        return;
+    fmt::print("{}\n",
+               styled(fmt::format("  ? as good as the lesson's? ./course check {} --inspect", entry.id),
+                      kQuiet, stdout));
 }
 
 }  // namespace
 
 bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
                const CheckCommand& command) {
+    // Two at once would build each other's answers: the learners' files may be others, the programs are the same.
+    const FileLock lock(checkout.root / "build" / "check.lock", "course: waiting for another check");
     const CheckResult result =
         check_exercise(desk.book, entry, build_for(checkout, entry, command), {.limit = command.limit});
     const bool passed = result.verdict == Verdict::kPassed;
-    int count = 0;
+    desk.logbook.update(entry.id, [&](ExerciseRecord& record) {
+        record.solved = record.solved || passed;
+        record.failures += result.verdict == Verdict::kFailed || result.verdict == Verdict::kDoesNotCompile;
+    });
     if (passed) {
         fmt::print("{} {}\n", styled("solved", kGood, stdout), entry.id);
-        count = print_score(result, merits(desk, entry, checkout, command));
+        const int count = print_score(result, merits_if_any(desk, entry, checkout, command));
+        print_what_was_not_looked_at(checkout, entry, command);
+        desk.logbook.update(
+            entry.id, [count](ExerciseRecord& record) { record.stars = std::max(record.stars, count); });
     } else {
         fmt::print("{} {}: {}\n", styled("not yet", kBad, stdout), entry.id, result.text);
         if (result.verdict == Verdict::kFailed) print_findings(desk, entry, checkout, command);
         fmt::print("  {}\n  A hint: ./course hint {}\n", describe(desk.book, entry), entry.id);
     }
-    desk.logbook.update(entry.id, [&](ExerciseRecord& record) {
-        record.solved = record.solved || passed;
-        record.stars = std::max(record.stars, count);
-        record.failures += result.verdict == Verdict::kFailed || result.verdict == Verdict::kDoesNotCompile;
-    });
     return passed;
 }
 

@@ -46,8 +46,9 @@ std::string_view last_lines(std::string_view text, std::size_t count) {
 std::string text_of_failures(const GtestOutput& output, const std::string& root) {
     if (output.failed.empty()) return "";
     const FailedTest& test = output.failed.front();
-    std::string text =
-        fmt::format("\n  {}\n{}", styled(test.name, kBad, stdout), indented(test.report, kLinesShown, root));
+    std::string text = fmt::format("\n  {}\n", styled(test.name, kBad, stdout));
+    if (!test.printed.empty()) text += "    it printed:\n" + indented(test.printed, kLinesShown, root);
+    text += indented(test.report, kLinesShown, root);
     for (std::size_t i = 0; i < std::min(kMessagesShown, test.messages.size()); ++i)
         text += indented(test.messages[i], kLinesShown, root);
     if (test.messages.size() > kMessagesShown)
@@ -58,27 +59,49 @@ std::string text_of_failures(const GtestOutput& output, const std::string& root)
 std::string text_of_end(const GtestOutput& output, const Captured& run, std::chrono::milliseconds limit,
                         const std::string& root) {
     const std::string test = output.unfinished.empty() ? "the tests" : output.unfinished;
-    const std::string what =
-        run.timed_out
-            ? fmt::format(
-                  "{}: not done after {} s, ended. A loop that never ends, or a thread that waits for ever? "
-                  "--limit S gives it more time.",
-                  test, limit.count() / 1000)
-            : fmt::format("{}: the program ended by signal {}.", test, run.exit_code - 128);
+    std::string what;
+    if (run.timed_out) {
+        what = fmt::format(
+            "{}: not done after {} s, ended. A loop that never ends, or a thread that waits for ever? "
+            "--limit S gives it more time.",
+            test, limit.count() / 1000);
+    } else if (run.flooded) {
+        what = fmt::format("{}: printed more than {} MB, ended. A printf in a loop that never ends?", test,
+                           kMostOutput >> 20);
+    } else if (run.exit_code > 128) {
+        what = fmt::format("{}: the program ended by signal {}.", test, run.exit_code - 128);
+    } else {
+        what =
+            fmt::format("{}: the program ended in the middle of it, with exit code {}.", test, run.exit_code);
+    }
     return fmt::format(
         "\n  {}\n{}", styled(what, kBad, stdout),
         indented(last_lines(output.unfinished.empty() ? run.output : output.last_words, kLinesShown),
                  kLinesShown, root));
 }
 
-struct Order {
-    const char* name;  // CUDA_ON_CPU_ORDER
-    const char* words;
+struct Schedule {
+    const char* order;   // CUDA_ON_CPU_ORDER
+    const char* stores;  // CUDA_ON_CPU_STORES
+    const char* words;   // of a failure
 };
 
-CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry& entry, const Order& order,
-                      const CheckOptions& options, const std::string& root) {
-    setenv("CUDA_ON_CPU_ORDER", order.name, 1);
+constexpr Schedule kFirstToLast = {"ascending", "prompt", ""};
+constexpr Schedule kLastToFirst = {"descending", "prompt", " when the last thread of a block runs first"};
+constexpr Schedule kLateStores = {"ascending", "late",
+                                  " when each thread reads early and writes late, as it may: a barrier or an "
+                                  "atomic is missing"};
+
+std::vector<Schedule> schedules(const WorkbookEntry& entry, const Calendar& calendar) {
+    if (calendar.backend == "gpu" || entry.exercise->needs_inspection) return {kFirstToLast};
+    if (!calendar.late_stores) return {kFirstToLast, kLastToFirst};
+    return {kFirstToLast, kLastToFirst, kLateStores};
+}
+
+CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry& entry,
+                      const Schedule& schedule, const CheckOptions& options, const std::string& root) {
+    setenv("CUDA_ON_CPU_ORDER", schedule.order, 1);
+    setenv("CUDA_ON_CPU_STORES", schedule.stores, 1);
     setenv("OMP_WAIT_POLICY", "passive", 0);
     const bool on_terminal = isatty(STDERR_FILENO) == 1;
     if (on_terminal) fmt::print(stderr, "running the tests...");
@@ -86,10 +109,13 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
         capture({program, "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
                 {}, options.limit);
     unsetenv("CUDA_ON_CPU_ORDER");
+    unsetenv("CUDA_ON_CPU_STORES");
     if (on_terminal) fmt::print(stderr, "\r\033[K");
     const GtestOutput output = parse_gtest_output(run.output);
     if (run.exit_code == kInterrupted) throw Interrupted();
-    if (!run.timed_out && run.exit_code <= 128) {
+    const bool ended_early =
+        run.timed_out || run.flooded || run.exit_code > 128 || !output.unfinished.empty();
+    if (!ended_early) {
         if (output.ran_none()) {
             throw ExerciseError(fmt::format("{}: the filter '{}' matches no test in {}{}", entry.id,
                                             entry.exercise->tests, program.filename().string(),
@@ -102,9 +128,9 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
     }
     const std::string before =
         output.passed == 0 ? "" : fmt::format("{} of its tests pass, then ", output.passed);
-    std::string text = fmt::format("{}this one fails{}:\n", before, order.words);
+    std::string text = fmt::format("{}this one fails{}:\n", before, schedule.words);
     text += text_of_failures(output, root);
-    if (run.timed_out || run.exit_code > 128) text += text_of_end(output, run, options.limit, root);
+    if (ended_early) text += text_of_end(output, run, options.limit, root);
     return {Verdict::kFailed, std::move(text)};
 }
 
@@ -127,6 +153,17 @@ std::string text_of_errors(std::string_view messages, const std::string& root) {
     return indented(errors, kErrorLines, root);
 }
 
+// Tells the build which of the learner's files say something else than at the last check: it would look at their times, but a file
+// that is put back as it was is older than what has been built. <build>/learner/ holds what they said.
+void note_contents(const Workbook& book, const Chapter& chapter, const Checkout& build) {
+    for (const auto& file : book.files_of(chapter)) {
+        const std::filesystem::path note =
+            build.build / "learner" / file.lexically_relative(book.my_directory());
+        const std::string text = read_text_file(file);
+        if (!std::filesystem::exists(note) || read_text_file(note) != text) replace_file(note, text);
+    }
+}
+
 std::string target_of(const WorkbookEntry& entry) {
     return entry.chapter->directory +
            (entry.exercise->needs_inspection ? "_inspection_exercise" : "_exercise");
@@ -138,19 +175,26 @@ CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, con
                            const CheckOptions& options) {
     book.copy_blank_files(*entry.chapter);
     set_cache_path(build, "COURSE_MY", book.my_directory());
+    note_contents(book, *entry.chapter, build);
     const std::string target = target_of(entry);
+    if (!std::filesystem::exists(build.program(target))) {
+        fmt::print(
+            stderr, "{}\n",
+            styled(fmt::format("course: the first check of {} builds its lesson and tests, too: a minute or "
+                               "more. Those after it take seconds",
+                               entry.chapter->name),
+                   kQuiet, stderr));
+    }
     if (const std::string messages = try_to_build(build, target); !messages.empty())
         return {Verdict::kDoesNotCompile,
                 "does not compile:\n\n" + text_of_errors(messages, build.root.string())};
 
-    const bool on_gpu = load_calendar(build.calendar()).backend == "gpu";
     CheckResult result;
-    for (const Order& order :
-         {Order{"ascending", ""}, Order{"descending", " when the last thread of a block runs first"}}) {
-        const int orders = result.orders;
-        result = run_tests(build.program(target), entry, order, options, build.root.string());
-        result.orders += orders;
-        if (result.verdict != Verdict::kPassed || on_gpu || entry.exercise->needs_inspection) break;
+    for (const Schedule& schedule : schedules(entry, load_calendar(build.calendar()))) {
+        const int before = result.schedules;
+        result = run_tests(build.program(target), entry, schedule, options, build.root.string());
+        result.schedules += before;
+        if (result.verdict != Verdict::kPassed) break;
     }
     return result;
 }

@@ -14,9 +14,9 @@ enum class Verdict { kPassed, kFailed, kDoesNotCompile, kCannotRun };
 
 struct CheckResult {
     Verdict verdict = Verdict::kFailed;
-    std::string text;  // what the learner reads: why not, the first mismatches; empty when it passed
-    int tests = 0;     // that passed, in each order
-    int orders = 0;    // of threads
+    std::string text;   // what the learner reads: why not, the first mismatches; empty when it passed
+    int tests = 0;      // that passed, in each schedule
+    int schedules = 0;  // of threads: first to last, last to first, with late stores
 };
 
 struct CheckOptions {

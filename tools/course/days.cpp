@@ -52,7 +52,7 @@ Calendar load_calendar(const std::filesystem::path& file) {
     if (!stream) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
     try {
         const auto json = nlohmann::json::parse(stream);
-        Calendar calendar{json.at("backend"), json.at("build_type"), {}};
+        Calendar calendar{json.at("backend"), json.at("build_type"), {}, json.value("late_stores", false)};
         for (const auto& day : json.at("days")) {
             calendar.days.push_back({day.at("directory"), day.at("number"), day.at("topic"), day.at("title"),
                                      day.at("chapter"), day.at("ready")});

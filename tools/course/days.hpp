@@ -21,6 +21,7 @@ struct Calendar {
     std::string backend;     // "cpu" or "gpu"
     std::string build_type;  // "Release"...
     std::vector<Day> days;
+    bool late_stores = false;  // are exercises built so that they can run with CUDA_ON_CPU_STORES=late?
 };
 
 // Throws std::runtime_error when the file cannot be read or is not what it should be.

@@ -58,15 +58,25 @@ std::vector<std::string> messages_of(std::string_view output) {
     return messages;
 }
 
-// From "cuda_on_cpu: kernel ..." to the failure that it led to.
-std::string report_of(std::string_view output) {
-    std::string report;
+// What came before the first failure: the program's own words, and from "cuda_on_cpu: kernel ..." on the stand-in's.
+void take_words(std::string_view output, FailedTest& test) {
     while (!output.empty()) {
         const std::string_view line = next_line(output);
         if (line.ends_with(": Failure")) break;
-        if (!report.empty() || line.starts_with("cuda_on_cpu: ")) report += std::string(line) + "\n";
+        const bool is_report = !test.report.empty() || line.starts_with("cuda_on_cpu: ");
+        (is_report ? test.report : test.printed) += std::string(line) + "\n";
     }
-    return report;
+}
+
+// "[       OK ] Suite.Test (0 ms)" of the test that runs, which may follow what a kernel printed without an end of line.
+// npos: the line is something else.
+std::size_t find_result(std::string_view line, std::string_view test) {
+    for (const std::string_view mark : {"[       OK ] ", "[  SKIPPED ] ", "[  FAILED  ] "}) {
+        const auto place = line.rfind(mark);
+        if (place != std::string_view::npos && line.substr(place + mark.size()).starts_with(test))
+            return place;
+    }
+    return std::string_view::npos;
 }
 
 }  // namespace
@@ -74,29 +84,30 @@ std::string report_of(std::string_view output) {
 GtestOutput parse_gtest_output(std::string_view output) {
     GtestOutput result;
     while (!output.empty()) {
-        const std::string_view line = next_line(output);
+        std::string_view line = next_line(output);
         if (line.starts_with("[ RUN      ] ")) {
             result.unfinished = test_name(line);
             result.last_words.clear();
-        } else if (result.unfinished.empty()) {
-            continue;  // before, between and after the tests
-        } else if (line.starts_with("[       OK ] ")) {
+            continue;
+        }
+        if (result.unfinished.empty()) continue;  // before, between and after the tests
+        const auto end = find_result(line, result.unfinished);
+        if (end != 0) result.last_words += std::string(line.substr(0, end)) + "\n";
+        if (end == std::string_view::npos) continue;
+        line.remove_prefix(end);
+        if (line.starts_with("[       OK ] ")) {
             ++result.passed;
-            result.unfinished.clear();
         } else if (line.starts_with("[  SKIPPED ] ")) {
             ++result.skipped;
             std::string_view words = result.last_words;
             while (!words.empty() && result.skip_reason.empty()) {
                 if (next_line(words).ends_with(": Skipped")) result.skip_reason = next_line(words);
             }
-            result.unfinished.clear();
-        } else if (line.starts_with("[  FAILED  ] ")) {
-            result.failed.push_back(
-                {result.unfinished, report_of(result.last_words), messages_of(result.last_words)});
-            result.unfinished.clear();
         } else {
-            result.last_words += std::string(line) + "\n";
+            result.failed.push_back({.name = result.unfinished, .messages = messages_of(result.last_words)});
+            take_words(result.last_words, result.failed.back());
         }
+        result.unfinished.clear();
     }
     return result;
 }

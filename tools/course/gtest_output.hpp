@@ -9,9 +9,10 @@ namespace course::tool {
 
 struct FailedTest {
     std::string name;
-    std::string report;  // of the CPU stand-in: why it refused a kernel; else empty
+    std::string printed{};  // before the first failure: by a kernel's printf, say
+    std::string report{};   // of the CPU stand-in: why it refused a kernel; else empty
     // Of its failures: what the test said, without GoogleTest's frame, and where the check stands.
-    std::vector<std::string> messages;
+    std::vector<std::string> messages{};
 };
 
 struct GtestOutput {

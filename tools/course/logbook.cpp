@@ -36,31 +36,46 @@ const ExerciseRecord& Logbook::of(const std::string& id) const {
     return found == records_.end() ? kNothing : found->second;
 }
 
+// Two commands at once do not write between each other's reading and writing. Null where there is no directory to lock.
+std::unique_ptr<FileLock> Logbook::lock_directory() const {
+    std::error_code none;
+    fs::create_directories(file_.parent_path(), none);
+    return fs::is_directory(file_.parent_path(), none)
+               ? std::make_unique<FileLock>(file_.parent_path(), /*waiting=*/nullptr)
+               : nullptr;
+}
+
 void Logbook::read() {
     if (!fs::exists(file_)) return;
-    const auto json = nlohmann::json::parse(read_text_file(file_), nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("exercises") || !json["exercises"].is_object())
-        return set_aside("is damaged");
+    nlohmann::json json;
+    try {
+        json = nlohmann::json::parse(read_text_file(file_));
+        if (!json.at("exercises").is_object()) throw std::out_of_range("'exercises' is no list of exercises");
+    } catch (const std::exception& error) {
+        return set_aside(error.what(), "what was solved has to be checked again");
+    }
     std::map<std::string, ExerciseRecord> records;
-    std::string lost;
+    std::string damage, lost;
     for (const auto& [id, record] : json["exercises"].items()) {
         try {
             records[id] = record_from(record);
-        } catch (const std::exception&) {
+        } catch (const std::exception& error) {
+            if (damage.empty()) damage = error.what();
             lost += (lost.empty() ? "" : ", ") + id;
         }
     }
-    if (!lost.empty()) set_aside("is damaged where it tells of " + lost);
+    if (!lost.empty()) set_aside(damage, "lost is the record of " + lost);
     records_ = std::move(records);
     if (!lost.empty()) write();
 }
 
 // What was read before, by this process, stays.
-void Logbook::set_aside(const std::string& reason) const {
+void Logbook::set_aside(const std::string& damage, const std::string& loss) const {
     const fs::path aside = free_name(file_, ".damaged");
     fs::rename(file_, aside);
-    fmt::print(stderr, "{} {} {}; it is kept as {}\n", styled("course:", kNotice, stderr),
-               Workbook::shown(file_), reason, aside.filename().string());
+    fmt::print(stderr, "{} {} is damaged ({}). It is kept as {}; {}. Your .cu files are as they were\n",
+               styled("course:", kNotice, stderr), Workbook::shown(file_), damage, Workbook::shown(aside),
+               loss);
 }
 
 void Logbook::write() const {
@@ -71,7 +86,12 @@ void Logbook::write() const {
                                  {"hints", record.hints},
                                  {"stars", record.stars}};
     }
-    replace_file(file_, json.dump(2) + "\n");
+    try {
+        replace_file(file_, json.dump(2) + "\n");
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "{} this is not kept in {}: {}\n", styled("course:", kNotice, stderr),
+                   Workbook::shown(file_), error.what());
+    }
 }
 
 }  // namespace course::tool

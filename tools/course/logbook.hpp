@@ -3,7 +3,10 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
+
+#include "file_lock.hpp"
 
 namespace course::tool {
 
@@ -24,18 +27,21 @@ class Logbook {
 
     // Of exercise "day05/coalesced"; the start of one if nothing is known of it.
     const ExerciseRecord& of(const std::string& id) const;
-    // Changes it, and writes the file at once, all or nothing. What others have written meanwhile is kept.
+    // Changes it, and writes the file at once, all or nothing. What others have written meanwhile is kept. Where the file cannot be
+    // written, stderr says so.
     template <class Change>
     void update(const std::string& id, Change change) {
+        const auto lock = lock_directory();
         read();
         change(records_[id]);
         write();
     }
 
   private:
+    std::unique_ptr<FileLock> lock_directory() const;
     void read();
     void write() const;
-    void set_aside(const std::string& reason) const;
+    void set_aside(const std::string& damage, const std::string& loss) const;
 
     std::filesystem::path file_;
     std::map<std::string, ExerciseRecord> records_;

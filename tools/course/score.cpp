@@ -48,11 +48,11 @@ Merit compare(const Traffic& mine, const Traffic& lesson, const char* what, cons
     const bool star = mine.transactions <= lesson.transactions;
     std::string text =
         fmt::format("{}: {} {}, {:.2f} times the ideal", what, mine.transactions, unit, mine.excess());
-    if (star) return {true, text};
+    if (star) return {true, text, false};
     text += fmt::format("; the lesson's has {}", lesson.transactions);
     if (mine.worst != nullptr)
         text += fmt::format(". See {}:{}", mine.worst->source.file, mine.worst->source.line);
-    return {false, text};
+    return {false, text, false};
 }
 
 std::string text_of_findings(const InspectedVariant& variant, std::size_t& count) {
@@ -125,7 +125,7 @@ std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const Insp
     const std::string text = text_of_findings(mine, findings);
     Merit clean = compare(traffic(mine, Space::kShared), traffic(lesson, Space::kShared), "shared memory",
                           "wavefronts");
-    if (findings > 0) clean = {false, fmt::format("inspection found {}:{}", findings, text)};
+    if (findings > 0) clean = {false, fmt::format("inspection found {}:{}", findings, text), true};
     return {clean, compare(traffic(mine, Space::kGlobal), traffic(lesson, Space::kGlobal), "global memory",
                            "sectors")};
 }
@@ -148,7 +148,7 @@ std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
     if (slowest == 0) return std::nullopt;
     std::string text = fmt::format("time: {:.0f} % of the lesson's speed", 100 * slowest);
     if (percent_of_limit) text += fmt::format(", {:.0f} % of the machine's limit", *percent_of_limit);
-    return Merit{slowest >= kAsFast, text};
+    return Merit{slowest >= kAsFast, text, false};
 }
 
 std::vector<Merit> score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting) {

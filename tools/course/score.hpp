@@ -15,6 +15,7 @@ namespace course::tool {
 struct Merit {
     bool star = false;
     std::string text;
+    bool is_finding = false;  // a mistake, not a comparison
 };
 
 // Of the learner's inspected version and the lesson's: one merit for no findings and no more bank conflicts, one for no more

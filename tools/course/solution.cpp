@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <set>
+
 #include "commands.hpp"
 #include "errors.hpp"
 #include "functions.hpp"
@@ -70,14 +72,20 @@ int show_solution(const Checkout& checkout, const SolutionCommand& command) {
 int reset_exercise(const Checkout& checkout, const std::string& name) {
     Desk desk(checkout);
     const std::vector<WorkbookEntry> entries = desk.book.find(name);
+    desk.book.copy_blank_files(*entries.front().chapter);
+    std::set<std::filesystem::path> done;
     for (const WorkbookEntry& entry : entries) {
-        desk.book.copy_blank_files(*entry.chapter);
+        if (!done.insert(desk.book.mine(entry)).second) continue;
         if (entries.size() > 1) {
             replace_keeping_old(desk.book.mine(entry), read_text_file(desk.book.blank(entry)));
         } else {
             replace_bodies(desk, entry, desk.book.blank(entry));
         }
+    }
+    for (const WorkbookEntry& entry : entries) {
+        if (desk.logbook.of(entry.id) == ExerciseRecord{}) continue;
         desk.logbook.update(entry.id, [](ExerciseRecord& record) { record = {}; });
+        fmt::print("{}: begins anew; its checks, hints and stars are forgotten\n", entry.id);
     }
     return kSuccess;
 }

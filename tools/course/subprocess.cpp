@@ -147,6 +147,7 @@ Captured capture(const Command& command, const std::function<void(std::string_vi
     const SignalsToChild signals;
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, pipe.writing_end(), STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, pipe.writing_end(), STDERR_FILENO);
     pid_t child = 0;
@@ -163,9 +164,10 @@ Captured capture(const Command& command, const std::function<void(std::string_vi
     std::size_t line_begin = 0;
     const auto deadline = std::chrono::steady_clock::now() + limit;
     for (;;) {
-        if (limit.count() > 0 && !pipe.wait_until(deadline)) {
+        captured.timed_out = limit.count() > 0 && !pipe.wait_until(deadline);
+        captured.flooded = limit.count() > 0 && captured.output.size() > kMostOutput;
+        if (captured.timed_out || captured.flooded) {
             kill(child, SIGKILL);
-            captured.timed_out = true;
             break;
         }
         const std::string_view part = pipe.read_some();

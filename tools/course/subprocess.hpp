@@ -21,10 +21,14 @@ struct Captured {
     int exit_code = 0;
     std::string output;      // stdout and stderr together
     bool timed_out = false;  // ended because it took longer than it may
+    bool flooded = false;    // ended because it printed more than kMostOutput bytes
 };
 
-// As run, but keeps what the child prints; `on_line` sees each line, without its end, as it comes. A child that runs longer
-// than `limit` is killed; 0: there is no limit. A program that cannot be started: exit code 127, and the reason as output.
+inline constexpr std::size_t kMostOutput = 4 << 20;
+
+// As run, but keeps what the child prints, and gives it nothing to read; `on_line` sees each line, without its end, as it comes. A
+// child that runs longer than `limit` is killed, and then also one that prints more than kMostOutput bytes; 0: there is no limit. A
+// program that cannot be started: exit code 127, and the reason as output.
 Captured capture(const Command& command, const std::function<void(std::string_view)>& on_line = {},
                  std::chrono::milliseconds limit = {});
 

@@ -110,6 +110,14 @@ fs::path Workbook::mine(const WorkbookEntry& entry) const {
     return mine_ / entry.chapter->directory / entry.exercise->file;
 }
 
+std::vector<fs::path> Workbook::files_of(const Chapter& chapter) const {
+    std::vector<fs::path> files;
+    for (const WorkbookEntry& entry : entries_of(chapter)) {
+        if (std::ranges::find(files, mine(entry)) == files.end()) files.push_back(mine(entry));
+    }
+    return files;
+}
+
 std::string Workbook::shown(const fs::path& file) {
     const std::string relative = file.lexically_relative(fs::current_path()).string();
     return relative.empty() || relative.starts_with("..") ? file.string() : relative;
@@ -128,8 +136,11 @@ std::vector<fs::path> Workbook::copy_blank_files(const Chapter& chapter) const {
 
 fs::path learners_directory(const Checkout& checkout) {
     const char* chosen = std::getenv("COURSE_MY");
-    return chosen == nullptr || *chosen == '\0' ? checkout.root / "my"
-                                                : fs::absolute(chosen).lexically_normal();
+    if (chosen == nullptr || *chosen == '\0') return checkout.root / "my";
+    // CMake would read them as something else.
+    if (std::string_view(chosen).find_first_of(";[]*?\"\\$\n") != std::string_view::npos)
+        throw UsageError(fmt::format("COURSE_MY is '{}'; expected a path without any of ;[]*?\"\\$", chosen));
+    return fs::absolute(chosen).lexically_normal();
 }
 
 fs::path free_name(const fs::path& file, std::string_view suffix) {
@@ -145,7 +156,8 @@ std::string read_text_file(const fs::path& file) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-void replace_file(const fs::path& file, std::string_view text) {
+void replace_file(const fs::path& name, std::string_view text) {
+    const fs::path file = fs::is_symlink(name) ? fs::weakly_canonical(name) : name;  // the link stays one
     if (file.has_parent_path()) fs::create_directories(file.parent_path());
     const fs::path temporary = fmt::format("{}.{}.new", file.string(), getpid());
     {

@@ -43,6 +43,8 @@ class Workbook {
     std::filesystem::path lesson(const WorkbookEntry& entry) const;  // the file with the solution
     std::filesystem::path blank(const WorkbookEntry& entry) const;   // exercise/...
     std::filesystem::path mine(const WorkbookEntry& entry) const;    // the learner's
+    // All of the chapter's that are the learner's, each once.
+    std::vector<std::filesystem::path> files_of(const Chapter& chapter) const;
     const std::filesystem::path& my_directory() const { return mine_; }
     // As it is shown: relative to where the learner is, where that is shorter.
     static std::string shown(const std::filesystem::path& file);
@@ -69,7 +71,8 @@ std::filesystem::path learners_directory(const Checkout& checkout);
 std::filesystem::path free_name(const std::filesystem::path& file, std::string_view suffix);
 // The whole file. Throws std::runtime_error.
 std::string read_text_file(const std::filesystem::path& file);
-// All or nothing: to a temporary file, which then takes the name. Makes the directories on the way. Throws std::runtime_error.
+// All or nothing: to a temporary file, which then takes the name; of a link, that of what it leads to. Makes the directories on the
+// way. Throws std::runtime_error.
 void replace_file(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace course::tool

@@ -88,5 +88,22 @@ TEST(GtestOutput, NothingIsNothing) {
         parse_gtest_output("[  FAILED  ] 1 test, listed below:\n[       OK ] no test began\n").ran_none());
 }
 
+TEST(GtestOutput, WhatAKernelPrintsMayStandBeforeTheResult) {
+    const GtestOutput output = parse_gtest_output(R"([ RUN      ] A.B/one
+i = 1 [       OK ] [       OK ] A.B/one (0 ms)
+[ RUN      ] A.B/two
+i = 1
+i = 2
+a.cpp:1: Failure
+wrong
+i = 3[  FAILED  ] A.B/two, where GetParam() = two (0 ms)
+)");
+    EXPECT_EQ(output.passed, 1);
+    EXPECT_EQ(output.unfinished, "");
+    ASSERT_EQ(output.failed.size(), 1U);
+    EXPECT_EQ(output.failed[0].printed, "i = 1\ni = 2\n");
+    EXPECT_EQ(output.failed[0].messages[0], "wrong\ni = 3\n(a.cpp:1)");
+}
+
 }  // namespace
 }  // namespace course::tool

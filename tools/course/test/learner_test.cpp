@@ -52,12 +52,17 @@ Hint F.
 
 constexpr const char* kTests = R"(#!/bin/sh
 file=$COURSE_MY/day01_add/add.cu
-echo "$CUDA_ON_CPU_ORDER $*" >>"$COURSE_ROOT/runs"
+echo "$CUDA_ON_CPU_ORDER $CUDA_ON_CPU_STORES $*" >>"$COURSE_ROOT/runs"
 case "$*" in *none*) echo '[  PASSED  ] 0 tests.'; exit 0 ;; esac
 case "$*" in */one) wanted='return 1' ;; *) wanted='solved_two' ;; esac
 echo '[ RUN      ] A.B/x'
 if grep -q hangs "$file"; then sleep 60; fi
 if grep -q crashes "$file"; then echo 'cuda_on_cpu: the reason'; kill -SEGV $$; fi
+if grep -q ends_early "$file"; then exit 0; fi
+if grep -q floods "$file"; then yes; fi
+if grep -q reads_input "$file"; then cat; fi
+if grep -q prints "$file"; then printf 'i = 3'; fi
+if grep -q not_late "$file" && [ "$CUDA_ON_CPU_STORES" = late ]; then wanted=nothing; fi
 if grep -q "$wanted" "$file" && ! { grep -q "ascending_only" "$file" && [ "$CUDA_ON_CPU_ORDER" = descending ]; }; then
     echo '[       OK ] A.B/x (0 ms)'
     exit 0
@@ -79,9 +84,7 @@ class Learner : public testing::Test {
         const std::string root = directory_.path().string();
         const Captured configured = capture({"cmake", "-S", root, "-B", root + "/build", "-G", "Ninja"});
         ASSERT_EQ(configured.exit_code, 0) << configured.output;
-        directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "Release", "days": [
-            {"directory": "day01_add", "number": 1, "topic": "add", "title": "T", "chapter": "2", "ready": true},
-            {"directory": "day02_none", "number": 2, "topic": "none", "title": "N", "chapter": "2", "ready": true}]})");
+        write_days("false");
         directory_.write("day01_add/add.cu", kLesson);
         directory_.write("day01_add/exercise/HINTS.md", kHints);
         std::filesystem::permissions(directory_.write("build/bin/day01_add_exercise", kTests),
@@ -93,6 +96,12 @@ class Learner : public testing::Test {
     }
     void TearDown() override { unsetenv("COURSE_MY"); }
 
+    void write_days(const std::string& late_stores) const {
+        directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "Release", "late_stores": )" +
+                                                late_stores + R"(, "days": [
+            {"directory": "day01_add", "number": 1, "topic": "add", "title": "T", "chapter": "2", "ready": true},
+            {"directory": "day02_none", "number": 2, "topic": "none", "title": "N", "chapter": "2", "ready": true}]})");
+    }
     // What it prints is in said().
     int course(const std::vector<const char*>& arguments) {
         std::vector<const char*> argv = {"./course"};
@@ -118,6 +127,10 @@ class Learner : public testing::Test {
     }
     ExerciseRecord record(const char* id) const {
         return Logbook(directory_.path() / "mine/progress.json").of(id);
+    }
+    void wait_for_a_failure(const char* id) const {
+        for (int i = 0; i < 600 && record(id).failures == 0; ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
 
     TemporaryDirectory directory_;
@@ -158,11 +171,28 @@ TEST_F(Learner, FromNextToTheLastExercise) {
 
 TEST_F(Learner, BothOrdersAreRunAndTheSecondOnlyAfterTheFirst) {
     EXPECT_EQ(course({"check", "first"}), kFailed);
-    EXPECT_EQ(runs(), "ascending --gtest_color=no --gtest_fail_fast --gtest_filter=*/one\n");
+    EXPECT_EQ(runs(), "ascending prompt --gtest_color=no --gtest_fail_fast --gtest_filter=*/one\n");
     write_mine("int one() { return 1; } // ascending_only");
     EXPECT_EQ(course({"check", "first"}), kFailed);
     EXPECT_TRUE(says("when the last thread of a block runs first"));
     EXPECT_NE(runs().find("\ndescending "), std::string::npos);
+}
+
+TEST_F(Learner, LateStoresComeLastWhereTheyAreToBeHad) {
+    write_mine("int one() { return 1; } // not_late");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
+    EXPECT_TRUE(says("1 test passes, in both orders of threads\n"));
+    write_days("true");
+    runs();
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("writes late, as it may: a barrier or an atomic is missing"));
+    EXPECT_EQ(runs(),
+              "ascending prompt --gtest_color=no --gtest_fail_fast --gtest_filter=*/one\n"
+              "descending prompt --gtest_color=no --gtest_fail_fast --gtest_filter=*/one\n"
+              "ascending late --gtest_color=no --gtest_fail_fast --gtest_filter=*/one\n");
+    write_mine("int one() { return 1; }");
+    EXPECT_EQ(course({"check", "first"}), kSuccess);
+    EXPECT_TRUE(says("in both orders of threads and with late stores"));
 }
 
 TEST_F(Learner, WhatDoesNotCompileIsShown) {
@@ -186,6 +216,60 @@ TEST_F(Learner, AHangAndACrashAreNamed) {
     EXPECT_TRUE(says("ended by signal 11"));
     EXPECT_TRUE(says("cuda_on_cpu: the reason"));
     EXPECT_EQ(course({"check", "--limit", "0"}), kUsage);
+}
+
+TEST_F(Learner, AProgramThatEndsByItselfInATestIsNoSuccess) {
+    write_mine("int one() { return 1; } // ends_early");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("A.B/x: the program ended in the middle of it, with exit code 0"));
+}
+
+TEST_F(Learner, APrintfWithoutEndIsEnded) {
+    write_mine("floods");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("A.B/x: printed more than 4 MB"));
+    EXPECT_LT(said().size(), 10'000U);
+}
+
+TEST_F(Learner, WhatAKernelPrintsIsShownWhenItFails) {
+    write_mine("prints");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("i = 3"));
+    write_mine("int one() { return 1; } // prints");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
+}
+
+TEST_F(Learner, NobodyWaitsForTheKeyboard) {
+    write_mine("int one() { return 1; } // reads_input");
+    EXPECT_EQ(course({"check", "first", "--limit", "5"}), kSuccess) << said();
+}
+
+TEST_F(Learner, ASolvedExerciseIsKeptWhenItCannotBeCompared) {
+    std::string hints = kHints;
+    directory_.write("day01_add/exercise/HINTS.md",
+                     hints.insert(hints.find("- minutes: 1\n"), "- variant: `one`\n"));
+    write_mine("int one() { return 1; }");
+    EXPECT_EQ(course({"check", "first"}), kSuccess);
+    EXPECT_TRUE(says("? as good as the lesson's? ./course check day01/first --inspect"));
+    EXPECT_EQ(course({"reset", "first"}), kSuccess);
+    write_mine("int one() { return 1; }");
+    EXPECT_EQ(course({"check", "first", "--inspect"}), kSuccess) << "there is no such build here";
+    EXPECT_TRUE(says("not compared with the lesson's: "));
+    EXPECT_EQ(record("day01/first"), (ExerciseRecord{true, 0, 0, 1}));
+}
+
+TEST_F(Learner, AnOldFilePutBackIsNewToTheBuild) {
+    const std::filesystem::path note = directory_.path() / "build/learner/day01_add/add.cu";
+    write_mine("int one() { return 7; }");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    const auto time = std::filesystem::last_write_time(note);
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_EQ(std::filesystem::last_write_time(note), time) << "nothing is new";
+    write_mine("int one() { return 1; }");
+    std::filesystem::last_write_time(mine(), time - std::chrono::hours(1));
+    EXPECT_EQ(course({"check", "first"}), kSuccess);
+    EXPECT_GT(std::filesystem::last_write_time(note), time);
+    EXPECT_EQ(read_text(note), read_text(mine()));
 }
 
 TEST_F(Learner, AFilterThatMatchesNothingIsNoSuccess) {
@@ -240,6 +324,32 @@ TEST_F(Learner, NothingThatTheLearnerWroteIsLost) {
     EXPECT_FALSE(std::filesystem::exists(mine().string() + ".bak4")) << "nothing to keep";
 }
 
+TEST_F(Learner, ResetTellsWhatIsForgotten) {
+    EXPECT_EQ(course({"hint"}), kSuccess);
+    EXPECT_EQ(course({"reset", "day01"}), kSuccess);
+    EXPECT_TRUE(says("day01/first: begins anew; its checks, hints and stars are forgotten"));
+    EXPECT_EQ(said().find("day01/second"), std::string::npos) << said();
+    EXPECT_EQ(said().find("nothing to do"), said().rfind("nothing to do"))
+        << "once for a file of two exercises";
+}
+
+TEST_F(Learner, ALinkStaysOne) {
+    const auto elsewhere = directory_.write("elsewhere/mine.cu", "int one() {}\nvoid two() {}\n");
+    std::filesystem::create_directories(mine().parent_path());
+    std::filesystem::create_symlink(elsewhere, mine());
+    EXPECT_EQ(course({"solution", "first", "--force", "--paste"}), kSuccess) << said();
+    EXPECT_TRUE(std::filesystem::is_symlink(mine()));
+    EXPECT_EQ(read_text(elsewhere), "int one() { return 1; }\nvoid two() {}\n");
+}
+
+TEST_F(Learner, ADirectoryThatCMakeWouldMisreadIsRefused) {
+    for (const char* name : {"/tmp/a;b", "/tmp/[x]", "/tmp/$x"}) {
+        setenv("COURSE_MY", name, 1);
+        EXPECT_EQ(course({"check"}), kUsage);
+        EXPECT_TRUE(says(std::string("COURSE_MY is '") + name));
+    }
+}
+
 TEST_F(Learner, NamesThatAreNone) {
     EXPECT_EQ(course({"check", "frist"}), kUsage);
     EXPECT_TRUE(says("did you mean 'first'"));
@@ -258,9 +368,9 @@ TEST_F(Learner, WatchChecksOnEverySaveUntilAllIsSolved) {
     for (const bool poll : {false, true}) {
         ASSERT_EQ(course({"reset", "day01"}), kSuccess) << said();
         std::thread editor([&] {
-            std::this_thread::sleep_for(std::chrono::milliseconds(700));
+            wait_for_a_failure("day01/first");
             write_mine("int one() { return 1; }\nvoid two() {}\n");
-            std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+            wait_for_a_failure("day01/second");
             write_mine("int one() { return 1; }\nvoid two() { solved_two(); }\n");
         });
         EXPECT_EQ(poll ? course({"watch", "--poll"}) : course({"watch"}), kSuccess);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "temporary_directory.hpp"
 
 namespace course::tool {
@@ -51,7 +53,10 @@ TEST_F(LogbookTest, ADamagedFileIsSetAside) {
         directory.write("my/progress.json", text);
         Logbook book = open();
         const std::string aside = file.string() + ".damaged" + (++number == 1 ? "" : std::to_string(number));
-        EXPECT_NE(said.find("is damaged"), std::string::npos) << said;
+        EXPECT_NE(said.find("is damaged ("), std::string::npos) << said;
+        EXPECT_NE(said.find("is kept as " + aside + "; what was solved has to be checked again"),
+                  std::string::npos)
+            << said;
         EXPECT_TRUE(std::filesystem::exists(aside)) << aside;
         EXPECT_EQ(read_text(aside), text);
         EXPECT_FALSE(std::filesystem::exists(file));
@@ -68,12 +73,37 @@ TEST_F(LogbookTest, OfAFileDamagedInPlacesTheRestCounts) {
         "d": [], "e": {"solved": true}}})";
     directory.write("my/progress.json", text);
     const Logbook book = open();
-    EXPECT_NE(said.find("b, c, d, e"), std::string::npos) << said;
+    EXPECT_NE(said.find("lost is the record of b, c, d, e"), std::string::npos) << said;
+    EXPECT_NE(said.find("type must be boolean"), std::string::npos) << said;
     EXPECT_EQ(book.of("a"), (ExerciseRecord{true, 1, 2, 1}));
     EXPECT_EQ(book.of("b"), ExerciseRecord{});
     EXPECT_EQ(read_text(file.string() + ".damaged"), text);
     EXPECT_TRUE(open().of("a").solved);
     EXPECT_EQ(said, "") << "said once";
+}
+
+TEST_F(LogbookTest, TwoAtOnceLoseNothing) {
+    constexpr int kTimes = 50;
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+        threads.emplace_back([this] {
+            Logbook book(file);
+            for (int i = 0; i < kTimes; ++i)
+                book.update("a", [](ExerciseRecord& record) { ++record.failures; });
+        });
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+    EXPECT_EQ(open().of("a").failures, 4 * kTimes);
+}
+
+TEST_F(LogbookTest, WhereNothingCanBeWrittenItGoesOn) {
+    directory.write("my", "a file, and no directory");
+    Logbook book = open();
+    testing::internal::CaptureStderr();
+    book.update("a", [](ExerciseRecord& record) { record.solved = true; });
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("this is not kept in "), std::string::npos);
+    EXPECT_TRUE(book.of("a").solved);
 }
 
 TEST_F(LogbookTest, WhatANewerVersionAddsIsNoDamage) {

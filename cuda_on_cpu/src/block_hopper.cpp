@@ -156,6 +156,11 @@ const TensorMap& BlockRunner::tensor_map(const CUtensorMap* map, int column, int
              "misaligned access: a box must be at a multiple of 128 bytes of shared memory", site);
     if (!holds_shared(shared, known->box_bytes()))
         fail(cudaErrorIllegalAddress, "the box is not in the block's shared memory", site);
+    if (column * static_cast<int>(known->element_size) % 16 != 0)
+        fail(cudaErrorIllegalInstruction,
+             "a box that begins in column " + std::to_string(column) +
+                 ": the first element must be at a multiple of 16 bytes within its row",
+             site);
     if (!known->box_accessible(column, row))
         fail(cudaErrorIllegalAddress,
              "the matrix that the tensor map describes is no memory that a kernel may use", site);
@@ -218,6 +223,11 @@ bool BlockRunner::carry_out_awaited_loads() {
 
 void BlockRunner::store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site) {
     const TensorMap& known = tensor_map(map, column, row, shared, site);
+    if (column < 0 || row < 0)
+        fail(cudaErrorIllegalInstruction,
+             "a bulk store to column " + std::to_string(column) + " and row " + std::to_string(row) +
+                 "; expected none below 0",
+             site);
     if (const std::string error = stores_.add(thread_number(), known, column, row, shared); !error.empty())
         fail(cudaErrorLaunchFailure, error, site);
 }

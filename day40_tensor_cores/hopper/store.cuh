@@ -76,6 +76,7 @@ __device__ void store_through_tma(const CUtensorMap& map, Slice (&slices)[kSlice
     for (int first = 0; first < S::BN; first += kSliceColumns) {
         if (columns % 4 != 0 && place.column + first + kSliceColumns > columns) {
             store_slice<S>(out, place, first, sums);
+            if (first_lane) ptx::tma_store_commit();  // an empty group: the slices' groups are counted
             continue;
         }
         Slice& slice = slices[first / kSliceColumns % kSlices];

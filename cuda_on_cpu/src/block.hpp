@@ -85,7 +85,8 @@ class BlockRunner {
     void fence_proxy_async();
     void named_barrier(unsigned id, unsigned threads, Site site);
     WarpgroupProducts& products();
-    void wait_for_warpgroup(unsigned pending, Site site);  // until its other warps have started what this one waits for
+    void wait_for_warpgroup(unsigned pending,
+                            Site site);  // until its other warps have started what this one waits for
     void wake_warpgroup();
     std::size_t shared_window_address(const void* pointer, Site site);
 

@@ -29,7 +29,8 @@ bool aligned(const void* pointer, std::size_t alignment) {
 void BlockRunner::mbarrier_init(std::uint64_t* barrier, unsigned arrivals, Site site) {
     if (!aligned(barrier, sizeof *barrier) || !holds_shared(barrier, sizeof *barrier))
         fail(cudaErrorIllegalAddress,
-             "mbarrier_init: the mbarrier must be at a multiple of 8 bytes in the block's shared memory", site);
+             "mbarrier_init: the mbarrier must be at a multiple of 8 bytes in the block's shared memory",
+             site);
     if (arrivals < 1 || arrivals > kMostArrivals)
         fail(cudaErrorLaunchFailure,
              "mbarrier_init: " + std::to_string(arrivals) + " arrivals; expected 1 to " +
@@ -59,7 +60,8 @@ MbarrierState BlockRunner::usable_mbarrier(const std::uint64_t* barrier, Site si
     if (!aligned(barrier, sizeof *barrier) || !holds_shared(barrier, sizeof *barrier))
         fail(cudaErrorIllegalAddress, "the mbarrier is not in the block's shared memory", site);
     const std::optional<MbarrierState> state = read_mbarrier(barrier);
-    if (!state) fail(cudaErrorLaunchFailure, "the mbarrier has not been initialised, or has been overwritten", site);
+    if (!state)
+        fail(cudaErrorLaunchFailure, "the mbarrier has not been initialised, or has been overwritten", site);
     return *state;
 }
 
@@ -72,8 +74,10 @@ void BlockRunner::change_own_mbarrier(std::uint64_t* barrier, unsigned arrivals,
 void BlockRunner::mbarrier_arrive(std::uint64_t* barrier, unsigned bytes, Site site) {
     usable_mbarrier(barrier, site);
     if (bytes > static_cast<unsigned>(kMostBytes))
-        fail(cudaErrorLaunchFailure,
-             std::to_string(bytes) + " bytes expected; an mbarrier counts up to " + std::to_string(kMostBytes), site);
+        fail(
+            cudaErrorLaunchFailure,
+            std::to_string(bytes) + " bytes expected; an mbarrier counts up to " + std::to_string(kMostBytes),
+            site);
     change_own_mbarrier(barrier, 1, static_cast<int>(bytes), site);
 }
 
@@ -84,11 +88,15 @@ void BlockRunner::mbarrier_arrive_at(std::uint64_t* barrier, unsigned rank, Site
         return change_own_mbarrier(barrier, 1, 0, site);
     }
     if (cluster().block[rank].runner->loads_.ended())
-        fail(cudaErrorLaunchFailure,
-             "an arrival at an mbarrier of block " + std::to_string(rank) + " of the cluster, which has ended", site);
+        fail(
+            cudaErrorLaunchFailure,
+            "an arrival at an mbarrier of block " + std::to_string(rank) + " of the cluster, which has ended",
+            site);
     if (const std::optional<MbarrierState> state = read_mbarrier(there); state && !state->published)
-        fail(cudaErrorLaunchFailure,
-             "an arrival at an mbarrier of another block without fence.mbarrier_init after its initialisation", site);
+        fail(
+            cudaErrorLaunchFailure,
+            "an arrival at an mbarrier of another block without fence.mbarrier_init after its initialisation",
+            site);
     const MbarrierChange change = change_mbarrier(there, 1, 0);
     if (!change.error.empty()) fail(cudaErrorLaunchFailure, change.error, site);
     cluster_->events.happened();
@@ -97,7 +105,8 @@ void BlockRunner::mbarrier_arrive_at(std::uint64_t* barrier, unsigned rank, Site
 void BlockRunner::mbarrier_wait(std::uint64_t* barrier, unsigned parity, Site site) {
     const MbarrierState state = usable_mbarrier(barrier, site);
     if (parity > 1)
-        fail(cudaErrorLaunchFailure, "an mbarrier's parity of " + std::to_string(parity) + "; expected 0 or 1", site);
+        fail(cudaErrorLaunchFailure,
+             "an mbarrier's parity of " + std::to_string(parity) + "; expected 0 or 1", site);
     if (state.parity != parity) return;
     Thread& self = thread_[thread_number()];
     self.mbarrier = barrier;
@@ -121,7 +130,8 @@ bool BlockRunner::wake_past_mbarriers(const std::uint64_t* barrier) {
         for (LaneMask left = warp.at_mbarrier; left != 0; left &= left - 1) {
             const Thread& thread = thread_[w * kWarpLanes + lowest(left)];
             if (barrier != nullptr && thread.mbarrier != barrier) continue;
-            if (const auto state = read_mbarrier(thread.mbarrier); state && state->parity == thread.phase) continue;
+            if (const auto state = read_mbarrier(thread.mbarrier); state && state->parity == thread.phase)
+                continue;
             warp.at_mbarrier &= ~bit(lowest(left));
             warp.ready |= bit(lowest(left));
             busy_warps_ |= bit(w);
@@ -133,20 +143,27 @@ bool BlockRunner::wake_past_mbarriers(const std::uint64_t* barrier) {
 
 // --- Bulk copies -----------------------------------------------------------------------------------------------------
 
-const TensorMap& BlockRunner::tensor_map(const CUtensorMap* map, int column, int row, const void* shared, Site site) {
+const TensorMap& BlockRunner::tensor_map(const CUtensorMap* map, int column, int row, const void* shared,
+                                         Site site) {
     const TensorMap* const known = TensorMap::of(map);
     if (known == nullptr)
         fail(cudaErrorLaunchFailure, "a tensor map that cuTensorMapEncodeTiled has not made", site);
     if (known->rank != 2)
-        fail(cudaErrorLaunchFailure, "a tensor map of " + std::to_string(known->rank) + " extent(s); expected 2", site);
+        fail(cudaErrorLaunchFailure,
+             "a tensor map of " + std::to_string(known->rank) + " extent(s); expected 2", site);
     if (!aligned(shared, kBulkAlignment))
-        fail(cudaErrorMisalignedAddress, "misaligned access: a box must be at a multiple of 128 bytes of shared memory",
-             site);
+        fail(cudaErrorMisalignedAddress,
+             "misaligned access: a box must be at a multiple of 128 bytes of shared memory", site);
     if (!holds_shared(shared, known->box_bytes()))
         fail(cudaErrorIllegalAddress, "the box is not in the block's shared memory", site);
-    if (!known->box_accessible(column, row))
-        fail(cudaErrorIllegalAddress, "the matrix that the tensor map describes is no memory that a kernel may use",
+    if (column * static_cast<int>(known->element_size) % 16 != 0)
+        fail(cudaErrorIllegalInstruction,
+             "a box that begins in column " + std::to_string(column) +
+                 ": the first element must be at a multiple of 16 bytes within its row",
              site);
+    if (!known->box_accessible(column, row))
+        fail(cudaErrorIllegalAddress,
+             "the matrix that the tensor map describes is no memory that a kernel may use", site);
     return *known;
 }
 
@@ -160,14 +177,18 @@ void BlockRunner::load_box(void* shared, const CUtensorMap* map, int column, int
     void* const box = own ? shared : map_shared(shared, rank, site);
     BlockRunner& runner = own ? *this : *cluster_->block[rank].runner;
     const std::optional<MbarrierState> state = read_mbarrier(there);
-    if (!state) fail(cudaErrorLaunchFailure, "the mbarrier has not been initialised, or has been overwritten", site);
+    if (!state)
+        fail(cudaErrorLaunchFailure, "the mbarrier has not been initialised, or has been overwritten", site);
     if (!state->published)
         fail(cudaErrorLaunchFailure,
-             "a bulk copy with an mbarrier that it need not see: fence.mbarrier_init after its initialisation is missing",
+             "a bulk copy with an mbarrier that it need not see: fence.mbarrier_init after its "
+             "initialisation is missing",
              site);
     if (!runner.loads_.add({known, column, row, box, there, state->parity, site}))
         fail(cudaErrorLaunchFailure,
-             "a bulk copy to shared memory of block " + std::to_string(rank) + " of the cluster, which has ended", site);
+             "a bulk copy to shared memory of block " + std::to_string(rank) +
+                 " of the cluster, which has ended",
+             site);
     if (!own) cluster_->events.happened();
 }
 
@@ -202,6 +223,11 @@ bool BlockRunner::carry_out_awaited_loads() {
 
 void BlockRunner::store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site) {
     const TensorMap& known = tensor_map(map, column, row, shared, site);
+    if (column < 0 || row < 0)
+        fail(cudaErrorIllegalInstruction,
+             "a bulk store to column " + std::to_string(column) + " and row " + std::to_string(row) +
+                 "; expected none below 0",
+             site);
     if (const std::string error = stores_.add(thread_number(), known, column, row, shared); !error.empty())
         fail(cudaErrorLaunchFailure, error, site);
 }
@@ -222,14 +248,15 @@ void BlockRunner::named_barrier(unsigned id, unsigned threads, Site site) {
     if (id < 1 || id >= kNamedBarriers || threads < 1 || threads % kWarpLanes != 0 || threads > threads_)
         fail(cudaErrorLaunchFailure,
              "named barrier " + std::to_string(id) + " for " + std::to_string(threads) +
-                 " threads; expected a number of 1 to 15 (0 is __syncthreads), and a multiple of 32 threads of the " +
+                 " threads; expected a number of 1 to 15 (0 is __syncthreads), and a multiple of 32 threads "
+                 "of the " +
                  std::to_string(threads_) + " that the block has",
              site);
     NamedBarrier& barrier = named_barriers_[id];
     if (barrier.arrived > 0 && barrier.expected != threads)
         fail(cudaErrorLaunchFailure,
-             "named barrier " + std::to_string(id) + " for " + std::to_string(threads) + " threads; others wait there for " +
-                 std::to_string(barrier.expected),
+             "named barrier " + std::to_string(id) + " for " + std::to_string(threads) +
+                 " threads; others wait there for " + std::to_string(barrier.expected),
              site);
     barrier.expected = threads;
     if (++barrier.arrived < threads) {
@@ -295,8 +322,9 @@ void BlockRunner::end_hopper_block() {
                 std::to_string(load->site.line) + " to its shared memory was waited for";
     if (error.empty() && block_of_products_ == current_block) error = products_.end_block();
     if (error.empty()) return;
-    launch_->fail(cudaErrorLaunchFailure, "block (" + std::to_string(blockIdx.x) + "," + std::to_string(blockIdx.y) +
-                                              "," + std::to_string(blockIdx.z) + "): " + error);
+    launch_->fail(cudaErrorLaunchFailure, "block (" + std::to_string(blockIdx.x) + "," +
+                                              std::to_string(blockIdx.y) + "," + std::to_string(blockIdx.z) +
+                                              "): " + error);
     failed_ = true;
 }
 
@@ -305,8 +333,8 @@ std::string BlockRunner::what_is_missing(const Thread& thread, LaneMask lane, co
         return ", for parity " + std::to_string(thread.phase) + ": " + describe_mbarrier(thread.mbarrier);
     if ((warp.at_named_barrier & lane) != 0) {
         const NamedBarrier& barrier = named_barriers_[thread.named_barrier];
-        return ", number " + std::to_string(thread.named_barrier) + ", " + std::to_string(barrier.arrived) + " of " +
-               std::to_string(barrier.expected) + " threads there";
+        return ", number " + std::to_string(thread.named_barrier) + ", " + std::to_string(barrier.arrived) +
+               " of " + std::to_string(barrier.expected) + " threads there";
     }
     return "";
 }
@@ -321,8 +349,8 @@ void of_whole_warp(const Lanes& lanes) {
     const auto& first = lanes.at<WarpgroupProducts::Operands>(lowest(lanes.mask));
     BlockRunner& runner = block_runner();
     if (lanes.mask != 0xffffffffu)
-        runner.fail(cudaErrorLaunchFailure, "an instruction of a warpgroup in a warp of fewer than 32 threads",
-                    first.site);
+        runner.fail(cudaErrorLaunchFailure,
+                    "an instruction of a warpgroup in a warp of fewer than 32 threads", first.site);
     if (const std::string error = kWork(runner, lanes); !error.empty())
         runner.fail(cudaErrorLaunchFailure, "wgmma: " + error, first.site);
 }
@@ -353,8 +381,8 @@ std::string nothing(BlockRunner&, const Lanes&) {
 
 }  // namespace
 
-void issue_product(float* d, unsigned registers, std::uint64_t a, std::uint64_t b, bool b_row_major, Decode decode,
-                   Site site) {
+void issue_product(float* d, unsigned registers, std::uint64_t a, std::uint64_t b, bool b_row_major,
+                   Decode decode, Site site) {
     together({d, registers, a, b, b_row_major, decode, site}, of_whole_warp<issue>, "wgmma");
 }
 void ptx::wgmma_fence(Site site) {

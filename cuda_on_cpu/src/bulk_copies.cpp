@@ -52,7 +52,8 @@ void BulkStores::fence() {
 
 std::string BulkStores::add(unsigned thread, const TensorMap& map, int column, int row, const void* shared) {
     used_ = true;
-    if (!fenced_) return "no thread has called fence.proxy.async: what was written to shared memory need not be seen";
+    if (!fenced_)
+        return "no thread has called fence.proxy.async: what was written to shared memory need not be seen";
     std::vector<unsigned char>& seen = seen_[shared];
     if (seen.size() < map.box_bytes()) {
         const auto* bytes = static_cast<const unsigned char*>(shared);
@@ -76,7 +77,8 @@ std::string BulkStores::wait(unsigned thread, unsigned pending, bool until_writt
     for (Store& store : queue.stores) {
         if (store.group >= end) break;
         if (!store.read && std::memcmp(store.shared, store.data.data(), store.map.box_bytes()) != 0)
-            return "shared memory was written while a bulk store read it: before the store all threads that write must "
+            return "shared memory was written while a bulk store read it: before the store all threads that "
+                   "write must "
                    "have done so, and after it they must wait (cp.async.bulk.wait_group.read)";
         store.read = true;
     }
@@ -96,7 +98,8 @@ std::string BulkStores::finish(unsigned thread) {
                                       [](const Store& store) { return !store.read; });
     if (unread > 0)
         return "this thread has ended while " + std::to_string(unread) +
-               " bulk store(s) of its own read shared memory: it must wait for them (cp.async.bulk.wait_group.read)";
+               " bulk store(s) of its own read shared memory: it must wait for them "
+               "(cp.async.bulk.wait_group.read)";
     return wait(thread, 0, true);
 }
 

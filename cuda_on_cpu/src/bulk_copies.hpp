@@ -78,8 +78,9 @@ class BulkStores {
     };
     bool used_ = false;
     bool fenced_ = false;
-    std::map<unsigned, Queue> queues_;                        // of each thread
-    std::map<const void*, std::vector<unsigned char>> seen_;  // what stores would see, at places they begin at
+    std::map<unsigned, Queue> queues_;  // of each thread
+    std::map<const void*, std::vector<unsigned char>>
+        seen_;  // what stores would see, at places they begin at
 };
 
 }  // namespace cuda_on_cpu

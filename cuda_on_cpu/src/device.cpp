@@ -421,13 +421,15 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
                                              unsigned long long flags,
                                              cudaDriverEntryPointQueryResult* status) {
     if (symbol == nullptr || function == nullptr || flags != cudaEnableDefault)
-        return refuse(cudaErrorInvalidValue, __func__, "symbol or function is null, or flags are not the default");
+        return refuse(cudaErrorInvalidValue, __func__,
+                      "symbol or function is null, or flags are not the default");
     constexpr unsigned kFirstWithTensorMaps = 12000;
     auto found = cudaDriverEntryPointSymbolNotFound;
     if (std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0)
         found = cuda_version < kFirstWithTensorMaps ? cudaDriverEntryPointVersionNotSufficent
                                                     : cudaDriverEntryPointSuccess;
-    *function = found == cudaDriverEntryPointSuccess ? reinterpret_cast<void*>(cuTensorMapEncodeTiled) : nullptr;
+    *function =
+        found == cudaDriverEntryPointSuccess ? reinterpret_cast<void*>(cuTensorMapEncodeTiled) : nullptr;
     if (status != nullptr) *status = found;
     return cudaSuccess;
 }

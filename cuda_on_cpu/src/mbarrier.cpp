@@ -44,7 +44,8 @@ std::string apply(MbarrierState& state, unsigned arrivals, int bytes, bool& ende
     state.pending -= arrivals;
     state.bytes += bytes;
     if (state.bytes > kMostBytes || state.bytes < -kMostBytes)
-        return "the mbarrier would wait for " + text(state.bytes) + " bytes; it counts up to " + text(kMostBytes);
+        return "the mbarrier would wait for " + text(state.bytes) + " bytes; it counts up to " +
+               text(kMostBytes);
     if (state.pending == 0 && state.bytes < 0)
         return text(-state.bytes) + " bytes more have come than the mbarrier's phase was told to expect";
     ended = state.pending == 0 && state.bytes == 0;
@@ -72,15 +73,16 @@ MbarrierChange change_mbarrier(std::uint64_t* barrier, unsigned arrivals, int by
         if (!state) return {.error = "the mbarrier has not been initialised, or has been overwritten"};
         MbarrierChange change;
         change.error = apply(*state, arrivals, bytes, change.phase_ended);
-        if (!change.error.empty() || atomic(barrier).compare_exchange_weak(word, encode(*state))) return change;
+        if (!change.error.empty() || atomic(barrier).compare_exchange_weak(word, encode(*state)))
+            return change;
     }
 }
 
 std::string describe_mbarrier(const std::uint64_t* barrier) {
     const std::optional<MbarrierState> state = read_mbarrier(barrier);
     if (!state) return "an mbarrier that has been overwritten";
-    return "phase of parity " + std::to_string(state->parity) + ", " + std::to_string(state->pending) + " of " +
-           std::to_string(state->expected) + " arrivals missing, " + std::to_string(state->bytes) +
+    return "phase of parity " + std::to_string(state->parity) + ", " + std::to_string(state->pending) +
+           " of " + std::to_string(state->expected) + " arrivals missing, " + std::to_string(state->bytes) +
            " bytes missing";
 }
 

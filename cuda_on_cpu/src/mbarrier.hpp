@@ -10,9 +10,9 @@ namespace cuda_on_cpu {
 struct MbarrierState {
     unsigned expected;  // arrivals that a phase takes
     unsigned pending;   // of those, how many have not come yet
-    int bytes;          // that bulk copies have still to bring; below 0: that have come before they were expected
-    unsigned parity;    // of the phase under way
-    bool published;     // bulk copies and other blocks know of it
+    int bytes;  // that bulk copies have still to bring; below 0: that have come before they were expected
+    unsigned parity;  // of the phase under way
+    bool published;   // bulk copies and other blocks know of it
 };
 
 inline constexpr unsigned kMostArrivals = (1u << 20) - 1;

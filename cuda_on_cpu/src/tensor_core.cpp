@@ -158,9 +158,9 @@ void compare_fragment_accesses(const Lanes& lanes) {
     for (unsigned lane = 0; lane < 32; ++lane) {
         const auto& other = lanes.at<FragmentAccess>(lane);
         if (other.pointer != first.pointer || other.leading_dimension != first.leading_dimension)
-            block_runner().fail(cudaErrorLaunchFailure,
-                                std::string(first.name) + ": the lanes of a warp have passed different matrices",
-                                first.site);
+            block_runner().fail(
+                cudaErrorLaunchFailure,
+                std::string(first.name) + ": the lanes of a warp have passed different matrices", first.site);
     }
 }
 
@@ -209,7 +209,8 @@ void store_matrices(const Lanes& lanes) {
     need_whole_warp(lanes, first.name, first.site);
     for (unsigned m = 0; m < kMatrices; ++m) {
         for (unsigned lane = 0; lane < 32; ++lane) {
-            auto* const row = static_cast<char*>(const_cast<void*>(lanes.at<RowAndPlace>(kSide * m + lane / 4).row));
+            auto* const row =
+                static_cast<char*>(const_cast<void*>(lanes.at<RowAndPlace>(kSide * m + lane / 4).row));
             std::memcpy(row + 4 * (lane % 4), &lanes.at<RowAndPlace>(lane).r[m], 4);
         }
     }
@@ -244,11 +245,12 @@ void multiply_fragments(WmmaOperands own) {
 void check_fragment_access(const void* pointer, unsigned leading_dimension, std::size_t element_size,
                            const char* name, Site site) {
     if (reinterpret_cast<std::uintptr_t>(pointer) % 32 != 0 || leading_dimension * element_size % 16 != 0)
-        block_runner().fail(cudaErrorMisalignedAddress,
-                            std::string(name) +
-                                ": misaligned access: the matrix must begin at a multiple of 32 bytes, and its "
-                                "leading dimension be a multiple of 16 bytes",
-                            site);
+        block_runner().fail(
+            cudaErrorMisalignedAddress,
+            std::string(name) +
+                ": misaligned access: the matrix must begin at a multiple of 32 bytes, and its "
+                "leading dimension be a multiple of 16 bytes",
+            site);
     FragmentAccess own{pointer, leading_dimension, name, site};
     warp_collective(0xffffffffu, &own, compare_fragment_accesses, name, site);
 }

@@ -74,7 +74,8 @@ void TensorMap::load(int column, int row, void* shared) const {
         const std::int64_t from_row = std::int64_t{row} + r;
         if (from_row >= 0 && from_row < static_cast<std::int64_t>(dims[1])) {
             const std::int64_t begin = std::max<std::int64_t>(column, 0);
-            const std::int64_t end = std::min(std::int64_t{column} + box[0], static_cast<std::int64_t>(dims[0]));
+            const std::int64_t end =
+                std::min(std::int64_t{column} + box[0], static_cast<std::int64_t>(dims[0]));
             if (begin < end) {
                 std::memcpy(line.data() + static_cast<std::size_t>(begin - column) * element_size,
                             address + static_cast<std::size_t>(from_row) * pitch +
@@ -84,7 +85,8 @@ void TensorMap::load(int column, int row, void* shared) const {
         }
         const auto place = reinterpret_cast<std::uintptr_t>(shared) + r * line.size();
         for (std::size_t i = 0; i < line.size(); i += kPiece)
-            std::memcpy(reinterpret_cast<void*>(swizzled(place + i, span_of(swizzle))), line.data() + i, kPiece);
+            std::memcpy(reinterpret_cast<void*>(swizzled(place + i, span_of(swizzle))), line.data() + i,
+                        kPiece);
     }
 }
 
@@ -125,7 +127,8 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
         if (dims[i] < 1 || dims[i] > std::uint64_t{1} << 32)
             return refuse(kInvalid, "extent " + text(i) + " is " + text(dims[i]) + "; expected 1 to 2^32");
         if (box[i] < 1 || box[i] > 256)
-            return refuse(kInvalid, "the box's extent " + text(i) + " is " + text(box[i]) + "; expected 1 to 256");
+            return refuse(kInvalid,
+                          "the box's extent " + text(i) + " is " + text(box[i]) + "; expected 1 to 256");
         if (element_strides[i] < 1 || element_strides[i] > 8)
             return refuse(kInvalid, "element stride " + text(i) + " is " + text(element_strides[i]) +
                                         "; expected 1 to 8");
@@ -135,17 +138,19 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
     }
     const std::size_t row_bytes = std::size_t{box[0]} * element_size;
     if (row_bytes % kPiece != 0)
-        return refuse(kInvalid, "the box's rows are " + text(row_bytes) + " bytes; expected a multiple of 16");
+        return refuse(kInvalid,
+                      "the box's rows are " + text(row_bytes) + " bytes; expected a multiple of 16");
     if (swizzle < CU_TENSOR_MAP_SWIZZLE_NONE || swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
         return refuse(CUDA_ERROR_NOT_SUPPORTED, "swizzle " + text(swizzle) + " is not modelled");
     if (swizzle != CU_TENSOR_MAP_SWIZZLE_NONE && row_bytes > span_of(swizzle))
-        return refuse(kInvalid, "the box's rows are " + text(row_bytes) + " bytes; this swizzle takes at most " +
-                                    text(span_of(swizzle)));
+        return refuse(kInvalid, "the box's rows are " + text(row_bytes) +
+                                    " bytes; this swizzle takes at most " + text(span_of(swizzle)));
     if (rank > 2 || interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || (rank == 2 && element_strides[1] != 1) ||
         (swizzle != CU_TENSOR_MAP_SWIZZLE_NONE && row_bytes < span_of(swizzle)))
-        return refuse(CUDA_ERROR_NOT_SUPPORTED,
-                      "more than two extents, interleaving, element strides, and swizzled boxes narrower than the "
-                      "swizzle's span are not modelled");
+        return refuse(
+            CUDA_ERROR_NOT_SUPPORTED,
+            "more than two extents, interleaving, element strides, and swizzled boxes narrower than the "
+            "swizzle's span are not modelled");
     const TensorMap known{.signature = kSignature,
                           .address = static_cast<char*>(address),
                           .dims = {dims[0], rank == 2 ? dims[1] : 1},

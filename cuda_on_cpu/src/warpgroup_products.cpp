@@ -69,10 +69,12 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
     const auto& first = lanes.at<Operands>(0);
     for (unsigned lane = 1; lane < 32; ++lane) {
         const auto& other = lanes.at<Operands>(lane);
-        if (other.a != first.a || other.b != first.b) return "the lanes of a warp have passed different descriptors";
+        if (other.a != first.a || other.b != first.b)
+            return "the lanes of a warp have passed different descriptors";
     }
     if (!warp.ever_fenced) return "no wgmma.fence before the first product";
-    if (number / 4 * 4 + 4 > warps_.size()) return "the block ends within this warpgroup: it needs four warps";
+    if (number / 4 * 4 + 4 > warps_.size())
+        return "the block ends within this warpgroup: it needs four warps";
 
     auto sums = std::find_if(warp.sums.begin(), warp.sums.end(), [&](const Sums& known) {
         return known.registers[0] == first.d && known.count == first.registers;
@@ -108,8 +110,9 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
 // The number of the first product that may stay under way.
 std::uint64_t WarpgroupProducts::end_of_wait(const Warp& warp, unsigned pending) const {
     const auto stays = [&](const Product& product) { return product.group + pending >= warp.group; };
-    return warp.first + static_cast<std::uint64_t>(
-                            std::find_if(warp.products.begin(), warp.products.end(), stays) - warp.products.begin());
+    return warp.first +
+           static_cast<std::uint64_t>(std::find_if(warp.products.begin(), warp.products.end(), stays) -
+                                      warp.products.begin());
 }
 
 bool WarpgroupProducts::can_wait(unsigned number, unsigned pending) const {
@@ -155,11 +158,13 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
         const Operands& other = product_of(w).operands;
         if (other.a != operands.a || other.b != operands.b || other.registers != operands.registers ||
             other.b_row_major != operands.b_row_major || other.decode != operands.decode)
-            return "the warps of a warpgroup have started different products: other descriptors, or another N";
+            return "the warps of a warpgroup have started different products: other descriptors, or another "
+                   "N";
     }
     const Descriptor a_place(operands.a), b_place(operands.b);
     if (a_place.base_offset != 0 || b_place.base_offset != 0)
-        return "a descriptor with a base offset is not modelled: begin at a multiple of what the swizzle repeats after";
+        return "a descriptor with a base offset is not modelled: begin at a multiple of what the swizzle "
+               "repeats after";
     const unsigned columns = 2 * operands.registers;
     double a[4 * kRows][kDepth];
     double b[kDepth][kMostColumns];

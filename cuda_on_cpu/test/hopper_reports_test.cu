@@ -44,7 +44,8 @@ TEST(Mbarrier, MisuseIsTold) {
     EXPECT_EQ(report_of_misuse(Misuse::fine, cudaSuccess), "");
     EXPECT_TRUE(tells(report_of_misuse(Misuse::no_init), {"misuse", "has not been initialised"}));
     EXPECT_TRUE(tells(report_of_misuse(Misuse::after_inval), {"has not been initialised"}));
-    EXPECT_TRUE(tells(report_of_misuse(Misuse::no_arrivals), {"mbarrier_init: 0 arrivals; expected 1 to 1048575"}));
+    EXPECT_TRUE(
+        tells(report_of_misuse(Misuse::no_arrivals), {"mbarrier_init: 0 arrivals; expected 1 to 1048575"}));
     EXPECT_TRUE(tells(report_of_misuse(Misuse::two_arrivals_too_many),
                       {"one arrival more than the 1 that the mbarrier's phase takes"}));
     EXPECT_TRUE(tells(report_of_misuse(Misuse::bytes), {"1048576 bytes expected", "counts up to 1048575"}));
@@ -101,12 +102,12 @@ void launch_cluster(void (*kernel)(Parameters...), unsigned blocks, unsigned thr
 }
 TEST(Mbarrier, ADeadlockOfAClusterIsTold) {
     EXPECT_EQ(report_of(cudaSuccess, [] { launch_cluster(arrive_at_the_other, 2, 32, 0, 7u, true); }), "");
-    EXPECT_TRUE(
-        tells(report_of(cudaErrorLaunchTimeout, [] { launch_cluster(arrive_at_the_other, 2, 32, 0, 1u, true); }),
-              {"deadlock in block", "and in block", "1 of 2 arrivals missing"}));
-    EXPECT_TRUE(
-        tells(report_of(cudaErrorLaunchFailure, [] { launch_cluster(arrive_at_the_other, 2, 32, 0, 7u, false); }),
-              {"without fence.mbarrier_init"}));
+    EXPECT_TRUE(tells(
+        report_of(cudaErrorLaunchTimeout, [] { launch_cluster(arrive_at_the_other, 2, 32, 0, 1u, true); }),
+        {"deadlock in block", "and in block", "1 of 2 arrivals missing"}));
+    EXPECT_TRUE(tells(
+        report_of(cudaErrorLaunchFailure, [] { launch_cluster(arrive_at_the_other, 2, 32, 0, 7u, false); }),
+        {"without fence.mbarrier_init"}));
 }
 
 __global__ void name_a_barrier(unsigned id, unsigned threads, unsigned others) {
@@ -134,10 +135,11 @@ class Matrix {
     Matrix() : data_(numbers()) {
         const cuuint64_t extents[] = {32, 32}, pitch[] = {128};
         const cuuint32_t box[] = {32, 8}, steps[] = {1, 1};
-        EXPECT_EQ(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, data_.data(), extents, pitch, box,
-                                         steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                                         CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-                  CUDA_SUCCESS);
+        EXPECT_EQ(
+            cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, data_.data(), extents, pitch,
+                                   box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+            CUDA_SUCCESS);
     }
     std::vector<float> to_host() const { return data_.to_host(); }
 
@@ -193,9 +195,9 @@ enum class Load {
     no_map,
     not_awaited,
     no_barrier,
+    odd_column,
     before_its_phase
 };
-constexpr int kLoadLine = __LINE__ + 16;
 __global__ void load_badly(const __grid_constant__ CUtensorMap map, Load kind) {
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ MBarrier barrier;
@@ -208,8 +210,7 @@ __global__ void load_badly(const __grid_constant__ CUtensorMap map, Load kind) {
     if (kind != Load::no_barrier && kind != Load::before_its_phase) mbarrier_arrive_expect(&barrier, bytes);
     const unsigned offset = kind == Load::misaligned ? 64 : kind == Load::outside ? 128 : 0;
     tma_load(  //
-        memory + offset,
-        kind == Load::no_map ? &none : &map, 0, 0, &barrier);
+        memory + offset, kind == Load::no_map ? &none : &map, kind == Load::odd_column ? 3 : 0, 0, &barrier);
     if (kind == Load::before_its_phase) mbarrier_arrive_expect(&barrier, bytes);
     if (kind != Load::not_awaited) mbarrier_wait(&barrier, kind == Load::before_its_phase ? 1 : 0);
 }
@@ -218,17 +219,21 @@ std::string report_of_load(Load kind, cudaError_t expected = cudaErrorLaunchFail
     return report_of(expected, [&] { load_badly<<<1, 1, 1024>>>(matrix.map, kind); });
 }
 TEST(BulkLoad, MisuseIsTold) {
-    static_cast<void>(kLoadLine);
     EXPECT_EQ(report_of_load(Load::fine, cudaSuccess), "");
     EXPECT_TRUE(tells(report_of_load(Load::unpublished), {"load_badly", "fence.mbarrier_init", "missing"}));
     EXPECT_TRUE(tells(report_of_load(Load::too_few_bytes), {"16 bytes more have come", "told to expect"}));
     EXPECT_TRUE(tells(report_of_load(Load::too_many_bytes, cudaErrorLaunchTimeout),
                       {"deadlock", "0 of 1 arrivals missing, 16 bytes missing"}));
-    EXPECT_TRUE(tells(report_of_load(Load::misaligned, cudaErrorMisalignedAddress), {"multiple of 128 bytes"}));
-    EXPECT_TRUE(tells(report_of_load(Load::outside, cudaErrorIllegalAddress), {"not in the block's shared memory"}));
+    EXPECT_TRUE(
+        tells(report_of_load(Load::misaligned, cudaErrorMisalignedAddress), {"multiple of 128 bytes"}));
+    EXPECT_TRUE(
+        tells(report_of_load(Load::outside, cudaErrorIllegalAddress), {"not in the block's shared memory"}));
     EXPECT_TRUE(tells(report_of_load(Load::no_map), {"cuTensorMapEncodeTiled has not made"}));
-    EXPECT_TRUE(tells(report_of_load(Load::not_awaited), {"ended before the bulk copy", "hopper_reports_test.cu"}));
+    EXPECT_TRUE(
+        tells(report_of_load(Load::not_awaited), {"ended before the bulk copy", "hopper_reports_test.cu"}));
     EXPECT_TRUE(tells(report_of_load(Load::no_barrier), {"has not been initialised"}));
+    EXPECT_TRUE(tells(report_of_load(Load::odd_column, cudaErrorIllegalInstruction),
+                      {"begins in column 3", "multiple of 16 bytes"}));
     EXPECT_EQ(report_of_load(Load::before_its_phase, cudaSuccess), "");
 }
 
@@ -245,8 +250,9 @@ __global__ void expect_one_of_two(const __grid_constant__ CUtensorMap map) {
 }
 TEST(BulkLoad, APhaseThatEndsTooEarlyIsTold) {
     Matrix matrix;
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [&] { expect_one_of_two<<<1, 1, 2048>>>(matrix.map); }),
-                      {"phase ended before all bytes had come", "too few"}));
+    EXPECT_TRUE(
+        tells(report_of(cudaErrorLaunchFailure, [&] { expect_one_of_two<<<1, 1, 2048>>>(matrix.map); }),
+              {"phase ended before all bytes had come", "too few"}));
 }
 
 __global__ void read_freed_memory(const __grid_constant__ CUtensorMap map) {
@@ -276,7 +282,8 @@ __global__ void copy_to_all(const __grid_constant__ CUtensorMap map, unsigned bl
     mbarrier_arrive_expect(&barrier, 1024);
     cluster_arrive();
     cluster_wait();
-    if (cluster_rank() == 0) tma_load_multicast(memory, &map, 0, 0, &barrier, static_cast<std::uint16_t>(blocks));
+    if (cluster_rank() == 0)
+        tma_load_multicast(memory, &map, 0, 0, &barrier, static_cast<std::uint16_t>(blocks));
     if (stay) mbarrier_wait(&barrier, 0);
     cluster_arrive();
     cluster_wait();
@@ -284,7 +291,8 @@ __global__ void copy_to_all(const __grid_constant__ CUtensorMap map, unsigned bl
 TEST(BulkLoad, ToBlocksOfTheCluster) {
     Matrix matrix;
     const auto report = [&](cudaError_t expected, unsigned blocks, bool stay) {
-        return report_of(expected, [&] { launch_cluster(copy_to_all, 2, 1, 1024, matrix.map, blocks, stay); });
+        return report_of(expected,
+                         [&] { launch_cluster(copy_to_all, 2, 1, 1024, matrix.map, blocks, stay); });
     };
     EXPECT_EQ(report(cudaSuccess, 3, true), "");
     EXPECT_TRUE(tells(report(cudaErrorLaunchFailure, 4, true), {"the cluster has 2 block(s)"}));
@@ -295,13 +303,13 @@ TEST(BulkLoad, ToBlocksOfTheCluster) {
 
 // ---- Bulk stores -------------------------------------------------------------------------------------------------------
 
-enum class Store { fine, overwritten, no_fence, stale, end_at_once };
+enum class Store { fine, overwritten, no_fence, stale, end_at_once, negative };
 __global__ void store_badly(const __grid_constant__ CUtensorMap map, Store kind) {
     extern __shared__ __align__(128) float box[];
     for (int i = 0; i < 256; ++i)
         box[i] = kOld;
     if (kind != Store::no_fence) fence_proxy_async();
-    tma_store(&map, 0, 8, box);
+    tma_store(&map, 0, kind == Store::negative ? -8 : 8, box);
     tma_store_commit();
     if (kind == Store::end_at_once) return;
     if (kind != Store::overwritten) tma_store_wait_read<0>();
@@ -312,11 +320,13 @@ __global__ void store_badly(const __grid_constant__ CUtensorMap map, Store kind)
     tma_store_wait_read<0>();
 }
 TEST(BulkStore, MisuseIsTold) {
-    const auto report = [](Store kind) {
+    const auto report = [](Store kind, cudaError_t expected = cudaErrorLaunchFailure) {
         Matrix matrix;
-        return report_of(cudaErrorLaunchFailure, [&] { store_badly<<<1, 1, 1024>>>(matrix.map, kind); });
+        return report_of(expected, [&] { store_badly<<<1, 1, 1024>>>(matrix.map, kind); });
     };
     EXPECT_TRUE(tells(report(Store::no_fence), {"store_badly", "no thread has called fence.proxy.async"}));
+    EXPECT_TRUE(
+        tells(report(Store::negative, cudaErrorIllegalInstruction), {"row -8; expected none below 0"}));
     EXPECT_TRUE(tells(report(Store::stale), {"written after the last fence.proxy.async"}));
     EXPECT_TRUE(tells(report(Store::overwritten), {"written while a bulk store read it"}));
     EXPECT_TRUE(tells(report(Store::end_at_once), {"ended while 1 bulk store(s)", "wait_group.read"}));
@@ -406,7 +416,8 @@ TEST(Wgmma, FactorsAreReadAsLateAsTheyMay) {
     EXPECT_EQ(seen[128 + 4], 3 + 2 * 32);
 }
 TEST(Wgmma, MisuseIsTold) {
-    EXPECT_TRUE(tells(report_of_product(Product::no_fence), {"multiply_badly", "no wgmma.fence before the first"}));
+    EXPECT_TRUE(
+        tells(report_of_product(Product::no_fence), {"multiply_badly", "no wgmma.fence before the first"}));
     EXPECT_TRUE(tells(report_of_product(Product::no_second_fence), {"written after the last wgmma.fence"}));
     EXPECT_TRUE(tells(report_of_product(Product::written_early), {"wgmma.wait_group is missing"}));
     EXPECT_TRUE(tells(report_of_product(Product::other_descriptors), {"different products"}));
@@ -421,7 +432,8 @@ __global__ void give_registers_away() {
     if (threadIdx.x < 20) registers_decrease<40>();
 }
 TEST(Registers, AreForWholeWarps) {
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { give_registers_away<<<1, 32>>>(); }), {"setmaxnreg"}));
+    EXPECT_TRUE(
+        tells(report_of(cudaErrorLaunchFailure, [] { give_registers_away<<<1, 32>>>(); }), {"setmaxnreg"}));
 }
 
 // ---- Tensor maps -------------------------------------------------------------------------------------------------------
@@ -440,8 +452,8 @@ std::string refusal_of(const Encoding& e, CUresult expected = CUDA_ERROR_INVALID
     testing::internal::CaptureStderr();
     EXPECT_EQ(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, e.rank,
                                      reinterpret_cast<void*>(e.address), e.extents, &e.pitch, e.box, e.steps,
-                                     CU_TENSOR_MAP_INTERLEAVE_NONE, e.swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                                     CU_TENSOR_MAP_INTERLEAVE_NONE, e.swizzle,
+                                     CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
               expected);
     return testing::internal::GetCapturedStderr();
 }

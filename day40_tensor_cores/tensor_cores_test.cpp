@@ -122,8 +122,8 @@ class VersionTest : public course::DeviceTestWithParam<const day40::Version*> {
                                  << ", " << course::name(pattern) << ": " << result.message();
     }
     void expect_right(const Problem& problem, DataPattern pattern) const {
-        expect_right_for<__half>(problem, pattern);
-        expect_right_for<__nv_bfloat16>(problem, pattern);
+        for_types([&] { expect_right_for<__half>(problem, pattern); },
+                  [&] { expect_right_for<__nv_bfloat16>(problem, pattern); });
     }
 
     template <class T>
@@ -137,30 +137,51 @@ class VersionTest : public course::DeviceTestWithParam<const day40::Version*> {
     }
     // Small integers: every product and every sum is exact in single precision, so only equal is right.
     void expect_exact(const Problem& problem) const {
-        expect_exact_for<__half>(problem);
-        expect_exact_for<__nv_bfloat16>(problem);
+        for_types([&] { expect_exact_for<__half>(problem); },
+                  [&] { expect_exact_for<__nv_bfloat16>(problem); });
     }
+
+  private:
+    // Both types; on the stand-in, whose threads take their time, in turns.
+    template <class Half, class Bfloat16>
+    void for_types(const Half& half, const Bfloat16& bfloat16) const {
+        const bool one_of_them = course::is_cpu_stand_in();
+        if (!one_of_them || turn_ % 2 == 0) half();
+        if (!one_of_them || turn_ % 2 == 1) bfloat16();
+        ++turn_;
+    }
+    mutable unsigned turn_ = 0;
 };
 
 INSTANTIATE_TEST_SUITE_P(TensorCores, VersionTest, course::each_of(day40::versions()), course::VariantName());
 
-constexpr std::size_t kExtents[] = {1,  2,   3,   15,  16,  31,  32,  33,  63, 64,
-                                    65, 127, 128, 129, 255, 256, 257, 383, 521};
+// The stand-in's threads take their time: there, fewer and smaller problems have the same borders, and as many stages and tiles as it
+// takes to go round.
+template <class T>
+T sized(T on_gpu, T on_cpu) {
+    return course::is_cpu_stand_in() ? on_cpu : on_gpu;
+}
 
-// Each extent in each direction, the other two changing with it through the list.
+// Each extent in each direction (on the stand-in: in one of them), the other two changing with it through the list.
 TEST_P(VersionTest, EveryExtentInEachDirection) {
-    const std::size_t count = std::size(kExtents);
+    const auto extents = sized<std::vector<std::size_t>>(
+        {1, 2, 3, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 383, 521},
+        {1, 16, 31, 33, 64, 65, 127, 129, 257});
+    const std::size_t count = extents.size();
     for (std::size_t i = 0; i < count; ++i) {
-        const std::size_t other = kExtents[(5 * i + 3) % count];
-        const std::size_t small = kExtents[i % 5];
-        expect_exact({.shape = {kExtents[i], other, small}, .nan_in_c = true});
-        expect_exact({.shape = {small, kExtents[i], other}, .nan_in_c = true});
-        expect_exact({.shape = {other, small, kExtents[i]}, .nan_in_c = true});
+        const std::size_t other = extents[(5 * i + 3) % count];
+        const std::size_t small = extents[i % 5];
+        const Shape directions[] = {
+            {extents[i], other, small}, {small, extents[i], other}, {other, small, extents[i]}};
+        for (std::size_t d = 0; d < sized<std::size_t>(3, 1); ++d)
+            expect_exact({.shape = directions[(d + i) % 3], .nan_in_c = true});
     }
 }
 
 TEST_P(VersionTest, AlphaAndBeta) {
-    for (const Shape shape : {Shape{33, 65, 31}, Shape{128, 256, 64}, Shape{257, 260, 132}}) {
+    const auto shapes =
+        sized<std::vector<Shape>>({{33, 65, 31}, {128, 256, 64}, {257, 260, 132}}, {{130, 36, 68}});
+    for (const Shape& shape : shapes) {
         for (const float alpha : {0.0f, 1.0f, -0.5f}) {
             for (const float beta : {0.0f, 1.0f, -0.5f}) {
                 expect_exact({.shape = shape, .alpha = alpha, .beta = beta, .nan_in_c = beta == 0});
@@ -171,7 +192,9 @@ TEST_P(VersionTest, AlphaAndBeta) {
 }
 
 TEST_P(VersionTest, DataPatterns) {
-    for (const Shape shape : {Shape{64, 96, 65}, Shape{131, 7, 67}, Shape{129, 257, 200}}) {
+    const auto shapes =
+        sized<std::vector<Shape>>({{64, 96, 65}, {131, 7, 67}, {129, 257, 200}}, {{7, 96, 65}});
+    for (const Shape& shape : shapes) {
         for (const DataPattern pattern :
              {DataPattern::kSignedUniform, DataPattern::kNormal, DataPattern::kAllEqual,
               DataPattern::kWithNan, DataPattern::kWithInf})
@@ -181,12 +204,16 @@ TEST_P(VersionTest, DataPatterns) {
 
 // More tiles than blocks run at a time, so that blocks go from tile to tile; more stages than a ring has, and fewer.
 TEST_P(VersionTest, ManyTiles) {
-    const std::size_t scale = course::is_cpu_stand_in() ? 8 : 1;  // whose threads would take minutes
-    for (const std::size_t k : {1, 65, 256, 450})
-        expect_exact({.shape = {2200 / scale, 2304 / scale, k}, .nan_in_c = true});
-    expect_exact({.shape = {2200 / scale, 2304 / scale, 0}, .beta = -0.5f});
-    expect_exact({.shape = {40000 / scale, 8, 130}, .beta = 1});
-    expect_exact({.shape = {8, 40000 / scale, 130}, .beta = 1});
+    // Columns that end within a slice of 32, and not at a multiple of 4: an odd number of slices before it, and a tile after it.
+    const auto wide = sized(Shape{2200, 2213, 65}, Shape{260, 293, 65});
+    expect_exact({.shape = wide, .nan_in_c = true});
+    expect_exact({.shape = {wide.m, wide.n, 0}, .beta = -0.5f});
+    const auto deep = sized(Shape{2200, 2304, 0}, Shape{130, 258, 0});
+    for (const std::size_t k : sized<std::vector<std::size_t>>({1, 65, 256, 450}, {450}))
+        expect_exact({.shape = {deep.m, deep.n, k}, .nan_in_c = true});
+    const auto many = sized<std::size_t>(40000, 520);
+    expect_exact({.shape = {many, 8, 130}, .beta = 1});
+    expect_exact({.shape = {8, many, 130}, .beta = 1});
 }
 
 TEST_P(VersionTest, NothingToAddOrNothingToWrite) {
@@ -211,8 +238,9 @@ TEST_P(VersionTest, RandomShapes) {
     constexpr std::uint64_t kShapeSeed = 20261121;
     SCOPED_TRACE("course::Random seed " + std::to_string(kShapeSeed));
     course::Random random(kShapeSeed);
-    for (int round = 0; round < 16; ++round) {
-        expect_exact({.shape = {random.below(700), random.below(700), random.below(500)},
+    const auto most = sized(Shape{700, 700, 500}, Shape{300, 300, 200});
+    for (int round = 0; round < sized(16, 6); ++round) {
+        expect_exact({.shape = {random.below(most.m), random.below(most.n), random.below(most.k)},
                       .alpha = static_cast<float>(random.integer(-2, 2)),
                       .beta = static_cast<float>(random.integer(-2, 2)) * 0.5f,
                       .padding = random.below(40)});
@@ -220,8 +248,8 @@ TEST_P(VersionTest, RandomShapes) {
 }
 
 TEST_P(VersionTest, ALongSum) {
-    expect_right({.shape = {3, 5, 20011}}, DataPattern::kSignedUniform);
-    expect_exact({.shape = {130, 4, 20004}, .beta = 1});
+    expect_right({.shape = {3, 5, sized<std::size_t>(20011, 2003)}}, DataPattern::kSignedUniform);
+    expect_exact({.shape = {130, 4, sized<std::size_t>(20004, 1004)}, .beta = 1});
 }
 
 TEST_P(VersionTest, RefusesWhatDoesNotFit) {

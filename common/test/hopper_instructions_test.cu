@@ -28,14 +28,16 @@ class HopperInstructions : public DeviceTest {
         if (IsSkipped()) return;
         int major = 0;
         CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
-        if (major != 9) GTEST_SKIP() << "needs a GPU of compute capability 9.0; this one has " << major << ".x";
+        if (major != 9)
+            GTEST_SKIP() << "needs a GPU of compute capability 9.0; this one has " << major << ".x";
     }
 };
 
 template <class Kernel, class... Arguments>
 void launch(Kernel* kernel, unsigned blocks, unsigned threads, unsigned cluster, std::size_t shared,
             Arguments... arguments) {
-    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+    CUDA_CHECK(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {cluster, 1, 1};
@@ -136,7 +138,8 @@ TEST_F(HopperInstructions, WarpsMeetAtNamedBarriers) {
 constexpr unsigned kSpan[] = {16, 32, 64, 128};  // of CUtensorMapSwizzle 0 (none) to 3
 
 CUtensorMap make_map(CUtensorMapDataType type, void* address, std::uint64_t columns, std::uint64_t rows,
-                     std::uint64_t pitch, unsigned box_columns, unsigned box_rows, CUtensorMapSwizzle swizzle) {
+                     std::uint64_t pitch, unsigned box_columns, unsigned box_rows,
+                     CUtensorMapSwizzle swizzle) {
     void* entry = nullptr;
     cudaDriverEntryPointQueryResult found{};
     CUDA_CHECK(
@@ -168,7 +171,6 @@ __global__ void load_box(const __grid_constant__ CUtensorMap map, int column, in
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(&barrier, 1);
         ptx::fence_mbarrier_init();
-        ptx::prefetch(&map);
         ptx::mbarrier_arrive_expect(&barrier, bytes);
         ptx::tma_load(memory, &map, column, row, &barrier);
     }
@@ -210,9 +212,10 @@ constexpr Box kBoxes[] = {{CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, CU_TENSOR_MAP_SWI
                           {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, CU_TENSOR_MAP_SWIZZLE_32B, 8, 33},
                           {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, CU_TENSOR_MAP_SWIZZLE_NONE, 12, 7},
                           {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, CU_TENSOR_MAP_SWIZZLE_NONE, 48, 5}};
-// First elements of boxes: inside a matrix of 70 columns and 45 rows, across each of its borders, and outside.
-constexpr int kPlaces[][2] = {{0, 0},    {16, 8},  {64, 0},  {68, 40},  {-4, 0},  {0, -3},
-                              {-8, -16}, {48, 44}, {72, 10}, {10, 100}, {-64, 5}, {69, 44}};
+// First elements of boxes: inside a matrix of 70 columns and 45 rows, across each of its borders, and outside. Columns are multiples of 16
+// bytes for each type: a GPU has no others.
+constexpr int kPlaces[][2] = {{0, 0},     {16, 8},  {64, 0},  {64, 40},  {-16, 0}, {0, -3},
+                              {-16, -16}, {48, 44}, {80, 10}, {16, 100}, {-64, 5}, {32, 44}};
 
 class BoxTest : public HopperInstructions, public testing::WithParamInterface<Box> {
   protected:
@@ -224,8 +227,8 @@ class BoxTest : public HopperInstructions, public testing::WithParamInterface<Bo
     unsigned bytes() const { return row_bytes() * GetParam().rows; }
     unsigned shared() const { return (bytes() + 1023) / 1024 * 1024; }
     CUtensorMap map_of(DeviceBuffer<unsigned char>& matrix) const {
-        return make_map(GetParam().type, matrix.data(), kColumns, kRows, pitch(), GetParam().columns, GetParam().rows,
-                        GetParam().swizzle);
+        return make_map(GetParam().type, matrix.data(), kColumns, kRows, pitch(), GetParam().columns,
+                        GetParam().rows, GetParam().swizzle);
     }
 };
 INSTANTIATE_TEST_SUITE_P(HopperInstructions, BoxTest, testing::ValuesIn(kBoxes));
@@ -238,6 +241,7 @@ TEST_P(BoxTest, IsLoadedWithZerosForWhatLiesOutside) {
     DeviceBuffer<unsigned char> device{std::span<const unsigned char>(matrix)};
     DeviceBuffer<unsigned char> out(bytes());
     for (const auto& [column, row] : kPlaces) {
+        SCOPED_TRACE("box at column " + std::to_string(column) + ", row " + std::to_string(row));
         launch(load_box, 1, 128, 1, shared(), map_of(device), column, row, bytes(), out.data());
         Bytes expected(bytes());
         for (unsigned i = 0; i < bytes(); ++i) {
@@ -245,11 +249,12 @@ TEST_P(BoxTest, IsLoadedWithZerosForWhatLiesOutside) {
             const int c = column + static_cast<int>(i % row_bytes() / GetParam().element_size);
             const bool inside = r >= 0 && r < int{kRows} && c >= 0 && c < int{kColumns};
             expected[swizzled_place(i, kSpan[GetParam().swizzle])] =
-                inside ? matrix[static_cast<unsigned>(r) * pitch() +
-                                static_cast<unsigned>(c) * GetParam().element_size + i % GetParam().element_size]
-                       : 0;
+                inside
+                    ? matrix[static_cast<unsigned>(r) * pitch() +
+                             static_cast<unsigned>(c) * GetParam().element_size + i % GetParam().element_size]
+                    : 0;
         }
-        ASSERT_EQ(out.to_host(), expected) << "box at column " << column << ", row " << row;
+        ASSERT_EQ(out.to_host(), expected);
     }
 }
 
@@ -262,23 +267,31 @@ TEST_P(BoxTest, IsStoredExceptForWhatLiesOutside) {
     DeviceBuffer<unsigned char> device_box{std::span<const unsigned char>(box)};
     DeviceBuffer<unsigned char> device(pitch() * kRows);
     for (const auto& [column, row] : kPlaces) {
-        if (column * static_cast<int>(GetParam().element_size) % 16 != 0) continue;
+        if (column < 0 || row < 0) continue;  // no GPU stores there
+        SCOPED_TRACE("box at column " + std::to_string(column) + ", row " + std::to_string(row));
         CUDA_CHECK(cudaMemset(device.data(), 0, device.bytes()));
         launch(store_box, 1, 128, 1, shared(), map_of(device), column, row, bytes(),
                static_cast<const unsigned char*>(device_box.data()));
         Bytes expected(device.size());
         for (unsigned i = 0; i < bytes(); ++i) {
-            const int r = row + static_cast<int>(i / row_bytes());
-            const int byte = column * static_cast<int>(GetParam().element_size) + static_cast<int>(i % row_bytes());
-            const int first_of_piece = byte >= 0 ? byte / 16 * 16 : -1;
-            if (r < 0 || r >= int{kRows} || first_of_piece < 0 ||
-                first_of_piece >= static_cast<int>(kColumns * GetParam().element_size))
-                continue;
-            expected[static_cast<unsigned>(r) * pitch() + static_cast<unsigned>(byte)] =
-                box[swizzled_place(i, kSpan[GetParam().swizzle])];
+            const unsigned r = static_cast<unsigned>(row) + i / row_bytes();
+            const unsigned byte = static_cast<unsigned>(column) * GetParam().element_size + i % row_bytes();
+            if (r < kRows && byte / 16 * 16 < kColumns * GetParam().element_size)
+                expected[r * pitch() + byte] = box[swizzled_place(i, kSpan[GetParam().swizzle])];
         }
-        ASSERT_EQ(device.to_host(), expected) << "box at column " << column << ", row " << row;
+        ASSERT_EQ(device.to_host(), expected);
     }
+}
+
+__global__ void prefetch_map(const __grid_constant__ CUtensorMap map) {
+    ptx::prefetch(&map);
+}
+
+TEST_F(HopperInstructions, ATensorMapMayBePrefetched) {
+    DeviceBuffer<float> matrix(1024);
+    launch(prefetch_map, 1, 1, 1, 0,
+           make_map(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, matrix.data(), 32, 32, 128, 32, 8,
+                    CU_TENSOR_MAP_SWIZZLE_NONE));
 }
 
 // Each block asks for one box for all of the cluster.
@@ -309,20 +322,21 @@ TEST_F(HopperInstructions, AMulticastReachesAllBlocksOfItsMask) {
         matrix[i] = static_cast<float>(i + 1);
     DeviceBuffer<float> device{std::span<const float>(matrix)};
     DeviceBuffer<float> out(8 * 1024);
-    const CUtensorMap map =
-        make_map(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, device.data(), 32, 32, 128, 32, 8, CU_TENSOR_MAP_SWIZZLE_NONE);
+    const CUtensorMap map = make_map(CU_TENSOR_MAP_DATA_TYPE_FLOAT32, device.data(), 32, 32, 128, 32, 8,
+                                     CU_TENSOR_MAP_SWIZZLE_NONE);
     launch(share_boxes, 8, 64, 4, 4096, map, out.data());
     const std::vector<float> got = out.to_host();
     for (unsigned block = 0; block < 8; ++block)
-        ASSERT_EQ(std::vector<float>(got.begin() + block * 1024, got.begin() + (block + 1) * 1024), matrix) << block;
+        ASSERT_EQ(std::vector<float>(got.begin() + block * 1024, got.begin() + (block + 1) * 1024), matrix)
+            << block;
 }
 
 // ---- Products of warpgroups --------------------------------------------------------------------------------------------
 
 // Registers: 4 j + 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i).
 template <class T, bool kBRowMajor, int N>
-__global__ void multiply(const unsigned char* image, unsigned bytes, unsigned b_begins, std::uint64_t a_layout,
-                         std::uint64_t b_layout, float* c) {
+__global__ void multiply(const unsigned char* image, unsigned bytes, unsigned b_begins,
+                         std::uint64_t a_layout, std::uint64_t b_layout, float* c) {
     extern __shared__ __align__(1024) unsigned char memory[];
     for (unsigned i = threadIdx.x; i < bytes; i += blockDim.x)
         memory[i] = image[i];
@@ -362,9 +376,9 @@ struct Layout {
         const bool plain = swizzle == CU_TENSOR_MAP_SWIZZLE_NONE;
         const unsigned next_span = plain && mn_major ? stride : leading;
         const unsigned next_lines = plain && mn_major ? leading : stride;
-        return swizzled_place(in_line * 2 / span * next_span + line / 8 * next_lines + line % 8 * span +
-                                  in_line * 2 % span,
-                              span);
+        return swizzled_place(
+            in_line * 2 / span * next_span + line / 8 * next_lines + line % 8 * span + in_line * 2 % span,
+            span);
     }
 };
 
@@ -398,8 +412,9 @@ void expect_products(const Layout& a_layout, const Layout& b_layout) {
     DeviceBuffer<float> device_c{std::span<const float>(c)};
     launch(multiply<T, kBRowMajor, N>, 1, 128, 1, kBytes, device_image.data(), kBytes, kB, a_layout.bits(),
            b_layout.bits(), device_c.data());
-    ASSERT_EQ(device_c.to_host(), expected) << "A swizzled " << a_layout.swizzle << ", B swizzled "
-                                            << b_layout.swizzle << ", N " << N << (kBRowMajor ? ", row-major B" : "");
+    ASSERT_EQ(device_c.to_host(), expected)
+        << "A swizzled " << a_layout.swizzle << ", B swizzled " << b_layout.swizzle << ", N " << N
+        << (kBRowMajor ? ", row-major B" : "");
 }
 
 constexpr Layout kKMajor[] = {{CU_TENSOR_MAP_SWIZZLE_128B, false, 16, 1024},

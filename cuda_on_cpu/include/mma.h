@@ -88,12 +88,12 @@ void fill_fragment(fragment<Use, 16, 16, 16, T, Layout>& f, const T& value) {
 }
 
 template <class T, class LayoutA, class LayoutB>
-void mma_sync(fragment<accumulator, 16, 16, 16, float>& d, const fragment<matrix_a, 16, 16, 16, T, LayoutA>& a,
+void mma_sync(fragment<accumulator, 16, 16, 16, float>& d,
+              const fragment<matrix_a, 16, 16, 16, T, LayoutA>& a,
               const fragment<matrix_b, 16, 16, 16, T, LayoutB>& b,
               const fragment<accumulator, 16, 16, 16, float>& c,
               cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
-    cuda_on_cpu::multiply_fragments(
-        {d.x, a.x, b.x, c.x, cuda_on_cpu::decode<typename T::Format>, site});
+    cuda_on_cpu::multiply_fragments({d.x, a.x, b.x, c.x, cuda_on_cpu::decode<typename T::Format>, site});
 }
 
 }  // namespace nvcuda::wmma

@@ -23,8 +23,8 @@ template <class Format>
 float decode(std::uint16_t bits);
 using Decode = float (*)(std::uint16_t);
 
-void issue_product(float* d, unsigned registers, std::uint64_t a, std::uint64_t b, bool b_row_major, Decode decode,
-                   Site site);
+void issue_product(float* d, unsigned registers, std::uint64_t a, std::uint64_t b, bool b_row_major,
+                   Decode decode, Site site);
 void wait_for_products(unsigned pending, Site site);
 void wait_for_stores(unsigned pending, bool until_written, Site site);
 void set_registers(Site site);
@@ -96,7 +96,8 @@ void wgmma_wait(Site site = Site::here()) {
 }
 template <class T, bool kBRowMajor, std::size_t kRegisters>
 void wgmma(float (&d)[kRegisters], std::uint64_t a, std::uint64_t b, Site site = Site::here()) {
-    static_assert(kRegisters % 4 == 0 && kRegisters >= 4 && kRegisters <= 128, "N is 8 to 256, in steps of 8");
+    static_assert(kRegisters % 4 == 0 && kRegisters >= 4 && kRegisters <= 128,
+                  "N is 8 to 256, in steps of 8");
     issue_product(d, kRegisters, a, b, kBRowMajor, decode<typename T::Format>, site);
 }
 

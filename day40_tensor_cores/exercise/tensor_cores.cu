@@ -6,15 +6,19 @@
 // C is m x n; A, row-major, is m x k; B, row-major, is k x n. Any shape, and rows that begin anywhere.
 //
 //   version       tile of a block   of a warp   stages   what is new                           what limits it
+//   wmma_global   32 x 32           16 x 16     none     WMMA: matrices that belong to a warp      each is loaded for one product
+//   wmma_shared   64 x 64           32 x 32     2        shared memory, cp.async                   its loads: nobody says which lane holds what
 //   mma_sync      64 x 64           16 x 16     1        ldmatrix, mma.sync                    a load for every product
 //   warp_tiles    128 x 128         64 x 32     1        fragments serve several products      bank conflicts of ldmatrix
 //   swizzled      128 x 128         64 x 32     1        rows in different banks               waiting for the next tiles
 //   multi_stage   128 x 256         64 x 64     3        cp.async, two stages ahead            mma.sync itself: Hopper's wgmma is faster
 //
-// What follows, with Hopper's own instructions, is in hopper/hopper.cu.
+// What follows, with Hopper's own instructions, is in hopper/hopper.cu; `best` takes the last of them where it can.
 //
 //   ./course run day40                          all versions, verified and timed
 //   ./course run day40 --variant multi_stage --size 4096x4096x4096
+#include <mma.h>
+
 #include <algorithm>
 #include <string>
 #include <type_traits>
@@ -40,7 +44,13 @@ struct TileShape {
     static constexpr bool SWIZZLED = SWIZZLED_;
     static constexpr int WARPS_N = BN / WN;
     static constexpr int THREADS = BM / WM * WARPS_N * 32;
-    static constexpr int MMA_M = WM / 16, MMA_N = WN / 8;  // products of a warp for 16 of k
+};
+
+// 16 x 16 results of each of four warps.
+template <class T_>
+struct FourMatrices {
+    using T = T_;
+    static constexpr int BM = 32, BN = 32, WARPS_N = 2, THREADS = 128;
 };
 
 // ROWS x COLUMNS elements in shared memory, in chunks of 16 bytes, which is what cp.async copies and what ldmatrix takes as a row. The eight
@@ -116,9 +126,6 @@ struct Stage {
     Tile<S, S::BK, S::BN> b;
 };
 
-template <class S>
-using Sums = float[S::MMA_M][S::MMA_N][4];
-
 template <class T>
 __device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     if constexpr (std::is_same_v<T, __half>) {
@@ -128,27 +135,144 @@ __device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsign
     }
 }
 
-// A warp's products of one stage: fragments of 16 of k, and all their products.
+// The sums of a warp, with mma.sync: lane 4 g + t has columns 2 t and 2 t + 1 of eight, in rows g and g + 8.
 template <class S>
-__device__ void multiply(Stage<S>& stage, int warp_row, int warp_column, Sums<S>& sums) {
-    // TODO day40/fragments, about 40 minutes.
-    // A warp's part of one stage: its results are `S::MMA_M` x `S::MMA_N` small matrices of 16 x 8, in
-    // `sums`. In steps of 16 along k, bring `S::MMA_M` fragments of A (16 x 16) and `S::MMA_N` of B (16 x 8)
-    // to registers, and call `multiply_add` for each pair.
-    //
-    // `course::ptx::ldmatrix_x4(registers, address)` loads four matrices of 8 x 8: lanes 0 to 7 give the
-    // addresses of the rows of the first one, 8 to 15 of the second, and so on. `ldmatrix_x4_trans` hands
-    // them out transposed, which is what B's fragment wants. `stage.a.chunk(row, c)` is the address of
-    // columns 8 c to 8 c + 7 of a row of A's tile, wherever the swizzle has put them; `stage.b` likewise.
+class MmaSums {
+    static constexpr int ROWS = S::WM / 16, COLUMNS = S::WN / 8;  // products of a warp for 16 of k
+
+  public:
+    // Products of one stage: fragments of 16 of k, and all their products.
+    __device__ void multiply(Stage<S>& stage, int warp_row, int warp_column) {
+        // TODO day40/fragments, about 40 minutes.
+        // A warp's part of one stage: its results are `S::MMA_M` x `S::MMA_N` small matrices of 16 x 8, in
+        // `sums`. In steps of 16 along k, bring `S::MMA_M` fragments of A (16 x 16) and `S::MMA_N` of B (16 x
+        // 8) to registers, and call `multiply_add` for each pair.
+        //
+        // `course::ptx::ldmatrix_x4(registers, address)` loads four matrices of 8 x 8: lanes 0 to 7 give the
+        // addresses of the rows of the first one, 8 to 15 of the second, and so on. `ldmatrix_x4_trans` hands
+        // them out transposed, which is what B's fragment wants. `stage.a.chunk(row, c)` is the address of
+        // columns 8 c to 8 c + 7 of a row of A's tile, wherever the swizzle has put them; `stage.b` likewise.
+    }
+
+    // The warp's results begin at (row, column) of C.
+    __device__ void store(const Output& out, int row, int column, unsigned char*) const {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j)
+#pragma unroll
+                for (int lower = 0; lower < 2; ++lower)
+                    store_pair(out, row + i * 16 + lower * 8 + lane / 4, column + j * 8 + lane % 4 * 2,
+                               sums_[i][j][lower * 2], sums_[i][j][lower * 2 + 1]);
+    }
+
+  private:
+    float sums_[ROWS][COLUMNS][4] = {};
+};
+
+namespace wmma = nvcuda::wmma;
+
+template <class T>
+using FactorA = wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major>;
+template <class T>
+using FactorB = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major>;
+using Results = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
+constexpr int kElements = 16 * 16;  // of one of them
+
+// Which lane holds which result is WMMA's secret: to be scaled, and left out where C ends, they go through shared memory.
+__device__ void store_results(const Results& results, const Output& out, int row, int column,
+                              float* staging) {
+    wmma::store_matrix_sync(staging, results, 16, wmma::mem_row_major);
+    __syncwarp();
+    for (int e = static_cast<int>(threadIdx.x) % 32 * 2; e < kElements; e += 64)
+        store_pair(out, row + e / 16, column + e % 16, staging[e], staging[e + 1]);
+    __syncwarp();
 }
 
-// --- Kernel ----------------------------------------------------------------------------------------------------------
+// The sums of a warp, with WMMA.
+template <class S>
+class WmmaSums {
+    static constexpr int ROWS = S::WM / 16, COLUMNS = S::WN / 16;
 
-// Idea: mma.sync: a warp multiplies 16 x 16 by 16 x 8 in one instruction, from fragments that ldmatrix brings to the right lanes. The plans
-// below make four versions of it.
-// Cost removed: 2048 multiply-adds in an instruction instead of 32.
-// Still limits it: see the plans.
+  public:
+    __device__ WmmaSums() {
+        for (auto& row : sums_)
+            for (Results& sum : row)
+                wmma::fill_fragment(sum, 0.0f);
+    }
+
+    __device__ void multiply(Stage<S>& stage, int warp_row, int warp_column) {
+        // TODO day40/fragments: this one too, see multiply.
+    }
+
+    // `memory`: shared, and of no other use any more once all warps are here.
+    __device__ void store(const Output& out, int row, int column, unsigned char* memory) const {
+        __syncthreads();
+        float* const staging = reinterpret_cast<float*>(memory) + threadIdx.x / 32 * kElements;
+        for (int i = 0; i < ROWS; ++i)
+            for (int j = 0; j < COLUMNS; ++j)
+                store_results(sums_[i][j], out, row + i * 16, column + j * 16, staging);
+    }
+
+  private:
+    Results sums_[ROWS][COLUMNS];
+};
+
+// --- Kernels ---------------------------------------------------------------------------------------------------------
+
+// 16 x 16 elements from (row, column) of a matrix on: straight from global memory, or, where the matrix ends within them or rows do not
+// begin at multiples of 16 bytes, through shared memory.
+template <class Factor, class T>
+__device__ void load_factor(Factor& factor, const DeviceMatrix<const T>& matrix, bool straight, int row,
+                            int column, T* staging) {
+    const int rows = static_cast<int>(matrix.rows());
+    const int columns = static_cast<int>(matrix.cols());
+    if (straight && row + 16 <= rows && column + 16 <= columns) {
+        wmma::load_matrix_sync(factor, &matrix(row, column),
+                               static_cast<unsigned>(matrix.leading_dimension()));
+        return;
+    }
+    for (int e = static_cast<int>(threadIdx.x) % 32; e < kElements; e += 32) {
+        const bool inside = row + e / 16 < rows && column + e % 16 < columns;
+        staging[e] = inside ? matrix(row + e / 16, column + e % 16) : T(0.0f);
+    }
+    __syncwarp();
+    wmma::load_matrix_sync(factor, staging, 16);
+    __syncwarp();  // the next one may overwrite it
+}
+
+// Idea: WMMA: a warp owns three matrices of 16 x 16 and multiplies them in one call.
+// Cost removed: 4096 multiply-adds in a call instead of one.
+// Still limits it: global memory and L2. Each matrix is loaded for one product.
 template <class S, bool kAligned>
+__global__ void __launch_bounds__(S::THREADS)
+    wmma_global(DeviceMatrix<const typename S::T> a, DeviceMatrix<const typename S::T> b, Output out,
+                Order order) {
+    using T = typename S::T;
+    __shared__ __align__(32) float results[S::THREADS / 32][kElements];
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const Order::Place place = order.place(static_cast<int>(blockIdx.x));
+    const int row = place.row * S::BM + warp / S::WARPS_N * 16;
+    const int column = place.column * S::BN + warp % S::WARPS_N * 16;
+    T* const staging = reinterpret_cast<T*>(results[warp]);
+
+    Results sum;
+    wmma::fill_fragment(sum, 0.0f);
+    for (int k = 0; k < static_cast<int>(a.cols()); k += 16) {
+        FactorA<T> a_factor;
+        FactorB<T> b_factor;
+        load_factor(a_factor, a, kAligned, row, k, staging);
+        load_factor(b_factor, b, kAligned, k, column, staging);
+        wmma::mma_sync(sum, a_factor, b_factor, sum);
+    }
+    store_results(sum, out, row, column, results[warp]);
+}
+
+// Idea: tiles in shared memory, products of each warp from there. The plans below make five versions of it.
+// Cost removed: an element comes from global memory once for all warps of a block.
+// Still limits it: see the plans.
+template <class S, class Sums, bool kAligned>
 __global__ void __launch_bounds__(S::THREADS)
     tensor_cores(DeviceMatrix<const typename S::T> a, DeviceMatrix<const typename S::T> b, Output out,
                  Order order) {
@@ -174,7 +298,7 @@ __global__ void __launch_bounds__(S::THREADS)
         course::ptx::cp_async_commit();
     };
 
-    Sums<S> sums = {};
+    Sums sums;
     for (int number = 0; number < S::STAGES - 1; ++number)
         copy(number);
     for (int number = 0; number < count; ++number) {
@@ -182,52 +306,81 @@ __global__ void __launch_bounds__(S::THREADS)
         course::ptx::cp_async_wait<S::STAGES == 1 ? 0 : S::STAGES - 2>();
         __syncthreads();  // the stage is there, and nobody needs the one before it any more
         if constexpr (S::STAGES > 1) copy(number + S::STAGES - 1);
-        multiply(stages[number % S::STAGES], warp_row, warp_column, sums);
+        sums.multiply(stages[number % S::STAGES], warp_row, warp_column);
         if constexpr (S::STAGES == 1) __syncthreads();
     }
-
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
-    for (int i = 0; i < S::MMA_M; ++i)
-#pragma unroll
-        for (int j = 0; j < S::MMA_N; ++j)
-#pragma unroll
-            for (int lower = 0; lower < 2; ++lower)
-                store_pair(out, row + warp_row + i * 16 + lower * 8 + lane / 4,
-                           column + warp_column + j * 8 + lane % 4 * 2, sums[i][j][lower * 2],
-                           sums[i][j][lower * 2 + 1]);
+    sums.store(out, row + warp_row, column + warp_column, memory);
 }
 
 // --- Plans: the versions -----------------------------------------------------------------------------------------------
 
+// The kernel of a plan, and how much dynamic shared memory it takes.
+template <template <class> class Sums>
+struct FromShared {
+    template <class S>
+    static constexpr std::size_t kShared = sizeof(Stage<S>) * S::STAGES;
+    template <class S, bool kAligned>
+    static auto kernel() {
+        return tensor_cores<S, Sums<S>, kAligned>;
+    }
+};
+
+struct WmmaGlobal {
+    template <class T>
+    using Shape = FourMatrices<T>;
+    static constexpr std::size_t kAlignment = 32;
+    template <class S>
+    static constexpr std::size_t kShared = 0;
+    template <class S, bool kAligned>
+    static auto kernel() {
+        return wmma_global<S, kAligned>;
+    }
+};
+
+// Idea: a block's tiles come through shared memory, copied asynchronously while the tiles before are multiplied; a warp has four products
+// of each pair of fragments.
+// Cost removed: most loads from global memory, and waiting for the others.
+// Still limits it: the layout of fragments is WMMA's secret: loads from shared memory meet in the same banks, and results take a detour.
+struct WmmaShared : FromShared<WmmaSums> {
+    template <class T>
+    using Shape = TileShape<T, 64, 64, 32, 32, 2, false>;
+    static constexpr std::size_t kAlignment = 16;
+};
+
+// Idea: mma.sync: a warp multiplies 16 x 16 by 16 x 8 in one instruction, from fragments that ldmatrix brings to the right lanes.
+// Cost removed: secrets. Which lane holds what is known, and results go straight to C.
 // Still limits it: shared memory. A warp loads 16 x 16 of A and of B for two products.
-struct MmaSync {
+struct MmaSync : FromShared<MmaSums> {
     template <class T>
     using Shape = TileShape<T, 64, 64, 16, 16, 1, false>;
+    static constexpr std::size_t kAlignment = 16;
 };
 
 // Idea: a warp has 64 x 32 results: four fragments of A and four of B make sixteen products.
 // Cost removed: two thirds of the loads from shared memory for a product, and half of those from global memory.
 // Still limits it: every ldmatrix reads eight rows from the same banks, one after the other.
-struct WarpTiles {
+struct WarpTiles : FromShared<MmaSums> {
     template <class T>
     using Shape = TileShape<T, 128, 128, 64, 32, 1, false>;
+    static constexpr std::size_t kAlignment = 16;
 };
 
 // Idea: chunks of a row change places.
 // Cost removed: bank conflicts, all of them.
 // Still limits it: copies and products take turns.
-struct Swizzled {
+struct Swizzled : FromShared<MmaSums> {
     template <class T>
     using Shape = TileShape<T, 128, 128, 64, 32, 1, true>;
+    static constexpr std::size_t kAlignment = 16;
 };
 
 // Idea: two stages are on their way while one is multiplied, and a warp has 64 x 64 results.
 // Cost removed: waiting for global memory.
 // Still limits it: mma.sync takes its operands through registers, and one warp at a time.
-struct MultiStage {
+struct MultiStage : FromShared<MmaSums> {
     template <class T>
     using Shape = TileShape<T, 128, 256, 64, 64, 3, true>;
+    static constexpr std::size_t kAlignment = 16;
 };
 
 // --- Launchers -------------------------------------------------------------------------------------------------------
@@ -237,7 +390,7 @@ constexpr int kBand = 8;
 template <class Plan, class T>
 struct Launch {
     using S = typename Plan::template Shape<T>;
-    static constexpr std::size_t kShared = sizeof(Stage<S>) * S::STAGES;
+    static constexpr std::size_t kShared = Plan::template kShared<S>;
 
     static void launch(const Gemm<T>& unchecked, cudaStream_t stream) {
         const Gemm<T> gemm = checked(unchecked);
@@ -245,17 +398,17 @@ struct Launch {
         if (c.rows() == 0 || c.cols() == 0) return;
         const Order order = make_order(c, S::BM, S::BN, kBand);
         const auto aligned = [](const auto& matrix) {
-            return course::is_aligned(matrix.data(), 16) && matrix.leading_dimension() % 8 == 0;
+            return course::is_aligned(matrix.data(), Plan::kAlignment) && matrix.leading_dimension() % 8 == 0;
         };
-        const auto kernel = aligned(a) && aligned(b) ? tensor_cores<S, true> : tensor_cores<S, false>;
+        const auto kernel = aligned(a) && aligned(b) ? kernel_for_rows<true>() : kernel_for_rows<false>();
         allow_shared(kernel);
         kernel<<<blocks_of(order), S::THREADS, kShared, stream>>>(a, b, make_output(c, alpha, beta), order);
         CUDA_CHECK_LAUNCH();
     }
 
     static course::KernelResources resources() {
-        allow_shared(tensor_cores<S, true>);
-        return course::resources_of(tensor_cores<S, true>, S::THREADS, kShared);
+        allow_shared(kernel_for_rows<true>());
+        return course::resources_of(kernel_for_rows<true>(), S::THREADS, kShared);
     }
 
     // More than 48 KB of shared memory must be asked for.
@@ -266,7 +419,12 @@ struct Launch {
     }
 
     static std::string constraint(const Shape&) {
-        return course::why_no_tensor_cores(tensor_cores<S, true>, kShared);
+        return course::why_no_tensor_cores(kernel_for_rows<true>(), kShared);
+    }
+
+    template <bool kAligned>
+    static auto kernel_for_rows() {
+        return Plan::template kernel<S, kAligned>();
     }
 
     static KernelFor<T> kernel_for() {
@@ -286,17 +444,51 @@ Version version(const char* name, const char* idea) {
             .constraint = Launch<Plan, __half>::constraint};
 }
 
+template <class T>
+const KernelFor<T>& kernel_of(const Version& version) {
+    if constexpr (std::is_same_v<T, __half>) {
+        return version.launcher.half;
+    } else {
+        return version.launcher.bfloat16;
+    }
+}
+
+// For whoever only wants the product: the fastest version that can take these operands. Rows that TMA cannot reach, because they do not
+// begin at multiples of 16 bytes, are multiplied by mma.sync, and so are all on a GPU that is not Hopper.
+template <class T>
+const KernelFor<T>& fastest_for(const Gemm<T>& gemm) {
+    static const Version hopper = hopper_versions().back();
+    static const Version any = version<MultiStage>("multi_stage", "");
+    const bool fits = hopper.cannot_run({}).empty() && kernel_of<T>(hopper).why_not(gemm).empty();
+    return kernel_of<T>(fits ? hopper : any);
+}
+
+template <class T>
+KernelFor<T> best() {
+    return {
+        .launch = [](const Gemm<T>& gemm, cudaStream_t stream) { fastest_for(gemm).launch(gemm, stream); },
+        .why_not = [](const Gemm<T>&) { return std::string(); },
+        .resources = [] { return fastest_for(Gemm<T>{}).resources(); }};
+}
+
 }  // namespace
 
 std::span<const Version> versions() {
     static const std::vector<Version> list = [] {
         std::vector<Version> all = {
+            version<WmmaGlobal>("wmma_global", "WMMA, fragments from global memory"),
+            version<WmmaShared>("wmma_shared", "WMMA from shared memory, asynchronous copies"),
             version<MmaSync>("mma_sync", "ldmatrix and mma.sync, 16 x 16 results of a warp"),
             version<WarpTiles>("warp_tiles", "64 x 32 results of a warp"),
             version<Swizzled>("swizzled", "no bank conflicts"),
             version<MultiStage>("multi_stage", "asynchronous copies, three stages")};
         const std::vector<Version> hopper = hopper_versions();
         all.insert(all.end(), hopper.begin(), hopper.end());
+        all.push_back({.name = "best",
+                       .idea = "the last one, or multi_stage for rows that TMA cannot reach",
+                       .launcher = {.half = best<__half>(), .bfloat16 = best<__nv_bfloat16>()},
+                       .work = work_of,
+                       .constraint = Launch<MultiStage, __half>::constraint});
         return all;
     }();
     return list;

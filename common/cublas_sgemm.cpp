@@ -2,6 +2,7 @@
 
 #ifdef COURSE_HAS_CUDA_LIBRARIES
 
+#include <cstdint>
 #include <memory>
 
 #include "common/check_cublas.hpp"
@@ -21,13 +22,13 @@ std::function<void(cudaStream_t)> make_cublas_sgemm(DeviceMatrix<const float> a,
     return [=](cudaStream_t stream) {
         const float one = 1;
         const float zero = 0;
+        const auto count = [](std::size_t n) { return static_cast<std::int64_t>(n); };
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
         // cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = B^T A^T.
-        CUBLAS_CHECK(cublasSgemm(handle.get(), CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(c.cols()),
-                                 static_cast<int>(c.rows()), static_cast<int>(a.cols()), &one, b.data(),
-                                 static_cast<int>(b.leading_dimension()), a.data(),
-                                 static_cast<int>(a.leading_dimension()), &zero, c.data(),
-                                 static_cast<int>(c.leading_dimension())));
+        CUBLAS_CHECK(cublasSgemm_64(handle.get(), CUBLAS_OP_N, CUBLAS_OP_N, count(c.cols()), count(c.rows()),
+                                    count(a.cols()), &one, b.data(), count(b.leading_dimension()), a.data(),
+                                    count(a.leading_dimension()), &zero, c.data(),
+                                    count(c.leading_dimension())));
     };
 }
 

@@ -25,6 +25,8 @@ std::string why_no_tensor_map(const DeviceMatrix<T>& matrix) {
     if (address != 0 || pitch % 16 != 0)
         return "has an address % 16 of " + std::to_string(address) + " and rows that are " +
                std::to_string(pitch) + " bytes apart; expected 0 and a multiple of 16";
+    if (pitch >= std::size_t{1} << 40)
+        return "has rows that are " + std::to_string(pitch) + " bytes apart; expected less than 2^40";
     constexpr std::size_t kMost = (std::size_t{1} << 31) - 1024;
     if (matrix.rows() > kMost || matrix.cols() > kMost)
         return "is " + std::to_string(matrix.rows()) + " x " + std::to_string(matrix.cols()) +
@@ -38,6 +40,8 @@ std::string why_no_tensor_map(const DeviceMatrix<T>& matrix) {
 template <class T>
 CUtensorMap make_tensor_map(const DeviceMatrix<T>& matrix, unsigned box_rows, unsigned box_cols) {
     using Element = std::remove_const_t<T>;
+    static_assert(std::is_same_v<Element, __nv_bfloat16> || std::is_same_v<Element, __half> ||
+                  std::is_same_v<Element, float>);
     constexpr CUtensorMapDataType kType = std::is_same_v<Element, __nv_bfloat16>
                                               ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
                                           : std::is_same_v<Element, __half> ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16

@@ -120,7 +120,10 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_pipeline(Operands
     auto pipe = cuda::make_pipeline();
     const auto copy = [&](unsigned tile) {
         pipe.producer_acquire();
-        if (tile < tiles) source.next(stages[tile % T::STAGES], CopyByPipeline<VEC, decltype(pipe)>{pipe});
+        if (tile < tiles) {
+            watch.begin(Activity::kCopy, tile);
+            source.next(stages[tile % T::STAGES], CopyByPipeline<VEC, decltype(pipe)>{pipe});
+        }
         pipe.producer_commit();
     };
     for (unsigned tile = 0; tile + 1 < T::STAGES; ++tile)
@@ -130,7 +133,6 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_pipeline(Operands
         watch.begin(Activity::kWait, tile);
         pipe.consumer_wait();  // this thread's part of the tile is there
         __syncthreads();       // so is everybody's; and nobody needs the tile before it any more
-        watch.begin(Activity::kCopy, tile);
         copy(tile + T::STAGES - 1);
         watch.begin(Activity::kMultiply, tile);
         multiply(stages[tile % T::STAGES], place, sums);
@@ -153,7 +155,10 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands
     const unsigned tiles = tiles_along_k<T>(operands);
 
     const auto copy = [&](unsigned tile) {
-        if (tile < tiles) source.next(stages[tile % T::STAGES], CopyByInstruction<VEC>{});
+        if (tile < tiles) {
+            watch.begin(Activity::kCopy, tile);
+            source.next(stages[tile % T::STAGES], CopyByInstruction<VEC>{});
+        }
         course::ptx::cp_async_commit();
     };
     for (unsigned tile = 0; tile + 1 < T::STAGES; ++tile)
@@ -163,7 +168,6 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands
         watch.begin(Activity::kWait, tile);
         course::ptx::cp_async_wait<T::STAGES - 2>();
         __syncthreads();
-        watch.begin(Activity::kCopy, tile);
         copy(tile + T::STAGES - 1);
         watch.begin(Activity::kMultiply, tile);
         multiply(stages[tile % T::STAGES], place, sums);

@@ -210,31 +210,42 @@ class WmmaSums {
 
   public:
     __device__ WmmaSums() {
+#pragma unroll
         for (auto& row : sums_)
+#pragma unroll
             for (Results& sum : row)
                 wmma::fill_fragment(sum, 0.0f);
     }
 
     __device__ void multiply(Stage<S>& stage, int warp_row, int warp_column) {
+#if !defined(__CUDA_ARCH__) || \
+    __CUDA_ARCH__ >= 800  // older GPUs have no such matrices of bfloat16, and are refused
 #pragma unroll
         for (int k = 0; k < S::BK; k += 16) {
             FactorA<typename S::T> a[ROWS];
             FactorB<typename S::T> b[COLUMNS];
+#pragma unroll
             for (int i = 0; i < ROWS; ++i)
                 wmma::load_matrix_sync(a[i], stage.a.chunk(warp_row + i * 16, k / 8), S::BK);
+#pragma unroll
             for (int j = 0; j < COLUMNS; ++j)
                 wmma::load_matrix_sync(b[j], stage.b.chunk(k, warp_column / 8 + j * 2), S::BN);
+#pragma unroll
             for (int i = 0; i < ROWS; ++i)
+#pragma unroll
                 for (int j = 0; j < COLUMNS; ++j)
                     wmma::mma_sync(sums_[i][j], a[i], b[j], sums_[i][j]);
         }
+#endif
     }
 
     // `memory`: shared, and of no other use any more once all warps are here.
     __device__ void store(const Output& out, int row, int column, unsigned char* memory) const {
         __syncthreads();
         float* const staging = reinterpret_cast<float*>(memory) + threadIdx.x / 32 * kElements;
+#pragma unroll
         for (int i = 0; i < ROWS; ++i)
+#pragma unroll
             for (int j = 0; j < COLUMNS; ++j)
                 store_results(sums_[i][j], out, row + i * 16, column + j * 16, staging);
     }
@@ -273,6 +284,7 @@ template <class S, bool kAligned>
 __global__ void __launch_bounds__(S::THREADS)
     wmma_global(DeviceMatrix<const typename S::T> a, DeviceMatrix<const typename S::T> b, Output out,
                 Order order) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     using T = typename S::T;
     __shared__ __align__(32) float results[S::THREADS / 32][kElements];
     const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -291,6 +303,7 @@ __global__ void __launch_bounds__(S::THREADS)
         wmma::mma_sync(sum, a_factor, b_factor, sum);
     }
     store_results(sum, out, row, column, results[warp]);
+#endif
 }
 
 // Idea: tiles in shared memory, products of each warp from there. The plans below make five versions of it.
@@ -381,7 +394,7 @@ struct MmaSync : FromShared<MmaSums> {
 };
 
 // Idea: a warp has 64 x 32 results: four fragments of A and four of B make sixteen products.
-// Cost removed: two thirds of the loads from shared memory for a product, and half of those from global memory.
+// Cost removed: five eighths of the loads from shared memory for a product, and half of those from global memory.
 // Still limits it: every ldmatrix reads eight rows from the same banks, one after the other.
 struct WarpTiles : FromShared<MmaSums> {
     template <class T>
@@ -468,6 +481,14 @@ Version version(const char* name, const char* idea) {
             .constraint = Launch<Plan, __half>::constraint};
 }
 
+std::size_t multiprocessors() {
+    int device = 0;
+    int count = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    return static_cast<std::size_t>(count);
+}
+
 template <class T>
 const KernelFor<T>& kernel_of(const Version& version) {
     if constexpr (std::is_same_v<T, __half>) {
@@ -477,14 +498,20 @@ const KernelFor<T>& kernel_of(const Version& version) {
     }
 }
 
-// For whoever only wants the product: the fastest version that can take these operands. Rows that TMA cannot reach, because they do not
-// begin at multiples of 16 bytes, are multiplied by mma.sync, and so are all on a GPU that is not Hopper.
+// For whoever only wants the product. On a Hopper the last version, or where its tiles are few the one with smaller tiles that shares them out among
+// more multiprocessors. Rows that TMA cannot reach, because they do not begin at multiples of 16 bytes, are multiplied by mma.sync, and so are all
+// on other GPUs.
 template <class T>
 const KernelFor<T>& fastest_for(const Gemm<T>& gemm) {
-    static const Version hopper = hopper_versions().back();
+    static const std::vector<Version> hopper = hopper_versions();
     static const Version any = version<MultiStage>("multi_stage", "");
-    const bool fits = hopper.cannot_run({}).empty() && kernel_of<T>(hopper).why_not(gemm).empty();
-    return kernel_of<T>(fits ? hopper : any);
+    static const Version many_small = hopper.at(1);
+    const Version& few_large = hopper.back();
+    const std::size_t tiles =
+        course::ceil_div<std::size_t>(gemm.c.rows(), 128) * course::ceil_div<std::size_t>(gemm.c.cols(), 256);
+    const Version& fast = tiles * 2 <= multiprocessors() ? many_small : few_large;
+    const bool fits = fast.cannot_run({}).empty() && kernel_of<T>(fast).why_not(gemm).empty();
+    return kernel_of<T>(fits ? fast : any);
 }
 
 template <class T>
@@ -492,7 +519,7 @@ KernelFor<T> best() {
     return {
         .launch = [](const Gemm<T>& gemm, cudaStream_t stream) { fastest_for(gemm).launch(gemm, stream); },
         .why_not = [](const Gemm<T>&) { return std::string(); },
-        .resources = [] { return fastest_for(Gemm<T>{}).resources(); }};
+        .resources = nullptr};  // those of the version that it takes
 }
 
 }  // namespace
@@ -509,7 +536,7 @@ std::span<const Version> versions() {
         const std::vector<Version> hopper = hopper_versions();
         all.insert(all.end(), hopper.begin(), hopper.end());
         all.push_back({.name = "best",
-                       .idea = "the last one, or multi_stage for rows that TMA cannot reach",
+                       .idea = "specialised or async_store, or multi_stage for rows that TMA cannot reach",
                        .launcher = {.half = best<__half>(), .bfloat16 = best<__nv_bfloat16>()},
                        .work = work_of,
                        .constraint = Launch<MultiStage, __half>::constraint});

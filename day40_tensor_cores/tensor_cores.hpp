@@ -53,7 +53,7 @@ struct Kernels {
 
 using Version = course::Variant<Kernels, Shape>;
 
-// Slow to fast. All of them need a GPU of compute capability 9.0 (Version::constraint).
+// Slow to fast. What each needs of a GPU, compute capability and shared memory, is said by Version::constraint.
 std::span<const Version> versions();
 
 // The reference. T: __half or __nv_bfloat16. Packed, row-major: a is m x k, b is k x n; product and magnitude as in

@@ -47,7 +47,8 @@ struct Data {
 
     course::VerifyResult verify() const {
         course::VerifyResult result =
-            course::verify(c.to_host(), product, {.terms = shape.k}, magnitude, shape.n);
+            course::verify(c.to_host(), product, {.terms = shape.k, .growth = course::Growth::kSquareRoot},
+                           magnitude, shape.n);
         result.damage = c.damage();
         return result;
     }
@@ -75,6 +76,13 @@ course::Case make_case(const course::Dims& size) {
                                                               : std::function<void(cudaStream_t)>(),
                                   .work = day40::versions().front().work(data->shape),
                                   .cannot_run = no_cublas});
+    // What a measurement says that makes the handle where it is timed.
+    result.contestants.push_back(
+        {.name = "cublas_with_handle",
+         .role = course::Role::kPeer,
+         .launch = [data](cudaStream_t stream) { day40::make_cublas<T>(data->gemm())(stream); },
+         .work = day40::versions().front().work(data->shape),
+         .cannot_run = no_cublas});
     for (const day40::Version& version : day40::versions()) {
         const day40::KernelFor<T>* kernel = nullptr;
         if constexpr (kHalf) {

@@ -4,7 +4,7 @@
     scripts/plot_timeline.py timeline.json docs/figures/day38_timeline.svg [--tiles 8 14]
 
 Of each version the warps that the file has, from the moment the first of them begins with the first of the tiles to the moment the last has
-done with the last. All versions have one scale, so the shorter one is the faster one. Needs matplotlib (Debian: python3-matplotlib).
+done with the last. All versions have one scale; how deep a tile is, and how many blocks share the multiprocessor, the lesson says. Needs matplotlib (Debian: python3-matplotlib).
 """
 
 import argparse

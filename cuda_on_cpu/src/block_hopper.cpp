@@ -156,7 +156,7 @@ const TensorMap& BlockRunner::tensor_map(const CUtensorMap* map, int column, int
              "misaligned access: a box must be at a multiple of 128 bytes of shared memory", site);
     if (!holds_shared(shared, known->box_bytes()))
         fail(cudaErrorIllegalAddress, "the box is not in the block's shared memory", site);
-    if (column * static_cast<int>(known->element_size) % 16 != 0)
+    if (std::int64_t{column} * static_cast<int>(known->element_size) % 16 != 0)
         fail(cudaErrorIllegalInstruction,
              "a box that begins in column " + std::to_string(column) +
                  ": the first element must be at a multiple of 16 bytes within its row",

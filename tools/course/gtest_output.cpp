@@ -23,12 +23,23 @@ bool is_frame(std::string_view line) {
            line == "  Actual: true" || line == "Expected: false" || line == "Failed";
 }
 
+// "  Actual: false (what the assertion has to say" begins a message, whose last line ends with ")".
+constexpr std::string_view kActual = "  Actual: false (";
+
 // "file.cpp:76: Failure", then the message's lines.
 std::string message_of(std::string_view lines) {
     const std::string_view place = next_line(lines);
     std::string message, frame;
+    bool in_brackets = false;
     while (!lines.empty()) {
-        const std::string_view line = next_line(lines);
+        std::string_view line = next_line(lines);
+        if (line.starts_with(kActual)) {
+            in_brackets = true;
+            line.remove_prefix(kActual.size());
+        } else if (in_brackets && line == "Expected: true") {
+            in_brackets = false;
+            if (message.ends_with(")\n")) message.erase(message.size() - 2, 1);
+        }
         (is_frame(line) ? frame : message) += std::string(line) + "\n";
     }
     if (message.find_first_not_of(" \n") == std::string::npos) message = frame;

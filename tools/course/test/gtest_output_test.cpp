@@ -50,6 +50,15 @@ needs a GPU
     EXPECT_FALSE(output.ran_none());
 }
 
+TEST(GtestOutput, WhatAnAssertionSaysStandsWithoutItsFrame) {
+    const GtestOutput output = parse_gtest_output(
+        "[ RUN      ] A.B\na.cu:1: Failure\nValue of: course::no_races([&] { launch(); })\n  Actual: false "
+        "(2 "
+        "findings\nrace: a[3] (a.cu:7)\nrace: a[4])\nExpected: true\n[  FAILED  ] A.B (0 ms)\n");
+    ASSERT_EQ(output.failed.size(), 1U);
+    EXPECT_EQ(output.failed[0].messages[0], "2 findings\nrace: a[3] (a.cu:7)\nrace: a[4]\n(a.cu:1)");
+}
+
 TEST(GtestOutput, ATestThatSaysNothingElseKeepsItsFrame) {
     const GtestOutput output = parse_gtest_output(
         "[ RUN      ] A.B\na.cpp:1: Failure\nValue of: x.ok()\n  Actual: false\nExpected: true\n[  FAILED  ] "

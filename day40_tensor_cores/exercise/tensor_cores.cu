@@ -144,9 +144,9 @@ class MmaSums {
     // Products of one stage: fragments of 16 of k, and all their products.
     __device__ void multiply(Stage<S>& stage, int warp_row, int warp_column) {
         // TODO day40/fragments, about 40 minutes.
-        // A warp's part of one stage: its results are `S::MMA_M` x `S::MMA_N` small matrices of 16 x 8, in
-        // `sums`. In steps of 16 along k, bring `S::MMA_M` fragments of A (16 x 16) and `S::MMA_N` of B (16 x
-        // 8) to registers, and call `multiply_add` for each pair.
+        // A warp's part of one stage: its results are `ROWS` x `COLUMNS` small matrices of 16 x 8, in
+        // `sums_`. In steps of 16 along k, bring `ROWS` fragments of A (16 x 16) and `COLUMNS` of B (16 x 8)
+        // to registers, and call `multiply_add` for each pair.
         //
         // `course::ptx::ldmatrix_x4(registers, address)` loads four matrices of 8 x 8: lanes 0 to 7 give the
         // addresses of the rows of the first one, 8 to 15 of the second, and so on. `ldmatrix_x4_trans` hands
@@ -197,20 +197,32 @@ class WmmaSums {
 
   public:
     __device__ WmmaSums() {
+#pragma unroll
         for (auto& row : sums_)
+#pragma unroll
             for (Results& sum : row)
                 wmma::fill_fragment(sum, 0.0f);
     }
 
     __device__ void multiply(Stage<S>& stage, int warp_row, int warp_column) {
-        // TODO day40/fragments: this one too, see multiply.
+        // TODO day40/wmma, about 20 minutes.
+        // A warp's products of one stage, with WMMA: its results are `ROWS` x `COLUMNS` matrices of 16 x 16,
+        // in `sums_`. In steps of 16 along k, load `ROWS` matrices of A, `FactorA<typename S::T>`, and
+        // `COLUMNS` of B, `FactorB<typename S::T>`, and multiply each with each.
+        //
+        // `wmma::load_matrix_sync(matrix, address, pitch)` loads one from its first element on, with `pitch`
+        // elements from row to row; `wmma::mma_sync(d, a, b, c)` is d = a b + c. `stage.a.chunk(row, c)` is
+        // the address of columns 8 c to 8 c + 7 of a row of A's tile, and the pitch of A's tile is `S::BK`;
+        // of B's, `stage.b`, it is `S::BN`. All lanes of the warp make each call together.
     }
 
     // `memory`: shared, and of no other use any more once all warps are here.
     __device__ void store(const Output& out, int row, int column, unsigned char* memory) const {
         __syncthreads();
         float* const staging = reinterpret_cast<float*>(memory) + threadIdx.x / 32 * kElements;
+#pragma unroll
         for (int i = 0; i < ROWS; ++i)
+#pragma unroll
             for (int j = 0; j < COLUMNS; ++j)
                 store_results(sums_[i][j], out, row + i * 16, column + j * 16, staging);
     }
@@ -249,6 +261,7 @@ template <class S, bool kAligned>
 __global__ void __launch_bounds__(S::THREADS)
     wmma_global(DeviceMatrix<const typename S::T> a, DeviceMatrix<const typename S::T> b, Output out,
                 Order order) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     using T = typename S::T;
     __shared__ __align__(32) float results[S::THREADS / 32][kElements];
     const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -267,6 +280,7 @@ __global__ void __launch_bounds__(S::THREADS)
         wmma::mma_sync(sum, a_factor, b_factor, sum);
     }
     store_results(sum, out, row, column, results[warp]);
+#endif
 }
 
 // Idea: tiles in shared memory, products of each warp from there. The plans below make five versions of it.
@@ -357,7 +371,7 @@ struct MmaSync : FromShared<MmaSums> {
 };
 
 // Idea: a warp has 64 x 32 results: four fragments of A and four of B make sixteen products.
-// Cost removed: two thirds of the loads from shared memory for a product, and half of those from global memory.
+// Cost removed: five eighths of the loads from shared memory for a product, and half of those from global memory.
 // Still limits it: every ldmatrix reads eight rows from the same banks, one after the other.
 struct WarpTiles : FromShared<MmaSums> {
     template <class T>
@@ -444,6 +458,14 @@ Version version(const char* name, const char* idea) {
             .constraint = Launch<Plan, __half>::constraint};
 }
 
+std::size_t multiprocessors() {
+    int device = 0;
+    int count = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    return static_cast<std::size_t>(count);
+}
+
 template <class T>
 const KernelFor<T>& kernel_of(const Version& version) {
     if constexpr (std::is_same_v<T, __half>) {
@@ -453,14 +475,20 @@ const KernelFor<T>& kernel_of(const Version& version) {
     }
 }
 
-// For whoever only wants the product: the fastest version that can take these operands. Rows that TMA cannot reach, because they do not
-// begin at multiples of 16 bytes, are multiplied by mma.sync, and so are all on a GPU that is not Hopper.
+// For whoever only wants the product. On a Hopper the last version, or where its tiles are few the one with smaller tiles that shares them out among
+// more multiprocessors. Rows that TMA cannot reach, because they do not begin at multiples of 16 bytes, are multiplied by mma.sync, and so are all
+// on other GPUs.
 template <class T>
 const KernelFor<T>& fastest_for(const Gemm<T>& gemm) {
-    static const Version hopper = hopper_versions().back();
+    static const std::vector<Version> hopper = hopper_versions();
     static const Version any = version<MultiStage>("multi_stage", "");
-    const bool fits = hopper.cannot_run({}).empty() && kernel_of<T>(hopper).why_not(gemm).empty();
-    return kernel_of<T>(fits ? hopper : any);
+    static const Version many_small = hopper.at(1);
+    const Version& few_large = hopper.back();
+    const std::size_t tiles =
+        course::ceil_div<std::size_t>(gemm.c.rows(), 128) * course::ceil_div<std::size_t>(gemm.c.cols(), 256);
+    const Version& fast = tiles * 2 <= multiprocessors() ? many_small : few_large;
+    const bool fits = fast.cannot_run({}).empty() && kernel_of<T>(fast).why_not(gemm).empty();
+    return kernel_of<T>(fits ? fast : any);
 }
 
 template <class T>
@@ -468,7 +496,7 @@ KernelFor<T> best() {
     return {
         .launch = [](const Gemm<T>& gemm, cudaStream_t stream) { fastest_for(gemm).launch(gemm, stream); },
         .why_not = [](const Gemm<T>&) { return std::string(); },
-        .resources = [] { return fastest_for(Gemm<T>{}).resources(); }};
+        .resources = nullptr};  // those of the version that it takes
 }
 
 }  // namespace
@@ -485,7 +513,7 @@ std::span<const Version> versions() {
         const std::vector<Version> hopper = hopper_versions();
         all.insert(all.end(), hopper.begin(), hopper.end());
         all.push_back({.name = "best",
-                       .idea = "the last one, or multi_stage for rows that TMA cannot reach",
+                       .idea = "specialised or async_store, or multi_stage for rows that TMA cannot reach",
                        .launcher = {.half = best<__half>(), .bfloat16 = best<__nv_bfloat16>()},
                        .work = work_of,
                        .constraint = Launch<MultiStage, __half>::constraint});

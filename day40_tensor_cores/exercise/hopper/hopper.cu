@@ -6,7 +6,7 @@
 //   version        tile       stages   what is new                                       what limits it
 //   tma_wgmma      128 x 128  1        boxes copied by TMA; products of four warps       copies and products take turns
 //   specialised    128 x 128  6        one warpgroup copies, two multiply                shared memory: B is read for 128 columns only
-//   wide_tile      128 x 256  4        registers go from the producer to the consumers   L2: every block fetches its own B
+//   wide_tile      128 x 256  4        registers go from the producer to the consumers   tiles begin and end; L2, as every block fetches its own B
 //   multicast      128 x 256  4        two blocks of a cluster share B                   the end of each tile: nobody multiplies
 //   persistent     128 x 256  4        a block for each multiprocessor, many tiles       storing C
 //   async_store    128 x 256  4        C leaves through shared memory and TMA            power: the clock falls
@@ -106,8 +106,8 @@ struct Specialised {
 };
 
 // Idea: 128 x 256. The sums take 128 registers of a thread: the producer gives its own away, and those who multiply get 232.
-// Cost removed: a third of what is read from shared memory for a product, and of what comes from L2.
-// Still limits it: L2. 48 KB for each 1024 cycles of products, on every multiprocessor.
+// Cost removed: a sixth of what is read from shared memory for a product, and a quarter of what comes from L2.
+// Still limits it: tiles begin and end; where they are many L2, too: 48 KB for each 1024 cycles of products, on every multiprocessor.
 struct WideTile {
     template <class T>
     using Shape = TileShape<T, 256, 4, 1>;

@@ -98,10 +98,9 @@ function(course_test name)
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 300 LABELS "${arg_LABEL}")
-  # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first. (Not tests of references,
-  # which are loops on the host.)
+  # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first.
   if(arg_BOTH_ORDERS AND COURSE_BACKEND STREQUAL "cpu")
-    gtest_discover_tests(${name} TEST_PREFIX "${name}.descending." TEST_FILTER "-*Reference.*" DISCOVERY_TIMEOUT 60
+    gtest_discover_tests(${name} TEST_PREFIX "${name}.descending." DISCOVERY_TIMEOUT 60
       PROPERTIES TIMEOUT 300 ENVIRONMENT "CUDA_ON_CPU_ORDER=descending" LABELS "${arg_LABEL}")
   endif()
 endfunction()

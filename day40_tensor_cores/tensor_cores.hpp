@@ -42,7 +42,7 @@ struct KernelFor {
     void (*launch)(const Gemm<T>& gemm, cudaStream_t stream) = nullptr;
     // Why this version cannot take these operands (where they lie, how far their rows are apart), or "".
     std::string (*why_not)(const Gemm<T>& gemm) = nullptr;
-    // Of its kernel, on the current device.
+    // Of its kernel, on the current device; null where the operands choose among kernels.
     course::KernelResources (*resources)() = nullptr;
 };
 

@@ -13,7 +13,7 @@
 //   swizzled      128 x 128         64 x 32     1        rows in different banks               waiting for the next tiles
 //   multi_stage   128 x 256         64 x 64     3        cp.async, two stages ahead            mma.sync itself: Hopper's wgmma is faster
 //
-// What follows, with Hopper's own instructions, is in hopper/hopper.cu; `best` takes the last of them where it can.
+// What follows, with Hopper's own instructions, is in hopper/hopper.cu; `best` chooses one that suits the operands.
 //
 //   ./course run day40                          all versions, verified and timed
 //   ./course run day40 --variant multi_stage --size 4096x4096x4096
@@ -254,6 +254,20 @@ __device__ void load_factor(Factor& factor, const DeviceMatrix<const T>& matrix,
     __syncwarp();  // the next one may overwrite it
 }
 
+// sum += 16 x 16 elements of A times 16 x 16 of B, from k on.
+template <class T>
+__device__ void add_product(Results& sum, const DeviceMatrix<const T>& a, const DeviceMatrix<const T>& b,
+                            bool straight, int row, int column, int k, T* staging) {
+// Older GPUs have no such matrices of bfloat16; Version::constraint refuses them.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+    FactorA<T> a_factor;
+    FactorB<T> b_factor;
+    load_factor(a_factor, a, straight, row, k, staging);
+    load_factor(b_factor, b, straight, k, column, staging);
+    wmma::mma_sync(sum, a_factor, b_factor, sum);
+#endif
+}
+
 // Idea: WMMA: a warp owns three matrices of 16 x 16 and multiplies them in one call.
 // Cost removed: 4096 multiply-adds in a call instead of one.
 // Still limits it: global memory and L2. Each matrix is loaded for one product.
@@ -261,7 +275,6 @@ template <class S, bool kAligned>
 __global__ void __launch_bounds__(S::THREADS)
     wmma_global(DeviceMatrix<const typename S::T> a, DeviceMatrix<const typename S::T> b, Output out,
                 Order order) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     using T = typename S::T;
     __shared__ __align__(32) float results[S::THREADS / 32][kElements];
     const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -272,15 +285,9 @@ __global__ void __launch_bounds__(S::THREADS)
 
     Results sum;
     wmma::fill_fragment(sum, 0.0f);
-    for (int k = 0; k < static_cast<int>(a.cols()); k += 16) {
-        FactorA<T> a_factor;
-        FactorB<T> b_factor;
-        load_factor(a_factor, a, kAligned, row, k, staging);
-        load_factor(b_factor, b, kAligned, k, column, staging);
-        wmma::mma_sync(sum, a_factor, b_factor, sum);
-    }
+    for (int k = 0; k < static_cast<int>(a.cols()); k += 16)
+        add_product(sum, a, b, kAligned, row, column, k, staging);
     store_results(sum, out, row, column, results[warp]);
-#endif
 }
 
 // Idea: tiles in shared memory, products of each warp from there. The plans below make five versions of it.

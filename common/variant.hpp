@@ -5,8 +5,7 @@
 //     std::span<const VectorAdd> variants();
 #pragma once
 
-#include <ostream>
-#include <ranges>
+#include <iosfwd>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -38,7 +37,7 @@ void PrintTo(const Variant<Launcher, Problem>* variant, std::ostream* out) {
     *out << variant->name;
 }
 
-template <std::ranges::input_range Variants>
+template <class Variants>
 std::vector<std::string> names(const Variants& variants) {
     std::vector<std::string> all;
     for (const auto& variant : variants)
@@ -47,7 +46,7 @@ std::vector<std::string> names(const Variants& variants) {
 }
 
 // The entry called `name`. Throws std::invalid_argument with the nearest name and the list when there is none.
-template <std::ranges::input_range Variants>
+template <class Variants>
 const auto& find_variant(const Variants& variants, std::string_view name) {
     for (const auto& variant : variants) {
         if (variant.name == name) return variant;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <latch>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -268,12 +269,13 @@ void Kernel::check_pointer(int position, const volatile void* pointer) {
     prepared.error = cudaErrorIllegalAddress;
 }
 
-void Kernel::prepare_erased(std::shared_ptr<const void> closure, void (*run)(const void*)) {
+void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*)) {
+    std::shared_ptr<const void> owned(closure, destroy);
     if (on_device()) {
         device_failure(cudaErrorNotSupported, "a kernel launched by a kernel: this is not supported",
                        Site{"", 0});
     }
-    prepared = {this, std::move(closure), run, prepared.error};
+    prepared = {this, std::move(owned), run, prepared.error};
 }
 
 void begin_asking() {

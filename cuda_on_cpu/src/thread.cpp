@@ -3,6 +3,7 @@
 
 #include <link.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -10,6 +11,7 @@
 #include "block.hpp"
 #include "cuda_on_cpu/arrival_barrier.h"
 #include "cuda_on_cpu/async_copy.h"
+#include "cuda_on_cpu/barriers.h"
 #include "launch_state.hpp"
 
 namespace cuda_on_cpu {
@@ -220,4 +222,10 @@ extern "C" void __assert_fail(const char* assertion, const char* file, unsigned 
     }
     std::fprintf(stderr, "%s:%u: %s: %s.\n", file, line, function, message.c_str());
     std::abort();
+}
+
+long long clock64() {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
 }

@@ -1,8 +1,6 @@
 // Barriers of a block and of a warp, memory fences' companions, clocks, and the end of a thread.
 #pragma once
 
-#include <chrono>
-
 #include "cuda_on_cpu/thread.h"
 #include "cuda_on_cpu/warp.h"
 
@@ -28,11 +26,7 @@ inline unsigned __activemask(cuda_on_cpu::Site site = cuda_on_cpu::Site::here())
 }
 
 // Nanoseconds stand in for clock cycles: differences mean something, rates do not.
-inline long long clock64() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
+long long clock64();
 
 [[noreturn]] inline void __trap(cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     cuda_on_cpu::device_failure(cudaErrorLaunchFailure, "__trap()", site);

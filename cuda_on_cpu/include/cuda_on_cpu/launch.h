@@ -14,7 +14,6 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -43,10 +42,13 @@ class Kernel {
     void prepare(const Closure& closure, const Arguments&... arguments) {
         int position = 0;
         (check_argument(++position, arguments), ...);
-        prepare_erased(std::make_shared<Closure>(closure), [](const void* prepared) {
-            Closure own = *static_cast<const Closure*>(prepared);  // a thread may write to its parameters
-            own();
-        });
+        prepare_erased(
+            new Closure(closure),
+            [](const void* prepared) {
+                Closure own = *static_cast<const Closure*>(prepared);  // a thread may write to its parameters
+                own();
+            },
+            [](const void* prepared) { delete static_cast<const Closure*>(prepared); });
     }
 
     const char* pretty_name;
@@ -65,7 +67,8 @@ class Kernel {
         }
     }
     void check_pointer(int position, const volatile void* pointer);
-    void prepare_erased(std::shared_ptr<const void> closure, void (*run)(const void*));
+    // Owns the closure from here on.
+    void prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*));
 };
 
 struct LaunchConfiguration {

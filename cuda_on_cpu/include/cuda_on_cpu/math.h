@@ -7,9 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <numbers>
 
@@ -18,12 +16,14 @@
 // ---- min, max ------------------------------------------------------------------------------------------------------
 // By value and not templates: beside `using namespace std` they win over std::min and std::max when both fit exactly.
 
-#define CUDA_ON_CPU_MIN_MAX(Result, A, B)                                \
-    inline Result min(A a, B b) {                                        \
-        return std::min(static_cast<Result>(a), static_cast<Result>(b)); \
-    }                                                                    \
-    inline Result max(A a, B b) {                                        \
-        return std::max(static_cast<Result>(a), static_cast<Result>(b)); \
+#define CUDA_ON_CPU_MIN_MAX(Result, A, B)                                                \
+    inline Result min(A a, B b) {                                                        \
+        return static_cast<Result>(b) < static_cast<Result>(a) ? static_cast<Result>(b)  \
+                                                               : static_cast<Result>(a); \
+    }                                                                                    \
+    inline Result max(A a, B b) {                                                        \
+        return static_cast<Result>(a) < static_cast<Result>(b) ? static_cast<Result>(b)  \
+                                                               : static_cast<Result>(a); \
     }
 #define CUDA_ON_CPU_INTEGER_MIN_MAX(Integer)                                  \
     CUDA_ON_CPU_MIN_MAX(Integer, Integer, Integer)                            \
@@ -73,16 +73,16 @@ inline unsigned long long ullmax(unsigned long long a, unsigned long long b) {
 
 #define CUDA_ON_CPU_ROUNDED_REAL(suffix, mode, Real, f, fma_name)                                         \
     inline Real __##f##add_##suffix(Real a, Real b) {                                                     \
-        return cuda_on_cpu::rounded<mode>(std::plus<Real>(), a, b);                                       \
+        return cuda_on_cpu::rounded<mode>([](Real x, Real y) { return x + y; }, a, b);                    \
     }                                                                                                     \
     inline Real __##f##sub_##suffix(Real a, Real b) {                                                     \
-        return cuda_on_cpu::rounded<mode>(std::minus<Real>(), a, b);                                      \
+        return cuda_on_cpu::rounded<mode>([](Real x, Real y) { return x - y; }, a, b);                    \
     }                                                                                                     \
     inline Real __##f##mul_##suffix(Real a, Real b) {                                                     \
-        return cuda_on_cpu::rounded<mode>(std::multiplies<Real>(), a, b);                                 \
+        return cuda_on_cpu::rounded<mode>([](Real x, Real y) { return x * y; }, a, b);                    \
     }                                                                                                     \
     inline Real __##f##div_##suffix(Real a, Real b) {                                                     \
-        return cuda_on_cpu::rounded<mode>(std::divides<Real>(), a, b);                                    \
+        return cuda_on_cpu::rounded<mode>([](Real x, Real y) { return x / y; }, a, b);                    \
     }                                                                                                     \
     inline Real __##f##rcp_##suffix(Real a) {                                                             \
         return __##f##div_##suffix(Real{1}, a);                                                           \

@@ -5,12 +5,13 @@ the solution pasted in, `check` (must pass). The first one through `watch`, too.
     scripts/play_learner.py                    every exercise of every day
     scripts/play_learner.py day05 gemm_ladder  of these
     scripts/play_learner.py --by-day           each day's exercises together: all fail; all are solved, which makes the lesson's files
-                                               of the learner's; the last one passes. Builds a day twice, not once for each exercise
+                                               of the learner's; the last one passes. Builds twice, all days at once
     scripts/play_learner.py --without-inspection    not those whose tests count accesses: they take a build of their own
 
 The last line is "N passed, N failed, N skipped". Exit code 1 when one failed.
 """
 import argparse
+import contextlib
 import fcntl
 import itertools
 import json
@@ -19,6 +20,7 @@ import pathlib
 import pty
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -107,14 +109,28 @@ class Player:
                 hides=["ended by signal", "not done after", "does not compile", "cannot be checked"])
         self.do("hint", *name, shows=[exercise + ", hint 1 of 3"])
 
-    def play(self, exercises, by_name):
-        """All of them fail, all are solved, the last one passes. Without a name where one exercise comes after the other."""
-        names = {exercise: [exercise] if by_name else [] for exercise in exercises}
+    def build_ahead(self, directories):
+        """What checks would build one day after the other, with all cores. What does not compile is for the check to say."""
+        build = pathlib.Path(ROOT, "build", "cpu")
+        for file in pathlib.Path(self.my_directory).rglob("*.cu"):  # a note as `check` makes it: what is built is of this text
+            note = build / "learner" / file.relative_to(self.my_directory)
+            note.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, note)
+        subprocess.run(["cmake", "-S", ROOT, "-B", build, f"-DCOURSE_MY:PATH={self.my_directory}"], check=True,
+                       stdout=subprocess.DEVNULL)
+        subprocess.run(["cmake", "--build", build, "--target", *(name + "_exercise" for name in directories), "--", "-k", "0"],
+                       stdout=subprocess.DEVNULL)
+
+    def fail_all(self, exercises, by_name=True):
         for exercise in exercises:
-            self.fail(exercise, names[exercise])
+            self.fail(exercise, [exercise] if by_name else [])
+
+    def solve_all(self, exercises, by_name=True):
         for exercise in exercises:
-            self.do("solution", *names[exercise], "--paste")
-        self.do("check", *names[exercises[-1]], shows=["solved " + exercises[-1]])
+            self.do("solution", *([exercise] if by_name else []), "--paste")
+
+    def expect_solved(self, exercise, by_name=True):
+        self.do("check", *([exercise] if by_name else []), shows=["solved " + exercise])
 
     def expect_lesson(self, directory):
         """Solved, the learner's files are the lesson's, below what says whose they are."""
@@ -148,13 +164,50 @@ def directory_of(day):
     return next(path.name for path in pathlib.Path(ROOT).glob(day + "*") if (path / "exercise").is_dir())
 
 
+class Score:
+    def __init__(self):
+        self.passed, self.failed = set(), set()
+
+    @contextlib.contextmanager
+    def of(self, exercises, name):
+        """The exercises that the block plays, all or none."""
+        begin = time.monotonic()
+        try:
+            yield
+        except Failed as failure:
+            self.failed.update(exercises)
+            print(f"FAILED: {name}: {failure}", flush=True)
+        else:
+            self.passed.update(exercises)
+            print(f"ok: {name} ({time.monotonic() - begin:.0f} s)", flush=True)
+
+
+def play_days(player, days, without_all, score):
+    """Exercises of each day; `without_all`: the days of which some are not played."""
+    for exercises in days.values():
+        player.do("next", exercises[0])  # which copies the day's files
+    player.build_ahead(map(directory_of, days))
+    for day, exercises in days.items():
+        with score.of(exercises, day + ", all blank"):
+            player.fail_all(exercises)
+    for day, exercises in days.items():
+        with score.of(exercises, day + ", solutions pasted in"):
+            player.solve_all(exercises)
+            if day not in without_all:
+                player.expect_lesson(directory_of(day))
+    player.build_ahead(map(directory_of, days))
+    for day, exercises in days.items():
+        with score.of(exercises, day + ", all solved"):
+            player.expect_solved(exercises[-1])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("day", nargs="*", help="day05, gemm_ladder...; none: all")
     parser.add_argument("--by-day", action="store_true")
     parser.add_argument("--without-inspection", action="store_true")
     options = parser.parse_args()
-    passed, failed, skipped = 0, [], 0
+    score, skipped = Score(), 0
     with tempfile.TemporaryDirectory(prefix="play_learner_") as directory:
         player = Player(directory)
         player.do("next")
@@ -167,22 +220,20 @@ def main():
             left_out = {day_of(e) for e in exercises if e["needs_inspection"]}
             skipped = sum(e["needs_inspection"] for e in exercises)
             exercises = [e for e in exercises if not e["needs_inspection"]]
-        for name, group in itertools.groupby(exercises, lambda e: day_of(e) if options.by_day else e["id"]):
-            ids = [e["id"] for e in group]
-            begin = time.monotonic()
-            try:
-                player.play(ids, by_name=bool(options.day or options.by_day or failed or skipped))
-                if options.by_day and name not in left_out:
-                    player.expect_lesson(directory_of(name))
-                passed += len(ids)
-                print(f"ok: {name} ({time.monotonic() - begin:.0f} s)", flush=True)
-            except Failed as failure:
-                failed += ids
-                print(f"FAILED: {name}: {failure}", flush=True)
-    if failed:
-        print("failed: " + ", ".join(failed))
-    print(f"{passed} passed, {len(failed)} failed, {skipped} skipped")
-    sys.exit(1 if failed else 0)
+        if options.by_day:
+            days = {day: [e["id"] for e in group] for day, group in itertools.groupby(exercises, day_of)}
+            play_days(player, days, left_out, score)
+        else:
+            for exercise in (e["id"] for e in exercises):
+                by_name = bool(options.day or score.failed or skipped)  # else one exercise comes after the other
+                with score.of([exercise], exercise):
+                    player.fail_all([exercise], by_name)
+                    player.solve_all([exercise], by_name)
+                    player.expect_solved(exercise, by_name)
+    if score.failed:
+        print("failed: " + ", ".join(sorted(score.failed)))
+    print(f"{len(score.passed - score.failed)} passed, {len(score.failed)} failed, {skipped} skipped")
+    sys.exit(1 if score.failed else 0)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-// cuda_on_cpu_compile COMPILER ARGUMENTS...
+// cuda_on_cpu_compile [--headers=DIRECTORY] COMPILER ARGUMENTS...
 //
 // Stands before the host compiler's command (CMake: CXX_COMPILER_LAUNCHER). A command that compiles a .cu file is done in
 // three steps: preprocess, translate, compile. Everything else runs as it is. Code that an inspection watches
-// (-fsanitize=thread) gets functions of its own in a fourth.
+// (-fsanitize=thread) gets functions of its own in a fourth. With --headers, what nearly every .cu file includes is compiled
+// once, into that directory.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "precompiled.hpp"
 #include "process.hpp"
 #include "translate.hpp"
 
@@ -105,27 +107,47 @@ int keep_functions_apart(const std::string& object) {
     return status;
 }
 
-int compile_cuda(const std::string& compiler, const Command& command) {
+// The preprocessor's rule names what it has read; add what was read when the headers were compiled.
+bool add_prerequisites(const Arguments& dependencies, const std::string& files) {
+    const auto option = std::find(dependencies.begin(), dependencies.end(), "-MF");
+    if (option == dependencies.end()) return true;
+    std::string rule;
+    const bool was_read = read_file(option[1], rule);
+    while (rule.ends_with('\n'))
+        rule.pop_back();
+    if (was_read && write_file(option[1], rule + " " + files + "\n")) return true;
+    std::fprintf(stderr, "cuda_on_cpu_compile: cannot change %s\n", option[1].c_str());
+    return false;
+}
+
+// `headers`: the directory of precompiled headers, or "".
+int compile_cuda(const std::string& headers, const std::string& compiler, const Command& command) {
     // What nvcc defines. __CUDA_ARCH__ is not: host and device code are compiled in one pass.
     static const Arguments kDefinitions = {"-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13",
                                            "-D__CUDACC_VER_MINOR__=0"};
     const std::string preprocessed = command.object + ".ii";
     const std::string translated = command.object + ".translated.ii";
 
+    const auto dialect =
+        compiler.find("clang") != std::string::npos ? translator::Dialect::clang : translator::Dialect::gnu;
+    const Arguments options = joined({compiler}, {command.others, kDefinitions});
+    translator::PrecompiledHeaders precompiled;
+    if (!headers.empty() && dialect == translator::Dialect::gnu)
+        precompiled = translator::precompiled_headers(headers, options);
+
     int status = translator::run_program(joined(
-        {compiler}, {command.others,
-                     command.dependencies,
-                     kDefinitions,
-                     {"-E", "-x", "c++", "-include", "cuda_runtime.h", command.source, "-o", preprocessed}}));
+        options, {precompiled.options,
+                  command.dependencies,
+                  {"-E", "-x", "c++", "-include", "cuda_runtime.h", command.source, "-o", preprocessed}}));
     if (status != 0) return status;
+
+    if (!precompiled.files.empty() && !add_prerequisites(command.dependencies, precompiled.files)) return 1;
 
     std::string text;
     if (!read_file(preprocessed, text)) {
         std::fprintf(stderr, "cuda_on_cpu_compile: cannot read %s\n", preprocessed.c_str());
         return 1;
     }
-    const auto dialect =
-        compiler.find("clang") != std::string::npos ? translator::Dialect::clang : translator::Dialect::gnu;
     const bool watched =
         std::find(command.others.begin(), command.others.end(), "-fsanitize=thread") != command.others.end();
     try {
@@ -150,14 +172,21 @@ int compile_cuda(const std::string& compiler, const Command& command) {
 }  // namespace
 
 int main(int count, char** values) {
-    const Arguments arguments(values + 1, values + count);
+    Arguments arguments(values + 1, values + count);
+    std::string headers;
+    constexpr std::string_view kHeadersOption = "--headers=";
+    if (!arguments.empty() && arguments[0].starts_with(kHeadersOption)) {
+        headers = arguments[0].substr(kHeadersOption.size());
+        arguments.erase(arguments.begin());
+    }
     if (arguments.empty() || arguments[0].starts_with("-")) {
         std::fprintf(
             stderr,
-            "usage: cuda_on_cpu_compile COMPILER ARGUMENTS...\n"
+            "usage: cuda_on_cpu_compile [--headers=DIRECTORY] COMPILER ARGUMENTS...\n"
             "example: cuda_on_cpu_compile g++ -std=c++20 -Icuda_on_cpu/include -c day.cu -o day.o\n");
         return 2;
     }
     const Command command = parse({arguments.begin() + 1, arguments.end()});
-    return command.source.empty() ? translator::run_program(arguments) : compile_cuda(arguments[0], command);
+    return command.source.empty() ? translator::run_program(arguments)
+                                  : compile_cuda(headers, arguments[0], command);
 }

@@ -1,0 +1,75 @@
+// Precompiled headers of kernels: made once, again when a header has changed, and done without where one does not compile.
+#include "precompiled.hpp"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+namespace fs = std::filesystem;
+using translator::precompiled_headers;
+
+class Precompiled : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (std::system("g++ --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "there is no g++";
+    }
+
+    Precompiled() {
+        std::string name = (fs::temp_directory_path() / "precompiled_XXXXXX").string();
+        directory = mkdtemp(name.data());
+        write_header("int old_function();\n");
+    }
+    ~Precompiled() override { fs::remove_all(directory); }
+
+    // A cuda_runtime.h of ours; its time stamp is that of files written `later`.
+    void write_header(const std::string& text, std::chrono::seconds later = {}) {
+        const fs::path file = directory / "cuda_runtime.h";
+        std::ofstream(file) << text;
+        fs::last_write_time(file, fs::file_time_type::clock::now() + later);
+    }
+
+    translator::PrecompiledHeaders headers() const {
+        return precompiled_headers(directory / "made",
+                                   {"g++", "-std=c++20", "-Wall", "-I", directory.string()});
+    }
+
+    fs::path made() const { return headers().options.at(2) + ".gch"; }
+
+    fs::path directory;
+};
+
+TEST_F(Precompiled, AreMadeOnce) {
+    const fs::path first = made();
+    const auto time = fs::last_write_time(first);
+    EXPECT_EQ(made(), first);
+    EXPECT_EQ(fs::last_write_time(first), time);
+    EXPECT_NE(headers().files.find((directory / "cuda_runtime.h").string()), std::string::npos);
+}
+
+TEST_F(Precompiled, AreMadeAgainWhenAHeaderHasChanged) {
+    const auto time = fs::last_write_time(made());
+    write_header("int new_function();\n", std::chrono::seconds(2));
+    EXPECT_GT(fs::last_write_time(made()), time);
+}
+
+TEST_F(Precompiled, DifferFromOptionToOption) {
+    const fs::path optimised =
+        precompiled_headers(directory / "made", {"g++", "-std=c++20", "-O2", "-I", directory.string()})
+            .options.at(2) +
+        ".gch";
+    EXPECT_NE(optimised, made());
+}
+
+TEST_F(Precompiled, AreDoneWithoutWhereAHeaderDoesNotCompile) {
+    write_header("not C++\n");
+    const auto none = headers();
+    EXPECT_TRUE(none.options.empty());
+    EXPECT_EQ(none.files, "");
+}
+
+}  // namespace

@@ -10,6 +10,7 @@
 #include "memory.hpp"
 #include "observer.hpp"
 #include "source_places.hpp"
+#include "tensor_map.hpp"
 
 namespace cuda_on_cpu::inspector {
 namespace {
@@ -652,6 +653,20 @@ void BlockChecks::arrival_barrier_left(unsigned thread, const void* barrier) {
     order_.wait(thread, barrier);
 }
 
+void BlockChecks::mbarrier_arrived(unsigned thread, const void* barrier, unsigned parity) {
+    if (!watched_) return;
+    settle();
+    note_reads();
+    order_.arrive(thread, barrier, parity);
+}
+
+void BlockChecks::mbarrier_left(unsigned thread, const void* barrier, unsigned parity) {
+    if (!watched_) return;
+    settle();
+    note_reads();
+    order_.wait(thread, barrier, parity);
+}
+
 // --- Asynchronous copies and matrix loads ----------------------------------------------------------------------------
 
 void BlockChecks::copy_issued(unsigned thread, void* shared, const void* data, const void* global,
@@ -686,6 +701,49 @@ void BlockChecks::copies_attached(unsigned thread) {
     if (watched_) complete_copies(thread, ~0U);
 }
 
+// What a box has of the matrix, in pieces of which each is one access.
+void BlockChecks::check_box(unsigned thread, AccessKind kind, const TensorMap& map, int column, int row,
+                            Place place) {
+    constexpr std::size_t kPiece = 16;
+    for (const TensorMap::Row& part : map.rows_within(column, row)) {
+        for (std::size_t i = 0; i < part.bytes; i += kPiece)
+            check_by(thread, kind, address_of(part.begin + i), std::min(kPiece, part.bytes - i), place,
+                     false);
+    }
+}
+
+// The phase cannot end without the copy: who has waited for it knows what its thread had done when it asked for the copy.
+void BlockChecks::box_load_issued(unsigned thread, void* shared, const TensorMap& map, int column, int row,
+                                  const void* barrier, unsigned parity, Site site) {
+    if (!watched_) return;
+    const Place place = place_of(site);
+    check_box(thread, AccessKind::load, map, column, row, place);
+    settle();
+    note_reads();
+    const Address to = address_of(shared);
+    const Access copy{thread, to, static_cast<unsigned>(map.box_bytes()), AccessKind::store,
+                      short_place(place)};
+    if (SharedShadow::Region* region = shared_.find(to);
+        region != nullptr && inside_shared(*region, copy, false))
+        shared_.issue_copy(*region, copy, order_, *this);
+    order_.arrive(thread, barrier, parity);
+}
+
+void BlockChecks::box_loaded(const void* shared) {
+    if (!watched_) return;
+    settle();
+    if (SharedShadow::Region* region = shared_.find(address_of(shared)); region != nullptr)
+        shared_.end_copy(*region, address_of(shared));
+}
+
+void BlockChecks::box_store_issued(unsigned thread, const void* shared, const TensorMap& map, int column,
+                                   int row, Site site) {
+    if (!watched_) return;
+    const Place place = place_of(site);
+    check_by(thread, AccessKind::load, address_of(shared), map.box_bytes(), place, false);
+    check_box(thread, AccessKind::store, map, column, row, place);
+}
+
 void BlockChecks::complete_copies(unsigned thread, unsigned end_of_groups) {
     std::vector<Copy>& pending = copies_[thread].pending;
     std::size_t done = 0;
@@ -697,12 +755,13 @@ void BlockChecks::complete_copies(unsigned thread, unsigned end_of_groups) {
     pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-void BlockChecks::matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) {
+void BlockChecks::matrices_moved(AccessKind kind, unsigned warp, const void* const* rows, unsigned matrices,
+                                 Site site) {
     if (!watched_) return;
     constexpr unsigned kRowBytes = 16;
     const Place place = place_of(site);
     for (unsigned i = 0; i < 8 * matrices; ++i)
-        check_by(warp * kLanes + i % kLanes, AccessKind::load, address_of(rows[i]), kRowBytes, place, true);
+        check_by(warp * kLanes + i % kLanes, kind, address_of(rows[i]), kRowBytes, place, true);
 }
 
 // --- What is found ---------------------------------------------------------------------------------------------------

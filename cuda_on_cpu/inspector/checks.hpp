@@ -107,11 +107,20 @@ class BlockChecks final : private SharedSink, private GlobalSink {
                      unsigned valid_bytes, Site site);
     void copies_committed(unsigned thread);
     void copies_awaited(unsigned thread, unsigned pending);
-    void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site);
+    // By load or store.
+    void matrices_moved(AccessKind kind, unsigned warp, const void* const* rows, unsigned matrices,
+                        Site site);
     void arrival_barrier_arrived(unsigned thread, const void* barrier);
     void arrival_barrier_completed(const void* barrier);
     void arrival_barrier_left(unsigned thread, const void* barrier);
     void copies_attached(unsigned thread);
+    void mbarrier_arrived(unsigned thread, const void* barrier, unsigned parity);
+    void mbarrier_left(unsigned thread, const void* barrier, unsigned parity);
+    void box_load_issued(unsigned thread, void* shared, const TensorMap& map, int column, int row,
+                         const void* barrier, unsigned parity, Site site);
+    void box_loaded(const void* shared);
+    void box_store_issued(unsigned thread, const void* shared, const TensorMap& map, int column, int row,
+                          Site site);
 
   private:
     enum class Memory : std::uint8_t { nothing, static_shared, dynamic_shared, device, variables };
@@ -162,6 +171,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void check(AccessKind kind, Address byte, std::size_t bytes, Place place, bool aligned);
     void check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place,
                   bool aligned);
+    void check_box(unsigned thread, AccessKind kind, const TensorMap& map, int column, int row, Place place);
     void check_shared(SharedShadow::Region& region, const Access& access, bool aligned);
     void check_device(DeviceMemory& memory, const Access& access, bool aligned);
     bool inside_shared(SharedShadow::Region& region, const Access& access, bool aligned);

@@ -115,6 +115,12 @@ void BlockOrder::arrive(unsigned thread, Arrivals& barrier) {
     latest_ = std::max(latest_, ++epoch_[thread]);
 }
 
+BlockOrder::Arrivals& BlockOrder::in_phase(const void* barrier, unsigned parity) {
+    Arrivals& arrivals = at_address_[barrier];
+    if (std::exchange(arrivals.parity, parity) != parity) arrivals.complete_all();
+    return arrivals;
+}
+
 void BlockOrder::all_arrived(Halves barrier) {
     arrivals(barrier).complete_all();
 }

@@ -68,6 +68,13 @@ class BlockOrder {
     void arrive(unsigned thread, const void* barrier) { arrive(thread, at_address_[barrier]); }
     void all_arrived(const void* barrier) { at_address_[barrier].complete_all(); }
     void wait(unsigned thread, const void* barrier) { acquire(thread, at_address_[barrier].complete); }
+    // The same of an mbarrier, in the phase of that parity. That a phase has ended shows when somebody arrives in the next one, or has waited.
+    void arrive(unsigned thread, const void* barrier, unsigned parity) {
+        arrive(thread, in_phase(barrier, parity));
+    }
+    void wait(unsigned thread, const void* barrier, unsigned parity) {
+        acquire(thread, in_phase(barrier, parity ^ 1).complete);
+    }
 
     // __threadfence: what the thread knows, and has done, is carried by its atomic accesses from now on.
     void fence(unsigned thread);
@@ -102,9 +109,11 @@ class BlockOrder {
     struct Arrivals {
         std::shared_ptr<Clock> now;
         SharedClock complete;
+        unsigned parity = 0;
         void complete_all() { complete = std::exchange(now, nullptr); }
     };
     Arrivals& arrivals(Halves barrier) { return arrivals_[static_cast<std::size_t>(barrier)]; }
+    Arrivals& in_phase(const void* barrier, unsigned parity);
     void arrive(unsigned thread, Arrivals& barrier);
     std::array<Arrivals, 2> arrivals_;
     std::unordered_map<const void*, Arrivals> at_address_;

@@ -214,6 +214,11 @@ void Recorder::arrival_barrier_left(unsigned thread, const void* barrier, Site s
     note(thread, Action::meeting(place_of(site)), 0);
 }
 
+void Recorder::mbarrier_left(unsigned thread, const void* barrier, unsigned parity, Site site) {
+    checks_.mbarrier_left(thread, barrier, parity);
+    note(thread, Action::meeting(place_of(site)), 0);
+}
+
 // --- Events ----------------------------------------------------------------------------------------------------------
 
 void Recorder::access_range(Operation operation, const volatile void* address, std::size_t bytes,
@@ -261,7 +266,7 @@ void Recorder::copy_issued(unsigned thread, void* shared, const void* data, cons
 }
 
 void Recorder::matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) {
-    checks_.matrices_loaded(warp, rows, matrices, site);
+    checks_.matrices_moved(AccessKind::load, warp, rows, matrices, site);
     Space space;
     const Region* region = find(address_of(rows[0]), space);
     if (region == nullptr) return;

@@ -152,9 +152,25 @@ class Recorder final : public BlockObserver {
     }
     void arrival_barrier_left(unsigned thread, const void* barrier, Site site) override;
     void copies_attached(unsigned thread) override { checks_.copies_attached(thread); }
+    void mbarrier_arrived(unsigned thread, const void* barrier, unsigned parity) override {
+        checks_.mbarrier_arrived(thread, barrier, parity);
+    }
+    void mbarrier_left(unsigned thread, const void* barrier, unsigned parity, Site site) override;
+    void box_load_issued(unsigned thread, void* shared, const TensorMap& map, int column, int row,
+                         const void* barrier, unsigned parity, Site site) override {
+        checks_.box_load_issued(thread, shared, map, column, row, barrier, parity, site);
+    }
+    void box_loaded(const void* shared) override { checks_.box_loaded(shared); }
+    void box_store_issued(unsigned thread, const void* shared, const TensorMap& map, int column, int row,
+                          Site site) override {
+        checks_.box_store_issued(thread, shared, map, column, row, site);
+    }
     void copy_issued(unsigned thread, void* shared, const void* data, const void* global, unsigned bytes,
                      unsigned valid_bytes, Site site) override;
     void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) override;
+    void matrices_stored(unsigned warp, const void* const* rows, unsigned matrices, Site site) override {
+        checks_.matrices_moved(AccessKind::store, warp, rows, matrices, site);
+    }
 
     // Adds what was counted for a launch that has ended to its record, and forgets it.
     void deliver(LaunchRecord& record);

@@ -303,6 +303,23 @@ void SharedShadow::complete_copy(Region& region, unsigned thread, Address addres
         cell.written |= in_word;
         note(cell, copy->copy, in_word, order);
     });
+    forget_done();
+}
+
+void SharedShadow::end_copy(Region& region, Address address) {
+    const auto copy = std::ranges::find_if(
+        pending_, [&](const Pending& pending) { return !pending.done && pending.copy.address == address; });
+    if (copy == pending_.end()) return;
+    copy->done = true;
+    for_each_word(address, copy->copy.bytes, [&](Address word, std::uint8_t in_word) {
+        Cell& cell = fresh(region, word);
+        cell.pending &= static_cast<std::uint8_t>(~in_word);
+        cell.written |= in_word;
+    });
+    forget_done();
+}
+
+void SharedShadow::forget_done() {
     while (!pending_.empty() && pending_.back().done)
         pending_.pop_back();
     constexpr std::size_t kTidy = 4096;

@@ -99,6 +99,8 @@ class SharedShadow {
     void issue_copy(Region& region, const Access& copy, const BlockOrder& order, SharedSink& sink);
     void complete_copy(Region& region, unsigned thread, Address address, unsigned bytes,
                        const BlockOrder& order);
+    // Of a copy for which others wait, at a barrier where its thread arrived with the issue: it stays the write that it was then.
+    void end_copy(Region& region, Address address);
 
   private:
     struct Entry;
@@ -115,6 +117,7 @@ class SharedShadow {
                SharedSink& sink);
     void note(Cell& cell, const Access& access, std::uint8_t bytes, const BlockOrder& order);
     void append(Cell& cell, const Entry& entry);
+    void forget_done();
     void report_pending(const Access& access, Address word, std::uint8_t bytes, SharedSink& sink) const;
 
     std::uint32_t block_ = 0;

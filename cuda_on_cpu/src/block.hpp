@@ -170,6 +170,7 @@ class BlockRunner {
     bool waits_at_mbarrier() const;
     bool carry_out_awaited_loads();
     bool wake_past_mbarriers(const std::uint64_t* barrier);
+    void wake_named_barrier(unsigned id);
     void change_own_mbarrier(std::uint64_t* barrier, unsigned arrivals, int bytes, Site site);
     MbarrierState usable_mbarrier(const std::uint64_t* barrier, Site site);
     const TensorMap& tensor_map(const CUtensorMap* map, int column, int row, const void* shared, Site site);

@@ -72,21 +72,19 @@ void BlockRunner::change_own_mbarrier(std::uint64_t* barrier, unsigned arrivals,
 }
 
 void BlockRunner::mbarrier_arrive(std::uint64_t* barrier, unsigned bytes, Site site) {
-    usable_mbarrier(barrier, site);
+    const MbarrierState state = usable_mbarrier(barrier, site);
     if (bytes > static_cast<unsigned>(kMostBytes))
         fail(
             cudaErrorLaunchFailure,
             std::to_string(bytes) + " bytes expected; an mbarrier counts up to " + std::to_string(kMostBytes),
             site);
+    if (observer_ != nullptr) observer_->mbarrier_arrived(thread_number(), barrier, state.parity);
     change_own_mbarrier(barrier, 1, static_cast<int>(bytes), site);
 }
 
 void BlockRunner::mbarrier_arrive_at(std::uint64_t* barrier, unsigned rank, Site site) {
     auto* const there = static_cast<std::uint64_t*>(map_shared(barrier, rank, site));
-    if (there == barrier) {
-        usable_mbarrier(barrier, site);
-        return change_own_mbarrier(barrier, 1, 0, site);
-    }
+    if (there == barrier) return mbarrier_arrive(barrier, 0, site);
     if (cluster().block[rank].runner->loads_.ended())
         fail(
             cudaErrorLaunchFailure,
@@ -107,12 +105,14 @@ void BlockRunner::mbarrier_wait(std::uint64_t* barrier, unsigned parity, Site si
     if (parity > 1)
         fail(cudaErrorLaunchFailure,
              "an mbarrier's parity of " + std::to_string(parity) + "; expected 0 or 1", site);
-    if (state.parity != parity) return;
-    Thread& self = thread_[thread_number()];
-    self.mbarrier = barrier;
-    self.phase = parity;
-    warps_[current_warp_].at_mbarrier |= bit(current_lane_);
-    wait_until_woken("mbarrier_wait", site);
+    if (state.parity == parity) {
+        Thread& self = thread_[thread_number()];
+        self.mbarrier = barrier;
+        self.phase = parity;
+        warps_[current_warp_].at_mbarrier |= bit(current_lane_);
+        wait_until_woken("mbarrier_wait", site);
+    }
+    if (observer_ != nullptr) observer_->mbarrier_left(thread_number(), barrier, parity, site);
 }
 
 bool BlockRunner::waits_at_mbarrier() const {
@@ -184,6 +184,8 @@ void BlockRunner::load_box(void* shared, const CUtensorMap* map, int column, int
              "a bulk copy with an mbarrier that it need not see: fence.mbarrier_init after its "
              "initialisation is missing",
              site);
+    if (own && observer_ != nullptr)
+        observer_->box_load_issued(thread_number(), box, known, column, row, barrier, state->parity, site);
     if (!runner.loads_.add({known, column, row, box, there, state->parity, site}))
         fail(cudaErrorLaunchFailure,
              "a bulk copy to shared memory of block " + std::to_string(rank) +
@@ -204,6 +206,7 @@ bool BlockRunner::carry_out_awaited_loads() {
     if (barriers.empty()) return true;
     for (const BulkLoads::Load& load : loads_.take(barriers)) {
         load.map.load(load.column, load.row, load.shared);
+        if (observer_ != nullptr) observer_->box_loaded(load.shared);
         std::string error;
         if (const auto state = read_mbarrier(load.barrier); state && state->parity != load.parity) {
             error = "the mbarrier's phase ended before all bytes had come: it was told to expect too few";
@@ -228,6 +231,11 @@ void BlockRunner::store_box(const CUtensorMap* map, int column, int row, const v
              "a bulk store to column " + std::to_string(column) + " and row " + std::to_string(row) +
                  "; expected none below 0",
              site);
+    if (observer_ != nullptr) observer_->box_store_issued(thread_number(), shared, known, column, row, site);
+    if (observer_ == nullptr && memory_observer != nullptr) {
+        for (const TensorMap::Row& part : known.rows_within(column, row))
+            memory_observer->memory_written(part.begin, part.bytes);
+    }
     if (const std::string error = stores_.add(thread_number(), known, column, row, shared); !error.empty())
         fail(cudaErrorLaunchFailure, error, site);
 }
@@ -259,12 +267,20 @@ void BlockRunner::named_barrier(unsigned id, unsigned threads, Site site) {
                  " threads; others wait there for " + std::to_string(barrier.expected),
              site);
     barrier.expected = threads;
+    if (observer_ != nullptr) observer_->arrival_barrier_arrived(thread_number(), &barrier, site);
     if (++barrier.arrived < threads) {
         thread_[thread_number()].named_barrier = id;
         warps_[current_warp_].at_named_barrier |= bit(current_lane_);
-        return wait_until_woken("named_barrier", site);
+        wait_until_woken("named_barrier", site);
+    } else {
+        barrier.arrived = 0;
+        if (observer_ != nullptr) observer_->arrival_barrier_completed(&barrier);
+        wake_named_barrier(id);
     }
-    barrier.arrived = 0;
+    if (observer_ != nullptr) observer_->arrival_barrier_left(thread_number(), &barrier, site);
+}
+
+void BlockRunner::wake_named_barrier(unsigned id) {
     for (unsigned w = 0; w < warps_in_block_; ++w) {
         Warp& warp = warps_[w];
         for (LaneMask left = warp.at_named_barrier; left != 0; left &= left - 1) {

@@ -13,6 +13,7 @@
 namespace cuda_on_cpu {
 
 struct LaunchState;
+struct TensorMap;
 
 // Watches the blocks of one OS thread, one after the other. A thread is named by its number in the block, a warp by its number,
 // lanes by a mask.
@@ -60,8 +61,26 @@ class BlockObserver {
     virtual void arrival_barrier_left(unsigned /*thread*/, const void* /*barrier*/, Site /*site*/) {}
     virtual void copies_attached(unsigned /*thread*/) {}
 
+    // mbarriers: the same, but another block of the cluster may end a phase, and nobody tells. A thread arrives in, or has waited for, the phase
+    // of that parity.
+    virtual void mbarrier_arrived(unsigned /*thread*/, const void* /*barrier*/, unsigned /*parity*/) {}
+    virtual void mbarrier_left(unsigned /*thread*/, const void* /*barrier*/, unsigned /*parity*/,
+                               Site /*site*/) {}
+
+    // A box of a matrix on its way to the block's own shared memory, until the phase of the mbarrier ends; and there. A box to a matrix: what
+    // is stored has been read, and counts as written, when the store is asked for.
+    virtual void box_load_issued(unsigned /*thread*/, void* /*shared*/, const TensorMap& /*map*/,
+                                 int /*column*/, int /*row*/, const void* /*barrier*/, unsigned /*parity*/,
+                                 Site /*site*/) {}
+    virtual void box_loaded(const void* /*shared*/) {}
+    virtual void box_store_issued(unsigned /*thread*/, const void* /*shared*/, const TensorMap& /*map*/,
+                                  int /*column*/, int /*row*/, Site /*site*/) {}
+
     // All 32 lanes load matrices of 8 rows of 16 bytes; rows[8 m + i] is row i of matrix m.
     virtual void matrices_loaded(unsigned /*warp*/, const void* const* /*rows*/, unsigned /*matrices*/,
+                                 Site /*site*/) {}
+    // The same, and they are stored.
+    virtual void matrices_stored(unsigned /*warp*/, const void* const* /*rows*/, unsigned /*matrices*/,
                                  Site /*site*/) {}
 };
 
@@ -88,7 +107,7 @@ class MemoryObserver {
     // `host_may_write`: pinned or managed memory.
     virtual void memory_allocated(void* memory, std::size_t size, bool host_may_write) = 0;
     virtual void memory_freed(void* memory) = 0;
-    // By cudaMemset or cudaMemcpy; called without locks.
+    // By cudaMemset or cudaMemcpy, or by a bulk store of a block that nobody watches; called without locks.
     virtual void memory_written(void* memory, std::size_t size) = 0;
     // A kernel that nobody watches is launched: it may write anywhere.
     virtual void unwatched_launch() = 0;

@@ -177,18 +177,21 @@ struct RowAndPlace {
     Site site;
 };
 
+std::array<const void*, 32> rows_of(const Lanes& lanes) {
+    std::array<const void*, 32> rows;
+    for (unsigned lane = 0; lane < 32; ++lane)
+        rows[lane] = lanes.at<RowAndPlace>(lane).row;
+    return rows;
+}
+
 // Row i of matrix m is the one that lane 8 m + i names. Lane 4 g + t gets of each matrix the elements 2 t and 2 t + 1 of row g;
 // transposed, of column g.
 template <unsigned kMatrices, bool kTranspose>
 void load_matrices(const Lanes& lanes) {
     const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
     need_whole_warp(lanes, first.name, first.site);
-    if (BlockObserver* observer = block_runner().observer(); observer != nullptr) {
-        std::array<const void*, 32> rows;
-        for (unsigned lane = 0; lane < 32; ++lane)
-            rows[lane] = lanes.at<RowAndPlace>(lane).row;
-        observer->matrices_loaded(current_warp, rows.data(), kMatrices, first.site);
-    }
+    if (BlockObserver* observer = block_runner().observer(); observer != nullptr)
+        observer->matrices_loaded(current_warp, rows_of(lanes).data(), kMatrices, first.site);
     for (unsigned m = 0; m < kMatrices; ++m) {
         std::uint16_t matrix[kSide][kSide];
         for (unsigned i = 0; i < kSide; ++i)
@@ -207,6 +210,8 @@ template <unsigned kMatrices>
 void store_matrices(const Lanes& lanes) {
     const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
     need_whole_warp(lanes, first.name, first.site);
+    if (BlockObserver* observer = block_runner().observer(); observer != nullptr)
+        observer->matrices_stored(current_warp, rows_of(lanes).data(), kMatrices, first.site);
     for (unsigned m = 0; m < kMatrices; ++m) {
         for (unsigned lane = 0; lane < 32; ++lane) {
             auto* const row =

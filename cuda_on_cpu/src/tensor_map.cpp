@@ -50,20 +50,25 @@ const TensorMap* TensorMap::of(const CUtensorMap* map) {
     return map != nullptr && known->signature == kSignature ? known : nullptr;
 }
 
-bool TensorMap::box_accessible(int column, int row) const {
+std::vector<TensorMap::Row> TensorMap::rows_within(int column, int row) const {
     const auto first = [](int at) { return static_cast<std::uint64_t>(std::max(at, 0)); };
     const auto end = [](int at, std::uint32_t extent, std::uint64_t dim) {
         return static_cast<std::uint64_t>(
             std::clamp(std::int64_t{at} + extent, std::int64_t{0}, static_cast<std::int64_t>(dim)));
     };
+    std::vector<Row> rows;
     const std::uint64_t columns_end = end(column, box[0], dims[0]);
+    if (first(column) >= columns_end) return rows;
     for (std::uint64_t r = first(row); r < end(row, box[1], dims[1]); ++r) {
-        if (first(column) < columns_end &&
-            !device_accessible(address + r * pitch + first(column) * element_size,
-                               (columns_end - first(column)) * element_size))
-            return false;
+        rows.push_back({address + r * pitch + first(column) * element_size,
+                        (columns_end - first(column)) * element_size});
     }
-    return true;
+    return rows;
+}
+
+bool TensorMap::box_accessible(int column, int row) const {
+    return std::ranges::all_of(rows_within(column, row),
+                               [](const Row& part) { return device_accessible(part.begin, part.bytes); });
 }
 
 void TensorMap::load(int column, int row, void* shared) const {

@@ -25,6 +25,12 @@ struct TensorMap {
 
     std::size_t box_row_bytes() const { return std::size_t{box[0]} * element_size; }
     std::size_t box_bytes() const { return box_row_bytes() * box[1]; }
+    // The rows of the box, as far as they lie within the matrix.
+    struct Row {
+        char* begin;
+        std::size_t bytes;
+    };
+    std::vector<Row> rows_within(int column, int row) const;
     // Is all of the box that lies within the matrix memory that kernels may use?
     bool box_accessible(int column, int row) const;
     // The box whose first element is (column, row), to shared memory; zeros, or NaN, stand for what lies outside the matrix.

@@ -1,6 +1,7 @@
 // Kernels with a mistake, and kernels that look as if they had one: beyond those of calibration/inspection_bugs.cu, which a GPU's
 // tools have seen too.
 #include <cooperative_groups.h>
+#include <cuda.h>
 #include <gtest/gtest.h>
 
 #include <cuda/barrier>
@@ -9,11 +10,14 @@
 #include <vector>
 
 #include "cuda_on_cpu/async_copy.h"
+#include "cuda_on_cpu/hopper.h"
 #include "cuda_on_cpu/inspection.h"
+#include "cuda_on_cpu/tensor_core.h"
 
 namespace {
 
 namespace cg = cooperative_groups;
+namespace ptx = cuda_on_cpu::ptx;
 using cuda_on_cpu::Finding;
 using cuda_on_cpu::InspectionOptions;
 
@@ -213,6 +217,217 @@ TEST(Order, ArrivalsAndWaits) {
     };
     EXPECT_NE(kinds_of(pass_through_a_pipeline<TooLate::who_reads>).find("race"), std::string::npos);
     EXPECT_NE(kinds_of(pass_through_a_pipeline<TooLate::who_writes>).find("race"), std::string::npos);
+}
+
+// --- Order by what Hopper has: mbarriers, named barriers, bulk copies
+
+// As pass_through_a_pipeline, by mbarriers.
+template <TooLate kTooLate>
+__global__ void pass_through_mbarriers(float* out) {
+    __shared__ ptx::MBarrier filled[2];
+    __shared__ ptx::MBarrier emptied[2];
+    __shared__ float stored[2][32];
+    const unsigned lane = threadIdx.x % 32;
+    if (threadIdx.x < 2) {
+        ptx::mbarrier_init(&filled[threadIdx.x], 32);
+        ptx::mbarrier_init(&emptied[threadIdx.x], 1);
+    }
+    __syncthreads();
+    for (unsigned batch = 0; batch < 6; ++batch) {
+        const unsigned stage = batch % 2;
+        const unsigned parity = batch / 2 % 2;
+        if (threadIdx.x < 32) {
+            if (kTooLate != TooLate::who_writes) ptx::mbarrier_wait(&emptied[stage], parity ^ 1);
+            stored[stage][lane] = static_cast<float>(batch);
+            if (kTooLate == TooLate::who_writes) ptx::mbarrier_wait(&emptied[stage], parity ^ 1);
+            ptx::mbarrier_arrive(&filled[stage]);
+        } else {
+            if (kTooLate != TooLate::who_reads) ptx::mbarrier_wait(&filled[stage], parity);
+            out[lane] = stored[stage][31 - lane];
+            if (kTooLate == TooLate::who_reads) ptx::mbarrier_wait(&filled[stage], parity);
+            __syncwarp();
+            if (lane == 0) ptx::mbarrier_arrive(&emptied[stage]);
+        }
+    }
+}
+
+TEST(Order, MbarriersOrderWhoHasArrivedBeforeWhoHasWaited) {
+    Buffer<float> out(32);
+    EXPECT_FINDS("", [&] { pass_through_mbarriers<TooLate::nobody><<<1, 64>>>(out.get()); });
+    const auto kinds_of = [&](auto kernel) { return kinds(findings([&] { kernel<<<1, 64>>>(out.get()); })); };
+    EXPECT_NE(kinds_of(pass_through_mbarriers<TooLate::who_reads>).find("race"), std::string::npos);
+    EXPECT_NE(kinds_of(pass_through_mbarriers<TooLate::who_writes>).find("race"), std::string::npos);
+}
+
+// The other block may be the one that ends the phase.
+template <bool kWaits>
+__global__ void __cluster_dims__(2, 1, 1) arrive_at_both(float* out) {
+    __shared__ ptx::MBarrier barrier;
+    __shared__ float value;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&barrier, 2);
+        ptx::fence_mbarrier_init();
+    }
+    cg::this_cluster().sync();
+    if (threadIdx.x == 0) {
+        value = 1;
+        for (unsigned rank = 0; rank < 2; ++rank)
+            ptx::mbarrier_arrive_at(&barrier, rank);
+    }
+    if (kWaits) ptx::mbarrier_wait(&barrier, 0);
+    out[blockIdx.x * kThreads + threadIdx.x] = value;
+    cg::this_cluster().sync();
+}
+
+TEST(Order, AnMbarrierWhosePhaseAnotherBlockEnds) {
+    Buffer<float> out(2 * kThreads);
+    EXPECT_FINDS("", [&] { arrive_at_both<true><<<2, kThreads>>>(out.get()); });
+    EXPECT_NE(kinds(findings([&] { arrive_at_both<false><<<2, kThreads>>>(out.get()); })).find("race"),
+              std::string::npos);
+}
+
+// Two warps of three meet; `reader` is the first thread of the warp that reads what the second one has written.
+__global__ void meet_at_a_named_barrier(float* out, unsigned reader) {
+    __shared__ float row[32];
+    if (threadIdx.x / 32 == 1) row[threadIdx.x % 32] = 1;
+    if (threadIdx.x < 64) ptx::named_barrier(1, 64);
+    if (threadIdx.x / 32 == reader / 32) out[threadIdx.x % 32] = row[31 - threadIdx.x % 32];
+}
+
+TEST(Order, ANamedBarrierOrdersThoseWhoMeetThere) {
+    Buffer<float> out(32);
+    EXPECT_FINDS("", [&] { meet_at_a_named_barrier<<<1, 96>>>(out.get(), 0); });
+    EXPECT_NE(kinds(findings([&] { meet_at_a_named_barrier<<<1, 96>>>(out.get(), 64); })).find("race"),
+              std::string::npos);
+}
+
+// A matrix of 32 x 32 numbers, in boxes of 8 rows: 1024 bytes.
+class Boxes {
+  public:
+    explicit Boxes(bool written = true) : numbers_(1024, written) {
+        const cuuint64_t extents[] = {32, 32}, pitch[] = {128};
+        const cuuint32_t box[] = {32, 8}, steps[] = {1, 1};
+        EXPECT_EQ(
+            cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, numbers_.get(), extents, pitch,
+                                   box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+            CUDA_SUCCESS);
+    }
+    float* numbers() const { return numbers_.get(); }
+
+    CUtensorMap map;
+
+  private:
+    Buffer<float> numbers_;
+};
+
+// One box after the other, in the same place.
+enum class BoxMistake { none, read_before_the_wait, one_waits, no_barrier_before_the_next };
+template <BoxMistake kMistake>
+__global__ void load_boxes(const __grid_constant__ CUtensorMap map, float* out) {
+    __shared__ alignas(128) float box[8][32];
+    __shared__ ptx::MBarrier full;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&full, 1);
+        ptx::fence_mbarrier_init();
+    }
+    __syncthreads();
+    for (unsigned number = 0; number < 4; ++number) {
+        if (threadIdx.x == 0) {
+            ptx::mbarrier_arrive_expect(&full, sizeof box);
+            ptx::tma_load(box, &map, 0, static_cast<int>(8 * number), &full);
+        }
+        if (kMistake == BoxMistake::read_before_the_wait && threadIdx.x == 0) out[0] = box[0][0];
+        if (kMistake != BoxMistake::one_waits || threadIdx.x == 0) ptx::mbarrier_wait(&full, number % 2);
+        out[threadIdx.x] = box[7][threadIdx.x % 32];
+        if (kMistake != BoxMistake::no_barrier_before_the_next || number == 3) __syncthreads();
+    }
+}
+
+TEST(BulkCopies, ABoxIsWrittenUntilItsBarrierHasBeenWaitedFor) {
+    Boxes boxes;
+    Buffer<float> out(kThreads);
+    const auto kinds_of = [&](auto kernel) {
+        return kinds(findings([&] { kernel<<<1, kThreads>>>(boxes.map, out.get()); }));
+    };
+    EXPECT_EQ(kinds_of(load_boxes<BoxMistake::none>), "");
+    const auto finds = [](const std::string& all, const char* kind) {
+        return all.find(kind) != std::string::npos ? testing::AssertionSuccess()
+                                                   : testing::AssertionFailure() << "found: " << all;
+    };
+    EXPECT_TRUE(finds(kinds_of(load_boxes<BoxMistake::read_before_the_wait>), "missing_wait"));
+    const std::string one_waits = kinds_of(load_boxes<BoxMistake::one_waits>);
+    EXPECT_TRUE(finds(one_waits, "race") || finds(one_waits, "missing_wait")) << one_waits;
+    EXPECT_TRUE(finds(kinds_of(load_boxes<BoxMistake::no_barrier_before_the_next>), "race"));
+}
+
+TEST(BulkCopies, ABoxOfWhatNothingHasWritten) {
+    Boxes boxes(false);
+    Buffer<float> out(kThreads);
+    EXPECT_FINDS("uninitialised_read",
+                 [&] { load_boxes<BoxMistake::none><<<1, kThreads>>>(boxes.map, out.get()); });
+}
+
+// Each block one box.
+template <bool kMeets>
+__global__ void store_box(const __grid_constant__ CUtensorMap map) {
+    __shared__ alignas(128) float box[8][32];
+    for (unsigned row = 0; row < 8; ++row)
+        box[row][threadIdx.x] = 1;
+    ptx::fence_proxy_async();
+    if (kMeets) __syncwarp();
+    if (threadIdx.x == (kMeets ? 0 : 31)) {
+        ptx::tma_store(&map, 0, static_cast<int>(8 * blockIdx.x), box);
+        ptx::tma_store_commit();
+        ptx::tma_store_wait<0>();
+    }
+}
+__global__ void sum_all(const float* numbers, float* out) {
+    float sum = 0;
+    for (unsigned i = 0; i < 1024; ++i)
+        sum += numbers[i];
+    *out = sum;
+}
+
+TEST(BulkCopies, WhatABoxStoresHasBeenWritten) {
+    Buffer<float> out(1);
+    for (const std::uint64_t watched : {4u, 2u}) {
+        Boxes boxes(false);
+        InspectionOptions options;
+        options.blocks_per_launch = watched;
+        EXPECT_FINDS(
+            "",
+            [&] {
+                store_box<true><<<4, 32>>>(boxes.map);
+                sum_all<<<1, 1>>>(boxes.numbers(), out.get());
+            },
+            options);
+    }
+}
+
+TEST(BulkCopies, AStoreReadsWhatItsThreadKnowsOf) {
+    Boxes boxes;
+    EXPECT_NE(kinds(findings([&] { store_box<false><<<4, 32>>>(boxes.map); })).find("race"),
+              std::string::npos);
+}
+
+// Four matrices of 8 x 8, written by a warp at once.
+template <bool kMeets>
+__global__ void store_matrices(float* out) {
+    __shared__ alignas(16) unsigned matrices[128];
+    const unsigned lane = threadIdx.x % 32;
+    if (threadIdx.x < 32) {
+        const unsigned r[4] = {1, 2, 3, 4};
+        ptx::stmatrix_x4(&matrices[lane * 4], r);
+    }
+    if (kMeets) __syncthreads();
+    out[threadIdx.x] = static_cast<float>(matrices[127 - threadIdx.x]);
+}
+
+TEST(Uninitialised, NotWhatStmatrixHasWritten) {
+    Buffer<float> out(kThreads);
+    EXPECT_FINDS("", [&] { store_matrices<true><<<1, kThreads>>>(out.get()); });
+    EXPECT_NE(kinds(findings([&] { store_matrices<false><<<1, kThreads>>>(out.get()); })), "");
 }
 
 // --- Order between blocks

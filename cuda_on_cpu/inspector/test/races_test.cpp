@@ -64,6 +64,36 @@ TEST(BlockOrder, ReadersOfAWholeWarpAreKnownAtOnce) {
     EXPECT_FALSE(order.all_ordered(0, now, 3)) << "lane 0 was missing";
 }
 
+TEST(BlockOrder, AnMbarrierOrdersPhaseByPhase) {
+    BlockOrder order;
+    order.begin_block(96);
+    const int barrier = 0;
+    const Epoch first = order.epoch(0);
+    order.arrive(0, &barrier, 0);
+    EXPECT_FALSE(order.ordered(0, first, 32)) << "has not waited";
+    order.wait(32, &barrier, 0);
+    EXPECT_TRUE(order.ordered(0, first, 32));
+    const Epoch second = order.epoch(0);
+    EXPECT_FALSE(order.ordered(0, second, 32)) << "what comes after the arrival";
+    order.arrive(0, &barrier, 1);
+    order.wait(64, &barrier, 0);
+    EXPECT_TRUE(order.ordered(0, first, 64)) << "late";
+    EXPECT_FALSE(order.ordered(0, second, 64)) << "has waited for the phase before only";
+    order.wait(64, &barrier, 1);
+    EXPECT_TRUE(order.ordered(0, second, 64));
+    EXPECT_FALSE(order.ordered(0, second, 32));
+}
+
+TEST(BlockOrder, WhoWaitsForThePhaseBeforeTheFirstHasHeardNothing) {
+    BlockOrder order;
+    order.begin_block(64);
+    const int barrier = 0;
+    const Epoch then = order.epoch(0);
+    order.arrive(0, &barrier, 0);
+    order.wait(32, &barrier, 1);
+    EXPECT_FALSE(order.ordered(0, then, 32));
+}
+
 TEST(BlockOrder, TheHalvesOfABarrierLeaveWhatIsBetweenThemUnordered) {
     BlockOrder order;
     order.begin_block(64);

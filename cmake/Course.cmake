@@ -13,6 +13,8 @@
 #   course_planned_day(DIRECTORY TITLE "..." CHAPTER "...")        a day that does not exist yet
 include(GoogleTest)
 
+add_custom_target(course_kernels)  # the libraries with kernels, which is all lessons; no program, nor what only programs need
+
 # Gives `target` a backend: its .cu sources go to nvcc, or through cuda_on_cpu's translator to the host compiler.
 function(course_cuda_target target)
   target_link_libraries(${target} PUBLIC course::options)
@@ -29,7 +31,11 @@ function(course_cuda_target target)
   list(FILTER cuda_sources INCLUDE REGEX "\\.cu$")
   if(cuda_sources)
     set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX)
-    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${CMAKE_BINARY_DIR}/bin/cuda_on_cpu_compile;--headers=${CMAKE_BINARY_DIR}/kernel_headers")
+    set(launcher ${CMAKE_BINARY_DIR}/bin/cuda_on_cpu_compile)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      list(APPEND launcher --headers=${CMAKE_BINARY_DIR}/kernel_headers)
+    endif()
+    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${launcher}")
     set_source_files_properties(${cuda_sources} PROPERTIES OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/bin/cuda_on_cpu_compile)
     if(COURSE_INSPECT)
       set(options ${CUDA_ON_CPU_INSPECT_OPTIONS})
@@ -48,6 +54,9 @@ function(course_library name)
   target_include_directories(course_${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(course_${name} PUBLIC ${arg_LIBRARIES})
   course_cuda_target(course_${name})
+  if(arg_SOURCES MATCHES "\\.cu(;|$)" AND NOT name MATCHES "_peer$")
+    add_dependencies(course_kernels course_${name})
+  endif()
 endfunction()
 
 function(course_hopper_library name)

@@ -5,7 +5,7 @@ the solution pasted in, `check` (must pass). The first one through `watch`, too.
     scripts/play_learner.py                    every exercise of every day
     scripts/play_learner.py day05 gemm_ladder  of these
     scripts/play_learner.py --by-day           each day's exercises together: all fail; all are solved, which makes the lesson's files
-                                               of the learner's; the last one passes. Builds twice, all days at once
+                                               of the learner's; the first one passes. Builds twice, all days at once
     scripts/play_learner.py --without-inspection    not those whose tests count accesses: they take a build of their own
 
 The last line is "N passed, N failed, N skipped". Exit code 1 when one failed.
@@ -88,7 +88,8 @@ class Player:
     def __init__(self, my_directory):
         self.my_directory = my_directory
         self.environment = dict(os.environ, COURSE_MY=my_directory, TERM="xterm-256color")
-        self.environment.pop("NO_COLOR", None)
+        for name in ("NO_COLOR", "COURSE_PRESET"):
+            self.environment.pop(name, None)
 
     def do(self, *arguments, code=0, shows=(), hides=()):
         terminal = Terminal(arguments, self.environment)
@@ -116,10 +117,11 @@ class Player:
             note = build / "learner" / file.relative_to(self.my_directory)
             note.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, note)
-        subprocess.run(["cmake", "-S", ROOT, "-B", build, f"-DCOURSE_MY:PATH={self.my_directory}"], check=True,
-                       stdout=subprocess.DEVNULL)
-        subprocess.run(["cmake", "--build", build, "--target", *(name + "_exercise" for name in directories), "--", "-k", "0"],
-                       stdout=subprocess.DEVNULL)
+        with open(f"{build}.lock", "w") as lock:  # as ./course takes it
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            subprocess.run(["cmake", "-S", ROOT, "-B", build, f"-DCOURSE_MY:PATH={self.my_directory}"], stdout=subprocess.DEVNULL)
+            subprocess.run(["ninja", "-C", build, "-k", "0", *(name + "_exercise" for name in directories)],
+                           stdout=subprocess.DEVNULL)
 
     def fail_all(self, exercises, by_name=True):
         for exercise in exercises:
@@ -184,8 +186,9 @@ class Score:
 
 def play_days(player, days, without_all, score):
     """Exercises of each day; `without_all`: the days of which some are not played."""
-    for exercises in days.values():
-        player.do("next", exercises[0])  # which copies the day's files
+    for day, exercises in days.items():
+        with score.of(exercises, day + ", begun"):
+            player.do("next", exercises[0])  # which copies the day's files
     player.build_ahead(map(directory_of, days))
     for day, exercises in days.items():
         with score.of(exercises, day + ", all blank"):
@@ -198,7 +201,7 @@ def play_days(player, days, without_all, score):
     player.build_ahead(map(directory_of, days))
     for day, exercises in days.items():
         with score.of(exercises, day + ", all solved"):
-            player.expect_solved(exercises[-1])
+            player.expect_solved(exercises[0])
 
 
 def main():

@@ -1,4 +1,5 @@
-// Precompiled headers of kernels: made once, again when a header has changed, and done without where one does not compile.
+// Precompiled headers of kernels: made once, again when a header has changed, and done without where one does not compile. In a
+// directory whose name has a blank.
 #include "precompiled.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ class Precompiled : public testing::Test {
     }
 
     Precompiled() {
-        std::string name = (fs::temp_directory_path() / "precompiled_XXXXXX").string();
+        std::string name = (fs::temp_directory_path() / "precompiled headers_XXXXXX").string();
         directory = mkdtemp(name.data());
         write_header("int old_function();\n");
     }
@@ -48,12 +49,33 @@ TEST_F(Precompiled, AreMadeOnce) {
     const auto time = fs::last_write_time(first);
     EXPECT_EQ(made(), first);
     EXPECT_EQ(fs::last_write_time(first), time);
-    EXPECT_NE(headers().files.find((directory / "cuda_runtime.h").string()), std::string::npos);
+    EXPECT_NE(headers().files.find("cuda_runtime.h"), std::string::npos);
 }
 
 TEST_F(Precompiled, AreMadeAgainWhenAHeaderHasChanged) {
     const auto time = fs::last_write_time(made());
     write_header("int new_function();\n", std::chrono::seconds(2));
+    EXPECT_GT(fs::last_write_time(made()), time);
+}
+
+// Saved while it is compiled, or put back as it was before: the time stamp decides.
+TEST_F(Precompiled, AreAsOldAsTheLookAtTheHeaders) {
+    const auto before = fs::file_time_type::clock::now();
+    const fs::path first = made();
+    write_header("int saved_meanwhile();\n");
+    fs::last_write_time(directory / "cuda_runtime.h",
+                        fs::last_write_time(first) + std::chrono::milliseconds(1));
+    const auto time = fs::last_write_time(first);
+    EXPECT_LT(time - before, std::chrono::seconds(1));
+    EXPECT_GT(fs::last_write_time(made()), time);
+}
+
+TEST_F(Precompiled, AreMadeAgainWhenAHeaderIsGone) {
+    { std::ofstream(directory / "other.h") << "int other();\n"; }
+    write_header("#include \"other.h\"\n");
+    const auto time = fs::last_write_time(made());
+    write_header("int alone();\n", -std::chrono::hours(1));
+    fs::remove(directory / "other.h");
     EXPECT_GT(fs::last_write_time(made()), time);
 }
 

@@ -113,9 +113,10 @@ bool add_prerequisites(const Arguments& dependencies, const std::string& files) 
     if (option == dependencies.end()) return true;
     std::string rule;
     const bool was_read = read_file(option[1], rule);
-    while (rule.ends_with('\n'))
-        rule.pop_back();
-    if (was_read && write_file(option[1], rule + " " + files + "\n")) return true;
+    const std::size_t colon = rule.find(": ");
+    if (was_read && colon != std::string::npos &&
+        write_file(option[1], rule.insert(colon + 1, " " + files + " ")))
+        return true;
     std::fprintf(stderr, "cuda_on_cpu_compile: cannot change %s\n", option[1].c_str());
     return false;
 }

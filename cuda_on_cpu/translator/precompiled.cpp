@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <sstream>
 #include <string_view>
 
 #include "process.hpp"
@@ -37,7 +37,7 @@ class Lock {
     int file_;
 };
 
-// Where headers are looked for and what is warned of make no difference to what they say.
+// Where a lesson has headers of its own, and what is warned of, makes no difference to these.
 std::string name_of(const std::vector<std::string>& command) {
     std::string all;
     for (std::size_t i = 0; i < command.size(); ++i) {
@@ -50,7 +50,7 @@ std::string name_of(const std::vector<std::string>& command) {
     return std::to_string(std::hash<std::string>()(all));
 }
 
-// What stands behind the colon of the compiler's "made: header header \", over several lines. "" when there is no such file.
+// What stands behind the colon of a rule "made: header header \\", over several lines. "" when there is no such file.
 std::string prerequisites(const fs::path& rule) {
     std::ifstream file(rule);
     std::string made;
@@ -62,32 +62,58 @@ std::string prerequisites(const fs::path& rule) {
     return files;
 }
 
+// Their names: where make has blanks between them it escapes those within.
+std::vector<std::string> names_of(std::string_view files) {
+    std::vector<std::string> names(1);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const char next = i + 1 < files.size() ? files[i + 1] : '\n';
+        if (files[i] == ' ' || files[i] == '\n') {
+            if (!names.back().empty()) names.emplace_back();
+        } else if ((files[i] == '\\' && (next == ' ' || next == '#')) || (files[i] == '$' && next == '$')) {
+            names.back() += next;
+            ++i;
+        } else if (files[i] != '\\' || next != '\n') {
+            names.back() += files[i];
+        }
+    }
+    if (names.back().empty()) names.pop_back();
+    return names;
+}
+
 // Is `made` newer than all of these?
 bool is_up_to_date(const fs::path& made, const std::string& files) {
     std::error_code error;
     const auto time = fs::last_write_time(made, error);
     if (error || files.empty()) return false;
-    std::istringstream words(files);
-    for (std::string word; words >> word;) {
-        if (word != "\\" && (fs::last_write_time(word, error) > time || error)) return false;
+    for (const std::string& name : names_of(files)) {
+        if (fs::last_write_time(name, error) > time || error) return false;
     }
     return true;
 }
 
+// As old as the look at the headers: one that is saved while they are compiled is newer.
 bool make(const std::vector<std::string>& command, const fs::path& header, const fs::path& made,
           const fs::path& rule) {
+    const auto begin = fs::file_time_type::clock::now();
     std::ofstream text(header);
     for (const char* const name : kHeaders)
         text << "#include <" << name << ">\n";
     if (std::find(command.begin(), command.end(), kTestDefinition) != command.end())
         text << "#include <gtest/gtest.h>\n";
     text.close();
-    const fs::path unfinished = made.string() + ".unfinished";
-    std::vector<std::string> compile = command;
-    compile.insert(compile.end(), {"-x", "c++-header", header, "-o", unfinished, "-MD", "-MF", rule});
     std::error_code error;
+    // Long ago: what a build makes while it compiles would be newer than the objects, which ninja then makes again.
+    fs::last_write_time(header, begin - std::chrono::hours(24), error);
+
+    const std::string unfinished = made.string() + ".unfinished";
+    const std::string unfinished_rule = rule.string() + ".unfinished";
+    std::vector<std::string> compile = command;
+    compile.insert(compile.end(), {"-x", "c++-header", header, "-o", unfinished, "-MD", "-MT", "made", "-MF",
+                                   unfinished_rule});
     if (!text || run_program(compile) != 0) return false;
-    fs::rename(unfinished, made, error);
+    fs::last_write_time(unfinished, begin, error);
+    if (!error) fs::rename(unfinished_rule, rule, error);
+    if (!error) fs::rename(unfinished, made, error);
     return !error;
 }
 

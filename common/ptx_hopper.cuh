@@ -52,6 +52,8 @@ using cuda_on_cpu::ptx::wgmma_commit;
 using cuda_on_cpu::ptx::wgmma_fence;
 using cuda_on_cpu::ptx::wgmma_wait;
 
+inline void hold(float&) {}
+
 #endif
 
 namespace detail {
@@ -256,6 +258,11 @@ __device__ inline void wgmma_fence() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
+// No instruction: the value is made here, and not later, among products that are under way; these would then be carried out one by one.
+__device__ inline void hold(float& value) {
+    asm volatile("" : "+f"(value));
+}
+
 // PTX ISA, wgmma.commit_group: the products since the last call are a group.
 __device__ inline void wgmma_commit() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
@@ -270,55 +277,62 @@ __device__ inline void wgmma_wait() {
 #define COURSE_PTX_D8(i)                                                                        \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
         "+f"(d[i + 6]), "+f"(d[i + 7])
-#define COURSE_PTX_D64(i)                                                                 \
-    COURSE_PTX_D8(i), COURSE_PTX_D8(i + 8), COURSE_PTX_D8(i + 16), COURSE_PTX_D8(i + 24), \
-        COURSE_PTX_D8(i + 32), COURSE_PTX_D8(i + 40), COURSE_PTX_D8(i + 48), COURSE_PTX_D8(i + 56)
+#define COURSE_PTX_D32(i) COURSE_PTX_D8(i), COURSE_PTX_D8(i + 8), COURSE_PTX_D8(i + 16), COURSE_PTX_D8(i + 24)
+#define COURSE_PTX_NUMBERS_32                                                \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define COURSE_PTX_NUMBERS_48 \
+    COURSE_PTX_NUMBERS_32     \
+    ", "                      \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define COURSE_PTX_NUMBERS_64                                                          \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "           \
-    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
+    COURSE_PTX_NUMBERS_32                                                              \
+    ", "                                                                               \
     "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define COURSE_PTX_NUMBERS_96                                                          \
+    COURSE_PTX_NUMBERS_64                                                              \
+    ", "                                                                               \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
 #define COURSE_PTX_NUMBERS_128                                                                     \
-    COURSE_PTX_NUMBERS_64                                                                          \
+    COURSE_PTX_NUMBERS_96                                                                          \
     ", "                                                                                           \
-    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "             \
-    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
     "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-// PTX ISA, wgmma.mma_async with .f16 or .bf16, N = 128 or 256, summed in float. kBRowMajor: B's descriptor is one of
+// PTX ISA, wgmma.mma_async with .f16 or .bf16, N = 64, 96, 128, 192 or 256, summed in float. kBRowMajor: B's descriptor is one of
 // descriptor_mn_major. A's is one of descriptor_k_major.
-#define COURSE_PTX_WGMMA(n, type, numbers, a_number, b_number, transpose_number, ...)         \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" numbers \
-                 "}, %" #a_number ", %" #b_number ", 1, 1, 1, 0, %" #transpose_number ";"     \
-                 : __VA_ARGS__                                                                \
+#define COURSE_PTX_WGMMA(n, type, registers, a_number, b_number, transpose_number, ...)      \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type             \
+                 " {" COURSE_PTX_NUMBERS_##registers "}, %" #a_number ", %" #b_number        \
+                                                     ", 1, 1, 1, 0, %" #transpose_number ";" \
+                 : __VA_ARGS__                                                               \
                  : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0))
-
-template <class T, bool kBRowMajor>
-__device__ inline void wgmma(float (&d)[64], std::uint64_t a, std::uint64_t b) {
-    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-        COURSE_PTX_WGMMA(128, "bf16", COURSE_PTX_NUMBERS_64, 64, 65, 66, COURSE_PTX_D64(0));
-    } else {
-        static_assert(std::is_same_v<T, __half>);
-        COURSE_PTX_WGMMA(128, "f16", COURSE_PTX_NUMBERS_64, 64, 65, 66, COURSE_PTX_D64(0));
+#define COURSE_PTX_WGMMA_FUNCTION(n, registers, a_number, b_number, transpose_number, ...)             \
+    template <class T, bool kBRowMajor>                                                                \
+    __device__ inline void wgmma(float(&d)[registers], std::uint64_t a, std::uint64_t b) {             \
+        if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                              \
+            COURSE_PTX_WGMMA(n, "bf16", registers, a_number, b_number, transpose_number, __VA_ARGS__); \
+        } else {                                                                                       \
+            static_assert(std::is_same_v<T, __half>);                                                  \
+            COURSE_PTX_WGMMA(n, "f16", registers, a_number, b_number, transpose_number, __VA_ARGS__);  \
+        }                                                                                              \
     }
-}
-
-template <class T, bool kBRowMajor>
-__device__ inline void wgmma(float (&d)[128], std::uint64_t a, std::uint64_t b) {
-    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-        COURSE_PTX_WGMMA(256, "bf16", COURSE_PTX_NUMBERS_128, 128, 129, 130, COURSE_PTX_D64(0),
-                         COURSE_PTX_D64(64));
-    } else {
-        static_assert(std::is_same_v<T, __half>);
-        COURSE_PTX_WGMMA(256, "f16", COURSE_PTX_NUMBERS_128, 128, 129, 130, COURSE_PTX_D64(0),
-                         COURSE_PTX_D64(64));
-    }
-}
+COURSE_PTX_WGMMA_FUNCTION(64, 32, 32, 33, 34, COURSE_PTX_D32(0))
+COURSE_PTX_WGMMA_FUNCTION(96, 48, 48, 49, 50, COURSE_PTX_D32(0), COURSE_PTX_D8(32), COURSE_PTX_D8(40))
+COURSE_PTX_WGMMA_FUNCTION(128, 64, 64, 65, 66, COURSE_PTX_D32(0), COURSE_PTX_D32(32))
+COURSE_PTX_WGMMA_FUNCTION(192, 96, 96, 97, 98, COURSE_PTX_D32(0), COURSE_PTX_D32(32), COURSE_PTX_D32(64))
+COURSE_PTX_WGMMA_FUNCTION(256, 128, 128, 129, 130, COURSE_PTX_D32(0), COURSE_PTX_D32(32), COURSE_PTX_D32(64),
+                          COURSE_PTX_D32(96))
+#undef COURSE_PTX_WGMMA_FUNCTION
 #undef COURSE_PTX_WGMMA
 #undef COURSE_PTX_NUMBERS_128
+#undef COURSE_PTX_NUMBERS_96
 #undef COURSE_PTX_NUMBERS_64
-#undef COURSE_PTX_D64
+#undef COURSE_PTX_NUMBERS_48
+#undef COURSE_PTX_NUMBERS_32
+#undef COURSE_PTX_D32
 #undef COURSE_PTX_D8
 
 #endif

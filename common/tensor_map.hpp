@@ -68,7 +68,7 @@ CUtensorMap make_tensor_map(const DeviceMatrix<T>& matrix, unsigned box_rows, un
     const cuuint32_t steps[] = {1, 1};
     const CUresult result = encode(&map, kType, 2, const_cast<Element*>(matrix.data()), extents, pitch, box,
                                    steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+                                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
         throw CudaError(cudaErrorInvalidValue,
                         "cuTensorMapEncodeTiled failed with driver error " + std::to_string(result));

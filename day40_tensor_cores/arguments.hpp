@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #include "common/device_view.hpp"
 #include "tensor_cores.hpp"
@@ -68,6 +69,15 @@ inline course::Work work_of(const Shape& shape) {
             .written = 4 * m * n,
             .flops = 2 * m * n * k,
             .arithmetic = course::Arithmetic::kOther};
+}
+
+template <class T>
+const KernelFor<T>& kernel_of(const Version& version) {
+    if constexpr (std::is_same_v<T, __half>) {
+        return version.launcher.half;
+    } else {
+        return version.launcher.bfloat16;
+    }
 }
 
 }  // namespace day40

@@ -1,4 +1,7 @@
 // Day 40's program: every version and cuBLAS, for bfloat16 and half, verified and timed side by side. Size: m x n x k.
+//
+//     day40_tensor_cores --sweep       twenty shapes, for `best` and cuBLAS
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -59,8 +62,9 @@ struct Data {
     course::GuardedBuffer<float> c;
 };
 
+// `sweep`: cuBLAS and the version that chooses, alone.
 template <class T>
-course::Case make_case(const course::Dims& size) {
+course::Case make_case(const course::Dims& size, bool sweep) {
     if (size.size() != 3) throw std::invalid_argument("expected m x n x k, for example 512x512x512");
     constexpr bool kHalf = std::is_same_v<T, __half>;
     const auto data = std::make_shared<Data<T>>(Shape{size[0], size[1], size[2]});
@@ -77,13 +81,15 @@ course::Case make_case(const course::Dims& size) {
                                   .work = day40::versions().front().work(data->shape),
                                   .cannot_run = no_cublas});
     // What a measurement says that makes the handle where it is timed.
-    result.contestants.push_back(
-        {.name = "cublas_with_handle",
-         .role = course::Role::kPeer,
-         .launch = [data](cudaStream_t stream) { day40::make_cublas<T>(data->gemm())(stream); },
-         .work = day40::versions().front().work(data->shape),
-         .cannot_run = no_cublas});
-    for (const day40::Version& version : day40::versions()) {
+    if (!sweep)
+        result.contestants.push_back(
+            {.name = "cublas_with_handle",
+             .role = course::Role::kPeer,
+             .launch = [data](cudaStream_t stream) { day40::make_cublas<T>(data->gemm())(stream); },
+             .work = day40::versions().front().work(data->shape),
+             .cannot_run = no_cublas});
+    const auto versions = day40::versions();
+    for (const day40::Version& version : sweep ? versions.last(1) : versions) {
         const day40::KernelFor<T>* kernel = nullptr;
         if constexpr (kHalf) {
             kernel = &version.launcher.half;
@@ -109,6 +115,19 @@ std::vector<course::Dims> squares(const std::vector<std::size_t>& extents) {
     return sizes;
 }
 
+// Squares; rows and columns as in language models; few rows, which is a matrix read once; long and short sums; no round number.
+const std::vector<course::Dims> kSweep = {
+    {512, 512, 512},    {1024, 1024, 1024},  {1536, 1536, 1536}, {2048, 2048, 2048},  {3072, 3072, 3072},
+    {4096, 4096, 4096}, {6144, 6144, 6144},  {8192, 8192, 8192}, {2048, 6144, 4096},  {4096, 14336, 4096},
+    {64, 4096, 4096},   {128, 8192, 8192},   {256, 4096, 14336}, {1024, 1024, 16384}, {2048, 2048, 8192},
+    {4096, 4096, 512},  {4096, 4096, 14336}, {3000, 3000, 3000}, {1000, 2000, 3000},  {2047, 2049, 2051}};
+
+void make_cases(course::Program& program, bool sweep) {
+    program.make_cases = {[=](const course::Dims& size) { return make_case<__nv_bfloat16>(size, sweep); }};
+    if (!sweep)
+        program.make_cases.push_back([](const course::Dims& size) { return make_case<__half>(size, false); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -117,6 +136,10 @@ int main(int argc, char** argv) {
         .title = "C = A B on tensor cores, 16-bit factors, sums in single precision; size: m x n x k",
         .default_size = {256, 256, 256},
         .bench_sizes = squares({512, 1024, 2048, 4096, 8192}),
-        .make_cases = {make_case<__nv_bfloat16>, make_case<__half>}};
+        .sweep_sizes = kSweep,
+        .make_cases = {},  // known when the options are
+        .add_options = [](CLI::App& app, course::Program& own) {
+            app.callback([&] { make_cases(own, app.count("--sweep") != 0); });
+        }};
     return course::run_program(program, argc, argv);
 }

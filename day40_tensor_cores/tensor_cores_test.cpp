@@ -8,6 +8,7 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/data_pattern.hpp"
@@ -19,6 +20,7 @@
 #include "common/matmul_device_reference.hpp"
 #include "common/random.hpp"
 #include "common/verify.hpp"
+#include "hopper/hopper.hpp"
 
 namespace {
 
@@ -155,6 +157,8 @@ class VersionTest : public course::DeviceTestWithParam<const day40::Version*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(TensorCores, VersionTest, course::each_of(day40::versions()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(Tiles, VersionTest, course::each_of(day40::tiles_to_choose_from()),
+                         course::VariantName());
 
 // The stand-in's threads take their time: there, fewer and smaller problems have the same borders, and as many stages and tiles as it
 // takes to go round.
@@ -309,6 +313,45 @@ TEST_P(VersionTest, RowsThatBeginAnywhere) {
             expect_exact(
                 {.shape = {130, 66, 37}, .beta = 1, .odd_padding = odd, .misaligned_by = misaligned_by});
     }
+}
+
+// Factors as TMA wants them, and C where it cannot store: refused, or stored another way.
+TEST_P(VersionTest, OnlyCBeginsAnywhere) {
+    constexpr Shape kShape{.m = 70, .n = 72, .k = 40};
+    const auto a = integers<__half>(kShape.m * kShape.k, kSeed);
+    const auto b = integers<__half>(kShape.k * kShape.n, kSeed + 1);
+    const DeviceBuffer<__half> a_device{std::span(a)};
+    const DeviceBuffer<__half> b_device{std::span(b)};
+    std::vector<double> product(kShape.m * kShape.n);
+    std::vector<double> magnitude(product.size());
+    day40::multiply_on_cpu<__half>(kShape, 1, a, b, 0, product, magnitude);
+    for (const std::size_t padding : {0, 1}) {
+        GuardedMatrix<float> c(std::vector<float>(product.size(), kNan), kShape.m, kShape.n, padding,
+                               1 - padding);
+        const Gemm<__half> gemm{.a = a_device.matrix(kShape.m, kShape.k),
+                                .b = b_device.matrix(kShape.k, kShape.n),
+                                .c = c.view()};
+        const auto& kernel = GetParam()->launcher.half;
+        const std::string reason = kernel.why_not(gemm);
+        EXPECT_EQ(course::refusal([&] { kernel.launch(gemm, nullptr); }),
+                  reason.empty() ? "" : "tensor_cores: " + reason);
+        EXPECT_EQ(c.damage(), "");
+        if (reason.empty()) {
+            EXPECT_TRUE(course::verify(c.packed(), product, {.factor = 0}, magnitude, kShape.n).ok());
+        } else {
+            EXPECT_EQ(reason.substr(0, 21), "C has an address % 16");
+        }
+    }
+}
+
+TEST_P(VersionTest, RunsOnTheGivenStream) {
+    DeviceBuffer<__half> halves{std::span<const __half>(std::vector<__half>(32 * 32))};
+    DeviceBuffer<float> c(32 * 32);
+    const auto factor = std::as_const(halves).matrix(32, 32);
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        GetParam()->launcher.half.launch({.a = factor, .b = factor, .c = c.matrix(32, 32)}, stream);
+    });
+    EXPECT_EQ(work.nodes(), 1U) << "launches on the stream that was given";
 }
 
 // --- What takes a GPU -----------------------------------------------------------------------------------------------

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Draws the climb: TFLOP/s over the size of a square product, a line a step, from the ladder's measured records.
+"""Draws the climb: TFLOP/s over the size of a square product, a line a version, from measured records.
 
     scripts/plot_ladder.py docs/measurements/h200/gemm_ladder.json docs/figures/gemm_ladder.svg docs/figures/gemm_ladder.png
+    scripts/plot_ladder.py docs/measurements/h200/day40_tensor_cores.json docs/figures/day40_tensor_cores.svg \\
+        --problem bfloat16 --without cublas_with_handle
 
-Warm records of square problems alone. cuBLAS is the bold line, and the rate of multiply-adds measured in the same run the dashed one.
+Warm records of square problems alone. cuBLAS is the bold line; for SGEMM the rate of multiply-adds measured in the same run is the dashed one.
 Needs matplotlib (Debian: python3-matplotlib).
 """
 
@@ -25,14 +27,14 @@ DASHES = ["-", (0, (5, 1.5)), (0, (1, 1))]
 LABEL_HEIGHT = 0.031  # of the axes
 
 
-def curves(records):
-    """{version: {N: record}} of the warm records of square problems, in the order of their names."""
+def curves(records, problem, without):
+    """{version: {N: record}} of the warm records of square problems, in their order."""
     found = {}
     for record in records:
-        square = re.fullmatch(r"sgemm (\d+)x\1x\1", record["problem"])
-        if square and record["l2"] == "warm":
+        square = re.fullmatch(re.escape(problem) + r" (\d+)x\1x\1", record["problem"])
+        if square and record["l2"] == "warm" and record["variant"] not in without:
             found.setdefault(record["variant"], {})[int(square[1])] = record
-    return dict(sorted(found.items()))
+    return found
 
 
 def spread(places, gap):
@@ -56,13 +58,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("records", type=pathlib.Path)
     parser.add_argument("figures", type=pathlib.Path, nargs="+", help="files to write; the ending chooses the format")
+    parser.add_argument("--problem", default="sgemm", help="what the problems are called before their size (default: %(default)s)")
+    parser.add_argument("--without", nargs="+", default=[], help="versions to leave out")
     arguments = parser.parse_args()
     records = json.loads(arguments.records.read_text())
-    lines = curves(records)
+    lines = curves(records, arguments.problem, arguments.without)
     if not lines:
-        sys.exit(f"plot_ladder.py: {arguments.records} has no warm record of a square 'sgemm NxNxN'")
+        sys.exit(f"plot_ladder.py: {arguments.records} has no warm record of a square '{arguments.problem} NxNxN'")
     measured = [record for line in lines.values() for record in line.values()]
-    peak = max(record["limit_flops_per_second"] for record in measured) / 1e12
+    multiply_adds = arguments.problem == "sgemm"  # the limit in the records is of those, not of tensor cores
+    peak = max(record["limit_flops_per_second"] for record in measured) / 1e12 if multiply_adds else 0
 
     figure, axes = plt.subplots(figsize=(8, 6))
     axes.set_xscale("log", base=2)
@@ -98,7 +103,7 @@ def main():
     axes.minorticks_off()
     axes.set_xlabel("M = N = K")
     axes.set_ylabel("TFLOP/s")
-    axes.set_title(f"SGEMM, warm, {measured[0]['device']}")
+    axes.set_title(f"{arguments.problem.upper()}, warm, {measured[0]['device']}")
     axes.grid(True, color="0.9")
     for path in arguments.figures:
         path.parent.mkdir(parents=True, exist_ok=True)

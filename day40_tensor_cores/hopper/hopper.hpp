@@ -1,6 +1,7 @@
 // The versions with Hopper's own instructions.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "tensor_cores.hpp"
@@ -8,5 +9,8 @@
 namespace day40 {
 
 std::vector<Version> hopper_versions();
+
+// The tiles that `fitted`, the last of those, chooses from; two of them are versions themselves.
+std::span<const Version> tiles_to_choose_from();
 
 }  // namespace day40

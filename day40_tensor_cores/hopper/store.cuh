@@ -25,18 +25,19 @@ __device__ void store_slice(const Output& out, Place place, int first, const Sum
                    place.column + i / 4 * 8 + lane % 4 * 2, sums[i], sums[i + 1]);
 }
 
+// Columns [begin, end) of the tile.
 template <class S>
-__device__ void store_from_registers(const Output& out, Place place, const Sums<S>& sums) {
+__device__ void store_from_registers(const Output& out, Place place, const Sums<S>& sums, int begin = 0,
+                                     int end = S::BN) {
 #pragma unroll
     for (int first = 0; first < S::BN; first += kSliceColumns)
-        store_slice<S>(out, place, first, sums);
+        if (begin <= first && first < end) store_slice<S>(out, place, first, sums);
 }
 
 // A warp's slices in shared memory. While TMA stores one, the warp fills the next.
-constexpr int kSlices = 2;
 using Slice = float[16 * kSliceColumns];
 template <class S>
-using Slices = Slice[S::MULTIPLIERS * 4][kSlices];
+using Slices = Slice[S::MULTIPLIERS * 4][S::SLICES];
 
 // Fills a slice with results from column `first` of the tile on, swizzled as TMA expects it: sixteen bytes c of row r at c ^ (r % 8).
 // Lanes of odd rows write their results in another order: else rows g and g + 1, whose swizzles differ in the lowest bit alone, would
@@ -67,7 +68,7 @@ __device__ void fill(Slice& slice, int first, const Output& out, Place place, co
 // The same results through shared memory: a warp stores a slice with one instruction and goes on, and TMA leaves out what lies outside C. Not
 // quite: it writes whole 16 bytes, so a slice whose last 16 bytes C's last column cuts is stored from registers.
 template <class S>
-__device__ void store_through_tma(const CUtensorMap& map, Slice (&slices)[kSlices], const Output& out,
+__device__ void store_through_tma(const CUtensorMap& map, Slice (&slices)[S::SLICES], const Output& out,
                                   Place place, const Sums<S>& sums) {
     const bool first_lane = threadIdx.x % 32 == 0;
     const int columns = static_cast<int>(out.c.cols());
@@ -79,8 +80,8 @@ __device__ void store_through_tma(const CUtensorMap& map, Slice (&slices)[kSlice
             if (first_lane) ptx::tma_store_commit();  // an empty group: they are counted as the slices are
             continue;
         }
-        Slice& slice = slices[first / kSliceColumns % kSlices];
-        if (first_lane) ptx::tma_store_wait_read<kSlices - 1>();
+        Slice& slice = slices[first / kSliceColumns % S::SLICES];
+        if (first_lane) ptx::tma_store_wait_read<S::SLICES - 1>();
         __syncwarp();  // the slice has been read
         fill<S>(slice, first, out, {warp_row, place.column}, sums);
         ptx::fence_proxy_async();

@@ -15,20 +15,45 @@ namespace ptx = course::ptx;
 
 constexpr int kWarpgroup = 128;  // threads: the four warps that wgmma takes
 
-// BM x BN results of a block, 64 x BN of a warpgroup; STAGES pieces of A and B in shared memory at a time; CLUSTER
-// blocks, one below the other, share B.
-template <class T_, int BN_, int STAGES_, int CLUSTER_>
+// BM x BN results of a block, 64 x BN of a warpgroup; STAGES pieces of A and B in shared memory at a time. Clusters are of SHARERS blocks, one
+// below the other, that share B; or of SPLITS blocks that have the same results to find, each from its part of K.
+template <class T_, int BM_, int BN_, int STAGES_, int SHARERS_ = 1, int SPLITS_ = 1>
 struct TileShape {
+    static_assert(SHARERS_ == 1 || SPLITS_ == 1);
     using T = T_;
-    static constexpr int BM = 128, BN = BN_, STAGES = STAGES_, CLUSTER = CLUSTER_;
-    static constexpr int BK = 64;                     // a row of a box is 128 bytes, all 32 banks
-    static constexpr int MULTIPLIERS = BM / 64;       // warpgroups that multiply
-    static constexpr int BOXES = BN / 64;             // of B, in a stage
-    static constexpr int BYTES = (BM + BN) * BK * 2;  // of a stage
+    static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, SHARERS = SHARERS_, SPLITS = SPLITS_;
+    static constexpr int CLUSTER = SHARERS * SPLITS;
+    static constexpr int BK = 64;  // a row of a box is 128 bytes, all 32 banks
+    static constexpr int SLICES =
+        BM > 128 ? 1 : 2;                         // of C, that a warp has in shared memory on their way out
+    static constexpr int MULTIPLIERS = BM / 64;   // warpgroups that multiply
+    static constexpr int BOXES = (BN + 63) / 64;  // of B, in a stage
+    static constexpr int SHARE = BK / SHARERS;    // rows of B in a stage that a block asks for
+    static constexpr int BYTES = (BM + BOXES * 64) * BK * 2;  // of a stage
+
+    // Which block of its cluster this is.
+    __device__ static int rank() { return CLUSTER == 1 ? 0 : static_cast<int>(ptx::cluster_rank()); }
+
+    // Sums of 128 registers of a thread, and three warpgroups that multiply, need the producer's registers.
+    __device__ static void give_registers() {
+        if constexpr (BN == 256) ptx::registers_decrease<40>();
+        if constexpr (MULTIPLIERS == 3) ptx::registers_decrease<32>();
+    }
+    __device__ static void take_registers() {
+        if constexpr (BN == 256) ptx::registers_increase<232>();
+        if constexpr (MULTIPLIERS == 3) ptx::registers_increase<160>();
+    }
 };
 
 template <class S>
 using Sums = float[S::BN / 2];  // of a thread
+
+// How TMA sees the matrices.
+struct Maps {
+    CUtensorMap a;  // boxes of BM x 64
+    CUtensorMap b;  // of SHARE x 64
+    CUtensorMap c;  // of 16 x 32, for those who store through it
+};
 
 // In shared memory. Every box begins at a multiple of 1024 bytes, which is where the swizzle's pattern begins.
 template <class S>
@@ -40,11 +65,13 @@ struct alignas(1024) Stages {
         empty[S::STAGES];  // when all who multiply have left it, those of the cluster's other blocks too
 
     // Called by all threads of the cluster, first.
-    __device__ void init() {
+    __device__ void init(const Maps& maps) {
         if (threadIdx.x == 0) {
+            ptx::prefetch(&maps.a);
+            ptx::prefetch(&maps.b);
             for (int stage = 0; stage < S::STAGES; ++stage) {
                 ptx::mbarrier_init(&full[stage], 1);
-                ptx::mbarrier_init(&empty[stage], S::MULTIPLIERS * S::CLUSTER);
+                ptx::mbarrier_init(&empty[stage], S::MULTIPLIERS * S::SHARERS);
             }
             ptx::fence_mbarrier_init();
         }
@@ -64,8 +91,8 @@ struct alignas(1024) Stages {
     // One thread of each warpgroup that multiplies tells every block that copies to this stage: we have left it.
     __device__ void release(int stage) {
         const unsigned thread = threadIdx.x % kWarpgroup;
-        if constexpr (S::CLUSTER > 1) {
-            if (thread < S::CLUSTER) ptx::mbarrier_arrive_at(&empty[stage], thread);
+        if constexpr (S::SHARERS > 1) {
+            if (thread < S::SHARERS) ptx::mbarrier_arrive_at(&empty[stage], thread);
         } else {
             if (thread == 0) ptx::mbarrier_arrive(&empty[stage]);
         }
@@ -84,13 +111,6 @@ struct Turn {
     }
 };
 
-// How TMA sees the matrices.
-struct Maps {
-    CUtensorMap a;  // boxes of BM x 64
-    CUtensorMap b;  // of 64 x 64
-    CUtensorMap c;  // of 16 x 32, for those who store through it
-};
-
 // The first row and column of a tile of C.
 struct Place {
     int row;
@@ -104,15 +124,14 @@ __device__ void request(Stages<S>& stages, int stage, const Maps& maps, Place pl
     ptx::MBarrier* const full = &stages.full[stage];
     ptx::mbarrier_arrive_expect(full, S::BYTES);
     ptx::tma_load(stages.a[stage], &maps.a, k, place.row, full);
-    if constexpr (S::CLUSTER == 1) {
+    if constexpr (S::SHARERS == 1) {
         for (int box = 0; box < S::BOXES; ++box)
             ptx::tma_load(stages.b[stage][box], &maps.b, place.column + box * 64, k, full);
     } else {
-        constexpr int SHARE = S::BOXES / S::CLUSTER;
-        const int first = static_cast<int>(ptx::cluster_rank()) * SHARE;
-        for (int box = first; box < first + SHARE; ++box)
-            ptx::tma_load_multicast(stages.b[stage][box], &maps.b, place.column + box * 64, k, full,
-                                    (1 << S::CLUSTER) - 1);
+        const int first = S::rank() * S::SHARE;  // row of the stage
+        for (int box = 0; box < S::BOXES; ++box)
+            ptx::tma_load_multicast(&stages.b[stage][box][first * 64], &maps.b, place.column + box * 64,
+                                    k + first, full, (1 << S::SHARERS) - 1);
     }
 }
 
@@ -128,24 +147,27 @@ __device__ void start_products(const Stages<S>& stages, int stage, int group, Su
     ptx::wgmma_commit();
 }
 
-// The producer: asks for all stages of a tile, each as soon as its place is empty. One thread.
+// The producer: asks for all stages of a tile, or those of a part of K, each as soon as its place is empty. One thread.
 template <class S>
-__device__ void produce(Stages<S>& stages, Turn<S>& turn, const Maps& maps, Place place, int depth) {
-    for (int k = 0; k < depth; k += S::BK, turn.next()) {
+__device__ void produce(Stages<S>& stages, Turn<S>& turn, const Maps& maps, Place place, int first_step,
+                        int steps) {
+    for (int step = first_step; step < first_step + steps; ++step, turn.next()) {
         ptx::mbarrier_wait(&stages.empty[turn.stage], turn.parity ^ 1);
-        request(stages, turn.stage, maps, place, k);
+        request(stages, turn.stage, maps, place, step * S::BK);
     }
 }
 
-// A consumer, warpgroup `group` of those that multiply: the sums of its 64 rows of a tile. The products of one stage are under way
-// while those of the next are started; then the older ones are waited for, and their stage is left.
+// A consumer, warpgroup `group` of those that multiply: the sums of its 64 rows of a tile, over so many stages. The products of one stage are
+// under way while those of the next are started; then the older ones are waited for, and their stage is left.
 template <class S>
-__device__ void multiply(Stages<S>& stages, Turn<S>& turn, int group, int depth, Sums<S>& sums) {
+__device__ void multiply(Stages<S>& stages, Turn<S>& turn, int group, int steps, Sums<S>& sums) {
 #pragma unroll
-    for (float& sum : sums)
+    for (float& sum : sums) {
         sum = 0;
+        ptx::hold(sum);
+    }
     int before = -1;
-    for (int k = 0; k < depth; k += S::BK, turn.next()) {
+    for (int step = 0; step < steps; ++step, turn.next()) {
         ptx::mbarrier_wait(&stages.full[turn.stage], turn.parity);
         start_products(stages, turn.stage, group, sums);
         ptx::wgmma_wait<1>();

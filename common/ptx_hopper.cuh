@@ -9,6 +9,7 @@
 #include <cuda.h>  // CUtensorMap: the type alone, nothing of the driver library is linked
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -247,8 +248,8 @@ __device__ inline void stmatrix_x4(void* row, const unsigned (&r)[4]) {
 
 // ---- Asynchronous products of a warpgroup ------------------------------------------------------------------------------
 //
-// D += A B for four warps: D is 64 x N in their registers, A is 64 x 16 and B is 16 x N in shared memory, found through
-// descriptors. Register 4 j + 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i).
+// D += A B for four warps: D is 64 x N in their registers, A is 64 x K and B is K x N in shared memory, found through
+// descriptors; K is 32 bytes: 16 elements of 16 bits, 32 of 8. Register 4 j + 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i).
 // The products run on while the warps do; D, A and B must be left alone until wgmma_wait.
 
 // PTX ISA, wgmma.fence: registers and shared memory are ready for the products that follow.
@@ -267,12 +268,13 @@ __device__ inline void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-#define COURSE_PTX_D8(i)                                                                        \
-    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
-        "+f"(d[i + 6]), "+f"(d[i + 7])
-#define COURSE_PTX_D64(i)                                                                 \
-    COURSE_PTX_D8(i), COURSE_PTX_D8(i + 8), COURSE_PTX_D8(i + 16), COURSE_PTX_D8(i + 24), \
-        COURSE_PTX_D8(i + 32), COURSE_PTX_D8(i + 40), COURSE_PTX_D8(i + 48), COURSE_PTX_D8(i + 56)
+#define COURSE_PTX_D8(r, i)                                                                           \
+    "+" r(d[i]), "+" r(d[i + 1]), "+" r(d[i + 2]), "+" r(d[i + 3]), "+" r(d[i + 4]), "+" r(d[i + 5]), \
+        "+" r(d[i + 6]), "+" r(d[i + 7])
+#define COURSE_PTX_D64(r, i)                                                                          \
+    COURSE_PTX_D8(r, i), COURSE_PTX_D8(r, i + 8), COURSE_PTX_D8(r, i + 16), COURSE_PTX_D8(r, i + 24), \
+        COURSE_PTX_D8(r, i + 32), COURSE_PTX_D8(r, i + 40), COURSE_PTX_D8(r, i + 48),                 \
+        COURSE_PTX_D8(r, i + 56)
 #define COURSE_PTX_NUMBERS_64                                                          \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "           \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
@@ -294,27 +296,63 @@ __device__ inline void wgmma_wait() {
                  : __VA_ARGS__                                                                \
                  : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0))
 
+// PTX ISA, wgmma.mma_async with .e4m3, .e5m2 or .s8: the first two are summed in float, though not with all of its digits, the last in
+// int, and wraps. Both descriptors are of descriptor_k_major: bytes have no other order. (Scales: of floats only.)
+#define COURSE_PTX_WGMMA_BYTES(n, types, numbers, a_number, b_number, scales, ...)                 \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k32." types " {" numbers "}, %" #a_number \
+                 ", %" #b_number ", 1" scales ";"                                                  \
+                 : __VA_ARGS__                                                                     \
+                 : "l"(a), "l"(b))
+
 template <class T, bool kBRowMajor>
 __device__ inline void wgmma(float (&d)[64], std::uint64_t a, std::uint64_t b) {
+    static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors along k only");
     if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-        COURSE_PTX_WGMMA(128, "bf16", COURSE_PTX_NUMBERS_64, 64, 65, 66, COURSE_PTX_D64(0));
+        COURSE_PTX_WGMMA(128, "bf16", COURSE_PTX_NUMBERS_64, 64, 65, 66, COURSE_PTX_D64("f", 0));
+    } else if constexpr (std::is_same_v<T, __nv_fp8_e4m3>) {
+        COURSE_PTX_WGMMA_BYTES(128, "f32.e4m3.e4m3", COURSE_PTX_NUMBERS_64, 64, 65, ", 1, 1",
+                               COURSE_PTX_D64("f", 0));
+    } else if constexpr (std::is_same_v<T, __nv_fp8_e5m2>) {
+        COURSE_PTX_WGMMA_BYTES(128, "f32.e5m2.e5m2", COURSE_PTX_NUMBERS_64, 64, 65, ", 1, 1",
+                               COURSE_PTX_D64("f", 0));
     } else {
         static_assert(std::is_same_v<T, __half>);
-        COURSE_PTX_WGMMA(128, "f16", COURSE_PTX_NUMBERS_64, 64, 65, 66, COURSE_PTX_D64(0));
+        COURSE_PTX_WGMMA(128, "f16", COURSE_PTX_NUMBERS_64, 64, 65, 66, COURSE_PTX_D64("f", 0));
     }
 }
 
 template <class T, bool kBRowMajor>
 __device__ inline void wgmma(float (&d)[128], std::uint64_t a, std::uint64_t b) {
+    static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors along k only");
     if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-        COURSE_PTX_WGMMA(256, "bf16", COURSE_PTX_NUMBERS_128, 128, 129, 130, COURSE_PTX_D64(0),
-                         COURSE_PTX_D64(64));
+        COURSE_PTX_WGMMA(256, "bf16", COURSE_PTX_NUMBERS_128, 128, 129, 130, COURSE_PTX_D64("f", 0),
+                         COURSE_PTX_D64("f", 64));
+    } else if constexpr (std::is_same_v<T, __nv_fp8_e4m3>) {
+        COURSE_PTX_WGMMA_BYTES(256, "f32.e4m3.e4m3", COURSE_PTX_NUMBERS_128, 128, 129, ", 1, 1",
+                               COURSE_PTX_D64("f", 0), COURSE_PTX_D64("f", 64));
+    } else if constexpr (std::is_same_v<T, __nv_fp8_e5m2>) {
+        COURSE_PTX_WGMMA_BYTES(256, "f32.e5m2.e5m2", COURSE_PTX_NUMBERS_128, 128, 129, ", 1, 1",
+                               COURSE_PTX_D64("f", 0), COURSE_PTX_D64("f", 64));
     } else {
         static_assert(std::is_same_v<T, __half>);
-        COURSE_PTX_WGMMA(256, "f16", COURSE_PTX_NUMBERS_128, 128, 129, 130, COURSE_PTX_D64(0),
-                         COURSE_PTX_D64(64));
+        COURSE_PTX_WGMMA(256, "f16", COURSE_PTX_NUMBERS_128, 128, 129, 130, COURSE_PTX_D64("f", 0),
+                         COURSE_PTX_D64("f", 64));
     }
 }
+
+template <class T, bool kBRowMajor>
+__device__ inline void wgmma(int (&d)[64], std::uint64_t a, std::uint64_t b) {
+    static_assert(std::is_same_v<T, std::int8_t> && !kBRowMajor);
+    COURSE_PTX_WGMMA_BYTES(128, "s32.s8.s8", COURSE_PTX_NUMBERS_64, 64, 65, "", COURSE_PTX_D64("r", 0));
+}
+
+template <class T, bool kBRowMajor>
+__device__ inline void wgmma(int (&d)[128], std::uint64_t a, std::uint64_t b) {
+    static_assert(std::is_same_v<T, std::int8_t> && !kBRowMajor);
+    COURSE_PTX_WGMMA_BYTES(256, "s32.s8.s8", COURSE_PTX_NUMBERS_128, 128, 129, "", COURSE_PTX_D64("r", 0),
+                           COURSE_PTX_D64("r", 64));
+}
+#undef COURSE_PTX_WGMMA_BYTES
 #undef COURSE_PTX_WGMMA
 #undef COURSE_PTX_NUMBERS_128
 #undef COURSE_PTX_NUMBERS_64
@@ -328,8 +366,8 @@ __device__ inline void wgmma(float (&d)[128], std::uint64_t a, std::uint64_t b) 
 // PTX ISA, "matrix descriptor" of wgmma, for tiles in rows of 128 bytes with the 128-byte swizzle, as TMA writes them: the
 // sixteen bytes c of row r are at c ^ (r % 8). The tile begins at a multiple of 1024 bytes.
 //
-// K along the rows (A row-major, B column-major): rows are of 64 elements along k; eight of them, 1024 bytes, are followed
-// by the next eight of M or N. Sixteen elements further along k: 32 bytes.
+// K along the rows (A row-major, B column-major): rows are of 64 elements along k, 128 of 8 bits; eight of them, 1024 bytes, are
+// followed by the next eight of M or N. What one product takes of k is 32 bytes.
 __device__ inline std::uint64_t descriptor_k_major(const void* tile) {
     return 1ULL << 62 | 64ULL << 32 | 1ULL << 16 | (detail::shared_window(tile) & 0x3ffff) >> 4;
 }

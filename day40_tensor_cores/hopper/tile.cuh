@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "common/ptx_hopper.cuh"
+#include "output.cuh"
 
 namespace day40 {
 
@@ -17,18 +19,21 @@ constexpr int kWarpgroup = 128;  // threads: the four warps that wgmma takes
 
 // BM x BN results of a block, 64 x BN of a warpgroup; STAGES pieces of A and B in shared memory at a time; CLUSTER
 // blocks, one below the other, share B.
+// B is K x N, or, of 8-bit elements, N x K.
 template <class T_, int BN_, int STAGES_, int CLUSTER_>
 struct TileShape {
     using T = T_;
+    using Sum = std::conditional_t<std::is_integral_v<T>, int, float>;
+    static constexpr bool B_ALONG_K = sizeof(T) == 1;
     static constexpr int BM = 128, BN = BN_, STAGES = STAGES_, CLUSTER = CLUSTER_;
-    static constexpr int BK = 64;                     // a row of a box is 128 bytes, all 32 banks
-    static constexpr int MULTIPLIERS = BM / 64;       // warpgroups that multiply
-    static constexpr int BOXES = BN / 64;             // of B, in a stage
-    static constexpr int BYTES = (BM + BN) * BK * 2;  // of a stage
+    static constexpr int BK = 128 / sizeof(T);     // a row of a box is 128 bytes, all 32 banks
+    static constexpr int MULTIPLIERS = BM / 64;    // warpgroups that multiply
+    static constexpr int BOXES = BN / 64;          // of B, in a stage
+    static constexpr int BYTES = (BM + BN) * 128;  // of a stage
 };
 
 template <class S>
-using Sums = float[S::BN / 2];  // of a thread
+using Sums = typename S::Sum[S::BN / 2];  // of a thread
 
 // In shared memory. Every box begins at a multiple of 1024 bytes, which is where the swizzle's pattern begins.
 template <class S>
@@ -86,8 +91,8 @@ struct Turn {
 
 // How TMA sees the matrices.
 struct Maps {
-    CUtensorMap a;  // boxes of BM x 64
-    CUtensorMap b;  // of 64 x 64
+    CUtensorMap a;  // boxes of BM x BK
+    CUtensorMap b;  // of BK x 64, or 64 x BK
     CUtensorMap c;  // of 16 x 32, for those who store through it
 };
 
@@ -97,6 +102,14 @@ struct Place {
     int column;
 };
 
+// The first row and column of the block's part of tile `tile`: blocks of a cluster are one below the other.
+template <class S>
+__device__ Place place_of(const Order& order, int tile) {
+    const Order::Place place = order.place(tile);
+    const int rank = S::CLUSTER == 1 ? 0 : static_cast<int>(ptx::cluster_rank());
+    return {(place.row * S::CLUSTER + rank) * S::BM, place.column * S::BN};
+}
+
 // Asks for one stage: `k` on, of the tile at `place`. One thread. A block of a cluster asks for its rows of A and its share of B,
 // which arrives in all blocks of the cluster.
 template <class S>
@@ -104,27 +117,32 @@ __device__ void request(Stages<S>& stages, int stage, const Maps& maps, Place pl
     ptx::MBarrier* const full = &stages.full[stage];
     ptx::mbarrier_arrive_expect(full, S::BYTES);
     ptx::tma_load(stages.a[stage], &maps.a, k, place.row, full);
+    const auto column = [&](int box) { return S::B_ALONG_K ? k : place.column + box * 64; };
+    const auto row = [&](int box) { return S::B_ALONG_K ? place.column + box * 64 : k; };
     if constexpr (S::CLUSTER == 1) {
         for (int box = 0; box < S::BOXES; ++box)
-            ptx::tma_load(stages.b[stage][box], &maps.b, place.column + box * 64, k, full);
+            ptx::tma_load(stages.b[stage][box], &maps.b, column(box), row(box), full);
     } else {
         constexpr int SHARE = S::BOXES / S::CLUSTER;
         const int first = static_cast<int>(ptx::cluster_rank()) * SHARE;
         for (int box = first; box < first + SHARE; ++box)
-            ptx::tma_load_multicast(stages.b[stage][box], &maps.b, place.column + box * 64, k, full,
+            ptx::tma_load_multicast(stages.b[stage][box], &maps.b, column(box), row(box), full,
                                     (1 << S::CLUSTER) - 1);
     }
 }
 
-// Starts the products of one stage, as a group: 64 rows of A, those of warpgroup `group`, by all of B.
+// Starts the products of one stage, as a group: 64 rows of A, those of warpgroup `group`, by all of B. A product takes 32 bytes of k.
 template <class S>
 __device__ void start_products(const Stages<S>& stages, int stage, int group, Sums<S>& sums) {
     const std::uint64_t a = ptx::descriptor_k_major(stages.a[stage] + group * 64 * S::BK);
-    const std::uint64_t b = ptx::descriptor_mn_major(stages.b[stage], sizeof(stages.b[stage][0]));
+    const std::uint64_t b = S::B_ALONG_K
+                                ? ptx::descriptor_k_major(stages.b[stage])
+                                : ptx::descriptor_mn_major(stages.b[stage], sizeof(stages.b[stage][0]));
     ptx::wgmma_fence();
 #pragma unroll
-    for (int step = 0; step < S::BK / 16; ++step)
-        ptx::wgmma<typename S::T, true>(sums, ptx::advanced(a, step * 32), ptx::advanced(b, step * 2048));
+    for (int step = 0; step < 4; ++step)
+        ptx::wgmma<typename S::T, !S::B_ALONG_K>(sums, ptx::advanced(a, step * 32),
+                                                 ptx::advanced(b, step * (S::B_ALONG_K ? 32 : 2048)));
     ptx::wgmma_commit();
 }
 
@@ -142,7 +160,7 @@ __device__ void produce(Stages<S>& stages, Turn<S>& turn, const Maps& maps, Plac
 template <class S>
 __device__ void multiply(Stages<S>& stages, Turn<S>& turn, int group, int depth, Sums<S>& sums) {
 #pragma unroll
-    for (float& sum : sums)
+    for (auto& sum : sums)
         sum = 0;
     int before = -1;
     for (int k = 0; k < depth; k += S::BK, turn.next()) {

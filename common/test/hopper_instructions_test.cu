@@ -415,10 +415,10 @@ void expect_products(const Layout& a_layout, const Layout& b_layout) {
     }
     for (unsigned m = 0; m < 64; ++m) {
         for (unsigned n = 0; n < N; ++n) {
-            // Sums of integers wrap; of floating point they are small enough to be exact.
-            const int begin = std::is_integral_v<T> ? random.integer(std::numeric_limits<int>::min(),
-                                                                     std::numeric_limits<int>::max())
-                                                    : number();
+            // Sums of integers begin at the ends of their range, and half of them wrap; of floating point they are small enough to be exact.
+            int begin = number();
+            if (std::is_integral_v<T>)
+                begin = n % 2 == 0 ? std::numeric_limits<int>::max() : std::numeric_limits<int>::min();
             auto sum = static_cast<unsigned>(begin);
             for (unsigned k = 0; k < kDepth; ++k)
                 sum += static_cast<unsigned>(a[m * kDepth + k] * b[k * N + n]);

@@ -1,4 +1,7 @@
 // Day 40's program: every version and cuBLAS, for bfloat16 and half, and for 8-bit factors, verified and timed side by side. Size: m x n x k.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -173,6 +176,19 @@ course::Contestant cublaslt(const std::shared_ptr<Bytes<T>>& data, const char* n
     return result;
 }
 
+// What the digits are worth that are not kept.
+std::string largest_errors(std::span<const course::Record> records) {
+    std::vector<std::string> known;
+    std::string text;
+    for (const course::Record& record : records) {
+        if (!record.verified || std::ranges::find(known, record.variant) != known.end()) continue;
+        known.push_back(record.variant);
+        text += fmt::format("{}{} {:.3g}", text.empty() ? "largest errors: " : ", ", record.variant,
+                            record.max_error);
+    }
+    return text;
+}
+
 template <class T>
 course::Case make_case_of_bytes(const course::Dims& size) {
     constexpr bool kIntegers = std::is_integral_v<T>;
@@ -183,7 +199,10 @@ course::Case make_case_of_bytes(const course::Dims& size) {
     result.spoil = [data] { data->c.spoil(); };
     result.verify = [data] { return data->verify(); };
     result.contestants.push_back(cublaslt(data, "cublaslt", bytes::Accumulation::kPromoted));
-    if (!kIntegers) result.contestants.push_back(cublaslt(data, "cublaslt_fast", bytes::Accumulation::kFast));
+    if (!kIntegers) {
+        result.contestants.push_back(cublaslt(data, "cublaslt_fast", bytes::Accumulation::kFast));
+        result.comment = largest_errors;
+    }
     for (const bytes::Version& version : bytes::versions()) {
         const bytes::KernelFor<T>& kernel = version.launcher.of<T>();
         if (kernel.launch == nullptr) continue;

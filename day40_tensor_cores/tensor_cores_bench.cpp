@@ -186,7 +186,7 @@ std::string largest_errors(std::span<const course::Record> records) {
         text += fmt::format("{}{} {:.3g}", text.empty() ? "largest errors: " : ", ", record.variant,
                             record.max_error);
     }
-    return text;
+    return text + "\n";
 }
 
 template <class T>

@@ -1,10 +1,9 @@
-// A matrix in device memory that shows what a kernel did wrong with it: it stands between guards (guarded_buffer.hpp), and NaN stands
-// between its rows.
+// A matrix in device memory that shows what a kernel did wrong with it: it stands between guards (guarded_buffer.hpp), and NaN, or of
+// integers -1, stands between its rows.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
-#include <limits>
+#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -14,11 +13,11 @@
 
 namespace course {
 
-// T: floating point, or made from a float (__half).
+// T: anything that is NaN when all of its bits are set, or an integer.
 template <class T>
 class GuardedMatrix {
   public:
-    // rows x cols from `packed`, row after row; `padding` elements of NaN after each row but the last, and the first element
+    // rows x cols from `packed`, row after row; `padding` elements of NaN or -1 after each row but the last, and the first element
     // `misaligned_by` elements after an aligned address. Throws std::invalid_argument when `packed` does not have rows * cols elements.
     GuardedMatrix(std::span<const T> packed, std::size_t rows, std::size_t cols, std::size_t padding = 0,
                   std::size_t misaligned_by = 0)
@@ -31,7 +30,7 @@ class GuardedMatrix {
                                         " elements; expected " + std::to_string(rows) + " x " +
                                         std::to_string(cols));
         }
-        std::vector<T> padded(memory_.size(), T(std::numeric_limits<float>::quiet_NaN()));
+        std::vector<T> padded = memory_.to_host();  // all bits set
         for (std::size_t i = 0; i < packed.size(); ++i)
             padded[i / cols * stride_ + i % cols] = packed[i];
         memory_.copy_from(padded);
@@ -63,12 +62,18 @@ class GuardedMatrix {
         const std::vector<T> padded = memory_.to_host();
         std::size_t written = 0;
         for (std::size_t i = 0; i < padded.size(); ++i)
-            written += i % stride_ >= cols_ && !std::isnan(static_cast<float>(padded[i])) ? 1 : 0;
+            written += i % stride_ >= cols_ && !untouched(padded[i]) ? 1 : 0;
         return memory_.damage() +
                (written == 0 ? "" : std::to_string(written) + " elements written between rows");
     }
 
   private:
+    static bool untouched(const T& value) {
+        T unset;
+        std::memset(static_cast<void*>(&unset), 0xff, sizeof(T));
+        return std::memcmp(&value, &unset, sizeof(T)) == 0;
+    }
+
     std::size_t rows_;
     std::size_t cols_;
     std::size_t stride_;

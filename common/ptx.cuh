@@ -26,6 +26,8 @@ using cuda_on_cpu::ptx::ldmatrix_x4;
 using cuda_on_cpu::ptx::ldmatrix_x4_trans;
 using cuda_on_cpu::ptx::mma_m16n8k16_bf16;
 using cuda_on_cpu::ptx::mma_m16n8k16_f16;
+using cuda_on_cpu::ptx::mma_m16n8k32_e4m3;
+using cuda_on_cpu::ptx::mma_m16n8k32_e5m2;
 using cuda_on_cpu::ptx::mma_m16n8k32_s8;
 using cuda_on_cpu::ptx::mma_m16n8k8_tf32;
 using cuda_on_cpu::ptx::to_tf32;
@@ -157,6 +159,20 @@ __device__ inline void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], 
 __device__ inline void mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     COURSE_PTX_MMA("m16n8k32.row.col.s32.s8.s8.s32", "r");
 }
+
+// PTX ISA, mma.m16n8k32 with .e4m3 or .e5m2 (from compute capability 8.9 on; below it, a trap): fragments as for bytes, D of float.
+#if defined(COURSE_PTX_AMPERE) && __CUDA_ARCH__ >= 890
+#define COURSE_PTX_MMA_FP8(types) COURSE_PTX_MMA(types, "f")
+#else
+#define COURSE_PTX_MMA_FP8(types) __trap()
+#endif
+__device__ inline void mma_m16n8k32_e4m3(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    COURSE_PTX_MMA_FP8("m16n8k32.row.col.f32.e4m3.e4m3.f32");
+}
+__device__ inline void mma_m16n8k32_e5m2(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    COURSE_PTX_MMA_FP8("m16n8k32.row.col.f32.e5m2.e5m2.f32");
+}
+#undef COURSE_PTX_MMA_FP8
 #undef COURSE_PTX_MMA
 
 // ---- Matrices from shared memory to registers --------------------------------------------------------------------------
@@ -170,7 +186,7 @@ __device__ inline void mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], cons
 //   a, of a row-major A       x4        row l % 16, from column 8 (l / 16) on
 //   b, of a column-major B    x2        column l % 8, from row 8 (l / 8 % 2) on
 //   b, of a row-major B       x2_trans  row l % 16
-// and x4 in place of x2 loads the b of two products. For mma_m16n8k32_s8 count a pair of bytes as one element; transposed
+// and x4 in place of x2 loads the b of two products. For mma_m16n8k32 count a pair of bytes as one element; transposed
 // loads would keep the pairs together and are of no use there.
 #ifdef COURSE_PTX_AMPERE
 #define COURSE_PTX_LDMATRIX(asm_text, ...)                          \

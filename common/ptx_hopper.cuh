@@ -9,6 +9,7 @@
 #include <cuda.h>  // CUtensorMap: the type alone, nothing of the driver library is linked
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -52,7 +53,8 @@ using cuda_on_cpu::ptx::wgmma_commit;
 using cuda_on_cpu::ptx::wgmma_fence;
 using cuda_on_cpu::ptx::wgmma_wait;
 
-inline void hold(float&) {}
+template <class Register>
+void hold(Register&) {}
 
 #endif
 
@@ -249,8 +251,8 @@ __device__ inline void stmatrix_x4(void* row, const unsigned (&r)[4]) {
 
 // ---- Asynchronous products of a warpgroup ------------------------------------------------------------------------------
 //
-// D += A B for four warps: D is 64 x N in their registers, A is 64 x 16 and B is 16 x N in shared memory, found through
-// descriptors. Register 4 j + 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i).
+// D += A B for four warps: D is 64 x N in their registers, A is 64 x K and B is K x N in shared memory, found through
+// descriptors; K is 32 bytes: 16 elements of 16 bits, 32 of 8. Register 4 j + 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i).
 // The products run on while the warps do; D, A and B must be left alone until wgmma_wait.
 
 // PTX ISA, wgmma.fence: registers and shared memory are ready for the products that follow.
@@ -261,6 +263,9 @@ __device__ inline void wgmma_fence() {
 // No instruction: the value is made here, and not later, among products that are under way; these would then be carried out one by one.
 __device__ inline void hold(float& value) {
     asm volatile("" : "+f"(value));
+}
+__device__ inline void hold(int& value) {
+    asm volatile("" : "+r"(value));
 }
 
 // PTX ISA, wgmma.commit_group: the products since the last call are a group.
@@ -274,10 +279,11 @@ __device__ inline void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-#define COURSE_PTX_D8(i)                                                                        \
-    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
-        "+f"(d[i + 6]), "+f"(d[i + 7])
-#define COURSE_PTX_D32(i) COURSE_PTX_D8(i), COURSE_PTX_D8(i + 8), COURSE_PTX_D8(i + 16), COURSE_PTX_D8(i + 24)
+#define COURSE_PTX_D8(r, i)                                                                           \
+    "+" r(d[i]), "+" r(d[i + 1]), "+" r(d[i + 2]), "+" r(d[i + 3]), "+" r(d[i + 4]), "+" r(d[i + 5]), \
+        "+" r(d[i + 6]), "+" r(d[i + 7])
+#define COURSE_PTX_D32(r, i) \
+    COURSE_PTX_D8(r, i), COURSE_PTX_D8(r, i + 8), COURSE_PTX_D8(r, i + 16), COURSE_PTX_D8(r, i + 24)
 #define COURSE_PTX_NUMBERS_32                                                \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
@@ -309,23 +315,52 @@ __device__ inline void wgmma_wait() {
                                                      ", 1, 1, 1, 0, %" #transpose_number ";" \
                  : __VA_ARGS__                                                               \
                  : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0))
+
+// PTX ISA, wgmma.mma_async with .e4m3, .e5m2 or .s8: the first two are summed in float, though not with all of its digits, the last in
+// int, and wraps. Both descriptors are of descriptor_k_major: bytes have no other order. (Scales: of floats only.)
+#define COURSE_PTX_WGMMA_BYTES(n, types, registers, a_number, b_number, scales, ...)                     \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k32." types " {" COURSE_PTX_NUMBERS_##registers \
+                 "}, %" #a_number ", %" #b_number ", 1" scales ";"                                       \
+                 : __VA_ARGS__                                                                           \
+                 : "l"(a), "l"(b))
+
 #define COURSE_PTX_WGMMA_FUNCTION(n, registers, a_number, b_number, transpose_number, ...)             \
     template <class T, bool kBRowMajor>                                                                \
     __device__ inline void wgmma(float(&d)[registers], std::uint64_t a, std::uint64_t b) {             \
+        static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors along k only");        \
         if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                              \
             COURSE_PTX_WGMMA(n, "bf16", registers, a_number, b_number, transpose_number, __VA_ARGS__); \
+        } else if constexpr (std::is_same_v<T, __nv_fp8_e4m3>) {                                       \
+            COURSE_PTX_WGMMA_BYTES(n, "f32.e4m3.e4m3", registers, a_number, b_number, ", 1, 1",        \
+                                   __VA_ARGS__);                                                       \
+        } else if constexpr (std::is_same_v<T, __nv_fp8_e5m2>) {                                       \
+            COURSE_PTX_WGMMA_BYTES(n, "f32.e5m2.e5m2", registers, a_number, b_number, ", 1, 1",        \
+                                   __VA_ARGS__);                                                       \
         } else {                                                                                       \
             static_assert(std::is_same_v<T, __half>);                                                  \
             COURSE_PTX_WGMMA(n, "f16", registers, a_number, b_number, transpose_number, __VA_ARGS__);  \
         }                                                                                              \
     }
-COURSE_PTX_WGMMA_FUNCTION(64, 32, 32, 33, 34, COURSE_PTX_D32(0))
-COURSE_PTX_WGMMA_FUNCTION(96, 48, 48, 49, 50, COURSE_PTX_D32(0), COURSE_PTX_D8(32), COURSE_PTX_D8(40))
-COURSE_PTX_WGMMA_FUNCTION(128, 64, 64, 65, 66, COURSE_PTX_D32(0), COURSE_PTX_D32(32))
-COURSE_PTX_WGMMA_FUNCTION(192, 96, 96, 97, 98, COURSE_PTX_D32(0), COURSE_PTX_D32(32), COURSE_PTX_D32(64))
-COURSE_PTX_WGMMA_FUNCTION(256, 128, 128, 129, 130, COURSE_PTX_D32(0), COURSE_PTX_D32(32), COURSE_PTX_D32(64),
-                          COURSE_PTX_D32(96))
+#define COURSE_PTX_WGMMA_OF_INTEGERS(n, registers, a_number, b_number, ...)                     \
+    template <class T, bool kBRowMajor>                                                         \
+    __device__ inline void wgmma(int(&d)[registers], std::uint64_t a, std::uint64_t b) {        \
+        static_assert(std::is_same_v<T, std::int8_t> && !kBRowMajor);                           \
+        COURSE_PTX_WGMMA_BYTES(n, "s32.s8.s8", registers, a_number, b_number, "", __VA_ARGS__); \
+    }
+COURSE_PTX_WGMMA_FUNCTION(64, 32, 32, 33, 34, COURSE_PTX_D32("f", 0))
+COURSE_PTX_WGMMA_FUNCTION(96, 48, 48, 49, 50, COURSE_PTX_D32("f", 0), COURSE_PTX_D8("f", 32),
+                          COURSE_PTX_D8("f", 40))
+COURSE_PTX_WGMMA_FUNCTION(128, 64, 64, 65, 66, COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32))
+COURSE_PTX_WGMMA_FUNCTION(192, 96, 96, 97, 98, COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32),
+                          COURSE_PTX_D32("f", 64))
+COURSE_PTX_WGMMA_FUNCTION(256, 128, 128, 129, 130, COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32),
+                          COURSE_PTX_D32("f", 64), COURSE_PTX_D32("f", 96))
+COURSE_PTX_WGMMA_OF_INTEGERS(128, 64, 64, 65, COURSE_PTX_D32("r", 0), COURSE_PTX_D32("r", 32))
+COURSE_PTX_WGMMA_OF_INTEGERS(256, 128, 128, 129, COURSE_PTX_D32("r", 0), COURSE_PTX_D32("r", 32),
+                             COURSE_PTX_D32("r", 64), COURSE_PTX_D32("r", 96))
+#undef COURSE_PTX_WGMMA_OF_INTEGERS
 #undef COURSE_PTX_WGMMA_FUNCTION
+#undef COURSE_PTX_WGMMA_BYTES
 #undef COURSE_PTX_WGMMA
 #undef COURSE_PTX_NUMBERS_128
 #undef COURSE_PTX_NUMBERS_96
@@ -342,8 +377,8 @@ COURSE_PTX_WGMMA_FUNCTION(256, 128, 128, 129, 130, COURSE_PTX_D32(0), COURSE_PTX
 // PTX ISA, "matrix descriptor" of wgmma, for tiles in rows of 128 bytes with the 128-byte swizzle, as TMA writes them: the
 // sixteen bytes c of row r are at c ^ (r % 8). The tile begins at a multiple of 1024 bytes.
 //
-// K along the rows (A row-major, B column-major): rows are of 64 elements along k; eight of them, 1024 bytes, are followed
-// by the next eight of M or N. Sixteen elements further along k: 32 bytes.
+// K along the rows (A row-major, B column-major): rows are of 64 elements along k, 128 of 8 bits; eight of them, 1024 bytes, are
+// followed by the next eight of M or N. What one product takes of k is 32 bytes.
 __device__ inline std::uint64_t descriptor_k_major(const void* tile) {
     return 1ULL << 62 | 64ULL << 32 | 1ULL << 16 | (detail::shared_window(tile) & 0x3ffff) >> 4;
 }

@@ -16,6 +16,23 @@
 
 namespace course {
 
+// What an element is, as far as copying it goes.
+template <class Element>
+constexpr CUtensorMapDataType tensor_map_type() {
+    if constexpr (std::is_same_v<Element, __nv_bfloat16>) {
+        return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    } else if constexpr (std::is_same_v<Element, __half>) {
+        return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    } else if constexpr (std::is_same_v<Element, float>) {
+        return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    } else if constexpr (std::is_same_v<Element, std::int32_t>) {
+        return CU_TENSOR_MAP_DATA_TYPE_INT32;
+    } else {
+        static_assert(sizeof(Element) == 1);  // of any kind
+        return CU_TENSOR_MAP_DATA_TYPE_UINT8;
+    }
+}
+
 // Why the accelerator cannot reach the matrix, or "": rows must begin at multiples of 16 bytes, and extents fit into an int with room to
 // spare.
 template <class T>
@@ -40,12 +57,6 @@ std::string why_no_tensor_map(const DeviceMatrix<T>& matrix) {
 template <class T>
 CUtensorMap make_tensor_map(const DeviceMatrix<T>& matrix, unsigned box_rows, unsigned box_cols) {
     using Element = std::remove_const_t<T>;
-    static_assert(std::is_same_v<Element, __nv_bfloat16> || std::is_same_v<Element, __half> ||
-                  std::is_same_v<Element, float>);
-    constexpr CUtensorMapDataType kType = std::is_same_v<Element, __nv_bfloat16>
-                                              ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
-                                          : std::is_same_v<Element, __half> ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
-                                                                            : CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
     const std::string reason = why_no_tensor_map(matrix);
     if (!reason.empty()) throw std::invalid_argument("make_tensor_map: the matrix " + reason);
     if (box_rows < 1 || box_rows > 256 || box_cols * sizeof(T) != 128)
@@ -66,9 +77,10 @@ CUtensorMap make_tensor_map(const DeviceMatrix<T>& matrix, unsigned box_rows, un
     const cuuint64_t pitch[] = {matrix.leading_dimension() * sizeof(T)};
     const cuuint32_t box[] = {box_cols, box_rows};
     const cuuint32_t steps[] = {1, 1};
-    const CUresult result = encode(&map, kType, 2, const_cast<Element*>(matrix.data()), extents, pitch, box,
-                                   steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-                                   CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const CUresult result =
+        encode(&map, tensor_map_type<Element>(), 2, const_cast<Element*>(matrix.data()), extents, pitch, box,
+               steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+               CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
         throw CudaError(cudaErrorInvalidValue,
                         "cuTensorMapEncodeTiled failed with driver error " + std::to_string(result));

@@ -11,42 +11,52 @@
 
 namespace day40 {
 
-struct Output {
-    course::DeviceMatrix<float> c;
-    float alpha;
-    float beta;
+// Sum: float, or int of integers.
+template <class Sum>
+struct OutputOf {
+    course::DeviceMatrix<Sum> c;
+    Sum alpha;
+    Sum beta;
     bool pairs;  // every element with an even column is at a multiple of 8 bytes
 };
+using Output = OutputOf<float>;
 
-inline Output make_output(const course::DeviceMatrix<float>& c, float alpha, float beta) {
+template <class Sum>
+using PairOf = course::Pack<Sum, 2>;
+
+template <class Sum>
+OutputOf<Sum> make_output(const course::DeviceMatrix<Sum>& c, Sum alpha, Sum beta) {
     return {.c = c,
             .alpha = alpha,
             .beta = beta,
             .pairs = c.leading_dimension() % 2 == 0 && course::is_aligned(c.data(), 8)};
 }
 
-__device__ inline bool inside(const Output& out, int row, int column) {
+template <class Sum>
+__device__ bool inside(const OutputOf<Sum>& out, int row, int column) {
     return row < static_cast<int>(out.c.rows()) && column < static_cast<int>(out.c.cols());
 }
 
 // What becomes of the sums at (row, column) and beside it: alpha sum + beta C. C is read only if beta asks for it.
-__device__ inline float2 finished(const Output& out, int row, int column, float sum, float beside) {
-    float2 result = make_float2(out.alpha * sum, out.alpha * beside);
+template <class Sum>
+__device__ PairOf<Sum> finished(const OutputOf<Sum>& out, int row, int column, Sum sum, Sum beside) {
+    PairOf<Sum> result = {{out.alpha * sum, out.alpha * beside}};
     if (out.beta != 0) {
-        if (inside(out, row, column)) result.x += out.beta * out.c(row, column);
-        if (inside(out, row, column + 1)) result.y += out.beta * out.c(row, column + 1);
+        if (inside(out, row, column)) result.value[0] += out.beta * out.c(row, column);
+        if (inside(out, row, column + 1)) result.value[1] += out.beta * out.c(row, column + 1);
     }
     return result;
 }
 
 // Stores them; `column` is even.
-__device__ inline void store_pair(const Output& out, int row, int column, float sum, float beside) {
-    const float2 result = finished(out, row, column, sum, beside);
+template <class Sum>
+__device__ void store_pair(const OutputOf<Sum>& out, int row, int column, Sum sum, Sum beside) {
+    const PairOf<Sum> result = finished(out, row, column, sum, beside);
     if (out.pairs && inside(out, row, column + 1)) {
-        *reinterpret_cast<float2*>(&out.c(row, column)) = result;
+        result.store(&out.c(row, column));
     } else {
-        if (inside(out, row, column)) out.c(row, column) = result.x;
-        if (inside(out, row, column + 1)) out.c(row, column + 1) = result.y;
+        if (inside(out, row, column)) out.c(row, column) = result.value[0];
+        if (inside(out, row, column + 1)) out.c(row, column + 1) = result.value[1];
     }
 }
 
@@ -70,7 +80,8 @@ struct Order {
     }
 };
 
-inline Order make_order(const course::DeviceMatrix<float>& c, int tile_rows, int tile_columns, int band) {
+template <class Sum>
+Order make_order(const course::DeviceMatrix<Sum>& c, int tile_rows, int tile_columns, int band) {
     const auto tiles = [](std::size_t extent, int tile) {
         return static_cast<int>(course::ceil_div(extent, static_cast<std::size_t>(tile)));
     };

@@ -7,6 +7,7 @@
 
 #include "common/device_buffer.hpp"
 #include "common/inspection_test.hpp"
+#include "eight_bit/eight_bit.hpp"
 #include "tensor_cores.hpp"
 
 namespace {
@@ -65,6 +66,40 @@ TEST_F(Lesson, NoVersionHasRaces) {
         SCOPED_TRACE(version.name);
         EXPECT_NO_RACES(product(version.name));
     }
+}
+
+class LessonOfBytes : public testing::Test {
+  protected:
+    // As above, of FP8, for which there are all versions.
+    std::function<void()> product(const std::string& version) {
+        return [this, &kernel = course::find_variant(day40::eight_bit::versions(), version).launcher.e4m3] {
+            kernel.launch({.a = DeviceMatrix<const T>(a_.span(), kN, kDepth),
+                           .b = DeviceMatrix<const T>(b_.span(), kN, kDepth),
+                           .c = DeviceMatrix<float>(c_.span(), kN, kN)},
+                          nullptr);
+        };
+    }
+
+  private:
+    using T = __nv_fp8_e4m3;
+    static constexpr std::size_t kN = 256;
+    static constexpr std::size_t kDepth = 7 * 128;
+    const std::vector<T> ones_ = std::vector<T>(kN * kDepth, T(1.0f));
+    const DeviceBuffer<T> a_{std::span(ones_)};
+    const DeviceBuffer<T> b_{std::span(ones_)};
+    DeviceBuffer<float> c_{kN * kN};
+};
+
+TEST_F(LessonOfBytes, NoVersionHasBankConflictsOrRaces) {
+    for (const day40::eight_bit::Version& version : day40::eight_bit::versions()) {
+        SCOPED_TRACE(version.name);
+        EXPECT_CONFLICT_FREE(product(version.name));
+        EXPECT_NO_RACES(product(version.name));
+    }
+}
+
+TEST_F(LessonOfBytes, ResultsAreStoredInWholeSectors) {
+    EXPECT_COALESCED(product("bytes_mma_sync"));
 }
 
 }  // namespace

@@ -3,11 +3,14 @@
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "common/check.hpp"
@@ -211,7 +214,9 @@ constexpr Box kBoxes[] = {{CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, CU_TENSOR_MAP_SWI
                           {CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, CU_TENSOR_MAP_SWIZZLE_64B, 32, 40},
                           {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, CU_TENSOR_MAP_SWIZZLE_32B, 8, 33},
                           {CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, CU_TENSOR_MAP_SWIZZLE_NONE, 12, 7},
-                          {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, CU_TENSOR_MAP_SWIZZLE_NONE, 48, 5}};
+                          {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, CU_TENSOR_MAP_SWIZZLE_NONE, 48, 5},
+                          {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, CU_TENSOR_MAP_SWIZZLE_128B, 128, 24},
+                          {CU_TENSOR_MAP_DATA_TYPE_INT32, 4, CU_TENSOR_MAP_SWIZZLE_128B, 32, 16}};
 // First elements of boxes: inside a matrix of 70 columns and 45 rows, across each of its borders, and outside. Columns are multiples of 16
 // bytes for each type: a GPU has no others.
 constexpr int kPlaces[][2] = {{0, 0},     {16, 8},  {64, 0},  {64, 40},  {-16, 0}, {0, -3},
@@ -333,10 +338,13 @@ TEST_F(HopperInstructions, AMulticastReachesAllBlocksOfItsMask) {
 
 // ---- Products of warpgroups --------------------------------------------------------------------------------------------
 
+template <class T>
+using SumOf = std::conditional_t<std::is_integral_v<T>, int, float>;
+
 // Registers: 4 j + 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i).
 template <class T, bool kBRowMajor, int N>
 __global__ void multiply(const unsigned char* image, unsigned bytes, unsigned b_begins,
-                         std::uint64_t a_layout, std::uint64_t b_layout, float* c) {
+                         std::uint64_t a_layout, std::uint64_t b_layout, SumOf<T>* c) {
     extern __shared__ __align__(1024) unsigned char memory[];
     for (unsigned i = threadIdx.x; i < bytes; i += blockDim.x)
         memory[i] = image[i];
@@ -344,7 +352,7 @@ __global__ void multiply(const unsigned char* image, unsigned bytes, unsigned b_
     __syncthreads();
     const unsigned row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
     const unsigned column = threadIdx.x % 4 * 2;
-    float d[N / 2];
+    SumOf<T> d[N / 2];
     for (int r = 0; r < N / 2; ++r)
         d[r] = c[(row + r / 2 % 2 * 8) * N + column + r / 4 * 8 + r % 2];
     const auto place = [&](unsigned offset) { return ptx::detail::shared_window(memory + offset) >> 4; };
@@ -366,8 +374,8 @@ struct Layout {
         constexpr std::uint64_t kMode[] = {0, 3, 2, 1};
         return kMode[swizzle] << 62 | std::uint64_t{stride / 16} << 32 | std::uint64_t{leading / 16} << 16;
     }
-    // Of the element (mn, k). Eight lines of a span lie one below the other; they run along k, or along m or n.
-    unsigned place(unsigned mn, unsigned k) const {
+    // Of the element (mn, k) of so many bytes. Eight lines of a span lie one below the other; they run along k, or along m or n.
+    unsigned place(unsigned mn, unsigned k, unsigned size) const {
         const unsigned span = kSpan[swizzle];
         const unsigned in_line = mn_major ? mn : k;
         const unsigned line = mn_major ? k : mn;
@@ -376,40 +384,50 @@ struct Layout {
         const bool plain = swizzle == CU_TENSOR_MAP_SWIZZLE_NONE;
         const unsigned next_span = plain && mn_major ? stride : leading;
         const unsigned next_lines = plain && mn_major ? leading : stride;
-        return swizzled_place(
-            in_line * 2 / span * next_span + line / 8 * next_lines + line % 8 * span + in_line * 2 % span,
-            span);
+        return swizzled_place(in_line * size / span * next_span + line / 8 * next_lines + line % 8 * span +
+                                  in_line * size % span,
+                              span);
     }
 };
 
 template <class T, bool kBRowMajor, int N>
 void expect_products(const Layout& a_layout, const Layout& b_layout) {
     constexpr unsigned kB = 16 * 1024, kBytes = 64 * 1024;
+    constexpr unsigned kDepth = 32 / sizeof(T);
+    constexpr int kLowest = std::is_integral_v<T> ? -128 : -8;
+    using Sum = SumOf<T>;
     Random random(43);
-    const auto number = [&] { return static_cast<float>(random.integer(-8, 8)); };
-    Bytes image(kBytes, 0xff);  // NaN where no element is
-    std::vector<float> a(64 * 16), b(16 * N), c(64 * N), expected(64 * N);
-    const auto put = [&image](unsigned place, float value) {
-        const T element(value);
+    const auto number = [&] { return random.integer(kLowest, -kLowest - 1); };
+    Bytes image(kBytes, 0xff);  // NaN, or -1, where no element is
+    std::vector<int> a(64 * kDepth), b(kDepth * N);
+    std::vector<Sum> c(64 * N), expected(64 * N);
+    const auto put = [&image](unsigned place, int value) {
+        const T element(static_cast<float>(value));
         std::memcpy(&image.at(place), &element, sizeof element);
     };
     for (unsigned m = 0; m < 64; ++m) {
-        for (unsigned k = 0; k < 16; ++k)
-            put(a_layout.place(m, k), a[m * 16 + k] = number());
+        for (unsigned k = 0; k < kDepth; ++k)
+            put(a_layout.place(m, k, sizeof(T)), a[m * kDepth + k] = number());
     }
     for (unsigned n = 0; n < N; ++n) {
-        for (unsigned k = 0; k < 16; ++k)
-            put(kB + b_layout.place(n, k), b[k * N + n] = number());
+        for (unsigned k = 0; k < kDepth; ++k)
+            put(kB + b_layout.place(n, k, sizeof(T)), b[k * N + n] = number());
     }
     for (unsigned m = 0; m < 64; ++m) {
         for (unsigned n = 0; n < N; ++n) {
-            expected[m * N + n] = c[m * N + n] = number();
-            for (unsigned k = 0; k < 16; ++k)
-                expected[m * N + n] += a[m * 16 + k] * b[k * N + n];
+            // Sums of integers begin at the ends of their range, and half of them wrap; of floating point they are small enough to be exact.
+            int begin = number();
+            if (std::is_integral_v<T>)
+                begin = n % 2 == 0 ? std::numeric_limits<int>::max() : std::numeric_limits<int>::min();
+            auto sum = static_cast<unsigned>(begin);
+            for (unsigned k = 0; k < kDepth; ++k)
+                sum += static_cast<unsigned>(a[m * kDepth + k] * b[k * N + n]);
+            c[m * N + n] = static_cast<Sum>(begin);
+            expected[m * N + n] = static_cast<Sum>(static_cast<int>(sum));
         }
     }
     const DeviceBuffer<unsigned char> device_image{std::span<const unsigned char>(image)};
-    DeviceBuffer<float> device_c{std::span<const float>(c)};
+    DeviceBuffer<Sum> device_c{std::span<const Sum>(c)};
     launch(multiply<T, kBRowMajor, N>, 1, 128, 1, kBytes, device_image.data(), kBytes, kB, a_layout.bits(),
            b_layout.bits(), device_c.data());
     ASSERT_EQ(device_c.to_host(), expected)
@@ -439,6 +457,14 @@ TEST_F(HopperInstructions, ProductsFindTheirFactorsInEveryLayout) {
         expect_products<__half, true, 256>(kKMajor[0], b);
     expect_products<__nv_bfloat16, true, 256>(kKMajor[0], kMnMajor[0]);
     expect_products<__nv_bfloat16, false, 128>(kKMajor[1], kKMajor[2]);
+    for (const Layout& layout : kKMajor) {
+        expect_products<std::int8_t, false, 128>(layout, kKMajor[0]);
+        expect_products<std::int8_t, false, 256>(kKMajor[0], layout);
+    }
+    expect_products<__nv_fp8_e4m3, false, 128>(kKMajor[0], kKMajor[0]);
+    expect_products<__nv_fp8_e4m3, false, 256>(kKMajor[2], kKMajor[0]);
+    expect_products<__nv_fp8_e5m2, false, 128>(kKMajor[0], kKMajor[3]);
+    expect_products<__nv_fp8_e5m2, false, 256>(kKMajor[0], kKMajor[0]);
 }
 
 // ---- Matrices to shared memory -----------------------------------------------------------------------------------------

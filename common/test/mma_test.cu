@@ -1,7 +1,8 @@
-// Products of 16-bit floats and of bytes on tensor cores: what must hold on every GPU that has them and on the stand-in,
+// Products of 16-bit and 8-bit floats and of integers of 8 bits on tensor cores: what must hold on every GPU that has them and on the stand-in,
 // through common/ptx.cuh. (TF32: tensor_core_test.cu.)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,10 +29,17 @@ constexpr int kM = 16, kN = 8;
 
 // ---- The formats -------------------------------------------------------------------------------------------------------
 
-// The bits of an element, the type of a sum, the number that bits stand for and the bits nearest to a number.
-struct F16 {
-    using Bits = std::uint16_t;
+// The bits of an element, the type of a sum and what it may be off by for each term, the whole numbers to draw, the compute capability that it
+// takes, the number that bits stand for and the bits nearest to a number.
+struct WideSums {
     using Sum = float;
+    static constexpr double kEpsilon = FLT_EPSILON;
+    static constexpr int kLowest = -128, kHighest = 127, kLargestSum = 100000;
+    static constexpr int kCapability = 80;
+};
+
+struct F16 : WideSums {
+    using Bits = std::uint16_t;
     static constexpr int kK = 16;
     static Bits nearest(float value) { return __half_as_ushort(__float2half_rn(value)); }
     static double number(Bits bits) { return __half2float(__ushort_as_half(bits)); }
@@ -40,9 +48,8 @@ struct F16 {
     }
 };
 
-struct Bf16 {
+struct Bf16 : WideSums {
     using Bits = std::uint16_t;
-    using Sum = float;
     static constexpr int kK = 16;
     static Bits nearest(float value) { return __bfloat16_as_ushort(__float2bfloat16_rn(value)); }
     static double number(Bits bits) { return __bfloat162float(__ushort_as_bfloat16(bits)); }
@@ -51,7 +58,37 @@ struct Bf16 {
     }
 };
 
-struct S8 {
+// GPUs may sum these with fewer digits than a float has. 13 bits hold every sum of the whole numbers.
+template <class Type>
+struct Fp8 {
+    using Bits = std::uint8_t;
+    using Sum = float;
+    static constexpr int kK = 32;
+    static constexpr double kEpsilon = 0x1p-13;
+    static constexpr int kLowest = -4, kHighest = 4, kLargestSum = 1000;
+    static constexpr int kCapability = 89;
+    static double number(Bits bits) {
+        Type value;
+        value.__x = bits;
+        return static_cast<double>(static_cast<float>(value));
+    }
+};
+
+struct E4m3 : Fp8<__nv_fp8_e4m3> {
+    static Bits nearest(float value) { return __nv_cvt_float_to_fp8(value, __NV_NOSAT, __NV_E4M3); }
+    __device__ static void multiply(Sum (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+        ptx::mma_m16n8k32_e4m3(d, a, b);
+    }
+};
+
+struct E5m2 : Fp8<__nv_fp8_e5m2> {
+    static Bits nearest(float value) { return __nv_cvt_float_to_fp8(value, __NV_NOSAT, __NV_E5M2); }
+    __device__ static void multiply(Sum (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+        ptx::mma_m16n8k32_e5m2(d, a, b);
+    }
+};
+
+struct S8 : WideSums {
     using Bits = std::uint8_t;
     using Sum = int;
     static constexpr int kK = 32;
@@ -138,30 +175,49 @@ void for_each_element(const std::vector<Problem<Format>>& problems, See see) {
 template <class Format>
 std::vector<Problem<Format>> whole_numbers(std::uint64_t seed) {
     Random random(seed);
-    const auto draw = [&random] { return Format::nearest(static_cast<float>(random.integer(-128, 127))); };
+    const auto draw = [&random] {
+        return Format::nearest(static_cast<float>(random.integer(Format::kLowest, Format::kHighest)));
+    };
     std::vector<Problem<Format>> problems(kProblems);
     for (Problem<Format>& problem : problems) {
         std::generate(std::begin(problem.a), std::end(problem.a), draw);
         std::generate(std::begin(problem.b), std::end(problem.b), draw);
         for (auto& c : problem.c)
-            c = static_cast<typename Format::Sum>(random.integer(-100000, 100000));
+            c = static_cast<typename Format::Sum>(random.integer(-Format::kLargestSum, Format::kLargestSum));
     }
     return problems;
 }
 
 template <class Format>
-class Mma : public TensorCoreTest {};
+class Mma : public TensorCoreTest {
+  protected:
+    void SetUp() override {
+        TensorCoreTest::SetUp();
+        if (IsSkipped()) return;
+        int major = 0;
+        int minor = 0;
+        CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+        CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, 0));
+        if (major * 10 + minor < Format::kCapability)
+            GTEST_SKIP() << "needs a GPU of compute capability " << Format::kCapability / 10.0
+                         << " or more; this one has " << major << "." << minor;
+    }
+};
 template <class Format>
 class MmaOfFloats : public Mma<Format> {};
 
 struct FormatName {
     template <class Format>
     static std::string GetName(int) {
-        return std::is_same_v<Format, F16> ? "f16" : std::is_same_v<Format, Bf16> ? "bf16" : "s8";
+        return std::is_same_v<Format, F16>    ? "f16"
+               : std::is_same_v<Format, Bf16> ? "bf16"
+               : std::is_same_v<Format, E4m3> ? "e4m3"
+               : std::is_same_v<Format, E5m2> ? "e5m2"
+                                              : "s8";
     }
 };
-using Formats = testing::Types<F16, Bf16, S8>;
-using FloatFormats = testing::Types<F16, Bf16>;
+using Formats = testing::Types<F16, Bf16, E4m3, E5m2, S8>;
+using FloatFormats = testing::Types<F16, Bf16, E4m3, E5m2>;
 TYPED_TEST_SUITE(Mma, Formats, FormatName);
 TYPED_TEST_SUITE(MmaOfFloats, FloatFormats, FormatName);
 
@@ -207,7 +263,7 @@ TYPED_TEST(MmaOfFloats, SumsOfRandomNumbersAreClose) {
     for_each_element(problems, [&](std::size_t i, const auto& problem, int row, int col) {
         // Tensor cores cut bits off where float would round: each term is off by less than an ulp of the largest sum.
         EXPECT_NEAR(got[i], element(problem, row, col),
-                    (kK + 1) * FLT_EPSILON * element(problem, row, col, true))
+                    (kK + 1) * TypeParam::kEpsilon * element(problem, row, col, true))
             << "number " << i << ", seed 5";
     });
 }

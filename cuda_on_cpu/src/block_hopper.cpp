@@ -397,9 +397,9 @@ std::string nothing(BlockRunner&, const Lanes&) {
 
 }  // namespace
 
-void issue_product(float* d, unsigned registers, std::uint64_t a, std::uint64_t b, bool b_row_major,
-                   Decode decode, Site site) {
-    together({d, registers, a, b, b_row_major, decode, site}, of_whole_warp<issue>, "wgmma");
+void issue_product(void* d, unsigned registers, std::uint64_t a, std::uint64_t b, const ProductOf& product,
+                   Site site) {
+    together({static_cast<char*>(d), registers, a, b, product, site}, of_whole_warp<issue>, "wgmma");
 }
 void ptx::wgmma_fence(Site site) {
     together({.site = site}, of_whole_warp<fence>, "wgmma_fence");

@@ -48,6 +48,22 @@ struct Bf16 : Float16<Bfloat16> {
     static constexpr const char* kName = "mma_m16n8k16_bf16";
 };
 
+template <class Format>
+struct Float8 {
+    static constexpr unsigned kPerRegister = 4;
+    using Result = float;
+    using Sum = double;
+    static double element(unsigned bits, unsigned i) {
+        return static_cast<double>(decode<Format>(static_cast<std::uint8_t>(bits >> 8 * i)));
+    }
+};
+struct Fp8E4m3 : Float8<E4m3> {
+    static constexpr const char* kName = "mma_m16n8k32_e4m3";
+};
+struct Fp8E5m2 : Float8<E5m2> {
+    static constexpr const char* kName = "mma_m16n8k32_e5m2";
+};
+
 struct S8 {
     static constexpr const char* kName = "mma_m16n8k32_s8";
     static constexpr unsigned kPerRegister = 4;
@@ -268,6 +284,12 @@ void ptx::mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], const unsigned
 }
 void ptx::mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site) {
     mma<Bf16>(d, a, b, site);
+}
+void ptx::mma_m16n8k32_e4m3(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site) {
+    mma<Fp8E4m3>(d, a, b, site);
+}
+void ptx::mma_m16n8k32_e5m2(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site) {
+    mma<Fp8E5m2>(d, a, b, site);
 }
 void ptx::mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site) {
     mma<S8>(d, a, b, site);

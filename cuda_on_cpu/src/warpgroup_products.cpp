@@ -28,17 +28,16 @@ struct Descriptor {
         if (span == 256) span = 16;
     }
 
-    // Where eight elements lie that are neighbours in memory: "Strides" of the canonical layouts. `line` counts in the direction in
-    // which they are not, `eight` along them.
-    std::uintptr_t of_k_major(unsigned mn, unsigned eight) const {
-        const std::size_t along = eight * (span == 16 ? leading : 16);
+    // Where sixteen bytes of elements lie that are neighbours in memory: "Strides" of the canonical layouts. `piece` counts along them.
+    std::uintptr_t of_k_major(unsigned mn, unsigned piece) const {
+        const std::size_t along = piece * (span == 16 ? leading : 16);
         return swizzled(address + mn / 8 * stride + mn % 8 * span + along, span);
     }
-    std::uintptr_t of_mn_major(unsigned k, unsigned eight) const {
-        const unsigned eights = span / 16;  // in a span
+    std::uintptr_t of_mn_major(unsigned k, unsigned piece) const {
+        const unsigned pieces = span / 16;  // in a span
         const std::size_t further_k = k / 8 * (span == 16 ? leading : stride);
-        const std::size_t further_mn = eight / eights * (span == 16 ? stride : leading);
-        return swizzled(address + further_k + further_mn + k % 8 * span + eight % eights * 16, span);
+        const std::size_t further_mn = piece / pieces * (span == 16 ? stride : leading);
+        return swizzled(address + further_k + further_mn + k % 8 * span + piece % pieces * 16, span);
     }
 };
 
@@ -51,6 +50,16 @@ constexpr auto kPoisonedRegisters = [] {
 // Register 4 j + 2 h + i of lane 4 g + t: row 8 h + g, column 8 j + 2 t + i.
 unsigned place_of(unsigned lane, unsigned r, unsigned columns) {
     return (r / 2 % 2 * 8 + lane / 4) * columns + r / 4 * 8 + lane % 4 * 2 + r % 2;
+}
+
+// What a register of sums holds.
+double number_of(std::uint32_t bits, bool integer) {
+    return integer ? static_cast<double>(static_cast<std::int32_t>(bits))
+                   : static_cast<double>(std::bit_cast<float>(bits));
+}
+std::uint32_t bits_of(double sum, bool integer) {
+    return integer ? static_cast<std::uint32_t>(static_cast<std::int64_t>(sum))
+                   : std::bit_cast<std::uint32_t>(static_cast<float>(sum));
 }
 
 }  // namespace
@@ -86,8 +95,8 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
         sums->values.resize(kRows * 2 * first.registers);
     }
     for (unsigned lane = 0; lane < 32; ++lane) {
-        float* const d = lanes.at<Operands>(lane).d;
-        const std::size_t bytes = sums->count * sizeof(float);
+        char* const d = lanes.at<Operands>(lane).d;
+        const std::size_t bytes = sums->count * kWord;
         sums->registers[lane] = d;
         if (sums->under_way > 0) {
             if (std::memcmp(d, kPoisonedRegisters.data(), bytes) != 0)
@@ -95,10 +104,10 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
             continue;
         }
         for (unsigned r = 0; r < sums->count; ++r) {
-            float& aside = sums->values[place_of(lane, r, 2 * sums->count)];
-            if (!warp.fenced && std::bit_cast<std::uint32_t>(d[r]) != std::bit_cast<std::uint32_t>(aside))
+            std::uint32_t& aside = sums->values[place_of(lane, r, 2 * sums->count)];
+            if (!warp.fenced && std::memcmp(&aside, d + r * kWord, kWord) != 0)
                 return "registers were written after the last wgmma.fence";
-            aside = d[r];
+            std::memcpy(&aside, d + r * kWord, kWord);
         }
         std::memset(d, kPoison, bytes);
     }
@@ -136,7 +145,8 @@ std::string WarpgroupProducts::wait(unsigned number, unsigned pending) {
         if (--sums.under_way > 0) continue;
         for (unsigned lane = 0; lane < 32; ++lane) {
             for (unsigned r = 0; r < sums.count; ++r)
-                sums.registers[lane][r] = sums.values[place_of(lane, r, 2 * sums.count)];
+                std::memcpy(sums.registers[lane] + r * kWord, &sums.values[place_of(lane, r, 2 * sums.count)],
+                            kWord);
         }
     }
     return "";
@@ -147,7 +157,7 @@ const char* WarpgroupProducts::find(std::uintptr_t address) const {
     return place >= begin_ && place + 16 <= end_ ? place : nullptr;
 }
 
-// Exact products, summed in double and rounded once.
+// Exact products, summed in double and rounded once, or wrapped.
 std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number) {
     const auto product_of = [&](unsigned w) -> const Product& {
         const Warp& warp = warps_[warpgroup * 4 + w];
@@ -157,7 +167,7 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
     for (unsigned w = 1; w < 4; ++w) {
         const Operands& other = product_of(w).operands;
         if (other.a != operands.a || other.b != operands.b || other.registers != operands.registers ||
-            other.b_row_major != operands.b_row_major || other.decode != operands.decode)
+            other.product != operands.product)
             return "the warps of a warpgroup have started different products: other descriptors, or another "
                    "N";
     }
@@ -165,65 +175,67 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
     if (a_place.base_offset != 0 || b_place.base_offset != 0)
         return "a descriptor with a base offset is not modelled: begin at a multiple of what the swizzle "
                "repeats after";
+    const ProductOf& product = operands.product;
     const unsigned columns = 2 * operands.registers;
-    double a[4 * kRows][kDepth];
-    double b[kDepth][kMostColumns];
+    const unsigned in_piece = 16 / product.element_size;
+    const unsigned depth = 2 * in_piece;
     bool outside = false;
     bool finite = true;
-    // Eight elements that are neighbours in memory.
+    // Sixteen bytes of elements.
     const auto read = [&](std::uintptr_t address, const auto& put) {
         const char* const place = find(address);
         if (place == nullptr) {
             outside = true;
             return;
         }
-        std::uint16_t bits[8];
-        std::memcpy(bits, place, sizeof bits);
-        for (unsigned e = 0; e < 8; ++e) {
-            const double value = static_cast<double>(operands.decode(bits[e]));
+        for (unsigned e = 0; e < in_piece; ++e) {
+            std::uint16_t bits = 0;  // the lowest byte comes first on all processors that this runs on
+            std::memcpy(&bits, place + e * product.element_size, product.element_size);
+            const double value = static_cast<double>(product.decode(bits));
             finite = finite && std::isfinite(value);
             put(e, value);
         }
     };
     const auto read_k_major = [&](const Descriptor& factor, unsigned lines, const auto& put) {
         for (unsigned line = 0; line < lines; ++line) {
-            for (unsigned eight = 0; eight < kDepth / 8; ++eight)
-                read(factor.of_k_major(line, eight),
-                     [&](unsigned e, double value) { put(line, 8 * eight + e, value); });
+            for (unsigned piece = 0; piece < depth / in_piece; ++piece)
+                read(factor.of_k_major(line, piece),
+                     [&](unsigned e, double value) { put(line, in_piece * piece + e, value); });
         }
     };
-    read_k_major(a_place, 4 * kRows, [&](unsigned m, unsigned k, double value) { a[m][k] = value; });
-    if (operands.b_row_major) {
-        for (unsigned k = 0; k < kDepth; ++k) {
-            for (unsigned eight = 0; eight < columns / 8; ++eight)
-                read(b_place.of_mn_major(k, eight),
-                     [&](unsigned e, double value) { b[k][8 * eight + e] = value; });
+    read_k_major(a_place, 4 * kRows, [&](unsigned m, unsigned k, double value) { a_[m][k] = value; });
+    if (product.b_row_major) {
+        for (unsigned k = 0; k < depth; ++k) {
+            for (unsigned piece = 0; piece < columns / in_piece; ++piece)
+                read(b_place.of_mn_major(k, piece),
+                     [&](unsigned e, double value) { b_[k][in_piece * piece + e] = value; });
         }
     } else {
-        read_k_major(b_place, columns, [&](unsigned n, unsigned k, double value) { b[k][n] = value; });
+        read_k_major(b_place, columns, [&](unsigned n, unsigned k, double value) { b_[k][n] = value; });
     }
     if (outside) return "a descriptor leads outside the block's dynamic shared memory";
     // Zeros, which stand for what lies outside a matrix, add nothing to anything that is finite.
     constexpr unsigned kEight = 8;
     std::array<bool, kMostColumns / kEight> counts{};
     for (unsigned n = 0; n < columns; ++n) {
-        for (unsigned k = 0; k < kDepth; ++k)
-            counts[n / kEight] |= !finite || b[k][n] != 0;
+        for (unsigned k = 0; k < depth; ++k)
+            counts[n / kEight] |= !finite || b_[k][n] != 0;
     }
     for (unsigned row = 0; row < 4 * kRows; ++row) {
-        if (finite && std::all_of(a[row], a[row] + kDepth, [](double value) { return value == 0; })) continue;
-        float* const sums = product_of(row / kRows).sums->values.data() + row % kRows * columns;
+        if (finite && std::all_of(a_[row], a_[row] + depth, [](double value) { return value == 0; }))
+            continue;
+        std::uint32_t* const sums = product_of(row / kRows).sums->values.data() + row % kRows * columns;
         for (unsigned first = 0; first < columns; first += kEight) {
             if (!counts[first / kEight]) continue;
             double exact[kEight];
             for (unsigned n = 0; n < kEight; ++n)
-                exact[n] = static_cast<double>(sums[first + n]);
-            for (unsigned k = 0; k < kDepth; ++k) {
+                exact[n] = number_of(sums[first + n], product.integers);
+            for (unsigned k = 0; k < depth; ++k) {
                 for (unsigned n = 0; n < kEight; ++n)
-                    exact[n] += a[row][k] * b[k][first + n];
+                    exact[n] += a_[row][k] * b_[k][first + n];
             }
             for (unsigned n = 0; n < kEight; ++n)
-                sums[first + n] = static_cast<float>(exact[n]);
+                sums[first + n] = bits_of(exact[n], product.integers);
         }
     }
     return "";

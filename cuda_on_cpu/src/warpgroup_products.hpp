@@ -20,12 +20,11 @@ class WarpgroupProducts {
 
     // What a lane brings to a product.
     struct Operands {
-        float* d = nullptr;
+        char* d = nullptr;  // `registers` words of 32 bits
         unsigned registers = 0;
         std::uint64_t a = 0;
         std::uint64_t b = 0;
-        bool b_row_major = false;
-        Decode decode = nullptr;
+        ProductOf product{};
         Site site{"", 0};
     };
 
@@ -40,15 +39,16 @@ class WarpgroupProducts {
 
   private:
     static constexpr unsigned kRows = 16;  // of a warp
-    static constexpr unsigned kDepth = 16;
+    static constexpr unsigned kMostDepth = 32;
+    static constexpr std::size_t kWord = 4;  // bytes of a register
     static constexpr unsigned kMostColumns = 256;
 
     // Sums of a warp: registers of its lanes, kept aside while products are under way.
     struct Sums {
-        std::array<float*, 32> registers;
+        std::array<char*, 32> registers;
         unsigned count;  // of registers
         unsigned under_way = 0;
-        std::vector<float> values;  // rows of 2 * count
+        std::vector<std::uint32_t> values;  // bits, in rows of 2 * count
     };
     struct Product {
         Sums* sums;
@@ -74,6 +74,9 @@ class WarpgroupProducts {
     const char* end_ = nullptr;
     std::vector<Warp> warps_;
     std::vector<std::uint64_t> computed_;  // products of each warpgroup
+    // The factors of the one that is being computed: too large for the stack of a thread.
+    double a_[4 * kRows][kMostDepth];
+    double b_[kMostDepth][kMostColumns];
 };
 
 }  // namespace cuda_on_cpu

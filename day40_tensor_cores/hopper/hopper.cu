@@ -24,6 +24,7 @@
 #include "common/grid.hpp"
 #include "common/tensor_map.hpp"
 #include "hopper.hpp"
+#include "launch.hpp"
 #include "split.cuh"
 #include "store.cuh"
 #include "tile.cuh"
@@ -32,19 +33,6 @@ namespace day40 {
 namespace {
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------
-
-// The first row and column of the block's part of tile `tile`: blocks of a cluster are one below the other.
-template <class S>
-__device__ Place place_of(const Order& order, int tile) {
-    const Order::Place place = order.place(tile);
-    return {(place.row * S::SHARERS + (S::SHARERS == 1 ? 0 : S::rank())) * S::BM, place.column * S::BN};
-}
-
-// Stages along K.
-template <class S>
-__device__ int steps_of(int depth) {
-    return (depth + S::BK - 1) / S::BK;
-}
 
 // Idea: one thread asks TMA for a stage; all wait for its bytes, and multiply: one wgmma for 64 x 128 x 16.
 // Cost removed: copies and fragments no longer pass through registers, and no thread computes an address.
@@ -235,9 +223,11 @@ constexpr int kBand = 8;  // of 256 rows: 66 clusters work on about 8 x 8 tiles 
 template <class Plan, class T>
 struct Launch {
     using S = typename Plan::template Shape<T>;
-    static constexpr std::size_t kShared =
-        Plan::kSpecialised ? sizeof(Memory<S, Plan::kThroughTma>) : sizeof(Stages<S>);
-    static constexpr int kThreads = (S::MULTIPLIERS + (Plan::kSpecialised ? 1 : 0)) * kWarpgroup;
+    static constexpr ClusterLaunch kHow = {
+        .threads = (S::MULTIPLIERS + (Plan::kSpecialised ? 1 : 0)) * kWarpgroup,
+        .shared = Plan::kSpecialised ? sizeof(Memory<S, Plan::kThroughTma>) : sizeof(Stages<S>),
+        .cluster = S::CLUSTER,
+        .persistent = Plan::kPersistent};
     using Kernel = void (*)(Maps, Output, int, Order);
 
     static Kernel kernel() {
@@ -282,54 +272,19 @@ struct Launch {
         if (Plan::kThroughTma) maps.c = course::make_tensor_map(c, 16, kSliceColumns);
         const Order order = make_order(c, S::BM * S::SHARERS, S::BN, Plan::kPersistent ? kBand : 1);
         const Output out = make_output(c, alpha, beta);
-        start(maps, out, static_cast<int>(a.cols()), order, stream);
-    }
-
-    static void start(const Maps& maps, const Output& out, int depth, const Order& order,
-                      cudaStream_t stream) {
-        allow_shared();
-        unsigned blocks = blocks_of(order, S::CLUSTER);
-        if (Plan::kPersistent) {
-            const unsigned clusters = course::resident_blocks(kernel(), kThreads, kShared) / S::CLUSTER;
-            blocks = std::min(blocks, std::max(clusters, 1u) * S::CLUSTER);
-        }
-        cudaLaunchAttribute cluster{};
-        cluster.id = cudaLaunchAttributeClusterDimension;
-        cluster.val.clusterDim = {S::CLUSTER, 1, 1};
-        cudaLaunchConfig_t config{};
-        config.gridDim = blocks;
-        config.blockDim = kThreads;
-        config.dynamicSmemBytes = kShared;
-        config.stream = stream;
-        config.attrs = &cluster;
-        config.numAttrs = 1;
-        CUDA_CHECK(cudaLaunchKernelEx(&config, kernel(), maps, out, depth, order));
+        kHow.start(kernel(), blocks_of(order, S::CLUSTER), stream, maps, out, static_cast<int>(a.cols()),
+                   order);
     }
 
     static course::KernelResources resources() {
-        allow_shared();
-        return course::resources_of(kernel(), kThreads, kShared);
-    }
-
-    // More than 48 KB of shared memory must be asked for.
-    static void allow_shared() {
-        CUDA_CHECK(cudaFuncSetAttribute(kernel(), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(kShared)));
+        kHow.allow_shared(kernel());
+        return course::resources_of(kernel(), kHow.threads, kHow.shared);
     }
 
     static KernelFor<T> kernel_for() {
         return {.launch = launch, .why_not = why_not, .resources = resources};
     }
 };
-
-std::string why_no_hopper(const Shape&) {
-    int device = 0;
-    int major = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    if (major == 9) return "";
-    return "needs compute capability 9.0 (Hopper); this GPU has " + std::to_string(major) + ".x";
-}
 
 std::size_t multiprocessors() {
     int device = 0;

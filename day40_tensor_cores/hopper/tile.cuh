@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "common/ptx_hopper.cuh"
+#include "output.cuh"
 
 namespace day40 {
 
@@ -17,19 +19,23 @@ constexpr int kWarpgroup = 128;  // threads: the four warps that wgmma takes
 
 // BM x BN results of a block, 64 x BN of a warpgroup; STAGES pieces of A and B in shared memory at a time. Clusters are of SHARERS blocks, one
 // below the other, that share B; or of SPLITS blocks that have the same results to find, each from its part of K.
+// B is K x N, or, of 8-bit elements, N x K.
 template <class T_, int BM_, int BN_, int STAGES_, int SHARERS_ = 1, int SPLITS_ = 1>
 struct TileShape {
     static_assert(SHARERS_ == 1 || SPLITS_ == 1);
     using T = T_;
+    using Sum = std::conditional_t<std::is_integral_v<T>, int, float>;
+    static constexpr bool B_ALONG_K = sizeof(T) == 1;
     static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, SHARERS = SHARERS_, SPLITS = SPLITS_;
     static constexpr int CLUSTER = SHARERS * SPLITS;
-    static constexpr int BK = 64;  // a row of a box is 128 bytes, all 32 banks
+    static constexpr int IN_ROW = 128 / sizeof(T);  // elements of a row of a box: 128 bytes, all 32 banks
+    static constexpr int BK = IN_ROW;
     static constexpr int SLICES =
         BM > 128 ? 1 : 2;                         // of C, that a warp has in shared memory on their way out
     static constexpr int MULTIPLIERS = BM / 64;   // warpgroups that multiply
-    static constexpr int BOXES = (BN + 63) / 64;  // of B, in a stage
-    static constexpr int SHARE = BK / SHARERS;    // rows of B in a stage that a block asks for
-    static constexpr int BYTES = (BM + BOXES * 64) * BK * 2;  // of a stage
+    static constexpr int BOXES = (BN + 63) / 64;  // of B, in a stage: 64 rows each
+    static constexpr int SHARE = 64 / SHARERS;    // of these, what a block asks for
+    static constexpr int BYTES = (BM + BOXES * 64) * 128;  // of a stage
 
     // Which block of its cluster this is.
     __device__ static int rank() { return CLUSTER == 1 ? 0 : static_cast<int>(ptx::cluster_rank()); }
@@ -46,12 +52,12 @@ struct TileShape {
 };
 
 template <class S>
-using Sums = float[S::BN / 2];  // of a thread
+using Sums = typename S::Sum[S::BN / 2];  // of a thread
 
 // How TMA sees the matrices.
 struct Maps {
-    CUtensorMap a;  // boxes of BM x 64
-    CUtensorMap b;  // of SHARE x 64
+    CUtensorMap a;  // boxes of BM x BK
+    CUtensorMap b;  // of SHARE x IN_ROW
     CUtensorMap c;  // of 16 x 32, for those who store through it
 };
 
@@ -117,6 +123,19 @@ struct Place {
     int column;
 };
 
+// The first row and column of the block's part of tile `tile`: blocks of a cluster are one below the other.
+template <class S>
+__device__ Place place_of(const Order& order, int tile) {
+    const Order::Place place = order.place(tile);
+    return {(place.row * S::SHARERS + (S::SHARERS == 1 ? 0 : S::rank())) * S::BM, place.column * S::BN};
+}
+
+// Stages along K.
+template <class S>
+__device__ int steps_of(int depth) {
+    return (depth + S::BK - 1) / S::BK;
+}
+
 // Asks for one stage: `k` on, of the tile at `place`. One thread. A block of a cluster asks for its rows of A and its share of B,
 // which arrives in all blocks of the cluster.
 template <class S>
@@ -124,26 +143,31 @@ __device__ void request(Stages<S>& stages, int stage, const Maps& maps, Place pl
     ptx::MBarrier* const full = &stages.full[stage];
     ptx::mbarrier_arrive_expect(full, S::BYTES);
     ptx::tma_load(stages.a[stage], &maps.a, k, place.row, full);
+    const auto column = [&](int box) { return S::B_ALONG_K ? k : place.column + box * 64; };
+    const auto row = [&](int box) { return S::B_ALONG_K ? place.column + box * 64 : k; };
     if constexpr (S::SHARERS == 1) {
         for (int box = 0; box < S::BOXES; ++box)
-            ptx::tma_load(stages.b[stage][box], &maps.b, place.column + box * 64, k, full);
+            ptx::tma_load(stages.b[stage][box], &maps.b, column(box), row(box), full);
     } else {
-        const int first = S::rank() * S::SHARE;  // row of the stage
+        const int first = S::rank() * S::SHARE;  // row of each box
         for (int box = 0; box < S::BOXES; ++box)
-            ptx::tma_load_multicast(&stages.b[stage][box][first * 64], &maps.b, place.column + box * 64,
-                                    k + first, full, (1 << S::SHARERS) - 1);
+            ptx::tma_load_multicast(&stages.b[stage][box][first * S::IN_ROW], &maps.b, column(box),
+                                    row(box) + first, full, (1 << S::SHARERS) - 1);
     }
 }
 
-// Starts the products of one stage, as a group: 64 rows of A, those of warpgroup `group`, by all of B.
+// Starts the products of one stage, as a group: 64 rows of A, those of warpgroup `group`, by all of B. A product takes 32 bytes of k.
 template <class S>
 __device__ void start_products(const Stages<S>& stages, int stage, int group, Sums<S>& sums) {
     const std::uint64_t a = ptx::descriptor_k_major(stages.a[stage] + group * 64 * S::BK);
-    const std::uint64_t b = ptx::descriptor_mn_major(stages.b[stage], sizeof(stages.b[stage][0]));
+    const std::uint64_t b = S::B_ALONG_K
+                                ? ptx::descriptor_k_major(stages.b[stage])
+                                : ptx::descriptor_mn_major(stages.b[stage], sizeof(stages.b[stage][0]));
     ptx::wgmma_fence();
 #pragma unroll
-    for (int step = 0; step < S::BK / 16; ++step)
-        ptx::wgmma<typename S::T, true>(sums, ptx::advanced(a, step * 32), ptx::advanced(b, step * 2048));
+    for (int step = 0; step < 4; ++step)
+        ptx::wgmma<typename S::T, !S::B_ALONG_K>(sums, ptx::advanced(a, step * 32),
+                                                 ptx::advanced(b, step * (S::B_ALONG_K ? 32 : 2048)));
     ptx::wgmma_commit();
 }
 
@@ -162,7 +186,7 @@ __device__ void produce(Stages<S>& stages, Turn<S>& turn, const Maps& maps, Plac
 template <class S>
 __device__ void multiply(Stages<S>& stages, Turn<S>& turn, int group, int steps, Sums<S>& sums) {
 #pragma unroll
-    for (float& sum : sums) {
+    for (auto& sum : sums) {
         sum = 0;
         ptx::hold(sum);
     }

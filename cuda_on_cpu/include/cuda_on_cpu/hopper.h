@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "cuda_on_cpu/thread.h"
 
@@ -18,13 +19,36 @@ std::size_t __cvta_generic_to_shared(const void* pointer);
 
 namespace cuda_on_cpu {
 
-// Numbers of 16 bits to float (small_float.h).
+// Numbers of 16 bits and fewer to float (small_float.h).
 template <class Format>
 float decode(std::uint16_t bits);
 using Decode = float (*)(std::uint16_t);
 
-void issue_product(float* d, unsigned registers, std::uint64_t a, std::uint64_t b, bool b_row_major,
-                   Decode decode, Site site);
+// What is multiplied and summed.
+struct ProductOf {
+    Decode decode = nullptr;
+    unsigned element_size = 2;  // of a factor
+    bool b_row_major = false;
+    bool integers = false;  // sums are std::int32_t, and wrap; otherwise float
+
+    bool operator==(const ProductOf&) const = default;
+};
+template <class T, bool kBRowMajor>
+constexpr ProductOf product_of() {
+    static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors along k only");
+    ProductOf product{
+        .element_size = sizeof(T), .b_row_major = kBRowMajor, .integers = std::is_integral_v<T>};
+    if constexpr (std::is_integral_v<T>) {
+        product.decode = [](std::uint16_t bits) { return static_cast<float>(static_cast<T>(bits)); };
+    } else {
+        product.decode = decode<typename T::Format>;
+    }
+    return product;
+}
+
+// `d`: float or std::int32_t.
+void issue_product(void* d, unsigned registers, std::uint64_t a, std::uint64_t b, const ProductOf& product,
+                   Site site);
 void wait_for_products(unsigned pending, Site site);
 void wait_for_stores(unsigned pending, bool until_written, Site site);
 void set_registers(Site site);
@@ -94,11 +118,13 @@ void wgmma_wait(Site site = Site::here()) {
     static_assert(kPending >= 0, "wgmma_wait<N>: N groups may stay pending, 0 or more");
     wait_for_products(kPending, site);
 }
-template <class T, bool kBRowMajor, std::size_t kRegisters>
-void wgmma(float (&d)[kRegisters], std::uint64_t a, std::uint64_t b, Site site = Site::here()) {
+template <class T, bool kBRowMajor, class Sum, std::size_t kRegisters>
+void wgmma(Sum (&d)[kRegisters], std::uint64_t a, std::uint64_t b, Site site = Site::here()) {
     static_assert(kRegisters % 4 == 0 && kRegisters >= 4 && kRegisters <= 128,
                   "N is 8 to 256, in steps of 8");
-    issue_product(d, kRegisters, a, b, kBRowMajor, decode<typename T::Format>, site);
+    static_assert(std::is_same_v<T, std::int8_t> ? std::is_same_v<Sum, int> : std::is_same_v<Sum, float>,
+                  "int8 is summed in int, floating point in float");
+    issue_product(d, kRegisters, a, b, product_of<T, kBRowMajor>(), site);
 }
 
 }  // namespace ptx

@@ -28,14 +28,32 @@ struct Bfloat16 {
     static constexpr int kMantissaBits = 7;
 };
 
+// Of 8 bits, in pairs for matrices: __nv_fp8_e5m2, as IEEE would have it, and __nv_fp8_e4m3, which has numbers in the place of Inf and
+// of all NaN but one.
+struct E5m2 {
+    static constexpr int kExponentBits = 5;
+    static constexpr int kMantissaBits = 2;
+};
+struct E4m3 {
+    static constexpr int kExponentBits = 4;
+    static constexpr int kMantissaBits = 3;
+};
+
+template <class Format>
+inline constexpr bool kHasInfinity = true;
+template <>
+inline constexpr bool kHasInfinity<E4m3> = false;
+
 template <class Format>
 struct FormatLimits {
     static constexpr int kBias = (1 << (Format::kExponentBits - 1)) - 1;
     static constexpr int kMinExponent = 1 - kBias;  // of a normal number
     static constexpr std::uint16_t kSign = 1u << (Format::kExponentBits + Format::kMantissaBits);
-    static constexpr std::uint16_t kInfinity = ((1u << Format::kExponentBits) - 1) << Format::kMantissaBits;
-    static constexpr std::uint16_t kMax = kInfinity - 1;
     static constexpr std::uint16_t kNan = kSign - 1;  // a GPU makes this one only
+    // What no finite number reaches, and what it overflows to: Inf, or NaN where there is none.
+    static constexpr std::uint16_t kInfinity =
+        kHasInfinity<Format> ? ((1u << Format::kExponentBits) - 1) << Format::kMantissaBits : kNan;
+    static constexpr std::uint16_t kMax = kInfinity - 1;
 };
 
 // Whether a magnitude that lies between two representable ones goes to the larger one. `rest` is the part cut off and

@@ -25,6 +25,12 @@ void mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)
 void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2],
                        Site site = Site::here());
 
+// The same of 8-bit floating point (PTX ISA: from compute capability 8.9 on).
+void mma_m16n8k32_e4m3(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2],
+                       Site site = Site::here());
+void mma_m16n8k32_e5m2(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2],
+                       Site site = Site::here());
+
 // D += A B in integers; sums that leave the range wrap.
 void mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], Site site = Site::here());
 

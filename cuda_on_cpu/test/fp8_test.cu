@@ -1,0 +1,189 @@
+// __nv_fp8_e4m3 and __nv_fp8_e5m2: all conversions are compared with a reference that knows nothing of exponents and mantissas, the sorted
+// table of all values of the type; the table itself with the formula of the formats' standard.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "on_device.cuh"
+
+namespace {
+
+using Bits = __nv_fp8_storage_t;
+
+struct E4m3 {
+    using Type = __nv_fp8_e4m3;
+    static constexpr __nv_fp8_interpretation_t kFormat = __NV_E4M3;
+    static constexpr int kMantissaBits = 3, kBias = 7;
+    static constexpr Bits kMax = 0x7e;
+    static constexpr double kLargest = 448;
+    static constexpr bool kHasInfinity = false;
+};
+
+struct E5m2 {
+    using Type = __nv_fp8_e5m2;
+    static constexpr __nv_fp8_interpretation_t kFormat = __NV_E5M2;
+    static constexpr int kMantissaBits = 2, kBias = 15;
+    static constexpr Bits kMax = 0x7b;
+    static constexpr double kLargest = 57344;
+    static constexpr bool kHasInfinity = true;
+};
+
+template <class F>
+__device__ __host__ typename F::Type from_bits(Bits bits) {
+    typename F::Type value;
+    value.__x = bits;
+    return value;
+}
+
+// What bits stand for, NaN and Inf aside.
+template <class F>
+double value_of(Bits bits) {
+    const int exponent = bits % 128 >> F::kMantissaBits;
+    const int mantissa = bits % (1 << F::kMantissaBits);
+    const double magnitude = exponent == 0 ? std::ldexp(mantissa, 1 - F::kBias - F::kMantissaBits)
+                                           : std::ldexp(mantissa + (1 << F::kMantissaBits),
+                                                        exponent - F::kBias - F::kMantissaBits);
+    return bits < 128 ? magnitude : -magnitude;
+}
+
+// The nearest number's bits; of two equally near the even one.
+template <class F>
+Bits nearest(double value) {
+    value = std::clamp(value, -2 * F::kLargest, 2 * F::kLargest);  // beyond, differences are rounded
+    Bits best = 0;
+    for (int bits = 1; bits <= F::kMax; ++bits) {
+        const double better = std::fabs(value_of<F>(best) - std::fabs(value)) -
+                              std::fabs(value_of<F>(static_cast<Bits>(bits)) - std::fabs(value));
+        if (better > 0 || (better == 0 && bits % 2 == 0)) best = static_cast<Bits>(bits);
+    }
+    return static_cast<Bits>(best | (std::signbit(value) ? 128 : 0));
+}
+
+template <class F>
+class Fp8 : public testing::Test {};
+using Formats = testing::Types<E4m3, E5m2>;
+TYPED_TEST_SUITE(Fp8, Formats);
+
+template <class F>
+struct ToFloat {
+    __device__ float operator()(Bits bits) const { return static_cast<float>(from_bits<F>(bits)); }
+};
+template <class F>
+struct ThroughHalf {
+    __device__ float operator()(Bits bits) const {
+        return __half2float(__half(__nv_cvt_fp8_to_halfraw(bits, F::kFormat)));
+    }
+};
+template <class F>
+struct FromFloat {
+    __device__ Bits operator()(float value) const { return typename F::Type(value).__x; }
+};
+template <class F>
+struct FromFloatUnlimited {
+    __device__ Bits operator()(float value) const {
+        return __nv_cvt_float_to_fp8(value, __NV_NOSAT, F::kFormat);
+    }
+};
+
+TYPED_TEST(Fp8, BitsStandForTheirNumbers) {
+    std::vector<Bits> all(256);
+    for (int i = 0; i < 256; ++i)
+        all[i] = static_cast<Bits>(i);
+    const auto floats = map_on_device<float>(ToFloat<TypeParam>{}, all);
+    const auto halves = map_on_device<float>(ThroughHalf<TypeParam>{}, all);
+    for (int i = 0; i < 256; ++i) {
+        SCOPED_TRACE(i);
+        const auto on_host = static_cast<float>(from_bits<TypeParam>(static_cast<Bits>(i)));
+        if (i % 128 <= TypeParam::kMax) {
+            EXPECT_EQ(floats[i], value_of<TypeParam>(static_cast<Bits>(i)));
+            EXPECT_EQ(std::signbit(floats[i]), i >= 128);
+            EXPECT_EQ(halves[i], floats[i]);
+            EXPECT_EQ(on_host, floats[i]);
+        } else if (TypeParam::kHasInfinity && i % 128 == TypeParam::kMax + 1) {
+            EXPECT_EQ(floats[i], i < 128 ? INFINITY : -INFINITY);
+            EXPECT_EQ(on_host, floats[i]);
+        } else {
+            EXPECT_TRUE(std::isnan(floats[i]) && std::isnan(halves[i]) && std::isnan(on_host));
+        }
+    }
+    EXPECT_EQ(value_of<TypeParam>(TypeParam::kMax), TypeParam::kLargest);
+}
+
+// All numbers, those half way between two, and their neighbours; beyond the largest, and far below the smallest.
+template <class F>
+std::vector<float> interesting() {
+    std::vector<float> values = {1e-30f, 1e30f, std::numeric_limits<float>::max(),
+                                 std::numeric_limits<float>::denorm_min()};
+    for (int bits = 0; bits <= F::kMax; ++bits) {
+        const double number = value_of<F>(static_cast<Bits>(bits));
+        const double next = bits == F::kMax ? 2 * number - value_of<F>(static_cast<Bits>(bits - 1))
+                                            : value_of<F>(static_cast<Bits>(bits + 1));
+        for (const double value : {number, (number + next) / 2}) {
+            const auto exact = static_cast<float>(value);
+            values.insert(values.end(), {exact, std::nextafter(exact, 0.0f), std::nextafter(exact, 1e30f)});
+        }
+    }
+    const std::size_t count = values.size();
+    for (std::size_t i = 0; i < count; ++i)
+        values.push_back(-values[i]);
+    return values;
+}
+
+TYPED_TEST(Fp8, ConversionsRoundToTheNearestAndStopAtTheLargest) {
+    const std::vector<float> values = interesting<TypeParam>();
+    const auto got = map_on_device<Bits>(FromFloat<TypeParam>{}, values);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        EXPECT_EQ(got[i], nearest<TypeParam>(static_cast<double>(values[i]))) << values[i];
+        EXPECT_EQ(typename TypeParam::Type(values[i]).__x, got[i]) << values[i] << " on the host";
+        EXPECT_EQ(typename TypeParam::Type(static_cast<double>(values[i])).__x, got[i]) << values[i];
+    }
+}
+
+// Without a stop: from half a step beyond the largest on, Inf, or NaN where there is none.
+TYPED_TEST(Fp8, ConversionsMayOverflow) {
+    const std::vector<float> values = interesting<TypeParam>();
+    const auto got = map_on_device<Bits>(FromFloatUnlimited<TypeParam>{}, values);
+    const double step = TypeParam::kLargest - value_of<TypeParam>(static_cast<Bits>(TypeParam::kMax - 1));
+    // Half way lies the even one of the two: the largest of E4M3, and not of E5M2.
+    const double limit = TypeParam::kLargest + step / 2;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const double size = std::fabs(static_cast<double>(values[i]));
+        if (size < limit || (size == limit && TypeParam::kMax % 2 == 0)) {
+            EXPECT_EQ(got[i], nearest<TypeParam>(static_cast<double>(values[i]))) << values[i];
+        } else {
+            EXPECT_EQ(got[i] % 128, TypeParam::kMax + 1) << values[i];
+        }
+    }
+}
+
+TYPED_TEST(Fp8, NanStaysNanAndInfinityIsLarge) {
+    const float inf = std::numeric_limits<float>::infinity();
+    const auto got = map_on_device<Bits>(
+        FromFloat<TypeParam>{}, std::vector<float>{inf, -inf, std::numeric_limits<float>::quiet_NaN()});
+    EXPECT_EQ(got[0], TypeParam::kMax);
+    EXPECT_EQ(got[1], TypeParam::kMax | 128);
+    EXPECT_TRUE(std::isnan(static_cast<float>(from_bits<TypeParam>(got[2]))));
+}
+
+TYPED_TEST(Fp8, OtherTypesConvertToo) {
+    using Type = typename TypeParam::Type;
+    EXPECT_EQ(Type(__half(1.75f)).__x, Type(1.75f).__x);
+    EXPECT_EQ(Type(__nv_bfloat16(-0.625f)).__x, Type(-0.625f).__x);
+    EXPECT_EQ(Type(6).__x, Type(6.0f).__x);
+    EXPECT_EQ(Type(7u).__x, Type(7.0f).__x);
+    EXPECT_EQ(static_cast<double>(Type(1.5)), 1.5);
+    EXPECT_EQ(static_cast<float>(static_cast<__half>(Type(1.5))), 1.5f);
+    EXPECT_EQ(static_cast<float>(static_cast<__nv_bfloat16>(Type(1.5))), 1.5f);
+    static_assert(sizeof(Type) == 1 && std::is_trivially_copyable_v<Type>);
+    static_assert(std::is_trivially_default_constructible_v<Type>);
+}
+
+}  // namespace

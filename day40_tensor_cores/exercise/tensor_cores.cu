@@ -399,37 +399,14 @@ Version version(const char* name, const char* idea) {
             .constraint = Launch<Plan, __half>::constraint};
 }
 
-std::size_t multiprocessors() {
-    int device = 0;
-    int count = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-    return static_cast<std::size_t>(count);
-}
-
-template <class T>
-const KernelFor<T>& kernel_of(const Version& version) {
-    if constexpr (std::is_same_v<T, __half>) {
-        return version.launcher.half;
-    } else {
-        return version.launcher.bfloat16;
-    }
-}
-
-// For whoever only wants the product. On a Hopper the last version, or where its tiles are few the one with smaller tiles that shares them out among
-// more multiprocessors. Rows that TMA cannot reach, because they do not begin at multiples of 16 bytes, are multiplied by mma.sync, and so are all
-// on other GPUs.
+// For whoever only wants the product. On a Hopper the tile that suits the shape. Rows that TMA cannot reach, because they do not begin at
+// multiples of 16 bytes, are multiplied by mma.sync, and so are all on other GPUs.
 template <class T>
 const KernelFor<T>& fastest_for(const Gemm<T>& gemm) {
-    static const std::vector<Version> hopper = hopper_versions();
     static const Version any = version<MultiStage>("multi_stage", "");
-    static const Version many_small = hopper.at(1);
-    const Version& few_large = hopper.back();
-    const std::size_t tiles =
-        course::ceil_div<std::size_t>(gemm.c.rows(), 128) * course::ceil_div<std::size_t>(gemm.c.cols(), 256);
-    const Version& fast = tiles * 2 <= multiprocessors() ? many_small : few_large;
-    const bool fits = fast.cannot_run({}).empty() && kernel_of<T>(fast).why_not(gemm).empty();
-    return kernel_of<T>(fits ? fast : any);
+    static const Version fitted = hopper_versions().back();
+    const bool fits = fitted.cannot_run({}).empty() && kernel_of<T>(fitted).why_not(gemm).empty();
+    return kernel_of<T>(fits ? fitted : any);
 }
 
 template <class T>
@@ -454,7 +431,7 @@ std::span<const Version> versions() {
         const std::vector<Version> hopper = hopper_versions();
         all.insert(all.end(), hopper.begin(), hopper.end());
         all.push_back({.name = "best",
-                       .idea = "specialised or async_store, or multi_stage for rows that TMA cannot reach",
+                       .idea = "fitted, or multi_stage for rows that TMA cannot reach",
                        .launcher = {.half = best<__half>(), .bfloat16 = best<__nv_bfloat16>()},
                        .work = work_of,
                        .constraint = Launch<MultiStage, __half>::constraint});

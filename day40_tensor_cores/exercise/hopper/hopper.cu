@@ -10,17 +10,25 @@
 //   multicast      128 x 256  4        two blocks of a cluster share B                   the end of each tile: nobody multiplies
 //   persistent     128 x 256  4        a block for each multiprocessor, many tiles       storing C
 //   async_store    128 x 256  4        C leaves through shared memory and TMA            power: the clock falls
+//   split_k        128 x 128  6        two blocks share out K, and exchange sums         the exchange; each reads its own A and B
+//   fitted         one of eight        the tile that suits the shape                     as its tile
 //
 // C is m x n; A, row-major, is m x k; B, row-major, is k x n. Rows of A and B (and C, for async_store) begin at multiples of 16 bytes.
 //
 //   ./course run day40 --size 4096x4096x4096
+#include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "arguments.hpp"
+#include "common/check.hpp"
+#include "common/grid.hpp"
 #include "common/tensor_map.hpp"
 #include "hopper.hpp"
 #include "launch.hpp"
+#include "split.cuh"
 #include "store.cuh"
 #include "tile.cuh"
 
@@ -78,11 +86,44 @@ __global__ void __launch_bounds__((1 + S::MULTIPLIERS) * kWarpgroup)
     // multiply.
 }
 
+// Idea: where tiles are few and K is long, two blocks take half of K each. Then each has half of every sum; they exchange halves of the tile.
+// Cost removed: multiprocessors that have no tile.
+// Still limits it: the exchange, and that each block reads its own A and B.
+template <class S>
+__global__ void __launch_bounds__((1 + S::MULTIPLIERS) * kWarpgroup)
+    split_k(const __grid_constant__ Maps maps, Output out, int depth, Order order) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& stages = *reinterpret_cast<Stages<S>*>(memory);
+    auto& given = *reinterpret_cast<HalfOfSums<S>*>(memory);  // when the stages are done with
+    stages.init(maps);
+    Place place = place_of<S>(order, static_cast<int>(blockIdx.x) / S::CLUSTER);
+    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
+    const int steps = steps_of<S>(depth);
+    const int rank = S::rank();
+    const int mine = rank == 0 ? (steps + 1) / 2 : steps / 2;
+
+    Turn<S> turn;
+    if (group < 0) {
+        if (threadIdx.x == 0) produce(stages, turn, maps, place, rank == 0 ? 0 : steps - mine, mine);
+        stages.meet();
+        stages.meet();
+    } else {
+        Sums<S> sums;
+        multiply(stages, turn, group, mine, sums);
+        stages.meet();  // both are done with their stages
+        give_half<S>(given, 1 - rank, sums);
+        stages.meet();
+        take_half<S>(given, rank, sums);
+        place.row += group * 64;
+        store_from_registers<S>(out, place, sums, rank * S::BN / 2, (rank + 1) * S::BN / 2);
+    }
+}
+
 // --- Plans: the versions -----------------------------------------------------------------------------------------------
 
 struct TmaWgmma {
     template <class T>
-    using Shape = TileShape<T, 128, 1, 1>;
+    using Shape = TileShape<T, 128, 128, 1>;
     static constexpr bool kSpecialised = false, kPersistent = false, kThroughTma = false;
 };
 
@@ -91,7 +132,7 @@ struct TmaWgmma {
 // Still limits it: shared memory. For each 64 x 128 products a warpgroup reads 64 rows of A and 128 columns of B.
 struct Specialised {
     template <class T>
-    using Shape = TileShape<T, 128, 6, 1>;
+    using Shape = TileShape<T, 128, 128, 6>;
     static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
 };
 
@@ -100,7 +141,7 @@ struct Specialised {
 // Still limits it: tiles begin and end; where they are many L2, too: 48 KB for each 1024 cycles of products, on every multiprocessor.
 struct WideTile {
     template <class T>
-    using Shape = TileShape<T, 256, 4, 1>;
+    using Shape = TileShape<T, 128, 256, 4>;
     static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
 };
 
@@ -109,7 +150,7 @@ struct WideTile {
 // Still limits it: tiles begin and end. While C is stored, and the first stages of the next tile are on their way, nobody multiplies.
 struct Multicast {
     template <class T>
-    using Shape = TileShape<T, 256, 4, 2>;
+    using Shape = TileShape<T, 128, 256, 4, 2>;
     static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
 };
 
@@ -119,7 +160,7 @@ struct Multicast {
 // Still limits it: storing C, which keeps those who multiply from it.
 struct Persistent {
     template <class T>
-    using Shape = TileShape<T, 256, 4, 2>;
+    using Shape = TileShape<T, 128, 256, 4, 2>;
     static constexpr bool kSpecialised = true, kPersistent = true, kThroughTma = false;
 };
 
@@ -128,7 +169,23 @@ struct Persistent {
 // Still limits it: power. The tensor cores are busy, and the GPU lowers its clock.
 struct AsyncStore {
     template <class T>
-    using Shape = TileShape<T, 256, 4, 2>;
+    using Shape = TileShape<T, 128, 256, 4, 2>;
+    static constexpr bool kSpecialised = true, kPersistent = true, kThroughTma = true;
+};
+
+// Two blocks for a tile.
+template <int BM, int BN, int STAGES>
+struct SplitK {
+    template <class T>
+    using Shape = TileShape<T, BM, BN, STAGES, 1, 2>;
+    static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
+};
+
+// As AsyncStore, of another size.
+template <int BM, int BN, int STAGES, int SHARERS>
+struct Tile {
+    template <class T>
+    using Shape = TileShape<T, BM, BN, STAGES, SHARERS>;
     static constexpr bool kSpecialised = true, kPersistent = true, kThroughTma = true;
 };
 
@@ -147,7 +204,9 @@ struct Launch {
     using Kernel = void (*)(Maps, Output, int, Order);
 
     static Kernel kernel() {
-        if constexpr (Plan::kSpecialised) {
+        if constexpr (S::SPLITS > 1) {
+            return split_k<S>;
+        } else if constexpr (Plan::kSpecialised) {
             return specialised<S, Plan::kThroughTma>;
         } else {
             return single_stage<S>;
@@ -181,10 +240,10 @@ struct Launch {
         Maps maps{};
         if (a.cols() > 0) {
             maps.a = course::make_tensor_map(a, S::BM, 64);
-            maps.b = course::make_tensor_map(b, S::BK, 64);
+            maps.b = course::make_tensor_map(b, S::SHARE, 64);
         }
         if (Plan::kThroughTma) maps.c = course::make_tensor_map(c, 16, kSliceColumns);
-        const Order order = make_order(c, S::BM * S::CLUSTER, S::BN, Plan::kPersistent ? kBand : 1);
+        const Order order = make_order(c, S::BM * S::SHARERS, S::BN, Plan::kPersistent ? kBand : 1);
         const Output out = make_output(c, alpha, beta);
         kHow.start(kernel(), blocks_of(order, S::CLUSTER), stream, maps, out, static_cast<int>(a.cols()),
                    order);
@@ -200,6 +259,14 @@ struct Launch {
     }
 };
 
+std::size_t multiprocessors() {
+    int device = 0;
+    int count = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    return static_cast<std::size_t>(count);
+}
+
 template <class Plan>
 Version version(const char* name, const char* idea) {
     return {.name = name,
@@ -210,6 +277,68 @@ Version version(const char* name, const char* idea) {
             .constraint = why_no_hopper};
 }
 
+// --- The tile that suits the shape ----------------------------------------------------------------------------------------
+
+// A plan, and what it takes, in microseconds on an H200: to begin and end a tile, and for a step along K with all multiprocessors at work.
+struct Tiling {
+    Version version;
+    std::size_t rows;  // of a cluster's tiles
+    std::size_t columns;
+    std::size_t cluster;
+    std::size_t splits;
+    double tile;
+    double step;
+
+    // Tiles are taken in rounds, as many at a time as there are clusters.
+    double time(const Shape& shape, std::size_t multiprocessors) const {
+        const auto parts = [](std::size_t whole, std::size_t part) { return course::ceil_div(whole, part); };
+        const std::size_t tiles = parts(shape.m, rows) * parts(shape.n, columns);
+        const std::size_t rounds = parts(tiles, std::max<std::size_t>(multiprocessors / cluster, 1));
+        const std::size_t steps = parts(parts(shape.k, 64), splits);
+        return static_cast<double>(rounds) * (tile + static_cast<double>(steps) * step);
+    }
+};
+
+template <class Plan>
+Tiling tiling(const char* name, double tile, double step) {
+    using S = typename Plan::template Shape<__half>;
+    return {.version = version<Plan>(name, "of those that `fitted` chooses from"),
+            .rows = S::BM * S::SHARERS,
+            .columns = S::BN,
+            .cluster = S::CLUSTER,
+            .splits = S::SPLITS,
+            .tile = tile,
+            .step = step};
+}
+
+const std::vector<Tiling>& tilings() {
+    static const std::vector<Tiling> list = {tiling<AsyncStore>("async_store", 4.0, 0.69),
+                                             tiling<Tile<192, 192, 4, 2>>("tile_192x192", 4.3, 0.76),
+                                             tiling<Tile<192, 96, 4, 2>>("tile_192x96", 3.4, 0.43),
+                                             tiling<Tile<128, 128, 6, 2>>("tile_128x128", 2.8, 0.36),
+                                             tiling<Tile<64, 128, 8, 1>>("tile_64x128", 2.0, 0.27),
+                                             tiling<Tile<64, 64, 12, 1>>("tile_64x64", 1.2, 0.17),
+                                             tiling<SplitK<128, 128, 6>>("split_k", 3.7, 0.40),
+                                             tiling<SplitK<64, 64, 12>>("split_k_64x64", 2.1, 0.16)};
+    return list;
+}
+
+template <class T>
+const KernelFor<T>& fitting(const Gemm<T>& gemm) {
+    const Shape shape{.m = gemm.c.rows(), .n = gemm.c.cols(), .k = gemm.a.cols()};
+    const std::size_t count = multiprocessors();
+    const auto fastest = std::ranges::min_element(
+        tilings(), {}, [&](const Tiling& tiling) { return tiling.time(shape, count); });
+    return kernel_of<T>(fastest->version);
+}
+
+template <class T>
+KernelFor<T> fitted() {
+    return {.launch = [](const Gemm<T>& gemm, cudaStream_t stream) { fitting(gemm).launch(gemm, stream); },
+            .why_not = [](const Gemm<T>& gemm) { return fitting(gemm).why_not(gemm); },
+            .resources = nullptr};  // those of the tile that it takes
+}
+
 }  // namespace
 
 std::vector<Version> hopper_versions() {
@@ -218,7 +347,23 @@ std::vector<Version> hopper_versions() {
             version<WideTile>("wide_tile", "128 x 256 results of a block, registers shared out anew"),
             version<Multicast>("multicast", "two blocks of a cluster share B"),
             version<Persistent>("persistent", "blocks that stay, tiles in bands"),
-            version<AsyncStore>("async_store", "C stored through shared memory by TMA")};
+            version<AsyncStore>("async_store", "C stored through shared memory by TMA"),
+            version<SplitK<128, 128, 6>>("split_k", "two blocks share out K"),
+            {.name = "fitted",
+             .idea = "the tile that suits the shape",
+             .launcher = {.half = fitted<__half>(), .bfloat16 = fitted<__nv_bfloat16>()},
+             .work = work_of,
+             .constraint = why_no_hopper}};
+}
+
+std::span<const Version> tiles_to_choose_from() {
+    static const std::vector<Version> list = [] {
+        std::vector<Version> versions;
+        for (const Tiling& tiling : tilings())
+            versions.push_back(tiling.version);
+        return versions;
+    }();
+    return list;
 }
 
 }  // namespace day40

@@ -35,16 +35,18 @@ std::size_t edit_cost(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
-    const auto best = std::min_element(
-        candidates.begin(), candidates.end(),
-        [name](const auto& x, const auto& y) { return edit_cost(name, x) < edit_cost(name, y); });
-    return best == candidates.end() ? "" : *best;
+    const auto best =
+        std::ranges::min_element(candidates, {}, [name](const auto& x) { return edit_cost(name, x); });
+    if (best == candidates.end() || 2 * edit_cost(name, *best) > name.size() + best->size()) return "";
+    return *best;
 }
 
 std::string unknown_name(std::string_view what, std::string_view name,
                          std::span<const std::string> candidates) {
     if (candidates.empty()) return fmt::format("unknown {} '{}': there are none", what, name);
-    return fmt::format("unknown {} '{}': did you mean '{}'? Known: {}", what, name, nearest(name, candidates),
+    const std::string near = nearest(name, candidates);
+    return fmt::format("unknown {} '{}'{} Known: {}", what, name,
+                       near.empty() ? "." : fmt::format(": did you mean '{}'?", near),
                        fmt::join(candidates, ", "));
 }
 

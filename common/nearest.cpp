@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -35,10 +36,17 @@ std::size_t edit_cost(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
-    const auto best =
-        std::ranges::min_element(candidates, {}, [name](const auto& x) { return edit_cost(name, x); });
-    if (best == candidates.end() || 2 * edit_cost(name, *best) > name.size() + best->size()) return "";
-    return *best;
+    std::string best;
+    std::size_t least = std::numeric_limits<std::size_t>::max();
+    for (const std::string& candidate : candidates) {
+        const std::size_t cost = edit_cost(name, candidate);
+        const bool is_near = 2 * cost <= name.size() + candidate.size();
+        if (is_near && cost < least) {
+            best = candidate;
+            least = cost;
+        }
+    }
+    return best;
 }
 
 std::string unknown_name(std::string_view what, std::string_view name,

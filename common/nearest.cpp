@@ -40,7 +40,8 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
     std::size_t least = std::numeric_limits<std::size_t>::max();
     for (const std::string& candidate : candidates) {
         const std::size_t cost = edit_cost(name, candidate);
-        const bool is_near = 2 * cost <= name.size() + candidate.size();
+        const bool is_begun = !name.empty() && candidate.starts_with(name);
+        const bool is_near = is_begun || 5 * cost <= 2 * (name.size() + candidate.size());
         if (is_near && cost < least) {
             best = candidate;
             least = cost;

@@ -57,7 +57,9 @@ TEST(Nearest, NoneWhereNothingIsNear) {
     const std::vector<std::string> kernels = {"naive", "float4", "tiled_prefetch"};
     for (const char* name : {"", "4", "foo", "zzzzz", "histogram"})
         EXPECT_EQ(course::nearest(name, kernels), "") << name;
-    EXPECT_EQ(course::nearest("tiled", kernels), "tiled_prefetch") << "half of it";
+    EXPECT_EQ(course::nearest("tiled", kernels), "tiled_prefetch") << "the beginning";
+    EXPECT_EQ(course::nearest("frist", std::vector<std::string>{"grid_stride"}), "")
+        << "r, i, s, t are in it";
     EXPECT_EQ(course::nearest("x", {}), "");
     EXPECT_EQ(course::unknown_name("variant", "foo", kernels),
               "unknown variant 'foo'. Known: naive, float4, tiled_prefetch");

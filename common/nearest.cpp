@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -35,16 +36,26 @@ std::size_t edit_cost(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
-    const auto best = std::min_element(
-        candidates.begin(), candidates.end(),
-        [name](const auto& x, const auto& y) { return edit_cost(name, x) < edit_cost(name, y); });
-    return best == candidates.end() ? "" : *best;
+    std::string best;
+    std::size_t least = std::numeric_limits<std::size_t>::max();
+    for (const std::string& candidate : candidates) {
+        const std::size_t cost = edit_cost(name, candidate);
+        const bool is_begun = !name.empty() && candidate.starts_with(name);
+        const bool is_near = is_begun || 5 * cost <= 2 * (name.size() + candidate.size());
+        if (is_near && cost < least) {
+            best = candidate;
+            least = cost;
+        }
+    }
+    return best;
 }
 
 std::string unknown_name(std::string_view what, std::string_view name,
                          std::span<const std::string> candidates) {
     if (candidates.empty()) return fmt::format("unknown {} '{}': there are none", what, name);
-    return fmt::format("unknown {} '{}': did you mean '{}'? Known: {}", what, name, nearest(name, candidates),
+    const std::string near = nearest(name, candidates);
+    return fmt::format("unknown {} '{}'{} Known: {}", what, name,
+                       near.empty() ? "." : fmt::format(": did you mean '{}'?", near),
                        fmt::join(candidates, ", "));
 }
 

@@ -3,13 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/device_test.hpp"
+#include "common/grid.hpp"
 #include "common/random.hpp"
 #include "test_problem.hpp"
 
@@ -120,6 +123,50 @@ TEST(Choose, SuitsTheShape) {
     EXPECT_EQ(gemm::choose({8192, 8192, 8192}, true, 132).tile->name, "128x256x8");
     EXPECT_EQ(gemm::choose({128, 128, 128}, true, 132).tile->name, "32x32x16");
     EXPECT_GT(gemm::choose({32, 32, 1 << 20}, true, 132).shared_by, 0u);
+}
+
+// Round by round, the time of tiles that have a block each.
+double time_in_rounds(const gemm::TileCost& cost, const TileKernels& tile, const Shape& shape,
+                      std::size_t multiprocessors) {
+    const auto pieces = [](std::size_t extent, int size) {
+        return course::ceil_div(extent, static_cast<std::size_t>(size));
+    };
+    const auto steps = static_cast<double>(pieces(shape.k, tile.bk));
+    std::size_t left = pieces(shape.m, tile.bm) * pieces(shape.n, tile.bn);
+    std::size_t blocks_of_first = 0;
+    double time = 0;
+    while (left > 0) {
+        const std::size_t now = std::min(left, tile.most_blocks * multiprocessors);
+        const std::size_t blocks = course::ceil_div(now, multiprocessors);
+        if (blocks_of_first == 0) blocks_of_first = blocks;
+        time += steps * cost.whole_step[blocks - 1];
+        left -= now;
+    }
+    return time + cost.whole[blocks_of_first - 1];
+}
+
+TEST(Choose, CountsRoundsAndTheBlocksOfTheLast) {
+    constexpr gemm::TileCost kCosts[] = {
+#include "tune/h200.inc"
+    };
+    int compared = 0;
+    for (const unsigned multiprocessors : {16u, 132u}) {
+        for (const std::size_t n : {32, 256, 512, 1024, 1536, 2048, 3072, 4096}) {
+            const Shape shape{n, n, 64};
+            const gemm::Choice choice = gemm::choose(shape, true, multiprocessors);
+            if (choice.shared_by != 0) continue;
+            const auto* const cost = std::ranges::find_if(kCosts, [&](const gemm::TileCost& some) {
+                return some.aligned && some.name == choice.tile->name;
+            });
+            ASSERT_NE(cost, std::end(kCosts));
+            const double expected = time_in_rounds(*cost, *choice.tile, shape, multiprocessors);
+            EXPECT_NEAR(choice.microseconds, expected, 1e-9 * expected)
+                << n << " x " << n << " x 64 in tiles of " << choice.tile->name << " on " << multiprocessors
+                << " multiprocessors";
+            ++compared;
+        }
+    }
+    EXPECT_GT(compared, 8) << "all others are shared out";
 }
 
 TEST(Choose, RefusesADeviceWithoutMultiprocessors) {

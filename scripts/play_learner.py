@@ -5,7 +5,8 @@ the solution pasted in, `check` (must pass). The first one through `watch`, too.
     scripts/play_learner.py                    every exercise of every day
     scripts/play_learner.py day05 gemm_ladder  of these
     scripts/play_learner.py --by-day           each day's exercises together: all fail; all are solved, which makes the lesson's files
-                                               of the learner's; the first one passes. Builds twice, all days at once
+                                               of the learner's; the last one passes, or where that takes long the first. Builds twice, all
+                                               days at once
     scripts/play_learner.py --without-inspection    not those whose tests count accesses: they take a build of their own
 
 The last line is "N passed, N failed, N skipped". Exit code 1 when one failed.
@@ -32,6 +33,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COURSE = os.path.join(ROOT, "course")
 STEP_SECONDS = 900  # of one command: the first of a day builds its lesson
+LAST_IS_LONG = {"day20", "day35", "day40", "gemm_ladder"}  # checking it takes seconds more than checking the first exercise
 
 
 class Failed(Exception):
@@ -201,7 +203,7 @@ def play_days(player, days, without_all, score):
     player.build_ahead(map(directory_of, days))
     for day, exercises in days.items():
         with score.of(exercises, day + ", all solved"):
-            player.expect_solved(exercises[0])
+            player.expect_solved(exercises[0 if day in LAST_IS_LONG else -1])
 
 
 def main():

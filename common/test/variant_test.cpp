@@ -49,10 +49,20 @@ TEST(Nearest, TakesTheCheapestEdits) {
     const std::vector<std::string> days = {"day01", "day05", "day15"};
     EXPECT_EQ(course::nearest("day5", days), "day05");
     EXPECT_EQ(course::nearest("dai15", days), "day15");
-    EXPECT_EQ(course::nearest("", days), "day01");
     const std::vector<std::string> kernels = {"memset", "one_per_thread"};
     EXPECT_EQ(course::nearest("one_pr", kernels), "one_per_thread") << "typed short";
+}
+
+TEST(Nearest, NoneWhereNothingIsNear) {
+    const std::vector<std::string> kernels = {"naive", "float4", "tiled_prefetch"};
+    for (const char* name : {"", "4", "foo", "zzzzz", "histogram"})
+        EXPECT_EQ(course::nearest(name, kernels), "") << name;
+    EXPECT_EQ(course::nearest("tiled", kernels), "tiled_prefetch") << "the beginning";
+    EXPECT_EQ(course::nearest("frist", std::vector<std::string>{"grid_stride"}), "")
+        << "r, i, s, t are in it";
     EXPECT_EQ(course::nearest("x", {}), "");
+    EXPECT_EQ(course::unknown_name("variant", "foo", kernels),
+              "unknown variant 'foo'. Known: naive, float4, tiled_prefetch");
     EXPECT_EQ(course::unknown_name("day", "x", {}), "unknown day 'x': there are none");
 }
 

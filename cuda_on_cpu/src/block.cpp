@@ -526,6 +526,11 @@ void BlockRunner::yield() {
     suspend("polling memory", Site{"", 0});
 }
 
+// With late stores, who arrives and need not wait lets the others go first: what it still reads may be written again.
+void BlockRunner::step_back_after_arrival() {
+    if (environment().late_stores) yield();
+}
+
 // --- Several blocks ----------------------------------------------------------------------------------------------------
 
 // As the hardware does it: the block gathers, then arrives as one.
@@ -784,6 +789,7 @@ std::uint64_t BlockRunner::arrive_at(const void* barrier, std::int64_t count, bo
     state.pending -= count;
     if (leave) ++state.leaving;
     if (state.pending == 0) complete_phase(barrier, state);
+    step_back_after_arrival();
     return phase;
 }
 

@@ -187,6 +187,7 @@ class BlockRunner {
     void count_arrival(BarrierKind kind, int predicate, Site site);
     void release_barrier();
     ArrivalBarrier& arrival_barrier(const void* barrier, Site site);
+    void step_back_after_arrival();
     void complete_phase(const void* barrier, ArrivalBarrier& state);
     void set_shape(dim3 block);
     void place_dynamic_shared(std::size_t size);

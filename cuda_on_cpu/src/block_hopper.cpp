@@ -80,6 +80,7 @@ void BlockRunner::mbarrier_arrive(std::uint64_t* barrier, unsigned bytes, Site s
             site);
     if (observer_ != nullptr) observer_->mbarrier_arrived(thread_number(), barrier, state.parity);
     change_own_mbarrier(barrier, 1, static_cast<int>(bytes), site);
+    step_back_after_arrival();
 }
 
 void BlockRunner::mbarrier_arrive_at(std::uint64_t* barrier, unsigned rank, Site site) {

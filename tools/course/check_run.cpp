@@ -90,7 +90,7 @@ constexpr Schedule kFirstToLast = {"ascending", "prompt", ""};
 constexpr Schedule kLastToFirst = {"descending", "prompt", " when the last thread of a block runs first"};
 constexpr Schedule kLateStores = {"ascending", "late",
                                   " when each thread reads early and writes late, as it may: a barrier or an "
-                                  "atomic is missing"};
+                                  "atomic is missing, or comes too early"};
 
 std::vector<Schedule> schedules(const WorkbookEntry& entry, const Calendar& calendar) {
     if (calendar.backend == "gpu" || entry.exercise->needs_inspection) return {kFirstToLast};

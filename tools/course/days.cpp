@@ -1,12 +1,11 @@
 #include "days.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <fstream>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -29,20 +28,22 @@ std::string short_name(const Day& day) {
     return day.number == 0 ? day.directory : fmt::format("day{:02}", day.number);
 }
 
-const Day& day_with_nearest_number(const std::vector<Day>& days, int number) {
-    return *std::ranges::min_element(days, {}, [number](const Day& day) {
-        return day.number == 0 ? std::numeric_limits<int>::max() : std::abs(day.number - number);
-    });
-}
-
-const Day& day_with_nearest_name(const std::vector<Day>& days, std::string_view name) {
-    std::vector<std::string> names;
-    for (const Day& day : days)
+std::string no_such_day(const std::vector<Day>& days, std::string_view name, bool is_number) {
+    std::vector<std::string> names, short_names;
+    for (const Day& day : days) {
         names.insert(names.end(), {day.directory, day.topic, short_name(day)});
-    const std::string best = nearest(name, names);
-    return *std::ranges::find_if(days, [&best](const Day& day) {
+        short_names.push_back(short_name(day));
+    }
+    // Another day's number is no better spelling of this one.
+    const std::string best = is_number ? "" : nearest(name, names);
+    if (best.empty())
+        return fmt::format("there is no day '{}'. All of them: {} (./course list)", name,
+                           fmt::join(short_names, ", "));
+    const auto near = std::ranges::find_if(days, [&best](const Day& day) {
         return best == day.directory || best == day.topic || best == short_name(day);
     });
+    return fmt::format("there is no day '{}'; the nearest is {}. All of them: ./course list", name,
+                       near->directory);
 }
 
 }  // namespace
@@ -73,10 +74,7 @@ const Day& find_day(const Calendar& calendar, std::string_view name) {
     for (const Day& day : calendar.days) {
         if (wanted == day.directory || wanted == day.topic || (number && day.number == *number)) return day;
     }
-    const Day& close = number ? day_with_nearest_number(calendar.days, *number)
-                              : day_with_nearest_name(calendar.days, wanted);
-    throw UsageError(fmt::format("there is no day '{}'; the nearest is {}. All of them: ./course list", name,
-                                 close.directory));
+    throw UsageError(no_such_day(calendar.days, name, number.has_value()));
 }
 
 const Day& find_ready_day(const Calendar& calendar, std::string_view name) {

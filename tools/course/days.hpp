@@ -28,7 +28,7 @@ struct Calendar {
 Calendar load_calendar(const std::filesystem::path& file);
 
 // `name` is a directory, a topic or a number: day01_vector_add, vector_add, day01, 01 or 1.
-// Throws UsageError, which names the nearest, when there is no such day.
+// Throws UsageError, which names the nearest or all of them, when there is no such day.
 const Day& find_day(const Calendar& calendar, std::string_view name);
 
 // As find_day, and throws UsageError when that day is only planned.

@@ -45,6 +45,7 @@ Traffic traffic(const InspectedVariant& variant, Space space) {
 
 // What the lesson does is good enough, also where it is there to show what is not good.
 Merit compare(const Traffic& mine, const Traffic& lesson, const char* what, const char* unit) {
+    if (mine.transactions == 0) return {true, fmt::format("{}: not used", what), false};
     const bool star = mine.transactions <= lesson.transactions;
     std::string text =
         fmt::format("{}: {} {}, {:.2f} times the ideal", what, mine.transactions, unit, mine.excess());

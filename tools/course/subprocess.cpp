@@ -19,19 +19,25 @@ extern char** environ;
 namespace course::tool {
 namespace {
 
+// As kill() takes it: the child, or with a minus its process group.
 volatile std::sig_atomic_t running_child = 0;
 
 void pass_on(int signal) {
-    if (running_child > 0) kill(running_child, signal);
+    if (running_child != 0) kill(running_child, signal);
 }
+
+// A child of this process's group gets Ctrl-C from the terminal. Only a group of its own can be ended whole, with what a child has
+// started itself.
+enum class Group { kOfThisProcess, kOwn };
 
 // While a child runs, this process does not die of what is meant for the child.
 class SignalsToChild {
   public:
-    SignalsToChild() {
+    explicit SignalsToChild(Group group) : group_(group) {
         for (std::size_t i = 0; i < kSignals.size(); ++i) {
+            const bool is_of_terminal = kSignals[i] == SIGINT || kSignals[i] == SIGQUIT;
             struct sigaction action {};
-            action.sa_handler = kSignals[i] == SIGINT || kSignals[i] == SIGQUIT ? SIG_IGN : pass_on;
+            action.sa_handler = is_of_terminal && group == Group::kOfThisProcess ? SIG_IGN : pass_on;
             action.sa_flags = SA_RESTART;
             sigaction(kSignals[i], &action, &before_[i]);
         }
@@ -42,6 +48,8 @@ class SignalsToChild {
     }
     SignalsToChild(const SignalsToChild&) = delete;
     SignalsToChild& operator=(const SignalsToChild&) = delete;
+
+    Group group() const { return group_; }
 
     // What the child should start with: this process's own dispositions, not SIG_IGN inherited through exec.
     sigset_t defaults_of_child() const {
@@ -55,6 +63,7 @@ class SignalsToChild {
 
   private:
     static constexpr std::array kSignals = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    Group group_;
     std::array<struct sigaction, kSignals.size()> before_{};
 };
 
@@ -70,13 +79,14 @@ pid_t spawn(const Command& command, const posix_spawn_file_actions_t* actions,
     posix_spawnattr_init(&attributes);
     const sigset_t defaults = signals.defaults_of_child();
     posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+    const bool own_group = signals.group() == Group::kOwn;
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | (own_group ? POSIX_SPAWN_SETPGROUP : 0));
     pid_t child = 0;
     const int error = posix_spawnp(&child, arguments[0], actions, &attributes, arguments.data(), environ);
     posix_spawnattr_destroy(&attributes);
     if (error != 0)
         throw std::runtime_error(fmt::format("cannot start {}: {}", command[0], std::strerror(error)));
-    running_child = child;
+    running_child = own_group ? -child : child;
     return child;
 }
 
@@ -137,14 +147,14 @@ class Pipe {
 }  // namespace
 
 int run(const Command& command) {
-    const SignalsToChild signals;
+    const SignalsToChild signals(Group::kOfThisProcess);
     return wait_for(spawn(command, nullptr, signals));
 }
 
 Captured capture(const Command& command, const std::function<void(std::string_view)>& on_line,
                  std::chrono::milliseconds limit) {
     Pipe pipe;
-    const SignalsToChild signals;
+    const SignalsToChild signals(limit.count() > 0 ? Group::kOwn : Group::kOfThisProcess);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -167,7 +177,7 @@ Captured capture(const Command& command, const std::function<void(std::string_vi
         captured.timed_out = limit.count() > 0 && !pipe.wait_until(deadline);
         captured.flooded = limit.count() > 0 && captured.output.size() > kMostOutput;
         if (captured.timed_out || captured.flooded) {
-            kill(child, SIGKILL);
+            kill(-child, SIGKILL);
             break;
         }
         const std::string_view part = pipe.read_some();

@@ -27,8 +27,8 @@ struct Captured {
 inline constexpr std::size_t kMostOutput = 4 << 20;
 
 // As run, but keeps what the child prints, and gives it nothing to read; `on_line` sees each line, without its end, as it comes. A
-// child that runs longer than `limit` is killed, and then also one that prints more than kMostOutput bytes; 0: there is no limit. A
-// program that cannot be started: exit code 127, and the reason as output.
+// child that runs longer than `limit` is killed with all that it started, and then also one that prints more than kMostOutput bytes;
+// 0: there is no limit. A program that cannot be started: exit code 127, and the reason as output.
 Captured capture(const Command& command, const std::function<void(std::string_view)>& on_line = {},
                  std::chrono::milliseconds limit = {});
 

@@ -74,9 +74,9 @@ std::vector<WorkbookEntry> Workbook::find(std::string_view name) const {
         for (const Exercise& exercise : chapter.sheet.exercises)
             candidates.push_back(exercise.name);
     }
-    throw UsageError(
-        fmt::format("there is no exercise '{}'; did you mean '{}'? All of them: ./course progress", name,
-                    nearest(name, candidates)));
+    const std::string near = nearest(name, candidates);
+    throw UsageError(fmt::format("there is no exercise '{}'{} All of them: ./course progress", name,
+                                 near.empty() ? "." : fmt::format("; did you mean '{}'?", near)));
 }
 
 const Chapter& Workbook::chapter_of(std::string_view day_name) const {

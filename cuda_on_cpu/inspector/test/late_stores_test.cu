@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <cuda/barrier>
 #include <vector>
 
 namespace {
@@ -77,6 +78,33 @@ __global__ void wait_for_flag(int* out) {
     }
 }
 
+// Thread 0 copies its 1 to one place, round by round, for the others to add up. They give it back when they have read it, or too early.
+template <bool kTooEarly>
+__global__ void hand_over(int* out) {
+    using Barrier = cuda::barrier<cuda::thread_scope_block>;
+    __shared__ int place;
+    __shared__ Barrier filled, emptied;
+    if (threadIdx.x == 0) {
+        out[0] = 1;
+        init(&filled, 1);
+        init(&emptied, kThreads - 1);
+    }
+    __syncthreads();
+    for (int round = 0; round < 3; ++round) {
+        if (threadIdx.x == 0) {
+            if (round > 0) emptied.wait_parity((round - 1) % 2 != 0);
+            cuda::memcpy_async(&place, out, sizeof(place), filled);
+            static_cast<void>(filled.arrive());
+        } else {
+            filled.wait_parity(round % 2 != 0);
+            if (kTooEarly) static_cast<void>(emptied.arrive());
+            const int got = place;
+            if (!kTooEarly) static_cast<void>(emptied.arrive());
+            out[threadIdx.x] += got;
+        }
+    }
+}
+
 std::vector<int> rotated(int count, int by, int within) {
     std::vector<int> expected(count);
     for (int i = 0; i < count; ++i)
@@ -101,6 +129,13 @@ TEST(LateStores, WithABarrierNobodyNotices) {
     EXPECT_EQ(results(rotate_again, 3, kThreads), rotated(kThreads, 2, kThreads));
     EXPECT_EQ(results(rotate_in_warp<true>, 3, kThreads), rotated(kThreads, 1, 32));
     EXPECT_EQ(results(wait_for_flag, 1, 3), (std::vector{1, 7, 7}));
+}
+
+TEST(LateStores, APlaceGivenBackTooEarlyIsFelt) {
+    std::vector<int> sums(kThreads, 3);
+    sums[0] = 1;
+    EXPECT_EQ(results(hand_over<false>, 1, kThreads), sums);
+    EXPECT_NE(results(hand_over<true>, 1, kThreads), sums);
 }
 
 }  // namespace

@@ -28,6 +28,9 @@ TEST(Score, AsManyTransactionsAsTheLessonsIsAStar) {
     EXPECT_TRUE(merits[0].star);
     EXPECT_EQ(merits[0].text, "shared memory: 20 wavefronts, 2.00 times the ideal");
     EXPECT_TRUE(merits[1].star);
+    const InspectedVariant global_only = variant({line(Space::kGlobal, 4, 4, 2)});
+    EXPECT_TRUE(merits_of_inspection(global_only, global_only)[0].star);
+    EXPECT_EQ(merits_of_inspection(global_only, global_only)[0].text, "shared memory: not used");
 }
 
 TEST(Score, MoreIsNoneAndTheLineIsNamed) {

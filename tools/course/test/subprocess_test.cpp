@@ -1,6 +1,8 @@
 #include "subprocess.hpp"
 
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -87,6 +89,27 @@ TEST(Capture, EndsAChildThatTakesTooLong) {
     const Captured in_time = capture({"sh", "-c", "echo a; sleep 0.1; echo b"}, {}, std::chrono::seconds(30));
     EXPECT_FALSE(in_time.timed_out);
     EXPECT_EQ(in_time.output, "a\nb\n");
+}
+
+TEST(Capture, EndsWhatSuchAChildHasStarted) {
+    int ends[2];  // the sleeper holds the writing end: when it is gone, there is nothing left to read
+    ASSERT_EQ(pipe(ends), 0);
+    const Captured late =
+        capture({"sh", "-c", "sleep 60 & echo started; wait"}, {}, std::chrono::milliseconds(300));
+    close(ends[1]);
+    EXPECT_TRUE(late.timed_out);
+    EXPECT_EQ(late.output, "started\n");
+    pollfd reading = {ends[0], POLLIN, 0};
+    EXPECT_EQ(poll(&reading, 1, 10'000), 1) << "it still sleeps";
+    close(ends[0]);
+}
+
+TEST(Capture, CtrlCEndsAChildWithALimitToo) {
+    // Such a child is in a group of its own, which a terminal does not know of.
+    const Captured interrupted =
+        capture({"sh", "-c", "kill -INT $PPID; sleep 20"}, {}, std::chrono::seconds(30));
+    EXPECT_EQ(interrupted.exit_code, 128 + SIGINT);
+    EXPECT_FALSE(interrupted.timed_out);
 }
 
 }  // namespace

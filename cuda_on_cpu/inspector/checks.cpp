@@ -325,8 +325,8 @@ BlockChecks::Page BlockChecks::page_for(Address byte, Place place) {
     const Page& found = page(byte);
     if (found.memory == Memory::device) {
         const DeviceMemory& device = *found.device;
-        const bool readable = !device.freed && (device.written == nullptr || device.written->all());
-        piece = {found.device, device.begin, device.size, readable};
+        const bool usable = !device.freed && (device.written == nullptr || device.written->all());
+        piece = {found.device, device.begin, device.size, byte, usable};
     }
     return found;
 }
@@ -458,16 +458,22 @@ void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool 
     note_device_access(access);
 }
 
-// Reads wait until something may change who knows of them, as those of one line are noted together for little more than one.
 void BlockChecks::note_device_access(const Access& access) {
-    if (access.kind != AccessKind::load || !access.in_one_line()) {
+    if (access.kind == AccessKind::load && access.in_one_line()) {
+        note_read(access);
+    } else {
         global_shadow().access(access, generation_, order_, others_, *this);
-        return;
     }
-    const Epoch epoch = order_.epoch(access.thread);
-    const auto block = static_cast<std::uint16_t>(others_.number());
-    if (reads_.add(access, epoch, block)) return;
-    reads_.make_room(access, epoch, block, [this](const Run& run, Address line) {
+}
+
+void BlockChecks::note_write(const Access& access, Address next) {
+    GlobalShadow& shadow = global_shadow();
+    shadow.prefetch(next);
+    shadow.access(access, generation_, order_, others_, *this);
+}
+
+void BlockChecks::note_others_for(const Access& read, Epoch epoch, std::uint16_t block) {
+    reads_.make_room(read, epoch, block, [this](const Run& run, Address line) {
         global_shadow().reads(run, line, generation_, order_, others_, *this);
     });
 }

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cuda_on_cpu/language.h"
@@ -81,7 +82,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void access(AccessKind kind, const volatile void* address, std::size_t bytes, Place place, bool aligned) {
         const auto byte = reinterpret_cast<Address>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
-        if (kind == AccessKind::load && is_one_more_read(byte, bytes, place)) return;
+        if (is_usual(kind, byte, bytes, place)) return;
         if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
     }
     // An atomic access, with its order in memory as the compiler numbers them. Between the two it is carried out.
@@ -136,7 +137,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         DeviceMemory* device = nullptr;
         Address begin = 0;
         std::size_t size = 0;
-        bool readable = false;  // there, and all of it has been written
+        Address last = 0;     // that was accessed
+        bool usable = false;  // there, and all of it has been written
     };
     // A second plain write to a word, by another thread and in no order with the first. If it writes what was there it is none the worse.
     struct SecondWrite {
@@ -156,15 +158,22 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         std::vector<Copy> pending;
     };
 
-    // What most reads of device memory are: nothing is wrong with them, and they go with one that waits to be noted.
-    bool is_one_more_read(Address byte, std::size_t bytes, Place place) {
-        const Piece& piece = pieces_[place];
-        if (!watched_ || !piece.readable || byte - piece.begin >= piece.size) return false;
-        const unsigned thread = running_thread();
-        const Access access{thread, byte, static_cast<unsigned>(bytes), AccessKind::load, short_place(place)};
+    // What most accesses of device memory are: nothing can be wrong with them but a race. A loop goes on at the same distance, so that what is
+    // known of that memory is on its way from the cache when it is needed.
+    bool is_usual(AccessKind kind, Address byte, std::size_t bytes, Place place) {
+        Piece& piece = pieces_[place];
+        if (!watched_ || !piece.usable || byte - piece.begin >= piece.size) return false;
+        const Access access{running_thread(), byte, static_cast<unsigned>(bytes), kind, short_place(place)};
         if (!access.in_one_line() || piece.size - (byte - piece.begin) < bytes) return false;
+        const Address next = 2 * byte - std::exchange(piece.last, byte);
         settle();
-        return reads_.add(access, order_.epoch(thread), static_cast<std::uint16_t>(others_.number()));
+        if (kind == AccessKind::load) {
+            reads_.prefetch(next);
+            note_read(access);
+        } else {
+            note_write(access, next);
+        }
+        return true;
     }
 
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
@@ -186,6 +195,14 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     }
     void settle_last_access();
     void note_device_access(const Access& access);
+    // Reads wait until something may change who knows of them, as those of one line are noted together for little more than one.
+    void note_read(const Access& access) {
+        const Epoch epoch = order_.epoch(access.thread);
+        const auto block = static_cast<std::uint16_t>(others_.number());
+        if (!reads_.add(access, epoch, block)) note_others_for(access, epoch, block);
+    }
+    [[gnu::noinline]] void note_others_for(const Access& read, Epoch epoch, std::uint16_t block);
+    void note_write(const Access& access, Address next);
     void note_reads();
     // `after(word)`: the bytes that are there now, or will be.
     void settle_second_writes(const std::function<const void*(const SecondWrite&)>& after);

@@ -410,6 +410,13 @@ std::size_t GlobalShadow::page(Address number) {
     }
 }
 
+void GlobalShadow::prefetch(Address address) const {
+    const Slot& slot = slots_[slot_of(address / kPageBytes)];
+    const std::size_t page = slot.page.load(std::memory_order_acquire);
+    if (page != kNoPage && slot.number == address / kPageBytes)
+        __builtin_prefetch(&pages_[page][address % kPageBytes / kLineBytes], 1);
+}
+
 std::size_t GlobalShadow::add_page(Address number) {
     if (full()) return kNoPage;
     const std::scoped_lock lock(pages_mutex_);

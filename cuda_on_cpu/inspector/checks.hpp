@@ -27,6 +27,10 @@
 
 namespace cuda_on_cpu::inspector {
 
+// The blocks of a cluster, and its number in the grid. Without clusters each block is one.
+std::uint64_t blocks_together(const LaunchConfiguration& launch);
+std::uint64_t cluster_of(uint3 block, const LaunchConfiguration& launch);
+
 // A piece of memory that a kernel may reach, and which of its bytes something has written.
 struct DeviceMemory {
     Address begin = 0;
@@ -51,7 +55,10 @@ class LaunchChecks {
     // Of several blocks, which reach each other's shared memory.
     bool clusters() const { return clusters_; }
     // `change` gets what the blocks of that cluster have told each other at its barriers, and may change it, nobody else meanwhile.
-    void at_cluster_barrier(std::uint64_t cluster, const std::function<void(SharedBlocksKnowledge&)>& change);
+    using Told = Arrivals<const BlocksKnowledge>;
+    void at_cluster_barrier(std::uint64_t cluster, const std::function<void(Told&)>& change);
+    // The same of what other blocks have told at an mbarrier.
+    void at_mbarrier(const void* barrier, const std::function<void(Told&)>& change);
     // Of what blocks do to device memory. Not, if they touch too much of it.
     static bool all_memory_watched();
     std::atomic<bool> any_fence{false};
@@ -62,7 +69,8 @@ class LaunchChecks {
     bool clusters_;
     mutable std::mutex mutex_;
     std::vector<std::array<unsigned, 3>> blocks_;
-    std::unordered_map<std::uint64_t, SharedBlocksKnowledge> at_clusters_;
+    std::unordered_map<std::uint64_t, Told> at_clusters_;
+    std::unordered_map<const void*, Told> at_mbarriers_;
 };
 
 class BlockChecks final : private SharedSink, private GlobalSink {
@@ -102,7 +110,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void barrier_released();
     void barrier_left(unsigned thread);
     void lanes_joined(unsigned warp, LaneMask lanes);
-    void blocks_barrier_arrived(unsigned thread, const void* barrier);
+    void blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase);
     void blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase);
     void copy_issued(unsigned thread, void* shared, const void* data, const void* global, unsigned bytes,
                      unsigned valid_bytes, Site site);
@@ -111,15 +119,17 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // By load or store.
     void matrices_moved(AccessKind kind, unsigned warp, const void* const* rows, unsigned matrices,
                         Site site);
+    void barrier_begun(const void* barrier);
     void arrival_barrier_arrived(unsigned thread, const void* barrier);
     void arrival_barrier_completed(const void* barrier);
     void arrival_barrier_left(unsigned thread, const void* barrier);
     void copies_attached(unsigned thread);
     void mbarrier_arrived(unsigned thread, const void* barrier, unsigned parity);
+    void mbarrier_of_another_block_arrived(unsigned thread, const void* barrier, unsigned parity);
     void mbarrier_left(unsigned thread, const void* barrier, unsigned parity);
     void box_load_issued(unsigned thread, void* shared, const TensorMap& map, int column, int row,
                          const void* barrier, unsigned parity, Site site);
-    void box_loaded(const void* shared);
+    void box_loaded(const void* shared, const void* barrier, unsigned parity);
     void box_store_issued(unsigned thread, const void* shared, const TensorMap& map, int column, int row,
                           Site site);
 
@@ -204,6 +214,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     [[gnu::noinline]] void note_others_for(const Access& read, Epoch epoch, std::uint16_t block);
     void note_write(const Access& access, Address next);
     void note_reads();
+    void note_second_writes();
     // `after(word)`: the bytes that are there now, or will be.
     void settle_second_writes(const std::function<const void*(const SecondWrite&)>& after);
 
@@ -247,6 +258,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     std::uint64_t cluster_ = 0;  // its number in the grid
     unsigned cluster_phase_ = ~0U;
     std::vector<Copies> copies_;
+    std::array<unsigned, BlockOrder::kCarriers>
+        asked_by_{};         // the thread that has last asked for a box, of each carrier
     unsigned barriers_ = 0;  // that the block has passed
     unsigned ended_after_a_barrier_ = 0;
     std::vector<SecondWrite> second_writes_;  // of the last access, by its words

@@ -295,26 +295,25 @@ void SharedShadow::complete_copy(Region& region, unsigned thread, Address addres
         return !pending.done && pending.copy.address == address && pending.copy.thread == thread;
     });
     if (copy == pending_.end()) return;
-    copy->done = true;
-    // From now on it is a write of this thread.
-    for_each_word(address, bytes, [&](Address word, std::uint8_t in_word) {
-        Cell& cell = fresh(region, word);
-        cell.pending &= static_cast<std::uint8_t>(~in_word);
-        cell.written |= in_word;
-        note(cell, copy->copy, in_word, order);
-    });
-    forget_done();
+    complete(region, *copy, bytes, order);
 }
 
-void SharedShadow::end_copy(Region& region, Address address) {
+void SharedShadow::end_copy(Region& region, Address address, unsigned carrier, const BlockOrder& order) {
     const auto copy = std::ranges::find_if(
         pending_, [&](const Pending& pending) { return !pending.done && pending.copy.address == address; });
     if (copy == pending_.end()) return;
-    copy->done = true;
-    for_each_word(address, copy->copy.bytes, [&](Address word, std::uint8_t in_word) {
+    copy->copy.thread = carrier;
+    complete(region, *copy, copy->copy.bytes, order);
+}
+
+// From now on it is a write of its thread.
+void SharedShadow::complete(Region& region, Pending& copy, unsigned bytes, const BlockOrder& order) {
+    copy.done = true;
+    for_each_word(copy.copy.address, bytes, [&](Address word, std::uint8_t in_word) {
         Cell& cell = fresh(region, word);
         cell.pending &= static_cast<std::uint8_t>(~in_word);
         cell.written |= in_word;
+        note(cell, copy.copy, in_word, order);
     });
     forget_done();
 }

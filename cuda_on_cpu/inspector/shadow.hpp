@@ -99,8 +99,8 @@ class SharedShadow {
     void issue_copy(Region& region, const Access& copy, const BlockOrder& order, SharedSink& sink);
     void complete_copy(Region& region, unsigned thread, Address address, unsigned bytes,
                        const BlockOrder& order);
-    // Of a copy for which others wait, at a barrier where its thread arrived with the issue: it stays the write that it was then.
-    void end_copy(Region& region, Address address);
+    // Of a copy for which others wait: a write of `carrier` from now on, as its thread is in no order with it.
+    void end_copy(Region& region, Address address, unsigned carrier, const BlockOrder& order);
 
   private:
     struct Entry;
@@ -117,6 +117,7 @@ class SharedShadow {
                SharedSink& sink);
     void note(Cell& cell, const Access& access, std::uint8_t bytes, const BlockOrder& order);
     void append(Cell& cell, const Entry& entry);
+    void complete(Region& region, Pending& copy, unsigned bytes, const BlockOrder& order);
     void forget_done();
     void report_pending(const Access& access, Address word, std::uint8_t bytes, SharedSink& sink) const;
 

@@ -481,16 +481,23 @@ void BlockChecks::note_write(const Access& access, Address next) {
 }
 
 void BlockChecks::note_others_for(const Access& read, Epoch epoch, std::uint16_t block) {
-    reads_.make_room(read, epoch, block, [this](const Run& run, Address line) {
-        global_shadow().reads(run, line, generation_, order_, others_, *this);
-    });
+    reads_.make_room(read, epoch, block, [this](const Run& run, Address line) { note_in_turn(run, line); });
 }
 
 void BlockChecks::note_reads() {
     if (reads_.empty()) return;
-    reads_.note_all([this](const Run& run, Address line) {
-        global_shadow().reads(run, line, generation_, order_, others_, *this);
-    });
+    reads_.note_all([this](const Run& run, Address line) { note_in_turn(run, line); });
+    for (std::size_t i = 0; i < in_turn_.size(); ++i)
+        note_in_turn({}, 0);
+}
+
+// Nobody has touched that line lately: it is on its way from memory while others take their turn.
+void BlockChecks::note_in_turn(const Run& run, Address line) {
+    auto& [first, its_line] = in_turn_[next_in_turn_++ % in_turn_.size()];
+    if (first.words != 0) global_shadow().reads(first, its_line, generation_, order_, others_, *this);
+    first = run;
+    its_line = line;
+    if (run.words != 0) global_shadow().prefetch(line);
 }
 
 void BlockChecks::volatile_access(AccessKind kind, const volatile void* address, unsigned bytes,

@@ -214,6 +214,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     [[gnu::noinline]] void note_others_for(const Access& read, Epoch epoch, std::uint16_t block);
     void note_write(const Access& access, Address next);
     void note_reads();
+    void note_in_turn(const Run& run, Address line);
     void note_second_writes();
     // `after(word)`: the bytes that are there now, or will be.
     void settle_second_writes(const std::function<const void*(const SecondWrite&)>& after);
@@ -251,6 +252,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     BlockAmongOthers others_;
     SharedShadow shared_;
     PendingReads reads_;
+    std::array<std::pair<Run, Address>, 8> in_turn_{};  // reads that are noted next, and their lines
+    std::size_t next_in_turn_ = 0;
     std::unordered_map<Address, SharedClock>
         atomics_;  // what the block's atomic accesses have left at addresses
     bool split_barrier_ = false;

@@ -43,12 +43,6 @@ std::string bytes_text(std::size_t bytes) {
     return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
 }
 
-std::uint64_t cluster_of(uint3 block, const LaunchConfiguration& launch) {
-    const auto [x, y, z] = launch.cluster;
-    return (std::uint64_t{block.z / z} * (launch.grid.y / y) + block.y / y) * (launch.grid.x / x) +
-           block.x / x;
-}
-
 // --- Device memory ---------------------------------------------------------------------------------------------------
 
 // All allocations since the program began, so that an inspection that begins later knows what has been written.
@@ -164,9 +158,19 @@ SourceLine place_in(const std::string& text) {
 
 constinit thread_local BlockChecks* checking = nullptr;
 
+std::uint64_t blocks_together(const LaunchConfiguration& launch) {
+    return std::max<std::uint64_t>(volume(launch.cluster), 1);
+}
+
+std::uint64_t cluster_of(uint3 block, const LaunchConfiguration& launch) {
+    const auto [x, y, z] = blocks_together(launch) > 1 ? launch.cluster : dim3(1, 1, 1);
+    return (std::uint64_t{block.z / z} * (launch.grid.y / y) + block.y / y) * (launch.grid.x / x) +
+           block.x / x;
+}
+
 // --- One launch ------------------------------------------------------------------------------------------------------
 
-LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(volume(launch.configuration.cluster) > 1) {
+LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(blocks_together(launch.configuration) > 1) {
     static std::atomic<std::uint64_t> launches{0};
     generation_ = ++launches << 32;
     global_shadow().forget_atomics();
@@ -188,10 +192,14 @@ std::array<unsigned, 3> LaunchChecks::block(unsigned number) const {
     return number < blocks_.size() ? blocks_[number] : Index{};
 }
 
-void LaunchChecks::at_cluster_barrier(std::uint64_t cluster,
-                                      const std::function<void(SharedBlocksKnowledge&)>& change) {
+void LaunchChecks::at_cluster_barrier(std::uint64_t cluster, const std::function<void(Told&)>& change) {
     const std::scoped_lock lock(mutex_);
     change(at_clusters_[cluster]);
+}
+
+void LaunchChecks::at_mbarrier(const void* barrier, const std::function<void(Told&)>& change) {
+    const std::scoped_lock lock(mutex_);
+    change(at_mbarriers_[barrier]);
 }
 
 void LaunchChecks::failed(cudaError_t error, const std::string& message, Site site) {
@@ -260,7 +268,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     second_writes_.clear();
     volatile_load_ = 0;
     split_barrier_ = false;
-    cluster_ = launch.clusters() ? cluster_of(block, state.configuration) : 0;
+    cluster_ = cluster_of(block, state.configuration);
     cluster_phase_ = ~0U;
     barriers_ = ended_after_a_barrier_ = 0;
     atomics_.clear();
@@ -325,8 +333,8 @@ BlockChecks::Page BlockChecks::page_for(Address byte, Place place) {
     const Page& found = page(byte);
     if (found.memory == Memory::device) {
         const DeviceMemory& device = *found.device;
-        const bool readable = !device.freed && (device.written == nullptr || device.written->all());
-        piece = {found.device, device.begin, device.size, readable};
+        const bool usable = !device.freed && (device.written == nullptr || device.written->all());
+        piece = {found.device, device.begin, device.size, byte, usable};
     }
     return found;
 }
@@ -458,25 +466,38 @@ void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool 
     note_device_access(access);
 }
 
-// Reads wait until something may change who knows of them, as those of one line are noted together for little more than one.
 void BlockChecks::note_device_access(const Access& access) {
-    if (access.kind != AccessKind::load || !access.in_one_line()) {
+    if (access.kind == AccessKind::load && access.in_one_line()) {
+        note_read(access);
+    } else {
         global_shadow().access(access, generation_, order_, others_, *this);
-        return;
     }
-    const Epoch epoch = order_.epoch(access.thread);
-    const auto block = static_cast<std::uint16_t>(others_.number());
-    if (reads_.add(access, epoch, block)) return;
-    reads_.make_room(access, epoch, block, [this](const Run& run, Address line) {
-        global_shadow().reads(run, line, generation_, order_, others_, *this);
-    });
+}
+
+void BlockChecks::note_write(const Access& access, Address next) {
+    GlobalShadow& shadow = global_shadow();
+    shadow.prefetch(next);
+    shadow.access(access, generation_, order_, others_, *this);
+}
+
+void BlockChecks::note_others_for(const Access& read, Epoch epoch, std::uint16_t block) {
+    reads_.make_room(read, epoch, block, [this](const Run& run, Address line) { note_in_turn(run, line); });
 }
 
 void BlockChecks::note_reads() {
     if (reads_.empty()) return;
-    reads_.note_all([this](const Run& run, Address line) {
-        global_shadow().reads(run, line, generation_, order_, others_, *this);
-    });
+    reads_.note_all([this](const Run& run, Address line) { note_in_turn(run, line); });
+    for (std::size_t i = 0; i < in_turn_.size(); ++i)
+        note_in_turn({}, 0);
+}
+
+// Nobody has touched that line lately: it is on its way from memory while others take their turn.
+void BlockChecks::note_in_turn(const Run& run, Address line) {
+    auto& [first, its_line] = in_turn_[next_in_turn_++ % in_turn_.size()];
+    if (first.words != 0) global_shadow().reads(first, its_line, generation_, order_, others_, *this);
+    first = run;
+    its_line = line;
+    if (run.words != 0) global_shadow().prefetch(line);
 }
 
 void BlockChecks::volatile_access(AccessKind kind, const volatile void* address, unsigned bytes,
@@ -607,14 +628,17 @@ void BlockChecks::lanes_joined(unsigned warp, LaneMask lanes) {
 }
 
 // A barrier of the grid is one of the block first, and so all of it has arrived.
-void BlockChecks::blocks_barrier_arrived(unsigned thread, const void* barrier) {
+void BlockChecks::blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase) {
     if (!watched_) return;
     settle();
     note_reads();
     if (barrier == grid_barrier_) return;
     if (launch_->clusters()) {
-        launch_->at_cluster_barrier(
-            cluster_, [&](SharedBlocksKnowledge& here) { here = others_.carry_all(order_.latest(), here); });
+        const BlockKnowledge own = order_.release(thread);
+        launch_->at_cluster_barrier(cluster_, [&](LaunchChecks::Told& here) {
+            SharedBlocksKnowledge& told = here.in_phase(phase % 2).now;
+            told = others_.with(own, told);
+        });
     }
     order_.arrive(thread, BlockOrder::Halves::of_cluster);
 }
@@ -629,10 +653,17 @@ void BlockChecks::blocks_barrier_left(unsigned thread, const void* barrier, unsi
     if (std::exchange(cluster_phase_, phase) != phase) {
         order_.all_arrived(BlockOrder::Halves::of_cluster);
         if (launch_->clusters())
-            launch_->at_cluster_barrier(cluster_,
-                                        [&](SharedBlocksKnowledge& here) { others_.acquire(here); });
+            launch_->at_cluster_barrier(cluster_, [&](LaunchChecks::Told& here) {
+                others_.acquire(here.in_phase(phase % 2 ^ 1).complete);
+            });
     }
     order_.wait(thread, BlockOrder::Halves::of_cluster);
+}
+
+void BlockChecks::barrier_begun(const void* barrier) {
+    if (!watched_) return;
+    order_.reset(barrier);
+    if (launch_->clusters()) launch_->at_mbarrier(barrier, [](LaunchChecks::Told& there) { there = {}; });
 }
 
 void BlockChecks::arrival_barrier_arrived(unsigned thread, const void* barrier) {
@@ -660,11 +691,30 @@ void BlockChecks::mbarrier_arrived(unsigned thread, const void* barrier, unsigne
     order_.arrive(thread, barrier, parity);
 }
 
+// A waiter of the other block acts on it, and may tell this one in turn.
+void BlockChecks::mbarrier_of_another_block_arrived(unsigned thread, const void* barrier, unsigned parity) {
+    if (!watched_) return;
+    settle();
+    note_reads();
+    const BlockKnowledge own = order_.release(thread);
+    launch_->at_mbarrier(barrier, [&](LaunchChecks::Told& there) {
+        SharedBlocksKnowledge& told = there.in_phase(parity).now;
+        told = others_.with(own, told);
+    });
+}
+
 void BlockChecks::mbarrier_left(unsigned thread, const void* barrier, unsigned parity) {
     if (!watched_) return;
     settle();
     note_reads();
     order_.wait(thread, barrier, parity);
+    if (!launch_->clusters()) return;
+    launch_->at_mbarrier(barrier, [&](LaunchChecks::Told& here) {
+        const SharedBlocksKnowledge& told = here.in_phase(parity ^ 1).complete;
+        others_.acquire(told);
+        const unsigned self = others_.number();
+        if (told != nullptr && self < told->size()) order_.acquire(thread, (*told)[self]);
+    });
 }
 
 // --- Asynchronous copies and matrix loads ----------------------------------------------------------------------------
@@ -706,13 +756,16 @@ void BlockChecks::check_box(unsigned thread, AccessKind kind, const TensorMap& m
                             Place place) {
     constexpr std::size_t kPiece = 16;
     for (const TensorMap::Row& part : map.rows_within(column, row)) {
-        for (std::size_t i = 0; i < part.bytes; i += kPiece)
+        for (std::size_t i = 0; i < part.bytes; i += kPiece) {
             check_by(thread, kind, address_of(part.begin + i), std::min(kPiece, part.bytes - i), place,
                      false);
+            note_second_writes();  // what is there, and what will be, is open
+        }
     }
 }
 
-// The phase cannot end without the copy: who has waited for it knows what its thread had done when it asked for the copy.
+// The phase cannot end without the copy: who has waited for it knows what its thread had done when it asked for the copy, and what its
+// carrier does. Nobody else knows of the carrier: a barrier between threads does not wait for the copy.
 void BlockChecks::box_load_issued(unsigned thread, void* shared, const TensorMap& map, int column, int row,
                                   const void* barrier, unsigned parity, Site site) {
     if (!watched_) return;
@@ -727,13 +780,16 @@ void BlockChecks::box_load_issued(unsigned thread, void* shared, const TensorMap
         region != nullptr && inside_shared(*region, copy, false))
         shared_.issue_copy(*region, copy, order_, *this);
     order_.arrive(thread, barrier, parity);
+    asked_by_[order_.carrier(barrier) % asked_by_.size()] = thread;
 }
 
-void BlockChecks::box_loaded(const void* shared) {
+void BlockChecks::box_loaded(const void* shared, const void* barrier, unsigned parity) {
     if (!watched_) return;
     settle();
+    const unsigned carrier = order_.carrier(barrier);
     if (SharedShadow::Region* region = shared_.find(address_of(shared)); region != nullptr)
-        shared_.end_copy(*region, address_of(shared));
+        shared_.end_copy(*region, address_of(shared), carrier, order_);
+    order_.arrive(carrier, barrier, parity);
 }
 
 void BlockChecks::box_store_issued(unsigned thread, const void* shared, const TensorMap& map, int column,
@@ -771,6 +827,7 @@ Index BlockChecks::index(unsigned thread) const {
 }
 
 Party BlockChecks::party(unsigned thread, ShortPlace place) const {
+    if (thread >= order_.threads()) thread = asked_by_[thread % asked_by_.size()];
     return {long_place(place), block_, index(thread)};
 }
 
@@ -813,6 +870,12 @@ void BlockChecks::settle_last_access() {
             [](const SecondWrite& write) { return reinterpret_cast<const void*>(write.where); });
     if (const Address byte = std::exchange(volatile_load_, 0); byte != 0)
         after_atomic(AccessKind::atomic_load, reinterpret_cast<const void*>(byte));
+}
+
+void BlockChecks::note_second_writes() {
+    if (!second_writes_.empty())
+        note_race(second_writes_[0].access, second_writes_[0].earlier, second_writes_[0].where);
+    second_writes_.clear();
 }
 
 void BlockChecks::settle_second_writes(const std::function<const void*(const SecondWrite&)>& after) {

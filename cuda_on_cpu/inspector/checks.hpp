@@ -13,6 +13,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "cuda_on_cpu/language.h"
@@ -25,6 +26,10 @@
 #include "vector_types.h"
 
 namespace cuda_on_cpu::inspector {
+
+// The blocks of a cluster, and its number in the grid. Without clusters each block is one.
+std::uint64_t blocks_together(const LaunchConfiguration& launch);
+std::uint64_t cluster_of(uint3 block, const LaunchConfiguration& launch);
 
 // A piece of memory that a kernel may reach, and which of its bytes something has written.
 struct DeviceMemory {
@@ -50,7 +55,10 @@ class LaunchChecks {
     // Of several blocks, which reach each other's shared memory.
     bool clusters() const { return clusters_; }
     // `change` gets what the blocks of that cluster have told each other at its barriers, and may change it, nobody else meanwhile.
-    void at_cluster_barrier(std::uint64_t cluster, const std::function<void(SharedBlocksKnowledge&)>& change);
+    using Told = Arrivals<const BlocksKnowledge>;
+    void at_cluster_barrier(std::uint64_t cluster, const std::function<void(Told&)>& change);
+    // The same of what other blocks have told at an mbarrier.
+    void at_mbarrier(const void* barrier, const std::function<void(Told&)>& change);
     // Of what blocks do to device memory. Not, if they touch too much of it.
     static bool all_memory_watched();
     std::atomic<bool> any_fence{false};
@@ -61,7 +69,8 @@ class LaunchChecks {
     bool clusters_;
     mutable std::mutex mutex_;
     std::vector<std::array<unsigned, 3>> blocks_;
-    std::unordered_map<std::uint64_t, SharedBlocksKnowledge> at_clusters_;
+    std::unordered_map<std::uint64_t, Told> at_clusters_;
+    std::unordered_map<const void*, Told> at_mbarriers_;
 };
 
 class BlockChecks final : private SharedSink, private GlobalSink {
@@ -81,7 +90,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void access(AccessKind kind, const volatile void* address, std::size_t bytes, Place place, bool aligned) {
         const auto byte = reinterpret_cast<Address>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
-        if (kind == AccessKind::load && is_one_more_read(byte, bytes, place)) return;
+        if (is_usual(kind, byte, bytes, place)) return;
         if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
     }
     // An atomic access, with its order in memory as the compiler numbers them. Between the two it is carried out.
@@ -101,7 +110,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void barrier_released();
     void barrier_left(unsigned thread);
     void lanes_joined(unsigned warp, LaneMask lanes);
-    void blocks_barrier_arrived(unsigned thread, const void* barrier);
+    void blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase);
     void blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase);
     void copy_issued(unsigned thread, void* shared, const void* data, const void* global, unsigned bytes,
                      unsigned valid_bytes, Site site);
@@ -110,15 +119,17 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // By load or store.
     void matrices_moved(AccessKind kind, unsigned warp, const void* const* rows, unsigned matrices,
                         Site site);
+    void barrier_begun(const void* barrier);
     void arrival_barrier_arrived(unsigned thread, const void* barrier);
     void arrival_barrier_completed(const void* barrier);
     void arrival_barrier_left(unsigned thread, const void* barrier);
     void copies_attached(unsigned thread);
     void mbarrier_arrived(unsigned thread, const void* barrier, unsigned parity);
+    void mbarrier_of_another_block_arrived(unsigned thread, const void* barrier, unsigned parity);
     void mbarrier_left(unsigned thread, const void* barrier, unsigned parity);
     void box_load_issued(unsigned thread, void* shared, const TensorMap& map, int column, int row,
                          const void* barrier, unsigned parity, Site site);
-    void box_loaded(const void* shared);
+    void box_loaded(const void* shared, const void* barrier, unsigned parity);
     void box_store_issued(unsigned thread, const void* shared, const TensorMap& map, int column, int row,
                           Site site);
 
@@ -136,7 +147,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         DeviceMemory* device = nullptr;
         Address begin = 0;
         std::size_t size = 0;
-        bool readable = false;  // there, and all of it has been written
+        Address last = 0;     // that was accessed
+        bool usable = false;  // there, and all of it has been written
     };
     // A second plain write to a word, by another thread and in no order with the first. If it writes what was there it is none the worse.
     struct SecondWrite {
@@ -156,15 +168,22 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         std::vector<Copy> pending;
     };
 
-    // What most reads of device memory are: nothing is wrong with them, and they go with one that waits to be noted.
-    bool is_one_more_read(Address byte, std::size_t bytes, Place place) {
-        const Piece& piece = pieces_[place];
-        if (!watched_ || !piece.readable || byte - piece.begin >= piece.size) return false;
-        const unsigned thread = running_thread();
-        const Access access{thread, byte, static_cast<unsigned>(bytes), AccessKind::load, short_place(place)};
+    // What most accesses of device memory are: nothing can be wrong with them but a race. A loop goes on at the same distance, so that what is
+    // known of that memory is on its way from the cache when it is needed.
+    bool is_usual(AccessKind kind, Address byte, std::size_t bytes, Place place) {
+        Piece& piece = pieces_[place];
+        if (!watched_ || !piece.usable || byte - piece.begin >= piece.size) return false;
+        const Access access{running_thread(), byte, static_cast<unsigned>(bytes), kind, short_place(place)};
         if (!access.in_one_line() || piece.size - (byte - piece.begin) < bytes) return false;
+        const Address next = 2 * byte - std::exchange(piece.last, byte);
         settle();
-        return reads_.add(access, order_.epoch(thread), static_cast<std::uint16_t>(others_.number()));
+        if (kind == AccessKind::load) {
+            reads_.prefetch(next);
+            note_read(access);
+        } else {
+            note_write(access, next);
+        }
+        return true;
     }
 
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
@@ -186,7 +205,17 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     }
     void settle_last_access();
     void note_device_access(const Access& access);
+    // Reads wait until something may change who knows of them, as those of one line are noted together for little more than one.
+    void note_read(const Access& access) {
+        const Epoch epoch = order_.epoch(access.thread);
+        const auto block = static_cast<std::uint16_t>(others_.number());
+        if (!reads_.add(access, epoch, block)) note_others_for(access, epoch, block);
+    }
+    [[gnu::noinline]] void note_others_for(const Access& read, Epoch epoch, std::uint16_t block);
+    void note_write(const Access& access, Address next);
     void note_reads();
+    void note_in_turn(const Run& run, Address line);
+    void note_second_writes();
     // `after(word)`: the bytes that are there now, or will be.
     void settle_second_writes(const std::function<const void*(const SecondWrite&)>& after);
 
@@ -223,6 +252,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     BlockAmongOthers others_;
     SharedShadow shared_;
     PendingReads reads_;
+    std::array<std::pair<Run, Address>, 8> in_turn_{};  // reads that are noted next, and their lines
+    std::size_t next_in_turn_ = 0;
     std::unordered_map<Address, SharedClock>
         atomics_;  // what the block's atomic accesses have left at addresses
     bool split_barrier_ = false;
@@ -230,6 +261,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     std::uint64_t cluster_ = 0;  // its number in the grid
     unsigned cluster_phase_ = ~0U;
     std::vector<Copies> copies_;
+    std::array<unsigned, BlockOrder::kCarriers>
+        asked_by_{};         // the thread that has last asked for a box, of each carrier
     unsigned barriers_ = 0;  // that the block has passed
     unsigned ended_after_a_barrier_ = 0;
     std::vector<SecondWrite> second_writes_;  // of the last access, by its words

@@ -139,21 +139,23 @@ void Inspector::begin_launch(LaunchState& launch) {
     launches_.push_back(std::move(record));
 }
 
-// As many as there may be, the first and the last among them, evenly spread.
-bool Inspector::chosen(std::uint64_t block, std::uint64_t blocks) const {
-    const std::uint64_t wanted = options_.blocks_per_launch;
-    if (blocks <= wanted || block == 0) return true;
-    const long double apart = static_cast<long double>(blocks - 1) / static_cast<long double>(wanted - 1);
-    const auto step = [&](std::uint64_t b) {
-        return static_cast<std::uint64_t>(static_cast<long double>(b) / apart);
+// As many as there may be, the first and the last among them, evenly spread. Of clusters all blocks or none, as they tell each other what
+// they have done.
+bool Inspector::chosen(uint3 block, const LaunchConfiguration& launch) const {
+    const std::uint64_t number = cluster_of(block, launch);
+    const std::uint64_t clusters = volume(launch.grid) / blocks_together(launch);
+    const std::uint64_t wanted =
+        std::max<std::uint64_t>(options_.blocks_per_launch / blocks_together(launch), 2);
+    if (clusters <= wanted || number == 0) return true;
+    const long double apart = static_cast<long double>(clusters - 1) / static_cast<long double>(wanted - 1);
+    const auto step = [&](std::uint64_t n) {
+        return static_cast<std::uint64_t>(static_cast<long double>(n) / apart);
     };
-    return step(block) != step(block - 1);
+    return step(number) != step(number - 1);
 }
 
 BlockObserver* Inspector::watch(LaunchState& launch, uint3 block) {
-    const dim3 grid = launch.configuration.grid;
-    const std::uint64_t number = (std::uint64_t{block.z} * grid.y + block.y) * grid.x + block.x;
-    const bool watched = chosen(number, volume(grid));
+    const bool watched = chosen(block, launch.configuration);
     auto& record = *static_cast<LaunchRecord*>(launch.observed);
     if (options_.look_for_mistakes)
         BlockChecks::of_this_thread().begin_block(*record.checks, launch, block, watched);

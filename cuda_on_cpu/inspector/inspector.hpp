@@ -26,7 +26,7 @@ class Inspector final : public LaunchObserver {
     Inspection result();
 
   private:
-    bool chosen(std::uint64_t block, std::uint64_t blocks) const;
+    bool chosen(uint3 block, const LaunchConfiguration& launch) const;
 
     InspectionOptions options_;
     std::mutex mutex_;

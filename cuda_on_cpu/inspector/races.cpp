@@ -34,17 +34,19 @@ void BlockOrder::begin_block(unsigned threads) {
     if (begin_anew) latest_ = 0;
     if (threads != threads_ || begin_anew) {
         threads_ = threads;
-        epoch_.assign(threads, 0);
-        heard_.assign(threads, Row{});
-        beyond_.assign(threads, nullptr);
-        carried_.assign(threads, nullptr);
         const unsigned warps = (threads + kLanes - 1) / kLanes;
+        const unsigned all = warps * kLanes + kCarriers;
+        epoch_.assign(all, 0);
+        heard_.assign(all, Row{});
+        beyond_.assign(all, nullptr);
+        carried_.assign(all, nullptr);
         warp_joined_.assign(warps, 0);
         live_lanes_.assign(warps, ~LaneMask{0});
         if (threads % kLanes != 0) live_lanes_.back() = (LaneMask{1} << threads % kLanes) - 1;
     }
     arrivals_.fill({});
     at_address_.clear();
+    carriers_.clear();
     begin_phase();
 }
 
@@ -103,22 +105,22 @@ void BlockOrder::arrive(unsigned thread, Halves barrier) {
     arrive(thread, arrivals(barrier));
 }
 
-void BlockOrder::arrive(unsigned thread, Arrivals& barrier) {
+void BlockOrder::arrive(unsigned thread, ThreadArrivals& barrier) {
     std::shared_ptr<Clock>& arriving = barrier.now;
-    if (arriving == nullptr) arriving = std::make_shared<Clock>(threads_, 0);
+    if (arriving == nullptr) arriving = std::make_shared<Clock>(epoch_.size(), 0);
     const unsigned base = thread / kLanes * kLanes;
     Clock& clock = *arriving;
-    for (unsigned i = 0; i < kLanes && base + i < threads_; ++i)
+    for (unsigned i = 0; i < kLanes; ++i)
         clock[base + i] = std::max(clock[base + i], heard_[thread][i]);
     if (beyond_[thread] != nullptr) raise(clock, *beyond_[thread]);
     clock[thread] = std::max(clock[thread], epoch_[thread]);
     latest_ = std::max(latest_, ++epoch_[thread]);
 }
 
-BlockOrder::Arrivals& BlockOrder::in_phase(const void* barrier, unsigned parity) {
-    Arrivals& arrivals = at_address_[barrier];
-    if (std::exchange(arrivals.parity, parity) != parity) arrivals.complete_all();
-    return arrivals;
+unsigned BlockOrder::carrier(const void* barrier) {
+    const auto next = std::min(static_cast<unsigned>(carriers_.size()), kCarriers - 1);
+    const unsigned number = carriers_.try_emplace(barrier, next).first->second;
+    return static_cast<unsigned>(epoch_.size()) - kCarriers + number;
 }
 
 void BlockOrder::all_arrived(Halves barrier) {
@@ -130,10 +132,10 @@ void BlockOrder::wait(unsigned thread, Halves barrier) {
 }
 
 void BlockOrder::fence(unsigned thread) {
-    auto clock = std::make_shared<Clock>(threads_, 0);
+    auto clock = std::make_shared<Clock>(epoch_.size(), 0);
     const unsigned base = thread / kLanes * kLanes;
     // Everything before the last barrier goes without saying inside the block.
-    for (unsigned i = 0; i < kLanes && base + i < threads_; ++i)
+    for (unsigned i = 0; i < kLanes; ++i)
         (*clock)[base + i] = heard_[thread][i];
     if (beyond_[thread] != nullptr) raise(*clock, *beyond_[thread]);
     (*clock)[thread] = std::max((*clock)[thread], epoch_[thread]);
@@ -146,6 +148,23 @@ void BlockOrder::acquire(unsigned thread, const SharedClock& clock) {
     if (clock == nullptr) return;
     beyond_[thread] = inspector::join(beyond_[thread], clock);
     any_beyond_ = true;
+}
+
+BlockKnowledge BlockOrder::release(unsigned thread) {
+    BlockKnowledge known{phase_start_ - 1, epoch_[thread], thread / kLanes};
+    if (beyond_[thread] != nullptr)
+        known.all = std::max(known.all, *std::ranges::max_element(*beyond_[thread]));
+    latest_ = std::max(latest_, ++epoch_[thread]);
+    return known;
+}
+
+void BlockOrder::acquire(unsigned thread, const BlockKnowledge& known) {
+    auto clock = std::make_shared<Clock>(epoch_.size(), known.all);
+    for (unsigned i = 0; i < kLanes; ++i) {
+        Epoch& of_lane = (*clock)[known.warp * kLanes + i];
+        of_lane = std::max(of_lane, known.of_warp);
+    }
+    acquire(thread, clock);
 }
 
 // --- Between blocks --------------------------------------------------------------------------------------------------------
@@ -195,11 +214,6 @@ SharedBlocksKnowledge BlockAmongOthers::carry(unsigned thread,
                                               const SharedBlocksKnowledge& at_address) const {
     const unsigned warp = thread / kLanes;
     return fenced_ ? with({fenced_all_, fenced_warp_[warp], warp}, at_address) : at_address;
-}
-
-SharedBlocksKnowledge BlockAmongOthers::carry_all(Epoch latest,
-                                                  const SharedBlocksKnowledge& at_barrier) const {
-    return with({latest, 0, 0}, at_barrier);
 }
 
 SharedBlocksKnowledge BlockAmongOthers::with(const BlockKnowledge& own,

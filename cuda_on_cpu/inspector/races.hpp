@@ -30,6 +30,33 @@ using Epoch = std::uint32_t;
 using Clock = std::vector<Epoch>;
 using SharedClock = std::shared_ptr<const Clock>;
 
+// What has been told at a barrier: in the phase under way, and in the one before it.
+template <class Knowledge>
+struct Arrivals {
+    std::shared_ptr<Knowledge> now;
+    std::shared_ptr<const Knowledge> complete;
+    unsigned parity = 0;
+
+    void complete_all() { complete = std::exchange(now, nullptr); }
+    // The phase of that parity is under way.
+    Arrivals& in_phase(unsigned of_parity) {
+        if (std::exchange(parity, of_parity) != of_parity) complete_all();
+        return *this;
+    }
+};
+
+// What is known of one block: everything up to an epoch, and of one warp more than that.
+struct BlockKnowledge {
+    Epoch all = 0;
+    Epoch of_warp = 0;
+    unsigned warp = 0;
+
+    bool covers(unsigned thread, Epoch then) const {
+        return then <= all || (thread / kLanes == warp && then <= of_warp);
+    }
+    void join(const BlockKnowledge& other);
+};
+
 // The threads of one block at a time. Epochs go on growing from block to block, so that what was remembered in an earlier block is
 // old by itself.
 class BlockOrder {
@@ -70,11 +97,17 @@ class BlockOrder {
     void wait(unsigned thread, const void* barrier) { acquire(thread, at_address_[barrier].complete); }
     // The same of an mbarrier, in the phase of that parity. That a phase has ended shows when somebody arrives in the next one, or has waited.
     void arrive(unsigned thread, const void* barrier, unsigned parity) {
-        arrive(thread, in_phase(barrier, parity));
+        arrive(thread, at_address_[barrier].in_phase(parity));
     }
     void wait(unsigned thread, const void* barrier, unsigned parity) {
-        acquire(thread, in_phase(barrier, parity ^ 1).complete);
+        acquire(thread, at_address_[barrier].in_phase(parity ^ 1).complete);
     }
+    // The barrier begins anew.
+    void reset(const void* barrier) { at_address_.erase(barrier); }
+    // Who writes what bulk copies bring for an mbarrier: one more thread, behind those of the block, who arrives with each copy, as others
+    // know of them only if they wait there. Of many mbarriers the last ones have one in common, which errs towards "ordered".
+    unsigned carrier(const void* barrier);
+    static constexpr unsigned kCarriers = kLanes;
 
     // __threadfence: what the thread knows, and has done, is carried by its atomic accesses from now on.
     void fence(unsigned thread);
@@ -84,6 +117,10 @@ class BlockOrder {
     bool any_carried() const { return any_carried_; }
     // The thread has heard what somebody left at an address.
     void acquire(unsigned thread, const SharedClock& clock);
+
+    // By way of another block, towards "ordered": what the thread knows and has done until now; and what somebody hears of that.
+    BlockKnowledge release(unsigned thread);
+    void acquire(unsigned thread, const BlockKnowledge& known);
 
   private:
     // What a thread has heard of each lane of its own warp.
@@ -98,43 +135,26 @@ class BlockOrder {
     unsigned threads_ = 0;
     Epoch latest_ = 0;
     Epoch phase_start_ = 0;
-    std::vector<Epoch> epoch_;         // of each thread
-    std::vector<Row> heard_;           // of each thread
+    std::vector<Epoch> epoch_;         // of each thread, and carrier
+    std::vector<Row> heard_;           // of each thread, and carrier
     std::vector<Epoch> warp_joined_;   // of each warp: before this epoch, all lanes know of each other
     std::vector<SharedClock> beyond_;  // of each thread: what it has heard by other ways; null: nothing
     bool any_beyond_ = false;          // since the last barrier
     std::vector<SharedClock> carried_;
     bool any_carried_ = false;
     std::vector<LaneMask> live_lanes_;  // of each warp: those the block has
-    struct Arrivals {
-        std::shared_ptr<Clock> now;
-        SharedClock complete;
-        unsigned parity = 0;
-        void complete_all() { complete = std::exchange(now, nullptr); }
-    };
-    Arrivals& arrivals(Halves barrier) { return arrivals_[static_cast<std::size_t>(barrier)]; }
-    Arrivals& in_phase(const void* barrier, unsigned parity);
-    void arrive(unsigned thread, Arrivals& barrier);
-    std::array<Arrivals, 2> arrivals_;
-    std::unordered_map<const void*, Arrivals> at_address_;
+    using ThreadArrivals = Arrivals<Clock>;
+    ThreadArrivals& arrivals(Halves barrier) { return arrivals_[static_cast<std::size_t>(barrier)]; }
+    void arrive(unsigned thread, ThreadArrivals& barrier);
+    std::array<ThreadArrivals, 2> arrivals_;
+    std::unordered_map<const void*, ThreadArrivals> at_address_;
+    std::unordered_map<const void*, unsigned> carriers_;  // in the order of their first copies
 };
 
 // The greater of each two.
 SharedClock join(const SharedClock& a, const SharedClock& b);
 
 // --- Between blocks ---------------------------------------------------------------------------------------------------
-
-// What is known of one block: everything up to an epoch, and of one warp more than that.
-struct BlockKnowledge {
-    Epoch all = 0;
-    Epoch of_warp = 0;
-    unsigned warp = 0;
-
-    bool covers(unsigned thread, Epoch then) const {
-        return then <= all || (thread / kLanes == warp && then <= of_warp);
-    }
-    void join(const BlockKnowledge& other);
-};
 
 // What a block knows of the watched blocks of its launch, by their numbers; shorter if it knows nothing of the later ones.
 using BlocksKnowledge = std::vector<BlockKnowledge>;
@@ -160,14 +180,12 @@ class BlockAmongOthers {
     void barrier(Epoch last_before);
     // An atomic access of the thread: what lies at the address after it; null: nothing.
     SharedBlocksKnowledge carry(unsigned thread, const SharedBlocksKnowledge& at_address) const;
-    // A barrier of several blocks: it carries all that the block has heard, and has done up to `latest`.
-    SharedBlocksKnowledge carry_all(Epoch latest, const SharedBlocksKnowledge& at_barrier) const;
+    // A barrier of several blocks, or another block's: what a thread has released lies there, and all that its block has heard.
+    SharedBlocksKnowledge with(const BlockKnowledge& own, const SharedBlocksKnowledge& at_address) const;
     void acquire(const SharedBlocksKnowledge& at_address);
 
   private:
     static constexpr unsigned kWarps = 32;
-
-    SharedBlocksKnowledge with(const BlockKnowledge& own, const SharedBlocksKnowledge& at_address) const;
 
     unsigned number_ = kNotWatched;
     SharedBlocksKnowledge known_;

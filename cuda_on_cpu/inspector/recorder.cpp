@@ -199,8 +199,8 @@ void Recorder::collective_completed(unsigned warp, std::uint32_t mask, std::uint
     if ((warp_[warp].began & ~mask) == 0) finish_warp(warp);
 }
 
-void Recorder::blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned) {
-    checks_.blocks_barrier_arrived(thread, barrier);
+void Recorder::blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase) {
+    checks_.blocks_barrier_arrived(thread, barrier, phase);
     note(thread, Action::meeting(address_of(barrier)), 0);
 }
 

@@ -146,12 +146,16 @@ class Recorder final : public BlockObserver {
     void copies_awaited(unsigned thread, unsigned pending) override {
         checks_.copies_awaited(thread, pending);
     }
+    void barrier_begun(const void* barrier) override { checks_.barrier_begun(barrier); }
     void arrival_barrier_arrived(unsigned thread, const void* barrier, Site site) override;
     void arrival_barrier_completed(const void* barrier) override {
         checks_.arrival_barrier_completed(barrier);
     }
     void arrival_barrier_left(unsigned thread, const void* barrier, Site site) override;
     void copies_attached(unsigned thread) override { checks_.copies_attached(thread); }
+    void mbarrier_of_another_block_arrived(unsigned thread, const void* barrier, unsigned parity) override {
+        checks_.mbarrier_of_another_block_arrived(thread, barrier, parity);
+    }
     void mbarrier_arrived(unsigned thread, const void* barrier, unsigned parity) override {
         checks_.mbarrier_arrived(thread, barrier, parity);
     }
@@ -160,7 +164,9 @@ class Recorder final : public BlockObserver {
                          const void* barrier, unsigned parity, Site site) override {
         checks_.box_load_issued(thread, shared, map, column, row, barrier, parity, site);
     }
-    void box_loaded(const void* shared) override { checks_.box_loaded(shared); }
+    void box_loaded(const void* shared, const void* barrier, unsigned parity) override {
+        checks_.box_loaded(shared, barrier, parity);
+    }
     void box_store_issued(unsigned thread, const void* shared, const TensorMap& map, int column, int row,
                           Site site) override {
         checks_.box_store_issued(thread, shared, map, column, row, site);

@@ -295,26 +295,25 @@ void SharedShadow::complete_copy(Region& region, unsigned thread, Address addres
         return !pending.done && pending.copy.address == address && pending.copy.thread == thread;
     });
     if (copy == pending_.end()) return;
-    copy->done = true;
-    // From now on it is a write of this thread.
-    for_each_word(address, bytes, [&](Address word, std::uint8_t in_word) {
-        Cell& cell = fresh(region, word);
-        cell.pending &= static_cast<std::uint8_t>(~in_word);
-        cell.written |= in_word;
-        note(cell, copy->copy, in_word, order);
-    });
-    forget_done();
+    complete(region, *copy, bytes, order);
 }
 
-void SharedShadow::end_copy(Region& region, Address address) {
+void SharedShadow::end_copy(Region& region, Address address, unsigned carrier, const BlockOrder& order) {
     const auto copy = std::ranges::find_if(
         pending_, [&](const Pending& pending) { return !pending.done && pending.copy.address == address; });
     if (copy == pending_.end()) return;
-    copy->done = true;
-    for_each_word(address, copy->copy.bytes, [&](Address word, std::uint8_t in_word) {
+    copy->copy.thread = carrier;
+    complete(region, *copy, copy->copy.bytes, order);
+}
+
+// From now on it is a write of its thread.
+void SharedShadow::complete(Region& region, Pending& copy, unsigned bytes, const BlockOrder& order) {
+    copy.done = true;
+    for_each_word(copy.copy.address, bytes, [&](Address word, std::uint8_t in_word) {
         Cell& cell = fresh(region, word);
         cell.pending &= static_cast<std::uint8_t>(~in_word);
         cell.written |= in_word;
+        note(cell, copy.copy, in_word, order);
     });
     forget_done();
 }
@@ -398,8 +397,10 @@ GlobalShadow::~GlobalShadow() {
     munmap(cells_.data(), cells_.size_bytes());
 }
 
+// Neighbours stay together, in one line of the cache.
 std::size_t GlobalShadow::slot_of(Address number) {
-    return (number * 0x9E3779B97F4A7C15U >> 32) % kSlots;
+    constexpr Address kTogether = 64 / sizeof(Slot);
+    return ((number / kTogether * 0x9E3779B97F4A7C15U >> 32) * kTogether + number % kTogether) % kSlots;
 }
 
 std::size_t GlobalShadow::page(Address number) {
@@ -408,6 +409,13 @@ std::size_t GlobalShadow::page(Address number) {
         if (page == kNoPage) return add_page(number);
         if (slots_[slot].number == number) return page;
     }
+}
+
+void GlobalShadow::prefetch(Address address) const {
+    const Slot& slot = slots_[slot_of(address / kPageBytes)];
+    const std::size_t page = slot.page.load(std::memory_order_acquire);
+    if (page != kNoPage && slot.number == address / kPageBytes)
+        __builtin_prefetch(&pages_[page][address % kPageBytes / kLineBytes], 1);
 }
 
 std::size_t GlobalShadow::add_page(Address number) {

@@ -99,8 +99,8 @@ class SharedShadow {
     void issue_copy(Region& region, const Access& copy, const BlockOrder& order, SharedSink& sink);
     void complete_copy(Region& region, unsigned thread, Address address, unsigned bytes,
                        const BlockOrder& order);
-    // Of a copy for which others wait, at a barrier where its thread arrived with the issue: it stays the write that it was then.
-    void end_copy(Region& region, Address address);
+    // Of a copy for which others wait: a write of `carrier` from now on, as its thread is in no order with it.
+    void end_copy(Region& region, Address address, unsigned carrier, const BlockOrder& order);
 
   private:
     struct Entry;
@@ -117,6 +117,7 @@ class SharedShadow {
                SharedSink& sink);
     void note(Cell& cell, const Access& access, std::uint8_t bytes, const BlockOrder& order);
     void append(Cell& cell, const Entry& entry);
+    void complete(Region& region, Pending& copy, unsigned bytes, const BlockOrder& order);
     void forget_done();
     void report_pending(const Access& access, Address word, std::uint8_t bytes, SharedSink& sink) const;
 
@@ -156,6 +157,8 @@ class GlobalShadow {
     // Many plain reads at once, in the line of 64 bytes that begins there.
     void reads(const Run& run, Address line, Generation generation, const BlockOrder& order,
                const BlockAmongOthers& others, GlobalSink& sink);
+    // There will be an access at the address, perhaps.
+    void prefetch(Address address) const;
     // While no kernel runs.
     void forget();
     // There is more memory than can be watched.
@@ -280,6 +283,8 @@ class PendingReads {
         }
         return false;
     }
+    // There will be a read at the address, perhaps.
+    void prefetch(Address address) const { __builtin_prefetch(&sets_[number_of_set(address / kLineBytes)]); }
     // The same, and `note` gets what was there.
     void make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note);
     void note_all(const Note& note);
@@ -292,7 +297,7 @@ class PendingReads {
         Address line = 0;
         Run run;  // of no words: nothing is here
     };
-    using Set = std::array<Reads, 2>;
+    struct alignas(64) Set : std::array<Reads, 2> {};
 
     static std::size_t number_of_set(Address line) { return (line * 0x9E3779B97F4A7C15U >> 32) % kSets; }
     static LineWords words_of(const Access& access) {

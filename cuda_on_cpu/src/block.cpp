@@ -574,12 +574,13 @@ void BlockRunner::cluster_arrive(Site site) {
              site);
     }
     warp.owes_cluster_wait |= bit(current_lane_);
-    const unsigned phase = cluster().barrier.arrive();
-    if (cluster_->barrier.passed(phase)) cluster_->events.happened();
+    BlocksBarrier& barrier = cluster().barrier;
+    const unsigned phase = barrier.phase();
     thread_[thread_number()].cluster_phase = phase;
-    if (observer_ != nullptr) {
-        observer_->blocks_barrier_arrived(thread_number(), &cluster().barrier, phase);
-    }
+    // Before the arrival: then other blocks go on.
+    if (observer_ != nullptr) observer_->blocks_barrier_arrived(thread_number(), &barrier, phase);
+    barrier.arrive();
+    if (barrier.passed(phase)) cluster_->events.happened();
 }
 
 void BlockRunner::cluster_wait(Site site) {
@@ -767,6 +768,7 @@ void BlockRunner::init_arrival_barrier(const void* barrier, std::int64_t expecte
     ArrivalBarrier& state = arrival_barriers_[barrier];
     state = {};
     state.expected = state.pending = expected;
+    if (observer_ != nullptr) observer_->barrier_begun(barrier);
 }
 
 ArrivalBarrier& BlockRunner::arrival_barrier(const void* barrier, Site site) {

@@ -39,6 +39,7 @@ void BlockRunner::mbarrier_init(std::uint64_t* barrier, unsigned arrivals, Site 
     write_mbarrier(barrier,
                    {.expected = arrivals, .pending = arrivals, .bytes = 0, .parity = 0, .published = false});
     unpublished_.push_back(barrier);
+    if (observer_ != nullptr) observer_->barrier_begun(barrier);
 }
 
 void BlockRunner::mbarrier_inval(std::uint64_t* barrier, Site site) {
@@ -91,11 +92,14 @@ void BlockRunner::mbarrier_arrive_at(std::uint64_t* barrier, unsigned rank, Site
             cudaErrorLaunchFailure,
             "an arrival at an mbarrier of block " + std::to_string(rank) + " of the cluster, which has ended",
             site);
-    if (const std::optional<MbarrierState> state = read_mbarrier(there); state && !state->published)
+    const std::optional<MbarrierState> state = read_mbarrier(there);
+    if (state && !state->published)
         fail(
             cudaErrorLaunchFailure,
             "an arrival at an mbarrier of another block without fence.mbarrier_init after its initialisation",
             site);
+    if (state && observer_ != nullptr)
+        observer_->mbarrier_of_another_block_arrived(thread_number(), there, state->parity);
     const MbarrierChange change = change_mbarrier(there, 1, 0);
     if (!change.error.empty()) fail(cudaErrorLaunchFailure, change.error, site);
     cluster_->events.happened();
@@ -185,8 +189,13 @@ void BlockRunner::load_box(void* shared, const CUtensorMap* map, int column, int
              "a bulk copy with an mbarrier that it need not see: fence.mbarrier_init after its "
              "initialisation is missing",
              site);
-    if (own && observer_ != nullptr)
-        observer_->box_load_issued(thread_number(), box, known, column, row, barrier, state->parity, site);
+    if (observer_ != nullptr) {
+        if (own)
+            observer_->box_load_issued(thread_number(), box, known, column, row, barrier, state->parity,
+                                       site);
+        else
+            observer_->mbarrier_of_another_block_arrived(thread_number(), there, state->parity);
+    }
     if (!runner.loads_.add({known, column, row, box, there, state->parity, site}))
         fail(cudaErrorLaunchFailure,
              "a bulk copy to shared memory of block " + std::to_string(rank) +
@@ -207,7 +216,7 @@ bool BlockRunner::carry_out_awaited_loads() {
     if (barriers.empty()) return true;
     for (const BulkLoads::Load& load : loads_.take(barriers)) {
         load.map.load(load.column, load.row, load.shared);
-        if (observer_ != nullptr) observer_->box_loaded(load.shared);
+        if (observer_ != nullptr) observer_->box_loaded(load.shared, load.barrier, load.parity);
         std::string error;
         if (const auto state = read_mbarrier(load.barrier); state && state->parity != load.parity) {
             error = "the mbarrier's phase ended before all bytes had come: it was told to expect too few";

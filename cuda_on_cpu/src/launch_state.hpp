@@ -25,8 +25,9 @@ inline std::uint64_t volume(dim3 d) {
 class BlocksBarrier {
   public:
     void expect(unsigned participants) { expected_ = participants; }
-    // One participant arrives. Returns the phase it belongs to.
+    // One participant arrives. Returns the phase it belongs to, which was phase() before.
     unsigned arrive();
+    unsigned phase() const { return phase_.load(std::memory_order_acquire); }
     bool passed(unsigned phase) const { return phase_.load(std::memory_order_acquire) != phase; }
     // Blocks the OS thread until the phase is over. False: the launch has failed, or the barrier can never complete.
     bool wait(unsigned phase, const std::atomic<bool>& cancelled);

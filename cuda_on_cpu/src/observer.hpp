@@ -55,15 +55,19 @@ class BlockObserver {
     virtual void copies_awaited(unsigned /*thread*/, unsigned /*pending*/) {}
 
     // Barriers at which threads arrive and for which they wait, each at its own time. Who has arrived before a phase is completed is ordered
-    // before all who leave the barrier after that. Copies attached to a phase are made, at the latest, when their thread arrives.
+    // before all who leave the barrier after that. Copies attached to a phase are made, at the latest, when their thread arrives. At an address
+    // one barrier may begin after another.
+    virtual void barrier_begun(const void* /*barrier*/) {}
     virtual void arrival_barrier_arrived(unsigned /*thread*/, const void* /*barrier*/, Site /*site*/) {}
     virtual void arrival_barrier_completed(const void* /*barrier*/) {}
     virtual void arrival_barrier_left(unsigned /*thread*/, const void* /*barrier*/, Site /*site*/) {}
     virtual void copies_attached(unsigned /*thread*/) {}
 
     // mbarriers: the same, but another block of the cluster may end a phase, and nobody tells. A thread arrives in, or has waited for, the phase
-    // of that parity.
+    // of that parity. Also at the mbarrier of another block, by itself or with a box for it.
     virtual void mbarrier_arrived(unsigned /*thread*/, const void* /*barrier*/, unsigned /*parity*/) {}
+    virtual void mbarrier_of_another_block_arrived(unsigned /*thread*/, const void* /*barrier*/,
+                                                   unsigned /*parity*/) {}
     virtual void mbarrier_left(unsigned /*thread*/, const void* /*barrier*/, unsigned /*parity*/,
                                Site /*site*/) {}
 
@@ -72,7 +76,7 @@ class BlockObserver {
     virtual void box_load_issued(unsigned /*thread*/, void* /*shared*/, const TensorMap& /*map*/,
                                  int /*column*/, int /*row*/, const void* /*barrier*/, unsigned /*parity*/,
                                  Site /*site*/) {}
-    virtual void box_loaded(const void* /*shared*/) {}
+    virtual void box_loaded(const void* /*shared*/, const void* /*barrier*/, unsigned /*parity*/) {}
     virtual void box_store_issued(unsigned /*thread*/, const void* /*shared*/, const TensorMap& /*map*/,
                                   int /*column*/, int /*row*/, Site /*site*/) {}
 

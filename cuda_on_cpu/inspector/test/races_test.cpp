@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <set>
+
 namespace cuda_on_cpu::inspector {
 namespace {
 
@@ -92,6 +96,78 @@ TEST(BlockOrder, WhoWaitsForThePhaseBeforeTheFirstHasHeardNothing) {
     order.arrive(0, &barrier, 0);
     order.wait(32, &barrier, 1);
     EXPECT_FALSE(order.ordered(0, then, 32));
+}
+
+TEST(BlockOrder, ABarrierThatBeginsAnewHasHeardNothing) {
+    BlockOrder order;
+    order.begin_block(96);
+    const int barrier = 0;
+    const Epoch before = order.epoch(0);
+    order.arrive(0, &barrier, 0);
+    order.reset(&barrier);
+    const Epoch after = order.epoch(64);
+    order.arrive(64, &barrier, 0);
+    order.wait(32, &barrier, 0);
+    EXPECT_TRUE(order.ordered(64, after, 32));
+    EXPECT_FALSE(order.ordered(0, before, 32));
+}
+
+TEST(BlockOrder, WhatABulkCopyBringsIsKnownToWhoHasWaitedForIt) {
+    BlockOrder order;
+    order.begin_block(64);
+    const int first = 0;
+    const int second = 0;
+    const unsigned carrier = order.carrier(&first);
+    const unsigned other = order.carrier(&second);
+    ASSERT_NE(carrier, other);
+    EXPECT_EQ(order.carrier(&first), carrier);
+    EXPECT_GE(std::min(carrier, other), 64U);
+    const Epoch then = order.epoch(carrier);
+    const Epoch of_other = order.epoch(other);
+    order.arrive(other, &second, 0);
+    order.arrive(carrier, &first, 0);
+    EXPECT_FALSE(order.ordered(carrier, then, 0));
+    order.wait(32, &first, 0);
+    EXPECT_TRUE(order.ordered(carrier, then, 32));
+    EXPECT_FALSE(order.ordered(other, of_other, 32)) << "at another barrier";
+    const int told = 0;
+    order.arrive(32, &told, 0);
+    order.wait(0, &told, 0);
+    EXPECT_TRUE(order.ordered(carrier, then, 0)) << "from who has waited";
+    order.barrier();
+    EXPECT_TRUE(order.ordered(other, of_other, 1));
+}
+
+TEST(BlockOrder, OfManyBarriersTheLastOnesShareACarrier) {
+    BlockOrder order;
+    order.begin_block(1);
+    const std::array<char, 2 * BlockOrder::kCarriers> barriers{};
+    std::set<unsigned> carriers;
+    for (const char& barrier : barriers) {
+        const unsigned carrier = order.carrier(&barrier);
+        order.arrive(carrier, &barrier, 0);
+        carriers.insert(carrier);
+    }
+    EXPECT_EQ(carriers.size(), BlockOrder::kCarriers);
+}
+
+TEST(BlockOrder, WhatComesBackFromAnotherBlockOrdersThreads) {
+    BlockOrder order;
+    order.begin_block(96);
+    const Epoch then = order.epoch(0);
+    const Epoch elsewhere = order.epoch(64);
+    const BlockKnowledge told = order.release(0);
+    const Epoch later = order.epoch(0);
+    order.acquire(32, told);
+    EXPECT_TRUE(order.ordered(0, then, 32));
+    EXPECT_FALSE(order.ordered(0, later, 32)) << "what comes after it";
+    EXPECT_FALSE(order.ordered(64, elsewhere, 32)) << "a warp that has told nobody";
+    EXPECT_FALSE(order.ordered(0, then, 33)) << "another lane";
+    const int barrier = 0;
+    order.arrive(64, &barrier, 0);
+    order.wait(0, &barrier, 0);
+    order.acquire(33, order.release(0));
+    EXPECT_TRUE(order.ordered(64, elsewhere, 33)) << "from 64 to 0, from there by way of the other block";
 }
 
 TEST(BlockOrder, TheHalvesOfABarrierLeaveWhatIsBetweenThemUnordered) {

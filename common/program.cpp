@@ -396,6 +396,7 @@ int run_program(const Program& given, int argc, const char* const* argv) {
             if (program.add_options) given.add_options(app, program);
             app.parse(argc, argv);
         });
+        if (options.sweep && !program.sweep_cases.empty()) program.make_cases = program.sweep_cases;
         const int code = run(program, options);
         if (code == 0 && program.finish) as_bad_arguments(program.finish);
         return code;

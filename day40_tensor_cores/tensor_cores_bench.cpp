@@ -3,7 +3,6 @@
 //     day40_tensor_cores --sweep       twenty shapes, for `best` and cuBLAS
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
@@ -80,9 +79,9 @@ struct Data {
     course::GuardedBuffer<float> c;
 };
 
-// `sweep`: cuBLAS and the version that chooses, alone.
-template <class T>
-course::Case make_case(const course::Dims& size, bool sweep) {
+// kSweep: cuBLAS and the version that chooses, alone.
+template <class T, bool kSweep = false>
+course::Case make_case(const course::Dims& size) {
     constexpr bool kHalf = std::is_same_v<T, __half>;
     const auto data = std::make_shared<Data<T>>(shape_of(size));
     course::Case result{.problem = (kHalf ? "half " : "bfloat16 ") + text_of(size),
@@ -97,7 +96,7 @@ course::Case make_case(const course::Dims& size, bool sweep) {
                                   .work = day40::versions().front().work(data->shape),
                                   .cannot_run = no_cublas});
     // What a measurement says that makes the handle where it is timed.
-    if (!sweep)
+    if (!kSweep)
         result.contestants.push_back(
             {.name = "cublas_with_handle",
              .role = course::Role::kPeer,
@@ -105,7 +104,7 @@ course::Case make_case(const course::Dims& size, bool sweep) {
              .work = day40::versions().front().work(data->shape),
              .cannot_run = no_cublas});
     const auto versions = day40::versions();
-    for (const day40::Version& version : sweep ? versions.last(1) : versions) {
+    for (const day40::Version& version : kSweep ? versions.last(1) : versions) {
         const day40::KernelFor<T>* kernel = nullptr;
         if constexpr (kHalf) {
             kernel = &version.launcher.half;
@@ -233,19 +232,11 @@ std::vector<course::Dims> squares(const std::vector<std::size_t>& extents) {
 }
 
 // Squares; rows and columns as in language models; few rows, which is a matrix read once; long and short sums; no round number.
-const std::vector<course::Dims> kSweep = {
+const std::vector<course::Dims> kSweepSizes = {
     {512, 512, 512},    {1024, 1024, 1024},  {1536, 1536, 1536}, {2048, 2048, 2048},  {3072, 3072, 3072},
     {4096, 4096, 4096}, {6144, 6144, 6144},  {8192, 8192, 8192}, {2048, 6144, 4096},  {4096, 14336, 4096},
     {64, 4096, 4096},   {128, 8192, 8192},   {256, 4096, 14336}, {1024, 1024, 16384}, {2048, 2048, 8192},
     {4096, 4096, 512},  {4096, 4096, 14336}, {3000, 3000, 3000}, {1000, 2000, 3000},  {2047, 2049, 2051}};
-
-void make_cases(course::Program& program, bool sweep) {
-    program.make_cases = {[=](const course::Dims& size) { return make_case<__nv_bfloat16>(size, sweep); }};
-    if (!sweep)
-        program.make_cases.insert(program.make_cases.end(),
-                                  {[](const course::Dims& size) { return make_case<__half>(size, false); },
-                                   make_case_of_bytes<std::int8_t>, make_case_of_bytes<__nv_fp8_e4m3>});
-}
 
 }  // namespace
 
@@ -255,10 +246,9 @@ int main(int argc, char** argv) {
         .title = "C = A B on tensor cores, factors of 16 and 8 bits; size: m x n x k",
         .default_size = {256, 256, 256},
         .bench_sizes = squares({512, 1024, 2048, 4096, 8192}),
-        .sweep_sizes = kSweep,
-        .make_cases = {},  // known when the options are
-        .add_options = [](CLI::App& app, course::Program& own) {
-            app.callback([&] { make_cases(own, app.count("--sweep") != 0); });
-        }};
+        .sweep_sizes = kSweepSizes,
+        .make_cases = {make_case<__nv_bfloat16>, make_case<__half>, make_case_of_bytes<std::int8_t>,
+                       make_case_of_bytes<__nv_fp8_e4m3>},
+        .sweep_cases = {make_case<__nv_bfloat16, true>}};
     return course::run_program(program, argc, argv);
 }

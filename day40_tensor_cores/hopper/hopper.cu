@@ -9,12 +9,14 @@
 //   async_store    128 x 256  4        C leaves through shared memory and TMA            power: the clock falls
 //   split_k        128 x 128  6        two blocks share out K, and exchange sums         the exchange; each reads its own A and B
 //   fitted         one of eight        the tile that suits the shape                     as its tile
+//   realigned      as fitted           A and B copied, where their rows begin anywhere   the copies
 //
 // C is m x n; A, row-major, is m x k; B, row-major, is k x n. Rows of A and B (and C, for async_store) begin at multiples of 16 bytes.
 //
 //   ./course run day40 --size 4096x4096x4096
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +24,7 @@
 #include "arguments.hpp"
 #include "common/check.hpp"
 #include "common/grid.hpp"
+#include "common/pack.cuh"
 #include "common/tensor_map.hpp"
 #include "hopper.hpp"
 #include "launch.hpp"
@@ -366,6 +369,93 @@ KernelFor<T> fitted() {
             .resources = nullptr};  // those of the tile that it takes
 }
 
+// --- Rows that begin anywhere ---------------------------------------------------------------------------------------------
+
+// Idea: a copy of the matrix whose rows begin at multiples of 16 bytes. A thread makes 16 bytes of it.
+// Cost removed: products without TMA.
+// Still limits it: memory; but K products of an element cost more than its copy.
+template <class T>
+__global__ void copy_rows(course::DeviceMatrix<const T> from, course::DeviceMatrix<T> to) {
+    constexpr int kAtOnce = 16 / sizeof(T);
+    const std::size_t in_row = to.leading_dimension() / kAtOnce;
+    const std::size_t number = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    const std::size_t row = number / in_row;
+    const std::size_t first = number % in_row * kAtOnce;
+    if (row >= from.rows()) return;
+    course::Pack<T, kAtOnce> pack{};
+    for (int i = 0; i < kAtOnce; ++i)
+        if (first + i < from.cols()) pack.value[i] = from(row, first + i);
+    pack.store(to.data() + number * kAtOnce);
+}
+
+// Memory of a stream's own, from and back to CUDA's pool as the stream gets there.
+template <class T>
+class StreamBuffer {
+  public:
+    StreamBuffer(std::size_t count, cudaStream_t stream) : count_(count), stream_(stream) {
+        CUDA_CHECK(cudaMallocAsync(&data_, count * sizeof(T), stream));
+    }
+    StreamBuffer(const StreamBuffer&) = delete;
+    StreamBuffer& operator=(const StreamBuffer&) = delete;
+    ~StreamBuffer() { static_cast<void>(cudaFreeAsync(data_, stream_)); }
+
+    course::DeviceSpan<T> span() const { return course::DeviceSpan<T>::from_device_pointer(data_, count_); }
+
+  private:
+    T* data_ = nullptr;
+    std::size_t count_;
+    cudaStream_t stream_;
+};
+
+// The matrix in rows that TMA can reach: itself, or its copy.
+template <class T>
+class Reachable {
+  public:
+    Reachable(const course::DeviceMatrix<const T>& matrix, cudaStream_t stream) : matrix_(matrix) {
+        if (matrix.rows() == 0 || matrix.cols() == 0 || course::why_no_tensor_map(matrix).empty()) return;
+        constexpr std::size_t kAtOnce = 16 / sizeof(T);
+        constexpr unsigned kThreads = 256;
+        const std::size_t pitch = course::ceil_div(matrix.cols(), kAtOnce) * kAtOnce;
+        copy_.emplace(matrix.rows() * pitch, stream);
+        const course::DeviceMatrix<T> copy(copy_->span(), matrix.rows(), matrix.cols(), pitch);
+        const unsigned blocks = course::blocks_for(matrix.rows() * (pitch / kAtOnce), kThreads);
+        copy_rows<T><<<blocks, kThreads, 0, stream>>>(matrix, copy);
+        CUDA_CHECK_LAUNCH();
+        matrix_ = copy;
+    }
+
+    const course::DeviceMatrix<const T>& matrix() const { return matrix_; }
+
+  private:
+    course::DeviceMatrix<const T> matrix_;
+    std::optional<StreamBuffer<T>> copy_;
+};
+
+// C needs no copy: versions that store from registers take any.
+template <class T>
+void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
+    const Gemm<T> gemm = checked(unchecked);
+    if (gemm.c.rows() == 0 || gemm.c.cols() == 0) return;
+    const Reachable<T> a(gemm.a, stream);
+    const Reachable<T> b(gemm.b, stream);
+    const Gemm<T> reachable{
+        .a = a.matrix(), .b = b.matrix(), .c = gemm.c, .alpha = gemm.alpha, .beta = gemm.beta};
+    const KernelFor<T>& fitted = fitting(reachable);
+    if (fitted.why_not(reachable).empty()) return fitted.launch(reachable, stream);
+    const std::size_t large =
+        course::ceil_div<std::size_t>(gemm.c.rows(), 256) * course::ceil_div<std::size_t>(gemm.c.cols(), 256);
+    const auto launch =
+        large * 2 < multiprocessors() ? Launch<Specialised, T>::launch : Launch<Persistent, T>::launch;
+    launch(reachable, stream);
+}
+
+template <class T>
+KernelFor<T> realigned() {
+    return {.launch = launch_realigned<T>,
+            .why_not = [](const Gemm<T>&) { return std::string(); },
+            .resources = nullptr};  // those of the version that it takes
+}
+
 }  // namespace
 
 std::vector<Version> hopper_versions() {
@@ -379,6 +469,11 @@ std::vector<Version> hopper_versions() {
             {.name = "fitted",
              .idea = "the tile that suits the shape",
              .launcher = {.half = fitted<__half>(), .bfloat16 = fitted<__nv_bfloat16>()},
+             .work = work_of,
+             .constraint = why_no_hopper},
+            {.name = "realigned",
+             .idea = "rows that TMA cannot reach are copied first",
+             .launcher = {.half = realigned<__half>(), .bfloat16 = realigned<__nv_bfloat16>()},
              .work = work_of,
              .constraint = why_no_hopper}};
 }

@@ -10,7 +10,7 @@ namespace day40 {
 
 std::vector<Version> hopper_versions();
 
-// The tiles that `fitted`, the last of those, chooses from; two of them are versions themselves.
+// The tiles that `fitted` chooses from; two of them are versions themselves.
 std::span<const Version> tiles_to_choose_from();
 
 }  // namespace day40

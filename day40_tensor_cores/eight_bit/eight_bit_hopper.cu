@@ -12,6 +12,14 @@
 namespace day40::eight_bit {
 namespace {
 
+// What is added to sums is added after the wait, and what is set is set before the products begin.
+template <class Array>
+__device__ void hold(Array& sums) {
+#pragma unroll
+    for (auto& sum : sums)
+        ptx::hold(sum);
+}
+
 // As multiply(), but the products of each stage are summed for themselves, and those sums added by the CUDA cores.
 template <class S>
 __device__ void multiply_promoted(Stages<S>& stages, Turn<S>& turn, int group, int steps, Sums<S>& sums) {
@@ -20,9 +28,11 @@ __device__ void multiply_promoted(Stages<S>& stages, Turn<S>& turn, int group, i
         sum = 0;
     for (int step = 0; step < steps; ++step, turn.next()) {
         Sums<S> of_stage = {};
+        hold(of_stage);
         ptx::mbarrier_wait(&stages.full[turn.stage], turn.parity);
         start_products(stages, turn.stage, group, of_stage);
         ptx::wgmma_wait<0>();
+        hold(of_stage);
         stages.release(turn.stage);
 #pragma unroll
         for (int i = 0; i < S::BN / 2; ++i)
@@ -61,6 +71,7 @@ __global__ void __launch_bounds__((1 + S::MULTIPLIERS) * kWarpgroup)
             for (int tile = first; tile < tiles; tile += clusters)
                 produce(shared.stages, turn, maps, place_of<S>(order, tile), 0, steps);
         }
+        __syncwarp();  // whole warps meet
     } else {
         S::take_registers();
         const int warp = static_cast<int>(threadIdx.x - kWarpgroup) / 32;

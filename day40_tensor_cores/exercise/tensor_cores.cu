@@ -399,22 +399,19 @@ Version version(const char* name, const char* idea) {
             .constraint = Launch<Plan, __half>::constraint};
 }
 
-// For whoever only wants the product. On a Hopper the tile that suits the shape. Rows that TMA cannot reach, because they do not begin at
-// multiples of 16 bytes, are multiplied by mma.sync, and so are all on other GPUs.
+// For whoever only wants the product: on a Hopper the last version, mma.sync on other GPUs.
 template <class T>
-const KernelFor<T>& fastest_for(const Gemm<T>& gemm) {
+const KernelFor<T>& fastest() {
     static const Version any = version<MultiStage>("multi_stage", "");
-    static const Version fitted = hopper_versions().back();
-    const bool fits = fitted.cannot_run({}).empty() && kernel_of<T>(fitted).why_not(gemm).empty();
-    return kernel_of<T>(fits ? fitted : any);
+    static const Version hopper = hopper_versions().back();
+    return kernel_of<T>(hopper.cannot_run({}).empty() ? hopper : any);
 }
 
 template <class T>
 KernelFor<T> best() {
-    return {
-        .launch = [](const Gemm<T>& gemm, cudaStream_t stream) { fastest_for(gemm).launch(gemm, stream); },
-        .why_not = [](const Gemm<T>&) { return std::string(); },
-        .resources = nullptr};  // those of the version that it takes
+    return {.launch = [](const Gemm<T>& gemm, cudaStream_t stream) { fastest<T>().launch(gemm, stream); },
+            .why_not = [](const Gemm<T>&) { return std::string(); },
+            .resources = nullptr};  // those of the version that it takes
 }
 
 }  // namespace
@@ -431,7 +428,7 @@ std::span<const Version> versions() {
         const std::vector<Version> hopper = hopper_versions();
         all.insert(all.end(), hopper.begin(), hopper.end());
         all.push_back({.name = "best",
-                       .idea = "fitted, or multi_stage for rows that TMA cannot reach",
+                       .idea = "realigned, or multi_stage on other GPUs",
                        .launcher = {.half = best<__half>(), .bfloat16 = best<__nv_bfloat16>()},
                        .work = work_of,
                        .constraint = Launch<MultiStage, __half>::constraint});

@@ -11,12 +11,12 @@
 //   fitted         one of eight        the tile that suits the shape                     as its tile
 //   realigned      as fitted           A and B copied, where their rows begin anywhere   the copies
 //
-// C is m x n; A, row-major, is m x k; B, row-major, is k x n. Rows of A and B (and C, for async_store) begin at multiples of 16 bytes.
+// C is m x n; A, row-major, is m x k; B, row-major, is k x n. Rows of A and B (and C, for those that store through TMA) begin at
+// multiples of 16 bytes; `realigned` takes any.
 //
 //   ./course run day40 --size 4096x4096x4096
 #include <algorithm>
 #include <cstddef>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,13 +24,14 @@
 #include "arguments.hpp"
 #include "common/check.hpp"
 #include "common/grid.hpp"
-#include "common/pack.cuh"
 #include "common/tensor_map.hpp"
 #include "hopper.hpp"
 #include "launch.hpp"
+#include "realign.cuh"
 #include "split.cuh"
 #include "store.cuh"
 #include "tile.cuh"
+#include "tiling.hpp"
 
 namespace day40 {
 namespace {
@@ -97,6 +98,7 @@ __global__ void __launch_bounds__((1 + S::MULTIPLIERS) * kWarpgroup)
             for (int tile = first; tile < tiles; tile += clusters)
                 produce(stages, turn, maps, place_of<S>(order, tile), 0, steps);
         }
+        __syncwarp();  // whole warps meet
     } else {
         S::take_registers();
         for (int tile = first; tile < tiles; tile += clusters) {
@@ -124,7 +126,8 @@ __global__ void __launch_bounds__((1 + S::MULTIPLIERS) * kWarpgroup)
     split_k(const __grid_constant__ Maps maps, Output out, int depth, Order order) {
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& stages = *reinterpret_cast<Stages<S>*>(memory);
-    auto& given = *reinterpret_cast<HalfOfSums<S>*>(memory);  // when the stages are done with
+    static_assert(kFitsIntoStages<S>);
+    auto& given = *reinterpret_cast<HalfOfSums<S>*>(memory);
     stages.init(maps);
     Place place = place_of<S>(order, static_cast<int>(blockIdx.x) / S::CLUSTER);
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
@@ -135,6 +138,7 @@ __global__ void __launch_bounds__((1 + S::MULTIPLIERS) * kWarpgroup)
     Turn<S> turn;
     if (group < 0) {
         if (threadIdx.x == 0) produce(stages, turn, maps, place, rank == 0 ? 0 : steps - mine, mine);
+        __syncwarp();  // whole warps meet
         stages.meet();
         stages.meet();
     } else {
@@ -203,7 +207,8 @@ struct AsyncStore {
     static constexpr bool kSpecialised = true, kPersistent = true, kThroughTma = true;
 };
 
-// Two blocks for a tile.
+// Idea: two blocks for a tile, each with half of K.
+// Cost removed, still limits it: see the kernel.
 template <int BM, int BN, int STAGES>
 struct SplitK {
     template <class T>
@@ -211,7 +216,9 @@ struct SplitK {
     static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
 };
 
-// As AsyncStore, of another size.
+// Idea: AsyncStore with tiles of another size.
+// Cost removed: multiprocessors that have nothing to do in the last round of tiles.
+// Still limits it: smaller tiles read more for a product, from L2 and from shared memory.
 template <int BM, int BN, int STAGES, int SHARERS>
 struct Tile {
     template <class T>
@@ -309,31 +316,10 @@ Version version(const char* name, const char* idea) {
 
 // --- The tile that suits the shape ----------------------------------------------------------------------------------------
 
-// A plan, and what it takes, in microseconds on an H200: to begin and end a tile, and for a step along K with all multiprocessors at work.
-struct Tiling {
-    Version version;
-    std::size_t rows;  // of a cluster's tiles
-    std::size_t columns;
-    std::size_t cluster;
-    std::size_t splits;
-    double tile;
-    double step;
-
-    // Tiles are taken in rounds, as many at a time as there are clusters.
-    double time(const Shape& shape, std::size_t multiprocessors) const {
-        const auto parts = [](std::size_t whole, std::size_t part) { return course::ceil_div(whole, part); };
-        const std::size_t tiles = parts(shape.m, rows) * parts(shape.n, columns);
-        const std::size_t rounds = parts(tiles, std::max<std::size_t>(multiprocessors / cluster, 1));
-        const std::size_t steps = parts(parts(shape.k, 64), splits);
-        return static_cast<double>(rounds) * (tile + static_cast<double>(steps) * step);
-    }
-};
-
 template <class Plan>
-Tiling tiling(const char* name, double tile, double step) {
+Tiling tiling(double tile, double step) {
     using S = typename Plan::template Shape<__half>;
-    return {.version = version<Plan>(name, "of those that `fitted` chooses from"),
-            .rows = S::BM * S::SHARERS,
+    return {.rows = S::BM * S::SHARERS,
             .columns = S::BN,
             .cluster = S::CLUSTER,
             .splits = S::SPLITS,
@@ -341,25 +327,40 @@ Tiling tiling(const char* name, double tile, double step) {
             .step = step};
 }
 
-const std::vector<Tiling>& tilings() {
-    static const std::vector<Tiling> list = {tiling<AsyncStore>("async_store", 4.0, 0.69),
-                                             tiling<Tile<192, 192, 4, 2>>("tile_192x192", 4.3, 0.76),
-                                             tiling<Tile<192, 96, 4, 2>>("tile_192x96", 3.4, 0.43),
-                                             tiling<Tile<128, 128, 6, 2>>("tile_128x128", 2.8, 0.36),
-                                             tiling<Tile<64, 128, 8, 1>>("tile_64x128", 2.0, 0.27),
-                                             tiling<Tile<64, 64, 12, 1>>("tile_64x64", 1.2, 0.17),
-                                             tiling<SplitK<128, 128, 6>>("split_k", 3.7, 0.40),
-                                             tiling<SplitK<64, 64, 12>>("split_k_64x64", 2.1, 0.16)};
+struct Candidate {
+    Version version;
+    Tiling tiling;
+};
+
+// From runs with one round of tiles and different K, on an H200: what grows with K is the steps', the rest, but for two microseconds of the
+// launch, the tile's.
+const std::vector<Candidate>& candidates() {
+    const auto candidate = []<class Plan>(const char* name, Plan, double tile, double step) {
+        return Candidate{version<Plan>(name, "of those that `fitted` chooses from"),
+                         tiling<Plan>(tile, step)};
+    };
+    static const std::vector<Candidate> list = {candidate("async_store", AsyncStore{}, 4.0, 0.69),
+                                                candidate("tile_192x192", Tile<192, 192, 4, 2>{}, 4.3, 0.76),
+                                                candidate("tile_192x96", Tile<192, 96, 4, 2>{}, 3.4, 0.43),
+                                                candidate("tile_128x128", Tile<128, 128, 6, 2>{}, 2.8, 0.36),
+                                                candidate("tile_64x128", Tile<64, 128, 8, 1>{}, 2.0, 0.27),
+                                                candidate("tile_64x64", Tile<64, 64, 12, 1>{}, 1.2, 0.17),
+                                                candidate("split_k", SplitK<128, 128, 6>{}, 3.7, 0.40),
+                                                candidate("split_k_64x64", SplitK<64, 64, 12>{}, 2.1, 0.16)};
     return list;
+}
+
+const Version& fastest_tile(const Shape& shape, std::size_t multiprocessors) {
+    return std::ranges::min_element(
+               candidates(), {},
+               [&](const Candidate& candidate) { return candidate.tiling.time(shape, multiprocessors); })
+        ->version;
 }
 
 template <class T>
 const KernelFor<T>& fitting(const Gemm<T>& gemm) {
-    const Shape shape{.m = gemm.c.rows(), .n = gemm.c.cols(), .k = gemm.a.cols()};
-    const std::size_t count = multiprocessors();
-    const auto fastest = std::ranges::min_element(
-        tilings(), {}, [&](const Tiling& tiling) { return tiling.time(shape, count); });
-    return kernel_of<T>(fastest->version);
+    return kernel_of<T>(
+        fastest_tile({.m = gemm.c.rows(), .n = gemm.c.cols(), .k = gemm.a.cols()}, multiprocessors()));
 }
 
 template <class T>
@@ -370,66 +371,6 @@ KernelFor<T> fitted() {
 }
 
 // --- Rows that begin anywhere ---------------------------------------------------------------------------------------------
-
-// Idea: a copy of the matrix whose rows begin at multiples of 16 bytes. A thread makes 16 bytes of it.
-// Cost removed: products without TMA.
-// Still limits it: memory; but K products of an element cost more than its copy.
-template <class T>
-__global__ void copy_rows(course::DeviceMatrix<const T> from, course::DeviceMatrix<T> to) {
-    constexpr int kAtOnce = 16 / sizeof(T);
-    const std::size_t in_row = to.leading_dimension() / kAtOnce;
-    const std::size_t number = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    const std::size_t row = number / in_row;
-    const std::size_t first = number % in_row * kAtOnce;
-    if (row >= from.rows()) return;
-    course::Pack<T, kAtOnce> pack{};
-    for (int i = 0; i < kAtOnce; ++i)
-        if (first + i < from.cols()) pack.value[i] = from(row, first + i);
-    pack.store(to.data() + number * kAtOnce);
-}
-
-// Memory of a stream's own, from and back to CUDA's pool as the stream gets there.
-template <class T>
-class StreamBuffer {
-  public:
-    StreamBuffer(std::size_t count, cudaStream_t stream) : count_(count), stream_(stream) {
-        CUDA_CHECK(cudaMallocAsync(&data_, count * sizeof(T), stream));
-    }
-    StreamBuffer(const StreamBuffer&) = delete;
-    StreamBuffer& operator=(const StreamBuffer&) = delete;
-    ~StreamBuffer() { static_cast<void>(cudaFreeAsync(data_, stream_)); }
-
-    course::DeviceSpan<T> span() const { return course::DeviceSpan<T>::from_device_pointer(data_, count_); }
-
-  private:
-    T* data_ = nullptr;
-    std::size_t count_;
-    cudaStream_t stream_;
-};
-
-// The matrix in rows that TMA can reach: itself, or its copy.
-template <class T>
-class Reachable {
-  public:
-    Reachable(const course::DeviceMatrix<const T>& matrix, cudaStream_t stream) : matrix_(matrix) {
-        if (matrix.rows() == 0 || matrix.cols() == 0 || course::why_no_tensor_map(matrix).empty()) return;
-        constexpr std::size_t kAtOnce = 16 / sizeof(T);
-        constexpr unsigned kThreads = 256;
-        const std::size_t pitch = course::ceil_div(matrix.cols(), kAtOnce) * kAtOnce;
-        copy_.emplace(matrix.rows() * pitch, stream);
-        const course::DeviceMatrix<T> copy(copy_->span(), matrix.rows(), matrix.cols(), pitch);
-        const unsigned blocks = course::blocks_for(matrix.rows() * (pitch / kAtOnce), kThreads);
-        copy_rows<T><<<blocks, kThreads, 0, stream>>>(matrix, copy);
-        CUDA_CHECK_LAUNCH();
-        matrix_ = copy;
-    }
-
-    const course::DeviceMatrix<const T>& matrix() const { return matrix_; }
-
-  private:
-    course::DeviceMatrix<const T> matrix_;
-    std::optional<StreamBuffer<T>> copy_;
-};
 
 // C needs no copy: versions that store from registers take any.
 template <class T>
@@ -481,11 +422,15 @@ std::vector<Version> hopper_versions() {
 std::span<const Version> tiles_to_choose_from() {
     static const std::vector<Version> list = [] {
         std::vector<Version> versions;
-        for (const Tiling& tiling : tilings())
-            versions.push_back(tiling.version);
+        for (const Candidate& candidate : candidates())
+            versions.push_back(candidate.version);
         return versions;
     }();
     return list;
+}
+
+std::string tile_for(const Shape& shape, std::size_t multiprocessors) {
+    return fastest_tile(shape, multiprocessors).name;
 }
 
 }  // namespace day40

@@ -12,6 +12,10 @@ namespace day40 {
 template <class S>
 using HalfOfSums = float[S::BN / 4][S::MULTIPLIERS * kWarpgroup];
 
+// Stages are done with when sums are exchanged; but not their barriers, which lie behind them.
+template <class S>
+constexpr bool kFitsIntoStages = sizeof(HalfOfSums<S>) <= sizeof(Stages<S>::a) + sizeof(Stages<S>::b);
+
 // Gives block `to` of the two the sums of its half: block 0 has the left one. `memory` is where each block gets what it is given.
 template <class S>
 __device__ void give_half(HalfOfSums<S>& memory, int to, const Sums<S>& sums) {

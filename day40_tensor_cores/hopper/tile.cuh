@@ -40,6 +40,9 @@ struct TileShape {
     // Which block of its cluster this is.
     __device__ static int rank() { return CLUSTER == 1 ? 0 : static_cast<int>(ptx::cluster_rank()); }
 
+    static_assert(BN / 32 % SLICES == 0, "a tile's last slice and the next one's first would be the same");
+    static_assert(BN < 256 || MULTIPLIERS <= 2, "no registers for that many sums");
+
     // Sums of 128 registers of a thread, and three warpgroups that multiply, need the producer's registers.
     __device__ static void give_registers() {
         if constexpr (BN == 256) ptx::registers_decrease<40>();

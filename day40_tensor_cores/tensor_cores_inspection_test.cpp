@@ -8,6 +8,7 @@
 #include "common/device_buffer.hpp"
 #include "common/inspection_test.hpp"
 #include "eight_bit/eight_bit.hpp"
+#include "hopper/hopper.hpp"
 #include "tensor_cores.hpp"
 
 namespace {
@@ -17,19 +18,22 @@ using course::DeviceMatrix;
 
 class Lesson : public testing::Test {
   protected:
-    // Queues a product of whole tiles: those of a cluster of two blocks, and more along K than any version has stages.
-    std::function<void()> product(const std::string& version) {
-        return [this, &kernel = course::find_variant(day40::versions(), version).launcher.half] {
+    // Queues a product of whole tiles: those of a cluster of two blocks, and more along K than any version has stages, also half of it.
+    std::function<void()> product(const day40::Version& version) {
+        return [this, &kernel = version.launcher.half] {
             kernel.launch({.a = DeviceMatrix<const __half>(a_.span(), kN, kDepth),
                            .b = DeviceMatrix<const __half>(b_.span(), kDepth, kN),
                            .c = DeviceMatrix<float>(c_.span(), kN, kN)},
                           nullptr);
         };
     }
+    std::function<void()> product(const std::string& version) {
+        return product(course::find_variant(day40::versions(), version));
+    }
 
   private:
     static constexpr std::size_t kN = 256;
-    static constexpr std::size_t kDepth = 448;
+    static constexpr std::size_t kDepth = 26 * 64;
     const std::vector<__half> ones_ = std::vector<__half>(kN * kDepth, __half(1.0f));
     const DeviceBuffer<__half> a_{std::span(ones_)};
     const DeviceBuffer<__half> b_{std::span(ones_)};
@@ -62,9 +66,11 @@ TEST_F(Lesson, ResultsAreStoredInWholeSectors) {
 }
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const day40::Version& version : day40::versions()) {
-        SCOPED_TRACE(version.name);
-        EXPECT_NO_RACES(product(version.name));
+    for (const auto versions : {day40::versions(), day40::tiles_to_choose_from()}) {
+        for (const day40::Version& version : versions) {
+            SCOPED_TRACE(version.name);
+            EXPECT_NO_RACES(product(version));
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -76,6 +77,19 @@ const day40::KernelFor<T>& kernel_for(const day40::Version& version) {
     } else {
         return version.launcher.bfloat16;
     }
+}
+
+// TMA loads A and B, and refuses rows that it cannot reach.
+bool loads_through_tma(const std::string& version) {
+    static const std::set<std::string> kVersions = {"tma_wgmma", "specialised",   "wide_tile",
+                                                    "multicast", "persistent",    "async_store",
+                                                    "split_k",   "split_k_64x64", "fitted"};
+    return kVersions.contains(version) || version.starts_with("tile_");
+}
+
+// It stores C as well. (`fitted` takes such a tile where there are few.)
+bool stores_through_tma(const std::string& version) {
+    return version == "async_store" || version == "fitted" || version.starts_with("tile_");
 }
 
 class VersionTest : public course::DeviceTestWithParam<const day40::Version*> {
@@ -298,16 +312,17 @@ TEST_P(VersionTest, RowsThatBeginAnywhere) {
         EXPECT_EQ(message, reason.empty() ? "" : "tensor_cores: " + reason);
         return reason;
     };
-    const std::string pitch = message_of(half(2, 3, 0), half(3, 8, 8), 8);
-    if (!pitch.empty()) {
+    if (loads_through_tma(GetParam()->name)) {
         const std::string expected = "; expected 0 and a multiple of 16";
-        EXPECT_EQ(pitch, "A has an address % 16 of 0 and rows that are 6 bytes apart" + expected);
+        EXPECT_EQ(message_of(half(2, 3, 0), half(3, 8, 8), 8),
+                  "A has an address % 16 of 0 and rows that are 6 bytes apart" + expected);
         EXPECT_EQ(message_of(half(2, 8, 1), half(8, 2, 24), 2),
                   "A has an address % 16 of 2 and rows that are 16 bytes apart" + expected);
         EXPECT_EQ(message_of(half(2, 8, 0), half(8, 2, 16), 2),
                   "B has an address % 16 of 0 and rows that are 4 bytes apart" + expected);
         return;
     }
+    EXPECT_EQ(message_of(half(2, 3, 0), half(3, 8, 8), 8), "");
     for (const std::size_t odd : {1, 2, 5}) {
         for (const std::size_t misaligned_by : {0, 1, 2})
             expect_exact(
@@ -336,10 +351,11 @@ TEST_P(VersionTest, OnlyCBeginsAnywhere) {
         EXPECT_EQ(course::refusal([&] { kernel.launch(gemm, nullptr); }),
                   reason.empty() ? "" : "tensor_cores: " + reason);
         EXPECT_EQ(c.damage(), "");
-        if (reason.empty()) {
-            EXPECT_TRUE(course::verify(c.packed(), product, {.factor = 0}, magnitude, kShape.n).ok());
-        } else {
+        if (stores_through_tma(GetParam()->name)) {
             EXPECT_EQ(reason.substr(0, 21), "C has an address % 16");
+        } else {
+            EXPECT_EQ(reason, "");
+            EXPECT_TRUE(course::verify(c.packed(), product, {.factor = 0}, magnitude, kShape.n).ok());
         }
     }
 }

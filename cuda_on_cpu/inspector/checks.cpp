@@ -272,6 +272,9 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     cluster_phase_ = ~0U;
     barriers_ = ended_after_a_barrier_ = 0;
     atomics_.clear();
+    // What a block has left that failed is not this one's.
+    in_turn_.fill({});
+    reads_.note_all([](const Run&, Address) {});
     order_.begin_block(threads_);
     others_.begin_block(watched ? launch.number(block_) : BlockAmongOthers::kNotWatched);
     static_begin_ = ~Address{0};

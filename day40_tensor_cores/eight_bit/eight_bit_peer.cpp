@@ -74,9 +74,11 @@ struct Call {
         const cublasStatus_t status =
             cublasLtMatmulAlgoGetHeuristic(handle.get(), description.get(), b.get(), a.get(), c.get(),
                                            c.get(), preference.get(), 1, &best, &found);
-        if (status == CUBLAS_STATUS_NOT_SUPPORTED || found == 0)
+        const bool supported = status != CUBLAS_STATUS_NOT_SUPPORTED;
+        if (supported) CUBLAS_CHECK(status);
+        if (!supported || found == 0)
             throw std::invalid_argument("cublasLt has no kernel for these operands");
-        CUBLAS_CHECK(status);
+        CUBLAS_CHECK(best.state);
         algorithm = best.algo;
     }
 

@@ -84,6 +84,7 @@ add_library(course::options ALIAS course_options)
 set(exercise $<BOOL:$<TARGET_PROPERTY:COURSE_EXERCISE>>)
 set(host_warnings -Wall -Wextra -Wpedantic -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND host_warnings -Wno-psabi)     # a note about what g++ 4.6 changed
   list(APPEND host_warnings -Wno-restrict)  # g++ 12 sees overlap in "literal" + std::string (GCC bug 105651)
 endif()
 target_compile_options(course_options INTERFACE

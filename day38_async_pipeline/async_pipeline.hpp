@@ -46,7 +46,8 @@ struct Kernel {
     void (*launch)(course::DeviceMatrix<const float> a, course::DeviceMatrix<const float> b,
                    course::DeviceMatrix<float> c, cudaStream_t stream);
     // The same, at once; and how the warps of block `block` have spent their time, warp by warp, in the order of time: of each
-    // the first `most` stamps. Empty if there is no such block.
+    // the first `most` stamps. Empty if there is no such block. Rows of A and B must be whole float4 at multiples of 16 bytes:
+    // else std::invalid_argument.
     std::vector<Stamp> (*timeline)(course::DeviceMatrix<const float> a, course::DeviceMatrix<const float> b,
                                    course::DeviceMatrix<float> c, unsigned block, unsigned most);
     // Registers, shared memory and occupancy, for aligned operands, on the current device.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/data_pattern.hpp"
@@ -291,6 +292,20 @@ TEST_P(TimelineTest, StopsWhereThereIsNoMoreRoom) {
 
 TEST_P(TimelineTest, OfABlockThatDoesNotExistIsEmpty) {
     EXPECT_TRUE(stamps(1000, 10).empty());
+}
+
+TEST_P(TimelineTest, TakesRowsOfWholePacksOnly) {
+    course::DeviceBuffer<float> memory(64);
+    const auto factor = std::as_const(memory).span().subspan(0, 9);
+    const auto timeline = [&] {
+        GetParam()->launcher.timeline(course::DeviceMatrix<const float>(factor, 3, 3),
+                                      course::DeviceMatrix<const float>(factor, 3, 3),
+                                      course::DeviceMatrix<float>(memory.span().subspan(16, 9), 3, 3), 0, 10);
+    };
+    EXPECT_EQ(
+        course::refusal(timeline),
+        "async_pipeline: A is 3 x 3, B is 3 x 3; expected, for a timeline, rows of whole float4 at multiples "
+        "of 16 bytes");
 }
 
 TEST(Activities, HaveNames) {

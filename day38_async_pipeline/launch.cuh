@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "async_pipeline.hpp"
@@ -69,8 +70,15 @@ struct BlockPerTile {
         const std::size_t tiles = course::ceil_div<std::size_t>(operands.c.rows(), T::BM) *
                                   course::ceil_div<std::size_t>(operands.c.cols(), T::BN);
         if (tiles == 0) return;  // a grid must have a block
-        Function<Watch>* kernel = Version::template kKernel<1, Watch>;
-        if (rows_are_whole_packs(operands)) kernel = Version::template kKernel<4, Watch>;
+        Function<Watch>* kernel = Version::template kKernel<4, Watch>;
+        if constexpr (std::is_same_v<Watch, Silent>) {
+            if (!rows_are_whole_packs(operands)) kernel = Version::template kKernel<1, Watch>;
+        } else {  // one watched kernel for each version is enough to learn from
+            require(rows_are_whole_packs(operands),
+                    "A is " + text_of(operands.a.rows(), operands.a.cols()) + ", B is " +
+                        text_of(operands.b.rows(), operands.b.cols()) +
+                        "; expected, for a timeline, rows of whole float4 at multiples of 16 bytes");
+        }
         allow_shared(kernel);
         kernel<<<course::blocks_for(tiles, 1), THREADS, kShared, stream>>>(operands, watch);
         CUDA_CHECK_LAUNCH();

@@ -152,15 +152,14 @@ struct Bytes {
                 .c = c.matrix(shape.m, shape.n)};
     }
 
-    // What a sum may be off by. Tensor cores keep 13 digits of a sum of FP8 where a float has 23, and a step of 32 terms is cut off
-    // independently of others; four steps more, since there are many elements and the worst counts. Of promoted sums only 128 terms at a
-    // time are summed that way. For 4096 terms from a normal distribution that allows 7.3 and 0.32; the most on an H200 was 1.5 and 0.055.
-    // The stand-in's sums are floats.
+    // What a sum may be off by. Tensor cores keep 13 digits of a sum of FP8 where a float has 23: 2^-10 of the terms' magnitude at most, where K is
+    // a few thousand. Of promoted sums only 128 terms at a time are summed that way, each 32 of them cut off independently of others, and four
+    // steps more, since there are many elements and the worst counts. The stand-in's sums are floats.
     course::Bound bound(bytes::Accumulation accumulation) const {
         if (course::is_cpu_stand_in()) return {.terms = shape.k + 1};
-        const bool promoted = accumulation == bytes::Accumulation::kPromoted;
-        const std::size_t together = promoted ? std::min<std::size_t>(shape.k, 128) : shape.k;
-        const double parts = promoted ? std::ceil(static_cast<double>(shape.k) / 128) : 1;
+        if (accumulation == bytes::Accumulation::kFast) return {.terms = 1, .factor = 0x1p13};
+        const std::size_t together = std::min<std::size_t>(shape.k, 128);
+        const double parts = std::ceil(static_cast<double>(shape.k) / 128);
         return {.terms = 4 + course::ceil_div<std::size_t>(together, 32),
                 .growth = course::Growth::kSquareRoot,
                 .factor = 0x1p11 / std::sqrt(parts)};

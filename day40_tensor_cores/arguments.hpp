@@ -40,14 +40,18 @@ Gemm<T> checked(const Gemm<T>& gemm) {
     const auto shape = [](const auto& m) {
         return std::to_string(m.rows()) + " x " + std::to_string(m.cols());
     };
-    require(a.rows() == c.rows() && a.cols() == b.rows() && b.cols() == c.cols(),
-            "tensor_cores: A is " + shape(a) + ", B is " + shape(b) + ", C is " + shape(c) +
-                "; expected A: M x K, B: K x N, C: M x N");
+    // Messages are made when they are needed: a small product takes no longer than a few strings.
+    if (a.rows() != c.rows() || a.cols() != b.rows() || b.cols() != c.cols())
+        throw std::invalid_argument("tensor_cores: A is " + shape(a) + ", B is " + shape(b) + ", C is " +
+                                    shape(c) + "; expected A: M x K, B: K x N, C: M x N");
     for (const std::size_t extent : {c.rows(), c.cols(), a.cols()})
-        require(extent <= kMostExtent, "tensor_cores: M, N or K is " + std::to_string(extent) +
-                                           "; expected at most " + std::to_string(kMostExtent));
-    require(!have_memory_in_common(c, a), "tensor_cores: C overlaps A; expected no common element");
-    require(!have_memory_in_common(c, b), "tensor_cores: C overlaps B; expected no common element");
+        if (extent > kMostExtent)
+            throw std::invalid_argument("tensor_cores: M, N or K is " + std::to_string(extent) +
+                                        "; expected at most " + std::to_string(kMostExtent));
+    if (have_memory_in_common(c, a))
+        throw std::invalid_argument("tensor_cores: C overlaps A; expected no common element");
+    if (have_memory_in_common(c, b))
+        throw std::invalid_argument("tensor_cores: C overlaps B; expected no common element");
     Gemm<T> result = gemm;
     if (alpha == 0 || a.cols() == 0) {  // no products: nothing times an infinite alpha is nothing
         const auto nothing = [](const T* data) {

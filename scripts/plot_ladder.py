@@ -103,7 +103,7 @@ def main():
     axes.minorticks_off()
     axes.set_xlabel("M = N = K")
     axes.set_ylabel("TFLOP/s")
-    axes.set_title(f"{arguments.problem.upper()}, warm, {measured[0]['device']}")
+    axes.set_title(f"{'SGEMM' if multiply_adds else 'C = A B, ' + arguments.problem}, warm, {measured[0]['device']}")
     axes.grid(True, color="0.9")
     for path in arguments.figures:
         path.parent.mkdir(parents=True, exist_ok=True)

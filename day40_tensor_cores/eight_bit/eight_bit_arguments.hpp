@@ -15,14 +15,17 @@ void check(const Product<T>& product) {
     const auto shape = [](const auto& m) {
         return std::to_string(m.rows()) + " x " + std::to_string(m.cols());
     };
-    require(a.rows() == c.rows() && a.cols() == b.cols() && b.rows() == c.cols(),
-            "eight_bit: A is " + shape(a) + ", B is " + shape(b) + ", C is " + shape(c) +
-                "; expected A: M x K, B: N x K, C: M x N");
+    if (a.rows() != c.rows() || a.cols() != b.cols() || b.rows() != c.cols())
+        throw std::invalid_argument("eight_bit: A is " + shape(a) + ", B is " + shape(b) + ", C is " +
+                                    shape(c) + "; expected A: M x K, B: N x K, C: M x N");
     for (const std::size_t extent : {c.rows(), c.cols(), a.cols()})
-        require(extent <= kMostExtent, "eight_bit: M, N or K is " + std::to_string(extent) +
-                                           "; expected at most " + std::to_string(kMostExtent));
-    require(!have_memory_in_common(c, a), "eight_bit: C overlaps A; expected no common element");
-    require(!have_memory_in_common(c, b), "eight_bit: C overlaps B; expected no common element");
+        if (extent > kMostExtent)
+            throw std::invalid_argument("eight_bit: M, N or K is " + std::to_string(extent) +
+                                        "; expected at most " + std::to_string(kMostExtent));
+    if (have_memory_in_common(c, a))
+        throw std::invalid_argument("eight_bit: C overlaps A; expected no common element");
+    if (have_memory_in_common(c, b))
+        throw std::invalid_argument("eight_bit: C overlaps B; expected no common element");
 }
 
 // What any version must do at least.

@@ -29,7 +29,20 @@ TEST(Run, NamesTheProgramThatCannotBeStarted) {
     }
 }
 
+// Somebody may have started the tests with SIGINT ignored, as shells do in the background; children would inherit that.
+class Interruptible {
+  public:
+    Interruptible() : before_(std::signal(SIGINT, SIG_DFL)) {}
+    Interruptible(const Interruptible&) = delete;
+    Interruptible& operator=(const Interruptible&) = delete;
+    ~Interruptible() { std::signal(SIGINT, before_); }
+
+  private:
+    void (*before_)(int);
+};
+
 TEST(Run, InterruptingTheGroupEndsTheChildOnly) {
+    const Interruptible interruptible;
     // What Ctrl-C does: the whole group gets SIGINT. This process lives on and says how the child ended.
     EXPECT_EQ(run({"sh", "-c", "kill -INT $PPID; kill -INT $$; sleep 5"}), 128 + SIGINT);
 }
@@ -106,10 +119,17 @@ TEST(Capture, EndsWhatSuchAChildHasStarted) {
 
 TEST(Capture, CtrlCEndsAChildWithALimitToo) {
     // Such a child is in a group of its own, which a terminal does not know of.
-    const Captured interrupted =
-        capture({"sh", "-c", "kill -INT $PPID; sleep 20"}, {}, std::chrono::seconds(30));
+    const Interruptible interruptible;
+    std::thread interrupter([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        kill(getpid(), SIGINT);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    const Captured interrupted = capture({"sleep", "20"}, {}, std::chrono::seconds(30));
     EXPECT_EQ(interrupted.exit_code, 128 + SIGINT);
     EXPECT_FALSE(interrupted.timed_out);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10)) << "ended by itself";
+    interrupter.join();
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ struct Memory<S, false> {
 };
 
 // Idea: the first warpgroup copies, the others multiply; between them a ring of stages and two mbarriers for each. The plans below make
-// five versions of it.
+// five versions of it, and tiles of other sizes.
 // Cost removed: waiting for copies, and barriers for the whole block.
 // Still limits it: see the plans.
 template <class S, bool kThroughTma>

@@ -90,6 +90,13 @@ class DeviceMatrix {
         return data_[row * leading_dimension_ + col];
     }
 
+    // A matrix of the same shape and leading dimension elsewhere in device memory.
+    __host__ __device__ DeviceMatrix at(T* data) const {
+        DeviceMatrix other = *this;
+        other.data_ = data;
+        return other;
+    }
+
     __host__ __device__ T* data() const { return data_; }
     __host__ __device__ std::size_t rows() const { return rows_; }
     __host__ __device__ std::size_t cols() const { return cols_; }

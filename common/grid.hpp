@@ -27,17 +27,22 @@ inline unsigned blocks_for(std::size_t threads, int block_size) {
     return static_cast<unsigned>(blocks);
 }
 
+// Multiprocessors of the current device.
+inline unsigned multiprocessors() {
+    int device = 0;
+    int count = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
+    return static_cast<unsigned>(count);
+}
+
 // How many blocks of `kernel` the current device can run at the same time: multiprocessors times blocks on each.
 template <class Kernel>
 unsigned resident_blocks(Kernel* kernel, int block_size, std::size_t dynamic_shared = 0) {
-    int device = 0;
-    int multiprocessors = 0;
     int blocks_on_each = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
     CUDA_CHECK(
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_on_each, kernel, block_size, dynamic_shared));
-    return static_cast<unsigned>(multiprocessors * blocks_on_each);
+    return multiprocessors() * static_cast<unsigned>(blocks_on_each);
 }
 
 }  // namespace course

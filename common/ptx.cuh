@@ -24,6 +24,8 @@ using cuda_on_cpu::ptx::ldmatrix_x2;
 using cuda_on_cpu::ptx::ldmatrix_x2_trans;
 using cuda_on_cpu::ptx::ldmatrix_x4;
 using cuda_on_cpu::ptx::ldmatrix_x4_trans;
+using cuda_on_cpu::ptx::max_nan;
+using cuda_on_cpu::ptx::min_nan;
 using cuda_on_cpu::ptx::mma_m16n8k16_bf16;
 using cuda_on_cpu::ptx::mma_m16n8k16_f16;
 using cuda_on_cpu::ptx::mma_m16n8k32_e4m3;
@@ -224,6 +226,24 @@ __device__ inline float exp2_approx(float x) {
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
     return result;
 }
+
+// PTX ISA, min and max with .NaN: the smaller or larger of the two, and NaN if one of them is. From compute capability 8.0 on one
+// instruction.
+#ifdef COURSE_PTX_AMPERE
+#define COURSE_PTX_EXTREMUM(which, else_function)                      \
+    float result;                                                      \
+    asm(which ".NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b)); \
+    return result
+#else
+#define COURSE_PTX_EXTREMUM(which, else_function) return isnan(a) ? a : isnan(b) ? b : else_function(a, b)
+#endif
+__device__ inline float min_nan(float a, float b) {
+    COURSE_PTX_EXTREMUM("min", fminf);
+}
+__device__ inline float max_nan(float a, float b) {
+    COURSE_PTX_EXTREMUM("max", fmaxf);
+}
+#undef COURSE_PTX_EXTREMUM
 
 #undef COURSE_PTX_AMPERE
 #endif

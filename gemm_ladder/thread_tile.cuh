@@ -5,10 +5,19 @@
 
 #include <cstddef>
 
+#include "common/fragments.cuh"
 #include "common/pack.cuh"
+#include "common/tile_shape.cuh"
 #include "tile.cuh"
 
 namespace gemm {
+
+using course::multiply_row;
+using course::Place;
+using course::place_of;
+using course::place_of_thread;
+using course::place_of_warp;
+using course::TileShape;
 
 // Updates N elements of a row of C, STRIDE columns apart, the first at (row, col).
 template <int STRIDE, int N>
@@ -23,31 +32,12 @@ __device__ void write_row(const Sgemm& gemm, std::size_t row, std::size_t col, c
     }
 }
 
-// Row i of multiply_fragments().
-template <int TN>
-__device__ void multiply_row(int i, float a, const float (&b)[TN], float (&sums)[TN]) {
-#pragma unroll
-    for (int step = 0; step < TN; ++step) {
-        const int j = i % 2 == 0 ? step : TN - 1 - step;
-        sums[j] += a * b[j];
-    }
-}
-
-// sums[i][j] += a[i] * b[j], row 0 from left to right, row 1 from right to left, and so on: at each turn the next multiply-add has both
-// the same a or b as the one before it. An operand that the instruction before has read too comes out of the reuse cache,
-// not out of a bank of the register file, where three operands of one instruction may collide.
+// sums[i][j] += a[i] * b[j], a snake through the rows: see multiply_row().
 template <int TM, int TN>
 __device__ void multiply_fragments(const float (&a)[TM], const float (&b)[TN], float (&sums)[TM][TN]) {
 #pragma unroll
     for (int i = 0; i < TM; ++i)
         multiply_row(i, a[i], b, sums[i]);
-}
-
-// From step 6 on, a thread's rows and columns come in fours: those of thread 0, those of thread 1... of THREADS, and from the start.
-// The place in the tile of row or column i of `thread`:
-template <int THREADS>
-constexpr __device__ int place_of(int thread, int i) {
-    return (i / 4 * THREADS + thread) * 4 + i % 4;
 }
 
 // The elements of `thread` in one row of a tile in shared memory.

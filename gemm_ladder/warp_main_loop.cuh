@@ -8,7 +8,6 @@
 #include "block_tile.cuh"
 #include "swizzled_tile.cuh"
 #include "tile.cuh"
-#include "warp_tile.cuh"
 
 namespace gemm {
 

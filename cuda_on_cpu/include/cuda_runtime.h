@@ -6,11 +6,11 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cuda_on_cpu/approximations.h"
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/atomics.h"
 #include "cuda_on_cpu/barriers.h"
 #include "cuda_on_cpu/cluster.h"
+#include "cuda_on_cpu/float_instructions.h"
 #include "cuda_on_cpu/hopper.h"
 #include "cuda_on_cpu/inspected_memory.h"
 #include "cuda_on_cpu/intrinsics.h"

@@ -13,11 +13,15 @@
 
 #include <cstddef>
 
+#include "../thread_tile.cuh"
 #include "../tile.cuh"
-#include "../warp_tile.cuh"
+#include "common/fragments.cuh"
 #include "common/ptx.cuh"
 
 namespace gemm {
+
+using course::Fragments;
+using course::multiply_and_read_ahead;
 
 // One stage: a tile of A, transposed, and one of B. A warp copies 8 columns of 4 rows of A at a time; with four floats more in a row of
 // the stage, they go to 32 different banks.
@@ -115,48 +119,6 @@ class SourceB {
     unsigned cols_;  // of these four that lie within B
 };
 
-// What a thread multiplies: TM values of a column of A, TN of a row of B. Read float4 by float4, B's first.
-template <class T>
-struct Fragments {
-    static constexpr int QUADS = (T::TM + T::TN) / 4;
-
-    float a[T::TM];
-    float b[T::TN];
-
-    __device__ void read_quad(int quad, const Stage<T>& stage, int k, const Place& place) {
-        if (quad < T::TN / 4) {
-            read(&stage.b[k][place.col + place_of<T::LANES_N>(0, quad * 4)], b + quad * 4);
-        } else {
-            const int i = quad * 4 - T::TN;
-            read(&stage.a[k][place.row + place_of<T::LANES_M>(0, i)], a + i);
-        }
-    }
-
-  private:
-    static __device__ void read(const float* from, float* to) {
-        const auto four = course::Pack<float, 4>::load(from);
-#pragma unroll
-        for (int j = 0; j < 4; ++j)
-            to[j] = four.value[j];
-    }
-};
-
-// sums += a b, in the order of multiply_fragments(). Between its rows, the fragments of column k of `stage` are read into `next`.
-template <class T>
-__device__ __forceinline__ void multiply_and_read_ahead(const Fragments<T>& now, float (&sums)[T::TM][T::TN],
-                                                        Fragments<T>& next, const Stage<T>& stage, int k,
-                                                        const Place& place) {
-    constexpr int QUADS = Fragments<T>::QUADS;
-#pragma unroll
-    for (int i = 0; i < T::TM; ++i) {
-#pragma unroll
-        for (int quad = 0; quad < QUADS; ++quad) {
-            if (quad * T::TM / QUADS == i) next.read_quad(quad, stage, k, place);
-        }
-        multiply_row(i, now.a[i], now.b, sums[i]);
-    }
-}
-
 // The first column of A's tile and the first row of B's, by all threads of the block.
 template <class T>
 __device__ void clear_first_column(Stage<T>& stage) {
@@ -197,9 +159,7 @@ __device__ __forceinline__ void multiply_pipelined(const Sgemm& gemm, const Orig
     __syncthreads();  // the first stage is complete
 
     Fragments<T> fragments[2];
-#pragma unroll
-    for (int quad = 0; quad < Fragments<T>::QUADS; ++quad)
-        fragments[0].read_quad(quad, stages[0], 0, place);
+    fragments[0].read(stages[0], 0, place);
     int now = 0;
     int free = AHEAD;
     const auto multiply_tile = [&](auto copy_next) {

@@ -368,11 +368,11 @@ Thin thin_for(const Shape& shape) {
 
 bool is_worth_a_thin_kernel(const Shape& shape) {
     return is_thin(shape) &&
-           thin_for(shape).divide(shape, thin_blocks()).blocks() >= multiprocessors_here() / 2;
+           thin_for(shape).divide(shape, thin_blocks()).blocks() >= course::multiprocessors() / 2;
 }
 
 unsigned thin_blocks() {
-    return kBlocksEach * multiprocessors_here();
+    return kBlocksEach * course::multiprocessors();
 }
 
 ScratchSize thin_scratch(const Shape& shape, unsigned blocks) {

@@ -45,9 +45,6 @@ struct Choice {
     double microseconds = 0;  // as predicted
 };
 
-// Of the current device.
-unsigned multiprocessors_here();
-
 // The cheapest of all tiles and ways (of those that seem as cheap, the largest tile) on a device with so many multiprocessors, by the table of costs in tune/. `aligned`: rows of A, B
 // and C begin at multiples of 16 bytes, and N and K are multiples of 4. Throws std::invalid_argument when `multiprocessors` is 0.
 Choice choose(const Shape& shape, bool aligned, unsigned multiprocessors);

@@ -16,7 +16,6 @@
 #include "../launch.hpp"
 #include "../thread_tile.cuh"
 #include "../tile.cuh"
-#include "../warp_tile.cuh"
 #include "steps.hpp"
 
 namespace gemm {

@@ -22,7 +22,6 @@
 #include "../swizzled_tile.cuh"
 #include "../thread_tile.cuh"
 #include "../tile.cuh"
-#include "../warp_tile.cuh"
 #include "steps.hpp"
 
 namespace gemm {

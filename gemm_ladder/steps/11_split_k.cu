@@ -19,7 +19,6 @@
 #include "../thread_tile.cuh"
 #include "../tile.cuh"
 #include "../warp_main_loop.cuh"
-#include "../warp_tile.cuh"
 #include "common/ptx.cuh"
 #include "steps.hpp"
 

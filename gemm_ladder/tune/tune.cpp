@@ -83,7 +83,7 @@ struct Line {
 
 // One block on each multiprocessor: `tiles` tiles, and as many steps for each block whatever their number.
 double time_of_shares(const TileKernels& tile, bool aligned, std::size_t tiles) {
-    const unsigned blocks = gemm::multiprocessors_here();
+    const unsigned blocks = course::multiprocessors();
     const Shape shape = shape_of(tile, tiles, static_cast<int>(kShortSteps * blocks / tiles));
     return time_of(
         shape, aligned, tile.shared.scratch(shape),
@@ -93,7 +93,7 @@ double time_of_shares(const TileKernels& tile, bool aligned, std::size_t tiles) 
 // What each further block costs that shares a tile: all of them share one, against two that share each. 0 where the difference
 // drowns in what else is different: one tile has a longer K, and the same elements of A and B are not read twice.
 double owner_cost(const TileKernels& tile, bool aligned) {
-    const std::size_t blocks = gemm::multiprocessors_here();
+    const std::size_t blocks = course::multiprocessors();
     const std::size_t tiles = std::max<std::size_t>(blocks / 2, 1);
     const double more = time_of_shares(tile, aligned, 1) - time_of_shares(tile, aligned, tiles);
     const auto further = static_cast<double>(std::max<std::size_t>(blocks - blocks / tiles, 1));
@@ -106,7 +106,7 @@ std::string costs_of(const TileKernels& tile, bool aligned) {
     std::vector<double> shared_step;
     std::vector<double> shared;
     for (std::size_t blocks = 1; blocks <= static_cast<std::size_t>(tile.most_blocks); ++blocks) {
-        const std::size_t at_once = blocks * gemm::multiprocessors_here();
+        const std::size_t at_once = blocks * course::multiprocessors();
         const auto time_of_whole = [&](int steps) {
             return time_of(shape_of(tile, at_once, steps), aligned, {}, tile.whole.launch);
         };

@@ -94,7 +94,7 @@ ScratchSize scratch_of(const Shape& shape) {
     if (is_worth_a_thin_kernel(shape)) return thin_scratch(shape, thin_blocks());
     ScratchSize most;
     for (const bool aligned : {false, true}) {
-        const Choice choice = choose(shape, aligned, multiprocessors_here());
+        const Choice choice = choose(shape, aligned, course::multiprocessors());
         if (choice.shared_by == 0) continue;
         const ScratchSize size = choice.tile->shared.scratch(shape);
         most = {std::max(most.partial, size.partial), std::max(most.tickets, size.tickets)};
@@ -105,7 +105,7 @@ ScratchSize scratch_of(const Shape& shape) {
 void launch(const Sgemm& gemm, cudaStream_t stream) {
     const Shape shape{gemm.m(), gemm.n(), gemm.k()};
     if (is_worth_a_thin_kernel(shape)) return launch_thin(thin_blocks(), gemm, stream);
-    const Choice choice = choose(shape, rows_are_whole_packs(gemm), multiprocessors_here());
+    const Choice choice = choose(shape, rows_are_whole_packs(gemm), course::multiprocessors());
     if (choice.shared_by == 0) {
         choice.tile->whole.launch(gemm, stream);
     } else {
@@ -115,19 +115,11 @@ void launch(const Sgemm& gemm, cudaStream_t stream) {
 
 // Which kernel runs depends on the shape: this is the one for large squares.
 course::KernelResources resources() {
-    const Choice choice = choose({4096, 4096, 4096}, true, multiprocessors_here());
+    const Choice choice = choose({4096, 4096, 4096}, true, course::multiprocessors());
     return choice.shared_by == 0 ? choice.tile->whole.resources() : choice.tile->shared.resources();
 }
 
 }  // namespace
-
-unsigned multiprocessors_here() {
-    int device = 0;
-    int count = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-    return static_cast<unsigned>(count);
-}
 
 std::span<const TileKernels> tiles() {
     static const std::vector<TileKernels> list = [] {

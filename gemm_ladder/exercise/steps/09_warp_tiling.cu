@@ -19,7 +19,6 @@
 #include "../launch.hpp"
 #include "../thread_tile.cuh"
 #include "../tile.cuh"
-#include "../warp_tile.cuh"
 #include "steps.hpp"
 
 namespace gemm {

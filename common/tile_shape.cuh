@@ -1,4 +1,4 @@
-// Warp tiling (steps 9 and later): the block's tile is divided among its warps, a warp's among its lanes.
+// Warp tiling: a block's tile of C is divided among its warps, a warp's among its lanes.
 //
 //     BM x BN        of a block of (BM / WM) x (BN / WN) warps
 //     WM x WN        of a warp, whose lanes stand LANES_M x LANES_N = WM / TM x WN / TN
@@ -7,9 +7,7 @@
 
 #include <cuda_runtime.h>
 
-#include "thread_tile.cuh"
-
-namespace gemm {
+namespace course {
 
 template <int BM_, int BN_, int BK_, int WM_, int WN_, int TM_, int TN_, int STAGES_ = 2, int COPY_AT_ = 0>
 struct TileShape {
@@ -22,7 +20,7 @@ struct TileShape {
     static constexpr int TN = TN_;
     static constexpr int STAGES = STAGES_;
     static constexpr int COPY_AT =
-        COPY_AT_;  // step 12: in which of the BK columns of a tile the copies of a later one are issued
+        COPY_AT_;  // asynchronous copies: in which of the BK columns of a tile those of a later one are issued
 
     static_assert(BM % WM == 0 && BN % WN == 0,
                   "TileShape: a block's tile is a whole number of warps' tiles");
@@ -38,6 +36,13 @@ struct TileShape {
     static_assert(THREADS <= 1024, "TileShape: a block has at most 1024 threads");
     static constexpr int QUADS = TM * TN / 4;  // float4 among a thread's results
 };
+
+// A thread's rows and columns come in fours: those of thread 0, those of thread 1... of THREADS, and from the start.
+// The place in the tile of row or column i of `thread`:
+template <int THREADS>
+constexpr __device__ int place_of(int thread, int i) {
+    return (i / 4 * THREADS + thread) * 4 + i % 4;
+}
 
 // Where in the block's tile a thread's rows and columns begin.
 struct Place {
@@ -58,4 +63,4 @@ __device__ Place place_of_thread(int thread) {
     return {warp.row + lane / T::LANES_N * 4, warp.col + lane % T::LANES_N * 4};
 }
 
-}  // namespace gemm
+}  // namespace course

@@ -1,6 +1,7 @@
-// Approximate arithmetic: what must hold on every GPU and on the stand-in, through common/ptx.cuh.
+// Instructions on single numbers: what must hold on every GPU and on the stand-in, through common/ptx.cuh.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cfloat>
@@ -19,7 +20,7 @@ namespace {
 
 using namespace course;
 
-class ApproximationTest : public DeviceTest {};
+class FloatInstructionTest : public DeviceTest {};
 
 __global__ void powers_of_two(float* out, const float* in, std::size_t count) {
     const std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
@@ -36,7 +37,7 @@ std::vector<float> powers(const std::vector<float>& values) {
     return out.to_host();
 }
 
-TEST_F(ApproximationTest, Exp2OfSpecialNumbers) {
+TEST_F(FloatInstructionTest, Exp2OfSpecialNumbers) {
     const float inf = std::numeric_limits<float>::infinity();
     const std::vector<std::array<float, 2>> known = {
         {-inf, 0.0f},
@@ -66,7 +67,7 @@ TEST_F(ApproximationTest, Exp2OfSpecialNumbers) {
 }
 
 // The bound is the PTX ISA's: 2 ulp from the correctly rounded result, which is half an ulp from the true one.
-TEST_F(ApproximationTest, Exp2IsWithinTwoUlp) {
+TEST_F(FloatInstructionTest, Exp2IsWithinTwoUlp) {
     Random random(12);
     std::vector<float> values;
     for (int exponent = -126; exponent < 128; ++exponent)
@@ -80,6 +81,35 @@ TEST_F(ApproximationTest, Exp2IsWithinTwoUlp) {
         const double truth = std::exp2(static_cast<double>(values[i]));
         const double ulp = std::ldexp(1.0, std::ilogb(truth) - (FLT_MANT_DIG - 1));
         ASSERT_NEAR(got[i], truth, 2.5 * ulp) << "2^" << values[i] << ", seed 12, number " << i;
+    }
+}
+
+__global__ void extrema(float* smaller, float* larger, const float* a, const float* b) {
+    smaller[threadIdx.x] = ptx::min_nan(a[threadIdx.x], b[threadIdx.x]);
+    larger[threadIdx.x] = ptx::max_nan(a[threadIdx.x], b[threadIdx.x]);
+}
+
+TEST_F(FloatInstructionTest, ExtremaKeepNan) {
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    const std::vector<float> a = {1, -2, kNan, 3, kNan, -kInf, kInf, kNan};
+    const std::vector<float> b = {2, -3, 1, kNan, kInf, 5, 5, kNan};
+    const DeviceBuffer<float> a_device{std::span<const float>(a)};
+    const DeviceBuffer<float> b_device{std::span<const float>(b)};
+    DeviceBuffer<float> smaller(a.size());
+    DeviceBuffer<float> larger(a.size());
+    extrema<<<1, static_cast<unsigned>(a.size())>>>(smaller.data(), larger.data(), a_device.data(),
+                                                    b_device.data());
+    CUDA_CHECK_LAUNCH();
+    const std::vector<float> least = smaller.to_host();
+    const std::vector<float> most = larger.to_host();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        if (std::isnan(a[i]) || std::isnan(b[i])) {
+            EXPECT_TRUE(std::isnan(least[i]) && std::isnan(most[i])) << a[i] << " and " << b[i];
+        } else {
+            EXPECT_EQ(least[i], std::min(a[i], b[i])) << a[i] << " and " << b[i];
+            EXPECT_EQ(most[i], std::max(a[i], b[i])) << a[i] << " and " << b[i];
+        }
     }
 }
 

@@ -1,0 +1,49 @@
+// Distances as a functor: what is added up for a pair of factors, and what is made of the sum.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "distance.hpp"
+#include "tiles.cuh"
+
+namespace day45 {
+
+// What is added up for kDifferences; for the other metrics it is course::MultiplyAdd.
+struct AddSquaredDifference {
+    __device__ void operator()(float& sum, float a, float b) const {
+        const float difference = a - b;
+        sum += difference * difference;
+    }
+};
+
+// From sums to distances.
+struct Distance {
+    Metric metric;
+    const float* norms_a;  // of the rows of op(A), m for each product
+    const float* norms_b;  // of the columns of op(B), n for each product
+    std::size_t m;
+    std::size_t n;
+
+    template <class T>
+    __device__ void finish(const Results<T>& at, float (&sums)[T::TM][T::TN]) const {
+        if (metric != Metric::kSquaredL2 && metric != Metric::kCosine) return;
+        float b[T::TN];
+#pragma unroll
+        for (int j = 0; j < T::TN; ++j)
+            b[j] = at.col(j) < n ? norms_b[at.tile.product * n + at.col(j)] : 0;
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i) {
+            const float a = at.row(i) < m ? norms_a[at.tile.product * m + at.row(i)] : 0;
+#pragma unroll
+            for (int j = 0; j < T::TN; ++j) {
+                // A NaN stays a NaN.
+                const float squared = a + b[j] - 2 * sums[i][j];
+                sums[i][j] = metric == Metric::kCosine ? 1 - sums[i][j] * a * b[j]
+                             : squared < 0             ? 0
+                                                       : squared;
+            }
+        }
+    }
+};
+
+}  // namespace day45

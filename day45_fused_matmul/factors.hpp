@@ -1,0 +1,53 @@
+// What all products of day 45 multiply: C = op(A) op(B), for one pair of matrices or for many of the same shape.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "common/device_view.hpp"
+
+namespace day45 {
+
+// As in the BLAS: a matrix as it lies in memory, or its transpose.
+enum class Op { kNone, kTranspose };
+
+// `count` matrices of one shape in device memory, row-major.
+template <class T>
+struct Batch {
+    course::DeviceMatrix<T> first;
+    std::size_t count = 1;
+    std::size_t stride = 0;  // elements from one matrix to the next; 0: all are the first one
+    course::DeviceSpan<T* const>
+        pointers{};  // instead of a stride: where each of them begins; `first` gives the shape
+
+    __device__ course::DeviceMatrix<T> operator[](std::size_t i) const {
+        return first.at(pointers.empty() ? first.data() + i * stride : pointers[i]);
+    }
+};
+
+// op(A) is m x k, op(B) is k x n.
+struct Factors {
+    Batch<const float> a;
+    Batch<const float> b;
+    Op op_a = Op::kNone;
+    Op op_b = Op::kNone;
+
+    __host__ __device__ std::size_t m() const { return op_a == Op::kNone ? a.first.rows() : a.first.cols(); }
+    __host__ __device__ std::size_t n() const { return op_b == Op::kNone ? b.first.cols() : b.first.rows(); }
+    __host__ __device__ std::size_t k() const { return op_a == Op::kNone ? a.first.cols() : a.first.rows(); }
+    __host__ __device__ std::size_t count() const { return a.count; }
+};
+
+// The same products transposed: C^T = op(B)^T op(A)^T. What can be done to rows of C is done to its columns by way of this.
+Factors transposed(const Factors& factors);
+
+// Throws std::invalid_argument, beginning with `caller`, when A and B do not fit together, or their counts differ.
+void check(const Factors& factors, const std::string& caller);
+
+// Do the rows of B run across K, and are they all aligned to 16 bytes, and whole numbers of float4? What `pointers` say is not known: then
+// not.
+bool b_goes_in_packs(const Factors& factors);
+
+}  // namespace day45

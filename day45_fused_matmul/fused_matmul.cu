@@ -1,0 +1,115 @@
+// Day 45: matrix products that do something else with their results.                               PMPP chapters 5 and 6
+//
+// Part one: many products at once (fused_matmul.hpp), and the kernel that everything else of the day is made of: one main loop
+// (main_loop.cuh), and an epilogue that says what becomes of a finished tile (matmul.cuh). Here the epilogue is the plain one.
+//
+//   version            idea                                                       limited by
+//   one_thread_each    a thread for each element of each C                        two loads for a multiply-add
+//   tile_each          a block for each tile of each C: the ladder's step 12      tiles that end together; filling the pipeline
+//   pipelined          a block goes from tile to tile, its copies ahead of it     multiply-adds
+//
+//   ./course run day45 --size 8x256x256x64
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include "common/check.hpp"
+#include "common/grid.hpp"
+#include "fused_matmul.hpp"
+#include "matmul.cuh"
+#include "write_tile.cuh"
+
+namespace day45 {
+namespace {
+
+// --- Kernels ---------------------------------------------------------------------------------------------------------
+
+__device__ float element_of(const course::DeviceMatrix<const float>& matrix, Op op, std::size_t row,
+                            std::size_t col) {
+    return op == Op::kNone ? matrix(row, col) : matrix(col, row);
+}
+
+// Idea: a thread for each element of each C.
+// Cost removed: a launch for each product.
+// Still limits it: every multiply-add waits for two loads.
+__global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
+    const Factors& factors = matmul.factors;
+    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    const std::size_t in_product = i % (factors.m() * factors.n());
+    const std::size_t product = i / (factors.m() * factors.n());
+    if (product >= factors.count()) return;
+    const std::size_t row = in_product / factors.n();
+    const std::size_t col = in_product % factors.n();
+    float sum = 0;
+    for (std::size_t k = 0; k < factors.k(); ++k)
+        sum += element_of(factors.a[product], factors.op_a, row, k) *
+               element_of(factors.b[product], factors.op_b, k, col);
+    update(matmul.c[product](row, col), matmul.alpha, sum, matmul.beta);
+}
+
+// --- Launchers -------------------------------------------------------------------------------------------------------
+
+course::Work work(const Shape& shape) {
+    const auto count = static_cast<double>(shape.count);
+    const auto m = static_cast<double>(shape.m);
+    const auto n = static_cast<double>(shape.n);
+    const auto k = static_cast<double>(shape.k);
+    return {.bytes = sizeof(float) * count * (m * k + k * n + m * n),
+            .written = sizeof(float) * count * m * n,
+            .flops = 2 * count * m * n * k};
+}
+
+// False: there is nothing to do.
+bool is_worth_a_launch(const BatchedMatmul& matmul) {
+    check(matmul.factors, "batched matmul");
+    const auto& c = matmul.c.first;
+    if (c.rows() != matmul.factors.m() || c.cols() != matmul.factors.n() ||
+        matmul.c.count != matmul.factors.count()) {
+        throw std::invalid_argument(
+            "batched matmul: there are " + std::to_string(matmul.c.count) + " matrices C of " +
+            std::to_string(c.rows()) + " x " + std::to_string(c.cols()) + "; expected " +
+            std::to_string(matmul.factors.count()) + " of " + std::to_string(matmul.factors.m()) + " x " +
+            std::to_string(matmul.factors.n()));
+    }
+    return c.rows() != 0 && c.cols() != 0 && matmul.c.count != 0;
+}
+
+void launch_one_thread_each(const BatchedMatmul& matmul, cudaStream_t stream) {
+    if (!is_worth_a_launch(matmul)) return;
+    constexpr int kThreads = 256;
+    const std::size_t elements = matmul.c.first.rows() * matmul.c.first.cols() * matmul.c.count;
+    multiply_one_thread_each<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(matmul);
+    CUDA_CHECK_LAUNCH();
+}
+
+template <class T, int BLOCKS, bool PERSISTENT>
+void launch_tiles(const BatchedMatmul& matmul, cudaStream_t stream) {
+    if (!is_worth_a_launch(matmul)) return;
+    const auto walk = every_tile<T>(matmul.factors);
+    const Matmul<T, BLOCKS, EveryTile<T>, WriteTile> kernel;
+    const unsigned grid = PERSISTENT ? std::min(walk.all, kernel.resident_blocks()) : walk.all;
+    kernel.launch(grid, matmul.factors, walk, {matmul.c, matmul.alpha, matmul.beta}, stream);
+}
+
+}  // namespace
+
+std::span<const Batched> variants() {
+    static const std::array list = {
+        Batched{.name = "one_thread_each",
+                .idea = "a thread for each element of each product",
+                .launcher = launch_one_thread_each,
+                .work = work},
+        Batched{.name = "tile_each",
+                .idea = "a block for each tile",
+                .launcher = launch_tiles<LargeTile, 1, false>,
+                .work = work},
+        Batched{.name = "pipelined",
+                .idea = "a block goes from tile to tile, and its copies do not wait for it",
+                .launcher = launch_tiles<LargeTile, 1, true>,
+                .work = work},
+    };
+    return list;
+}
+
+}  // namespace day45

@@ -1,0 +1,44 @@
+// Many products of matrices at once: the host API of day 45's first part. No kernels here. reduce.hpp, top_k.hpp and masked.hpp have the
+// products whose results never reach memory as a matrix.
+//
+//     C[i] = alpha op(A[i]) op(B[i]) + beta C[i]        i = 0 ... count - 1, each of them m x n, in single precision
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <span>
+
+#include "common/variant.hpp"
+#include "factors.hpp"
+
+namespace day45 {
+
+// Conventions of the BLAS: with beta = 0, C is written and not read. A and B may be the same for all products (stride 0).
+struct BatchedMatmul {
+    Factors factors;
+    Batch<float> c;
+    float alpha = 1;
+    float beta = 0;
+};
+
+struct Shape {
+    std::size_t count = 0;
+    std::size_t m = 0;
+    std::size_t n = 0;
+    std::size_t k = 0;
+};
+
+// Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument when shapes or counts do not match, or
+// the C of a strided batch overlap each other, A or B; CudaError when CUDA refuses. What pointers say is not checked.
+using Launcher = void (*)(const BatchedMatmul& matmul, cudaStream_t stream);
+
+// "one_thread_each" to "pipelined".
+using Batched = course::Variant<Launcher, Shape>;
+std::span<const Batched> variants();
+
+// The reference, packed and row after row: op(A) is m x k, op(B) k x n. As course::multiply_on_cpu(), for each product of the batch.
+void multiply_on_cpu(const Shape& shape, float alpha, std::span<const float> a, std::span<const float> b,
+                     float beta, std::span<double> product, std::span<double> magnitude);
+
+}  // namespace day45

@@ -1,0 +1,282 @@
+// Day 45's program: batched products beside cuBLAS, and reductions of products that are never written.
+//
+//     day45_fused_matmul --size 8x256x256x64      8 products of 256 x 256 x 64, in each of the four layouts
+//     day45_fused_matmul --size 512x512x64        reductions of the distances of 512 vectors from 512 others, of 64 elements
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/check.hpp"
+#include "common/data_pattern.hpp"
+#include "common/device_buffer.hpp"
+#include "common/guarded_buffer.hpp"
+#include "common/machine.hpp"
+#include "common/matmul_device_reference.hpp"
+#include "common/program.hpp"
+#include "fused_matmul.hpp"
+#include "fused_matmul_peer.hpp"
+#include "reduce.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using day45::Op;
+
+constexpr double kMostOnHost = 1e9;        // multiply-adds; above, the device works out the reference
+constexpr std::size_t kRowsVerified = 64;  // of a reduction: those of which all distances are worked out
+
+// --- Batched products ------------------------------------------------------------------------------------------------
+
+struct Products {
+    Products(const day45::Shape& s, Op op_a, Op op_b)
+        : shape(s),
+          ops{op_a, op_b},
+          a(course::make_data<float>(s.count * s.m * s.k, DataPattern::kSignedUniform, 1)),
+          b(course::make_data<float>(s.count * s.k * s.n, DataPattern::kSignedUniform, 2)),
+          product(s.count * s.m * s.n),
+          magnitude(product.size()),
+          c(product.size()) {
+        a_device = DeviceBuffer<float>(std::span<const float>(stored(a, op_a, s.m, s.k)));
+        b_device = DeviceBuffer<float>(std::span<const float>(stored(b, op_b, s.k, s.n)));
+        const double multiply_adds =
+            static_cast<double>(s.count * s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
+        if (course::is_cpu_stand_in() || multiply_adds <= kMostOnHost) {
+            day45::multiply_on_cpu(s, 1, a, b, 0, product, magnitude);
+        } else {
+            multiply_on_device();
+        }
+    }
+
+    day45::BatchedMatmul matmul() {
+        const auto& [count, m, n, k] = shape;
+        const auto batch = [&](auto& buffer, Op op, std::size_t rows, std::size_t cols) {
+            return day45::Batch<const float>{.first = op == Op::kNone
+                                                          ? std::as_const(buffer).matrix(rows, cols)
+                                                          : std::as_const(buffer).matrix(cols, rows),
+                                             .count = count,
+                                             .stride = rows * cols};
+        };
+        return {.factors = {batch(a_device, ops.a, m, k), batch(b_device, ops.b, k, n), ops.a, ops.b},
+                .c = {.first = c.matrix(m, n), .count = count, .stride = m * n}};
+    }
+
+    course::VerifyResult verify() {
+        course::VerifyResult verified =
+            course::verify(c.to_host(), product, {.terms = shape.k, .growth = course::Growth::kSquareRoot},
+                           magnitude, shape.n);
+        verified.damage = c.damage();
+        return verified;
+    }
+
+    // rows x cols of each product, as they lie in memory.
+    std::vector<float> stored(const std::vector<float>& packed, Op op, std::size_t rows,
+                              std::size_t cols) const {
+        if (op == Op::kNone) return packed;
+        std::vector<float> transposed(packed.size());
+        for (std::size_t i = 0; i < packed.size(); ++i) {
+            const std::size_t in_matrix = i % (rows * cols);
+            transposed[i - in_matrix + in_matrix % cols * rows + in_matrix / cols] = packed[i];
+        }
+        return transposed;
+    }
+
+    void multiply_on_device() {
+        const DeviceBuffer<float> a_plain{std::span<const float>(a)};
+        const DeviceBuffer<float> b_plain{std::span<const float>(b)};
+        const auto& [count, m, n, k] = shape;
+        for (std::size_t i = 0; i < count; ++i) {
+            course::multiply_on_device(m, n, k, 1, a_plain.span().subspan(i * m * k, m * k),
+                                       b_plain.span().subspan(i * k * n, k * n), 0,
+                                       std::span(product).subspan(i * m * n, m * n),
+                                       std::span(magnitude).subspan(i * m * n, m * n));
+        }
+    }
+
+    struct Ops {
+        Op a, b;
+    };
+
+    day45::Shape shape;
+    Ops ops;
+    std::vector<float> a, b;  // op(A) and op(B), packed
+    std::vector<double> product, magnitude;
+    DeviceBuffer<float> a_device, b_device;
+    course::GuardedBuffer<float> c;
+};
+
+course::Case make_batched(const course::Dims& size, Op op_a, Op op_b) {
+    if (size.size() != 4) return {};
+    const auto data =
+        std::make_shared<Products>(day45::Shape{size[0], size[1], size[2], size[3]}, op_a, op_b);
+    const day45::Shape& s = data->shape;
+    const auto letter = [](Op op) { return op == Op::kNone ? "N" : "T"; };
+    course::Case result{.problem = "batched " + std::to_string(s.count) + "x" + std::to_string(s.m) + "x" +
+                                   std::to_string(s.n) + "x" + std::to_string(s.k) + " " + letter(op_a) +
+                                   letter(op_b),
+                        .dtype = "float"};
+    result.spoil = [data] { data->c.spoil(); };
+    result.verify = [data] { return data->verify(); };
+    const course::Work work = day45::variants().front().work(s);
+    result.contestants.push_back({.name = "cublas",
+                                  .role = course::Role::kPeer,
+                                  .launch = day45::make_cublas(data->matmul()),
+                                  .work = work,
+                                  .cannot_run = day45::why_no_cublas()});
+    for (const day45::Batched& variant : day45::variants()) {
+        result.contestants.push_back(
+            {.name = variant.name,
+             .launch = [data, &variant](cudaStream_t stream) { variant.launcher(data->matmul(), stream); },
+             .work = work,
+             .cannot_run = variant.cannot_run(s)});
+    }
+    return result;
+}
+
+// --- Reductions ------------------------------------------------------------------------------------------------------
+
+struct Reductions {
+    Reductions(const day45::ReduceShape& s)
+        : shape(s),
+          a(course::make_data<float>(s.m * s.k, DataPattern::kSignedUniform, 1)),
+          b(course::make_data<float>(s.k * s.n, DataPattern::kSignedUniform, 2)),
+          a_device(std::span<const float>(a)),
+          b_device(std::span<const float>(b)),
+          values(s.m),
+          indices(s.m) {}
+
+    day45::ReducedMatmul matmul() {
+        return {.factors = {{.first = std::as_const(a_device).matrix(shape.m, shape.k)},
+                            {.first = std::as_const(b_device).matrix(shape.k, shape.n)}},
+                .metric = shape.metric,
+                .reduction = shape.reduction,
+                .along = shape.along,
+                .values = values.span(),
+                .indices = indices.span()};
+    }
+
+    // Of some rows all distances, evenly spaced; of the others, that the distance at the index is the value.
+    course::VerifyResult verify() {
+        const std::vector<float> got = values.to_host();
+        const std::vector<std::uint32_t> at = indices.to_host();
+        course::VerifyResult verified = verify_some_rows(got);
+        std::vector<double> named(shape.m, std::numeric_limits<double>::quiet_NaN());
+        std::vector<double> magnitude(shape.m);
+#pragma omp parallel for
+        for (std::ptrdiff_t row = 0; row < static_cast<std::ptrdiff_t>(shape.m); ++row) {
+            const auto i = static_cast<std::size_t>(row);
+            if (at[i] >= shape.n) continue;
+            std::vector<float> column(shape.k);
+            for (std::size_t p = 0; p < shape.k; ++p)
+                column[p] = b[p * shape.n + at[i]];
+            const auto distance = day45::distances_on_cpu(shape.metric, 1, 1, shape.k,
+                                                          std::span(a).subspan(i * shape.k, shape.k), column);
+            named[i] = distance.values[0];
+            magnitude[i] = distance.magnitudes[0];
+        }
+        const course::VerifyResult all = course::verify(got, named, bound(), magnitude);
+        if (!all.ok()) return all;
+        verified.damage += values.damage() + indices.damage();
+        return verified;
+    }
+
+    course::Bound bound() const {
+        return {.terms = shape.k + 4, .growth = course::Growth::kSquareRoot};
+    }
+
+    course::VerifyResult verify_some_rows(const std::vector<float>& got) const {
+        const std::size_t count = std::min(kRowsVerified, shape.m);
+        std::vector<float> rows;
+        std::vector<float> got_of_rows;
+        for (std::size_t r = 0; r < count; ++r) {
+            const std::size_t row = r * (shape.m - 1) / std::max<std::size_t>(count - 1, 1);
+            rows.insert(rows.end(), a.begin() + static_cast<std::ptrdiff_t>(row * shape.k),
+                        a.begin() + static_cast<std::ptrdiff_t>((row + 1) * shape.k));
+            got_of_rows.push_back(got[row]);
+        }
+        const auto distances = day45::distances_on_cpu(shape.metric, count, shape.n, shape.k, rows, b);
+        const auto expected =
+            day45::reduce_on_cpu(shape.reduction, day45::Along::kRows, count, shape.n, distances);
+        return course::verify(got_of_rows, expected.values, bound(), expected.magnitudes);
+    }
+
+    day45::ReduceShape shape;
+    std::vector<float> a, b;
+    DeviceBuffer<float> a_device, b_device;
+    course::GuardedBuffer<float> values;
+    course::GuardedBuffer<std::uint32_t> indices;
+};
+
+course::Case make_reduced(const course::Dims& size, day45::Metric metric) {
+    if (size.size() != 3) return {};
+    const auto data = std::make_shared<Reductions>(
+        day45::ReduceShape{.m = size[0], .n = size[1], .k = size[2], .metric = metric});
+    const day45::ReduceShape& s = data->shape;
+    course::Case result{.problem = "argmin of " + day45::name(metric) + " " + std::to_string(s.m) + "x" +
+                                   std::to_string(s.n) + "x" + std::to_string(s.k),
+                        .dtype = "float"};
+    result.spoil = [data] {
+        data->values.spoil();
+        data->indices.spoil();
+    };
+    result.verify = [data] { return data->verify(); };
+    for (const day45::Reduce& variant : day45::reduce_variants()) {
+        const std::size_t words = variant.launcher.scratch_size(s);
+        course::Contestant contestant{
+            .name = variant.name, .work = variant.work(s), .cannot_run = variant.cannot_run(s)};
+        contestant.figures = [words] {
+            return course::Figures{{"scratch MB", static_cast<double>(words * 8) / 1e6}};
+        };
+        // Scratch memory for when it is this one's turn: of the unfused version it may be tens of gigabytes.
+        contestant.prepare = [data, &variant, words](course::Contestant& me) {
+            const auto scratch = std::make_shared<DeviceBuffer<std::uint64_t>>(words);
+            me.launch = [data, &variant, scratch](cudaStream_t stream) {
+                day45::ReducedMatmul matmul = data->matmul();
+                matmul.scratch = scratch->span();
+                variant.launcher.launch(matmul, stream);
+            };
+        };
+        result.contestants.push_back(std::move(contestant));
+    }
+    return result;
+}
+
+void require_known(const course::Dims& size) {
+    if (size.size() != 3 && size.size() != 4) {
+        throw std::invalid_argument(
+            "expected count x m x n x k, for example 8x256x256x64, or m x n x k, for example 512x512x64");
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    course::Program program{.day = "day45_fused_matmul",
+                            .title = "matrix products that do something else with their results",
+                            .default_size = {3, 200, 300, 64},
+                            .bench_sizes = {{1024, 128, 128, 128},
+                                            {256, 256, 256, 256},
+                                            {64, 512, 512, 512},
+                                            {128, 1024, 1024, 64},
+                                            {128, 1024, 1024, 128},
+                                            {16, 1000, 1000, 1000},
+                                            {8192, 8192, 64},
+                                            {16384, 16384, 64},
+                                            {8192, 8192, 256},
+                                            {1000000, 10000, 64}},
+                            .make_cases = {}};  // below
+    for (const Op op_a : {Op::kNone, Op::kTranspose}) {
+        for (const Op op_b : {Op::kNone, Op::kTranspose})
+            program.make_cases.push_back([=](const course::Dims& size) {
+                require_known(size);
+                return make_batched(size, op_a, op_b);
+            });
+    }
+    for (const day45::Metric metric : {day45::Metric::kDot, day45::Metric::kSquaredL2})
+        program.make_cases.push_back([=](const course::Dims& size) { return make_reduced(size, metric); });
+    return course::run_program(program, argc, argv);
+}

@@ -1,0 +1,189 @@
+// Batched products: every version, every layout, awkward shapes.
+#include "fused_matmul.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/data_pattern.hpp"
+#include "common/device_test.hpp"
+#include "common/random.hpp"
+#include "common/verify.hpp"
+#include "test_factors.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::refusal;
+using day45::Layout;
+using day45::Op;
+using day45::Shape;
+using day45::TestBatch;
+
+constexpr Op kOps[] = {Op::kNone, Op::kTranspose};
+
+std::string text(const Shape& s) {
+    return std::to_string(s.count) + " of " + std::to_string(s.m) + " x " + std::to_string(s.n) + " x " +
+           std::to_string(s.k);
+}
+
+class BatchedTest : public course::DeviceTestWithParam<const day45::Batched*> {
+  protected:
+    void expect_right(const Shape& s, const Layout& a_layout, const Layout& b_layout,
+                      const Layout& c_layout = {}, float alpha = 1, float beta = 0,
+                      DataPattern pattern = DataPattern::kSignedUniform) const {
+        const std::string where = text(s) + (a_layout.op == Op::kNone ? ", N" : ", T") +
+                                  (b_layout.op == Op::kNone ? "N" : "T") + ", alpha " +
+                                  std::to_string(alpha) + ", beta " + std::to_string(beta);
+        const auto a = course::make_data<float>(s.count * s.m * s.k, pattern, 1);
+        const auto b = course::make_data<float>(s.count * s.k * s.n, pattern, 2);
+        const auto before = course::make_data<float>(s.count * s.m * s.n, DataPattern::kSignedUniform, 3);
+        std::vector<double> product(before.begin(), before.end());
+        std::vector<double> magnitude(product.size());
+        day45::multiply_on_cpu(s, alpha, a, b, beta, product, magnitude);
+
+        TestBatch<const float> a_device(a, s.count, s.m, s.k, a_layout);
+        TestBatch<const float> b_device(b, s.count, s.k, s.n, b_layout);
+        TestBatch<float> c_device = beta == 0 ? TestBatch<float>(s.count, s.m, s.n, c_layout)
+                                              : TestBatch<float>(before, s.count, s.m, s.n, c_layout);
+        GetParam()->launcher({.factors = {a_device.view(), b_device.view(), a_layout.op, b_layout.op},
+                              .c = c_device.view(),
+                              .alpha = alpha,
+                              .beta = beta},
+                             nullptr);
+        course::VerifyResult result =
+            course::verify(c_device.packed(), product,
+                           {.terms = s.k + 1, .growth = course::Growth::kSquareRoot}, magnitude, s.n);
+        result.damage = c_device.damage() + a_device.damage() + b_device.damage();
+        EXPECT_TRUE(result.ok()) << where << ": " << result.message();
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayFortyFive, BatchedTest, course::each_of(day45::variants()),
+                         course::VariantName());
+
+TEST_P(BatchedTest, EveryLayout) {
+    for (const Op op_a : kOps) {
+        for (const Op op_b : kOps) {
+            for (const Shape& s : {Shape{1, 1, 1, 1}, Shape{3, 33, 65, 17}, Shape{2, 128, 256, 8},
+                                   Shape{2, 132, 260, 24}, Shape{1, 127, 255, 31}})
+                expect_right(s, {.op = op_a}, {.op = op_b});
+            expect_right({2, 36, 68, 20}, {.op = op_a, .padding = 4}, {.op = op_b, .padding = 8});
+            expect_right({2, 36, 68, 20}, {.op = op_a, .padding = 3}, {.op = op_b, .padding = 4});
+            expect_right({2, 36, 68, 20}, {.op = op_a, .misaligned_by = 1}, {.op = op_b});
+            expect_right({2, 36, 68, 20}, {.op = op_a}, {.op = op_b, .misaligned_by = 2}, {.padding = 1});
+            expect_right({3, 20, 40, 12}, {.op = op_a, .pointers = true}, {.op = op_b, .pointers = true},
+                         {.padding = 2, .pointers = true});
+            expect_right({3, 20, 40, 12}, {.op = op_a}, {.op = op_b, .pointers = true});
+        }
+    }
+}
+
+// Around a step of K, the stages of the pipeline, and where the tile ends.
+TEST_P(BatchedTest, Edges) {
+    for (const std::size_t k : {0, 1, 7, 8, 9, 16, 23, 24, 25, 31, 32, 33, 40, 97})
+        expect_right({2, 5, 9, k}, {}, {.op = Op::kTranspose});
+    for (const std::size_t m : {1, 31, 32, 33, 63, 65, 127, 128, 129, 257})
+        expect_right({2, m, 36, 12}, {.op = Op::kTranspose}, {});
+    for (const std::size_t n : {1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 513})
+        expect_right({2, 20, n, 12}, {}, {});
+}
+
+TEST_P(BatchedTest, NothingToWrite) {
+    for (const Shape& s : {Shape{0, 4, 4, 4}, Shape{2, 0, 4, 4}, Shape{2, 4, 0, 4}})
+        expect_right(s, {}, {});
+}
+
+TEST_P(BatchedTest, AlphaAndBeta) {
+    for (const auto& [alpha, beta] : {std::pair{2.0f, 0.0f}, {1.0f, 1.0f}, {-0.5f, 2.0f}, {0.0f, 3.0f}}) {
+        expect_right({3, 33, 66, 20}, {}, {}, {}, alpha, beta);
+        expect_right({2, 130, 260, 0}, {}, {}, {.padding = 4}, alpha, beta);
+    }
+}
+
+TEST_P(BatchedTest, Patterns) {
+    for (const DataPattern pattern :
+         {DataPattern::kNormal, DataPattern::kAllEqual, DataPattern::kHugeNextToTiny, DataPattern::kWithNan})
+        expect_right({2, 40, 70, 30}, {}, {.op = Op::kTranspose}, {}, 1, 0, pattern);
+}
+
+// More products than blocks that run at the same time, so that each block goes from tile to tile.
+TEST_P(BatchedTest, ManyProducts) {
+    expect_right({300, 3, 5, 9}, {}, {});
+    expect_right({150, 10, 7, 20}, {.op = Op::kTranspose}, {.op = Op::kTranspose}, {.pointers = true});
+}
+
+TEST_P(BatchedTest, OneMatrixForAllProducts) {
+    const Shape s{4, 20, 30, 10};
+    const auto a = course::make_data<float>(s.m * s.k, DataPattern::kSignedUniform, 1);
+    const auto b = course::make_data<float>(s.count * s.k * s.n, DataPattern::kSignedUniform, 2);
+    std::vector<float> same;
+    for (std::size_t i = 0; i < s.count; ++i)
+        same.insert(same.end(), a.begin(), a.end());
+    std::vector<double> product(s.count * s.m * s.n);
+    std::vector<double> magnitude(product.size());
+    day45::multiply_on_cpu(s, 1, same, b, 0, product, magnitude);
+    TestBatch<const float> a_device(a, 1, s.m, s.k, {});
+    TestBatch<const float> b_device(b, s.count, s.k, s.n, {});
+    TestBatch<float> c_device(s.count, s.m, s.n, {});
+    day45::Batch<const float> one_for_all = a_device.view();
+    one_for_all.count = s.count;
+    one_for_all.stride = 0;
+    GetParam()->launcher({.factors = {one_for_all, b_device.view()}, .c = c_device.view()}, nullptr);
+    const course::VerifyResult result = course::verify(c_device.packed(), product, {.terms = s.k}, magnitude);
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
+TEST_P(BatchedTest, RandomShapes) {
+    constexpr std::uint64_t kSeed = 4545;
+    SCOPED_TRACE("course::Random seed 4545");
+    course::Random random(kSeed);
+    for (int round = 0; round < 12; ++round) {
+        const Shape s{1 + random.below(4), 1 + random.below(200), 1 + random.below(300), random.below(70)};
+        expect_right(s, {kOps[random.below(2)], random.below(5), random.below(3), random.below(2) == 1},
+                     {kOps[random.below(2)], random.below(5), random.below(3), random.below(2) == 1},
+                     {Op::kNone, random.below(5), random.below(3), random.below(2) == 1}, 1,
+                     random.below(2) == 1 ? 0.5f : 0.0f);
+    }
+}
+
+TEST_P(BatchedTest, RunsOnTheGivenStream) {
+    const Shape s{2, 20, 30, 10};
+    const std::vector<float> ones(s.count * s.m * s.k + s.count * s.k * s.n, 1.0f);
+    TestBatch<const float> a(std::span<const float>(ones).first(s.count * s.m * s.k), s.count, s.m, s.k, {});
+    TestBatch<const float> b(std::span<const float>(ones).first(s.count * s.k * s.n), s.count, s.k, s.n, {});
+    TestBatch<float> c(s.count, s.m, s.n, {});
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        GetParam()->launcher({.factors = {a.view(), b.view()}, .c = c.view()}, stream);
+    });
+    EXPECT_TRUE(std::isnan(c.packed().front())) << "it ran instead of being captured";
+    work.run();
+    EXPECT_EQ(c.packed(), std::vector<float>(s.count * s.m * s.n, 10.0f));
+}
+
+TEST_P(BatchedTest, RefusesBadArguments) {
+    TestBatch<const float> a(std::vector<float>(2 * 3 * 4), 2, 3, 4, {});
+    TestBatch<const float> b(std::vector<float>(2 * 5 * 6), 2, 5, 6, {});
+    TestBatch<const float> right_b(std::vector<float>(2 * 4 * 6), 2, 4, 6, {});
+    TestBatch<const float> three_b(std::vector<float>(3 * 4 * 6), 3, 4, 6, {});
+    TestBatch<float> c(2, 3, 6, {});
+    TestBatch<float> small(2, 3, 5, {});
+    const auto with = [&](const day45::BatchedMatmul& matmul) {
+        return refusal([&] { GetParam()->launcher(matmul, nullptr); });
+    };
+    EXPECT_EQ(with({.factors = {a.view(), b.view()}, .c = c.view()}),
+              "batched matmul: op(A) is 3 x 4 and op(B) 5 x 6; expected as many rows of op(B) as op(A) has "
+              "columns");
+    EXPECT_EQ(with({.factors = {a.view(), three_b.view()}, .c = c.view()}),
+              "batched matmul: there are 2 matrices A and 3 matrices B; expected as many");
+    EXPECT_EQ(with({.factors = {a.view(), right_b.view()}, .c = small.view()}),
+              "batched matmul: there are 2 matrices C of 3 x 5; expected 2 of 3 x 6");
+    EXPECT_EQ(with({.factors = {a.view(), right_b.view()}, .c = c.view()}), "");
+}
+
+}  // namespace

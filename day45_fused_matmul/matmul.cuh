@@ -1,0 +1,69 @@
+// The kernel of day 45. All that is fused into a product of matrices is its epilogue.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "common/check.hpp"
+#include "main_loop.cuh"
+#include "tiles.cuh"
+
+namespace day45 {
+
+// An epilogue is a struct that the kernel is given, with
+//
+//     State<T>                      what the block keeps in shared memory from one tile to the next
+//     begin<T>(state)               before the first tile
+//     take<T>(state, at, sums)      a finished tile: sums[i][j] belongs to row at.row(i) and column at.col(j) of product at.tile.product;
+//                                   rows and columns may lie outside C
+//     end<T>(state, walk)           when the block has no more tiles
+//
+// All threads of the block call them, at the same time.
+//
+// Idea: what is to be done with the elements of C is done while they are in registers.
+// Cost removed: C on its way to memory and back: 8 bytes an element, for which the GPU could do a hundred multiply-adds.
+// Still limits it: the multiply-adds; with a short K, the epilogue.
+template <class T, int BLOCKS, class CopyB, class Tiles, class Add, class Epilogue>
+__global__ __launch_bounds__(T::THREADS, BLOCKS) void matmul(const __grid_constant__ Factors factors,
+                                                             const __grid_constant__ Tiles tiles,
+                                                             const Add add,
+                                                             const __grid_constant__ Epilogue epilogue) {
+    extern __shared__ float4 shared[];
+    auto* const stages = reinterpret_cast<Stage<T>*>(shared);
+    auto& state = *reinterpret_cast<typename Epilogue::template State<T>*>(stages + T::STAGES);
+    const auto& walk = tiles.walk();
+    epilogue.template begin<T>(state);
+    multiply_tiles<T, CopyB>(factors, walk, stages, add, [&](const Tile& tile, float(&sums)[T::TM][T::TN]) {
+        epilogue.template take<T>(state, Results<T>{tile}, sums);
+    });
+    epilogue.template end<T>(state, walk);
+}
+
+// The kernel for a tile of which BLOCKS fit on a multiprocessor, ready to be launched.
+template <class T, int BLOCKS, class Tiles, class Epilogue, class Add = course::MultiplyAdd>
+class Matmul {
+    template <template <int, int, int> class CopyB>
+    static constexpr auto kKernel = matmul<T, BLOCKS, CopyB<T::BN, T::BK, T::THREADS>, Tiles, Add, Epilogue>;
+    static constexpr std::size_t kShared =
+        sizeof(Stage<T>) * T::STAGES + sizeof(typename Epilogue::template State<T>);
+
+  public:
+    Matmul() {
+        for (const auto kernel : {kKernel<TileCopy>, kKernel<PackCopy>})
+            CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(kShared)));
+    }
+
+    // Blocks that the current device can run at the same time.
+    unsigned resident_blocks() const {
+        return course::resident_blocks(kKernel<TileCopy>, T::THREADS, kShared);
+    }
+
+    void launch(unsigned grid, const Factors& factors, const Tiles& tiles, const Epilogue& epilogue,
+                cudaStream_t stream) const {
+        const auto kernel = b_goes_in_packs(factors) ? kKernel<PackCopy> : kKernel<TileCopy>;
+        kernel<<<grid, T::THREADS, kShared, stream>>>(factors, tiles, Add{}, epilogue);
+        CUDA_CHECK_LAUNCH();
+    }
+};
+
+}  // namespace day45

@@ -1,0 +1,501 @@
+// Day 45, part two: minima, maxima and sums of products that are never written.
+//
+//   version     idea                                                              limited by
+//   unfused     the matrix of distances, then a pass over it                      8 bytes to and from memory for each element
+//   fused       the reduction is the epilogue; a block keeps its rows' results    multiply-adds
+//
+// Along columns is along rows of the transposed product: only one of the two is written down here.
+//
+//   ./course run day45 --variant fused --size 512x512x64
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <stdexcept>
+
+#include "common/check.hpp"
+#include "common/grid.hpp"
+#include "common/ptx.cuh"
+#include "common/warp.cuh"
+#include "matmul.cuh"
+#include "reduce.hpp"
+#include "write_tile.cuh"
+
+namespace day45 {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr unsigned kMostShares = 32;
+
+// --- Reductions ------------------------------------------------------------------------------------------------------
+//
+//     State                what is known of some elements of a row
+//     nothing()            of none of them
+//     kNeutral             an element that changes no result: it stands where there is no column
+//     add(states, values, col)    to states[i], the elements values[i][j] of columns col(j), which ascend
+//     merge(a, b)          of the elements of both
+
+// The smallest (MAX: largest) element and its column; of equal ones the first; a NaN before all others.
+template <bool MAX>
+struct Extremum {
+    static constexpr float kNeutral =
+        MAX ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
+    static constexpr unsigned kNone = 0xffffffff;  // behind every column
+
+    struct State {
+        float value;
+        unsigned col;
+    };
+
+    static __device__ State nothing() { return {kNeutral, kNone}; }
+    static __device__ bool precedes(float a, float b) { return MAX ? a > b : a < b; }
+    static __device__ float first_of(float a, float b) {
+        return MAX ? course::ptx::max_nan(a, b) : course::ptx::min_nan(a, b);
+    }
+
+    // First the best of each row, then where it stands. No branch but for NaN, so that rows do not wait for each other.
+    template <int M, int N, class States, class Col>
+    static __device__ void add(States states, const float (&values)[M][N], Col col) {
+        float best[M];
+        bool has_nan = false;
+#pragma unroll
+        for (int i = 0; i < M; ++i) {
+            best[i] = values[i][0];
+#pragma unroll
+            for (int j = 1; j < N; ++j)
+                best[i] = first_of(best[i], values[i][j]);
+            has_nan |= isnan(best[i]);
+        }
+        if (has_nan) return add_one_by_one(states, values, col);
+#pragma unroll
+        for (int i = 0; i < M; ++i) {
+            const State before = states(i);
+            auto first = static_cast<unsigned>(col(N - 1));
+#pragma unroll
+            for (int j = N - 2; j >= 0; --j)
+                first = values[i][j] == best[i] ? static_cast<unsigned>(col(j)) : first;
+            const bool is_new = precedes(best[i], before.value) || before.col == kNone;
+            states(i) = {is_new ? best[i] : before.value, is_new ? first : before.col};
+        }
+    }
+
+    template <int M, int N, class States, class Col>
+    static __device__ void add_one_by_one(States states, const float (&values)[M][N], Col col) {
+#pragma unroll
+        for (int i = 0; i < M; ++i) {
+#pragma unroll
+            for (int j = 0; j < N; ++j)
+                states(i) = merge(states(i), {values[i][j], static_cast<unsigned>(col(j))});
+        }
+    }
+
+    static __device__ State merge(const State& a, const State& b) {
+        const bool a_is_nan = isnan(a.value);
+        const bool b_is_nan = isnan(b.value);
+        if (a_is_nan != b_is_nan) return a_is_nan ? a : b;
+        if (precedes(a.value, b.value)) return a;
+        if (precedes(b.value, a.value)) return b;
+        return a.col <= b.col ? a : b;
+    }
+
+    static __device__ State shuffled(const State& state, int distance) {
+        return {__shfl_xor_sync(course::kWholeWarp, state.value, distance),
+                __shfl_xor_sync(course::kWholeWarp, state.col, distance)};
+    }
+    static __device__ float value(const State& state) {
+        return state.value;
+    }
+    static __device__ unsigned col(const State& state) {
+        return state.col;
+    }
+};
+
+struct Sum {
+    static constexpr float kNeutral = 0;
+    struct State {
+        float sum;
+    };
+
+    static __device__ State nothing() { return {0}; }
+
+    template <int M, int N, class States, class Col>
+    static __device__ void add(States states, const float (&values)[M][N], Col) {
+#pragma unroll
+        for (int i = 0; i < M; ++i) {
+            float sum = 0;
+#pragma unroll
+            for (int j = 0; j < N; ++j)
+                sum += values[i][j];
+            states(i).sum += sum;
+        }
+    }
+
+    static __device__ State merge(const State& a, const State& b) {
+        return {a.sum + b.sum};
+    }
+    static __device__ State shuffled(const State& state, int distance) {
+        return {__shfl_xor_sync(course::kWholeWarp, state.sum, distance)};
+    }
+    static __device__ float value(const State& state) {
+        return state.sum;
+    }
+    static __device__ unsigned col(const State&) {
+        return 0;
+    }
+};
+
+// The online normaliser of day 20: the largest element, and the sum of exp(element - largest). Where the largest is infinite, 0 is
+// subtracted in its place: exp(Inf) is Inf, and exp(-Inf) nothing.
+struct LogSumExp {
+    static constexpr float kNeutral = -std::numeric_limits<float>::infinity();
+    struct State {
+        float max;
+        float sum;
+    };
+
+    static __device__ State nothing() { return {kNeutral, 0}; }
+    static __device__ float finite(float max) { return isinf(max) ? 0 : max; }
+
+    static __device__ float exp(float x) {
+        return course::ptx::exp2_approx(x * std::numbers::log2e_v<float>);
+    }
+
+    template <int M, int N, class States, class Col>
+    static __device__ void add(States states, const float (&values)[M][N], Col) {
+#pragma unroll
+        for (int i = 0; i < M; ++i) {
+            State more{states(i).max, 0};
+#pragma unroll
+            for (int j = 0; j < N; ++j)
+                more.max = fmaxf(more.max, values[i][j]);
+#pragma unroll
+            for (int j = 0; j < N; ++j)
+                more.sum += exp(values[i][j] - finite(more.max));
+            states(i) = merge(states(i), more);
+        }
+    }
+
+    static __device__ State merge(const State& a, const State& b) {
+        const float max = fmaxf(a.max, b.max);
+        return {max, scaled(a, max) + scaled(b, max)};
+    }
+    static __device__ float scaled(const State& state, float max) {
+        return state.sum == 0 ? 0 : state.sum * exp(finite(state.max) - finite(max));
+    }
+    static __device__ State shuffled(const State& state, int distance) {
+        return {__shfl_xor_sync(course::kWholeWarp, state.max, distance),
+                __shfl_xor_sync(course::kWholeWarp, state.sum, distance)};
+    }
+    static __device__ float value(const State& state) {
+        return finite(state.max) + logf(state.sum);
+    }
+    static __device__ unsigned col(const State&) {
+        return 0;
+    }
+};
+
+// --- Kernels ---------------------------------------------------------------------------------------------------------
+
+// The epilogue: what a thread knows of its rows is kept in shared memory, because registers are full of sums. At the end the lanes of
+// a row put theirs together, and a part for each warp and block goes to memory: parts[part * rows + row], a row of any product.
+template <class R>
+struct ReduceRows {
+    Distance distance;
+    std::size_t rows;  // of all products
+    typename R::State* parts;
+
+    template <class T>
+    struct State {
+        typename R::State row[T::TM][T::THREADS];
+    };
+
+    template <class T>
+    __device__ void begin(State<T>& state) const {
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i)
+            state.row[i][threadIdx.x] = R::nothing();
+    }
+
+    template <class T>
+    __device__ void take(State<T>& state, const Results<T>& at, float (&sums)[T::TM][T::TN]) const {
+        distance.finish(at, sums);
+        const bool is_whole = at.tile.col + T::BN <= distance.n;
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i) {
+#pragma unroll
+            for (int j = 0; j < T::TN; ++j) {
+                if (!is_whole && at.col(j) >= distance.n) sums[i][j] = R::kNeutral;
+            }
+        }
+        R::add(
+            [&](int i) -> auto& { return state.row[i][threadIdx.x]; }, sums,
+            [&](int j) { return at.col(j); });
+    }
+
+    template <class T>
+    __device__ void end(const State<T>& state, const typename ShareOfRow<T>::Walk& walk) const {
+        constexpr unsigned WARPS_N = T::BN / T::WN;
+        const Results<T> at{walk.at(0)};
+        const unsigned part = walk.share() * WARPS_N + threadIdx.x / 32 % WARPS_N;
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i) {
+            typename R::State row = state.row[i][threadIdx.x];
+#pragma unroll
+            for (int lanes = 1; lanes < T::LANES_N; lanes *= 2)
+                row = R::merge(row, R::shuffled(row, lanes));
+            if (threadIdx.x % T::LANES_N == 0 && at.row(i) < distance.m)
+                parts[part * rows + at.tile.product * distance.m + at.row(i)] = row;
+        }
+    }
+};
+
+// Idea: a thread for each row puts its parts together, always in the same order.
+// Cost removed: atomics, and with them results that differ from run to run.
+// Still limits it: memory, for parts that are few.
+template <class R>
+__global__ void merge_parts(const typename R::State* parts, unsigned count, std::size_t rows, float* values,
+                            std::uint32_t* indices) {
+    const std::size_t row = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    typename R::State state = R::nothing();
+#pragma unroll 8
+    for (unsigned part = 0; part < count; ++part)
+        state = R::merge(state, parts[part * rows + row]);
+    values[row] = R::value(state);
+    if (indices != nullptr) indices[row] = R::col(state);
+}
+
+// Idea: a warp for each row of the matrix of distances.
+// Cost removed: none; this is what is to be avoided.
+// Still limits it: memory: the matrix is read, and was written.
+template <class R>
+__global__ void reduce_rows(const float* distances, std::size_t rows, std::size_t cols, float* values,
+                            std::uint32_t* indices) {
+    const std::size_t row = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / course::kWarpSize;
+    if (row >= rows) return;
+    const int lane = static_cast<int>(threadIdx.x % course::kWarpSize);
+    typename R::State state = R::nothing();
+    for (std::size_t col = lane; col < cols; col += course::kWarpSize) {
+        const float one[1][1] = {{distances[row * cols + col]}};
+        R::add([&](int) -> typename R::State& { return state; }, one, [&](int) { return col; });
+    }
+#pragma unroll
+    for (int lanes = 1; lanes < course::kWarpSize; lanes *= 2)
+        state = R::merge(state, R::shuffled(state, lanes));
+    if (lane != 0) return;
+    values[row] = R::value(state);
+    if (indices != nullptr) indices[row] = R::col(state);
+}
+
+// --- Launchers -------------------------------------------------------------------------------------------------------
+
+// Blocks for each of `rows` rows of `across` tiles: as few as fill the GPU well. A block takes some time of its own, in tiles kStart.
+unsigned best_shares(std::size_t rows, std::size_t across) {
+    constexpr double kStart = 0.5;
+    const auto time = [&](unsigned shares) {
+        const auto rounds = course::ceil_div<std::size_t>(rows * shares, course::multiprocessors());
+        return static_cast<double>(rounds) *
+               (static_cast<double>(course::ceil_div<std::size_t>(across, shares)) + kStart);
+    };
+    unsigned best = 1;
+    for (unsigned shares = 2; shares <= std::min<std::size_t>(kMostShares, across); ++shares) {
+        if (time(shares) < time(best)) best = shares;
+    }
+    return best;
+}
+
+// Tiles of the product along rows.
+template <class T>
+ShareOfRow<T> share_of_row(std::size_t m, std::size_t n, std::size_t count) {
+    const std::size_t down = course::ceil_div<std::size_t>(m, T::BM);
+    const std::size_t across = course::ceil_div<std::size_t>(n, T::BN);
+    return {static_cast<unsigned>(down), static_cast<unsigned>(across), course::blocks_for(down * count, 1),
+            best_shares(down * count, across)};
+}
+
+using T = LargeTile;
+constexpr unsigned kWarpsAcross = T::BN / T::WN;
+
+// The scratch memory holds the norms, and then the parts of each row or the matrix of distances.
+struct Plan {
+    std::size_t m, n, count;  // along rows
+    std::size_t norm_words;
+    ShareOfRow<T> tiles;
+
+    Plan(std::size_t rows, std::size_t cols, std::size_t products, Metric metric)
+        : m(rows),
+          n(cols),
+          count(products),
+          norm_words(course::ceil_div<std::size_t>(norms_size(metric, m, n, count), 2)),
+          tiles(share_of_row<T>(m, n, count)) {}
+
+    std::size_t fused_words() const { return norm_words + m * count * tiles.shares * kWarpsAcross; }
+    std::size_t unfused_words() const { return norm_words + course::ceil_div<std::size_t>(m * count * n, 2); }
+};
+
+Plan plan_of(const ReduceShape& shape) {
+    return shape.along == Along::kRows ? Plan(shape.m, shape.n, shape.count, shape.metric)
+                                       : Plan(shape.n, shape.m, shape.count, shape.metric);
+}
+
+Plan plan_of(const ReducedMatmul& matmul) {
+    return {matmul.factors.m(), matmul.factors.n(), matmul.factors.count(), matmul.metric};
+}
+
+void require(bool condition, const std::string& message) {
+    if (!condition) throw std::invalid_argument("reduced matmul: " + message);
+}
+
+// The problem along rows, checked.
+ReducedMatmul along_rows(const ReducedMatmul& given) {
+    ReducedMatmul matmul = given;
+    if (given.along == Along::kColumns) matmul.factors = transposed(given.factors);
+    matmul.along = Along::kRows;
+    const Factors& factors = matmul.factors;
+    check(factors, "reduced matmul");
+    const std::size_t results = factors.m() * factors.count();
+    const bool is_extremum = given.reduction == Reduction::kMin || given.reduction == Reduction::kMax;
+    require(matmul.values.size() == results, "values has " + std::to_string(matmul.values.size()) +
+                                                 " elements; expected " + std::to_string(results) +
+                                                 ", one for each result");
+    require(matmul.indices.empty() || matmul.indices.size() == results,
+            "indices has " + std::to_string(matmul.indices.size()) + " elements; expected " +
+                std::to_string(results) + ", or none");
+    require(matmul.indices.empty() || is_extremum,
+            "there are indices, but a " + name(given.reduction) + " has none; expected no indices");
+    require(!is_extremum || results == 0 || factors.n() > 0,
+            "the " + name(given.reduction) + " of no elements is asked for; expected at least one");
+    return matmul;
+}
+
+void require_scratch(const ReducedMatmul& matmul, std::size_t needed) {
+    require(matmul.scratch.size() >= needed, "scratch has " + std::to_string(matmul.scratch.size()) +
+                                                 " elements; expected at least " + std::to_string(needed));
+}
+
+Distance launch_distance(const ReducedMatmul& matmul, cudaStream_t stream) {
+    const Factors& factors = matmul.factors;
+    float* const norms = reinterpret_cast<float*>(matmul.scratch.data());
+    const std::size_t size = norms_size(matmul.metric, factors.m(), factors.n(), factors.count());
+    launch_norms(matmul.metric, factors, course::DeviceSpan<float>::from_device_pointer(norms, size), stream);
+    return {matmul.metric, norms, norms + factors.m() * factors.count(), factors.m(), factors.n()};
+}
+
+// Calls `work` with the reduction and with what is added up, as types.
+template <class Work>
+void with_types(const ReducedMatmul& matmul, const Work& work) {
+    const auto with_add = [&](auto reduction) {
+        if (matmul.metric == Metric::kDifferences) {
+            work(reduction, AddSquaredDifference{});
+        } else {
+            work(reduction, course::MultiplyAdd{});
+        }
+    };
+    switch (matmul.reduction) {
+        case Reduction::kMin:
+            return with_add(Extremum<false>{});
+        case Reduction::kMax:
+            return with_add(Extremum<true>{});
+        case Reduction::kSum:
+            return with_add(Sum{});
+        case Reduction::kLogSumExp:
+            return with_add(LogSumExp{});
+    }
+}
+
+// Null: nobody wants them.
+std::uint32_t* indices_of(const ReducedMatmul& matmul) {
+    return matmul.indices.empty() ? nullptr : matmul.indices.data();
+}
+
+void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
+    const ReducedMatmul matmul = along_rows(given);
+    const Factors& factors = matmul.factors;
+    const std::size_t rows = factors.m() * factors.count();
+    if (rows == 0) return;
+    const Plan plan = plan_of(matmul);
+    require_scratch(matmul, plan.fused_words());
+    const Distance distance = launch_distance(matmul, stream);
+    with_types(matmul, [&]<class R, class Add>(R, Add) {
+        const Matmul<T, 1, ShareOfRow<T>, ReduceRows<R>, Add> kernel;
+        auto* const parts = reinterpret_cast<typename R::State*>(matmul.scratch.data() + plan.norm_words);
+        kernel.launch(plan.tiles.rows * plan.tiles.shares, factors, plan.tiles, {distance, rows, parts},
+                      stream);
+        merge_parts<R><<<course::blocks_for(rows, kThreads), kThreads, 0, stream>>>(
+            parts, plan.tiles.shares * kWarpsAcross, rows, matmul.values.data(), indices_of(matmul));
+        CUDA_CHECK_LAUNCH();
+    });
+}
+
+void launch_unfused(const ReducedMatmul& given, cudaStream_t stream) {
+    const ReducedMatmul matmul = along_rows(given);
+    const Factors& factors = matmul.factors;
+    const std::size_t rows = factors.m() * factors.count();
+    if (rows == 0) return;
+    const Plan plan = plan_of(matmul);
+    require_scratch(matmul, plan.unfused_words());
+    const Distance distance = launch_distance(matmul, stream);
+    auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + plan.norm_words);
+    const auto all = course::DeviceSpan<float>::from_device_pointer(distances, rows * factors.n());
+    with_types(matmul, [&]<class R, class Add>(R, Add) {
+        if (factors.n() > 0) {
+            const auto walk = every_tile<T>(factors);
+            const WriteTile write{{.first = {all, factors.m(), factors.n()},
+                                   .count = factors.count(),
+                                   .stride = factors.m() * factors.n()},
+                                  1,
+                                  0};
+            Matmul<T, 1, EveryTile<T>, WriteDistances, Add>().launch(walk.all, factors, walk,
+                                                                     {distance, write}, stream);
+        }
+        reduce_rows<R><<<course::blocks_for(rows * course::kWarpSize, kThreads), kThreads, 0, stream>>>(
+            distances, rows, factors.n(), matmul.values.data(), indices_of(matmul));
+        CUDA_CHECK_LAUNCH();
+    });
+}
+
+course::Work work(const ReduceShape& shape) {
+    const auto count = static_cast<double>(shape.count);
+    const auto m = static_cast<double>(shape.m);
+    const auto n = static_cast<double>(shape.n);
+    const auto k = static_cast<double>(shape.k);
+    const double results = count * (shape.along == Along::kRows ? m : n);
+    return {.bytes = sizeof(float) * (count * (m * k + k * n) + results),
+            .written = sizeof(float) * results,
+            .flops = (shape.metric == Metric::kDifferences ? 3 : 2) * count * m * n * k};
+}
+
+}  // namespace
+
+std::string name(Reduction reduction) {
+    switch (reduction) {
+        case Reduction::kMin:
+            return "min";
+        case Reduction::kMax:
+            return "max";
+        case Reduction::kSum:
+            return "sum";
+        case Reduction::kLogSumExp:
+            return "logsumexp";
+    }
+    throw std::invalid_argument("name: no such reduction: " + std::to_string(static_cast<int>(reduction)));
+}
+
+std::span<const Reduce> reduce_variants() {
+    static const std::array list = {
+        Reduce{.name = "unfused",
+               .idea = "the matrix of distances, then a pass over it",
+               .launcher = {launch_unfused,
+                            [](const ReduceShape& shape) { return plan_of(shape).unfused_words(); }},
+               .work = work},
+        Reduce{
+            .name = "fused",
+            .idea = "the reduction is the epilogue",
+            .launcher = {launch_fused, [](const ReduceShape& shape) { return plan_of(shape).fused_words(); }},
+            .work = work},
+    };
+    return list;
+}
+
+}  // namespace day45

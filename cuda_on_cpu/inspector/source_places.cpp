@@ -15,6 +15,8 @@
 #include <string_view>
 #include <utility>
 
+#include "environment.hpp"
+
 namespace cuda_on_cpu::inspector {
 namespace {
 
@@ -34,14 +36,18 @@ Sites& sites() {
 
 // Frames of one address, innermost first.
 SourceLine lesson_line(const std::vector<SourceLine>& frames) {
-    const auto outside = [&](std::initializer_list<std::string_view> directories) {
+    const auto outside = [&](std::initializer_list<std::string_view> directories,
+                             std::string_view ending = "") {
         return std::find_if(frames.begin(), frames.end(), [&](const SourceLine& frame) {
-            const bool known = frame.line > 0 && !frame.file.starts_with("/usr/");
+            const bool known =
+                frame.line > 0 && !frame.file.starts_with("/usr/") && frame.file.ends_with(ending);
             return known && std::none_of(directories.begin(), directories.end(),
                                          [&](std::string_view d) { return frame.file.starts_with(d); });
         });
     };
-    auto best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/", "common/"});
+    auto best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/", "common/"},
+                        environment().kernel_lines ? ".cu" : "");
+    if (best == frames.end()) best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/", "common/"});
     if (best == frames.end()) best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/"});
     return best != frames.end() ? *best : frames.empty() ? SourceLine{} : frames.front();
 }

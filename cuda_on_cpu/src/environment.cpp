@@ -49,6 +49,7 @@ const Environment& environment() {
         .timeout = std::chrono::seconds(positive_number("CUDA_ON_CPU_TIMEOUT", 30, 86400)),
         .late_stores = second_word("CUDA_ON_CPU_STORES", "prompt", "late"),
         .findings = !second_word("CUDA_ON_CPU_FINDINGS", "on", "off"),
+        .kernel_lines = second_word("CUDA_ON_CPU_LINES", "innermost", "kernel"),
     };
     return read;
 }

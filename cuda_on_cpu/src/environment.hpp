@@ -9,9 +9,10 @@ struct Environment {
     unsigned threads;  // CUDA_ON_CPU_THREADS: OS threads that run blocks (default: one per core)
     bool descending;   // CUDA_ON_CPU_ORDER=descending: lanes and warps run last to first
     std::chrono::seconds
-        timeout;       // CUDA_ON_CPU_TIMEOUT: how long a block may poll memory in vain (default 30)
-    bool late_stores;  // CUDA_ON_CPU_STORES=late: see late_stores.cpp
-    bool findings;     // CUDA_ON_CPU_FINDINGS=off: an inspection counts accesses and looks for no mistakes
+        timeout;        // CUDA_ON_CPU_TIMEOUT: how long a block may poll memory in vain (default 30)
+    bool late_stores;   // CUDA_ON_CPU_STORES=late: see late_stores.cpp
+    bool findings;      // CUDA_ON_CPU_FINDINGS=off: an inspection counts accesses and looks for no mistakes
+    bool kernel_lines;  // CUDA_ON_CPU_LINES=kernel: what was inlined from a header is a line of the .cu file
 };
 
 // Read once. A value that makes no sense ends the program with a message.

@@ -155,7 +155,9 @@ __device__ bool is_last_block(unsigned* ticket) {
     // `is_last_block(ticket)` is called by all threads of each block after its thread 0 has written the
     // result. It gives true to all threads of the block that is last, and false to all others. `*ticket` is 0
     // before the kernel and must be 0 after it. `reduce_tiles<Op>(in, n, first, end, step)` is the result of
-    // the tiles first, first + step, ... below `end`, for thread 0; there are `tiles_of<Op>(n)` tiles.
+    // the tiles first, first + step, ... below `end`, for thread 0; there are `tiles_of<Op>(n)` tiles. The
+    // check also runs `reduce_deterministic`, which is given: it calls your `block_reduce` several times in
+    // one kernel.
     return {};
 }
 

@@ -108,7 +108,9 @@ bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
             entry.id, [count](ExerciseRecord& record) { record.stars = std::max(record.stars, count); });
     } else {
         fmt::print("{} {}: {}\n", styled("not yet", kBad, stdout), entry.id, result.text);
-        if (result.verdict == Verdict::kFailed) print_findings(desk, entry, checkout, command);
+        // What does not end would not end when it is watched.
+        if (result.verdict == Verdict::kFailed && !result.timed_out)
+            print_findings(desk, entry, checkout, command);
         fmt::print("  {}\n  A hint: ./course hint {}\n", describe(desk.book, entry), entry.id);
     }
     return passed;

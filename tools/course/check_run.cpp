@@ -131,7 +131,7 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
     std::string text = fmt::format("{}this one fails{}:\n", before, schedule.words);
     text += text_of_failures(output, root);
     if (ended_early) text += text_of_end(output, run, options.limit, root);
-    return {Verdict::kFailed, std::move(text)};
+    return {.verdict = Verdict::kFailed, .text = std::move(text), .timed_out = run.timed_out};
 }
 
 // What the compiler or the linker said, less the build's own lines and the command, which follows `FAILED:`.

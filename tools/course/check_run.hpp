@@ -14,9 +14,10 @@ enum class Verdict { kPassed, kFailed, kDoesNotCompile, kCannotRun };
 
 struct CheckResult {
     Verdict verdict = Verdict::kFailed;
-    std::string text;   // what the learner reads: why not, the first mismatches; empty when it passed
-    int tests = 0;      // that passed, in each schedule
-    int schedules = 0;  // of threads: first to last, last to first, with late stores
+    std::string text;        // what the learner reads: why not, the first mismatches; empty when it passed
+    int tests = 0;           // that passed, in each schedule
+    int schedules = 0;       // of threads: first to last, last to first, with late stores
+    bool timed_out = false;  // the run that failed
 };
 
 struct CheckOptions {

@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 
 #include "build.hpp"
 #include "errors.hpp"
@@ -14,20 +16,45 @@
 namespace course::tool {
 namespace {
 
-constexpr double kAsFast = 0.9;  // of the lesson's speed
+constexpr double kAsFast = 0.9;   // of the lesson's speed
+constexpr double kAsMany = 1.01;  // times the lesson's: which lanes meet also depends on who has which value
 
 struct Traffic {
     std::uint64_t transactions = 0;
     std::uint64_t ideal = 0;
-    const AccessLine* worst = nullptr;  // the line with the most transactions to spare
+    std::vector<const AccessLine*> lines{};
 
     double excess() const {
         return ideal == 0 ? 1 : static_cast<double>(transactions) / static_cast<double>(ideal);
     }
 };
 
-std::uint64_t spare(const AccessLine& line) {
-    return line.transactions - std::min(line.ideal, line.transactions);
+bool no_more(std::uint64_t mine, std::uint64_t lesson) {
+    return static_cast<double>(mine) <= kAsMany * static_cast<double>(lesson);
+}
+
+bool alike(const AccessLine& a, const AccessLine& b) {
+    const auto near = [](std::uint64_t x, std::uint64_t y) { return no_more(x, y) && no_more(y, x); };
+    return a.operation == b.operation && a.bytes == b.bytes && near(a.transactions, b.transactions) &&
+           near(a.ideal, b.ideal);
+}
+
+// Of my lines that the lesson has none like the one with the most transactions to spare; of such with as many, that with the most.
+const AccessLine* worst(const Traffic& mine, Traffic lesson) {
+    const auto cost = [](const AccessLine& line) {
+        return std::pair(line.transactions - std::min(line.ideal, line.transactions), line.transactions);
+    };
+    const AccessLine* found = nullptr;
+    for (const AccessLine* line : mine.lines) {
+        const auto like = std::ranges::find_if(
+            lesson.lines, [&](const AccessLine* theirs) { return alike(*line, *theirs); });
+        if (like != lesson.lines.end()) {
+            lesson.lines.erase(like);
+        } else if (found == nullptr || cost(*line) > cost(*found)) {
+            found = line;
+        }
+    }
+    return found;
 }
 
 Traffic traffic(const InspectedVariant& variant, Space space) {
@@ -37,36 +64,48 @@ Traffic traffic(const InspectedVariant& variant, Space space) {
             if (line.space != space) continue;
             sum.transactions += line.transactions;
             sum.ideal += line.ideal;
-            if (sum.worst == nullptr || spare(line) > spare(*sum.worst)) sum.worst = &line;
+            sum.lines.push_back(&line);
         }
     }
     return sum;
 }
 
+std::string place_of(const SourceLine& source) {
+    return fmt::format("{}:{}", source.file, source.line);
+}
+
 // What the lesson does is good enough, also where it is there to show what is not good.
 Merit compare(const Traffic& mine, const Traffic& lesson, const char* what, const char* unit) {
     if (mine.transactions == 0) return {true, fmt::format("{}: not used", what), false};
-    const bool star = mine.transactions <= lesson.transactions;
+    const bool star = no_more(mine.transactions, lesson.transactions);
     std::string text =
         fmt::format("{}: {} {}, {:.2f} times the ideal", what, mine.transactions, unit, mine.excess());
     if (star) return {true, text, false};
     text += fmt::format("; the lesson's has {}", lesson.transactions);
-    if (mine.worst != nullptr)
-        text += fmt::format(". See {}:{}", mine.worst->source.file, mine.worst->source.line);
+    if (const AccessLine* line = worst(mine, lesson)) text += ". See " + place_of(line->source);
     return {false, text, false};
 }
 
 std::string text_of_findings(const InspectedVariant& variant, std::size_t& count) {
     constexpr std::size_t kShown = 3;
     std::string text;
-    count = 0;
+    std::vector<const Finding*> told;
+    const auto same = [](const Finding& a, const Finding& b) {
+        return a.kind == b.kind && a.source == b.source && a.other == b.other;
+    };
     for (const KernelInspection& kernel : variant.kernels) {
         for (const Finding& finding : kernel.findings) {
-            if (count++ >= kShown) continue;
-            text += fmt::format("\n      {}:{}: {}\n      {}", finding.source.file, finding.source.line,
-                                finding.message, finding.why);
+            if (std::ranges::any_of(told, [&](const Finding* other) { return same(finding, *other); }))
+                continue;
+            told.push_back(&finding);
+            if (told.size() > kShown) continue;
+            std::string places = place_of(finding.source);
+            if (finding.other && *finding.other != finding.source)  // in the message's order
+                places = place_of(*finding.other) + " and " + places;
+            text += fmt::format("\n      {}: {}\n      {}", places, finding.message, finding.why);
         }
     }
+    count = told.size();
     return text;
 }
 
@@ -94,10 +133,14 @@ std::string run_program_for(const WorkbookEntry& entry, const Checkout& build, c
                             const char* option) {
     build_target(build, program);
     const ResultFile file(build);
+    setenv("CUDA_ON_CPU_LINES", "kernel", 1);  // the learner's, not those of the headers that they call
     const Captured run =
         capture({build.program(program), option, file.path(), "--variant", entry.exercise->variant}, {},
                 std::chrono::minutes(2));
+    unsetenv("CUDA_ON_CPU_LINES");
     if (run.exit_code == kInterrupted) throw Interrupted();
+    if (run.timed_out)
+        throw std::runtime_error(fmt::format("{}: not done after two minutes, ended", program));
     if (!std::filesystem::exists(file.path()))
         throw std::runtime_error(fmt::format("{} wrote no figures:\n{}", program, run.output));
     return read_text_file(file.path());
@@ -105,9 +148,8 @@ std::string run_program_for(const WorkbookEntry& entry, const Checkout& build, c
 
 InspectedVariant inspected(const WorkbookEntry& entry, const Checkout& build, const std::string& program) {
     const auto json = nlohmann::ordered_json::parse(run_program_for(entry, build, program, "--inspect"));
-    const InspectionFile file = inspection_file_from_json(json);
-    const auto found = std::ranges::find(file.results, entry.exercise->variant, &InspectedVariant::variant);
-    if (found == file.results.end())
+    const auto found = all_problems(inspection_file_from_json(json), entry.exercise->variant);
+    if (!found)
         throw std::runtime_error(fmt::format("{} has inspected no '{}'", program, entry.exercise->variant));
     return *found;
 }
@@ -121,11 +163,26 @@ std::vector<MeasuredRecord> measured(const WorkbookEntry& entry, const Checkout&
 
 }  // namespace
 
+std::optional<InspectedVariant> all_problems(const InspectionFile& file, const std::string& variant) {
+    std::optional<InspectedVariant> all;
+    for (const InspectedVariant& seen : file.results) {
+        if (seen.variant != variant || !seen.cannot_run.empty()) continue;
+        if (!all) {
+            all = seen;
+            continue;
+        }
+        all->kernels.insert(all->kernels.end(), seen.kernels.begin(), seen.kernels.end());
+        if (all->failure.empty()) all->failure = seen.failure;
+    }
+    return all;
+}
+
 std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const InspectedVariant& lesson) {
     std::size_t findings = 0;
     const std::string text = text_of_findings(mine, findings);
     Merit clean = compare(traffic(mine, Space::kShared), traffic(lesson, Space::kShared), "shared memory",
                           "wavefronts");
+    if (!mine.failure.empty()) clean = {false, "inspected, its result is wrong: " + mine.failure, false};
     if (findings > 0) clean = {false, fmt::format("inspection found {}:{}", findings, text), true};
     return {clean, compare(traffic(mine, Space::kGlobal), traffic(lesson, Space::kGlobal), "global memory",
                            "sectors")};

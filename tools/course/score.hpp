@@ -18,8 +18,11 @@ struct Merit {
     bool is_finding = false;  // a mistake, not a comparison
 };
 
+// What a program has inspected of `variant`, the kernels of all its problems together; nothing where it has run none.
+std::optional<InspectedVariant> all_problems(const InspectionFile& file, const std::string& variant);
+
 // Of the learner's inspected version and the lesson's: one merit for no findings and no more bank conflicts, one for no more
-// sectors of global memory. Findings, and the learner's line with the most to spare, are named.
+// sectors of global memory. Findings are named, and of the learner's lines that the lesson has none like, that with the most to spare.
 std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const InspectedVariant& lesson);
 
 // Of measured times: a merit when the learner's version takes no more than 10/9 of the lesson's time on the problems that both ran.

@@ -2,6 +2,8 @@
 #include <cooperative_groups.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <numeric>
@@ -11,6 +13,7 @@
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/inspection.h"
 #include "cuda_on_cpu/tensor_core.h"
+#include "given.cuh"
 
 namespace {
 
@@ -514,6 +517,28 @@ TEST(Inspection, NamesTheLineOfTheAccess) {
     EXPECT_EQ(load.source.file, "cuda_on_cpu/inspector/test/inspection_test.cu");
     EXPECT_GT(load.source.line, 200);
     EXPECT_EQ(load.worst.array, "allocation of 128 bytes");
+}
+
+__global__ void copy_by_helper(const float* in, float* out) {
+    const float element = element_of(in);
+    out[threadIdx.x] = element;
+}
+
+std::string file_of_helpers_load() {
+    const Buffer<float> in(32), out(32);
+    return line(inspect_one([&] { copy_by_helper<<<1, 32>>>(in.get(), out.get()); }), Space::kGlobal,
+                Operation::kLoad)
+        .source.file;
+}
+
+TEST(Inspection, NamesTheLineInAHeaderOrTheKernelsLine) {
+    EXPECT_EQ(file_of_helpers_load(), "cuda_on_cpu/inspector/test/given.cuh");
+    // The variable is read once: it takes a process of its own.
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    setenv("CUDA_ON_CPU_LINES", "kernel", 1);
+    EXPECT_EXIT(std::fprintf(stderr, "%s", file_of_helpers_load().c_str());
+                std::exit(0), testing::ExitedWithCode(0), "^cuda_on_cpu/inspector/test/inspection_test.cu$");
+    unsetenv("CUDA_ON_CPU_LINES");
 }
 
 TEST(Inspection, SamplesLargeGrids) {

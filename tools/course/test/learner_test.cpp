@@ -5,9 +5,11 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "command_line.hpp"
+#include "common/inspection.hpp"
 #include "errors.hpp"
 #include "logbook.hpp"
 #include "subprocess.hpp"
@@ -256,6 +258,32 @@ TEST_F(Learner, ASolvedExerciseIsKeptWhenItCannotBeCompared) {
     EXPECT_EQ(course({"check", "first", "--inspect"}), kSuccess) << "there is no such build here";
     EXPECT_TRUE(says("not compared with the lesson's: "));
     EXPECT_EQ(record("day01/first"), (ExerciseRecord{true, 0, 0, 1}));
+}
+
+TEST_F(Learner, AWrongAnswerIsInspectedUnlessItHangs) {
+    if (capture({"g++", "-v"}).exit_code != 0) GTEST_SKIP() << "inspection wants g++";
+    const std::string root = directory_.path().string();
+    std::string hints = kHints;
+    directory_.write("day01_add/exercise/HINTS.md",
+                     hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n"));
+    directory_.write("CMakeLists.txt", read_text(directory_.path() / "CMakeLists.txt") +
+                                           "add_custom_target(day01_add)\n"
+                                           "add_custom_target(day01_add_exercise_program)\n");
+    ASSERT_EQ(capture({"cmake", "-S", root, "-B", root + "/build/inspect", "-G", "Ninja"}).exit_code, 0);
+    for (const std::string program : {"day01_add", "day01_add_exercise_program"})
+        std::filesystem::permissions(directory_.write("build/inspect/bin/" + program,
+                                                      "#!/bin/sh\ncp \"$COURSE_ROOT/figures.json\" \"$2\"\n"),
+                                     std::filesystem::perms::owner_all);
+    KernelInspection kernel;
+    kernel.findings = {{.kind = "race", .source = {"a.cu", 7}, .message = "m", .why = "w", .other = {}}};
+    const InspectionFile figures = {
+        .day = "day01_add", .commit = "", .results = {{.problem = "p", .variant = "v", .kernels = {kernel}}}};
+    directory_.write("figures.json", to_json(figures).dump());
+    EXPECT_EQ(course({"check", "first", "--inspect"}), kFailed);
+    EXPECT_TRUE(says("inspection found 1:\n      a.cu:7: m\n      w\n"));
+    write_mine("hangs");
+    EXPECT_EQ(course({"check", "first", "--inspect", "--limit", "1"}), kFailed);
+    EXPECT_FALSE(says("inspection found"));
 }
 
 TEST_F(Learner, AnOldFilePutBackIsNewToTheBuild) {

@@ -44,6 +44,41 @@ TEST(Score, MoreIsNoneAndTheLineIsNamed) {
               "global memory: 36 sectors, 4.50 times the ideal; the lesson's has 4. See my/a.cu:3");
 }
 
+TEST(Score, TheLineNamedIsNoneThatTheLessonHasToo) {
+    const AccessLine conflicts = line(Space::kShared, 1000, 100, 1);
+    const InspectedVariant lesson = variant({conflicts, line(Space::kShared, 50, 50, 2)});
+    const auto text = [&](std::vector<AccessLine> mine) {
+        return merits_of_inspection(variant(std::move(mine)), lesson)[0].text;
+    };
+    // Twice what is perfect; a few more conflicts, where they are data's; two small ones in the place of a line of the lesson's.
+    EXPECT_TRUE(text({conflicts, line(Space::kShared, 50, 50, 2), line(Space::kShared, 50, 50, 3)})
+                    .ends_with("See my/a.cu:3"));
+    EXPECT_TRUE(text({line(Space::kShared, 1005, 100, 1), line(Space::kShared, 500, 50, 2)})
+                    .ends_with("See my/a.cu:2"));
+    EXPECT_TRUE(text({conflicts, line(Space::kShared, 25, 25, 2), line(Space::kShared, 40, 25, 3)})
+                    .ends_with("See my/a.cu:3"));
+}
+
+TEST(Score, OneInAHundredMoreIsNoMore) {
+    const InspectedVariant lesson = variant({line(Space::kShared, 1000, 500, 1)});
+    EXPECT_TRUE(merits_of_inspection(variant({line(Space::kShared, 1010, 500, 1)}), lesson)[0].star);
+    EXPECT_FALSE(merits_of_inspection(variant({line(Space::kShared, 1011, 500, 1)}), lesson)[0].star);
+}
+
+TEST(Score, AllProblemsCount) {
+    InspectionFile file;
+    EXPECT_FALSE(all_problems(file, "v").has_value());
+    file.results = {variant({line(Space::kShared, 1, 1, 1)}), variant({line(Space::kShared, 2, 2, 1)}),
+                    variant({line(Space::kShared, 4, 4, 1)}), variant({line(Space::kShared, 8, 8, 1)})};
+    file.results[1].variant = "w";
+    file.results[2].cannot_run = "too large";
+    file.results[3].failure = "1 of 3 values differ";
+    const InspectedVariant all = all_problems(file, "v").value();
+    EXPECT_EQ(all.kernels.size(), 2U);
+    EXPECT_FALSE(merits_of_inspection(all, all)[0].star);
+    EXPECT_EQ(merits_of_inspection(all, all)[0].text, "inspected, its result is wrong: 1 of 3 values differ");
+}
+
 TEST(Score, AFindingCostsTheStar) {
     Finding race;
     race.kind = "race";
@@ -55,6 +90,14 @@ TEST(Score, AFindingCostsTheStar) {
     EXPECT_EQ(merits[0].text,
               "inspection found 1:\n      my/a.cu:7: two threads write\n      no barrier between them");
     EXPECT_TRUE(merits[1].star);
+
+    // Both places are told, and what is found in two problems is told once.
+    race.other = SourceLine{"my/a.cu", 9};
+    Finding again = race;
+    again.message = "two others write";
+    EXPECT_EQ(merits_of_inspection(variant({}, {race, again}), variant({}))[0].text,
+              "inspection found 1:\n      my/a.cu:9 and my/a.cu:7: two threads write\n      no barrier "
+              "between them");
 }
 
 MeasuredRecord measured(const char* problem, const char* name, double milliseconds) {

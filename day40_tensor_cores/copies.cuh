@@ -46,15 +46,16 @@ class Copies {
           source_(matrix.data() + static_cast<std::size_t>(first_row + row_) * pitch_ + first_column +
                   index_ * IN_CHUNK) {}
 
-    // Zeros stand for what lies outside the matrix. Rows that do not begin at multiples of 16 bytes are copied element by element, at once.
-    template <bool kAligned>
+    // Zeros stand for what lies outside the matrix; kInside promises that nothing does, and nobody asks. Rows that do not begin at multiples of
+    // 16 bytes are copied element by element, at once.
+    template <bool kAligned, bool kInside = false>
     __device__ void to(Tile<S, ROWS, COLUMNS>& tile) const {
-        const int in_row = max(0, min(columns_left_, IN_CHUNK));
+        const int in_row = kInside ? IN_CHUNK : max(0, min(columns_left_, IN_CHUNK));
 #pragma unroll
         for (int row = 0; row < ROWS; row += ROWS_AT_ONCE) {
             T* const chunk = tile.chunk(row_ + row, index_);
             const T* const source = source_ + static_cast<std::size_t>(row) * pitch_;
-            const int valid = row < rows_left_ ? in_row : 0;
+            const int valid = kInside || row < rows_left_ ? in_row : 0;
             if constexpr (kAligned) {
                 course::ptx::cp_async_16(chunk, source, static_cast<unsigned>(valid * sizeof(T)));
             } else {

@@ -2,13 +2,14 @@
 //
 // C is m x n; A, row-major, is m x k; B, row-major, is k x n. Any shape, and rows that begin anywhere.
 //
-//   version       tile of a block   of a warp   stages   what is new                           what limits it
-//   wmma_global   32 x 32           16 x 16     none     WMMA: matrices that belong to a warp      each is loaded for one product
-//   wmma_shared   64 x 64           32 x 32     2        shared memory, cp.async                   its loads: nobody says which lane holds what
-//   mma_sync      64 x 64           16 x 16     1        ldmatrix, mma.sync                    a load for every product
-//   warp_tiles    128 x 128         64 x 32     1        fragments serve several products      bank conflicts of ldmatrix
-//   swizzled      128 x 128         64 x 32     1        rows in different banks               waiting for the next tiles
-//   multi_stage   128 x 256         64 x 64     3        cp.async, two stages ahead            mma.sync itself: Hopper's wgmma is faster
+//   version           tile of a block   of a warp   stages   what is new                           what limits it
+//   wmma_global       32 x 32           16 x 16     none     WMMA: matrices that belong to a warp      each is loaded for one product
+//   wmma_shared       64 x 64           32 x 32     2        shared memory, cp.async                   its loads: nobody says which lane holds what
+//   mma_sync          64 x 64           16 x 16     1        ldmatrix, mma.sync                    a load for every product
+//   warp_tiles        128 x 128         64 x 32     1        fragments serve several products      bank conflicts of ldmatrix
+//   swizzled          128 x 128         64 x 32     1        rows in different banks               waiting for the next tiles
+//   multi_stage       128 x 256         64 x 64     3        cp.async, two stages ahead            products wait where a stage begins
+//   fragments_ahead   128 x 256         64 x 64     3        fragments a step ahead                mma.sync itself: Hopper's wgmma is faster
 //
 // What follows, with Hopper's own instructions, is in hopper/hopper.cu; `best` chooses one that suits the operands.
 //
@@ -57,6 +58,24 @@ struct Stage {
     Tile<S, S::BK, S::BN> b;
 };
 
+// Where the tile of a block begins in C, and the results of this warp in the tile.
+template <class S>
+struct Place {
+    int row;
+    int column;
+    int warp_row;
+    int warp_column;
+
+    __device__ explicit Place(const Order& order) {
+        const Order::Place tile = order.place(static_cast<int>(blockIdx.x));
+        const int warp = static_cast<int>(threadIdx.x) / 32;
+        row = tile.row * S::BM;
+        column = tile.column * S::BN;
+        warp_row = warp / S::WARPS_N * S::WM;
+        warp_column = warp % S::WARPS_N * S::WN;
+    }
+};
+
 template <class T>
 __device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     if constexpr (std::is_same_v<T, __half>) {
@@ -66,38 +85,55 @@ __device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsign
     }
 }
 
+// What a warp multiplies for 16 of k: 16 x 16 elements of A for each 16 of its rows, 16 x 8 of B for each 8 of its columns. Chunks change
+// places alike in rows 16 apart, so addresses differ by constants.
+template <class S>
+struct Fragments {
+    static constexpr int ROWS = S::WM / 16, COLUMNS = S::WN / 8;
+    unsigned a[ROWS][4];
+    unsigned b[COLUMNS][2];
+
+    __device__ void load(Stage<S>& stage, int warp_row, int warp_column, int k) {
+        const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i)
+            course::ptx::ldmatrix_x4(a[i],
+                                     stage.a.chunk(warp_row + lane % 16, k / 8 + lane / 16) + i * 16 * S::BK);
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j += 2) {
+            unsigned two[4];
+            course::ptx::ldmatrix_x4_trans(
+                two, stage.b.chunk(lane % 16, warp_column / 8 + j + lane / 16) + k * S::BN);
+            b[j][0] = two[0];
+            b[j][1] = two[1];
+            b[j + 1][0] = two[2];
+            b[j + 1][1] = two[3];
+        }
+    }
+};
+
 // The sums of a warp, with mma.sync: lane 4 g + t has columns 2 t and 2 t + 1 of eight, in rows g and g + 8.
 template <class S>
 class MmaSums {
-    static constexpr int ROWS = S::WM / 16, COLUMNS = S::WN / 8;  // products of a warp for 16 of k
+    static constexpr int ROWS = Fragments<S>::ROWS, COLUMNS = Fragments<S>::COLUMNS;
 
   public:
-    // Products of one stage: fragments of 16 of k, and all their products.
+    // Each fragment of A times each of B.
+    __device__ void add_products(const Fragments<S>& fragments) {
+#pragma unroll
+        for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j)
+                multiply_add<typename S::T>(sums_[i][j], fragments.a[i], fragments.b[j]);
+    }
+
+    // Products of one stage.
     __device__ void multiply(Stage<S>& stage, int warp_row, int warp_column) {
-        const int lane = static_cast<int>(threadIdx.x) % 32;
 #pragma unroll
         for (int k = 0; k < S::BK; k += 16) {
-            unsigned a[ROWS][4];
-            unsigned b[COLUMNS][2];
-#pragma unroll
-            for (int i = 0; i < ROWS; ++i)
-                course::ptx::ldmatrix_x4(a[i],
-                                         stage.a.chunk(warp_row + i * 16 + lane % 16, k / 8 + lane / 16));
-#pragma unroll
-            for (int j = 0; j < COLUMNS; j += 2) {
-                unsigned two[4];
-                course::ptx::ldmatrix_x4_trans(two,
-                                               stage.b.chunk(k + lane % 16, warp_column / 8 + j + lane / 16));
-                b[j][0] = two[0];
-                b[j][1] = two[1];
-                b[j + 1][0] = two[2];
-                b[j + 1][1] = two[3];
-            }
-#pragma unroll
-            for (int i = 0; i < ROWS; ++i)
-#pragma unroll
-                for (int j = 0; j < COLUMNS; ++j)
-                    multiply_add<typename S::T>(sums_[i][j], a[i], b[j]);
+            Fragments<S> fragments;
+            fragments.load(stage, warp_row, warp_column, k);
+            add_products(fragments);
         }
     }
 
@@ -256,16 +292,11 @@ __global__ void __launch_bounds__(S::THREADS)
                  Order order) {
     extern __shared__ __align__(128) unsigned char memory[];
     auto* const stages = reinterpret_cast<Stage<S>*>(memory);
-    const Order::Place place = order.place(static_cast<int>(blockIdx.x));
-    const int row = place.row * S::BM;
-    const int column = place.column * S::BN;
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int warp_row = warp / S::WARPS_N * S::WM;
-    const int warp_column = warp % S::WARPS_N * S::WN;
+    const Place<S> place(order);
     const int count = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
 
-    Copies<S, S::BM, S::BK> a_copies(a, row, 0);
-    Copies<S, S::BK, S::BN> b_copies(b, 0, column);
+    Copies<S, S::BM, S::BK> a_copies(a, place.row, 0);
+    Copies<S, S::BK, S::BN> b_copies(b, 0, place.column);
     const auto copy = [&](int number) {
         if (number < count) {
             a_copies.template to<kAligned>(stages[number % S::STAGES].a);
@@ -284,10 +315,76 @@ __global__ void __launch_bounds__(S::THREADS)
         course::ptx::cp_async_wait<S::STAGES == 1 ? 0 : S::STAGES - 2>();
         __syncthreads();  // the stage is there, and nobody needs the one before it any more
         if constexpr (S::STAGES > 1) copy(number + S::STAGES - 1);
-        sums.multiply(stages[number % S::STAGES], warp_row, warp_column);
+        sums.multiply(stages[number % S::STAGES], place.warp_row, place.warp_column);
         if constexpr (S::STAGES == 1) __syncthreads();
     }
-    sums.store(out, row + warp_row, column + warp_column, memory);
+    sums.store(out, place.row + place.warp_row, place.column + place.warp_column, memory);
+}
+
+// Idea: the fragments of the next 16 of k are loaded while this one's are multiplied, also across the border between two stages, and
+// copies are issued in the midst of products.
+// Cost removed: in every stage, tensor cores that wait for a barrier, for copies to be issued and for the first fragments.
+// Still limits it: mma.sync takes its operands through registers; and power.
+template <class S, bool kAligned>
+__global__ void __launch_bounds__(S::THREADS)
+    fragments_ahead(DeviceMatrix<const typename S::T> a, DeviceMatrix<const typename S::T> b, Output out,
+                    Order order) {
+    static_assert(S::STAGES > 1 && S::BK % 32 == 0);  // every stage begins with fragments[0]
+    extern __shared__ __align__(128) unsigned char memory[];
+    auto* const stages = reinterpret_cast<Stage<S>*>(memory);
+    const Place<S> place(order);
+    const int depth = static_cast<int>(a.cols());
+
+    // What lies behind the last stage is zeros.
+    Copies<S, S::BM, S::BK> a_copies(a, place.row, 0);
+    Copies<S, S::BK, S::BN> b_copies(b, 0, place.column);
+    const auto copy_a = [&](auto inside, int stage) {
+        a_copies.template to<kAligned, inside>(stages[stage].a);
+        a_copies.next_columns();
+    };
+    const auto copy_b = [&](auto inside, int stage) {
+        b_copies.template to<kAligned, inside>(stages[stage].b);
+        b_copies.next_rows();
+        course::ptx::cp_async_commit();
+    };
+    for (int stage = 0; stage < S::STAGES - 1; ++stage) {
+        copy_a(std::false_type(), stage);
+        copy_b(std::false_type(), stage);
+    }
+    course::ptx::cp_async_wait<S::STAGES - 2>();
+    __syncthreads();
+
+    MmaSums<S> sums;
+    Fragments<S> fragments[2];
+    fragments[0].load(stages[0], place.warp_row, place.warp_column, 0);
+    int read = 0;
+    int write = S::STAGES - 1;
+    const auto multiply_stage = [&](auto inside) {
+#pragma unroll
+        for (int k = 0; k < S::BK; k += 16) {
+            if (k + 16 == S::BK) {
+                course::ptx::cp_async_wait<S::STAGES - 2>();
+                __syncthreads();  // the next stage is there, and nobody needs this one any more
+                write = read;
+                read = read + 1 < S::STAGES ? read + 1 : 0;
+            }
+            fragments[(k / 16 + 1) % 2].load(stages[read], place.warp_row, place.warp_column,
+                                             (k + 16) % S::BK);
+            if (k == 0) copy_a(inside, write);
+            if (k == 16) copy_b(inside, write);
+            sums.add_products(fragments[k / 16 % 2]);
+        }
+    };
+    // Most copies come from inside the matrices and need not ask where these end.
+    const bool inside = kAligned && static_cast<int>(a.rows()) - place.row >= S::BM &&
+                        static_cast<int>(b.cols()) - place.column >= S::BN;
+    int k = 0;
+    for (; inside && k + S::STAGES * S::BK <= depth; k += S::BK)
+        multiply_stage(std::true_type());
+    for (; k < depth; k += S::BK)
+        multiply_stage(std::false_type());
+    course::ptx::cp_async_wait<0>();  // zeros are still on their way
+    sums.store(out, place.row + place.warp_row, place.column + place.warp_column, memory);
 }
 
 // --- Plans: the versions -----------------------------------------------------------------------------------------------
@@ -354,11 +451,19 @@ struct Swizzled : FromShared<MmaSums> {
 
 // Idea: two stages are on their way while one is multiplied, and a warp has 64 x 64 results.
 // Cost removed: waiting for global memory.
-// Still limits it: mma.sync takes its operands through registers, and one warp at a time.
+// Still limits it: where a stage begins nobody multiplies. All warps wait for each other, issue copies and load fragments, at the same time.
 struct MultiStage : FromShared<MmaSums> {
     template <class T>
     using Shape = TileShape<T, 128, 256, 64, 64, 3, true>;
     static constexpr std::size_t kAlignment = 16;
+};
+
+// The same tile, with a loop of its own.
+struct FragmentsAhead : MultiStage {
+    template <class S, bool kAligned>
+    static auto kernel() {
+        return fragments_ahead<S, kAligned>;
+    }
 };
 
 // --- Launchers -------------------------------------------------------------------------------------------------------
@@ -425,7 +530,7 @@ Version version(const char* name, const char* idea) {
 // For whoever only wants the product: on a Hopper the last version, mma.sync on other GPUs.
 template <class T>
 const KernelFor<T>& fastest() {
-    static const Version any = version<MultiStage>("multi_stage", "");
+    static const Version any = version<FragmentsAhead>("fragments_ahead", "");
     static const Version hopper = hopper_versions().back();
     return kernel_of<T>(hopper.cannot_run({}).empty() ? hopper : any);
 }
@@ -447,14 +552,15 @@ std::span<const Version> versions() {
             version<MmaSync>("mma_sync", "ldmatrix and mma.sync, 16 x 16 results of a warp"),
             version<WarpTiles>("warp_tiles", "64 x 32 results of a warp"),
             version<Swizzled>("swizzled", "no bank conflicts"),
-            version<MultiStage>("multi_stage", "asynchronous copies, three stages")};
+            version<MultiStage>("multi_stage", "asynchronous copies, three stages"),
+            version<FragmentsAhead>("fragments_ahead", "fragments loaded a step ahead of their products")};
         const std::vector<Version> hopper = hopper_versions();
         all.insert(all.end(), hopper.begin(), hopper.end());
         all.push_back({.name = "best",
-                       .idea = "realigned, or multi_stage on other GPUs",
+                       .idea = "realigned, or fragments_ahead on other GPUs",
                        .launcher = {.half = best<__half>(), .bfloat16 = best<__nv_bfloat16>()},
                        .work = work_of,
-                       .constraint = Launch<MultiStage, __half>::constraint});
+                       .constraint = Launch<FragmentsAhead, __half>::constraint});
         return all;
     }();
     return list;

@@ -42,7 +42,7 @@ class Lesson : public testing::Test {
 
 // Eight rows that ldmatrix reads at once, each from 16 bytes of its own: a wavefront for each matrix, or one for each row.
 TEST_F(Lesson, WithTheSwizzleNoBankConflictsAreLeft) {
-    for (const char* version : {"swizzled", "multi_stage"}) {
+    for (const char* version : {"swizzled", "multi_stage", "fragments_ahead"}) {
         SCOPED_TRACE(version);
         EXPECT_CONFLICT_FREE(product(version));
     }
@@ -59,7 +59,7 @@ TEST_F(Lesson, WhatTmaStoresIsFilledWithoutBankConflicts) {
 
 // Four lanes that hold neighbours fill a sector of C.
 TEST_F(Lesson, ResultsAreStoredInWholeSectors) {
-    for (const char* version : {"swizzled", "multi_stage", "tma_wgmma", "persistent"}) {
+    for (const char* version : {"swizzled", "multi_stage", "fragments_ahead", "tma_wgmma", "persistent"}) {
         SCOPED_TRACE(version);
         EXPECT_COALESCED(product(version));
     }

@@ -338,6 +338,7 @@ TEST_P(VersionTest, RowsThatBeginAnywhere) {
             expect_exact(
                 {.shape = {130, 66, 37}, .beta = 1, .odd_padding = odd, .misaligned_by = misaligned_by});
     }
+    expect_exact({.shape = {40, 66, 5 * 64 + 3}, .odd_padding = 1});  // more stages than a ring has
 }
 
 // Factors as TMA wants them, and C where it cannot store: refused, or stored another way.

@@ -5,13 +5,14 @@
 //
 // C is m x n; A, row-major, is m x k; B, row-major, is k x n. Any shape, and rows that begin anywhere.
 //
-//   version       tile of a block   of a warp   stages   what is new                           what limits it
-//   wmma_global   32 x 32           16 x 16     none     WMMA: matrices that belong to a warp      each is loaded for one product
-//   wmma_shared   64 x 64           32 x 32     2        shared memory, cp.async                   its loads: nobody says which lane holds what
-//   mma_sync      64 x 64           16 x 16     1        ldmatrix, mma.sync                    a load for every product
-//   warp_tiles    128 x 128         64 x 32     1        fragments serve several products      bank conflicts of ldmatrix
-//   swizzled      128 x 128         64 x 32     1        rows in different banks               waiting for the next tiles
-//   multi_stage   128 x 256         64 x 64     3        cp.async, two stages ahead            mma.sync itself: Hopper's wgmma is faster
+//   version           tile of a block   of a warp   stages   what is new                           what limits it
+//   wmma_global       32 x 32           16 x 16     none     WMMA: matrices that belong to a warp      each is loaded for one product
+//   wmma_shared       64 x 64           32 x 32     2        shared memory, cp.async                   its loads: nobody says which lane holds what
+//   mma_sync          64 x 64           16 x 16     1        ldmatrix, mma.sync                    a load for every product
+//   warp_tiles        128 x 128         64 x 32     1        fragments serve several products      bank conflicts of ldmatrix
+//   swizzled          128 x 128         64 x 32     1        rows in different banks               waiting for the next tiles
+//   multi_stage       128 x 256         64 x 64     3        cp.async, two stages ahead            products wait where a stage begins
+//   fragments_ahead   128 x 256         64 x 64     3        fragments a step ahead                mma.sync itself: Hopper's wgmma is faster
 //
 // What follows, with Hopper's own instructions, is in hopper/hopper.cu; `best` chooses one that suits the operands.
 //
@@ -60,6 +61,24 @@ struct Stage {
     Tile<S, S::BK, S::BN> b;
 };
 
+// Where the tile of a block begins in C, and the results of this warp in the tile.
+template <class S>
+struct Place {
+    int row;
+    int column;
+    int warp_row;
+    int warp_column;
+
+    __device__ explicit Place(const Order& order) {
+        const Order::Place tile = order.place(static_cast<int>(blockIdx.x));
+        const int warp = static_cast<int>(threadIdx.x) / 32;
+        row = tile.row * S::BM;
+        column = tile.column * S::BN;
+        warp_row = warp / S::WARPS_N * S::WM;
+        warp_column = warp % S::WARPS_N * S::WN;
+    }
+};
+
 template <class T>
 __device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     if constexpr (std::is_same_v<T, __half>) {
@@ -69,23 +88,47 @@ __device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsign
     }
 }
 
-// The sums of a warp, with mma.sync: lane 4 g + t has columns 2 t and 2 t + 1 of eight, in rows g and g + 8.
+// What a warp multiplies for 16 of k: 16 x 16 elements of A for each 16 of its rows, 16 x 8 of B for each 8 of its columns. Chunks change
+// places alike in rows 16 apart, so addresses differ by constants.
 template <class S>
-class MmaSums {
-    static constexpr int ROWS = S::WM / 16, COLUMNS = S::WN / 8;  // products of a warp for 16 of k
+struct Fragments {
+    static constexpr int ROWS = S::WM / 16, COLUMNS = S::WN / 8;
+    unsigned a[ROWS][4];
+    unsigned b[COLUMNS][2];
 
-  public:
-    // Products of one stage: fragments of 16 of k, and all their products.
-    __device__ void multiply(Stage<S>& stage, int warp_row, int warp_column) {
+    __device__ void load(Stage<S>& stage, int warp_row, int warp_column, int k) {
         // TODO day40/fragments, about 40 minutes.
         // A warp's part of one stage: its results are `ROWS` x `COLUMNS` small matrices of 16 x 8, in
-        // `sums_`. In steps of 16 along k, bring `ROWS` fragments of A (16 x 16) and `COLUMNS` of B (16 x 8)
-        // to registers, and call `multiply_add` for each pair.
+        // `sums_`. `MmaSums::multiply` is given and goes through the stage in steps of 16 along k. In each,
+        // `load` brings `ROWS` fragments of A (16 x 16) and `COLUMNS` of B (16 x 8) to registers, `a` and
+        // `b`, and `add_products` calls `multiply_add` for each pair.
         //
         // `course::ptx::ldmatrix_x4(registers, address)` loads four matrices of 8 x 8: lanes 0 to 7 give the
         // addresses of the rows of the first one, 8 to 15 of the second, and so on. `ldmatrix_x4_trans` hands
         // them out transposed, which is what B's fragment wants. `stage.a.chunk(row, c)` is the address of
         // columns 8 c to 8 c + 7 of a row of A's tile, wherever the swizzle has put them; `stage.b` likewise.
+    }
+};
+
+// The sums of a warp, with mma.sync: lane 4 g + t has columns 2 t and 2 t + 1 of eight, in rows g and g + 8.
+template <class S>
+class MmaSums {
+    static constexpr int ROWS = Fragments<S>::ROWS, COLUMNS = Fragments<S>::COLUMNS;
+
+  public:
+    // Each fragment of A times each of B.
+    __device__ void add_products(const Fragments<S>& fragments) {
+        // TODO day40/fragments: this one too, see Fragments::load.
+    }
+
+    // Products of one stage.
+    __device__ void multiply(Stage<S>& stage, int warp_row, int warp_column) {
+#pragma unroll
+        for (int k = 0; k < S::BK; k += 16) {
+            Fragments<S> fragments;
+            fragments.load(stage, warp_row, warp_column, k);
+            add_products(fragments);
+        }
     }
 
     // The warp's results begin at (row, column) of C.
@@ -233,16 +276,11 @@ __global__ void __launch_bounds__(S::THREADS)
                  Order order) {
     extern __shared__ __align__(128) unsigned char memory[];
     auto* const stages = reinterpret_cast<Stage<S>*>(memory);
-    const Order::Place place = order.place(static_cast<int>(blockIdx.x));
-    const int row = place.row * S::BM;
-    const int column = place.column * S::BN;
-    const int warp = static_cast<int>(threadIdx.x) / 32;
-    const int warp_row = warp / S::WARPS_N * S::WM;
-    const int warp_column = warp % S::WARPS_N * S::WN;
+    const Place<S> place(order);
     const int count = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
 
-    Copies<S, S::BM, S::BK> a_copies(a, row, 0);
-    Copies<S, S::BK, S::BN> b_copies(b, 0, column);
+    Copies<S, S::BM, S::BK> a_copies(a, place.row, 0);
+    Copies<S, S::BK, S::BN> b_copies(b, 0, place.column);
     const auto copy = [&](int number) {
         if (number < count) {
             a_copies.template to<kAligned>(stages[number % S::STAGES].a);
@@ -261,10 +299,33 @@ __global__ void __launch_bounds__(S::THREADS)
         course::ptx::cp_async_wait<S::STAGES == 1 ? 0 : S::STAGES - 2>();
         __syncthreads();  // the stage is there, and nobody needs the one before it any more
         if constexpr (S::STAGES > 1) copy(number + S::STAGES - 1);
-        sums.multiply(stages[number % S::STAGES], warp_row, warp_column);
+        sums.multiply(stages[number % S::STAGES], place.warp_row, place.warp_column);
         if constexpr (S::STAGES == 1) __syncthreads();
     }
-    sums.store(out, row + warp_row, column + warp_column, memory);
+    sums.store(out, place.row + place.warp_row, place.column + place.warp_column, memory);
+}
+
+// Idea: the fragments of the next 16 of k are loaded while this one's are multiplied, also across the border between two stages, and
+// copies are issued in the midst of products.
+// Cost removed: in every stage, tensor cores that wait for a barrier, for copies to be issued and for the first fragments.
+// Still limits it: mma.sync takes its operands through registers; and power.
+template <class S, bool kAligned>
+__global__ void __launch_bounds__(S::THREADS)
+    fragments_ahead(DeviceMatrix<const typename S::T> a, DeviceMatrix<const typename S::T> b, Output out,
+                    Order order) {
+    // TODO day40/ahead, about 60 minutes.
+    // `multi_stage` without its pause. The kernel `tensor_cores` is given; in each stage its warps wait,
+    // meet, copy, load fragments, and only then multiply. Now `Fragments<S> fragments[2]`: while the products
+    // of 16 of k are under way, those of the next 16 are loaded, and those after the last 16 of a stage are
+    // the first of the next stage. Copies are issued between products, too.
+    //
+    // `place` has `row` and `column`, where the block's tile begins, and `warp_row` and `warp_column`, where
+    // the warp's results begin in it. `Copies::to<kAligned, false>(tile)` copies this thread's part of a
+    // tile; `next_columns()` and `next_rows()` walk along k. Behind the end of k it copies zeros, so that no
+    // stage needs to be left out. (With `true` it does not ask where the matrix ends, which saves
+    // instructions where nothing lies outside. Leave that for later.) `fragments[0].load(stage,
+    // place.warp_row, place.warp_column, k)` loads, `sums.add_products(fragments[0])` multiplies, and
+    // `sums.store(...)` is as in `tensor_cores`.
 }
 
 // --- Plans: the versions -----------------------------------------------------------------------------------------------
@@ -331,11 +392,19 @@ struct Swizzled : FromShared<MmaSums> {
 
 // Idea: two stages are on their way while one is multiplied, and a warp has 64 x 64 results.
 // Cost removed: waiting for global memory.
-// Still limits it: mma.sync takes its operands through registers, and one warp at a time.
+// Still limits it: where a stage begins nobody multiplies. All warps wait for each other, issue copies and load fragments, at the same time.
 struct MultiStage : FromShared<MmaSums> {
     template <class T>
     using Shape = TileShape<T, 128, 256, 64, 64, 3, true>;
     static constexpr std::size_t kAlignment = 16;
+};
+
+// The same tile, with a loop of its own.
+struct FragmentsAhead : MultiStage {
+    template <class S, bool kAligned>
+    static auto kernel() {
+        return fragments_ahead<S, kAligned>;
+    }
 };
 
 // --- Launchers -------------------------------------------------------------------------------------------------------
@@ -402,7 +471,7 @@ Version version(const char* name, const char* idea) {
 // For whoever only wants the product: on a Hopper the last version, mma.sync on other GPUs.
 template <class T>
 const KernelFor<T>& fastest() {
-    static const Version any = version<MultiStage>("multi_stage", "");
+    static const Version any = version<FragmentsAhead>("fragments_ahead", "");
     static const Version hopper = hopper_versions().back();
     return kernel_of<T>(hopper.cannot_run({}).empty() ? hopper : any);
 }
@@ -424,14 +493,15 @@ std::span<const Version> versions() {
             version<MmaSync>("mma_sync", "ldmatrix and mma.sync, 16 x 16 results of a warp"),
             version<WarpTiles>("warp_tiles", "64 x 32 results of a warp"),
             version<Swizzled>("swizzled", "no bank conflicts"),
-            version<MultiStage>("multi_stage", "asynchronous copies, three stages")};
+            version<MultiStage>("multi_stage", "asynchronous copies, three stages"),
+            version<FragmentsAhead>("fragments_ahead", "fragments loaded a step ahead of their products")};
         const std::vector<Version> hopper = hopper_versions();
         all.insert(all.end(), hopper.begin(), hopper.end());
         all.push_back({.name = "best",
-                       .idea = "realigned, or multi_stage on other GPUs",
+                       .idea = "realigned, or fragments_ahead on other GPUs",
                        .launcher = {.half = best<__half>(), .bfloat16 = best<__nv_bfloat16>()},
                        .work = work_of,
-                       .constraint = Launch<MultiStage, __half>::constraint});
+                       .constraint = Launch<FragmentsAhead, __half>::constraint});
         return all;
     }();
     return list;

@@ -203,6 +203,7 @@ template <class R>
 struct ReduceRows {
     Distance distance;
     std::size_t rows;  // of all products
+    unsigned rows_of_tiles;
     typename R::State* parts;
 
     template <class T>
@@ -237,7 +238,7 @@ struct ReduceRows {
     __device__ void end(const State<T>& state, const typename ShareOfRow<T>::Walk& walk) const {
         constexpr unsigned WARPS_N = T::BN / T::WN;
         const Results<T> at{walk.at(0)};
-        const unsigned part = walk.share() * WARPS_N + threadIdx.x / 32 % WARPS_N;
+        const unsigned part = blockIdx.x / rows_of_tiles * WARPS_N + threadIdx.x / 32 % WARPS_N;
 #pragma unroll
         for (int i = 0; i < T::TM; ++i) {
             typename R::State row = state.row[i][threadIdx.x];
@@ -420,8 +421,8 @@ void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
     with_types(matmul, [&]<class R, class Add>(R, Add) {
         const Matmul<T, 1, ShareOfRow<T>, ReduceRows<R>, Add> kernel;
         auto* const parts = reinterpret_cast<typename R::State*>(matmul.scratch.data() + plan.norm_words);
-        kernel.launch(plan.tiles.rows * plan.tiles.shares, factors, plan.tiles, {distance, rows, parts},
-                      stream);
+        kernel.launch(plan.tiles.rows * plan.tiles.shares, factors, plan.tiles,
+                      {distance, rows, plan.tiles.rows, parts}, stream);
         merge_parts<R><<<course::blocks_for(rows, kThreads), kThreads, 0, stream>>>(
             parts, plan.tiles.shares * kWarpsAcross, rows, matmul.values.data(), indices_of(matmul));
         CUDA_CHECK_LAUNCH();

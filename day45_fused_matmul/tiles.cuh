@@ -67,21 +67,21 @@ struct ShareOfRow {
     class Walk {
       public:
         __device__ explicit Walk(const ShareOfRow& all)
-            : share_(blockIdx.x / all.rows),
-              row_{blockIdx.x % all.rows / all.down, std::size_t{blockIdx.x % all.rows % all.down} * T::BM,
-                   0},
-              first_(all.begin_of(share_)),
-              end_(all.begin_of(share_ + 1)) {}
+            : product_(blockIdx.x % all.rows / all.down),
+              row_(blockIdx.x % all.rows % all.down),
+              first_(all.begin_of(blockIdx.x / all.rows)),
+              end_(all.begin_of(blockIdx.x / all.rows + 1)) {}
 
-        __device__ unsigned share() const { return share_; }
         __device__ unsigned first() const { return first_; }
         __device__ bool has(unsigned i) const { return i < end_; }
         __device__ unsigned next(unsigned i) const { return i + 1; }
-        __device__ Tile at(unsigned i) const { return {row_.product, row_.row, std::size_t{i} * T::BN}; }
+        __device__ Tile at(unsigned i) const {
+            return {product_, std::size_t{row_} * T::BM, std::size_t{i} * T::BN};
+        }
 
       private:
-        unsigned share_;
-        Tile row_;
+        unsigned product_;
+        unsigned row_;  // of tiles
         unsigned first_;
         unsigned end_;
     };

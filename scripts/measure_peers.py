@@ -333,7 +333,32 @@ def fused_attention_peers(words):
         yield name, work, lambda: check(work)
 
 
+def argmin_peers(words):
+    """Minimum and index of each row of a product or of squared distances. First the matrix of them, if there is room for it."""
+    m, n, k = numbers(words[3])
+    if m * n > 1 << 32:
+        return
+    torch.manual_seed(1)
+    a, b = torch.rand(m, k, device="cuda") * 2 - 1, torch.rand(k, n, device="cuda") * 2 - 1
+    functions = {
+        "dot": lambda a, b: (a @ b).min(dim=1),
+        "squared_l2": lambda a, b: ((a * a).sum(1)[:, None] + (b * b).sum(0) - 2 * (a @ b)).min(dim=1),
+    }
+    function = functions[words[2]]
+    top = min(m, 256)
+    expected = function(a[:top].double(), b.double()).values
+
+    def check(work):
+        return ((work().values[:top] - expected).abs().amax() / expected.abs().amax()).item(), 1e-5
+
+    eager = lambda: function(a, b)
+    fast = compiled(function)
+    yield "pytorch_eager", eager, lambda: check(eager)
+    yield "torch_compile", lambda: fast(a, b), lambda: check(lambda: fast(a, b))
+
+
 PEERS = {
+    "argmin": argmin_peers,
     "softmax": softmax_peers,
     "sum": sum_peers,
     "gaussian_blur": blur_peers,

@@ -26,7 +26,20 @@ struct Distance {
 
     template <class T>
     __device__ void finish(const Results<T>& at, float (&sums)[T::TM][T::TN]) const {
-        if (metric != Metric::kSquaredL2 && metric != Metric::kCosine) return;
+        if (metric == Metric::kSquaredL2) {
+            finish_with_norms(at, sums, [](float sum, float a, float b) {
+                const float squared = fmaf(-2, sum, a + b);
+                return squared < 0 ? 0 : squared;  // a NaN stays a NaN
+            });
+        } else if (metric == Metric::kCosine) {
+            finish_with_norms(at, sums, [](float sum, float a, float b) { return 1 - sum * a * b; });
+        }
+    }
+
+  private:
+    template <class T, class Finish>
+    __device__ void finish_with_norms(const Results<T>& at, float (&sums)[T::TM][T::TN],
+                                      Finish finish) const {
         float b[T::TN];
 #pragma unroll
         for (int j = 0; j < T::TN; ++j)
@@ -35,13 +48,8 @@ struct Distance {
         for (int i = 0; i < T::TM; ++i) {
             const float a = at.row(i) < m ? norms_a[at.tile.product * m + at.row(i)] : 0;
 #pragma unroll
-            for (int j = 0; j < T::TN; ++j) {
-                // A NaN stays a NaN.
-                const float squared = a + b[j] - 2 * sums[i][j];
-                sums[i][j] = metric == Metric::kCosine ? 1 - sums[i][j] * a * b[j]
-                             : squared < 0             ? 0
-                                                       : squared;
-            }
+            for (int j = 0; j < T::TN; ++j)
+                sums[i][j] = finish(sums[i][j], a, b[j]);
         }
     }
 };

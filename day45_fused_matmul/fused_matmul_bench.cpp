@@ -1,7 +1,7 @@
-// Day 45's program: batched products beside cuBLAS, and reductions of products that are never written.
+// Day 45's program: batched products beside cuBLAS, masked ones, and reductions and nearest neighbours of products that are never written.
 //
-//     day45_fused_matmul --size 8x256x256x64      8 products of 256 x 256 x 64, in each of the four layouts
-//     day45_fused_matmul --size 512x512x64        reductions of the distances of 512 vectors from 512 others, of 64 elements
+//     day45_fused_matmul --size 8x256x256x64      8 products of 256 x 256 x 64, in each of the four layouts; the causal half of them
+//     day45_fused_matmul --size 512x512x64        the nearest, and the 128 nearest, of 512 vectors of 64 elements for each of 512 others
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,7 +19,9 @@
 #include "common/program.hpp"
 #include "fused_matmul.hpp"
 #include "fused_matmul_peer.hpp"
+#include "masked_bench.hpp"
 #include "reduce.hpp"
+#include "top_k_bench.hpp"
 
 namespace {
 
@@ -245,11 +247,38 @@ course::Case make_reduced(const course::Dims& size, day45::Metric metric) {
     return result;
 }
 
-void require_known(const course::Dims& size) {
+// --- The nearest neighbours ------------------------------------------------------------------------------------------
+
+constexpr std::size_t kNeighbours = 128;
+constexpr std::size_t kMostNamed = std::size_t{1} << 21;  // neighbours, which are all verified one by one
+
+course::Case make_nearest(const course::Dims& size) {
+    if (size.size() != 3) return {};
+    const std::size_t k = std::min(kNeighbours, size[1]);
+    if (size[0] * k > kMostNamed) return {};
+    return course::make_top_k_case({size[0], size[1], size[2], k});
+}
+
+// --- Which problems a size is -----------------------------------------------------------------------------------------
+
+// Without --size and --bench: each part, small.
+const course::Dims kDefault = {2, 200, 200, 64};
+
+course::Dims count_m_n_k(const course::Dims& size) {
     if (size.size() != 3 && size.size() != 4) {
         throw std::invalid_argument(
             "expected count x m x n x k, for example 8x256x256x64, or m x n x k, for example 512x512x64");
     }
+    return size;
+}
+
+course::Dims m_n_k(const course::Dims& size) {
+    return size == kDefault ? course::Dims(size.begin() + 1, size.end()) : size;
+}
+
+// Masks are for products of as many rows as columns.
+course::Case make_masked(const course::Dims& size, course::Case (*make)(const course::Dims&)) {
+    return size.size() == 4 && size[1] == size[2] ? make(size) : course::Case{};
 }
 
 }  // namespace
@@ -257,26 +286,32 @@ void require_known(const course::Dims& size) {
 int main(int argc, char** argv) {
     course::Program program{.day = "day45_fused_matmul",
                             .title = "matrix products that do something else with their results",
-                            .default_size = {3, 200, 300, 64},
+                            .default_size = kDefault,
                             .bench_sizes = {{1024, 128, 128, 128},
                                             {256, 256, 256, 256},
                                             {64, 512, 512, 512},
+                                            {16, 1000, 1000, 1000},
                                             {128, 1024, 1024, 64},
                                             {128, 1024, 1024, 128},
-                                            {16, 1000, 1000, 1000},
                                             {8192, 8192, 64},
                                             {16384, 16384, 64},
                                             {8192, 8192, 256},
+                                            {1024, 1000000, 64},
+                                            {1024, 1000000, 256},
                                             {1000000, 10000, 64}},
                             .make_cases = {}};  // below
     for (const Op op_a : {Op::kNone, Op::kTranspose}) {
-        for (const Op op_b : {Op::kNone, Op::kTranspose})
-            program.make_cases.push_back([=](const course::Dims& size) {
-                require_known(size);
-                return make_batched(size, op_a, op_b);
-            });
+        for (const Op op_b : {Op::kNone, Op::kTranspose}) {
+            program.make_cases.push_back(
+                [=](const course::Dims& size) { return make_batched(count_m_n_k(size), op_a, op_b); });
+        }
     }
-    for (const day45::Metric metric : {day45::Metric::kDot, day45::Metric::kSquaredL2})
-        program.make_cases.push_back([=](const course::Dims& size) { return make_reduced(size, metric); });
+    for (const auto make : {day45::make_masked_case, day45::make_masked_by_array_case})
+        program.make_cases.push_back([=](const course::Dims& size) { return make_masked(size, make); });
+    for (const day45::Metric metric : {day45::Metric::kDot, day45::Metric::kSquaredL2}) {
+        program.make_cases.push_back(
+            [=](const course::Dims& size) { return make_reduced(m_n_k(size), metric); });
+    }
+    program.make_cases.push_back([](const course::Dims& size) { return make_nearest(m_n_k(size)); });
     return course::run_program(program, argc, argv);
 }

@@ -1,6 +1,7 @@
 // The main loop of every kernel of day 45: a block multiplies one tile after the other, and hands each of them over when it is done.
 //
-//     walk      which tiles are this block's, and in which order
+//     walk      which tiles are this block's, and in which order; if it has is_idle(), also in which of them this warp has
+//               nothing to multiply
 //     add       what becomes of a pair of factors: a product to be added up, or a squared difference
 //     take      what becomes of a finished tile: the kernel's epilogue
 //
@@ -156,14 +157,13 @@ class Copies {
 
     // How many steps from the next one on belong to the same tile, and lie within the matrices?
     __device__ int whole_steps() const {
-        return walk_.has(tile_) && a_.is_whole() && b_.is_whole() ? steps_ - (last_depth_ < T::BK) - step_
-                                                                  : 0;
+        return has_tile_ && a_.is_whole() && b_.is_whole() ? steps_ - (last_depth_ < T::BK) - step_ : 0;
     }
 
     // Starts to copy the next step into `stage`, and closes its group. WHOLE: it is one of the whole ones.
     template <bool WHOLE>
     __device__ void start(Stage<T>& stage) {
-        const int depth = !walk_.has(tile_) ? 0 : step_ + 1 < steps_ ? T::BK : last_depth_;
+        const int depth = !has_tile_ ? 0 : step_ + 1 < steps_ ? T::BK : last_depth_;
         a_.template start<WHOLE>(a_runs_along(), depth, stage.a);
         b_.template start<WHOLE>(b_runs_along(), depth, stage.b);
         course::ptx::cp_async_commit();
@@ -180,7 +180,8 @@ class Copies {
 
   private:
     __device__ void begin_tile() {
-        if (!walk_.has(tile_)) return;
+        has_tile_ = walk_.has(tile_);
+        if (!has_tile_) return;
         const Tile tile = walk_.at(tile_);
         a_.begin(factors_.a[tile.product], a_runs_along(), tile.row);
         b_.begin(factors_.b[tile.product], b_runs_along(), tile.col);
@@ -197,9 +198,20 @@ class Copies {
     int last_depth_;
     int step_ = 0;
     unsigned tile_;
+    bool has_tile_ = false;
     TileCopy<T::BM, T::BK, T::THREADS> a_;
     CopyB b_;
 };
+
+// Has this warp nothing to multiply of a tile? Most walks do not ask.
+template <class Walk>
+__device__ bool is_idle(const Walk& walk, unsigned tile) {
+    if constexpr (requires { walk.is_idle(tile); }) {
+        return walk.is_idle(tile);
+    } else {
+        return false;
+    }
+}
 
 // All threads of the block call it; `stages` are STAGES of them.
 template <class T, class CopyB, class Walk, class Add, class Take>
@@ -222,7 +234,8 @@ __device__ __forceinline__ void multiply_tiles(const Factors& factors, const Wal
     fragments[0].read(stages[0], 0, place);
     int now = 0;
     int free = AHEAD;
-    const auto multiply_step = [&](float(&sums)[T::TM][T::TN], auto start_copies) {
+    // An idle warp copies, and meets the others at the barrier.
+    const auto multiply_step = [&](bool idle, float(&sums)[T::TM][T::TN], auto start_copies) {
 #pragma unroll
         for (int k = 0; k < T::BK; ++k) {
             if (k == T::COPY_AT) {
@@ -234,21 +247,24 @@ __device__ __forceinline__ void multiply_tiles(const Factors& factors, const Wal
                 __syncthreads();  // the next stage is complete, and nobody needs this one any more
                 now = now + 1 == T::STAGES ? 0 : now + 1;
             }
+            if (idle) continue;
             course::multiply_and_read_ahead<T>(fragments[k % 2], sums, fragments[(k + 1) % 2], stages[now],
                                                (k + 1) % T::BK, place, add);
         }
+        if (idle) fragments[0].read(stages[now], 0, place);
     };
     for (unsigned tile = walk.first(); walk.has(tile); tile = walk.next(tile)) {
+        const bool idle = is_idle(walk, tile);
         float sums[T::TM][T::TN] = {};
         for (int left = copies.steps(); left > 0;) {
             const int whole = min(copies.whole_steps(), left);
 #pragma unroll 1
             for (int step = 0; step < whole; ++step)
-                multiply_step(sums, [&](Stage<T>& stage) { copies.template start<true>(stage); });
+                multiply_step(idle, sums, [&](Stage<T>& stage) { copies.template start<true>(stage); });
             copies.move_on(whole);
             left -= whole;
             if (whole > 0) continue;
-            multiply_step(sums, [&](Stage<T>& stage) { copies.template start<false>(stage); });
+            multiply_step(idle, sums, [&](Stage<T>& stage) { copies.template start<false>(stage); });
             copies.move_on(1);
             --left;
         }

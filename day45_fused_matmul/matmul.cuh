@@ -11,13 +11,13 @@ namespace day45 {
 
 // An epilogue is a struct that the kernel is given, with
 //
-//     State<T>                      what the block keeps in shared memory from one tile to the next
-//     begin<T>(state)               before the first tile
+//     begin<T>()                    what a thread keeps from one tile of its block to the next: a State
 //     take<T>(state, at, sums)      a finished tile: sums[i][j] belongs to row at.row(i) and column at.col(j) of product at.tile.product;
 //                                   rows and columns may lie outside C
 //     end<T>(state, walk)           when the block has no more tiles
 //
-// All threads of the block call them, at the same time.
+// All threads of the block call them, at the same time. Registers are full of sums: what is larger than a few numbers belongs into shared
+// memory.
 //
 // Idea: what is to be done with the elements of C is done while they are in registers.
 // Cost removed: C on its way to memory and back: 8 bytes an element, for which the GPU could do a hundred multiply-adds.
@@ -28,13 +28,12 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void matmul(const __grid_consta
                                                              const Add add,
                                                              const __grid_constant__ Epilogue epilogue) {
     extern __shared__ float4 shared[];
-    auto* const stages = reinterpret_cast<Stage<T>*>(shared);
-    auto& state = *reinterpret_cast<typename Epilogue::template State<T>*>(stages + T::STAGES);
     const auto& walk = tiles.walk();
-    epilogue.template begin<T>(state);
-    multiply_tiles<T, CopyB>(factors, walk, stages, add, [&](const Tile& tile, float(&sums)[T::TM][T::TN]) {
-        epilogue.template take<T>(state, Results<T>{tile}, sums);
-    });
+    auto state = epilogue.template begin<T>();
+    multiply_tiles<T, CopyB>(factors, walk, reinterpret_cast<Stage<T>*>(shared), add,
+                             [&](const Tile& tile, float(&sums)[T::TM][T::TN]) {
+                                 epilogue.template take<T>(state, Results<T>{tile}, sums);
+                             });
     epilogue.template end<T>(state, walk);
 }
 
@@ -43,8 +42,7 @@ template <class T, int BLOCKS, class Tiles, class Epilogue, class Add = course::
 class Matmul {
     template <template <int, int, int> class CopyB>
     static constexpr auto kKernel = matmul<T, BLOCKS, CopyB<T::BN, T::BK, T::THREADS>, Tiles, Add, Epilogue>;
-    static constexpr std::size_t kShared =
-        sizeof(Stage<T>) * T::STAGES + sizeof(typename Epilogue::template State<T>);
+    static constexpr std::size_t kShared = sizeof(Stage<T>) * T::STAGES;
 
   public:
     Matmul() {

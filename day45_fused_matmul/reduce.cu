@@ -208,14 +208,16 @@ struct ReduceRows {
 
     template <class T>
     struct State {
-        typename R::State row[T::TM][T::THREADS];
+        typename R::State (*row)[T::THREADS];
     };
 
     template <class T>
-    __device__ void begin(State<T>& state) const {
+    __device__ State<T> begin() const {
+        __shared__ typename R::State row[T::TM][T::THREADS];
 #pragma unroll
         for (int i = 0; i < T::TM; ++i)
-            state.row[i][threadIdx.x] = R::nothing();
+            row[i][threadIdx.x] = R::nothing();
+        return {row};
     }
 
     template <class T>

@@ -46,13 +46,19 @@ struct EveryTile {
     }
 };
 
-// The walk of a grid of at most as many blocks as there are tiles. Throws std::invalid_argument when a grid cannot have that many.
+// The walk of a grid of at most as many blocks as there are tiles in `count` matrices of m x n. Throws std::invalid_argument when a
+// grid cannot have that many.
+template <class T>
+EveryTile<T> every_tile(std::size_t m, std::size_t n, std::size_t count) {
+    const std::size_t down = course::ceil_div<std::size_t>(m, T::BM);
+    const std::size_t across = course::ceil_div<std::size_t>(n, T::BN);
+    return {static_cast<unsigned>(down), static_cast<unsigned>(across),
+            course::blocks_for(down * across * count, 1)};
+}
+
 template <class T>
 EveryTile<T> every_tile(const Factors& factors) {
-    const std::size_t down = course::ceil_div<std::size_t>(factors.m(), T::BM);
-    const std::size_t across = course::ceil_div<std::size_t>(factors.n(), T::BN);
-    return {static_cast<unsigned>(down), static_cast<unsigned>(across),
-            course::blocks_for(down * across * factors.count(), 1)};
+    return every_tile<T>(factors.m(), factors.n(), factors.count());
 }
 
 // A block has a share of one row of tiles: of `down` rows of tiles in each product, each is shared by `shares` blocks.
@@ -90,6 +96,36 @@ struct ShareOfRow {
   private:
     __device__ unsigned begin_of(unsigned share) const {
         return static_cast<unsigned>(std::size_t{share} * across / shares);
+    }
+};
+
+// All tiles of all products, row of tiles after row of tiles, in equal shares: those of a block follow each other. They are of one row, or
+// the end of one and what comes after it.
+template <class T>
+struct EqualShares {
+    unsigned down;    // rows of tiles in one product
+    unsigned across;  // tiles in a row
+    unsigned all;
+    unsigned blocks;  // at most as many as there are tiles
+
+    __device__ const EqualShares& walk() const { return *this; }
+    __device__ unsigned first() const { return begin_of(blockIdx.x); }
+    __device__ unsigned last() const { return begin_of(blockIdx.x + 1) - 1; }
+    __device__ bool has(unsigned i) const { return i < begin_of(blockIdx.x + 1); }
+    __device__ unsigned next(unsigned i) const { return i + 1; }
+    __device__ Tile at(unsigned i) const {
+        const unsigned row = i / across;
+        return {row / down, std::size_t{row % down} * T::BM, std::size_t{i % across} * T::BN};
+    }
+
+    // The block that has tile i.
+    __device__ unsigned block_of(unsigned i) const {
+        return static_cast<unsigned>(((std::size_t{i} + 1) * blocks - 1) / all);
+    }
+
+  private:
+    __device__ unsigned begin_of(unsigned block) const {
+        return static_cast<unsigned>(std::size_t{block} * all / blocks);
     }
 };
 

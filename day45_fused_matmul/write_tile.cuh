@@ -3,6 +3,9 @@
 
 #include <cuda_runtime.h>
 
+#include <cstdint>
+
+#include "common/pack.cuh"
 #include "distance.cuh"
 #include "factors.hpp"
 #include "tiles.cuh"
@@ -14,32 +17,67 @@ __device__ inline void update(float& element, float alpha, float sum, float beta
     element = beta == 0 ? alpha * sum : alpha * sum + beta * element;
 }
 
-struct WriteTile {
-    Batch<float> c;
-    float alpha;
-    float beta;
+// May four neighbours of a row go together, from a column on that is a multiple of 4?
+__device__ inline bool has_aligned_rows(const course::DeviceMatrix<float>& matrix) {
+    return reinterpret_cast<std::uintptr_t>(matrix.data()) % 16 == 0 && matrix.leading_dimension() % 4 == 0;
+}
 
-    template <class T>
-    struct State {};
-
-    template <class T>
-    __device__ void begin(State<T>&) const {}
-
-    template <class T>
-    __device__ void take(State<T>&, const Results<T>& at, const float (&sums)[T::TM][T::TN]) const {
-        const course::DeviceMatrix<float> matrix = c[at.tile.product];
+// Writes value(i, j) to row at.row(i) and column at.col(j), where these lie within the matrix; for others it is not asked. Four
+// neighbours go together where rows are aligned, but for a thread that has columns outside.
+//
+// What is stored together is in neighbouring registers. A value that is worked out here, if only a product with alpha, gets registers of
+// its own for that; sums stored as they are would have to be added up in neighbouring ones, in those banks of the register file
+// that the factors are read from, and every multiply-add would be slower.
+template <class T, class Value>
+__device__ void write_tile(const Results<T>& at, const course::DeviceMatrix<float>& matrix, Value value) {
+    if (has_aligned_rows(matrix) && at.col(T::TN - 1) < matrix.cols()) {
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i) {
+            if (at.row(i) >= matrix.rows()) continue;
+#pragma unroll
+            for (int j = 0; j < T::TN; j += 4) {
+                const course::Pack<float, 4> four{
+                    {value(i, j), value(i, j + 1), value(i, j + 2), value(i, j + 3)}};
+                four.store(&matrix(at.row(i), at.col(j)));
+            }
+        }
+    } else {
 #pragma unroll
         for (int i = 0; i < T::TM; ++i) {
             if (at.row(i) >= matrix.rows()) continue;
 #pragma unroll
             for (int j = 0; j < T::TN; ++j) {
-                if (at.col(j) < matrix.cols()) update(matrix(at.row(i), at.col(j)), alpha, sums[i][j], beta);
+                if (at.col(j) < matrix.cols()) matrix(at.row(i), at.col(j)) = value(i, j);
             }
+        }
+    }
+}
+
+struct WriteTile {
+    Batch<float> c;
+    float alpha;
+    float beta;
+
+    struct State {};
+    template <class T>
+    __device__ State begin() const {
+        return {};
+    }
+
+    template <class T>
+    __device__ void take(State&, const Results<T>& at, const float (&sums)[T::TM][T::TN]) const {
+        const course::DeviceMatrix<float> matrix = c[at.tile.product];
+        if (beta == 0) {
+            write_tile(at, matrix, [&](int i, int j) { return alpha * sums[i][j]; });
+        } else {
+            write_tile(at, matrix, [&](int i, int j) {
+                return alpha * sums[i][j] + beta * matrix(at.row(i), at.col(j));
+            });
         }
     }
 
     template <class T, class Walk>
-    __device__ void end(const State<T>&, const Walk&) const {}
+    __device__ void end(const State&, const Walk&) const {}
 };
 
 // As a matrix of distances.
@@ -47,20 +85,20 @@ struct WriteDistances {
     Distance distance;
     WriteTile write;
 
+    using State = WriteTile::State;
     template <class T>
-    using State = WriteTile::State<T>;
+    __device__ State begin() const {
+        return {};
+    }
 
     template <class T>
-    __device__ void begin(State<T>&) const {}
-
-    template <class T>
-    __device__ void take(State<T>& state, const Results<T>& at, float (&sums)[T::TM][T::TN]) const {
+    __device__ void take(State& state, const Results<T>& at, float (&sums)[T::TM][T::TN]) const {
         distance.finish(at, sums);
         write.take<T>(state, at, sums);
     }
 
     template <class T, class Walk>
-    __device__ void end(const State<T>&, const Walk&) const {}
+    __device__ void end(const State&, const Walk&) const {}
 };
 
 }  // namespace day45

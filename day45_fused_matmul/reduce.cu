@@ -281,7 +281,7 @@ __global__ void reduce_rows(const float* distances, std::size_t rows, std::size_
     typename R::State state = R::nothing();
     for (std::size_t col = lane; col < cols; col += course::kWarpSize) {
         const float one[1][1] = {{distances[row * cols + col]}};
-        R::add([&](int) -> typename R::State& { return state; }, one, [&](int) { return col; });
+        R::add([at = &state](int) -> typename R::State& { return *at; }, one, [&](int) { return col; });
     }
 #pragma unroll
     for (int lanes = 1; lanes < course::kWarpSize; lanes *= 2)

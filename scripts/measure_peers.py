@@ -357,7 +357,47 @@ def argmin_peers(words):
     yield "torch_compile", lambda: fast(a, b), lambda: check(lambda: fast(a, b))
 
 
+def neighbour_peers(words):
+    """The nearest by squared L2, as day 45: a matrix of distances (as much of them as matters: |a|^2 is the same for a row), then topk."""
+    queries, points, depth = numbers(words[1].rstrip(","))
+    k = int(words[-1])
+    torch.manual_seed(1)
+    a, b = torch.rand(queries, depth, device="cuda") * 2 - 1, torch.rand(points, depth, device="cuda") * 2 - 1
+    function = lambda a, b: torch.topk((b * b).sum(1) - 2 * (a @ b.T), k, dim=1, largest=False)
+    top = min(queries, 16)
+    expected = function(a[:top].double(), b.double()).values
+
+    def check(work):
+        return ((work().values[:top] - expected).abs().amax() / expected.abs().amax()).item(), 1e-5
+
+    eager = lambda: function(a, b)
+    fast = compiled(function)
+    yield "pytorch_eager", eager, lambda: check(eager)
+    yield "torch_compile", lambda: fast(a, b), lambda: check(lambda: fast(a, b))
+
+
+def causal_score_peers(words):
+    count, m, n, k = numbers(words[1])
+    torch.manual_seed(1)
+    q, keys = torch.randn(count, m, k, device="cuda"), torch.randn(count, n, k, device="cuda")
+    future = torch.ones(m, n, dtype=torch.bool, device="cuda").triu(1)
+    function = lambda q, keys: (torch.bmm(q, keys.transpose(1, 2)) * k**-0.5).masked_fill(future, -math.inf)
+    expected = function(q[:2].double(), keys[:2].double())
+
+    def check(work):
+        got = work()[:2].double()
+        same = (got == expected) | ((got - expected).abs() <= 1e-5 * expected[expected.isfinite()].abs().amax())
+        return (~same).sum().item(), 0
+
+    eager = lambda: function(q, keys)
+    fast = compiled(function)
+    yield "pytorch_eager", eager, lambda: check(eager)
+    yield "torch_compile", lambda: fast(q, keys), lambda: check(lambda: fast(q, keys))
+
+
 PEERS = {
+    "nearest_neighbours": neighbour_peers,
+    "causal_scores": causal_score_peers,
     "argmin": argmin_peers,
     "softmax": softmax_peers,
     "sum": sum_peers,

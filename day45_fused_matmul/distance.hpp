@@ -15,7 +15,7 @@ namespace day45 {
 
 enum class Metric {
     kDot,        // a . b
-    kSquaredL2,  // |a|^2 + |b|^2 - 2 a . b, or 0 where rounding would leave less: as fast as the product. Of two vectors much closer
+    kSquaredL2,  // |a|^2 + |b|^2 - 2 a . b, or 0 where rounding would leave less: nearly as fast as the product. Of two vectors much closer
                  // to each other than to the origin, little is left of their distance but rounding errors
     kDifferences,  // the same number as the sum of (a[k] - b[k])^2: an addition more for each k, and right for such vectors too
     kCosine,  // 1 - a . b / (|a| |b|); 1 where one of the two is 0

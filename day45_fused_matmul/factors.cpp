@@ -1,7 +1,9 @@
 #include "factors.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "common/pack.cuh"
 
@@ -12,12 +14,24 @@ std::string text(std::size_t rows, std::size_t cols) {
     return std::to_string(rows) + " x " + std::to_string(cols);
 }
 
-void check_batch(const Batch<const float>& batch, const std::string& caller, const std::string& name) {
+template <class T>
+void check_batch(const Batch<T>& batch, const std::string& caller, const std::string& name) {
     if (!batch.pointers.empty() && batch.pointers.size() != batch.count) {
         throw std::invalid_argument(caller + ": " + name + " has " + std::to_string(batch.pointers.size()) +
                                     " pointers for " + std::to_string(batch.count) +
                                     " matrices; expected one for each");
     }
+}
+
+// From the first element of the first matrix to the last one of the last.
+template <class T>
+course::DeviceSpan<T> extent_of(const Batch<T>& batch) {
+    const auto& matrix = batch.first;
+    const bool is_empty = batch.count == 0 || matrix.rows() == 0 || matrix.cols() == 0;
+    return course::DeviceSpan<T>::from_device_pointer(
+        matrix.data(), is_empty ? 0
+                                : (batch.count - 1) * batch.stride +
+                                      (matrix.rows() - 1) * matrix.leading_dimension() + matrix.cols());
 }
 
 }  // namespace
@@ -45,8 +59,44 @@ void check(const Factors& factors, const std::string& caller) {
         throw std::invalid_argument(caller + ": m, n and k are " + text(factors.m(), factors.n()) + " x " +
                                     std::to_string(factors.k()) + "; expected each at most 2^31 - 1");
     }
+    constexpr std::size_t kLongest =
+        (std::size_t{1} << 26) - 1;  // so that 32 of them can be counted with 31 bits
+    const std::size_t longest =
+        std::max(factors.a.first.leading_dimension(), factors.b.first.leading_dimension());
+    if (longest > kLongest) {
+        throw std::invalid_argument(caller + ": a leading dimension is " + std::to_string(longest) +
+                                    "; expected at most 2^26 - 1");
+    }
     check_batch(factors.a, caller, "A");
     check_batch(factors.b, caller, "B");
+}
+
+void check_output(const Factors& factors, const Batch<float>& c, const std::string& caller) {
+    const auto& first = c.first;
+    if (first.rows() != factors.m() || first.cols() != factors.n() || c.count != factors.count()) {
+        throw std::invalid_argument(caller + ": there are " + std::to_string(c.count) + " matrices C of " +
+                                    text(first.rows(), first.cols()) + "; expected " +
+                                    std::to_string(factors.count()) + " of " +
+                                    text(factors.m(), factors.n()));
+    }
+    check_batch(c, caller, "C");
+    if (!c.pointers.empty() || first.rows() == 0 || first.cols() == 0) return;
+    const std::size_t length = (first.rows() - 1) * first.leading_dimension() + first.cols();
+    const bool side_by_side =
+        c.stride >= first.cols() && (c.count - 1) * c.stride + first.cols() <= first.leading_dimension();
+    if (c.count > 1 && c.stride < length && !side_by_side) {
+        throw std::invalid_argument(caller + ": the stride of C is " + std::to_string(c.stride) +
+                                    "; expected at least " + std::to_string(length) +
+                                    ", or matrices side by side, so that they do not overlap");
+    }
+    const auto overlaps = [&](const Batch<const float>& other) {
+        return c.count == 1 ? overlap(first, other.first) : overlap(extent_of(c), extent_of(other));
+    };
+    for (const auto& [batch, name] : {std::pair(&factors.a, "A"), {&factors.b, "B"}}) {
+        if (batch->pointers.empty() && overlaps(*batch))
+            throw std::invalid_argument(caller + ": C overlaps " + name +
+                                        "; expected memory of its own for it");
+    }
 }
 
 bool b_goes_in_packs(const Factors& factors) {

@@ -27,7 +27,7 @@ struct Batch {
     }
 };
 
-// op(A) is m x k, op(B) is k x n.
+// op(A) is m x k, op(B) is k x n; m, n and k less than 2^31, leading dimensions less than 2^26.
 struct Factors {
     Batch<const float> a;
     Batch<const float> b;
@@ -45,6 +45,11 @@ Factors transposed(const Factors& factors);
 
 // Throws std::invalid_argument, beginning with `caller`, when A and B do not fit together, or their counts differ.
 void check(const Factors& factors, const std::string& caller);
+
+// Is C `factors.count()` matrices of m x n, one behind another or side by side, and none of its elements (of several matrices: nothing from
+// its first to its last) in A or B? Throws std::invalid_argument, beginning
+// with `caller`, when it is not. What pointers say is not known, and not checked.
+void check_output(const Factors& factors, const Batch<float>& c, const std::string& caller);
 
 // Do the rows of B run across K, and are they all aligned to 16 bytes, and whole numbers of float4? What `pointers` say is not known: then
 // not.

@@ -63,15 +63,8 @@ course::Work work(const Shape& shape) {
 // False: there is nothing to do.
 bool is_worth_a_launch(const BatchedMatmul& matmul) {
     check(matmul.factors, "batched matmul");
+    check_output(matmul.factors, matmul.c, "batched matmul");
     const auto& c = matmul.c.first;
-    if (c.rows() != matmul.factors.m() || c.cols() != matmul.factors.n() ||
-        matmul.c.count != matmul.factors.count()) {
-        throw std::invalid_argument(
-            "batched matmul: there are " + std::to_string(matmul.c.count) + " matrices C of " +
-            std::to_string(c.rows()) + " x " + std::to_string(c.cols()) + "; expected " +
-            std::to_string(matmul.factors.count()) + " of " + std::to_string(matmul.factors.m()) + " x " +
-            std::to_string(matmul.factors.n()));
-    }
     return c.rows() != 0 && c.cols() != 0 && matmul.c.count != 0;
 }
 

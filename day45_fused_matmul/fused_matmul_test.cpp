@@ -139,6 +139,32 @@ TEST_P(BatchedTest, OneMatrixForAllProducts) {
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
+// Each product a part of the columns of one wide matrix, as attention heads have them.
+TEST_P(BatchedTest, ProductsSideBySide) {
+    const Shape s{3, 20, 36, 10};
+    const auto a = course::make_data<float>(s.count * s.m * s.k, DataPattern::kSignedUniform, 1);
+    const auto b = course::make_data<float>(s.count * s.k * s.n, DataPattern::kSignedUniform, 2);
+    std::vector<double> product(s.count * s.m * s.n);
+    std::vector<double> magnitude(product.size());
+    day45::multiply_on_cpu(s, 1, a, b, 0, product, magnitude);
+    TestBatch<const float> a_device(a, s.count, s.m, s.k, {});
+    TestBatch<const float> b_device(b, s.count, s.k, s.n, {});
+    const std::size_t width = s.count * s.n;
+    course::GuardedMatrix<float> c(s.m, width);
+    const auto part =
+        course::DeviceSpan<float>::from_device_pointer(c.view().data(), (s.m - 1) * width + s.n);
+    GetParam()->launcher({.factors = {a_device.view(), b_device.view()},
+                          .c = {.first = {part, s.m, s.n, width}, .count = s.count, .stride = s.n}},
+                         nullptr);
+    const std::vector<float> wide = c.packed();
+    std::vector<float> got(wide.size());
+    for (std::size_t e = 0; e < wide.size(); ++e)
+        got[(e % width / s.n * s.m + e / width) * s.n + e % s.n] = wide[e];
+    course::VerifyResult result = course::verify(got, product, {.terms = s.k}, magnitude);
+    result.damage = c.damage();
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
 TEST_P(BatchedTest, RandomShapes) {
     constexpr std::uint64_t kSeed = 4545;
     SCOPED_TRACE("course::Random seed 4545");
@@ -183,7 +209,34 @@ TEST_P(BatchedTest, RefusesBadArguments) {
               "batched matmul: there are 2 matrices A and 3 matrices B; expected as many");
     EXPECT_EQ(with({.factors = {a.view(), right_b.view()}, .c = small.view()}),
               "batched matmul: there are 2 matrices C of 3 x 5; expected 2 of 3 x 6");
-    EXPECT_EQ(with({.factors = {a.view(), right_b.view()}, .c = c.view()}), "");
+    const day45::BatchedMatmul right{.factors = {a.view(), right_b.view()}, .c = c.view()};
+    EXPECT_EQ(with(right), "");
+    day45::BatchedMatmul wrong = right;
+    wrong.c.stride = 17;
+    EXPECT_EQ(with(wrong),
+              "batched matmul: the stride of C is 17; expected at least 18, or matrices side by side, so "
+              "that they do not overlap");
+    course::DeviceBuffer<float*> one_pointer(1);
+    wrong = right;
+    wrong.c.pointers = std::as_const(one_pointer).span();
+    EXPECT_EQ(with(wrong), "batched matmul: C has 1 pointers for 2 matrices; expected one for each");
+    course::DeviceBuffer<float> shared(100);
+    const auto part = [&](std::size_t offset, std::size_t rows, std::size_t cols) {
+        return course::DeviceMatrix<float>(shared.span().subspan(offset, 100 - offset), rows, cols);
+    };
+    wrong = {.factors = {{.first = part(0, 3, 4)}, {.first = part(12, 4, 6)}},
+             .c = {.first = part(36, 3, 6)}};
+    EXPECT_EQ(with(wrong), "");
+    wrong.c.first = part(35, 3, 6);
+    EXPECT_EQ(with(wrong), "batched matmul: C overlaps B; expected memory of its own for it");
+    wrong.factors.a.first = part(53, 3, 4);
+    wrong.factors.b.first = part(0, 4, 6);
+    wrong.c.first = part(36, 3, 6);
+    EXPECT_EQ(with(wrong), "batched matmul: C overlaps A; expected memory of its own for it");
+    const std::size_t far = std::size_t{1} << 26;
+    const auto one_row = course::DeviceSpan<const float>::from_device_pointer(shared.data(), 6);
+    wrong.factors = {{.first = part(0, 3, 1)}, {.first = {one_row, 1, 6, far}}};
+    EXPECT_EQ(with(wrong), "batched matmul: a leading dimension is 67108864; expected at most 2^26 - 1");
 }
 
 }  // namespace

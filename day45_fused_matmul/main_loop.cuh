@@ -190,8 +190,6 @@ class Copies {
     __device__ bool a_runs_along() const { return factors_.op_a == Op::kNone; }
     __device__ bool b_runs_along() const { return factors_.op_b == Op::kTranspose; }
 
-    __device__ int depth() const { return !walk_.has(tile_) ? 0 : step_ + 1 < steps_ ? T::BK : last_depth_; }
-
     const Factors& factors_;
     const Walk& walk_;
     int steps_;

@@ -236,15 +236,16 @@ bool is_worth_a_launch(const MaskedMatmul& matmul) {
     const Mask& mask = matmul.mask;
     check(factors, "masked matmul");
     const auto& c = matmul.c.first;
-    require(c.rows() == factors.m() && c.cols() == factors.n() && matmul.c.count == factors.count(),
-            "the matrices C are " + text(matmul.c.count, c.rows(), c.cols()) + "; expected " +
-                text(factors.count(), factors.m(), factors.n()));
+    check_output(factors, matmul.c, "masked matmul");
     if (mask.kind == Mask::Kind::kArray) {
         const auto& bytes = mask.bytes.first;
         require(bytes.rows() == factors.m() && bytes.cols() == factors.n() &&
                     (mask.bytes.count == 1 || mask.bytes.count == factors.count()),
                 "the mask's arrays are " + text(mask.bytes.count, bytes.rows(), bytes.cols()) +
                     "; expected 1 or " + text(factors.count(), factors.m(), factors.n()));
+        require(mask.bytes.pointers.empty() || mask.bytes.pointers.size() == mask.bytes.count,
+                "the mask has " + std::to_string(mask.bytes.pointers.size()) + " pointers for " +
+                    std::to_string(mask.bytes.count) + " arrays; expected one for each");
     } else {
         require(-mask.below <= mask.above, "the band is from " + std::to_string(mask.below) +
                                                " below the diagonal to " + std::to_string(mask.above) +

@@ -55,8 +55,9 @@ struct MaskedShape {
 };
 
 struct Masker {
-    // Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument when shapes or counts do not match, for a
-    // band that keeps nothing, and for an array without the levels that this version wants; CudaError when CUDA refuses.
+    // Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument when shapes or counts do not match, C
+    // overlaps itself, A or B, for a band that keeps nothing, and for an array without the levels that this version wants; CudaError
+    // when CUDA refuses.
     void (*launch)(const MaskedMatmul& matmul, cudaStream_t stream);
     // Of an array: elements of its levels, 0 for a version that reads the bytes; and what queues the work that makes them. The levels
     // are aligned to 16 bytes. Throws std::invalid_argument when they are too short.

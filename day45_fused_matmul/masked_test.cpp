@@ -460,7 +460,7 @@ TEST_P(MaskedTest, RefusesBadArguments) {
               "masked matmul: op(A) is 4 x 6 and op(B) 3 x 4; expected as many rows of op(B) as op(A) has "
               "columns");
     EXPECT_EQ(with([&](auto& x) { x.c = small.view(); }),
-              "masked matmul: the matrices C are 2 of 3 x 5; expected 2 of 3 x 6");
+              "masked matmul: there are 2 matrices C of 3 x 5; expected 2 of 3 x 6");
     EXPECT_EQ(
         with([](auto& x) { x.mask = Mask::banded(3, -4); }),
         "masked matmul: the band is from 3 below the diagonal to -4 above it; expected a sum of at least "

@@ -271,7 +271,7 @@ __global__ void merge_parts(const typename R::State* parts, unsigned count, std:
 
 // Idea: a warp for each row of the matrix of distances.
 // Cost removed: none; this is what is to be avoided.
-// Still limits it: memory: the matrix is read, and was written.
+// Still limits it: memory: the matrix is read, and was written; where rows are few, so few warps.
 template <class R>
 __global__ void reduce_rows(const float* distances, std::size_t rows, std::size_t cols, float* values,
                             std::uint32_t* indices) {

@@ -22,6 +22,7 @@
 #include "common/benchmark.hpp"
 #include "common/data_pattern.hpp"
 #include "common/device_buffer.hpp"
+#include "common/grid.hpp"
 #include "common/machine.hpp"
 #include "common/report.hpp"
 

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "build.hpp"
@@ -128,16 +130,37 @@ class ResultFile {
     std::filesystem::path path_;
 };
 
+// While it lives, inspected programs name the learner's lines, not those of the headers that they call.
+class KernelLines {
+  public:
+    KernelLines() {
+        if (const char* const before = std::getenv(kName)) before_ = before;
+        setenv(kName, "kernel", 1);
+    }
+    ~KernelLines() {
+        if (before_) {
+            setenv(kName, before_->c_str(), 1);
+        } else {
+            unsetenv(kName);
+        }
+    }
+    KernelLines(const KernelLines&) = delete;
+    KernelLines& operator=(const KernelLines&) = delete;
+
+  private:
+    static constexpr const char* kName = "CUDA_ON_CPU_LINES";
+    std::optional<std::string> before_;
+};
+
 // Runs `program` of `build` for the entry's variant, and what it wrote.
 std::string run_program_for(const WorkbookEntry& entry, const Checkout& build, const std::string& program,
                             const char* option) {
     build_target(build, program);
     const ResultFile file(build);
-    setenv("CUDA_ON_CPU_LINES", "kernel", 1);  // the learner's, not those of the headers that they call
+    const KernelLines lines;
     const Captured run =
         capture({build.program(program), option, file.path(), "--variant", entry.exercise->variant}, {},
                 std::chrono::minutes(2));
-    unsetenv("CUDA_ON_CPU_LINES");
     if (run.exit_code == kInterrupted) throw Interrupted();
     if (run.timed_out)
         throw std::runtime_error(fmt::format("{}: not done after two minutes, ended", program));
@@ -184,8 +207,10 @@ std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const Insp
                           "wavefronts");
     if (!mine.failure.empty()) clean = {false, "inspected, its result is wrong: " + mine.failure, false};
     if (findings > 0) clean = {false, fmt::format("inspection found {}:{}", findings, text), true};
-    return {clean, compare(traffic(mine, Space::kGlobal), traffic(lesson, Space::kGlobal), "global memory",
-                           "sectors")};
+    Merit global =
+        compare(traffic(mine, Space::kGlobal), traffic(lesson, Space::kGlobal), "global memory", "sectors");
+    if (!mine.failure.empty()) global.star = false;  // a kernel that ended early has fewer
+    return {clean, global};
 }
 
 std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,

@@ -76,6 +76,7 @@ TEST(Score, AllProblemsCount) {
     const InspectedVariant all = all_problems(file, "v").value();
     EXPECT_EQ(all.kernels.size(), 2U);
     EXPECT_FALSE(merits_of_inspection(all, all)[0].star);
+    EXPECT_FALSE(merits_of_inspection(all, all)[1].star);
     EXPECT_EQ(merits_of_inspection(all, all)[0].text, "inspected, its result is wrong: 1 of 3 values differ");
 }
 

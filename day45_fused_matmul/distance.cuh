@@ -3,6 +3,9 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+#include <cstdint>
+
 #include "distance.hpp"
 #include "tiles.cuh"
 
@@ -53,5 +56,14 @@ struct Distance {
         }
     }
 };
+
+// Queues the norms that the metric takes, if any; they stand at the beginning of `scratch`.
+inline Distance launch_distance(Metric metric, const Factors& factors, std::uint64_t* scratch,
+                                cudaStream_t stream) {
+    float* const norms = reinterpret_cast<float*>(scratch);
+    const std::size_t size = norms_size(metric, factors.m(), factors.n(), factors.count());
+    launch_norms(metric, factors, course::DeviceSpan<float>::from_device_pointer(norms, size), stream);
+    return {metric, norms, norms + factors.m() * factors.count(), factors.m(), factors.n()};
+}
 
 }  // namespace day45

@@ -139,6 +139,26 @@ TEST_P(BatchedTest, OneMatrixForAllProducts) {
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
+// The memory of A and B ends where the matrices end: nothing behind them may be read.
+TEST_P(BatchedTest, ReadsNothingBehindTheFactors) {
+    const std::vector<float> ones(16 * 12, 1.0f);
+    const course::DeviceBuffer<float> a{std::span<const float>(ones)};
+    const course::DeviceBuffer<float> b{std::span<const float>(ones)};
+    for (const Op op_a : kOps) {
+        for (const Op op_b : kOps) {
+            TestBatch<float> c(1, 16, 16, {});
+            GetParam()->launcher(
+                {.factors = {{.first = op_a == Op::kNone ? a.matrix(16, 12) : a.matrix(12, 16)},
+                             {.first = op_b == Op::kNone ? b.matrix(12, 16) : b.matrix(16, 12)},
+                             op_a,
+                             op_b},
+                 .c = c.view()},
+                nullptr);
+            EXPECT_EQ(c.packed(), std::vector<float>(16 * 16, 12.0f));
+        }
+    }
+}
+
 // Each product a part of the columns of one wide matrix, as attention heads have them.
 TEST_P(BatchedTest, ProductsSideBySide) {
     const Shape s{3, 20, 36, 10};

@@ -377,14 +377,6 @@ void require_scratch(const ReducedMatmul& matmul, std::size_t needed) {
                                                  " elements; expected at least " + std::to_string(needed));
 }
 
-Distance launch_distance(const ReducedMatmul& matmul, cudaStream_t stream) {
-    const Factors& factors = matmul.factors;
-    float* const norms = reinterpret_cast<float*>(matmul.scratch.data());
-    const std::size_t size = norms_size(matmul.metric, factors.m(), factors.n(), factors.count());
-    launch_norms(matmul.metric, factors, course::DeviceSpan<float>::from_device_pointer(norms, size), stream);
-    return {matmul.metric, norms, norms + factors.m() * factors.count(), factors.m(), factors.n()};
-}
-
 // Calls `work` with the reduction and with what is added up, as types.
 template <class Work>
 void with_types(const ReducedMatmul& matmul, const Work& work) {
@@ -419,7 +411,7 @@ void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
     if (rows == 0) return;
     const Plan plan = plan_of(matmul);
     require_scratch(matmul, plan.fused_words());
-    const Distance distance = launch_distance(matmul, stream);
+    const Distance distance = launch_distance(matmul.metric, factors, matmul.scratch.data(), stream);
     with_types(matmul, [&]<class R, class Add>(R, Add) {
         const Matmul<T, 1, ShareOfRow<T>, ReduceRows<R>, Add> kernel;
         auto* const parts = reinterpret_cast<typename R::State*>(matmul.scratch.data() + plan.norm_words);
@@ -438,7 +430,7 @@ void launch_unfused(const ReducedMatmul& given, cudaStream_t stream) {
     if (rows == 0) return;
     const Plan plan = plan_of(matmul);
     require_scratch(matmul, plan.unfused_words());
-    const Distance distance = launch_distance(matmul, stream);
+    const Distance distance = launch_distance(matmul.metric, factors, matmul.scratch.data(), stream);
     auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + plan.norm_words);
     const auto all = course::DeviceSpan<float>::from_device_pointer(distances, rows * factors.n());
     with_types(matmul, [&]<class R, class Add>(R, Add) {

@@ -488,14 +488,6 @@ float sign_of(Order order) {
     return order == Order::kSmallest ? 1 : -1;
 }
 
-Distance launch_distance(const TopKMatmul& matmul, cudaStream_t stream) {
-    const Factors& factors = matmul.factors;
-    float* const norms = reinterpret_cast<float*>(matmul.scratch.data());
-    const std::size_t size = norms_size(matmul.metric, factors.m(), factors.n(), factors.count());
-    launch_norms(matmul.metric, factors, course::DeviceSpan<float>::from_device_pointer(norms, size), stream);
-    return {matmul.metric, norms, norms + factors.m() * factors.count(), factors.m(), factors.n()};
-}
-
 // Calls `work` with what is added up, as a type.
 template <class Work>
 void with_add(Metric metric, const Work& work) {
@@ -519,8 +511,12 @@ void launch_fused(const TopKMatmul& matmul, cudaStream_t stream) {
     require_scratch(matmul, plan.fused_words());
     Key* const lists = matmul.scratch.data() + plan.norm_words;
     const Pieces pieces{lists + plan.list_words(), plan.size.k};
-    const ListBest epilogue{
-        launch_distance(matmul, stream), sign_of(matmul.order), plan.walk.down, plan.size, lists, pieces};
+    const ListBest epilogue{launch_distance(matmul.metric, matmul.factors, matmul.scratch.data(), stream),
+                            sign_of(matmul.order),
+                            plan.walk.down,
+                            plan.size,
+                            lists,
+                            pieces};
     with_add(matmul.metric, [&]<class Add>(Add) {
         Matmul<T, 1, EqualShares<T>, ListBest, Add>().launch(plan.walk.blocks, matmul.factors, plan.walk,
                                                              epilogue, stream);
@@ -533,7 +529,7 @@ void launch_unfused(const TopKMatmul& matmul, cudaStream_t stream) {
     if (plan.rows == 0) return;
     require_scratch(matmul, plan.unfused_words());
     const Factors& factors = matmul.factors;
-    const Distance distance = launch_distance(matmul, stream);
+    const Distance distance = launch_distance(matmul.metric, factors, matmul.scratch.data(), stream);
     auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + plan.norm_words);
     const auto all = course::DeviceSpan<float>::from_device_pointer(distances, plan.rows * plan.n);
     const auto walk = every_tile<T>(factors);

@@ -59,10 +59,10 @@ TEST(Score, TheLineNamedIsNoneThatTheLessonHasToo) {
                     .ends_with("See my/a.cu:3"));
 }
 
-TEST(Score, OneInAHundredMoreIsNoMore) {
+TEST(Score, OneInAThousandMoreIsNoMore) {
     const InspectedVariant lesson = variant({line(Space::kShared, 1000, 500, 1)});
-    EXPECT_TRUE(merits_of_inspection(variant({line(Space::kShared, 1010, 500, 1)}), lesson)[0].star);
-    EXPECT_FALSE(merits_of_inspection(variant({line(Space::kShared, 1011, 500, 1)}), lesson)[0].star);
+    EXPECT_TRUE(merits_of_inspection(variant({line(Space::kShared, 1001, 500, 1)}), lesson)[0].star);
+    EXPECT_FALSE(merits_of_inspection(variant({line(Space::kShared, 1002, 500, 1)}), lesson)[0].star);
 }
 
 TEST(Score, AllProblemsCount) {

@@ -19,6 +19,16 @@ struct AddSquaredDifference {
     }
 };
 
+// Calls `work` with what is added up for the metric, as a type.
+template <class Work>
+void with_add(Metric metric, const Work& work) {
+    if (metric == Metric::kDifferences) {
+        work(AddSquaredDifference{});
+    } else {
+        work(course::MultiplyAdd{});
+    }
+}
+
 // From sums to distances.
 struct Distance {
     Metric metric;

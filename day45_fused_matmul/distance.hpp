@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,10 @@ std::string name(Metric metric);
 std::size_t norms_size(Metric metric, std::size_t m, std::size_t n, std::size_t count);
 void launch_norms(Metric metric, const Factors& factors, course::DeviceSpan<float> norms,
                   cudaStream_t stream);
+
+// Queues the matrices of distances of all products, packed and one behind another: m n count floats. `scratch` has room for the norms.
+void launch_distances(Metric metric, const Factors& factors, std::uint64_t* scratch, float* distances,
+                      cudaStream_t stream);
 
 // The reference, in double, of packed matrices: op(A) is m x k, op(B) k x n. The magnitudes bound the rounding errors of each value, for
 // verify(): so many roundings as a sum of k terms has, or one for each of the two norms.

@@ -9,18 +9,15 @@
 //   ./course run day45 --variant fused --size 512x512x64
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
-#include <numbers>
 #include <stdexcept>
 
 #include "common/check.hpp"
 #include "common/grid.hpp"
-#include "common/ptx.cuh"
 #include "common/warp.cuh"
+#include "distance.cuh"
 #include "matmul.cuh"
 #include "reduce.hpp"
-#include "write_tile.cuh"
+#include "reductions.cuh"
 
 namespace day45 {
 namespace {
@@ -28,174 +25,16 @@ namespace {
 constexpr int kThreads = 256;
 constexpr unsigned kMostShares = 32;
 
-// --- Reductions ------------------------------------------------------------------------------------------------------
-//
-//     State                what is known of some elements of a row
-//     nothing()            of none of them
-//     kNeutral             an element that changes no result: it stands where there is no column
-//     add(states, values, col)    to states[i], the elements values[i][j] of columns col(j), which ascend
-//     merge(a, b)          of the elements of both
-
-// The smallest (MAX: largest) element and its column; of equal ones the first; a NaN before all others.
-template <bool MAX>
-struct Extremum {
-    static constexpr float kNeutral =
-        MAX ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
-    static constexpr unsigned kNone = 0xffffffff;  // behind every column
-
-    struct State {
-        float value;
-        unsigned col;
-    };
-
-    static __device__ State nothing() { return {kNeutral, kNone}; }
-    static __device__ bool precedes(float a, float b) { return MAX ? a > b : a < b; }
-    static __device__ float first_of(float a, float b) {
-        return MAX ? course::ptx::max_nan(a, b) : course::ptx::min_nan(a, b);
-    }
-
-    // First the best of each row, then where it stands. No branch but for NaN, so that rows do not wait for each other.
-    template <int M, int N, class States, class Col>
-    static __device__ void add(States states, const float (&values)[M][N], Col col) {
-        float best[M];
-        bool has_nan = false;
-#pragma unroll
-        for (int i = 0; i < M; ++i) {
-            best[i] = values[i][0];
-#pragma unroll
-            for (int j = 1; j < N; ++j)
-                best[i] = first_of(best[i], values[i][j]);
-            has_nan |= isnan(best[i]);
-        }
-        if (has_nan) return add_one_by_one(states, values, col);
-#pragma unroll
-        for (int i = 0; i < M; ++i) {
-            const State before = states(i);
-            auto first = static_cast<unsigned>(col(N - 1));
-#pragma unroll
-            for (int j = N - 2; j >= 0; --j)
-                first = values[i][j] == best[i] ? static_cast<unsigned>(col(j)) : first;
-            const bool is_new = precedes(best[i], before.value) || before.col == kNone;
-            states(i) = {is_new ? best[i] : before.value, is_new ? first : before.col};
-        }
-    }
-
-    template <int M, int N, class States, class Col>
-    static __device__ void add_one_by_one(States states, const float (&values)[M][N], Col col) {
-#pragma unroll
-        for (int i = 0; i < M; ++i) {
-#pragma unroll
-            for (int j = 0; j < N; ++j)
-                states(i) = merge(states(i), {values[i][j], static_cast<unsigned>(col(j))});
-        }
-    }
-
-    static __device__ State merge(const State& a, const State& b) {
-        const bool a_is_nan = isnan(a.value);
-        const bool b_is_nan = isnan(b.value);
-        if (a_is_nan != b_is_nan) return a_is_nan ? a : b;
-        if (precedes(a.value, b.value)) return a;
-        if (precedes(b.value, a.value)) return b;
-        return a.col <= b.col ? a : b;
-    }
-
-    static __device__ State shuffled(const State& state, int distance) {
-        return {__shfl_xor_sync(course::kWholeWarp, state.value, distance),
-                __shfl_xor_sync(course::kWholeWarp, state.col, distance)};
-    }
-    static __device__ float value(const State& state) {
-        return state.value;
-    }
-    static __device__ unsigned col(const State& state) {
-        return state.col;
-    }
-};
-
-struct Sum {
-    static constexpr float kNeutral = 0;
-    struct State {
-        float sum;
-    };
-
-    static __device__ State nothing() { return {0}; }
-
-    template <int M, int N, class States, class Col>
-    static __device__ void add(States states, const float (&values)[M][N], Col) {
-#pragma unroll
-        for (int i = 0; i < M; ++i) {
-            float sum = 0;
-#pragma unroll
-            for (int j = 0; j < N; ++j)
-                sum += values[i][j];
-            states(i).sum += sum;
-        }
-    }
-
-    static __device__ State merge(const State& a, const State& b) {
-        return {a.sum + b.sum};
-    }
-    static __device__ State shuffled(const State& state, int distance) {
-        return {__shfl_xor_sync(course::kWholeWarp, state.sum, distance)};
-    }
-    static __device__ float value(const State& state) {
-        return state.sum;
-    }
-    static __device__ unsigned col(const State&) {
-        return 0;
-    }
-};
-
-// The online normaliser of day 20: the largest element, and the sum of exp(element - largest). Where the largest is infinite, 0 is
-// subtracted in its place: exp(Inf) is Inf, and exp(-Inf) nothing.
-struct LogSumExp {
-    static constexpr float kNeutral = -std::numeric_limits<float>::infinity();
-    struct State {
-        float max;
-        float sum;
-    };
-
-    static __device__ State nothing() { return {kNeutral, 0}; }
-    static __device__ float finite(float max) { return isinf(max) ? 0 : max; }
-
-    static __device__ float exp(float x) {
-        return course::ptx::exp2_approx(x * std::numbers::log2e_v<float>);
-    }
-
-    template <int M, int N, class States, class Col>
-    static __device__ void add(States states, const float (&values)[M][N], Col) {
-#pragma unroll
-        for (int i = 0; i < M; ++i) {
-            State more{states(i).max, 0};
-#pragma unroll
-            for (int j = 0; j < N; ++j)
-                more.max = fmaxf(more.max, values[i][j]);
-#pragma unroll
-            for (int j = 0; j < N; ++j)
-                more.sum += exp(values[i][j] - finite(more.max));
-            states(i) = merge(states(i), more);
-        }
-    }
-
-    static __device__ State merge(const State& a, const State& b) {
-        const float max = fmaxf(a.max, b.max);
-        return {max, scaled(a, max) + scaled(b, max)};
-    }
-    static __device__ float scaled(const State& state, float max) {
-        return state.sum == 0 ? 0 : state.sum * exp(finite(state.max) - finite(max));
-    }
-    static __device__ State shuffled(const State& state, int distance) {
-        return {__shfl_xor_sync(course::kWholeWarp, state.max, distance),
-                __shfl_xor_sync(course::kWholeWarp, state.sum, distance)};
-    }
-    static __device__ float value(const State& state) {
-        return finite(state.max) + logf(state.sum);
-    }
-    static __device__ unsigned col(const State&) {
-        return 0;
-    }
-};
-
 // --- Kernels ---------------------------------------------------------------------------------------------------------
+
+// What groups of LANES neighbouring lanes know, in each of them.
+template <class R, int LANES>
+__device__ typename R::State merge_lanes(typename R::State state) {
+#pragma unroll
+    for (int distance = 1; distance < LANES; distance *= 2)
+        state = R::merge(state, R::shuffled(state, distance));
+    return state;
+}
 
 // The epilogue: what a thread knows of its rows is kept in shared memory, because registers are full of sums. At the end the lanes of
 // a row put theirs together, and a part for each warp and block goes to memory: parts[part * rows + row], a row of any product.
@@ -243,10 +82,7 @@ struct ReduceRows {
         const unsigned part = blockIdx.x / rows_of_tiles * WARPS_N + threadIdx.x / 32 % WARPS_N;
 #pragma unroll
         for (int i = 0; i < T::TM; ++i) {
-            typename R::State row = state.row[i][threadIdx.x];
-#pragma unroll
-            for (int lanes = 1; lanes < T::LANES_N; lanes *= 2)
-                row = R::merge(row, R::shuffled(row, lanes));
+            const typename R::State row = merge_lanes<R, T::LANES_N>(state.row[i][threadIdx.x]);
             if (threadIdx.x % T::LANES_N == 0 && at.row(i) < distance.m)
                 parts[part * rows + at.tile.product * distance.m + at.row(i)] = row;
         }
@@ -269,26 +105,32 @@ __global__ void merge_parts(const typename R::State* parts, unsigned count, std:
     if (indices != nullptr) indices[row] = R::col(state);
 }
 
-// Idea: a warp for each row of the matrix of distances.
+// Idea: a block for each row of the matrix of distances.
 // Cost removed: none; this is what is to be avoided.
-// Still limits it: memory: the matrix is read, and was written; where rows are few, so few warps.
+// Still limits it: memory: the matrix is read, and was written.
 template <class R>
-__global__ void reduce_rows(const float* distances, std::size_t rows, std::size_t cols, float* values,
-                            std::uint32_t* indices) {
-    const std::size_t row = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / course::kWarpSize;
-    if (row >= rows) return;
-    const int lane = static_cast<int>(threadIdx.x % course::kWarpSize);
+__global__ __launch_bounds__(kThreads) void reduce_rows(const float* distances, std::size_t cols,
+                                                        float* values, std::uint32_t* indices) {
+    constexpr int AT_ONCE = 4;  // loads of a thread on their way
+    __shared__ typename R::State of_warp[kThreads / course::kWarpSize];
+    const float* const row = distances + blockIdx.x * cols;
     typename R::State state = R::nothing();
-    for (std::size_t col = lane; col < cols; col += course::kWarpSize) {
-        const float one[1][1] = {{distances[row * cols + col]}};
-        R::add([at = &state](int) -> typename R::State& { return *at; }, one, [&](int) { return col; });
-    }
+    for (std::size_t begin = threadIdx.x; begin < cols; begin += AT_ONCE * kThreads) {
+        float some[1][AT_ONCE];
 #pragma unroll
-    for (int lanes = 1; lanes < course::kWarpSize; lanes *= 2)
-        state = R::merge(state, R::shuffled(state, lanes));
-    if (lane != 0) return;
-    values[row] = R::value(state);
-    if (indices != nullptr) indices[row] = R::col(state);
+        for (int j = 0; j < AT_ONCE; ++j)
+            some[0][j] = begin + j * kThreads < cols ? row[begin + j * kThreads] : R::kNeutral;
+        R::add(
+            [&](int) -> auto& { return state; }, some, [&](int j) { return begin + j * kThreads; });
+    }
+    state = merge_lanes<R, course::kWarpSize>(state);
+    if (threadIdx.x % course::kWarpSize == 0) of_warp[threadIdx.x / course::kWarpSize] = state;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    for (int warp = 1; warp < kThreads / course::kWarpSize; ++warp)
+        state = R::merge(state, of_warp[warp]);
+    values[blockIdx.x] = R::value(state);
+    if (indices != nullptr) indices[blockIdx.x] = R::col(state);
 }
 
 // --- Launchers -------------------------------------------------------------------------------------------------------
@@ -377,25 +219,18 @@ void require_scratch(const ReducedMatmul& matmul, std::size_t needed) {
                                                  " elements; expected at least " + std::to_string(needed));
 }
 
-// Calls `work` with the reduction and with what is added up, as types.
+// Calls `work` with the reduction, as a type.
 template <class Work>
-void with_types(const ReducedMatmul& matmul, const Work& work) {
-    const auto with_add = [&](auto reduction) {
-        if (matmul.metric == Metric::kDifferences) {
-            work(reduction, AddSquaredDifference{});
-        } else {
-            work(reduction, course::MultiplyAdd{});
-        }
-    };
-    switch (matmul.reduction) {
+void with_reduction(Reduction reduction, const Work& work) {
+    switch (reduction) {
         case Reduction::kMin:
-            return with_add(Extremum<false>{});
+            return work(Extremum<false>{});
         case Reduction::kMax:
-            return with_add(Extremum<true>{});
+            return work(Extremum<true>{});
         case Reduction::kSum:
-            return with_add(Sum{});
+            return work(Sum{});
         case Reduction::kLogSumExp:
-            return with_add(LogSumExp{});
+            return work(LogSumExp{});
     }
 }
 
@@ -412,11 +247,13 @@ void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
     const Plan plan = plan_of(matmul);
     require_scratch(matmul, plan.fused_words());
     const Distance distance = launch_distance(matmul.metric, factors, matmul.scratch.data(), stream);
-    with_types(matmul, [&]<class R, class Add>(R, Add) {
-        const Matmul<T, 1, ShareOfRow<T>, ReduceRows<R>, Add> kernel;
+    with_reduction(matmul.reduction, [&]<class R>(R) {
         auto* const parts = reinterpret_cast<typename R::State*>(matmul.scratch.data() + plan.norm_words);
-        kernel.launch(plan.tiles.rows * plan.tiles.shares, factors, plan.tiles,
-                      {distance, rows, plan.tiles.rows, parts}, stream);
+        with_add(matmul.metric, [&]<class Add>(Add) {
+            Matmul<T, 1, ShareOfRow<T>, ReduceRows<R>, Add>().launch(
+                plan.tiles.rows * plan.tiles.shares, factors, plan.tiles,
+                {distance, rows, plan.tiles.rows, parts}, stream);
+        });
         merge_parts<R><<<course::blocks_for(rows, kThreads), kThreads, 0, stream>>>(
             parts, plan.tiles.shares * kWarpsAcross, rows, matmul.values.data(), indices_of(matmul));
         CUDA_CHECK_LAUNCH();
@@ -430,22 +267,11 @@ void launch_unfused(const ReducedMatmul& given, cudaStream_t stream) {
     if (rows == 0) return;
     const Plan plan = plan_of(matmul);
     require_scratch(matmul, plan.unfused_words());
-    const Distance distance = launch_distance(matmul.metric, factors, matmul.scratch.data(), stream);
     auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + plan.norm_words);
-    const auto all = course::DeviceSpan<float>::from_device_pointer(distances, rows * factors.n());
-    with_types(matmul, [&]<class R, class Add>(R, Add) {
-        if (factors.n() > 0) {
-            const auto walk = every_tile<T>(factors);
-            const WriteTile write{{.first = {all, factors.m(), factors.n()},
-                                   .count = factors.count(),
-                                   .stride = factors.m() * factors.n()},
-                                  1,
-                                  0};
-            Matmul<T, 1, EveryTile<T>, WriteDistances, Add>().launch(walk.all, factors, walk,
-                                                                     {distance, write}, stream);
-        }
-        reduce_rows<R><<<course::blocks_for(rows * course::kWarpSize, kThreads), kThreads, 0, stream>>>(
-            distances, rows, factors.n(), matmul.values.data(), indices_of(matmul));
+    launch_distances(matmul.metric, factors, matmul.scratch.data(), distances, stream);
+    with_reduction(matmul.reduction, [&]<class R>(R) {
+        reduce_rows<R><<<course::blocks_for(rows, 1), kThreads, 0, stream>>>(
+            distances, factors.n(), matmul.values.data(), indices_of(matmul));
         CUDA_CHECK_LAUNCH();
     });
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "common/pack.cuh"
-#include "distance.cuh"
 #include "factors.hpp"
 #include "tiles.cuh"
 
@@ -74,27 +73,6 @@ struct WriteTile {
                 return alpha * sums[i][j] + beta * matrix(at.row(i), at.col(j));
             });
         }
-    }
-
-    template <class T, class Walk>
-    __device__ void end(const State&, const Walk&) const {}
-};
-
-// As a matrix of distances.
-struct WriteDistances {
-    Distance distance;
-    WriteTile write;
-
-    using State = WriteTile::State;
-    template <class T>
-    __device__ State begin() const {
-        return {};
-    }
-
-    template <class T>
-    __device__ void take(State& state, const Results<T>& at, float (&sums)[T::TM][T::TN]) const {
-        distance.finish(at, sums);
-        write.take<T>(state, at, sums);
     }
 
     template <class T, class Walk>

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/ptx.cuh"
 #include "distance.hpp"
 #include "tiles.cuh"
 
@@ -41,8 +42,7 @@ struct Distance {
     __device__ void finish(const Results<T>& at, float (&sums)[T::TM][T::TN]) const {
         if (metric == Metric::kSquaredL2) {
             finish_with_norms(at, sums, [](float sum, float a, float b) {
-                const float squared = fmaf(-2, sum, a + b);
-                return squared < 0 ? 0 : squared;  // a NaN stays a NaN
+                return course::ptx::max_nan(fmaf(-2, sum, a + b), 0);  // a NaN stays a NaN
             });
         } else if (metric == Metric::kCosine) {
             finish_with_norms(at, sums, [](float sum, float a, float b) { return 1 - sum * a * b; });

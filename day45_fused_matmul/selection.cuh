@@ -19,16 +19,29 @@ namespace day45 {
 using Key = std::uint64_t;
 constexpr Key kNoKey = ~Key{0};  // behind all others
 
-__device__ inline Key key_of(float value, unsigned col) {
+// Ascends as values do, NaN last.
+__device__ inline unsigned rank_of(float value) {
     const unsigned bits = __float_as_uint(value + 0.0f);  // -0 becomes 0
     // The bits of positive floats ascend as they do, those of negative ones descend: there all are flipped, here the sign.
     const unsigned ascending = bits ^ (static_cast<unsigned>(static_cast<int>(bits) >> 31) | 0x80000000);
-    return Key{isnan(value) ? 0xffffffff : ascending} << 32 | col;
+    return isnan(value) ? 0xffffffff : ascending;
+}
+
+// Of 0, as of all ranks behind that of infinity: NaN.
+__device__ inline float value_of_rank(unsigned rank) {
+    return __uint_as_float(rank >> 31 == 1 ? rank & 0x7fffffff : ~rank);
+}
+
+__device__ inline Key key_of(float value, unsigned col) {
+    return Key{rank_of(value)} << 32 | col;
+}
+
+__device__ inline unsigned rank_of(Key key) {
+    return static_cast<unsigned>(key >> 32);
 }
 
 __device__ inline float value_of(Key key) {
-    const auto ascending = static_cast<unsigned>(key >> 32);
-    return __uint_as_float(ascending >> 31 == 1 ? ascending & 0x7fffffff : ~ascending);
+    return value_of_rank(rank_of(key));
 }
 
 __device__ inline unsigned col_of(Key key) {
@@ -37,26 +50,23 @@ __device__ inline unsigned col_of(Key key) {
 
 // --- What a warp does with a list of keys, in no order, all of them different ----------------------------------------
 
-// A key that `least` to `most` of the list's `count` are not behind; count > most. Which of them does not matter: half of what is left
-// is tried, and all are counted, until one will do.
-__device__ inline Key find_bound(const Key* list, unsigned count, unsigned least, unsigned most) {
-    const unsigned lane = threadIdx.x % course::kWarpSize;
+// A key that `least` to `most` of them are not behind, of more than `most`. Which does not matter: half of what is left is tried, and all
+// are counted, until one will do. `each` calls a function with each of the lane's keys.
+template <class Each>
+__device__ Key find_bound(const Each& each, unsigned least, unsigned most) {
     Key first = kNoKey;
     Key last = 0;
-#pragma unroll 4
-    for (unsigned i = lane; i < count; i += course::kWarpSize) {
-        first = min(first, list[i]);
-        last = max(last, list[i]);
-    }
+    each([&](Key key) {
+        first = min(first, key);
+        last = max(last, key);
+    });
     // Fewer than `least` are not behind `low`, more than `most` are not behind `high`.
     Key low = course::warp_reduce(first, [](Key a, Key b) { return min(a, b); }) - 1;
     Key high = course::warp_reduce(last, [](Key a, Key b) { return max(a, b); });
     for (;;) {
         const Key middle = low + (high - low) / 2;
         unsigned not_behind = 0;
-#pragma unroll 4
-        for (unsigned i = lane; i < count; i += course::kWarpSize)
-            not_behind += list[i] <= middle ? 1 : 0;
+        each([&](Key key) { not_behind += key <= middle ? 1 : 0; });
         not_behind = course::warp_reduce(not_behind, [](unsigned a, unsigned b) { return a + b; });
         if (not_behind < least) {
             low = middle;
@@ -66,6 +76,35 @@ __device__ inline Key find_bound(const Key* list, unsigned count, unsigned least
             return middle;
         }
     }
+}
+
+// The same of a list of `count` keys; a short one is read once, and then in registers.
+__device__ inline Key find_bound(const Key* list, unsigned count, unsigned least, unsigned most) {
+    constexpr unsigned IN_REGISTERS = 16;  // of a lane
+    const unsigned lane = threadIdx.x % course::kWarpSize;
+    if (count > IN_REGISTERS * course::kWarpSize) {
+        return find_bound(
+            [&](auto work) {
+#pragma unroll 4
+                for (unsigned i = lane; i < count; i += course::kWarpSize)
+                    work(list[i]);
+            },
+            least, most);
+    }
+    Key keys[IN_REGISTERS];
+#pragma unroll
+    for (unsigned j = 0; j < IN_REGISTERS; ++j) {
+        const unsigned i = j * course::kWarpSize + lane;
+        keys[j] = i < count ? list[i] : kNoKey;
+    }
+    return find_bound(
+        [&](auto work) {
+#pragma unroll
+            for (const Key key : keys) {
+                if (key != kNoKey) work(key);
+            }
+        },
+        least, most);
 }
 
 // Copies those that are not behind `bound`, and says how many they are. `to` may be the list itself.

@@ -45,23 +45,40 @@ struct ListSize {
     __device__ bool is_worth_shortening(unsigned listed) const { return listed > (kept + room - T::BN) / 2; }
 };
 
-// A block's best of a row of tiles are a piece: k of each row. Rows of tiles r and blocks b ascend together, so that r + b is
-// another one for each piece.
+// What the blocks that share a row of tiles leave to each other. Rows of tiles r and blocks b ascend together, so that r + b is another
+// one for each block's part of a row.
 struct Pieces {
-    Key* keys;
-    unsigned k;
+    EqualShares<T> walk;
+    unsigned size;
+    Key* keys;  // the best of the block's columns, `size` of each row, or fewer and kNoKey
+    // The rank of an element than which `share(...)` of the block's columns so far are not greater; kNoRank: not known yet. All is said and
+    // heard while blocks work, and nobody waits for it.
+    unsigned* ranks;
 
-    __device__ Key* of(std::size_t row_of_tiles, unsigned block, std::size_t row_in_tile) const {
-        return keys + ((row_of_tiles + block) * T::BM + row_in_tile) * k;
+    static constexpr unsigned kNoRank = 0xffffffff;
+
+    __device__ unsigned first_block(std::size_t row_of_tiles) const {
+        return walk.block_of(static_cast<unsigned>(row_of_tiles * walk.across));
+    }
+    __device__ unsigned blocks(std::size_t row_of_tiles) const {
+        const auto last = static_cast<unsigned>((row_of_tiles + 1) * walk.across - 1);
+        return walk.block_of(last) - first_block(row_of_tiles) + 1;
+    }
+    __device__ Key* keys_of(std::size_t row_of_tiles, unsigned block, unsigned row_in_tile) const {
+        return keys + ((row_of_tiles + block) * T::BM + row_in_tile) * size;
+    }
+    __device__ volatile unsigned& rank_of(std::size_t row_of_tiles, unsigned block,
+                                          unsigned row_in_tile) const {
+        return ranks[(row_of_tiles + block) * T::BM + row_in_tile];
     }
 };
 
-// The epilogue, for tiles of T. Each row of a block's tile has a list in global memory. What is better than the row's bound goes to its end;
-// a full list is shortened to its best, and the worst of those is the next bound.
+// The epilogue, for tiles of T. Each row of a block's tile has a list in global memory. What is better than the row's bound goes to its end.
+// Bounds come from two sources: a full list is shortened to its best, and the worst of those is a bound; and k elements of a row are not
+// greater than the greatest of what its blocks say that each has k / blocks elements below.
 struct ListBest {
     Distance distance;
     float sign;
-    unsigned down;  // rows of tiles in one product
     ListSize size;
     Key* lists;  // T::BM for each block; 2^32 keys are more than the lists of 10,000 blocks
     Pieces pieces;
@@ -72,6 +89,7 @@ struct ListBest {
         // What is not less is not among the k best: k elements before it are not greater, and of equal ones the first count. Or NaN,
         // and nothing is "not less", while there are no such k.
         float bound[T::BM];
+        unsigned tiles;  // of this row of tiles that the block has multiplied
     };
 
     struct State {
@@ -83,6 +101,7 @@ struct ListBest {
         __shared__ Rows rows;
         for (unsigned row = threadIdx.x; row < T::BM; row += T::THREADS)
             start(rows, row);
+        if (threadIdx.x == 0) rows.tiles = 0;
         __syncthreads();
         return {&rows};
     }
@@ -90,6 +109,7 @@ struct ListBest {
     template <class>
     __device__ void take(State& state, const Results<T>& at, float (&sums)[T::TM][T::TN]) const {
         distance.finish(at, sums);
+        if (sign < 0) negate(sums);
         const unsigned rows = inside_tile<T::BM>(at.tile.row, distance.m);
         const unsigned cols = inside_tile<T::BN>(at.tile.col, distance.n);
         unsigned inside = 0;
@@ -106,17 +126,22 @@ struct ListBest {
             bool is_any = false;
 #pragma unroll
             for (int j = 0; j < T::TN; ++j) {
-                sums[i][j] *= sign;
                 is_any |= !(sums[i][j] >= bound);
             }
             if (is_any && row < rows) is_full |= put_aside(*state.rows, row, at, sums[i], bound, inside);
         }
+        if (threadIdx.x == 0) ++state.rows->tiles;
         is_full = __syncthreads_or(is_full);  // and all is listed
+        const unsigned tiles = state.rows->tiles;
         // The main loop's barriers are between this and the next tile.
         if (is_last_of_row(at.tile)) {
             finish_row(*state.rows, at.tile);
         } else if (is_full) {
             shorten(*state.rows);
+        } else if (is_time_to_say(tiles)) {
+            say_bounds(*state.rows, at.tile);
+        } else if (is_time_to_hear(tiles)) {
+            hear_bounds(*state.rows, at.tile);
         }
     }
 
@@ -141,6 +166,25 @@ struct ListBest {
     }
     static __device__ unsigned row_in_tile(const Results<T>& at, int i) {
         return at.place.row + course::place_of<T::LANES_M>(0, i);
+    }
+    static __device__ void negate(float (&sums)[T::TM][T::TN]) {
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i) {
+#pragma unroll
+            for (int j = 0; j < T::TN; ++j)
+                sums[i][j] = -sums[i][j];
+        }
+    }
+    __device__ std::size_t row_of_tiles(const Tile& tile) const {
+        return tile.product * pieces.walk.down + tile.row / T::BM;
+    }
+    // After one tile, four, sixteen ...
+    static __device__ bool is_time_to_say(unsigned tiles) {
+        return (tiles & (tiles - 1)) == 0 && (tiles & 0x55555555) != 0;
+    }
+    // After the next one, and later once more, when all are that far.
+    static __device__ bool is_time_to_hear(unsigned tiles) {
+        return is_time_to_say(tiles - 1) || (tiles & (tiles - 1)) == 0;
     }
     __device__ bool is_last_of_row(const Tile& tile) const {
         return tile.col + T::BN >= distance.n;
@@ -177,25 +221,55 @@ struct ListBest {
             const unsigned kept = copy_up_to(bound, list, listed, list);
             if (threadIdx.x % course::kWarpSize == 0) {
                 rows.listed[row] = kept;
-                rows.bound[row] = value_of(bound);
+                rows.bound[row] = fminf(rows.bound[row], value_of(bound));  // of NaN and a number, the number
             }
         }
     }
 
-    // What a row's list holds, or the k best of it, becomes this block's piece. Then it is ready for another row of tiles.
+    // To the other blocks that share the row of tiles, a warp for each row.
+    __device__ void say_bounds(const Rows& rows, const Tile& tile) const {
+        const std::size_t of_tiles = row_of_tiles(tile);
+        const unsigned share = course::ceil_div(size.k, pieces.blocks(of_tiles));
+        const unsigned most = share + share / 8;
+        for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
+            const unsigned listed = rows.listed[row];
+            if (listed <= most) continue;
+            const Key bound = find_bound(lists + begin_of_list(row), listed, share, most);
+            if (threadIdx.x % course::kWarpSize == 0)
+                pieces.rank_of(of_tiles, blockIdx.x, row) = rank_of(bound);
+        }
+    }
+
+    // What they all say, a thread for each row.
+    __device__ void hear_bounds(Rows& rows, const Tile& tile) const {
+        const unsigned row = threadIdx.x;
+        if (row >= T::BM) return;
+        const std::size_t of_tiles = row_of_tiles(tile);
+        const unsigned first = pieces.first_block(of_tiles);
+        const unsigned blocks = pieces.blocks(of_tiles);
+        unsigned greatest = 0;
+#pragma unroll 8
+        for (unsigned block = 0; block < blocks; ++block)
+            greatest = max(greatest, unsigned{pieces.rank_of(of_tiles, first + block, row)});
+        // An equal element may have a lower column than all of those: the bound is the next greater number.
+        rows.bound[row] = fminf(rows.bound[row], value_of_rank(greatest + 1));
+    }
+
+    // The best of a row's list become this block's piece. Then it is ready for another row of tiles.
     __device__ void finish_row(Rows& rows, const Tile& tile) const {
         const unsigned lane = threadIdx.x % course::kWarpSize;
         for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
             if (tile.row + row >= distance.m) break;
             const unsigned listed = rows.listed[row];
             const Key* const list = lists + begin_of_list(row);
-            const Key bound = listed > size.k ? find_bound(list, listed, size.k, size.k) : kNoKey;
-            Key* const piece = pieces.of(tile.product * down + tile.row / T::BM, blockIdx.x, row);
-            for (unsigned i = copy_up_to(bound, list, listed, piece) + lane; i < size.k;
+            const Key bound = listed > pieces.size ? find_bound(list, listed, size.k, pieces.size) : kNoKey;
+            Key* const piece = pieces.keys_of(row_of_tiles(tile), blockIdx.x, row);
+            for (unsigned i = copy_up_to(bound, list, listed, piece) + lane; i < pieces.size;
                  i += course::kWarpSize)
                 piece[i] = kNoKey;
             if (lane == 0) start(rows, row);
         }
+        if (threadIdx.x == 0) rows.tiles = 0;
     }
 };
 
@@ -218,24 +292,22 @@ struct RowsOfDistances {
     __device__ Row operator[](std::size_t row) const { return {distances + row * cols, sign, cols}; }
 };
 
-// or in the pieces of a row of tiles. A piece may have fewer than k, and then kNoKey.
+// or in the pieces of a row of tiles.
 struct RowsOfPieces {
     Pieces pieces;
-    EqualShares<T> walk;
     std::size_t m;
 
     struct Row {
-        const Key* first;  // piece's k keys
-        unsigned k;
+        const Key* first;  // piece's keys
+        unsigned size;
         std::size_t count;
-        __device__ Key operator[](std::size_t i) const { return first[i / k * T::BM * k + i % k]; }
+        __device__ Key operator[](std::size_t i) const { return first[i / size * T::BM * size + i % size]; }
     };
     __device__ Row operator[](std::size_t row) const {
-        const std::size_t row_of_tiles = row / m * walk.down + row % m / T::BM;
-        const auto tile = static_cast<unsigned>(row_of_tiles * walk.across);
-        const unsigned block = walk.block_of(tile);
-        const unsigned blocks = walk.block_of(tile + walk.across - 1) - block + 1;
-        return {pieces.of(row_of_tiles, block, row % m % T::BM), pieces.k, std::size_t{blocks} * pieces.k};
+        const std::size_t row_of_tiles = row / m * pieces.walk.down + row % m / T::BM;
+        const auto in_tile = static_cast<unsigned>(row % m % T::BM);
+        return {pieces.keys_of(row_of_tiles, pieces.first_block(row_of_tiles), in_tile), pieces.size,
+                std::size_t{pieces.blocks(row_of_tiles)} * pieces.size};
     }
 };
 
@@ -293,10 +365,13 @@ struct Plan {
     }
 
     std::size_t list_words() const { return std::size_t{walk.blocks} * T::BM * size.room; }
-    std::size_t piece_words() const {
-        return walk.all == 0 ? 0 : (walk.all / walk.across + walk.blocks - 1) * T::BM * size.k;
+    // Rows of the pieces.
+    std::size_t piece_rows() const {
+        return walk.all == 0 ? 0 : (walk.all / walk.across + walk.blocks - 1) * T::BM;
     }
-    std::size_t fused_words() const { return norm_words + list_words() + piece_words(); }
+    std::size_t piece_words() const { return piece_rows() * size.kept; }
+    std::size_t rank_words() const { return course::ceil_div<std::size_t>(piece_rows(), 2); }
+    std::size_t fused_words() const { return norm_words + list_words() + piece_words() + rank_words(); }
     std::size_t unfused_words() const { return norm_words + course::ceil_div<std::size_t>(rows * n, 2); }
 };
 
@@ -337,18 +412,17 @@ void launch_fused(const TopKMatmul& matmul, cudaStream_t stream) {
     if (plan.rows == 0) return;
     require_scratch(matmul, plan.fused_words());
     Key* const lists = matmul.scratch.data() + plan.norm_words;
-    const Pieces pieces{lists + plan.list_words(), plan.size.k};
+    Key* const keys = lists + plan.list_words();
+    auto* const ranks = reinterpret_cast<unsigned*>(keys + plan.piece_words());
+    CUDA_CHECK(cudaMemsetAsync(ranks, 0xff, plan.piece_rows() * sizeof *ranks, stream));  // Pieces::kNoRank
+    const Pieces pieces{plan.walk, plan.size.kept, keys, ranks};
     const ListBest epilogue{launch_distance(matmul.metric, matmul.factors, matmul.scratch.data(), stream),
-                            sign_of(matmul.order),
-                            plan.walk.down,
-                            plan.size,
-                            lists,
-                            pieces};
+                            sign_of(matmul.order), plan.size, lists, pieces};
     with_add(matmul.metric, [&]<class Add>(Add) {
         Matmul<T, 1, EqualShares<T>, ListBest, Add>().launch(plan.walk.blocks, matmul.factors, plan.walk,
                                                              epilogue, stream);
     });
-    launch_selection(RowsOfPieces{pieces, plan.walk, matmul.factors.m()}, plan, matmul, stream);
+    launch_selection(RowsOfPieces{pieces, matmul.factors.m()}, plan, matmul, stream);
 }
 
 void launch_unfused(const TopKMatmul& matmul, cudaStream_t stream) {

@@ -18,21 +18,32 @@ __device__ float norm_of(Metric metric, float squared) {
 }
 
 // Vectors that are the matrices' rows. A first pass over what the products read again and again.
-// Idea: a warp for each vector, whose elements lie side by side.
-// Cost removed: uncoalesced loads.
+// Idea: a warp for some vectors, each of whose elements lie side by side.
+// Cost removed: uncoalesced loads; waiting for those of one short vector before those of the next.
 // Still limits it: memory.
+constexpr int kOfWarp = 4;
 __global__ void norms_of_rows(Metric metric, const Batch<const float> batch, float* norms) {
     const std::size_t vectors = batch.first.rows() * batch.count;
-    const std::size_t vector = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / course::kWarpSize;
-    if (vector >= vectors) return;
-    const auto matrix = batch[vector / batch.first.rows()];
-    float sum = 0;
-    for (std::size_t col = threadIdx.x % course::kWarpSize; col < matrix.cols(); col += course::kWarpSize) {
-        const float x = matrix(vector % matrix.rows(), col);
-        sum += x * x;
+    const std::size_t warp = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / course::kWarpSize;
+    const std::size_t first = warp * kOfWarp;
+    const float* rows[kOfWarp] = {};
+    for (int v = 0; v < kOfWarp && first + v < vectors; ++v)
+        rows[v] = &batch[(first + v) / batch.first.rows()]((first + v) % batch.first.rows(), 0);
+    float sums[kOfWarp] = {};
+    for (std::size_t col = threadIdx.x % course::kWarpSize; col < batch.first.cols();
+         col += course::kWarpSize) {
+#pragma unroll
+        for (int v = 0; v < kOfWarp; ++v) {
+            const float x = rows[v] == nullptr ? 0 : rows[v][col];
+            sums[v] += x * x;
+        }
     }
-    sum = course::warp_reduce(sum, [](float a, float b) { return a + b; });
-    if (threadIdx.x % course::kWarpSize == 0) norms[vector] = norm_of(metric, sum);
+#pragma unroll
+    for (int v = 0; v < kOfWarp; ++v) {
+        const float sum = course::warp_reduce(sums[v], [](float a, float b) { return a + b; });
+        if (threadIdx.x % course::kWarpSize == 0 && first + v < vectors)
+            norms[first + v] = norm_of(metric, sum);
+    }
 }
 
 // Vectors that are the matrices' columns.
@@ -56,7 +67,8 @@ void launch(Metric metric, const Batch<const float>& batch, bool of_rows, float*
     const std::size_t vectors = (of_rows ? batch.first.rows() : batch.first.cols()) * batch.count;
     if (vectors == 0) return;
     if (of_rows) {
-        const unsigned grid = course::blocks_for(vectors * course::kWarpSize, kThreads);
+        const std::size_t warps = course::ceil_div<std::size_t>(vectors, kOfWarp);
+        const unsigned grid = course::blocks_for(warps * course::kWarpSize, kThreads);
         norms_of_rows<<<grid, kThreads, 0, stream>>>(metric, batch, norms);
     } else {
         norms_of_columns<<<course::blocks_for(vectors, kThreads), kThreads, 0, stream>>>(metric, batch,

@@ -120,8 +120,8 @@ __global__ __launch_bounds__(kThreads) void reduce_rows(const float* distances, 
 #pragma unroll
         for (int j = 0; j < AT_ONCE; ++j)
             some[0][j] = begin + j * kThreads < cols ? row[begin + j * kThreads] : R::kNeutral;
-        R::add(
-            [&](int) -> auto& { return state; }, some, [&](int j) { return begin + j * kThreads; });
+        R::add([at = &state](int) -> typename R::State& { return *at; }, some,
+               [&](int j) { return begin + j * kThreads; });
     }
     state = merge_lanes<R, course::kWarpSize>(state);
     if (threadIdx.x % course::kWarpSize == 0) of_warp[threadIdx.x / course::kWarpSize] = state;

@@ -78,23 +78,25 @@ __device__ Key find_bound(const Each& each, unsigned least, unsigned most) {
     }
 }
 
-// The same of a list of `count` keys; a short one is read once, and then in registers.
+// The same of a list of `count` keys.
 __device__ inline Key find_bound(const Key* list, unsigned count, unsigned least, unsigned most) {
-    constexpr unsigned IN_REGISTERS = 16;  // of a lane
-    const unsigned lane = threadIdx.x % course::kWarpSize;
-    if (count > IN_REGISTERS * course::kWarpSize) {
-        return find_bound(
-            [&](auto work) {
+    return find_bound(
+        [&](auto work) {
 #pragma unroll 4
-                for (unsigned i = lane; i < count; i += course::kWarpSize)
-                    work(list[i]);
-            },
-            least, most);
-    }
-    Key keys[IN_REGISTERS];
+            for (unsigned i = threadIdx.x % course::kWarpSize; i < count; i += course::kWarpSize)
+                work(list[i]);
+        },
+        least, most);
+}
+
+// A list of which a lane has at most MOST_OF_LANE keys is read only once, and then in registers.
+template <unsigned MOST_OF_LANE>
+__device__ Key find_bound_in_registers(const Key* list, unsigned count, unsigned least, unsigned most) {
+    if (count > MOST_OF_LANE * course::kWarpSize) return find_bound(list, count, least, most);
+    Key keys[MOST_OF_LANE];
 #pragma unroll
-    for (unsigned j = 0; j < IN_REGISTERS; ++j) {
-        const unsigned i = j * course::kWarpSize + lane;
+    for (unsigned j = 0; j < MOST_OF_LANE; ++j) {
+        const unsigned i = j * course::kWarpSize + threadIdx.x % course::kWarpSize;
         keys[j] = i < count ? list[i] : kNoKey;
     }
     return find_bound(

@@ -30,16 +30,15 @@ using T = LargeTile;
 
 // --- The epilogue ----------------------------------------------------------------------------------------------------
 
-// The list of a row has room for what a shortened one keeps, for some more before it is shortened again, and for a tile's columns.
+// The list of a row has room for what a shortened one keeps, for a tile's columns before there is a bound, for some more until it is full, and then
+// for those of one tile.
 struct ListSize {
     unsigned k;
     unsigned kept;  // k and a few more, as that is found sooner
     unsigned room;
 
     explicit ListSize(std::size_t best)
-        : k(static_cast<unsigned>(best)),
-          kept(k + k / 8),
-          room(kept + std::max(k, unsigned{T::BN}) + T::BN) {}
+        : k(static_cast<unsigned>(best)), kept(k + k / 8), room(kept + T::BN + k + T::BN) {}
 
     __device__ bool is_full(unsigned listed) const { return listed > room - T::BN; }
     __device__ bool is_worth_shortening(unsigned listed) const { return listed > (kept + room - T::BN) / 2; }
@@ -51,11 +50,9 @@ struct Pieces {
     EqualShares<T> walk;
     unsigned size;
     Key* keys;  // the best of the block's columns, `size` of each row, or fewer and kNoKey
-    // The rank of an element than which `share(...)` of the block's columns so far are not greater; kNoRank: not known yet. All is said and
+    // The rank of an element than which `share(...)` of the block's columns so far are not greater; all bits set: not known yet. All is said and
     // heard while blocks work, and nobody waits for it.
     unsigned* ranks;
-
-    static constexpr unsigned kNoRank = 0xffffffff;
 
     __device__ unsigned first_block(std::size_t row_of_tiles) const {
         return walk.block_of(static_cast<unsigned>(row_of_tiles * walk.across));
@@ -89,7 +86,7 @@ struct ListBest {
         // What is not less is not among the k best: k elements before it are not greater, and of equal ones the first count. Or NaN,
         // and nothing is "not less", while there are no such k.
         float bound[T::BM];
-        unsigned tiles;  // of this row of tiles that the block has multiplied
+        unsigned first;  // the block's first tile of this row of tiles
     };
 
     struct State {
@@ -101,13 +98,19 @@ struct ListBest {
         __shared__ Rows rows;
         for (unsigned row = threadIdx.x; row < T::BM; row += T::THREADS)
             start(rows, row);
-        if (threadIdx.x == 0) rows.tiles = 0;
+        if (threadIdx.x == 0) rows.first = pieces.walk.first() % pieces.walk.across;
         __syncthreads();
         return {&rows};
     }
 
     template <class>
     __device__ void take(State& state, const Results<T>& at, float (&sums)[T::TM][T::TN]) const {
+        const unsigned before =
+            static_cast<unsigned>(at.tile.col / T::BN) - state.rows->first;  // tiles of this row
+        if (is_time_to_talk(before)) {
+            hear_bounds(*state.rows, at.tile);
+            __syncthreads();
+        }
         distance.finish(at, sums);
         if (sign < 0) negate(sums);
         const unsigned rows = inside_tile<T::BM>(at.tile.row, distance.m);
@@ -130,18 +133,14 @@ struct ListBest {
             }
             if (is_any && row < rows) is_full |= put_aside(*state.rows, row, at, sums[i], bound, inside);
         }
-        if (threadIdx.x == 0) ++state.rows->tiles;
         is_full = __syncthreads_or(is_full);  // and all is listed
-        const unsigned tiles = state.rows->tiles;
         // The main loop's barriers are between this and the next tile.
         if (is_last_of_row(at.tile)) {
             finish_row(*state.rows, at.tile);
         } else if (is_full) {
             shorten(*state.rows);
-        } else if (is_time_to_say(tiles)) {
+        } else if (is_time_to_talk(before + 1)) {
             say_bounds(*state.rows, at.tile);
-        } else if (is_time_to_hear(tiles)) {
-            hear_bounds(*state.rows, at.tile);
         }
     }
 
@@ -154,6 +153,7 @@ struct ListBest {
 
   private:
     static constexpr unsigned kWarps = T::THREADS / course::kWarpSize;
+    static constexpr unsigned kKeysOfLane = 20;  // in registers, when the sums are not needed any more
 
     static __device__ void start(Rows& rows, unsigned row) {
         rows.listed[row] = 0;
@@ -178,13 +178,9 @@ struct ListBest {
     __device__ std::size_t row_of_tiles(const Tile& tile) const {
         return tile.product * pieces.walk.down + tile.row / T::BM;
     }
-    // After one tile, four, sixteen ...
-    static __device__ bool is_time_to_say(unsigned tiles) {
-        return (tiles & (tiles - 1)) == 0 && (tiles & 0x55555555) != 0;
-    }
-    // After the next one, and later once more, when all are that far.
-    static __device__ bool is_time_to_hear(unsigned tiles) {
-        return is_time_to_say(tiles - 1) || (tiles & (tiles - 1)) == 0;
+    // After one tile, two, four ...: while their number doubles, k elements of the row are better than what was the k-th best.
+    static __device__ bool is_time_to_talk(unsigned tiles) {
+        return tiles != 0 && (tiles & (tiles - 1)) == 0;
     }
     __device__ bool is_last_of_row(const Tile& tile) const {
         return tile.col + T::BN >= distance.n;
@@ -203,10 +199,14 @@ struct ListBest {
         chosen &= inside;
         const unsigned count = __popc(chosen);
         const unsigned before = atomicAdd(&rows.listed[row], count);
-        unsigned place = begin_of_list(row) + before;
+        Key* place = lists + begin_of_list(row) + before;
+        for (; chosen != 0; chosen &= chosen - 1) {
+            const int which = __ffs(static_cast<int>(chosen)) - 1;
+            float value = values[0];
 #pragma unroll
-        for (int j = 0; j < T::TN; ++j) {
-            if ((chosen >> j & 1) != 0) lists[place++] = key_of(values[j], static_cast<unsigned>(at.col(j)));
+            for (int j = 1; j < T::TN; ++j)
+                value = j == which ? values[j] : value;
+            *place++ = key_of(value, static_cast<unsigned>(at.col(which)));
         }
         return size.is_full(before + count);
     }
@@ -217,7 +217,7 @@ struct ListBest {
             const unsigned listed = rows.listed[row];
             if (!size.is_worth_shortening(listed)) continue;
             Key* const list = lists + begin_of_list(row);
-            const Key bound = find_bound(list, listed, size.k, size.kept);
+            const Key bound = find_bound_in_registers<kKeysOfLane>(list, listed, size.k, size.kept);
             const unsigned kept = copy_up_to(bound, list, listed, list);
             if (threadIdx.x % course::kWarpSize == 0) {
                 rows.listed[row] = kept;
@@ -234,7 +234,8 @@ struct ListBest {
         for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
             const unsigned listed = rows.listed[row];
             if (listed <= most) continue;
-            const Key bound = find_bound(lists + begin_of_list(row), listed, share, most);
+            const Key bound =
+                find_bound_in_registers<kKeysOfLane>(lists + begin_of_list(row), listed, share, most);
             if (threadIdx.x % course::kWarpSize == 0)
                 pieces.rank_of(of_tiles, blockIdx.x, row) = rank_of(bound);
         }
@@ -255,21 +256,29 @@ struct ListBest {
         rows.bound[row] = fminf(rows.bound[row], value_of_rank(greatest + 1));
     }
 
-    // The best of a row's list become this block's piece. Then it is ready for another row of tiles.
+    // The best of each list become this block's piece of the row: of what nobody has a better bound for. Then it is ready for another
+    // row of tiles.
     __device__ void finish_row(Rows& rows, const Tile& tile) const {
+        say_bounds(rows, tile);
+        __syncthreads();
+        hear_bounds(rows, tile);
+        __syncthreads();
         const unsigned lane = threadIdx.x % course::kWarpSize;
         for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
             if (tile.row + row >= distance.m) break;
-            const unsigned listed = rows.listed[row];
-            const Key* const list = lists + begin_of_list(row);
-            const Key bound = listed > pieces.size ? find_bound(list, listed, size.k, pieces.size) : kNoKey;
+            Key* const list = lists + begin_of_list(row);
+            const Key heard = Key{rank_of(rows.bound[row])} << 32 | 0xffffffff;  // of NaN: all
+            const unsigned listed = copy_up_to(heard, list, rows.listed[row], list);
+            const Key bound = listed > pieces.size
+                                  ? find_bound_in_registers<kKeysOfLane>(list, listed, size.k, pieces.size)
+                                  : kNoKey;
             Key* const piece = pieces.keys_of(row_of_tiles(tile), blockIdx.x, row);
             for (unsigned i = copy_up_to(bound, list, listed, piece) + lane; i < pieces.size;
                  i += course::kWarpSize)
                 piece[i] = kNoKey;
             if (lane == 0) start(rows, row);
         }
-        if (threadIdx.x == 0) rows.tiles = 0;
+        if (threadIdx.x == 0) rows.first = 0;
     }
 };
 
@@ -414,7 +423,7 @@ void launch_fused(const TopKMatmul& matmul, cudaStream_t stream) {
     Key* const lists = matmul.scratch.data() + plan.norm_words;
     Key* const keys = lists + plan.list_words();
     auto* const ranks = reinterpret_cast<unsigned*>(keys + plan.piece_words());
-    CUDA_CHECK(cudaMemsetAsync(ranks, 0xff, plan.piece_rows() * sizeof *ranks, stream));  // Pieces::kNoRank
+    CUDA_CHECK(cudaMemsetAsync(ranks, 0xff, plan.piece_rows() * sizeof *ranks, stream));
     const Pieces pieces{plan.walk, plan.size.kept, keys, ranks};
     const ListBest epilogue{launch_distance(matmul.metric, matmul.factors, matmul.scratch.data(), stream),
                             sign_of(matmul.order), plan.size, lists, pieces};

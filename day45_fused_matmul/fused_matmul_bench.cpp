@@ -2,6 +2,9 @@
 //
 //     day45_fused_matmul --size 8x256x256x64      8 products of 256 x 256 x 64, in each of the four layouts; the causal half of them
 //     day45_fused_matmul --size 512x512x64        the nearest, and the 128 nearest, of 512 vectors of 64 elements for each of 512 others
+//     day45_fused_matmul --size 20000x100x64      those, and an iteration of k-means: 20000 points, 100 centres
+//     day45_fused_matmul --clusters FILE          and what k-means does with points in the plane
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -19,6 +22,7 @@
 #include "common/program.hpp"
 #include "fused_matmul.hpp"
 #include "fused_matmul_peer.hpp"
+#include "k_means_bench.hpp"
 #include "masked_bench.hpp"
 #include "reduce.hpp"
 #include "top_k_bench.hpp"
@@ -261,10 +265,20 @@ course::Case make_nearest(const course::Dims& size) {
     return course::make_top_k_case({size[0], size[1], size[2], k});
 }
 
+// --- k-means ---------------------------------------------------------------------------------------------------------
+
+// Centres are for many points each.
+course::Case make_k_means(const course::Dims& size) {
+    constexpr std::size_t kLeastOfEach = 10;
+    if (size.size() != 3 || size[0] / kLeastOfEach < size[1]) return {};
+    return day45::make_k_means_case(size);
+}
+
 // --- Which problems a size is -----------------------------------------------------------------------------------------
 
 // Without --size and --bench: each part, small.
 const course::Dims kDefault = {2, 200, 200, 64};
+const course::Dims kDefaultOfKMeans = {1000, 16, 16};
 
 course::Dims count_m_n_k(const course::Dims& size) {
     if (size.size() != 3 && size.size() != 4) {
@@ -286,9 +300,19 @@ course::Case make_masked(const course::Dims& size, course::Case (*make)(const co
     return is_one ? make(size) : course::Case{};
 }
 
+void add_options(CLI::App& app, course::Program& program, std::string& clusters) {
+    app.add_option(
+        "--clusters", clusters,
+        "write what k-means does with points in the plane, as JSON (scripts/plot_k_means.py draws it)");
+    app.callback([&] {
+        if (!clusters.empty()) program.finish = [&] { day45::write_clusters(clusters); };
+    });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    std::string clusters;
     course::Program program{.day = "day45_fused_matmul",
                             .title = "matrix products that do something else with their results",
                             .default_size = kDefault,
@@ -316,6 +340,9 @@ int main(int argc, char** argv) {
         program.make_cases.push_back(
             [=](const course::Dims& size) { return make_reduced(m_n_k(size), metric); });
     }
+    program.make_cases.push_back(
+        [](const course::Dims& size) { return make_k_means(size == kDefault ? kDefaultOfKMeans : size); });
     program.make_cases.push_back([](const course::Dims& size) { return make_nearest(m_n_k(size)); });
+    program.add_options = [&](CLI::App& app, course::Program& own) { add_options(app, own, clusters); };
     return course::run_program(program, argc, argv);
 }

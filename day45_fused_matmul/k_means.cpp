@@ -36,10 +36,12 @@ float largest_of(std::span<const float> numbers, std::size_t d, const std::strin
     float largest = 0;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         const float magnitude = std::abs(numbers[i]);
-        require(static_cast<double>(magnitude) <= most,  // which a NaN is not
-                fmt::format("{}[{}] is {}; expected a magnitude of at most {:.3g}, so that squared distances "
-                            "are finite",
+        if (!(static_cast<double>(magnitude) <= most)) {  // a NaN is not
+            throw std::invalid_argument(
+                fmt::format("k_means: {}[{}] is {}; expected a magnitude of at most {:.3g}, so that squared "
+                            "distances are finite",
                             name, i, numbers[i], most));
+        }
         largest = std::max(largest, magnitude);
     }
     return largest;

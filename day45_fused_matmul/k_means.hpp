@@ -32,10 +32,10 @@ struct KMeansOptions {
     Metric metric = Metric::kSquaredL2;
 };
 
-// Begins with the centres `start`. A centre that no point is assigned to stays where it is. The same in every run, to the last bit, and in
-// whatever order the points come. Points and centres are vectors of d numbers, one after the other. Throws std::invalid_argument when they are not whole
-// vectors, for d = 0, without centres or iterations, for other metrics, and for numbers that are not finite or whose squared distances
-// might not be.
+// Begins with the centres `start`. A centre that no point is assigned to stays where it is. The result is the same in every run, to the last
+// bit; centres and assignment also in whatever order the points come. Points and centres are vectors of d numbers, one after the other. Throws
+// std::invalid_argument when they are not whole vectors, for d = 0, without centres or iterations, for other metrics, and for numbers
+// that are not finite or whose squared distances might not be.
 Clusters<float> k_means(std::span<const float> points, std::span<const float> start, std::size_t d,
                         const KMeansOptions& options = {});
 

@@ -118,11 +118,10 @@ bool overlap(const DeviceSpan<A>& a, const DeviceSpan<B>& b) {
     return a_begin < b_begin + b.size() * sizeof(B) && b_begin < a_begin + a.size() * sizeof(A);
 }
 
-// Have two matrices an element in common? Also right for pieces side by side in one larger matrix, whose rows alternate.
-// Where leading dimensions differ, matrices whose memory interleaves count as overlapping, even if no element is shared.
+// Have two matrices a byte in common? Also right for pieces side by side in one larger matrix, whose rows alternate.
+// Where the distances between rows differ, matrices whose memory interleaves count as overlapping, even if no element is shared.
 template <class A, class B>
 bool overlap(const DeviceMatrix<A>& a, const DeviceMatrix<B>& b) {
-    static_assert(std::is_same_v<std::remove_const_t<A>, std::remove_const_t<B>>);
     if (a.rows() == 0 || a.cols() == 0 || b.rows() == 0 || b.cols() == 0) return false;
     const auto end = [](const auto& m) {
         return reinterpret_cast<std::uintptr_t>(m.data() + (m.rows() - 1) * m.leading_dimension() + m.cols());
@@ -130,11 +129,11 @@ bool overlap(const DeviceMatrix<A>& a, const DeviceMatrix<B>& b) {
     const auto a_begin = reinterpret_cast<std::uintptr_t>(a.data());
     const auto b_begin = reinterpret_cast<std::uintptr_t>(b.data());
     if (end(a) <= b_begin || end(b) <= a_begin) return false;
-    if (a.leading_dimension() != b.leading_dimension()) return true;
     const std::size_t pitch = a.leading_dimension() * sizeof(A);
+    if (pitch != b.leading_dimension() * sizeof(B)) return true;
     const std::size_t b_after_a =
         b_begin >= a_begin ? (b_begin - a_begin) % pitch : (pitch - (a_begin - b_begin) % pitch) % pitch;
-    return b_after_a < a.cols() * sizeof(A) || b_after_a + b.cols() * sizeof(A) > pitch;
+    return b_after_a < a.cols() * sizeof(A) || b_after_a + b.cols() * sizeof(B) > pitch;
 }
 
 static_assert(std::is_trivially_copyable_v<DeviceSpan<float>> &&

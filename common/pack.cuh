@@ -41,7 +41,7 @@ struct alignas(sizeof(T) * N) Pack {
 };
 
 // Is `address` a multiple of `bytes`, a power of two?
-inline bool is_aligned(const void* address, std::size_t bytes) {
+__host__ __device__ inline bool is_aligned(const void* address, std::size_t bytes) {
     return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
 }
 

@@ -15,20 +15,6 @@ inline void require(bool condition, const std::string& message) {
     if (!condition) throw std::invalid_argument(message);
 }
 
-// Do matrices of different types have memory in common? As course::overlap(), in bytes.
-template <class A, class B>
-bool have_memory_in_common(const course::DeviceMatrix<A>& a, const course::DeviceMatrix<B>& b) {
-    const auto bytes_of = []<class T>(const course::DeviceMatrix<T>& m) {
-        const std::size_t size =
-            m.rows() == 0 || m.cols() == 0 ? 0 : (m.rows() - 1) * m.leading_dimension() + m.cols();
-        return course::DeviceMatrix<const std::byte>(
-            course::DeviceSpan<const std::byte>::from_device_pointer(
-                reinterpret_cast<const std::byte*>(m.data()), size * sizeof(T)),
-            size == 0 ? 0 : m.rows(), m.cols() * sizeof(T), m.leading_dimension() * sizeof(T));
-    };
-    return course::overlap(bytes_of(a), bytes_of(b));
-}
-
 // Rows and columns are counted in int, with room for a tile beyond the last.
 inline constexpr std::size_t kMostExtent = (std::size_t{1} << 31) - 1024;
 
@@ -48,10 +34,8 @@ Gemm<T> checked(const Gemm<T>& gemm) {
         if (extent > kMostExtent)
             throw std::invalid_argument("tensor_cores: M, N or K is " + std::to_string(extent) +
                                         "; expected at most " + std::to_string(kMostExtent));
-    if (have_memory_in_common(c, a))
-        throw std::invalid_argument("tensor_cores: C overlaps A; expected no common element");
-    if (have_memory_in_common(c, b))
-        throw std::invalid_argument("tensor_cores: C overlaps B; expected no common element");
+    if (overlap(c, a)) throw std::invalid_argument("tensor_cores: C overlaps A; expected no common element");
+    if (overlap(c, b)) throw std::invalid_argument("tensor_cores: C overlaps B; expected no common element");
     Gemm<T> result = gemm;
     if (alpha == 0 || a.cols() == 0) {  // no products: nothing times an infinite alpha is nothing
         const auto nothing = [](const T* data) {

@@ -1,5 +1,7 @@
 #include "factors.hpp"
 
+#include <cuda_bf16.h>
+
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
@@ -41,7 +43,8 @@ Factors transposed(const Factors& factors) {
     return {factors.b, factors.a, other(factors.op_b), other(factors.op_a)};
 }
 
-void check(const Factors& factors, const std::string& caller) {
+template <class T>
+void check(const FactorsOf<T>& factors, const std::string& caller) {
     const std::size_t depth_of_b =
         factors.op_b == Op::kNone ? factors.b.first.rows() : factors.b.first.cols();
     if (depth_of_b != factors.k()) {
@@ -71,7 +74,8 @@ void check(const Factors& factors, const std::string& caller) {
     check_batch(factors.b, caller, "B");
 }
 
-void check_output(const Factors& factors, const Batch<float>& c, const std::string& caller) {
+template <class T>
+void check_output(const FactorsOf<T>& factors, const Batch<float>& c, const std::string& caller) {
     const auto& first = c.first;
     if (first.rows() != factors.m() || first.cols() != factors.n() || c.count != factors.count()) {
         throw std::invalid_argument(caller + ": there are " + std::to_string(c.count) + " matrices C of " +
@@ -89,7 +93,7 @@ void check_output(const Factors& factors, const Batch<float>& c, const std::stri
                                     "; expected at least " + std::to_string(length) +
                                     ", or matrices side by side, so that they do not overlap");
     }
-    const auto overlaps = [&](const Batch<const float>& other) {
+    const auto overlaps = [&](const Batch<const T>& other) {
         return c.count == 1 ? overlap(first, other.first) : overlap(extent_of(c), extent_of(other));
     };
     for (const auto& [batch, name] : {std::pair(&factors.a, "A"), {&factors.b, "B"}}) {
@@ -98,6 +102,11 @@ void check_output(const Factors& factors, const Batch<float>& c, const std::stri
                                         "; expected memory of its own for it");
     }
 }
+
+template void check(const FactorsOf<float>&, const std::string&);
+template void check(const FactorsOf<__nv_bfloat16>&, const std::string&);
+template void check_output(const FactorsOf<float>&, const Batch<float>&, const std::string&);
+template void check_output(const FactorsOf<__nv_bfloat16>&, const Batch<float>&, const std::string&);
 
 bool b_goes_in_packs(const Factors& factors) {
     const auto& b = factors.b.first;

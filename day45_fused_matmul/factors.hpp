@@ -28,9 +28,10 @@ struct Batch {
 };
 
 // op(A) is m x k, op(B) is k x n; m, n and k less than 2^31, leading dimensions less than 2^26.
-struct Factors {
-    Batch<const float> a;
-    Batch<const float> b;
+template <class T>
+struct FactorsOf {
+    Batch<const T> a;
+    Batch<const T> b;
     Op op_a = Op::kNone;
     Op op_b = Op::kNone;
 
@@ -39,17 +40,21 @@ struct Factors {
     __host__ __device__ std::size_t k() const { return op_a == Op::kNone ? a.first.cols() : a.first.rows(); }
     __host__ __device__ std::size_t count() const { return a.count; }
 };
+using Factors = FactorsOf<float>;
 
 // The same products transposed: C^T = op(B)^T op(A)^T. What can be done to rows of C is done to its columns by way of this.
 Factors transposed(const Factors& factors);
 
-// Throws std::invalid_argument, beginning with `caller`, when A and B do not fit together, or their counts differ.
-void check(const Factors& factors, const std::string& caller);
+// Throws std::invalid_argument, beginning with `caller`, when A and B do not fit together, or their counts differ. T: float or
+// __nv_bfloat16.
+template <class T>
+void check(const FactorsOf<T>& factors, const std::string& caller);
 
 // Is C `factors.count()` matrices of m x n, one behind another or side by side, and none of its elements (of several matrices: nothing from
 // its first to its last) in A or B? Throws std::invalid_argument, beginning
 // with `caller`, when it is not. What pointers say is not known, and not checked.
-void check_output(const Factors& factors, const Batch<float>& c, const std::string& caller);
+template <class T>
+void check_output(const FactorsOf<T>& factors, const Batch<float>& c, const std::string& caller);
 
 // Do the rows of B run across K, and are they all aligned to 16 bytes, and whole numbers of float4? What `pointers` say is not known: then
 // not.

@@ -11,11 +11,8 @@
 //   ./course run day45 --size 8x256x256x64
 #include <algorithm>
 #include <array>
-#include <stdexcept>
-#include <string>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "batched.cuh"
 #include "fused_matmul.hpp"
 #include "matmul.cuh"
 #include "write_tile.cuh"
@@ -23,58 +20,7 @@
 namespace day45 {
 namespace {
 
-// --- Kernels ---------------------------------------------------------------------------------------------------------
-
-__device__ float element_of(const course::DeviceMatrix<const float>& matrix, Op op, std::size_t row,
-                            std::size_t col) {
-    return op == Op::kNone ? matrix(row, col) : matrix(col, row);
-}
-
-// Idea: a thread for each element of each C.
-// Cost removed: a launch for each product.
-// Still limits it: every multiply-add waits for two loads.
-__global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
-    const Factors& factors = matmul.factors;
-    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    const std::size_t in_product = i % (factors.m() * factors.n());
-    const std::size_t product = i / (factors.m() * factors.n());
-    if (product >= factors.count()) return;
-    const std::size_t row = in_product / factors.n();
-    const std::size_t col = in_product % factors.n();
-    float sum = 0;
-    for (std::size_t k = 0; k < factors.k(); ++k)
-        sum += element_of(factors.a[product], factors.op_a, row, k) *
-               element_of(factors.b[product], factors.op_b, k, col);
-    update(matmul.c[product](row, col), matmul.alpha, sum, matmul.beta);
-}
-
 // --- Launchers -------------------------------------------------------------------------------------------------------
-
-course::Work work(const Shape& shape) {
-    const auto count = static_cast<double>(shape.count);
-    const auto m = static_cast<double>(shape.m);
-    const auto n = static_cast<double>(shape.n);
-    const auto k = static_cast<double>(shape.k);
-    return {.bytes = sizeof(float) * count * (m * k + k * n + m * n),
-            .written = sizeof(float) * count * m * n,
-            .flops = 2 * count * m * n * k};
-}
-
-// False: there is nothing to do.
-bool is_worth_a_launch(const BatchedMatmul& matmul) {
-    check(matmul.factors, "batched matmul");
-    check_output(matmul.factors, matmul.c, "batched matmul");
-    const auto& c = matmul.c.first;
-    return c.rows() != 0 && c.cols() != 0 && matmul.c.count != 0;
-}
-
-void launch_one_thread_each(const BatchedMatmul& matmul, cudaStream_t stream) {
-    if (!is_worth_a_launch(matmul)) return;
-    constexpr int kThreads = 256;
-    const std::size_t elements = matmul.c.first.rows() * matmul.c.first.cols() * matmul.c.count;
-    multiply_one_thread_each<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(matmul);
-    CUDA_CHECK_LAUNCH();
-}
 
 template <class T, int BLOCKS, bool PERSISTENT>
 void launch_tiles(const BatchedMatmul& matmul, cudaStream_t stream) {
@@ -91,16 +37,16 @@ std::span<const Batched> variants() {
     static const std::array list = {
         Batched{.name = "one_thread_each",
                 .idea = "a thread for each element of each product",
-                .launcher = launch_one_thread_each,
-                .work = work},
+                .launcher = launch_one_thread_each<float>,
+                .work = work<float>},
         Batched{.name = "tile_each",
                 .idea = "a block for each tile",
                 .launcher = launch_tiles<LargeTile, 1, false>,
-                .work = work},
+                .work = work<float>},
         Batched{.name = "pipelined",
                 .idea = "a block goes from tile to tile, and its copies do not wait for it",
                 .launcher = launch_tiles<LargeTile, 1, true>,
-                .work = work},
+                .work = work<float>},
     };
     return list;
 }

@@ -15,12 +15,14 @@
 namespace day45 {
 
 // Conventions of the BLAS: with beta = 0, C is written and not read. A and B may be the same for all products (stride 0).
-struct BatchedMatmul {
-    Factors factors;
+template <class T>
+struct BatchedMatmulOf {
+    FactorsOf<T> factors;
     Batch<float> c;
     float alpha = 1;
     float beta = 0;
 };
+using BatchedMatmul = BatchedMatmulOf<float>;
 
 struct Shape {
     std::size_t count = 0;

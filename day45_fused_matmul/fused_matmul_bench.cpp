@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "batched_bfloat16_bench.hpp"
 #include "common/check.hpp"
 #include "common/data_pattern.hpp"
 #include "common/device_buffer.hpp"
@@ -332,6 +333,9 @@ int main(int argc, char** argv) {
         for (const Op op_b : {Op::kNone, Op::kTranspose}) {
             program.make_cases.push_back(
                 [=](const course::Dims& size) { return make_batched(count_m_n_k(size), op_a, op_b); });
+            program.make_cases.push_back([=](const course::Dims& size) {
+                return day45::make_batched_bfloat16_case(size, op_a, op_b);
+            });
         }
     }
     for (const auto make : {day45::make_masked_case, day45::make_masked_by_array_case})

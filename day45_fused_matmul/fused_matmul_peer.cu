@@ -12,21 +12,50 @@ std::string why_no_cublas() {
     return "";
 }
 
-std::function<void(cudaStream_t)> make_cublas(const BatchedMatmul& matmul) {
+namespace {
+
+std::int64_t number(std::size_t n) {
+    return static_cast<std::int64_t>(n);
+}
+
+cublasOperation_t operation(Op op) {
+    return op == Op::kNone ? CUBLAS_OP_N : CUBLAS_OP_T;
+}
+
+std::shared_ptr<cublasContext> make_handle() {
     cublasHandle_t raw = nullptr;
     CUBLAS_CHECK(cublasCreate(&raw));
-    return [matmul, handle = std::shared_ptr<cublasContext>(raw, cublasDestroy)](cudaStream_t stream) {
+    return {raw, cublasDestroy};
+}
+
+}  // namespace
+
+// cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = op(B)^T op(A)^T.
+
+std::function<void(cudaStream_t)> make_cublas(const BatchedMatmul& matmul) {
+    return [matmul, handle = make_handle()](cudaStream_t stream) {
         const auto& [factors, c, alpha, beta] = matmul;
-        const auto number = [](std::size_t n) { return static_cast<std::int64_t>(n); };
-        const auto op = [](Op which) { return which == Op::kNone ? CUBLAS_OP_N : CUBLAS_OP_T; };
         const auto& [a, b, op_a, op_b] = factors;
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
-        // cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = op(B)^T op(A)^T.
         CUBLAS_CHECK(cublasSgemmStridedBatched_64(
-            handle.get(), op(op_b), op(op_a), number(factors.n()), number(factors.m()), number(factors.k()),
-            &alpha, b.first.data(), number(b.first.leading_dimension()), number(b.stride), a.first.data(),
-            number(a.first.leading_dimension()), number(a.stride), &beta, c.first.data(),
-            number(c.first.leading_dimension()), number(c.stride), number(c.count)));
+            handle.get(), operation(op_b), operation(op_a), number(factors.n()), number(factors.m()),
+            number(factors.k()), &alpha, b.first.data(), number(b.first.leading_dimension()),
+            number(b.stride), a.first.data(), number(a.first.leading_dimension()), number(a.stride), &beta,
+            c.first.data(), number(c.first.leading_dimension()), number(c.stride), number(c.count)));
+    };
+}
+
+std::function<void(cudaStream_t)> make_cublas(const Bfloat16Matmul& matmul) {
+    return [matmul, handle = make_handle()](cudaStream_t stream) {
+        const auto& [factors, c, alpha, beta] = matmul;
+        const auto& [a, b, op_a, op_b] = factors;
+        CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
+        CUBLAS_CHECK(cublasGemmStridedBatchedEx_64(
+            handle.get(), operation(op_b), operation(op_a), number(factors.n()), number(factors.m()),
+            number(factors.k()), &alpha, b.first.data(), CUDA_R_16BF, number(b.first.leading_dimension()),
+            b.stride, a.first.data(), CUDA_R_16BF, number(a.first.leading_dimension()), a.stride, &beta,
+            c.first.data(), CUDA_R_32F, number(c.first.leading_dimension()), c.stride, number(c.count),
+            CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
     };
 }
 
@@ -41,6 +70,10 @@ std::string why_no_cublas() {
 }
 
 std::function<void(cudaStream_t)> make_cublas(const BatchedMatmul&) {
+    return {};
+}
+
+std::function<void(cudaStream_t)> make_cublas(const Bfloat16Matmul&) {
     return {};
 }
 

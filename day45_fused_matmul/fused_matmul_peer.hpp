@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "batched_bfloat16.hpp"
 #include "fused_matmul.hpp"
 
 namespace day45 {
@@ -16,5 +17,8 @@ std::string why_no_cublas();
 // A call of cublasSgemmStridedBatched that does the same products in FP32 (no TF32), of batches with a stride. Its handle is made here,
 // not where it is timed. Where cuBLAS cannot run, an empty function.
 std::function<void(cudaStream_t)> make_cublas(const BatchedMatmul& matmul);
+
+// The same of BF16 matrices, with cublasGemmStridedBatchedEx: on tensor cores, sums and C in FP32.
+std::function<void(cudaStream_t)> make_cublas(const Bfloat16Matmul& matmul);
 
 }  // namespace day45

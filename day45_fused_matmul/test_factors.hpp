@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "common/device_buffer.hpp"
@@ -24,8 +25,10 @@ struct Layout {
 // `count` matrices of rows x cols, whose op() is in `packed`, one after the other.
 template <class T>
 class TestBatch {
+    using Element = std::remove_const_t<T>;
+
   public:
-    TestBatch(std::span<const float> packed, std::size_t count, std::size_t rows, std::size_t cols,
+    TestBatch(std::span<const Element> packed, std::size_t count, std::size_t rows, std::size_t cols,
               const Layout& layout)
         : layout_(layout),
           count_(count),
@@ -46,10 +49,10 @@ class TestBatch {
     }
 
     Batch<T> view() {
-        const course::DeviceMatrix<float> all = memory_.view();
-        const auto span = course::DeviceSpan<float>::from_device_pointer(
+        const course::DeviceMatrix<Element> all = memory_.view();
+        const auto span = course::DeviceSpan<Element>::from_device_pointer(
             all.data(), rows_ == 0 || cols_ == 0 ? 0 : (rows_ - 1) * all.leading_dimension() + cols_);
-        Batch<T> batch{.first = course::DeviceMatrix<float>(span, rows_, cols_, all.leading_dimension()),
+        Batch<T> batch{.first = course::DeviceMatrix<Element>(span, rows_, cols_, all.leading_dimension()),
                        .count = count_,
                        .stride = rows_ * all.leading_dimension()};
         if (layout_.pointers) batch.pointers = std::as_const(pointers_).span();
@@ -57,13 +60,13 @@ class TestBatch {
     }
 
     // op() of all of them, one after the other.
-    std::vector<float> packed() const { return in_order(memory_.packed()); }
+    std::vector<Element> packed() const { return in_order(memory_.packed()); }
     std::string damage() const { return memory_.damage(); }
 
   private:
     void find() {
         if (!layout_.pointers) return;
-        const course::DeviceMatrix<float> all = memory_.view();
+        const course::DeviceMatrix<Element> all = memory_.view();
         std::vector<T*> pointers(count_);
         for (std::size_t i = 0; i < count_; ++i)
             pointers[i] = all.data() + (count_ - 1 - i) * rows_ * all.leading_dimension();
@@ -71,9 +74,9 @@ class TestBatch {
     }
 
     // With pointers, matrices stand in the opposite order.
-    std::vector<float> in_order(const std::vector<float>& matrices) const {
+    std::vector<Element> in_order(const std::vector<Element>& matrices) const {
         if (!layout_.pointers) return matrices;
-        std::vector<float> others;
+        std::vector<Element> others;
         for (std::size_t i = count_; i-- > 0;) {
             const auto begin = matrices.begin() + static_cast<std::ptrdiff_t>(i * rows_ * cols_);
             others.insert(others.end(), begin, begin + static_cast<std::ptrdiff_t>(rows_ * cols_));
@@ -81,8 +84,8 @@ class TestBatch {
         return others;
     }
 
-    std::vector<float> as_stored(std::span<const float> packed) const {
-        std::vector<float> stored(packed.begin(), packed.end());
+    std::vector<Element> as_stored(std::span<const Element> packed) const {
+        std::vector<Element> stored(packed.begin(), packed.end());
         if (layout_.op == Op::kTranspose) {
             for (std::size_t e = 0; e < stored.size(); ++e) {
                 const std::size_t in_matrix = e % (rows_ * cols_);
@@ -94,7 +97,7 @@ class TestBatch {
 
     Layout layout_;
     std::size_t count_, rows_, cols_;
-    mutable course::GuardedMatrix<float> memory_;
+    mutable course::GuardedMatrix<Element> memory_;
     course::DeviceBuffer<T*> pointers_;
 };
 

@@ -102,6 +102,20 @@ TEST(DeviceMatrix, Overlap) {
     EXPECT_TRUE(overlap(at(0, 4, 5, 10), at(6, 4, 5, 10))) << "the right half goes on in the next row";
     EXPECT_TRUE(overlap(at(0, 4, 5, 10), at(5, 4, 5, 11)));
     EXPECT_FALSE(overlap(at(0, 0, 5, 10), at(0, 4, 5, 10))) << "nothing overlaps nothing";
+    const auto of_shorts = [&](std::size_t offset, std::size_t rows, std::size_t cols, std::size_t ld) {
+        return course::DeviceMatrix<const short>(
+            course::DeviceSpan<const short>::from_device_pointer(
+                reinterpret_cast<const short*>(memory.data()) + offset, 2 * memory.size() - offset),
+            rows, cols, ld);
+    };
+    EXPECT_TRUE(overlap(at(0, 2, 3, 3), of_shorts(11, 1, 1, 1))) << "elements of another size";
+    EXPECT_FALSE(overlap(at(0, 2, 3, 3), of_shorts(12, 1, 1, 1)));
+    EXPECT_FALSE(overlap(at(0, 4, 5, 10), of_shorts(10, 4, 10, 20))) << "left and right half of one matrix";
+    EXPECT_FALSE(overlap(of_shorts(10, 4, 10, 20), at(0, 4, 5, 10)));
+    EXPECT_TRUE(overlap(at(0, 4, 5, 10), of_shorts(9, 4, 10, 20))) << "the halves share a byte";
+    EXPECT_TRUE(overlap(at(0, 4, 5, 10), of_shorts(10, 4, 11, 20)))
+        << "the right half goes on in the next row";
+    EXPECT_TRUE(overlap(at(0, 4, 5, 10), of_shorts(10, 4, 5, 10))) << "rows at other distances";
 }
 
 }  // namespace

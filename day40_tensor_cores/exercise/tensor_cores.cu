@@ -29,7 +29,7 @@
 #include "common/check.hpp"
 #include "common/ptx.cuh"
 #include "common/tensor_core_support.hpp"
-#include "copies.cuh"
+#include "common/tile_copies.cuh"
 #include "hopper/hopper.hpp"
 #include "output.cuh"
 #include "tensor_cores.hpp"
@@ -57,8 +57,8 @@ struct FourMatrices {
 
 template <class S>
 struct Stage {
-    Tile<S, S::BM, S::BK> a;
-    Tile<S, S::BK, S::BN> b;
+    course::SharedTile<S, S::BM, S::BK> a;
+    course::SharedTile<S, S::BK, S::BN> b;
 };
 
 // Where the tile of a block begins in C, and the results of this warp in the tile.
@@ -279,8 +279,8 @@ __global__ void __launch_bounds__(S::THREADS)
     const Place<S> place(order);
     const int count = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
 
-    Copies<S, S::BM, S::BK> a_copies(a, place.row, 0);
-    Copies<S, S::BK, S::BN> b_copies(b, 0, place.column);
+    course::TileCopies<S, S::BM, S::BK> a_copies(a, place.row, 0);
+    course::TileCopies<S, S::BK, S::BN> b_copies(b, 0, place.column);
     const auto copy = [&](int number) {
         if (number < count) {
             a_copies.template to<kAligned>(stages[number % S::STAGES].a);

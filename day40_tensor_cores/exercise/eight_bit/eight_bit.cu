@@ -18,7 +18,7 @@
 #include "common/grid.hpp"
 #include "common/ptx.cuh"
 #include "common/tensor_core_support.hpp"
-#include "copies.cuh"
+#include "common/tile_copies.cuh"
 #include "eight_bit.hpp"
 #include "eight_bit_arguments.hpp"
 #include "eight_bit_hopper.hpp"
@@ -41,8 +41,8 @@ struct TileShape {
 // Rows of A, and rows of B, which are columns of the product: 128 bytes of each.
 template <class S>
 struct Stage {
-    Tile<S, S::BM, S::BK> a;
-    Tile<S, S::BN, S::BK> b;
+    course::SharedTile<S, S::BM, S::BK> a;
+    course::SharedTile<S, S::BN, S::BK> b;
 };
 
 template <class T>
@@ -114,8 +114,8 @@ __global__ void __launch_bounds__(S::THREADS)
     const int warp_column = warp % S::WARPS_N * S::WN;
     const int count = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
 
-    Copies<S, S::BM, S::BK> a_copies(a, row, 0);
-    Copies<S, S::BN, S::BK> b_copies(b, column, 0);
+    course::TileCopies<S, S::BM, S::BK> a_copies(a, row, 0);
+    course::TileCopies<S, S::BN, S::BK> b_copies(b, column, 0);
     const auto copy = [&](int number) {
         if (number < count) {
             a_copies.template to<kAligned>(stages[number % S::STAGES].a);

@@ -1,4 +1,4 @@
-// Tiles of a matrix in shared memory, and their way there: what the versions with mma.sync share. S has T, THREADS and SWIZZLED.
+// Tiles of a matrix in shared memory, as ldmatrix reads them, and their way there. S has T, THREADS and SWIZZLED.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,7 +8,7 @@
 #include "common/device_view.hpp"
 #include "common/ptx.cuh"
 
-namespace day40 {
+namespace course {
 
 template <class T>
 constexpr int kInChunk = 16 / sizeof(T);  // elements
@@ -16,7 +16,7 @@ constexpr int kInChunk = 16 / sizeof(T);  // elements
 // ROWS x COLUMNS elements in shared memory, in chunks of 16 bytes, which is what cp.async copies and what ldmatrix takes as a row. The eight
 // rows that it reads at the same chunk begin in the same bank, unless the chunks of each row change places: an XOR with its number.
 template <class S, int ROWS, int COLUMNS>
-struct Tile {
+struct SharedTile {
     static constexpr int CHUNKS = COLUMNS / kInChunk<typename S::T>;
     typename S::T elements[ROWS * COLUMNS];
 
@@ -29,7 +29,7 @@ struct Tile {
 // One thread's share of copying ROWS x COLUMNS elements from (first_row, first_column) of a matrix on, and then of what follows them: a chunk of
 // every ROWS_AT_ONCE-th row, at addresses that differ by constants.
 template <class S, int ROWS, int COLUMNS>
-class Copies {
+class TileCopies {
     using T = typename S::T;
     static constexpr int IN_CHUNK = kInChunk<T>;
     static constexpr int CHUNKS = COLUMNS / IN_CHUNK;
@@ -37,7 +37,7 @@ class Copies {
     static_assert(S::THREADS % CHUNKS == 0 && ROWS % ROWS_AT_ONCE == 0 && ROWS_AT_ONCE % 8 == 0);
 
   public:
-    __device__ Copies(const course::DeviceMatrix<const T>& matrix, int first_row, int first_column)
+    __device__ TileCopies(const DeviceMatrix<const T>& matrix, int first_row, int first_column)
         : row_(static_cast<int>(threadIdx.x) / CHUNKS),
           index_(static_cast<int>(threadIdx.x) % CHUNKS),
           rows_left_(static_cast<int>(matrix.rows()) - first_row - row_),
@@ -49,7 +49,7 @@ class Copies {
     // Zeros stand for what lies outside the matrix; kInside promises that nothing does, and nobody asks. Rows that do not begin at multiples of
     // 16 bytes are copied element by element, at once.
     template <bool kAligned, bool kInside = false>
-    __device__ void to(Tile<S, ROWS, COLUMNS>& tile) const {
+    __device__ void to(SharedTile<S, ROWS, COLUMNS>& tile) const {
         const int in_row = kInside ? IN_CHUNK : max(0, min(columns_left_, IN_CHUNK));
 #pragma unroll
         for (int row = 0; row < ROWS; row += ROWS_AT_ONCE) {
@@ -57,7 +57,7 @@ class Copies {
             const T* const source = source_ + static_cast<std::size_t>(row) * pitch_;
             const int valid = kInside || row < rows_left_ ? in_row : 0;
             if constexpr (kAligned) {
-                course::ptx::cp_async_16(chunk, source, static_cast<unsigned>(valid * sizeof(T)));
+                ptx::cp_async_16(chunk, source, static_cast<unsigned>(valid * sizeof(T)));
             } else {
                 for (int e = 0; e < IN_CHUNK; ++e)
                     chunk[e] = e < valid ? source[e] : T(0.0f);
@@ -83,4 +83,4 @@ class Copies {
     const T* source_;
 };
 
-}  // namespace day40
+}  // namespace course

@@ -1,0 +1,24 @@
+// Many products of BF16 matrices at once, on tensor cores: A and B of __nv_bfloat16, sums and C in single precision. Otherwise as in
+// fused_matmul.hpp, which has the conventions and the reference.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_runtime.h>
+
+#include <span>
+
+#include "common/variant.hpp"
+#include "fused_matmul.hpp"
+
+namespace day45 {
+
+using Bfloat16Matmul = BatchedMatmulOf<__nv_bfloat16>;
+
+// Queues the products on `stream`. As Launcher of fused_matmul.hpp; m, n and k at most 2^31 - 1024.
+using Bfloat16Launcher = void (*)(const Bfloat16Matmul& matmul, cudaStream_t stream);
+
+// "one_thread_each" to "pipelined". Those on tensor cores say by their constraint what they need of a GPU.
+using BatchedBfloat16 = course::Variant<Bfloat16Launcher, Shape>;
+std::span<const BatchedBfloat16> bfloat16_variants();
+
+}  // namespace day45

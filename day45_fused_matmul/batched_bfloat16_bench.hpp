@@ -1,0 +1,12 @@
+// Batched products of BF16 matrices as a case of the day's program.
+#pragma once
+
+#include "common/program.hpp"
+#include "factors.hpp"
+
+namespace day45 {
+
+// dims: count x m x n x k; of others, no case.
+course::Case make_batched_bfloat16_case(const course::Dims& dims, Op op_a, Op op_b);
+
+}  // namespace day45

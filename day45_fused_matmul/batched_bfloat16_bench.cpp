@@ -99,10 +99,10 @@ RowSums row_sums_of(const Shape& s, std::span<const float> a, std::span<const fl
 }
 
 struct Products {
-    Products(const Shape& s, Op op_a, Op op_b)
+    Products(const Shape& s, Op of_a, Op of_b)
         : shape(s),
-          op_a(op_a),
-          op_b(op_b),
+          op_a(of_a),
+          op_b(of_b),
           sample(sample_of(s)),
           product(sample.size() * s.m * s.n),
           magnitude(product.size()),

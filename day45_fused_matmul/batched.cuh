@@ -33,10 +33,11 @@ __global__ void multiply_one_thread_each(const BatchedMatmulOf<T> matmul) {
     if (product >= factors.count()) return;
     const std::size_t row = in_product / factors.n();
     const std::size_t col = in_product % factors.n();
+    const course::DeviceMatrix<const T> a = factors.a[product];
+    const course::DeviceMatrix<const T> b = factors.b[product];
     float sum = 0;
     for (std::size_t k = 0; k < factors.k(); ++k)
-        sum += element_of(factors.a[product], factors.op_a, row, k) *
-               element_of(factors.b[product], factors.op_b, k, col);
+        sum += element_of(a, factors.op_a, row, k) * element_of(b, factors.op_b, k, col);
     update(matmul.c[product](row, col), matmul.alpha, sum, matmul.beta);
 }
 

@@ -53,9 +53,9 @@ std::function<void(cudaStream_t)> make_cublas(const Bfloat16Matmul& matmul) {
         CUBLAS_CHECK(cublasGemmStridedBatchedEx_64(
             handle.get(), operation(op_b), operation(op_a), number(factors.n()), number(factors.m()),
             number(factors.k()), &alpha, b.first.data(), CUDA_R_16BF, number(b.first.leading_dimension()),
-            b.stride, a.first.data(), CUDA_R_16BF, number(a.first.leading_dimension()), a.stride, &beta,
-            c.first.data(), CUDA_R_32F, number(c.first.leading_dimension()), c.stride, number(c.count),
-            CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+            number(b.stride), a.first.data(), CUDA_R_16BF, number(a.first.leading_dimension()),
+            number(a.stride), &beta, c.first.data(), CUDA_R_32F, number(c.first.leading_dimension()),
+            number(c.stride), number(c.count), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
     };
 }
 

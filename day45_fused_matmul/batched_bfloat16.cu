@@ -99,12 +99,12 @@ class CopiesAhead {
     __device__ CopiesAhead(const Bfloat16Factors& factors, const EveryTile<WarpTile>& walk)
         : factors_(factors),
           walk_(walk),
-          steps_(max(static_cast<int>(course::ceil_div<std::size_t>(factors.k(), L::BK)), 1)),
+          steps_(static_cast<int>(course::ceil_div<std::size_t>(factors.k(), L::BK))),
           tile_(walk.first()),
           a_(a_of(walk.at(tile_))),
           b_(b_of(walk.at(tile_))) {}
 
-    // Steps of BK that a tile takes; with K = 0 one, of zeros.
+    // Steps of BK that a tile takes.
     __device__ int steps() const { return steps_; }
 
     // Starts to copy the next step into `stage`, and closes its group, which is empty behind the last tile.

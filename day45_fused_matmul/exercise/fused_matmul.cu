@@ -1,0 +1,106 @@
+// To work through: fill in what says TODO, then ./course check day45. Yours is the copy in my/.
+// What follows is the lesson's file, without what you will write.
+//
+// Day 45: matrix products that do something else with their results.                               PMPP chapters 5 and 6
+//
+// Part one: many products at once (fused_matmul.hpp), and the kernel that everything else of the day is made of: one main loop
+// (main_loop.cuh), and an epilogue that says what becomes of a finished tile (matmul.cuh). Here the epilogue is the plain one.
+//
+//   version            idea                                                       limited by
+//   one_thread_each    a thread for each element of each C                        two loads for a multiply-add
+//   tile_each          a block for each tile of each C: the ladder's step 12      tiles that end together; filling the pipeline
+//   pipelined          a block goes from tile to tile, its copies ahead of it     multiply-adds
+//
+//   ./course run day45 --size 8x256x256x64
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include "common/check.hpp"
+#include "common/grid.hpp"
+#include "fused_matmul.hpp"
+#include "matmul.cuh"
+#include "write_tile.cuh"
+
+namespace day45 {
+namespace {
+
+// --- Kernels ---------------------------------------------------------------------------------------------------------
+
+__device__ float element_of(const course::DeviceMatrix<const float>& matrix, Op op, std::size_t row,
+                            std::size_t col) {
+    return op == Op::kNone ? matrix(row, col) : matrix(col, row);
+}
+
+// Idea: a thread for each element of each C.
+// Cost removed: a launch for each product.
+// Still limits it: every multiply-add waits for two loads.
+__global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
+    // TODO day45/each, about 15 minutes.
+    // Many products at once: C[i] = alpha op(A[i]) op(B[i]) + beta C[i]. A thread for each element of each C,
+    // in a grid of one dimension: elements along a row, row after row, product after product.
+    //
+    // `factors.a[i]` is matrix i, wherever it lies; `element_of(matrix, op, row, col)` an element of
+    // op(matrix). `matmul.c[i](row, col)` is an element of C, and `update(element, alpha, sum, beta)` writes
+    // it.
+}
+
+// --- Launchers -------------------------------------------------------------------------------------------------------
+
+course::Work work(const Shape& shape) {
+    const auto count = static_cast<double>(shape.count);
+    const auto m = static_cast<double>(shape.m);
+    const auto n = static_cast<double>(shape.n);
+    const auto k = static_cast<double>(shape.k);
+    return {.bytes = sizeof(float) * count * (m * k + k * n + m * n),
+            .written = sizeof(float) * count * m * n,
+            .flops = 2 * count * m * n * k};
+}
+
+// False: there is nothing to do.
+bool is_worth_a_launch(const BatchedMatmul& matmul) {
+    check(matmul.factors, "batched matmul");
+    check_output(matmul.factors, matmul.c, "batched matmul");
+    const auto& c = matmul.c.first;
+    return c.rows() != 0 && c.cols() != 0 && matmul.c.count != 0;
+}
+
+void launch_one_thread_each(const BatchedMatmul& matmul, cudaStream_t stream) {
+    if (!is_worth_a_launch(matmul)) return;
+    constexpr int kThreads = 256;
+    const std::size_t elements = matmul.c.first.rows() * matmul.c.first.cols() * matmul.c.count;
+    multiply_one_thread_each<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(matmul);
+    CUDA_CHECK_LAUNCH();
+}
+
+template <class T, int BLOCKS, bool PERSISTENT>
+void launch_tiles(const BatchedMatmul& matmul, cudaStream_t stream) {
+    if (!is_worth_a_launch(matmul)) return;
+    const auto walk = every_tile<T>(matmul.factors);
+    const Matmul<T, BLOCKS, EveryTile<T>, WriteTile> kernel;
+    const unsigned grid = PERSISTENT ? std::min(walk.all, kernel.resident_blocks()) : walk.all;
+    kernel.launch(grid, matmul.factors, walk, {matmul.c, matmul.alpha, matmul.beta}, stream);
+}
+
+}  // namespace
+
+std::span<const Batched> variants() {
+    static const std::array list = {
+        Batched{.name = "one_thread_each",
+                .idea = "a thread for each element of each product",
+                .launcher = launch_one_thread_each,
+                .work = work},
+        Batched{.name = "tile_each",
+                .idea = "a block for each tile",
+                .launcher = launch_tiles<LargeTile, 1, false>,
+                .work = work},
+        Batched{.name = "pipelined",
+                .idea = "a block goes from tile to tile, and its copies do not wait for it",
+                .launcher = launch_tiles<LargeTile, 1, true>,
+                .work = work},
+    };
+    return list;
+}
+
+}  // namespace day45

@@ -1,0 +1,398 @@
+// To work through: fill in what says TODO, then ./course check day45. Yours is the copy in my/.
+// What follows is the lesson's file, without what you will write.
+//
+// Day 45, part three: the k best of each row of a product that is never written. Nearest neighbours are found this way.
+//
+//   version     idea                                                                    limited by
+//   unfused     the matrix of distances, then a selection from each of its rows         8 bytes to and from memory for each element
+//   fused       the epilogue puts aside what may be among the best, which soon is       multiply-adds
+//               next to nothing
+//
+// The k best of the first n columns of a row are k of n: if columns come in no special order, one of k / n behind them is better than the
+// worst of those. With k = 128, about 1,600 are put aside of the 62,500 columns that a block has where 16 share a row of a million.
+// Data sorted the wrong way only take longer.
+//
+//   ./course run day45 --variant fused --size 1024x1000000x64x128
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+
+#include "common/check.hpp"
+#include "common/grid.hpp"
+#include "common/warp.cuh"
+#include "distance.cuh"
+#include "matmul.cuh"
+#include "selection.cuh"
+#include "top_k.hpp"
+
+namespace day45 {
+namespace {
+
+using T = LargeTile;
+
+// --- The epilogue ----------------------------------------------------------------------------------------------------
+
+// The list of a row has room for what a shortened one keeps, for some more before it is shortened again, and for a tile's columns.
+struct ListSize {
+    unsigned k;
+    unsigned kept;  // k and a few more, as that is found sooner
+    unsigned room;
+
+    explicit ListSize(std::size_t best)
+        : k(static_cast<unsigned>(best)),
+          kept(k + k / 8),
+          room(kept + std::max(k, unsigned{T::BN}) + T::BN) {}
+
+    __device__ bool is_full(unsigned listed) const { return listed > room - T::BN; }
+    __device__ bool is_worth_shortening(unsigned listed) const { return listed > (kept + room - T::BN) / 2; }
+};
+
+// A block's best of a row of tiles are a piece: k of each row. Rows of tiles r and blocks b ascend together, so that r + b is
+// another one for each piece.
+struct Pieces {
+    Key* keys;
+    unsigned k;
+
+    __device__ Key* of(std::size_t row_of_tiles, unsigned block, std::size_t row_in_tile) const {
+        return keys + ((row_of_tiles + block) * T::BM + row_in_tile) * k;
+    }
+};
+
+// The epilogue, for tiles of T. Each row of a block's tile has a list in global memory. What is better than the row's bound goes to its end;
+// a full list is shortened to its best, and the worst of those is the next bound.
+struct ListBest {
+    Distance distance;
+    float sign;
+    unsigned down;  // rows of tiles in one product
+    ListSize size;
+    Key* lists;  // T::BM for each block; 2^32 keys are more than the lists of 10,000 blocks
+    Pieces pieces;
+
+    // In shared memory, of the rows of the block's tile:
+    struct Rows {
+        unsigned listed[T::BM];
+        // What is not less is not among the k best: k elements before it are not greater, and of equal ones the first count. Or NaN,
+        // and nothing is "not less", while there are no such k.
+        float bound[T::BM];
+    };
+
+    struct State {
+        Rows* rows;
+    };
+
+    template <class>
+    __device__ State begin() const {
+        __shared__ Rows rows;
+        for (unsigned row = threadIdx.x; row < T::BM; row += T::THREADS)
+            start(rows, row);
+        __syncthreads();
+        return {&rows};
+    }
+
+    template <class>
+    __device__ void take(State& state, const Results<T>& at, float (&sums)[T::TM][T::TN]) const {
+        distance.finish(at, sums);
+        const unsigned rows = inside_tile<T::BM>(at.tile.row, distance.m);
+        const unsigned cols = inside_tile<T::BN>(at.tile.col, distance.n);
+        unsigned inside = 0;
+#pragma unroll
+        for (int j = 0; j < T::TN; ++j) {
+            const auto col = static_cast<unsigned>(at.place.col + course::place_of<T::LANES_N>(0, j));
+            inside |= (col < cols ? 1u : 0u) << j;
+        }
+        bool is_full = false;
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i) {
+            const unsigned row = row_in_tile(at, i);
+            const float bound = state.rows->bound[row];
+            bool is_any = false;
+#pragma unroll
+            for (int j = 0; j < T::TN; ++j) {
+                sums[i][j] *= sign;
+                is_any |= !(sums[i][j] >= bound);
+            }
+            if (is_any && row < rows) is_full |= put_aside(*state.rows, row, at, sums[i], bound, inside);
+        }
+        is_full = __syncthreads_or(is_full);  // and all is listed
+        // The main loop's barriers are between this and the next tile.
+        if (is_last_of_row(at.tile)) {
+            finish_row(*state.rows, at.tile);
+        } else if (is_full) {
+            shorten(*state.rows);
+        }
+    }
+
+    template <class>
+    __device__ void end(State& state, const EqualShares<T>& walk) const {
+        const Tile last = walk.at(walk.last());
+        __syncthreads();  // the last tile's lists may have been shortened
+        if (!is_last_of_row(last)) finish_row(*state.rows, last);
+    }
+
+  private:
+    static constexpr unsigned kWarps = T::THREADS / course::kWarpSize;
+
+    static __device__ void start(Rows& rows, unsigned row) {
+        rows.listed[row] = 0;
+        rows.bound[row] = std::numeric_limits<float>::quiet_NaN();
+    }
+    // Of a tile's rows or columns from `begin` on, how many are within `size`.
+    template <unsigned EXTENT>
+    static __device__ unsigned inside_tile(std::size_t begin, std::size_t size) {
+        return static_cast<unsigned>(min(size - begin, std::size_t{EXTENT}));
+    }
+    static __device__ unsigned row_in_tile(const Results<T>& at, int i) {
+        return at.place.row + course::place_of<T::LANES_M>(0, i);
+    }
+    __device__ bool is_last_of_row(const Tile& tile) const {
+        return tile.col + T::BN >= distance.n;
+    }
+    __device__ unsigned begin_of_list(unsigned row) const {
+        return (blockIdx.x * T::BM + row) * size.room;
+    }
+
+    // A thread's values that are less than the row's bound. True: the row's list is full.
+    __device__ bool put_aside(Rows& rows, unsigned row, const Results<T>& at, const float (&values)[T::TN],
+                              float bound, unsigned inside) const {
+        // TODO day45/bound, about 40 minutes.
+        // The k best of each row. `take` is given: it compares each element with its row's bound, and calls
+        // `put_aside` for a row of which a thread has something better. Each row of the block's tile has a
+        // list in memory, of keys, in no order: `begin_of_list(row)` is where it begins in `lists`, and
+        // `rows.listed[row]` says how many it has.
+        //
+        // `put_aside`: of `values[j]`, those that are better than `bound` go to the end of the list, as
+        // `key_of(value, column)`. Column `at.col(j)` exists where bit `j` of `inside` is 1. All threads of a
+        // row may do this at the same time. The bound is NaN as long as there is none: then all are better.
+        // Return whether the list is full now: `size.is_full(listed)`.
+        //
+        // `shorten`: all threads of the block have met and call it. A warp takes one row after the other, and
+        // shortens lists that are worth it, `size.is_worth_shortening(listed)`. `find_bound(list, count,
+        // least, most)` gives a key that at least `least` and at most `most` of the list are not behind, and
+        // `copy_up_to(bound, list, count, to)` copies those, and says how many they are; `to` may be the list
+        // itself (`selection.cuh`). The value of that key, `value_of(key)`, is the row's next bound.
+        return {};
+    }
+
+    // When one list is full, others nearly are: all that are worth it are shortened together, a warp for each.
+    __device__ void shorten(Rows& rows) const {
+        // TODO day45/bound: this one too, see ListBest::put_aside.
+    }
+
+    // What a row's list holds, or the k best of it, becomes this block's piece. Then it is ready for another row of tiles.
+    __device__ void finish_row(Rows& rows, const Tile& tile) const {
+        const unsigned lane = threadIdx.x % course::kWarpSize;
+        for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
+            if (tile.row + row >= distance.m) break;
+            const unsigned listed = rows.listed[row];
+            const Key* const list = lists + begin_of_list(row);
+            const Key bound = listed > size.k ? find_bound(list, listed, size.k, size.k) : kNoKey;
+            Key* const piece = pieces.of(tile.product * down + tile.row / T::BM, blockIdx.x, row);
+            for (unsigned i = copy_up_to(bound, list, listed, piece) + lane; i < size.k;
+                 i += course::kWarpSize)
+                piece[i] = kNoKey;
+            if (lane == 0) start(rows, row);
+        }
+    }
+};
+
+// --- Selection from rows ---------------------------------------------------------------------------------------------
+
+// Where the keys of a row are: in a row of the matrix of distances,
+struct RowsOfDistances {
+    const float* distances;
+    std::size_t cols;
+    float sign;
+
+    struct Row {
+        const float* distances;
+        float sign;
+        std::size_t count;
+        __device__ Key operator[](std::size_t i) const {
+            return key_of(sign * distances[i], static_cast<unsigned>(i));
+        }
+    };
+    __device__ Row operator[](std::size_t row) const { return {distances + row * cols, sign, cols}; }
+};
+
+// or in the pieces of a row of tiles. A piece may have fewer than k, and then kNoKey.
+struct RowsOfPieces {
+    Pieces pieces;
+    EqualShares<T> walk;
+    std::size_t m;
+
+    struct Row {
+        const Key* first;  // piece's k keys
+        unsigned k;
+        std::size_t count;
+        __device__ Key operator[](std::size_t i) const { return first[i / k * T::BM * k + i % k]; }
+    };
+    __device__ Row operator[](std::size_t row) const {
+        const std::size_t row_of_tiles = row / m * walk.down + row % m / T::BM;
+        const auto tile = static_cast<unsigned>(row_of_tiles * walk.across);
+        const unsigned block = walk.block_of(tile);
+        const unsigned blocks = walk.block_of(tile + walk.across - 1) - block + 1;
+        return {pieces.of(row_of_tiles, block, row % m % T::BM), pieces.k, std::size_t{blocks} * pieces.k};
+    }
+};
+
+// --- Launchers -------------------------------------------------------------------------------------------------------
+
+// As many blocks as run at the same time, or fewer, where they share rows better. Beginning a row, of which at first everything is
+// listed, takes a block the time of about kStart steps of the main loop; a tile's end takes that of kEnd.
+EqualShares<T> equal_shares(std::size_t m, std::size_t n, std::size_t d, std::size_t count) {
+    constexpr std::size_t kStart = 120;
+    constexpr std::size_t kEnd = 3;
+    const std::size_t down = course::ceil_div<std::size_t>(m, T::BM);
+    const std::size_t across = course::ceil_div<std::size_t>(n, T::BN);
+    const std::size_t rows = down * count;
+    const std::size_t all = course::blocks_for(rows * across, 1);
+    const auto time = [&](std::size_t blocks) {
+        // Rows that the block with the most of them has a part of.
+        const std::size_t begun = blocks % rows == 0   ? 1
+                                  : rows % blocks == 0 ? rows / blocks
+                                                       : rows / blocks + 2;
+        return course::ceil_div(all, blocks) * (course::ceil_div<std::size_t>(d, T::BK) + kEnd) +
+               begun * kStart;
+    };
+    const std::size_t most = std::min<std::size_t>(all, course::multiprocessors());
+    std::size_t best = std::min<std::size_t>(most, 1);
+    for (std::size_t blocks = 2; blocks <= most; ++blocks) {
+        if (time(blocks) <= time(best)) best = blocks;
+    }
+    return {static_cast<unsigned>(down), static_cast<unsigned>(across), static_cast<unsigned>(all),
+            static_cast<unsigned>(best)};
+}
+
+void require(bool condition, const std::string& message) {
+    if (!condition) throw std::invalid_argument("top-k matmul: " + message);
+}
+
+// The scratch memory holds the norms, and then the blocks' lists and pieces, or the matrix of distances.
+struct Plan {
+    std::size_t rows;  // of all products
+    std::size_t n;
+    std::size_t norm_words;
+    EqualShares<T> walk;
+    ListSize size;
+
+    explicit Plan(const TopKShape& shape)
+        : rows(shape.m * shape.count),
+          n(shape.n),
+          norm_words(course::ceil_div<std::size_t>(norms_size(shape.metric, shape.m, n, shape.count), 2)),
+          walk(equal_shares(shape.m, n, shape.d, shape.count)),
+          size(shape.k) {
+        const std::string k = std::to_string(shape.k);
+        require(shape.k >= 1 && shape.k <= kMostBest,
+                "k is " + k + "; expected 1 to " + std::to_string(kMostBest));
+        require(shape.k <= n, "k is " + k + ", but there are " + std::to_string(n) +
+                                  " columns of op(B) to choose from; expected at most as many");
+    }
+
+    std::size_t list_words() const { return std::size_t{walk.blocks} * T::BM * size.room; }
+    std::size_t piece_words() const {
+        return walk.all == 0 ? 0 : (walk.all / walk.across + walk.blocks - 1) * T::BM * size.k;
+    }
+    std::size_t fused_words() const { return norm_words + list_words() + piece_words(); }
+    std::size_t unfused_words() const { return norm_words + course::ceil_div<std::size_t>(rows * n, 2); }
+};
+
+Plan checked_plan(const TopKMatmul& matmul) {
+    const Factors& factors = matmul.factors;
+    check(factors, "top-k matmul");
+    const Plan plan(
+        TopKShape{factors.m(), factors.n(), factors.k(), factors.count(), matmul.k, matmul.metric});
+    const std::size_t results = plan.rows * matmul.k;
+    const auto require_size = [&](const std::string& name, std::size_t size) {
+        require(size == results, name + " has " + std::to_string(size) + " elements; expected " +
+                                     std::to_string(results) + ", " + std::to_string(matmul.k) +
+                                     " for each row");
+    };
+    require_size("values", matmul.values.size());
+    require_size("indices", matmul.indices.size());
+    return plan;
+}
+
+void require_scratch(const TopKMatmul& matmul, std::size_t needed) {
+    require(matmul.scratch.size() >= needed, "scratch has " + std::to_string(matmul.scratch.size()) +
+                                                 " elements; expected at least " + std::to_string(needed));
+}
+
+float sign_of(Order order) {
+    return order == Order::kSmallest ? 1 : -1;
+}
+
+template <class Rows>
+void launch_selection(const Rows& rows, const Plan& plan, const TopKMatmul& matmul, cudaStream_t stream) {
+    select_best<<<course::blocks_for(plan.rows, 1), kSelectThreads, 0, stream>>>(
+        rows, plan.size.k, sign_of(matmul.order), matmul.values.data(), matmul.indices.data());
+    CUDA_CHECK_LAUNCH();
+}
+
+void launch_fused(const TopKMatmul& matmul, cudaStream_t stream) {
+    const Plan plan = checked_plan(matmul);
+    if (plan.rows == 0) return;
+    require_scratch(matmul, plan.fused_words());
+    Key* const lists = matmul.scratch.data() + plan.norm_words;
+    const Pieces pieces{lists + plan.list_words(), plan.size.k};
+    const ListBest epilogue{launch_distance(matmul.metric, matmul.factors, matmul.scratch.data(), stream),
+                            sign_of(matmul.order),
+                            plan.walk.down,
+                            plan.size,
+                            lists,
+                            pieces};
+    with_add(matmul.metric, [&]<class Add>(Add) {
+        Matmul<T, 1, EqualShares<T>, ListBest, Add>().launch(plan.walk.blocks, matmul.factors, plan.walk,
+                                                             epilogue, stream);
+    });
+    launch_selection(RowsOfPieces{pieces, plan.walk, matmul.factors.m()}, plan, matmul, stream);
+}
+
+void launch_unfused(const TopKMatmul& matmul, cudaStream_t stream) {
+    const Plan plan = checked_plan(matmul);
+    if (plan.rows == 0) return;
+    require_scratch(matmul, plan.unfused_words());
+    auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + plan.norm_words);
+    launch_distances(matmul.metric, matmul.factors, matmul.scratch.data(), distances, stream);
+    launch_selection(RowsOfDistances{distances, plan.n, sign_of(matmul.order)}, plan, matmul, stream);
+}
+
+course::Work work(const TopKShape& shape) {
+    const auto count = static_cast<double>(shape.count);
+    const auto m = static_cast<double>(shape.m);
+    const auto n = static_cast<double>(shape.n);
+    const auto d = static_cast<double>(shape.d);
+    const double results = count * m * static_cast<double>(shape.k);
+    const double written = (sizeof(float) + sizeof(std::uint32_t)) * results;
+    return {.bytes = sizeof(float) * count * (m * d + d * n) + written,
+            .written = written,
+            .flops = (shape.metric == Metric::kDifferences ? 3 : 2) * count * m * n * d};
+}
+
+}  // namespace
+
+std::string name(Order order) {
+    switch (order) {
+        case Order::kSmallest:
+            return "smallest";
+        case Order::kLargest:
+            return "largest";
+    }
+    throw std::invalid_argument("name: no such order: " + std::to_string(static_cast<int>(order)));
+}
+
+std::span<const TopK> top_k_variants() {
+    static const std::array list = {
+        TopK{.name = "unfused",
+             .idea = "the matrix of distances, then a selection from each of its rows",
+             .launcher = {launch_unfused, [](const TopKShape& shape) { return Plan(shape).unfused_words(); }},
+             .work = work},
+        TopK{.name = "fused",
+             .idea = "the epilogue puts aside what may be among the best",
+             .launcher = {launch_fused, [](const TopKShape& shape) { return Plan(shape).fused_words(); }},
+             .work = work},
+    };
+    return list;
+}
+
+}  // namespace day45

@@ -10,7 +10,6 @@
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
 #     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
-#   course_planned_day(DIRECTORY TITLE "..." CHAPTER "...")        a day that does not exist yet
 include(GoogleTest)
 
 add_custom_target(course_kernels)  # the libraries with kernels, which is all lessons; no program, nor what only programs need
@@ -111,7 +110,7 @@ function(course_test name)
   endif()
 endfunction()
 
-function(course_register_day directory title chapter ready)
+function(course_register_day directory title chapter)
   if(directory MATCHES "^day([0-9]+)_(.+)$")
     math(EXPR number "${CMAKE_MATCH_1}")
     set(topic ${CMAKE_MATCH_2})
@@ -120,12 +119,7 @@ function(course_register_day directory title chapter ready)
     set(topic ${directory})
   endif()
   set_property(GLOBAL APPEND PROPERTY COURSE_DAYS
-    "{\"directory\": \"${directory}\", \"number\": ${number}, \"topic\": \"${topic}\", \"title\": \"${title}\", \"chapter\": \"${chapter}\", \"ready\": ${ready}}")
-endfunction()
-
-function(course_planned_day directory)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;CHAPTER" "")
-  course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" false)
+    "{\"directory\": \"${directory}\", \"number\": ${number}, \"topic\": \"${topic}\", \"title\": \"${title}\", \"chapter\": \"${chapter}\", \"ready\": true}")
 endfunction()
 
 function(course_day)
@@ -163,7 +157,7 @@ function(course_day)
       set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "[1-9][0-9]* finding" TIMEOUT 300 LABELS inspection)
     endforeach()
   endif()
-  course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" true)
+  course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}")
 endfunction()
 
 # <directory>_exercise: the day's tests with the learner's files, or where there are none the blank ones, in the place of the

@@ -156,10 +156,11 @@ TEST_F(Lesson, MaskedProductsAreWrittenOnce) {
     EXPECT_GT(written_bytes(causal("unfused")), kN * kN * sizeof(float) * 14 / 10);
 }
 
-// Nor are the lists long: all distances are equal here, and none is better than the first ones.
+// A part of a row is 8 bytes of a sector of its own, one for each warp and block. That is the more of the product the narrower it is: of
+// these 512 columns an eighth.
 TEST_F(Lesson, FusedReductionsDoNotWriteTheProduct) {
     EXPECT_GE(written_bytes(minima("unfused")), kN * kN * sizeof(float));
-    EXPECT_LT(written_bytes(minima("fused")), kN * kN * sizeof(float) / 10);
+    EXPECT_LT(written_bytes(minima("fused")), kN * kN * sizeof(float) / 7);
 }
 
 TEST_F(Lesson, NoVersionHasRaces) {

@@ -156,8 +156,8 @@ TEST_F(Lesson, MaskedProductsAreWrittenOnce) {
     EXPECT_GT(written_bytes(causal("unfused")), kN * kN * sizeof(float) * 14 / 10);
 }
 
-// A part of a row is 8 bytes of a sector of its own, one for each warp and block. That is the more of the product the narrower it is: of
-// these 512 columns an eighth.
+// What is written of a row is 8 bytes for each warp and block, in a sector of its own: of 512 columns, an eighth of the product. Of
+// wider ones it is less.
 TEST_F(Lesson, FusedReductionsDoNotWriteTheProduct) {
     EXPECT_GE(written_bytes(minima("unfused")), kN * kN * sizeof(float));
     EXPECT_LT(written_bytes(minima("fused")), kN * kN * sizeof(float) / 7);

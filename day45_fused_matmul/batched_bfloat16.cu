@@ -4,7 +4,6 @@
 // elements of A by 16 x 8 of B in one instruction, mma.sync.
 //
 //   version            idea                                                       limited by
-//   one_thread_each    a thread for each element of each C                        two loads for a multiply-add
 //   tile_each          a block for each tile, mma.sync                            tiles that end together; filling the pipeline
 //   pipelined          a block goes from tile to tile, its copies ahead of it     with a short K, writing C; mma.sync
 //
@@ -291,10 +290,6 @@ void launch_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
 
 std::span<const BatchedBfloat16> bfloat16_variants() {
     static const std::array list = {
-        BatchedBfloat16{.name = "one_thread_each",
-                        .idea = "a thread for each element of each product",
-                        .launcher = launch_one_thread_each<__nv_bfloat16>,
-                        .work = work<__nv_bfloat16>},
         BatchedBfloat16{.name = "tile_each",
                         .idea = "a block for each tile, mma.sync",
                         .launcher = launch_tiles<false>,

@@ -13,6 +13,8 @@
 #include <array>
 
 #include "batched.cuh"
+#include "common/check.hpp"
+#include "common/grid.hpp"
 #include "fused_matmul.hpp"
 #include "matmul.cuh"
 #include "write_tile.cuh"
@@ -20,7 +22,41 @@
 namespace day45 {
 namespace {
 
+// --- Kernels ---------------------------------------------------------------------------------------------------------
+
+__device__ float element_of(const course::DeviceMatrix<const float>& matrix, Op op, std::size_t row,
+                            std::size_t col) {
+    return op == Op::kNone ? matrix(row, col) : matrix(col, row);
+}
+
+// Idea: a thread for each element of each C.
+// Cost removed: a launch for each product.
+// Still limits it: every multiply-add waits for two loads.
+__global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
+    const Factors& factors = matmul.factors;
+    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    const std::size_t in_product = i % (factors.m() * factors.n());
+    const std::size_t product = i / (factors.m() * factors.n());
+    if (product >= factors.count()) return;
+    const std::size_t row = in_product / factors.n();
+    const std::size_t col = in_product % factors.n();
+    const course::DeviceMatrix<const float> a = factors.a[product];
+    const course::DeviceMatrix<const float> b = factors.b[product];
+    float sum = 0;
+    for (std::size_t k = 0; k < factors.k(); ++k)
+        sum += element_of(a, factors.op_a, row, k) * element_of(b, factors.op_b, k, col);
+    update(matmul.c[product](row, col), matmul.alpha, sum, matmul.beta);
+}
+
 // --- Launchers -------------------------------------------------------------------------------------------------------
+
+void launch_one_thread_each(const BatchedMatmul& matmul, cudaStream_t stream) {
+    if (!is_worth_a_launch(matmul)) return;
+    constexpr int kThreads = 256;
+    const std::size_t elements = matmul.c.first.rows() * matmul.c.first.cols() * matmul.c.count;
+    multiply_one_thread_each<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(matmul);
+    CUDA_CHECK_LAUNCH();
+}
 
 template <class T, int BLOCKS, bool PERSISTENT>
 void launch_tiles(const BatchedMatmul& matmul, cudaStream_t stream) {
@@ -37,7 +73,7 @@ std::span<const Batched> variants() {
     static const std::array list = {
         Batched{.name = "one_thread_each",
                 .idea = "a thread for each element of each product",
-                .launcher = launch_one_thread_each<float>,
+                .launcher = launch_one_thread_each,
                 .work = work<float>},
         Batched{.name = "tile_each",
                 .idea = "a block for each tile",

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
+
+#include "common/grid.hpp"
 
 namespace course {
 namespace {
@@ -11,6 +15,22 @@ namespace {
 [[noreturn]] void throw_unknown(DataPattern pattern) {
     throw std::invalid_argument(fmt::format(
         "data pattern {}: expected one of the values of course::DataPattern", static_cast<int>(pattern)));
+}
+
+// How many numbers of a Random draw_real() takes for each value, if it is always as many.
+std::optional<std::size_t> draws_of_real(DataPattern pattern) {
+    switch (pattern) {
+        case DataPattern::kSignedUniform:
+        case DataPattern::kSorted:
+        case DataPattern::kReversed:
+            return 1;  // of [-1, 1) no draw is rounded up to 1
+        case DataPattern::kNormal:
+            return 4;
+        case DataPattern::kAllEqual:
+            return 0;
+        default:
+            return std::nullopt;
+    }
 }
 
 }  // namespace
@@ -81,4 +101,22 @@ std::int32_t draw_integer(DataPattern pattern, std::int32_t magnitude, Random& r
     throw_unknown(pattern);
 }
 
+namespace detail {
+
+void fill_with_reals(std::size_t size, DataPattern pattern, std::uint64_t seed,
+                     const std::function<void(std::size_t begin, std::size_t end, Random& random)>& fill) {
+    const std::optional<std::size_t> draws = draws_of_real(pattern);
+    if (!draws) {
+        Random random(seed);
+        return fill(0, size, random);
+    }
+    constexpr std::size_t kPart = std::size_t{1} << 16;
+#pragma omp parallel for schedule(static) if (size > kPart)
+    for (std::size_t part = 0; part < ceil_div(size, kPart); ++part) {
+        Random random(seed, part * kPart * *draws);
+        fill(part * kPart, std::min(size, (part + 1) * kPart), random);
+    }
+}
+
+}  // namespace detail
 }  // namespace course

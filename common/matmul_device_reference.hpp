@@ -14,4 +14,9 @@ void multiply_on_device(std::size_t rows, std::size_t cols, std::size_t depth, f
                         DeviceSpan<const float> a, DeviceSpan<const float> b, float beta,
                         std::span<double> product, std::span<double> magnitude);
 
+// `count` of them, each behind the other, without a C to be added; the results stay in device memory.
+void multiply_batch_on_device(std::size_t count, std::size_t rows, std::size_t cols, std::size_t depth,
+                              float alpha, DeviceSpan<const float> a, DeviceSpan<const float> b,
+                              DeviceSpan<double> product, DeviceSpan<double> magnitude);
+
 }  // namespace course

@@ -19,8 +19,8 @@
 #include "common/device_buffer.hpp"
 #include "common/guarded_buffer.hpp"
 #include "common/machine.hpp"
-#include "common/matmul_device_reference.hpp"
 #include "common/program.hpp"
+#include "expected.hpp"
 #include "fused_matmul.hpp"
 #include "fused_matmul_peer.hpp"
 #include "k_means_bench.hpp"
@@ -34,32 +34,25 @@ using course::DataPattern;
 using course::DeviceBuffer;
 using day45::Op;
 
-constexpr double kMostOnHost = 1e9;  // multiply-adds; above, the device works out the reference
-constexpr double kMostForOneThreadEach =
-    5e9;                                   // multiply-adds; above, it takes longer than all others together
 constexpr std::size_t kRowsVerified = 64;  // of a reduction: those of which all distances are worked out
 
 // --- Batched products ------------------------------------------------------------------------------------------------
 
 struct Products {
     Products(const day45::Shape& s, Op op_a, Op op_b)
+        : Products(s, op_a, op_b,
+                   course::make_data<float>(s.count * s.m * s.k, DataPattern::kSignedUniform, 1),
+                   course::make_data<float>(s.count * s.k * s.n, DataPattern::kSignedUniform, 2)) {}
+
+    // Of op(A) and op(B), packed.
+    Products(const day45::Shape& s, Op op_a, Op op_b, const std::vector<float>& a,
+             const std::vector<float>& b)
         : shape(s),
           ops{op_a, op_b},
-          a(course::make_data<float>(s.count * s.m * s.k, DataPattern::kSignedUniform, 1)),
-          b(course::make_data<float>(s.count * s.k * s.n, DataPattern::kSignedUniform, 2)),
-          product(s.count * s.m * s.n),
-          magnitude(product.size()),
-          c(product.size()) {
-        a_device = DeviceBuffer<float>(std::span<const float>(stored(a, op_a, s.m, s.k)));
-        b_device = DeviceBuffer<float>(std::span<const float>(stored(b, op_b, s.k, s.n)));
-        const double multiply_adds =
-            static_cast<double>(s.count * s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-        if (course::is_cpu_stand_in() || multiply_adds <= kMostOnHost) {
-            day45::multiply_on_cpu(s, 1, a, b, 0, product, magnitude);
-        } else {
-            multiply_on_device();
-        }
-    }
+          a_device(std::span<const float>(op_a == Op::kNone ? a : day45::each_transposed(a, s.m, s.k))),
+          b_device(std::span<const float>(op_b == Op::kNone ? b : day45::each_transposed(b, s.k, s.n))),
+          c(s.count * s.m * s.n),
+          expected(s, 1, a, b) {}
 
     day45::BatchedMatmul matmul() {
         const auto& [count, m, n, k] = shape;
@@ -74,48 +67,15 @@ struct Products {
                 .c = {.first = c.matrix(m, n), .count = count, .stride = m * n}};
     }
 
-    course::VerifyResult verify() {
-        course::VerifyResult verified =
-            course::verify(c.to_host(), product, {.terms = shape.k, .growth = course::Growth::kSquareRoot},
-                           magnitude, shape.n);
-        verified.damage = c.damage();
-        return verified;
-    }
-
-    // rows x cols of each product, as they lie in memory.
-    std::vector<float> stored(const std::vector<float>& packed, Op op, std::size_t rows,
-                              std::size_t cols) const {
-        if (op == Op::kNone) return packed;
-        std::vector<float> transposed(packed.size());
-        for (std::size_t i = 0; i < packed.size(); ++i) {
-            const std::size_t in_matrix = i % (rows * cols);
-            transposed[i - in_matrix + in_matrix % cols * rows + in_matrix / cols] = packed[i];
-        }
-        return transposed;
-    }
-
-    void multiply_on_device() {
-        const DeviceBuffer<float> a_plain{std::span<const float>(a)};
-        const DeviceBuffer<float> b_plain{std::span<const float>(b)};
-        const auto& [count, m, n, k] = shape;
-        for (std::size_t i = 0; i < count; ++i) {
-            course::multiply_on_device(m, n, k, 1, a_plain.span().subspan(i * m * k, m * k),
-                                       b_plain.span().subspan(i * k * n, k * n), 0,
-                                       std::span(product).subspan(i * m * n, m * n),
-                                       std::span(magnitude).subspan(i * m * n, m * n));
-        }
-    }
-
     struct Ops {
         Op a, b;
     };
 
     day45::Shape shape;
     Ops ops;
-    std::vector<float> a, b;  // op(A) and op(B), packed
-    std::vector<double> product, magnitude;
     DeviceBuffer<float> a_device, b_device;
     course::GuardedBuffer<float> c;
+    day45::Expected expected;
 };
 
 course::Case make_batched(const course::Dims& size, Op op_a, Op op_b) {
@@ -129,7 +89,7 @@ course::Case make_batched(const course::Dims& size, Op op_a, Op op_b) {
                                    letter(op_b),
                         .dtype = "float"};
     result.spoil = [data] { data->c.spoil(); };
-    result.verify = [data] { return data->verify(); };
+    result.verify = [data] { return data->expected.verify(data->c); };
     const course::Work work = day45::variants().front().work(s);
     result.contestants.push_back({.name = "cublas",
                                   .role = course::Role::kPeer,

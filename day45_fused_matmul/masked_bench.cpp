@@ -15,7 +15,7 @@
 #include "common/device_buffer.hpp"
 #include "common/guarded_buffer.hpp"
 #include "common/random.hpp"
-#include "common/verify.hpp"
+#include "expected.hpp"
 #include "masked.hpp"
 
 namespace day45 {
@@ -25,16 +25,6 @@ using course::DeviceBuffer;
 
 constexpr float kFill = -std::numeric_limits<float>::infinity();
 
-// `count` matrices of rows x cols, each of them transposed.
-std::vector<float> each_transposed(const std::vector<float>& matrices, std::size_t rows, std::size_t cols) {
-    std::vector<float> others(matrices.size());
-    for (std::size_t e = 0; e < matrices.size(); ++e) {
-        const std::size_t in_matrix = e % (rows * cols);
-        others[e - in_matrix + in_matrix % cols * rows + in_matrix / cols] = matrices[e];
-    }
-    return others;
-}
-
 // `count` matrices that follow each other.
 template <class T>
 Batch<T> batch_of(const course::DeviceSpan<T>& all, std::size_t count, std::size_t rows, std::size_t cols) {
@@ -42,19 +32,23 @@ Batch<T> batch_of(const course::DeviceSpan<T>& all, std::size_t count, std::size
 }
 
 struct Data {
-    // `keep`: a byte for each element of all products.
+    // `keep`: a byte for each element of all products, or of one, for all the same.
     Data(const course::Dims& dims, const std::vector<std::uint8_t>& keep)
-        : shape{.count = dims[0], .m = dims[1], .n = dims[2], .k = dims[3]},
-          alpha(1 / std::sqrt(static_cast<float>(shape.k))),
-          c(keep.size()) {
-        shape.kept = keep.size() - static_cast<std::size_t>(std::ranges::count(keep, 0));
-        const auto a =
-            course::make_data<float>(shape.count * shape.m * shape.k, course::DataPattern::kNormal, 1);
-        const auto b =
-            course::make_data<float>(shape.count * shape.k * shape.n, course::DataPattern::kNormal, 2);
-        expected = multiply_masked_on_cpu(shape, alpha, a, b, keep, kFill);
-        queries = DeviceBuffer<float>(std::span<const float>(a));
-        keys = DeviceBuffer<float>(std::span<const float>(each_transposed(b, shape.k, shape.n)));
+        : Data({.count = dims[0], .m = dims[1], .n = dims[2], .k = dims[3]}, keep,
+               course::make_data<float>(dims[0] * dims[1] * dims[3], course::DataPattern::kNormal, 1),
+               course::make_data<float>(dims[0] * dims[3] * dims[2], course::DataPattern::kNormal, 2)) {}
+
+    Data(const MaskedShape& s, const std::vector<std::uint8_t>& keep, const std::vector<float>& a,
+         const std::vector<float>& b)
+        : shape(s),
+          alpha(1 / std::sqrt(static_cast<float>(s.k))),
+          queries(std::span<const float>(a)),
+          keys(std::span<const float>(each_transposed(b, s.k, s.n))),
+          c(s.count * s.m * s.n),
+          expected({s.count, s.m, s.n, s.k}, alpha, a, b) {
+        const std::size_t dropped = static_cast<std::size_t>(std::ranges::count(keep, 0));
+        shape.kept = (keep.size() - dropped) * (c.size() / keep.size());
+        expected.fill_dropped(keep, kFill);
     }
 
     MaskedMatmul matmul(const Mask& mask) {
@@ -67,26 +61,18 @@ struct Data {
                 .fill = kFill};
     }
 
-    course::VerifyResult verify() const {
-        course::VerifyResult result = course::verify(
-            c.to_host(), expected.values, {.terms = shape.k + 1, .growth = course::Growth::kSquareRoot},
-            expected.magnitudes, shape.n);
-        result.damage = c.damage();
-        return result;
-    }
-
     MaskedShape shape;
     float alpha;
     DeviceBuffer<float> queries, keys;
     course::GuardedBuffer<float> c;
-    MaskedOnCpu expected;
+    Expected expected;
 };
 
 course::Case make_case(const std::string& name, const course::Dims& dims, const std::shared_ptr<Data>& data) {
     course::Case result{.problem = fmt::format("{} {}x{}x{}x{}", name, dims[0], dims[1], dims[2], dims[3]),
                         .dtype = "float"};
     result.spoil = [data] { data->c.spoil(); };
-    result.verify = [data] { return data->verify(); };
+    result.verify = [data] { return data->expected.verify(data->c); };
     return result;
 }
 
@@ -98,11 +84,7 @@ bool is_size(const course::Dims& dims) {
 
 course::Case make_masked_case(const course::Dims& dims) {
     if (!is_size(dims)) return {};
-    const std::vector<std::uint8_t> of_one = band_as_bytes(Mask::causal(), dims[1], dims[2]);
-    std::vector<std::uint8_t> keep;
-    for (std::size_t i = 0; i < dims[0]; ++i)
-        keep.insert(keep.end(), of_one.begin(), of_one.end());
-    const auto data = std::make_shared<Data>(dims, keep);
+    const auto data = std::make_shared<Data>(dims, band_as_bytes(Mask::causal(), dims[1], dims[2]));
     course::Case result = make_case("causal_scores", dims, data);
     for (const Masked& variant : masked_variants()) {
         result.contestants.push_back({.name = variant.name,
@@ -120,10 +102,12 @@ course::Case make_masked_by_array_case(const course::Dims& dims) {
     constexpr std::size_t kPiece = 64;
     const std::size_t in_product = dims[1] * dims[2];
     std::vector<std::uint8_t> keep(dims[0] * in_product);
-    for (std::size_t e = 0; e < keep.size(); ++e) {
-        const std::size_t row = e / dims[2];  // of all products
-        const std::size_t piece = row / kPiece * (dims[2] / kPiece + 1) + e % dims[2] / kPiece;
-        keep[e] = static_cast<std::uint8_t>(course::Random(3, piece).below(2));
+#pragma omp parallel for
+    for (std::size_t row = 0; row < dims[0] * dims[1]; ++row) {  // of all products
+        for (std::size_t col = 0; col < dims[2]; ++col) {
+            const std::size_t piece = row / kPiece * (dims[2] / kPiece + 1) + col / kPiece;
+            keep[row * dims[2] + col] = static_cast<std::uint8_t>(course::Random(3, piece).below(2));
+        }
     }
     const auto data = std::make_shared<Data>(dims, keep);
     data->shape.mask_bytes = keep.size();

@@ -22,6 +22,19 @@ TEST(DataPattern, SameSeedSameDataOtherSeedOther) {
               make_data<float>(kSize, DataPattern::kNormal, kSeed + 1));
 }
 
+// On several cores the same numbers as one after the other, also where one core's part ends and the next one's begins.
+TEST(DataPattern, IsOneSequence) {
+    constexpr std::size_t kLong = 3 * 65536 + 17;
+    for (const DataPattern pattern : {DataPattern::kSignedUniform, DataPattern::kNormal,
+                                      DataPattern::kAllEqual, DataPattern::kHugeNextToTiny}) {
+        course::Random random(kSeed);
+        std::vector<float> expected(kLong);
+        for (float& value : expected)
+            value = static_cast<float>(course::draw_real(pattern, 30, random));
+        EXPECT_EQ(make_data<float>(kLong, pattern, kSeed), expected) << name(pattern);
+    }
+}
+
 TEST(DataPattern, SignedUniformHasBothSigns) {
     const std::vector<float> values = make_data<float>(kSize, DataPattern::kSignedUniform, kSeed);
     const auto [low, high] = std::minmax_element(values.begin(), values.end());

@@ -36,6 +36,12 @@ course::DeviceSpan<T> extent_of(const Batch<T>& batch) {
                                       (matrix.rows() - 1) * matrix.leading_dimension() + matrix.cols());
 }
 
+bool rows_are_packs(const Batch<const float>& batch) {
+    const auto& first = batch.first;
+    return batch.pointers.empty() && course::is_aligned(first.data(), 16) && first.cols() % 4 == 0 &&
+           first.leading_dimension() % 4 == 0 && batch.stride % 4 == 0;
+}
+
 }  // namespace
 
 Factors transposed(const Factors& factors) {
@@ -108,10 +114,12 @@ template void check(const FactorsOf<__nv_bfloat16>&, const std::string&);
 template void check_output(const FactorsOf<float>&, const Batch<float>&, const std::string&);
 template void check_output(const FactorsOf<__nv_bfloat16>&, const Batch<float>&, const std::string&);
 
+bool a_goes_in_packs(const Factors& factors) {
+    return factors.op_a == Op::kTranspose && rows_are_packs(factors.a);
+}
+
 bool b_goes_in_packs(const Factors& factors) {
-    const auto& b = factors.b.first;
-    return factors.op_b == Op::kNone && factors.b.pointers.empty() && course::is_aligned(b.data(), 16) &&
-           b.cols() % 4 == 0 && b.leading_dimension() % 4 == 0 && factors.b.stride % 4 == 0;
+    return factors.op_b == Op::kNone && rows_are_packs(factors.b);
 }
 
 }  // namespace day45

@@ -56,8 +56,9 @@ void check(const FactorsOf<T>& factors, const std::string& caller);
 template <class T>
 void check_output(const FactorsOf<T>& factors, const Batch<float>& c, const std::string& caller);
 
-// Do the rows of B run across K, and are they all aligned to 16 bytes, and whole numbers of float4? What `pointers` say is not known: then
-// not.
+// Do the rows of A, or of B, run across K, and are they all aligned to 16 bytes, and whole numbers of float4? What `pointers` say is not
+// known: then not.
+bool a_goes_in_packs(const Factors& factors);
 bool b_goes_in_packs(const Factors& factors);
 
 }  // namespace day45

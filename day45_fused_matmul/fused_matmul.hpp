@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 
 #include "common/variant.hpp"
 #include "factors.hpp"
@@ -35,9 +36,12 @@ struct Shape {
 // the C of a strided batch overlap each other, A or B; CudaError when CUDA refuses. What pointers say is not checked.
 using Launcher = void (*)(const BatchedMatmul& matmul, cudaStream_t stream);
 
-// "one_thread_each" to "pipelined".
+// "one_thread_each" to "fitted".
 using Batched = course::Variant<Launcher, Shape>;
 std::span<const Batched> variants();
+
+// The version that "fitted" is for these products, on a device of so many multiprocessors: "pipelined", or one of those named after a tile.
+std::string tile_for(const Shape& shape, std::size_t multiprocessors);
 
 // The reference, packed and row after row: op(A) is m x k, op(B) k x n. As course::multiply_on_cpu(), for each product of the batch.
 void multiply_on_cpu(const Shape& shape, float alpha, std::span<const float> a, std::span<const float> b,

@@ -80,6 +80,7 @@ TEST_P(BatchedTest, EveryLayout) {
             expect_right({3, 20, 40, 12}, {.op = op_a, .pointers = true}, {.op = op_b, .pointers = true},
                          {.padding = 2, .pointers = true});
             expect_right({3, 20, 40, 12}, {.op = op_a}, {.op = op_b, .pointers = true});
+            expect_right({3, 20, 40, 12}, {.op = op_a, .pointers = true}, {.op = op_b});
         }
     }
 }
@@ -88,9 +89,9 @@ TEST_P(BatchedTest, EveryLayout) {
 TEST_P(BatchedTest, Edges) {
     for (const std::size_t k : {0, 1, 7, 8, 9, 16, 23, 24, 25, 31, 32, 33, 40, 97})
         expect_right({2, 5, 9, k}, {}, {.op = Op::kTranspose});
-    for (const std::size_t m : {1, 31, 32, 33, 63, 65, 127, 128, 129, 257})
+    for (const std::size_t m : {1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 257})
         expect_right({2, m, 36, 12}, {.op = Op::kTranspose}, {});
-    for (const std::size_t n : {1, 31, 32, 33, 63, 64, 65, 255, 256, 257, 513})
+    for (const std::size_t n : {1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 513})
         expect_right({2, 20, n, 12}, {}, {});
 }
 
@@ -137,6 +138,46 @@ TEST_P(BatchedTest, OneMatrixForAllProducts) {
     GetParam()->launcher({.factors = {one_for_all, b_device.view()}, .c = c_device.view()}, nullptr);
     const course::VerifyResult result = course::verify(c_device.packed(), product, {.terms = s.k}, magnitude);
     EXPECT_TRUE(result.ok()) << result.message();
+}
+
+// Each matrix of A and of B begins three elements behind the one before: no row of most of them is aligned.
+TEST_P(BatchedTest, FactorsThatOverlap) {
+    const Shape s{3, 36, 40, 12};
+    constexpr std::size_t kStride = 3;
+    const auto memory = course::make_data<float>(2000, DataPattern::kSignedUniform, 1);
+    const course::DeviceBuffer<float> on_device{std::span<const float>(memory)};
+    // op(), packed, of all matrices that lie in memory as rows x cols.
+    const auto packed = [&](Op op, std::size_t rows, std::size_t cols) {
+        std::vector<float> all;
+        for (std::size_t i = 0; i < s.count; ++i) {
+            for (std::size_t e = 0; e < rows * cols; ++e)
+                all.push_back(memory[i * kStride + (op == Op::kNone ? e : e % rows * cols + e / rows)]);
+        }
+        return all;
+    };
+    const auto batch = [&](std::size_t rows, std::size_t cols) {
+        return day45::Batch<const float>{
+            .first = on_device.matrix(rows, cols), .count = s.count, .stride = kStride};
+    };
+    for (const Op op_a : kOps) {
+        for (const Op op_b : kOps) {
+            const std::size_t a_rows = op_a == Op::kNone ? s.m : s.k;
+            const std::size_t b_rows = op_b == Op::kNone ? s.k : s.n;
+            const std::size_t a_cols = s.m + s.k - a_rows;
+            const std::size_t b_cols = s.n + s.k - b_rows;
+            std::vector<double> product(s.count * s.m * s.n);
+            std::vector<double> magnitude(product.size());
+            day45::multiply_on_cpu(s, 1, packed(op_a, a_rows, a_cols), packed(op_b, b_rows, b_cols), 0,
+                                   product, magnitude);
+            TestBatch<float> c(s.count, s.m, s.n, {});
+            GetParam()->launcher(
+                {.factors = {batch(a_rows, a_cols), batch(b_rows, b_cols), op_a, op_b}, .c = c.view()},
+                nullptr);
+            const course::VerifyResult result =
+                course::verify(c.packed(), product, {.terms = s.k}, magnitude);
+            EXPECT_TRUE(result.ok()) << result.message();
+        }
+    }
 }
 
 // The memory of A and B ends where the matrices end: nothing behind them may be read.
@@ -210,6 +251,31 @@ TEST_P(BatchedTest, RunsOnTheGivenStream) {
     EXPECT_TRUE(std::isnan(c.packed().front())) << "it ran instead of being captured";
     work.run();
     EXPECT_EQ(c.packed(), std::vector<float>(s.count * s.m * s.n, 10.0f));
+}
+
+// Which version `fitted` is, on the 132 multiprocessors of an H200 and on two cores.
+TEST(BatchedTileFor, SuitsTheShape) {
+    const auto tile = [](const Shape& shape, std::size_t multiprocessors = 132) {
+        return day45::tile_for(shape, multiprocessors);
+    };
+    EXPECT_EQ(tile({256, 256, 256, 256}), "pipelined") << "nothing of its tiles lies outside";
+    EXPECT_EQ(tile({64, 512, 512, 512}), "pipelined");
+    EXPECT_EQ(tile({128, 1024, 1024, 64}), "pipelined");
+    EXPECT_EQ(tile({1, 8192, 8192, 64}), "pipelined");
+    EXPECT_EQ(tile({1024, 128, 128, 128}), "pipelined_128x128") << "half of a large tile lies outside";
+    EXPECT_EQ(tile({1024, 96, 96, 128}), "pipelined_128x128") << "the same of four small ones";
+    EXPECT_EQ(tile({256, 128, 300, 64}), "pipelined_128x128") << "three instead of two tiles twice as large";
+    EXPECT_EQ(tile({1024, 128, 256, 64}), "pipelined");
+    EXPECT_EQ(tile({1024, 256, 128, 64}), "pipelined_128x128") << "a large tile is wide, not high";
+    EXPECT_EQ(tile({132, 128, 256, 64}), "pipelined") << "one for each multiprocessor";
+    EXPECT_EQ(tile({150, 128, 256, 64}), "pipelined_128x128")
+        << "three of half the size; of large tiles one multiprocessor has two";
+    EXPECT_EQ(tile({1024, 64, 64, 64}), "pipelined_64x64");
+    EXPECT_EQ(tile({1024, 64, 128, 64}), "pipelined_64x64");
+    EXPECT_EQ(tile({1024, 1, 8192, 64}), "pipelined_64x64");
+    EXPECT_EQ(tile({1, 256, 256, 64}), "pipelined_64x64") << "sixteen multiprocessors instead of two";
+    EXPECT_EQ(tile({1, 256, 256, 64}, 2), "pipelined") << "one tile for each";
+    EXPECT_EQ(tile({0, 5, 5, 5}), "pipelined_64x64") << "nothing takes no time";
 }
 
 TEST_P(BatchedTest, RefusesBadArguments) {

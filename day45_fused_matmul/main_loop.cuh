@@ -139,8 +139,8 @@ class PackCopy {
 };
 
 // Both matrices' tiles along K, for the tiles of C that `walk` names, one after the other. Behind the last one stand zeros.
-// CopyB: one of the two above.
-template <class T, class CopyB, class Walk>
+// CopyA and CopyB: one of the two above.
+template <class T, class CopyA, class CopyB, class Walk>
 class Copies {
   public:
     __device__ Copies(const Factors& factors, const Walk& walk)
@@ -197,7 +197,7 @@ class Copies {
     int step_ = 0;
     unsigned tile_;
     bool has_tile_ = false;
-    TileCopy<T::BM, T::BK, T::THREADS> a_;
+    CopyA a_;
     CopyB b_;
 };
 
@@ -212,7 +212,7 @@ __device__ bool is_idle(const Walk& walk, unsigned tile) {
 }
 
 // All threads of the block call it; `stages` are STAGES of them.
-template <class T, class CopyB, class Walk, class Add, class Take>
+template <class T, class CopyA, class CopyB, class Walk, class Add, class Take>
 __device__ __forceinline__ void multiply_tiles(const Factors& factors, const Walk& walk, Stage<T>* stages,
                                                const Add& add, Take take) {
     static_assert(T::STAGES >= 2, "multiply_tiles: one stage to multiply and at least one on its way");
@@ -220,7 +220,7 @@ __device__ __forceinline__ void multiply_tiles(const Factors& factors, const Wal
                   "multiply_tiles: the fragments of the next step must fall to the first of the two");
     constexpr int AHEAD = T::STAGES - 1;  // steps on their way or ready
     const course::Place place = course::place_of_thread<T>(static_cast<int>(threadIdx.x));
-    Copies<T, CopyB, Walk> copies(factors, walk);
+    Copies<T, CopyA, CopyB, Walk> copies(factors, walk);
     for (int stage = 0; stage < AHEAD; ++stage) {
         copies.template start<false>(stages[stage]);
         copies.move_on(1);

@@ -22,7 +22,7 @@ namespace day45 {
 // Idea: what is to be done with the elements of C is done while they are in registers.
 // Cost removed: C on its way to memory and back: 8 bytes an element, for which the GPU could do a hundred multiply-adds.
 // Still limits it: the multiply-adds; with a short K, the epilogue.
-template <class T, int BLOCKS, class CopyB, class Tiles, class Add, class Epilogue>
+template <class T, int BLOCKS, class CopyA, class CopyB, class Tiles, class Add, class Epilogue>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void matmul(const __grid_constant__ Factors factors,
                                                              const __grid_constant__ Tiles tiles,
                                                              const Add add,
@@ -30,37 +30,53 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void matmul(const __grid_consta
     extern __shared__ float4 shared[];
     const auto& walk = tiles.walk();
     auto state = epilogue.template begin<T>();
-    multiply_tiles<T, CopyB>(factors, walk, reinterpret_cast<Stage<T>*>(shared), add,
-                             [&](const Tile& tile, float(&sums)[T::TM][T::TN]) {
-                                 epilogue.template take<T>(state, Results<T>{tile}, sums);
-                             });
+    multiply_tiles<T, CopyA, CopyB>(factors, walk, reinterpret_cast<Stage<T>*>(shared), add,
+                                    [&](const Tile& tile, float(&sums)[T::TM][T::TN]) {
+                                        epilogue.template take<T>(state, Results<T>{tile}, sums);
+                                    });
     epilogue.template end<T>(state, walk);
 }
 
+// Whose rows go float4 by float4 where they run across K and are aligned. Both: twice as many kernels to be compiled.
+enum class Packs { kOfB, kOfBoth };
+
 // The kernel for a tile of which BLOCKS fit on a multiprocessor, ready to be launched.
-template <class T, int BLOCKS, class Tiles, class Epilogue, class Add = course::MultiplyAdd>
+template <class T, int BLOCKS, class Tiles, class Epilogue, class Add = course::MultiplyAdd,
+          Packs PACKS = Packs::kOfB>
 class Matmul {
-    template <template <int, int, int> class CopyB>
-    static constexpr auto kKernel = matmul<T, BLOCKS, CopyB<T::BN, T::BK, T::THREADS>, Tiles, Add, Epilogue>;
+    template <template <int, int, int> class CopyA, template <int, int, int> class CopyB>
+    static constexpr auto kKernel = matmul<T, BLOCKS, CopyA<T::BM, T::BK, T::THREADS>,
+                                           CopyB<T::BN, T::BK, T::THREADS>, Tiles, Add, Epilogue>;
     static constexpr std::size_t kShared = sizeof(Stage<T>) * T::STAGES;
 
   public:
     Matmul() {
-        for (const auto kernel : {kKernel<TileCopy>, kKernel<PackCopy>})
-            CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(kShared)));
+        for (const bool a_in_packs : {false, true}) {
+            for (const bool b_in_packs : {false, true})
+                CUDA_CHECK(cudaFuncSetAttribute(kernel(a_in_packs, b_in_packs),
+                                                cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                static_cast<int>(kShared)));
+        }
     }
 
     // Blocks that the current device can run at the same time.
     unsigned resident_blocks() const {
-        return course::resident_blocks(kKernel<TileCopy>, T::THREADS, kShared);
+        return course::resident_blocks(kernel(false, false), T::THREADS, kShared);
     }
 
     void launch(unsigned grid, const Factors& factors, const Tiles& tiles, const Epilogue& epilogue,
                 cudaStream_t stream) const {
-        const auto kernel = b_goes_in_packs(factors) ? kKernel<PackCopy> : kKernel<TileCopy>;
-        kernel<<<grid, T::THREADS, kShared, stream>>>(factors, tiles, Add{}, epilogue);
+        const auto chosen = kernel(a_goes_in_packs(factors), b_goes_in_packs(factors));
+        chosen<<<grid, T::THREADS, kShared, stream>>>(factors, tiles, Add{}, epilogue);
         CUDA_CHECK_LAUNCH();
+    }
+
+  private:
+    static auto kernel(bool a_in_packs, bool b_in_packs) {
+        if constexpr (PACKS == Packs::kOfBoth) {
+            if (a_in_packs) return b_in_packs ? kKernel<PackCopy, PackCopy> : kKernel<PackCopy, TileCopy>;
+        }
+        return b_in_packs ? kKernel<TileCopy, PackCopy> : kKernel<TileCopy, TileCopy>;
     }
 };
 

@@ -14,6 +14,12 @@ namespace day45 {
 // The one of step 12 of the ladder: the largest that the registers of a multiprocessor hold, for products of many rows and columns.
 using LargeTile = course::TileShape<128, 256, 8, 64, 64, 16, 8, 4, 3>;
 
+// Half of it, with half of the threads: two blocks fit on a multiprocessor, and one writes while the other multiplies.
+using SquareTile = course::TileShape<128, 128, 8, 64, 64, 16, 8, 4, 3>;
+
+// An eighth of it, for products of few rows or columns; a thread has 8 x 8 results, so that a block has two warps.
+using SmallTile = course::TileShape<64, 64, 8, 32, 64, 8, 8, 4, 3>;
+
 // Rows and columns of C that a thread has of a tile.
 template <class T>
 struct Results {

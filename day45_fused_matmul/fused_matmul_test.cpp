@@ -155,9 +155,15 @@ TEST_P(BatchedTest, FactorsThatOverlap) {
         }
         return all;
     };
-    const auto batch = [&](std::size_t rows, std::size_t cols) {
-        return day45::Batch<const float>{
+    std::vector<const float*> begins;
+    for (std::size_t i = 0; i < s.count; ++i)
+        begins.push_back(on_device.data() + i * kStride);
+    const course::DeviceBuffer<const float*> pointers{std::span<const float* const>(begins)};
+    const auto batch = [&](std::size_t rows, std::size_t cols, bool with_pointers) {
+        day45::Batch<const float> all{
             .first = on_device.matrix(rows, cols), .count = s.count, .stride = kStride};
+        if (with_pointers) all.pointers = pointers.span();
+        return all;
     };
     for (const Op op_a : kOps) {
         for (const Op op_b : kOps) {
@@ -169,13 +175,16 @@ TEST_P(BatchedTest, FactorsThatOverlap) {
             std::vector<double> magnitude(product.size());
             day45::multiply_on_cpu(s, 1, packed(op_a, a_rows, a_cols), packed(op_b, b_rows, b_cols), 0,
                                    product, magnitude);
-            TestBatch<float> c(s.count, s.m, s.n, {});
-            GetParam()->launcher(
-                {.factors = {batch(a_rows, a_cols), batch(b_rows, b_cols), op_a, op_b}, .c = c.view()},
-                nullptr);
-            const course::VerifyResult result =
-                course::verify(c.packed(), product, {.terms = s.k}, magnitude);
-            EXPECT_TRUE(result.ok()) << result.message();
+            for (const bool with_pointers : {false, true}) {
+                TestBatch<float> c(s.count, s.m, s.n, {});
+                GetParam()->launcher({.factors = {batch(a_rows, a_cols, with_pointers),
+                                                  batch(b_rows, b_cols, with_pointers), op_a, op_b},
+                                      .c = c.view()},
+                                     nullptr);
+                const course::VerifyResult result =
+                    course::verify(c.packed(), product, {.terms = s.k}, magnitude);
+                EXPECT_TRUE(result.ok()) << result.message();
+            }
         }
     }
 }
@@ -270,6 +279,8 @@ TEST(BatchedTileFor, SuitsTheShape) {
     EXPECT_EQ(tile({132, 128, 256, 64}), "pipelined") << "one for each multiprocessor";
     EXPECT_EQ(tile({150, 128, 256, 64}), "pipelined_128x128")
         << "three of half the size; of large tiles one multiprocessor has two";
+    EXPECT_EQ(tile({132, 128, 128, 64}), "pipelined_64x64")
+        << "four small tiles keep a multiprocessor busier than one with half of the threads";
     EXPECT_EQ(tile({1024, 64, 64, 64}), "pipelined_64x64");
     EXPECT_EQ(tile({1024, 64, 128, 64}), "pipelined_64x64");
     EXPECT_EQ(tile({1024, 1, 8192, 64}), "pipelined_64x64");

@@ -1,11 +1,5 @@
-#include <stdexcept>
-#include <string>
-
 #include "common/check.hpp"
 #include "common/grid.hpp"
-#include "common/machine.hpp"
-#include "common/matmul_device_reference.hpp"
-#include "common/verify_on_device.hpp"
 #include "expected.hpp"
 
 namespace day45 {
@@ -13,97 +7,25 @@ namespace {
 
 constexpr int kThreads = 256;
 
-double multiply_adds(const Shape& shape) {
-    return static_cast<double>(shape.count) * static_cast<double>(shape.m) * static_cast<double>(shape.n) *
-           static_cast<double>(shape.k);
-}
-
-__host__ __device__ void fill_one(std::size_t i, const std::uint8_t* keep, std::size_t keeps, double fill,
-                                  double* product, double* magnitude) {
-    if (keep[i % keeps] != 0) return;
-    product[i] = fill;
-    magnitude[i] = 0;
-}
-
 // Idea: a thread for each element.
 // Cost removed: the copies to the host and back.
 // Still limits it: memory.
 __global__ void fill_elements(course::DeviceSpan<const std::uint8_t> keep, double fill,
                               course::DeviceSpan<double> product, course::DeviceSpan<double> magnitude) {
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (i < product.size()) fill_one(i, keep.data(), keep.size(), fill, product.data(), magnitude.data());
+    if (i >= product.size() || keep[i % keep.size()] != 0) return;
+    product[i] = fill;
+    magnitude[i] = 0;
 }
 
 }  // namespace
 
-Expected::Expected(const Shape& shape, float alpha, std::span<const float> a, std::span<const float> b)
-    : Expected(shape, alpha, a, b, course::is_cpu_stand_in() || multiply_adds(shape) <= kMostOnHost) {}
-
-Expected::Expected(const Shape& shape, float alpha, std::span<const float> a, std::span<const float> b,
-                   bool on_host)
-    : shape_(shape), on_host_(on_host) {
-    const std::size_t elements = shape.count * shape.m * shape.n;
-    if (on_host_) {
-        product_.resize(elements);
-        magnitude_.resize(elements);
-        multiply_on_cpu(shape, alpha, a, b, 0, product_, magnitude_);
-    } else {
-        product_on_device_ = course::DeviceBuffer<double>(elements);
-        magnitude_on_device_ = course::DeviceBuffer<double>(elements);
-        const course::DeviceBuffer<float> a_there(a);
-        const course::DeviceBuffer<float> b_there(b);
-        course::multiply_batch_on_device(shape.count, shape.m, shape.n, shape.k, alpha, a_there.span(),
-                                         b_there.span(), product_on_device_.span(),
-                                         magnitude_on_device_.span());
-        CUDA_CHECK(cudaDeviceSynchronize());  // the factors are needed until then
-    }
-}
-
-void Expected::fill_dropped(std::span<const std::uint8_t> keep, float fill) {
-    const std::size_t in_product = shape_.m * shape_.n;
-    const std::size_t elements = shape_.count * in_product;
-    if (keep.size() != in_product && keep.size() != elements) {
-        throw std::invalid_argument("fill_dropped: keep has " + std::to_string(keep.size()) +
-                                    " elements; expected " + std::to_string(in_product) + " or " +
-                                    std::to_string(elements) +
-                                    ", one for each element of one or all products");
-    }
-    if (elements == 0) return;
-    if (on_host_) {
-#pragma omp parallel for
-        for (std::size_t i = 0; i < elements; ++i)
-            fill_one(i, keep.data(), keep.size(), static_cast<double>(fill), product_.data(),
-                     magnitude_.data());
-    } else {
-        const course::DeviceBuffer<std::uint8_t> keep_there(keep);
-        fill_elements<<<course::blocks_for(elements, kThreads), kThreads>>>(
-            keep_there.span(), static_cast<double>(fill), product_on_device_.span(),
-            magnitude_on_device_.span());
-        CUDA_CHECK_LAUNCH();
-        CUDA_CHECK(cudaDeviceSynchronize());
-    }
-}
-
-course::VerifyResult Expected::verify(course::GuardedBuffer<float>& c) const {
-    const course::Bound bound{.terms = shape_.k + 1, .growth = course::Growth::kSquareRoot};
-    course::VerifyResult result = on_host_
-                                      ? course::verify(c.to_host(), product_, bound, magnitude_, shape_.n)
-                                      : course::verify_on_device(c.span(), product_on_device_.span(), bound,
-                                                                 magnitude_on_device_.span(), shape_.n);
-    result.damage = c.damage();
-    return result;
-}
-
-std::vector<float> each_transposed(std::span<const float> matrices, std::size_t rows, std::size_t cols) {
-    std::vector<float> others(matrices.size());
-    if (others.empty()) return others;
-#pragma omp parallel for
-    for (std::size_t row = 0; row < matrices.size() / rows; ++row) {  // of those that are written
-        const std::size_t begin = row / cols * rows * cols + row % cols;
-        for (std::size_t i = 0; i < rows; ++i)
-            others[row * rows + i] = matrices[begin + i * cols];
-    }
-    return others;
+void fill_dropped_on_device(course::DeviceSpan<const std::uint8_t> keep, double fill,
+                            course::DeviceSpan<double> product, course::DeviceSpan<double> magnitude) {
+    if (product.empty()) return;
+    fill_elements<<<course::blocks_for(product.size(), kThreads), kThreads>>>(keep, fill, product, magnitude);
+    CUDA_CHECK_LAUNCH();
+    CUDA_CHECK(cudaDeviceSynchronize());
 }
 
 }  // namespace day45

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/device_buffer.hpp"
+#include "common/device_view.hpp"
 #include "common/guarded_buffer.hpp"
 #include "common/verify.hpp"
 #include "fused_matmul.hpp"
@@ -38,6 +39,10 @@ class Expected {
     std::vector<double> product_, magnitude_;
     course::DeviceBuffer<double> product_on_device_, magnitude_on_device_;
 };
+
+// The same as fill_dropped(), of what is in device memory. Waits for the device.
+void fill_dropped_on_device(course::DeviceSpan<const std::uint8_t> keep, double fill,
+                            course::DeviceSpan<double> product, course::DeviceSpan<double> magnitude);
 
 // `matrices` of rows x cols that follow each other, each of them transposed.
 std::vector<float> each_transposed(std::span<const float> matrices, std::size_t rows, std::size_t cols);

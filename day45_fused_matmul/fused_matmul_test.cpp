@@ -162,7 +162,10 @@ TEST_P(BatchedTest, FactorsThatOverlap) {
     const auto batch = [&](std::size_t rows, std::size_t cols, bool with_pointers) {
         day45::Batch<const float> all{
             .first = on_device.matrix(rows, cols), .count = s.count, .stride = kStride};
-        if (with_pointers) all.pointers = pointers.span();
+        if (with_pointers) {
+            all.stride = 0;
+            all.pointers = pointers.span();
+        }
         return all;
     };
     for (const Op op_a : kOps) {

@@ -108,37 +108,39 @@ __device__ void fill_edge(const Tile& tile, const course::DeviceMatrix<float>& m
     }
 }
 
-// The epilogue that goes with it. A block also fills its share of the other tiles, one of them while it multiplies one of its own: a thread
-// that has stored four elements goes on at once, so that memory is busy and nobody waits for it. Blocks with a tile less of the ones have
-// one more of the others.
+// The epilogue that goes with it. In each step of its main loop a block also fills some rows of the other tiles: a thread that has
+// stored four elements goes on at once, so that memory is busy while the block multiplies. Blocks with a tile less of the ones have one
+// more of the others.
 template <class Tiles>
 struct WriteAndFill {
     Tiles tiles;
     Batch<float> c;
     float alpha;
     float fill;
-    unsigned each_step;  // stores of a thread in a step of the main loop
+    unsigned steps;  // of the main loop, for a tile
 
     struct State {
-        unsigned kept;     // the tile that is multiplied
-        unsigned dropped;  // the next one to be filled
-        unsigned left;     // stores, for the tile that is being filled
-        float* to;         // the next one
+        unsigned kept;       // the tile that is multiplied
+        unsigned dropped;    // the next one to be filled
+        unsigned each_step;  // times that rows are filled
+        unsigned left;       // times, for the tile that is being filled
+        float* to;           // this thread's elements of its next rows
     };
 
     template <class T>
     __device__ State begin() const {
-        State state{.kept = blockIdx.x, .dropped = gridDim.x - 1 - blockIdx.x, .left = 0, .to = nullptr};
-        begin_filling<T>(state);
-        return state;
+        const std::size_t times = std::size_t{tiles.dropped()} * FillShape<T>::TIMES;
+        const std::size_t all_steps = max(std::size_t{tiles.kept()} * steps, std::size_t{1});
+        return {.kept = blockIdx.x,
+                .dropped = gridDim.x - 1 - blockIdx.x,
+                .each_step = static_cast<unsigned>(course::ceil_div(times, all_steps)),
+                .left = 0,
+                .to = nullptr};
     }
 
     template <class T>
     __device__ void meanwhile(State& state) const {
-        const unsigned times = min(each_step, state.left);
-#pragma unroll 1
-        for (unsigned n = 0; n < times; ++n)
-            fill_some<T>(state);
+        fill_some<T>(state, state.each_step);
     }
 
     template <class T>
@@ -151,41 +153,33 @@ struct WriteAndFill {
             write_tile(at, matrix, [&](int i, int j) { return keeps(i, j) ? alpha * sums[i][j] : fill; });
         }
         state.kept += gridDim.x;
-        // Where there are more of the others, the rest of the share is filled now.
-        for (unsigned n = course::ceil_div(tiles.dropped(), tiles.kept()); n > 0; --n) {
-            finish_filling<T>(state);
-            begin_filling<T>(state);
-        }
     }
 
     template <class T, class Walk>
     __device__ void end(State& state, const Walk&) const {
-        finish_filling<T>(state);
-        while (state.dropped < tiles.dropped()) {
-            begin_filling<T>(state);
-            finish_filling<T>(state);
-        }
+        while (state.left > 0 || state.dropped < tiles.dropped())
+            fill_some<T>(state, FillShape<T>::TIMES);
     }
 
   private:
-    // The next rows of the dropped tile.
+    // Rows of the block's dropped tiles, at most so many times ROWS_AT_ONCE.
     template <class T>
-    __device__ void fill_some(State& state) const {
-        course::Pack<float, 4>{{fill, fill, fill, fill}}.store(state.to);
-        state.to += FillShape<T>::ROWS_AT_ONCE * c.first.leading_dimension();
-        --state.left;
+    __device__ void fill_some(State& state, unsigned times) const {
+        for (unsigned n = 0; n < times; ++n) {
+            if (state.left == 0) {
+                if (state.dropped >= tiles.dropped()) return;
+                begin_tile<T>(state);
+                if (state.left == 0) continue;
+            }
+            course::Pack<float, 4>{{fill, fill, fill, fill}}.store(state.to);
+            state.to += FillShape<T>::ROWS_AT_ONCE * c.first.leading_dimension();
+            --state.left;
+        }
     }
 
+    // The next dropped tile. Edges are filled here.
     template <class T>
-    __device__ void finish_filling(State& state) const {
-        while (state.left > 0)
-            fill_some<T>(state);
-    }
-
-    // The next dropped tile, if there is one. An edge is filled here.
-    template <class T>
-    __device__ void begin_filling(State& state) const {
-        if (state.dropped >= tiles.dropped()) return;
+    __device__ void begin_tile(State& state) const {
         const Tile tile = tiles.dropped_tile(state.dropped);
         state.dropped += gridDim.x;
         const course::DeviceMatrix<float> matrix = c[tile.product];
@@ -370,11 +364,10 @@ void launch_skip_tiles(const MaskedMatmul& matmul, cudaStream_t stream) {
     const Factors& factors = matmul.factors;
     const auto launch = [&]<class Tiles>(const Tiles& tiles) {
         const Matmul<T, BLOCKS, KeptTiles<Tiles>, WriteAndFill<Tiles>> kernel;
-        const std::size_t steps = std::max<std::size_t>(course::ceil_div<std::size_t>(factors.k(), T::BK), 1);
-        const auto each_step =
-            static_cast<unsigned>(course::ceil_div<std::size_t>(FillShape<T>::TIMES, steps));
         kernel.launch(std::min(every_tile<T>(factors).all, kernel.resident_blocks()), factors, {tiles},
-                      {tiles, matmul.c, matmul.alpha, matmul.fill, each_step}, stream);
+                      {tiles, matmul.c, matmul.alpha, matmul.fill,
+                       std::max(course::ceil_div(static_cast<unsigned>(factors.k()), unsigned{T::BK}), 1u)},
+                      stream);
     };
     if (matmul.mask.kind == Mask::Kind::kBand) {
         launch(BandTiles<T>(band_of(matmul.mask), factors));

@@ -3,7 +3,6 @@
 //     walk      which tiles are this block's, and in which order; if it has is_idle(), also in which of them this warp has
 //               nothing to multiply
 //     add       what becomes of a pair of factors: a product to be added up, or a squared difference
-//     meanwhile what else is done in each step
 //     take      what becomes of a finished tile: the kernel's epilogue
 //
 // The copies do not stop at the end of a tile. While the last of K of one tile is multiplied, and while it is taken, the first of
@@ -213,9 +212,9 @@ __device__ bool is_idle(const Walk& walk, unsigned tile) {
 }
 
 // All threads of the block call it; `stages` are STAGES of them.
-template <class T, class CopyA, class CopyB, class Walk, class Add, class Meanwhile, class Take>
+template <class T, class CopyA, class CopyB, class Walk, class Add, class Take>
 __device__ __forceinline__ void multiply_tiles(const Factors& factors, const Walk& walk, Stage<T>* stages,
-                                               const Add& add, Meanwhile meanwhile, Take take) {
+                                               const Add& add, Take take) {
     static_assert(T::STAGES >= 2, "multiply_tiles: one stage to multiply and at least one on its way");
     static_assert(T::BK % 2 == 0,
                   "multiply_tiles: the fragments of the next step must fall to the first of the two");
@@ -242,7 +241,6 @@ __device__ __forceinline__ void multiply_tiles(const Factors& factors, const Wal
                 free = free + 1 == T::STAGES ? 0 : free + 1;
             }
             if (k == T::BK - 1) {
-                meanwhile();
                 course::ptx::cp_async_wait<AHEAD - 1>();
                 __syncthreads();  // the next stage is complete, and nobody needs this one any more
                 now = now + 1 == T::STAGES ? 0 : now + 1;

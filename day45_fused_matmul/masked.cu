@@ -87,60 +87,42 @@ struct KeptTiles {
     __device__ bool is_idle(unsigned i) const { return tiles.is_idle(i); }
 };
 
-// Four columns for a thread, ROWS_AT_ONCE rows at a time for the block.
+// Row after row, all of the block's threads.
 template <class T>
-struct FillShape {
-    static constexpr unsigned QUADS = T::BN / 4;
-    static constexpr unsigned ROWS_AT_ONCE = T::THREADS / QUADS;
-    static constexpr unsigned TIMES = T::BM / ROWS_AT_ONCE;  // for a tile
-};
-
-// A tile that lies within the matrix in part, or whose rows are not aligned: element by element.
-template <class T>
-__device__ void fill_edge(const Tile& tile, const course::DeviceMatrix<float>& matrix, float fill) {
-    const std::size_t col = tile.col + threadIdx.x % FillShape<T>::QUADS * 4;
+__device__ void fill_tile(const Tile& tile, const course::DeviceMatrix<float>& matrix, float fill) {
+    constexpr unsigned QUADS = T::BN / 4;
+    const std::size_t col = tile.col + threadIdx.x % QUADS * 4;
     const std::size_t end = min(tile.row + T::BM, matrix.rows());
-    for (std::size_t row = tile.row + threadIdx.x / FillShape<T>::QUADS; row < end;
-         row += FillShape<T>::ROWS_AT_ONCE) {
-        for (int c = 0; c < 4; ++c) {
-            if (col + c < matrix.cols()) matrix(row, col + c) = fill;
+    const bool in_packs = has_aligned_rows(matrix) && col + 4 <= matrix.cols();
+    for (std::size_t row = tile.row + threadIdx.x / QUADS; row < end; row += T::THREADS / QUADS) {
+        float* const to = &matrix(row, col);
+        if (in_packs) {
+            course::Pack<float, 4>{{fill, fill, fill, fill}}.store(to);
+        } else {
+            for (int c = 0; c < 4; ++c) {
+                if (col + c < matrix.cols()) to[c] = fill;
+            }
         }
     }
 }
 
-// The epilogue that goes with it. In each step of its main loop a block also fills some rows of the other tiles: a thread that has
-// stored four elements goes on at once, so that memory is busy while the block multiplies. Blocks with a tile less of the ones have one
-// more of the others.
+// The epilogue that goes with it. After each tile that was multiplied a block fills its share of the others, so that there is always
+// something to write while the next block of the multiprocessor multiplies. Blocks with a tile less of the ones have one more of the others.
 template <class Tiles>
 struct WriteAndFill {
     Tiles tiles;
     Batch<float> c;
     float alpha;
     float fill;
-    unsigned steps;  // of the main loop, for a tile
 
     struct State {
-        unsigned kept;       // the tile that is multiplied
-        unsigned dropped;    // the next one to be filled
-        unsigned each_step;  // times that rows are filled
-        unsigned left;       // times, for the tile that is being filled
-        float* to;           // this thread's elements of its next rows
+        unsigned kept;     // the tile that is multiplied
+        unsigned dropped;  // the next one to be filled
     };
 
     template <class T>
     __device__ State begin() const {
-        const std::size_t times = std::size_t{tiles.dropped()} * FillShape<T>::TIMES;
-        const std::size_t all_steps = max(std::size_t{tiles.kept()} * steps, std::size_t{1});
-        return {.kept = blockIdx.x,
-                .dropped = gridDim.x - 1 - blockIdx.x,
-                .each_step = static_cast<unsigned>(course::ceil_div(times, all_steps)),
-                .left = 0,
-                .to = nullptr};
-    }
-
-    template <class T>
-    __device__ void meanwhile(State& state) const {
-        fill_some<T>(state, state.each_step);
+        return {blockIdx.x, gridDim.x - 1 - blockIdx.x};
     }
 
     template <class T>
@@ -153,41 +135,23 @@ struct WriteAndFill {
             write_tile(at, matrix, [&](int i, int j) { return keeps(i, j) ? alpha * sums[i][j] : fill; });
         }
         state.kept += gridDim.x;
+        fill_some<T>(state, course::ceil_div(tiles.dropped(), tiles.kept()));
     }
 
     template <class T, class Walk>
     __device__ void end(State& state, const Walk&) const {
-        while (state.left > 0 || state.dropped < tiles.dropped())
-            fill_some<T>(state, FillShape<T>::TIMES);
+        fill_some<T>(state, tiles.dropped());
     }
 
   private:
-    // Rows of the block's dropped tiles, at most so many times ROWS_AT_ONCE.
+    // At most so many.
     template <class T>
-    __device__ void fill_some(State& state, unsigned times) const {
-        for (unsigned n = 0; n < times; ++n) {
-            if (state.left == 0) {
-                if (state.dropped >= tiles.dropped()) return;
-                begin_tile<T>(state);
-                if (state.left == 0) continue;
-            }
-            course::Pack<float, 4>{{fill, fill, fill, fill}}.store(state.to);
-            state.to += FillShape<T>::ROWS_AT_ONCE * c.first.leading_dimension();
-            --state.left;
+    __device__ void fill_some(State& state, unsigned most) const {
+        for (unsigned n = 0; n < most && state.dropped < tiles.dropped(); ++n) {
+            const Tile tile = tiles.dropped_tile(state.dropped);
+            fill_tile<T>(tile, c[tile.product], fill);
+            state.dropped += gridDim.x;
         }
-    }
-
-    // The next dropped tile. Edges are filled here.
-    template <class T>
-    __device__ void begin_tile(State& state) const {
-        const Tile tile = tiles.dropped_tile(state.dropped);
-        state.dropped += gridDim.x;
-        const course::DeviceMatrix<float> matrix = c[tile.product];
-        if (!has_aligned_rows(matrix) || tile.row + T::BM > matrix.rows() || tile.col + T::BN > matrix.cols())
-            return fill_edge<T>(tile, matrix, fill);
-        state.left = FillShape<T>::TIMES;
-        state.to = &matrix(tile.row + threadIdx.x / FillShape<T>::QUADS,
-                           tile.col + threadIdx.x % FillShape<T>::QUADS * 4);
     }
 };
 
@@ -365,9 +329,7 @@ void launch_skip_tiles(const MaskedMatmul& matmul, cudaStream_t stream) {
     const auto launch = [&]<class Tiles>(const Tiles& tiles) {
         const Matmul<T, BLOCKS, KeptTiles<Tiles>, WriteAndFill<Tiles>> kernel;
         kernel.launch(std::min(every_tile<T>(factors).all, kernel.resident_blocks()), factors, {tiles},
-                      {tiles, matmul.c, matmul.alpha, matmul.fill,
-                       std::max(course::ceil_div(static_cast<unsigned>(factors.k()), unsigned{T::BK}), 1u)},
-                      stream);
+                      {tiles, matmul.c, matmul.alpha, matmul.fill}, stream);
     };
     if (matmul.mask.kind == Mask::Kind::kBand) {
         launch(BandTiles<T>(band_of(matmul.mask), factors));

@@ -15,7 +15,6 @@ namespace day45 {
 //     take<T>(state, at, sums)      a finished tile: sums[i][j] belongs to row at.row(i) and column at.col(j) of product at.tile.product;
 //                                   rows and columns may lie outside C
 //     end<T>(state, walk)           when the block has no more tiles
-//     meanwhile<T>(state)           in each step of the main loop; most have nothing to do there, and none such
 //
 // All threads of the block call them, at the same time. Registers are full of sums: what is larger than a few numbers belongs into shared
 // memory.
@@ -31,15 +30,10 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void matmul(const __grid_consta
     extern __shared__ float4 shared[];
     const auto& walk = tiles.walk();
     auto state = epilogue.template begin<T>();
-    multiply_tiles<T, CopyA, CopyB>(
-        factors, walk, reinterpret_cast<Stage<T>*>(shared), add,
-        [&] {
-            if constexpr (requires { epilogue.template meanwhile<T>(state); })
-                epilogue.template meanwhile<T>(state);
-        },
-        [&](const Tile& tile, float(&sums)[T::TM][T::TN]) {
-            epilogue.template take<T>(state, Results<T>{tile}, sums);
-        });
+    multiply_tiles<T, CopyA, CopyB>(factors, walk, reinterpret_cast<Stage<T>*>(shared), add,
+                                    [&](const Tile& tile, float(&sums)[T::TM][T::TN]) {
+                                        epilogue.template take<T>(state, Results<T>{tile}, sums);
+                                    });
     epilogue.template end<T>(state, walk);
 }
 

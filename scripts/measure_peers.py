@@ -362,7 +362,8 @@ def neighbour_peers(words):
     queries, points, depth = numbers(words[1].rstrip(","))
     k = int(words[-1])
     torch.manual_seed(1)
-    a, b = torch.rand(queries, depth, device="cuda") * 2 - 1, torch.rand(points, depth, device="cuda") * 2 - 1
+    largest = min(255, math.isqrt((1 << 23) // depth))  # whole numbers, as in the program
+    a, b = (torch.randint(0, largest + 1, (n, depth), device="cuda").float() for n in (queries, points))
     function = lambda a, b: torch.topk((b * b).sum(1) - 2 * (a @ b.T), k, dim=1, largest=False)
     top = min(queries, 16)
     expected = function(a[:top].double(), b.double()).values

@@ -12,7 +12,9 @@
 
 #include "common/data_pattern.hpp"
 #include "common/device_test.hpp"
+#include "common/grid.hpp"
 #include "common/guarded_matrix.hpp"
+#include "common/machine.hpp"
 #include "common/random.hpp"
 #include "common/verify.hpp"
 #include "test_factors.hpp"
@@ -312,6 +314,26 @@ TEST_P(MaskedTest, ManyProducts) {
     const MaskedShape large{3, 270, 280, 2};
     expect_band(large, Mask::causal());
     expect_array(large, pieces(large, 1, 128, random), "tiles");
+}
+
+// Whole tiles are filled four elements at a time while others are multiplied; or, where rows of C are not aligned, one by one.
+TEST_P(MaskedTest, WholeTilesAreFilledInEveryLayoutOfC) {
+    const Mask diagonal = Mask::banded(0, 0);
+    for (const std::size_t k : {1, 9, 41}) {
+        const MaskedShape s{2, 128, 1024, k};
+        for (const Layout& c : {Layout{}, Layout{.padding = 4}, Layout{.padding = 1},
+                                Layout{.misaligned_by = 2}, Layout{.padding = 8, .pointers = true}})
+            expect_band(s, diagonal, {.c = c});
+        expect_array(s, day45::band_as_bytes(diagonal, s.m, s.n), "diagonal", {}, {.c = {.padding = 4}});
+    }
+}
+
+// A block has three whole tiles to fill, or more, and one to multiply or none.
+TEST_P(MaskedTest, BlocksFillSeveralTiles) {
+    const std::size_t blocks =
+        course::is_cpu_stand_in() ? 8 : 2;  // on a multiprocessor: registers limit only a GPU's
+    const MaskedShape s{course::multiprocessors() * blocks / 2, 128, 1024, 9};
+    expect_band(s, Mask::banded(0, 0));
 }
 
 // In 140 x 200 there are warps of whose part of a tile all is kept, some, and nothing.

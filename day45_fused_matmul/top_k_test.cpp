@@ -239,6 +239,37 @@ TEST_P(TopKTest, EqualAscendingAndDescending) {
         expect_exact({2, n, 1, 1, k, Metric::kDot}, other, std::span(descending).first(n));
 }
 
+// Blocks that share a row tell each other their bounds: an element that is equal to what they all say counts, if its column is lower. With
+// eight tiles for each block and k as many as there are blocks, each has one of the best in its first tile, and the first block another one
+// in its last. All others are the next greater float, so that nothing but the best one itself can be a bound.
+TEST_P(TopKTest, EqualElementsOfBlocksThatShareARow) {
+    const std::size_t blocks = std::min(course::multiprocessors(), 1024u);
+    const std::size_t share = 8 * 256;
+    const TopKShape s{1, blocks * share, 1, 1, blocks, Metric::kDot};
+    const std::vector<float> a = {1.0f};
+    std::vector<float> b(s.n, std::nextafter(3.0f, 4.0f));
+    for (std::size_t block = 0; block < blocks; ++block)
+        b[block * share + 5] = 3.0f;
+    b[share - 7] = 3.0f;
+    expect_exact(s, a, b);
+}
+
+// Blocks that end in the middle of a row of tiles, so that each has parts of several rows: what was said and heard of one must not be taken
+// for another's. From product to product elements become greater, or less, and so they do from column to column: then all of the best are one
+// block's, and it may drop none because of what the other has said elsewhere.
+TEST_P(TopKTest, BoundsBelongToOneRow) {
+    for (const float of_product : {10000.0f, -10000.0f}) {
+        for (const float of_column : {1.0f, -1.0f}) {
+            const TopKShape s{72, 3 * 256, 1, course::multiprocessors() + 1, 40, Metric::kDot};
+            const std::vector<float> a(s.count * s.m, 1.0f);
+            std::vector<float> b(s.count * s.n);
+            for (std::size_t i = 0; i < b.size(); ++i)
+                b[i] = of_product * static_cast<float>(i / s.n) + of_column * static_cast<float>(i % s.n);
+            expect_exact(s, a, b);
+        }
+    }
+}
+
 // One row whose list fills up again and again beside others that are done after the first tile.
 TEST_P(TopKTest, OneRowOfMany) {
     const TopKShape s{128, 2100, 2, 1, 3, Metric::kDot, Order::kLargest};

@@ -87,8 +87,8 @@ class FactorCopies {
 
   private:
     course::TileCopies<WarpTile, ALONG ? EXTENT : WarpTile::BK, ALONG ? WarpTile::BK : EXTENT> copies_;
-    bool
-        aligned_;  // may chunks of 16 bytes be copied? Asked of each matrix: of an array of pointers nobody else knows
+    // May chunks of 16 bytes be copied? Asked of each matrix: of an array of pointers nobody else knows.
+    bool aligned_;
 };
 
 // Both factors' tiles, for the tiles of C that this block has, one after the other.

@@ -17,11 +17,12 @@ __device__ float norm_of(Metric metric, float squared) {
     return squared == 0 ? 0 : rsqrtf(squared);
 }
 
+constexpr int kOfWarp = 4;  // vectors
+
 // Vectors that are the matrices' rows. A first pass over what the products read again and again.
 // Idea: a warp for some vectors, each of whose elements lie side by side.
 // Cost removed: uncoalesced loads; waiting for those of one short vector before those of the next.
 // Still limits it: memory.
-constexpr int kOfWarp = 4;
 __global__ void norms_of_rows(Metric metric, const Batch<const float> batch, float* norms) {
     const std::size_t vectors = batch.first.rows() * batch.count;
     const std::size_t warp = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / course::kWarpSize;

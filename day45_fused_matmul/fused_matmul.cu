@@ -78,8 +78,8 @@ struct Tiling {
     std::size_t rows;
     std::size_t columns;
     double speed;  // of multiply-adds, relative to the large tile
-    double
-        alone;  // a multiprocessor takes as long for one tile as for a share of so many: one block does not keep it busy
+    // A multiprocessor takes as long for one tile as for a share of so many: one block does not keep it busy.
+    double alone;
 
     // What the multiprocessor with the most tiles takes. What of a tile lies outside C takes as long as what lies within.
     double time(const Shape& shape, std::size_t multiprocessors) const {

@@ -243,6 +243,7 @@ struct ListBest {
 
     // What they all say, a thread for each row.
     __device__ void hear_bounds(Rows& rows, const Tile& tile) const {
+        static_assert(T::THREADS >= T::BM, "hear_bounds: a thread for each row");
         const unsigned row = threadIdx.x;
         if (row >= T::BM) return;
         const std::size_t of_tiles = row_of_tiles(tile);

@@ -12,7 +12,6 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <utility>
 
 #include "common/fragments.cuh"
 #include "common/grid.hpp"
@@ -196,15 +195,15 @@ class Copies {
     int steps_;
     int last_depth_;
     int step_ = 0;
-    decltype(std::declval<const Walk&>().first()) tile_;  // a number, mostly
+    unsigned tile_;
     bool has_tile_ = false;
     CopyA a_;
     CopyB b_;
 };
 
 // Has this warp nothing to multiply of a tile? Most walks do not ask.
-template <class Walk, class Place>
-__device__ bool is_idle(const Walk& walk, const Place& tile) {
+template <class Walk>
+__device__ bool is_idle(const Walk& walk, unsigned tile) {
     if constexpr (requires { walk.is_idle(tile); }) {
         return walk.is_idle(tile);
     } else {
@@ -252,7 +251,7 @@ __device__ __forceinline__ void multiply_tiles(const Factors& factors, const Wal
         }
         if (idle) fragments[0].read(stages[now], 0, place);
     };
-    for (auto tile = walk.first(); walk.has(tile); tile = walk.next(tile)) {
+    for (unsigned tile = walk.first(); walk.has(tile); tile = walk.next(tile)) {
         const bool idle = is_idle(walk, tile);
         float sums[T::TM][T::TN] = {};
         for (int left = copies.steps(); left > 0;) {

@@ -3,9 +3,7 @@
 //     of(product).keeps(row, col)           is this element kept?
 //
 //     kept(), dropped()                     how many tiles of all products keep an element, and how many keep none
-//     Kept, kept_from(i), after(kept)       a place in the list of tiles that are kept: that of the i-th, and the next one
-//     index_of(kept), tile_of(kept)         i, and where the tile is
-//     dropped_tile(i)                       where the i-th of the others is
+//     kept_tile(i), dropped_tile(i)         where the i-th of them is
 //     of_warp(i, at)                        how much of this warp's part of kept tile i is kept
 //     is_idle(i)                            nothing, so that the warp need not multiply? A mask may leave that open, and say no
 //     elements(i, at)                       a functor: is element (i, j) of the thread's results in kept tile i kept?
@@ -65,33 +63,12 @@ class BandTiles {
     __host__ __device__ unsigned kept() const { return kept_in_product_ * products_; }
     __host__ __device__ unsigned dropped() const { return dropped_in_product_ * products_; }
 
-    // Found once, and then counted on: finding takes as long as a hundred multiply-adds.
-    struct Kept {
-        unsigned index;
-        unsigned product;
-        unsigned row;  // of tiles
-        unsigned col;
-    };
-    __device__ Kept kept_from(unsigned i) const {
+    __device__ Tile kept_tile(unsigned i) const {
         const unsigned in_product = i % kept_in_product_;
         const auto before = [&](unsigned row) { return kept_before(row); };
         const unsigned row = row_of(in_product, before);
-        return {i, i / kept_in_product_, row, begin_of(row) + in_product - before(row)};
+        return tile(i / kept_in_product_, row, begin_of(row) + in_product - before(row));
     }
-    __device__ Kept after(Kept kept) const {
-        ++kept.index;
-        ++kept.col;
-        while (kept.col >= end_of(kept.row)) {  // some rows may keep nothing
-            if (++kept.row == all_.down) {
-                kept.row = 0;
-                ++kept.product;
-            }
-            kept.col = begin_of(kept.row);
-        }
-        return kept;
-    }
-    __device__ unsigned index_of(const Kept& kept) const { return kept.index; }
-    __device__ Tile tile_of(const Kept& kept) const { return tile(kept.product, kept.row, kept.col); }
 
     __device__ Tile dropped_tile(unsigned i) const {
         const unsigned in_product = i % dropped_in_product_;
@@ -246,14 +223,9 @@ class ListedTiles {
     __device__ unsigned kept() const { return levels_.kept() * times_; }
     __device__ unsigned dropped() const { return levels_.dropped() * times_; }
 
-    using Kept = unsigned;
-    __device__ Kept kept_from(unsigned i) const { return i; }
-    __device__ Kept after(Kept i) const { return i + 1; }
-    __device__ unsigned index_of(Kept i) const { return i; }
-    __device__ Tile tile_of(Kept i) const {
+    __device__ Tile kept_tile(unsigned i) const {
         return levels_.all().at(kept_entry(i).tile + i / levels_.kept() * levels_.all().all);
     }
-
     __device__ Tile dropped_tile(unsigned i) const {
         const unsigned tile = levels_.dropped_entry(i % levels_.dropped()).tile;
         return levels_.all().at(tile + i / levels_.dropped() * levels_.all().all);

@@ -74,36 +74,17 @@ struct WriteKept {
     __device__ void end(const State&, const Walk&) const {}
 };
 
-// The tiles that keep something, in equal shares: those of a block follow each other.
+// The tiles that keep something, dealt to the blocks one by one.
 template <class Tiles>
 struct KeptTiles {
     Tiles tiles;
 
-    __device__ static unsigned begin_of(const Tiles& tiles, unsigned block) {
-        return static_cast<unsigned>(std::size_t{block} * tiles.kept() / gridDim.x);
-    }
-
-    class Walk {
-      public:
-        __device__ explicit Walk(const Tiles& tiles)
-            : tiles_(tiles), begin_(begin_of(tiles, blockIdx.x)), end_(begin_of(tiles, blockIdx.x + 1)) {}
-
-        using Place = typename Tiles::Kept;
-        __device__ Place first() const { return begin_ < end_ ? tiles_.kept_from(begin_) : Place{}; }
-        __device__ bool has(const Place& place) const {
-            return begin_ < end_ && tiles_.index_of(place) < end_;
-        }
-        // Behind the last one it stays where it is: of a mask that keeps nothing there is no next one.
-        __device__ Place next(const Place& place) const { return has(place) ? tiles_.after(place) : place; }
-        __device__ Tile at(const Place& place) const { return tiles_.tile_of(place); }
-        __device__ bool is_idle(const Place& place) const { return tiles_.is_idle(tiles_.index_of(place)); }
-
-      private:
-        const Tiles& tiles_;
-        unsigned begin_;
-        unsigned end_;
-    };
-    __device__ Walk walk() const { return Walk(tiles); }
+    __device__ const KeptTiles& walk() const { return *this; }
+    __device__ unsigned first() const { return blockIdx.x; }
+    __device__ bool has(unsigned i) const { return i < tiles.kept(); }
+    __device__ unsigned next(unsigned i) const { return i + gridDim.x; }
+    __device__ Tile at(unsigned i) const { return tiles.kept_tile(i); }
+    __device__ bool is_idle(unsigned i) const { return tiles.is_idle(i); }
 };
 
 // Row after row, all of the block's threads.
@@ -126,7 +107,7 @@ __device__ void fill_tile(const Tile& tile, const course::DeviceMatrix<float>& m
 }
 
 // The epilogue that goes with it. After each tile that was multiplied a block fills its share of the others, so that there is always
-// something to write while the next block of the multiprocessor multiplies.
+// something to write while the next block of the multiprocessor multiplies. Blocks with a tile less of the ones have one more of the others.
 template <class Tiles>
 struct WriteAndFill {
     Tiles tiles;
@@ -141,7 +122,7 @@ struct WriteAndFill {
 
     template <class T>
     __device__ State begin() const {
-        return {KeptTiles<Tiles>::begin_of(tiles, blockIdx.x), blockIdx.x};
+        return {blockIdx.x, gridDim.x - 1 - blockIdx.x};
     }
 
     template <class T>
@@ -153,7 +134,7 @@ struct WriteAndFill {
             const auto keeps = tiles.elements(state.kept, at);
             write_tile(at, matrix, [&](int i, int j) { return keeps(i, j) ? alpha * sums[i][j] : fill; });
         }
-        ++state.kept;
+        state.kept += gridDim.x;
         fill_some<T>(state, course::ceil_div(tiles.dropped(), tiles.kept()));
     }
 

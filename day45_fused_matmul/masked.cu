@@ -4,7 +4,7 @@
 //   unfused            the whole product, then a pass that fills                   all multiply-adds; what is filled is written twice
 //   element_mask       the epilogue looks at the mask for each element             all multiply-adds
 //   skip_tiles         only tiles that keep something are multiplied, the others   multiply-adds of those, and writing C
-//                      filled meanwhile; elements are looked at where a warp's
+//                      filled in between; elements are looked at where a warp's
 //                      part of a tile is kept in part
 //   skip_large_tiles   the same with tiles twice as wide: fewer loads, more of
 //                      them along the edges of what is kept

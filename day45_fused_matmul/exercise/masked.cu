@@ -32,9 +32,6 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Two blocks of it fit on a multiprocessor: one writes while the other multiplies.
-using SquareTile = course::TileShape<128, 128, 8, 64, 64, 16, 8, 4, 3>;
-
 // --- Kernels ---------------------------------------------------------------------------------------------------------
 
 // Idea: a warp for each row of the finished products fills what the mask does not keep.
@@ -259,7 +256,7 @@ void with_elements(const Mask& mask, const Work& work) {
 
 void launch_unfused(const MaskedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
-    course::find_variant(variants(), "pipelined")
+    course::find_variant(variants(), "fitted")
         .launcher({.factors = matmul.factors, .c = matmul.c, .alpha = matmul.alpha}, stream);
     const std::size_t rows = matmul.c.first.rows() * matmul.c.count;
     with_elements(matmul.mask, [&](const auto& mask) {

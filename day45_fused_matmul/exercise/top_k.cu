@@ -33,38 +33,52 @@ using T = LargeTile;
 
 // --- The epilogue ----------------------------------------------------------------------------------------------------
 
-// The list of a row has room for what a shortened one keeps, for some more before it is shortened again, and for a tile's columns.
+// The list of a row has room for what a shortened one keeps, for a tile's columns before there is a bound, for some more until it is full, and then
+// for those of one tile.
 struct ListSize {
     unsigned k;
     unsigned kept;  // k and a few more, as that is found sooner
     unsigned room;
 
     explicit ListSize(std::size_t best)
-        : k(static_cast<unsigned>(best)),
-          kept(k + k / 8),
-          room(kept + std::max(k, unsigned{T::BN}) + T::BN) {}
+        : k(static_cast<unsigned>(best)), kept(k + k / 8), room(kept + T::BN + k + T::BN) {}
 
     __device__ bool is_full(unsigned listed) const { return listed > room - T::BN; }
     __device__ bool is_worth_shortening(unsigned listed) const { return listed > (kept + room - T::BN) / 2; }
 };
 
-// A block's best of a row of tiles are a piece: k of each row. Rows of tiles r and blocks b ascend together, so that r + b is
-// another one for each piece.
+// What the blocks that share a row of tiles leave to each other. Rows of tiles r and blocks b ascend together, so that r + b is another
+// one for each block's part of a row.
 struct Pieces {
-    Key* keys;
-    unsigned k;
+    EqualShares<T> walk;
+    unsigned size;
+    Key* keys;  // the best of the block's columns, `size` of each row, or fewer and kNoKey
+    // The rank of an element than which `share(...)` of the block's columns so far are not greater; all bits set: not known yet. All is said and
+    // heard while blocks work, and nobody waits for it.
+    unsigned* ranks;
 
-    __device__ Key* of(std::size_t row_of_tiles, unsigned block, std::size_t row_in_tile) const {
-        return keys + ((row_of_tiles + block) * T::BM + row_in_tile) * k;
+    __device__ unsigned first_block(std::size_t row_of_tiles) const {
+        return walk.block_of(static_cast<unsigned>(row_of_tiles * walk.across));
+    }
+    __device__ unsigned blocks(std::size_t row_of_tiles) const {
+        const auto last = static_cast<unsigned>((row_of_tiles + 1) * walk.across - 1);
+        return walk.block_of(last) - first_block(row_of_tiles) + 1;
+    }
+    __device__ Key* keys_of(std::size_t row_of_tiles, unsigned block, unsigned row_in_tile) const {
+        return keys + ((row_of_tiles + block) * T::BM + row_in_tile) * size;
+    }
+    __device__ volatile unsigned& rank_of(std::size_t row_of_tiles, unsigned block,
+                                          unsigned row_in_tile) const {
+        return ranks[(row_of_tiles + block) * T::BM + row_in_tile];
     }
 };
 
-// The epilogue, for tiles of T. Each row of a block's tile has a list in global memory. What is better than the row's bound goes to its end;
-// a full list is shortened to its best, and the worst of those is the next bound.
+// The epilogue, for tiles of T. Each row of a block's tile has a list in global memory. What is better than the row's bound goes to its end.
+// Bounds come from two sources: a full list is shortened to its best, and the worst of those is a bound; and k elements of a row are not
+// greater than the greatest of what its blocks say that each has k / blocks elements below.
 struct ListBest {
     Distance distance;
     float sign;
-    unsigned down;  // rows of tiles in one product
     ListSize size;
     Key* lists;  // T::BM for each block; 2^32 keys are more than the lists of 10,000 blocks
     Pieces pieces;
@@ -75,6 +89,7 @@ struct ListBest {
         // What is not less is not among the k best: k elements before it are not greater, and of equal ones the first count. Or NaN,
         // and nothing is "not less", while there are no such k.
         float bound[T::BM];
+        unsigned first;  // the block's first tile of this row of tiles
     };
 
     struct State {
@@ -86,13 +101,21 @@ struct ListBest {
         __shared__ Rows rows;
         for (unsigned row = threadIdx.x; row < T::BM; row += T::THREADS)
             start(rows, row);
+        if (threadIdx.x == 0) rows.first = pieces.walk.first() % pieces.walk.across;
         __syncthreads();
         return {&rows};
     }
 
     template <class>
     __device__ void take(State& state, const Results<T>& at, float (&sums)[T::TM][T::TN]) const {
+        const unsigned before =
+            static_cast<unsigned>(at.tile.col / T::BN) - state.rows->first;  // tiles of this row
+        if (is_time_to_talk(before)) {
+            hear_bounds(*state.rows, at.tile);
+            __syncthreads();
+        }
         distance.finish(at, sums);
+        if (sign < 0) negate(sums);
         const unsigned rows = inside_tile<T::BM>(at.tile.row, distance.m);
         const unsigned cols = inside_tile<T::BN>(at.tile.col, distance.n);
         unsigned inside = 0;
@@ -109,7 +132,6 @@ struct ListBest {
             bool is_any = false;
 #pragma unroll
             for (int j = 0; j < T::TN; ++j) {
-                sums[i][j] *= sign;
                 is_any |= !(sums[i][j] >= bound);
             }
             if (is_any && row < rows) is_full |= put_aside(*state.rows, row, at, sums[i], bound, inside);
@@ -120,6 +142,8 @@ struct ListBest {
             finish_row(*state.rows, at.tile);
         } else if (is_full) {
             shorten(*state.rows);
+        } else if (is_time_to_talk(before + 1)) {
+            say_bounds(*state.rows, at.tile);
         }
     }
 
@@ -132,6 +156,7 @@ struct ListBest {
 
   private:
     static constexpr unsigned kWarps = T::THREADS / course::kWarpSize;
+    static constexpr unsigned kKeysOfLane = 20;  // in registers, when the sums are not needed any more
 
     static __device__ void start(Rows& rows, unsigned row) {
         rows.listed[row] = 0;
@@ -144,6 +169,21 @@ struct ListBest {
     }
     static __device__ unsigned row_in_tile(const Results<T>& at, int i) {
         return at.place.row + course::place_of<T::LANES_M>(0, i);
+    }
+    static __device__ void negate(float (&sums)[T::TM][T::TN]) {
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i) {
+#pragma unroll
+            for (int j = 0; j < T::TN; ++j)
+                sums[i][j] = -sums[i][j];
+        }
+    }
+    __device__ std::size_t row_of_tiles(const Tile& tile) const {
+        return tile.product * pieces.walk.down + tile.row / T::BM;
+    }
+    // After one tile, two, four ...: while their number doubles, k elements of the row are better than what was the k-th best.
+    static __device__ bool is_time_to_talk(unsigned tiles) {
+        return tiles != 0 && (tiles & (tiles - 1)) == 0;
     }
     __device__ bool is_last_of_row(const Tile& tile) const {
         return tile.col + T::BN >= distance.n;
@@ -179,20 +219,60 @@ struct ListBest {
         // TODO day45/bound: this one too, see ListBest::put_aside.
     }
 
-    // What a row's list holds, or the k best of it, becomes this block's piece. Then it is ready for another row of tiles.
+    // To the other blocks that share the row of tiles, a warp for each row.
+    __device__ void say_bounds(const Rows& rows, const Tile& tile) const {
+        const std::size_t of_tiles = row_of_tiles(tile);
+        const unsigned share = course::ceil_div(size.k, pieces.blocks(of_tiles));
+        const unsigned most = share + share / 8;
+        for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
+            const unsigned listed = rows.listed[row];
+            if (listed <= most) continue;
+            const Key bound =
+                find_bound_in_registers<kKeysOfLane>(lists + begin_of_list(row), listed, share, most);
+            if (threadIdx.x % course::kWarpSize == 0)
+                pieces.rank_of(of_tiles, blockIdx.x, row) = rank_of(bound);
+        }
+    }
+
+    // What they all say, a thread for each row.
+    __device__ void hear_bounds(Rows& rows, const Tile& tile) const {
+        static_assert(T::THREADS >= T::BM, "hear_bounds: a thread for each row");
+        const unsigned row = threadIdx.x;
+        if (row >= T::BM) return;
+        const std::size_t of_tiles = row_of_tiles(tile);
+        const unsigned first = pieces.first_block(of_tiles);
+        const unsigned blocks = pieces.blocks(of_tiles);
+        unsigned greatest = 0;
+#pragma unroll 8
+        for (unsigned block = 0; block < blocks; ++block)
+            greatest = max(greatest, unsigned{pieces.rank_of(of_tiles, first + block, row)});
+        // An equal element may have a lower column than all of those: the bound is the next greater number.
+        rows.bound[row] = fminf(rows.bound[row], value_of_rank(greatest + 1));
+    }
+
+    // The best of each list become this block's piece of the row: of what nobody has a better bound for. Then it is ready for another
+    // row of tiles.
     __device__ void finish_row(Rows& rows, const Tile& tile) const {
+        say_bounds(rows, tile);
+        __syncthreads();
+        hear_bounds(rows, tile);
+        __syncthreads();
         const unsigned lane = threadIdx.x % course::kWarpSize;
         for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
             if (tile.row + row >= distance.m) break;
-            const unsigned listed = rows.listed[row];
-            const Key* const list = lists + begin_of_list(row);
-            const Key bound = listed > size.k ? find_bound(list, listed, size.k, size.k) : kNoKey;
-            Key* const piece = pieces.of(tile.product * down + tile.row / T::BM, blockIdx.x, row);
-            for (unsigned i = copy_up_to(bound, list, listed, piece) + lane; i < size.k;
+            Key* const list = lists + begin_of_list(row);
+            const Key heard = Key{rank_of(rows.bound[row])} << 32 | 0xffffffff;  // of NaN: all
+            const unsigned listed = copy_up_to(heard, list, rows.listed[row], list);
+            const Key bound = listed > pieces.size
+                                  ? find_bound_in_registers<kKeysOfLane>(list, listed, size.k, pieces.size)
+                                  : kNoKey;
+            Key* const piece = pieces.keys_of(row_of_tiles(tile), blockIdx.x, row);
+            for (unsigned i = copy_up_to(bound, list, listed, piece) + lane; i < pieces.size;
                  i += course::kWarpSize)
                 piece[i] = kNoKey;
             if (lane == 0) start(rows, row);
         }
+        if (threadIdx.x == 0) rows.first = 0;
     }
 };
 
@@ -215,24 +295,22 @@ struct RowsOfDistances {
     __device__ Row operator[](std::size_t row) const { return {distances + row * cols, sign, cols}; }
 };
 
-// or in the pieces of a row of tiles. A piece may have fewer than k, and then kNoKey.
+// or in the pieces of a row of tiles.
 struct RowsOfPieces {
     Pieces pieces;
-    EqualShares<T> walk;
     std::size_t m;
 
     struct Row {
-        const Key* first;  // piece's k keys
-        unsigned k;
+        const Key* first;  // piece's keys
+        unsigned size;
         std::size_t count;
-        __device__ Key operator[](std::size_t i) const { return first[i / k * T::BM * k + i % k]; }
+        __device__ Key operator[](std::size_t i) const { return first[i / size * T::BM * size + i % size]; }
     };
     __device__ Row operator[](std::size_t row) const {
-        const std::size_t row_of_tiles = row / m * walk.down + row % m / T::BM;
-        const auto tile = static_cast<unsigned>(row_of_tiles * walk.across);
-        const unsigned block = walk.block_of(tile);
-        const unsigned blocks = walk.block_of(tile + walk.across - 1) - block + 1;
-        return {pieces.of(row_of_tiles, block, row % m % T::BM), pieces.k, std::size_t{blocks} * pieces.k};
+        const std::size_t row_of_tiles = row / m * pieces.walk.down + row % m / T::BM;
+        const auto in_tile = static_cast<unsigned>(row % m % T::BM);
+        return {pieces.keys_of(row_of_tiles, pieces.first_block(row_of_tiles), in_tile), pieces.size,
+                std::size_t{pieces.blocks(row_of_tiles)} * pieces.size};
     }
 };
 
@@ -290,10 +368,13 @@ struct Plan {
     }
 
     std::size_t list_words() const { return std::size_t{walk.blocks} * T::BM * size.room; }
-    std::size_t piece_words() const {
-        return walk.all == 0 ? 0 : (walk.all / walk.across + walk.blocks - 1) * T::BM * size.k;
+    // Rows of the pieces.
+    std::size_t piece_rows() const {
+        return walk.all == 0 ? 0 : (walk.all / walk.across + walk.blocks - 1) * T::BM;
     }
-    std::size_t fused_words() const { return norm_words + list_words() + piece_words(); }
+    std::size_t piece_words() const { return piece_rows() * size.kept; }
+    std::size_t rank_words() const { return course::ceil_div<std::size_t>(piece_rows(), 2); }
+    std::size_t fused_words() const { return norm_words + list_words() + piece_words() + rank_words(); }
     std::size_t unfused_words() const { return norm_words + course::ceil_div<std::size_t>(rows * n, 2); }
 };
 
@@ -334,18 +415,17 @@ void launch_fused(const TopKMatmul& matmul, cudaStream_t stream) {
     if (plan.rows == 0) return;
     require_scratch(matmul, plan.fused_words());
     Key* const lists = matmul.scratch.data() + plan.norm_words;
-    const Pieces pieces{lists + plan.list_words(), plan.size.k};
+    Key* const keys = lists + plan.list_words();
+    auto* const ranks = reinterpret_cast<unsigned*>(keys + plan.piece_words());
+    CUDA_CHECK(cudaMemsetAsync(ranks, 0xff, plan.piece_rows() * sizeof *ranks, stream));
+    const Pieces pieces{plan.walk, plan.size.kept, keys, ranks};
     const ListBest epilogue{launch_distance(matmul.metric, matmul.factors, matmul.scratch.data(), stream),
-                            sign_of(matmul.order),
-                            plan.walk.down,
-                            plan.size,
-                            lists,
-                            pieces};
+                            sign_of(matmul.order), plan.size, lists, pieces};
     with_add(matmul.metric, [&]<class Add>(Add) {
         Matmul<T, 1, EqualShares<T>, ListBest, Add>().launch(plan.walk.blocks, matmul.factors, plan.walk,
                                                              epilogue, stream);
     });
-    launch_selection(RowsOfPieces{pieces, plan.walk, matmul.factors.m()}, plan, matmul, stream);
+    launch_selection(RowsOfPieces{pieces, matmul.factors.m()}, plan, matmul, stream);
 }
 
 void launch_unfused(const TopKMatmul& matmul, cudaStream_t stream) {

@@ -83,8 +83,8 @@ struct ListBest {
     // In shared memory, of the rows of the block's tile:
     struct Rows {
         unsigned listed[T::BM];
-        // What is not less is not among the k best: k elements before it are not greater, and of equal ones the first count. Or NaN,
-        // and nothing is "not less", while there are no such k.
+        // What is not less is not among the k best: k elements are less than it, or k before it are not greater, and of equal ones
+        // the first count. Or NaN, and nothing is "not less", while there are no such k.
         float bound[T::BM];
         unsigned first;  // the block's first tile of this row of tiles
     };

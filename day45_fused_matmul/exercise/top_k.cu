@@ -86,8 +86,8 @@ struct ListBest {
     // In shared memory, of the rows of the block's tile:
     struct Rows {
         unsigned listed[T::BM];
-        // What is not less is not among the k best: k elements before it are not greater, and of equal ones the first count. Or NaN,
-        // and nothing is "not less", while there are no such k.
+        // What is not less is not among the k best: k elements are less than it, or k before it are not greater, and of equal ones
+        // the first count. Or NaN, and nothing is "not less", while there are no such k.
         float bound[T::BM];
         unsigned first;  // the block's first tile of this row of tiles
     };
@@ -210,7 +210,8 @@ struct ListBest {
         // shortens lists that are worth it, `size.is_worth_shortening(listed)`. `find_bound(list, count,
         // least, most)` gives a key that at least `least` and at most `most` of the list are not behind, and
         // `copy_up_to(bound, list, count, to)` copies those, and says how many they are; `to` may be the list
-        // itself (`selection.cuh`). The value of that key, `value_of(key)`, is the row's next bound.
+        // itself (`selection.cuh`). The value of that key, `value_of(key)`, is the row's next bound, unless
+        // there is a lower one already: the blocks that share a row tell each other theirs (`hear_bounds`).
         return {};
     }
 

@@ -22,10 +22,8 @@ void check(const Product<T>& product) {
         if (extent > kMostExtent)
             throw std::invalid_argument("eight_bit: M, N or K is " + std::to_string(extent) +
                                         "; expected at most " + std::to_string(kMostExtent));
-    if (overlap(c, a))
-        throw std::invalid_argument("eight_bit: C overlaps A; expected no common element");
-    if (overlap(c, b))
-        throw std::invalid_argument("eight_bit: C overlaps B; expected no common element");
+    if (overlap(c, a)) throw std::invalid_argument("eight_bit: C overlaps A; expected no common element");
+    if (overlap(c, b)) throw std::invalid_argument("eight_bit: C overlaps B; expected no common element");
 }
 
 // What any version must do at least.

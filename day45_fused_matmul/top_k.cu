@@ -50,8 +50,8 @@ struct Pieces {
     EqualShares<T> walk;
     unsigned size;
     Key* keys;  // the best of the block's columns, `size` of each row, or fewer and kNoKey
-    // The rank of an element than which `share(...)` of the block's columns so far are not greater; all bits set: not known yet. All is said and
-    // heard while blocks work, and nobody waits for it.
+    // A rank that k / blocks(), rounded up, of the block's elements of a row are not behind; all bits set: not known yet. All is said
+    // and heard while blocks work, and nobody waits for it.
     unsigned* ranks;
 
     __device__ unsigned first_block(std::size_t row_of_tiles) const {
@@ -71,8 +71,8 @@ struct Pieces {
 };
 
 // The epilogue, for tiles of T. Each row of a block's tile has a list in global memory. What is better than the row's bound goes to its end.
-// Bounds come from two sources: a full list is shortened to its best, and the worst of those is a bound; and k elements of a row are not
-// greater than the greatest of what its blocks say that each has k / blocks elements below.
+// Bounds come from two sources. A full list is shortened to its best, and the worst of those is a bound. And each block of a row says what
+// k / blocks of its elements are not greater than: of all together, k are not greater than the greatest of these.
 struct ListBest {
     Distance distance;
     float sign;

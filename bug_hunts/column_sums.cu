@@ -4,9 +4,9 @@
 //
 //   ./course run bug_hunts --variant column_sums
 #include "checks.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/ptx.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/ptx.cuh"
 
 namespace hunts {
 namespace {

@@ -19,7 +19,7 @@
 #include <string>
 
 #include "checks.hpp"
-#include "common/grid.hpp"
+#include "common/device/grid.hpp"
 #include "hunts.hpp"
 #include "references.hpp"
 

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <span>
 
-#include "common/device_view.hpp"
-#include "common/variant.hpp"
+#include "common/bench/variant.hpp"
+#include "common/device/device_view.hpp"
 
 namespace hunts {
 

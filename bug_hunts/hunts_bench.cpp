@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/program.hpp"
+#include "common/bench/program.hpp"
 #include "hunts.hpp"
 #include "trial.hpp"
 

@@ -1,8 +1,8 @@
 // What a result does not show: races, sectors and wavefronts, seen while the kernels run.
 #include <gtest/gtest.h>
 
-#include "common/inspection_test.hpp"
-#include "common/variant.hpp"
+#include "common/bench/variant.hpp"
+#include "common/test/inspection_test.hpp"
 #include "trial.hpp"
 
 namespace {

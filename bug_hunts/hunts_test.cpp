@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/device_test.hpp"
-#include "common/random.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
 #include "trial.hpp"
 
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "checks.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 
 namespace hunts {
 namespace {

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/guarded_matrix.hpp"
-#include "common/verify.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/guarded_matrix.hpp"
+#include "common/check/verify.hpp"
 #include "hunts.hpp"
 
 namespace hunts {

@@ -4,8 +4,8 @@
 //
 //   ./course run bug_hunts --variant warp_sums
 #include "checks.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 
 namespace hunts {
 namespace {

@@ -14,9 +14,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/pack.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
 #include "vector_add.hpp"
 
 namespace day01 {

@@ -4,11 +4,11 @@
 #include <memory>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/program.hpp"
+#include "common/bench/program.hpp"
+#include "common/check/check.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
 #include "vector_add.hpp"
 
 namespace {

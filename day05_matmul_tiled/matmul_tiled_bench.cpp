@@ -3,11 +3,11 @@
 #include <stdexcept>
 #include <vector>
 
-#include "common/cublas_sgemm.hpp"
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/program.hpp"
+#include "common/bench/cublas_sgemm.hpp"
+#include "common/bench/program.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
 #include "matmul_tiled.hpp"
 
 namespace {

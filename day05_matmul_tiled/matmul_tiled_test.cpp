@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/device_test.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/guarded_matrix.hpp"
-#include "common/machine.hpp"
-#include "common/random.hpp"
-#include "common/verify.hpp"
+#include "common/bench/machine.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/guarded_matrix.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
 
 namespace {
 

@@ -19,7 +19,7 @@
 #include <array>
 #include <cstdint>
 
-#include "common/check.hpp"
+#include "common/check/check.hpp"
 #include "convolution.hpp"
 #include "picture_access.cuh"
 

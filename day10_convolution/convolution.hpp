@@ -14,9 +14,9 @@
 #include <string_view>
 #include <vector>
 
-#include "common/device_buffer.hpp"
-#include "common/device_view.hpp"
-#include "common/variant.hpp"
+#include "common/bench/variant.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day10 {
 

@@ -16,8 +16,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "common/check.hpp"
-#include "common/pack.cuh"
+#include "common/check/check.hpp"
+#include "common/device/pack.cuh"
 #include "picture_access.cuh"
 
 namespace day10 {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/verify.hpp"
+#include "common/check/verify.hpp"
 #include "convolution.hpp"
 
 namespace day10 {

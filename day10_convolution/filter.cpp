@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "common/nearest.hpp"
+#include "common/check/nearest.hpp"
 #include "convolution.hpp"
 
 namespace day10 {

@@ -1,6 +1,6 @@
 // Day 10: the normal density in two dimensions, a kernel of the simplest kind: a thread per place, no place needs another.
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "normal_density.hpp"
 
 namespace day10 {

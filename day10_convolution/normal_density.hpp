@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "common/device_view.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day10 {
 

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "common/report.hpp"
+#include "common/bench/report.hpp"
 
 #ifdef DAY10_HAS_IMGCODECS
 #include <opencv2/imgcodecs.hpp>

@@ -9,7 +9,7 @@
 #include <string>
 #include <type_traits>
 
-#include "common/grid.hpp"
+#include "common/device/grid.hpp"
 #include "convolution.hpp"
 
 namespace day10 {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "common/device_test.hpp"
-#include "common/machine.hpp"
-#include "common/shell_run.hpp"
+#include "common/bench/machine.hpp"
+#include "common/test/device_test.hpp"
+#include "common/test/shell_run.hpp"
 #include "picture.hpp"
 
 namespace {

@@ -21,9 +21,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/pack.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
 #include "histogram.hpp"
 #include "histogram_bins.cuh"
 

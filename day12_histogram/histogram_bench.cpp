@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/program.hpp"
+#include "common/bench/program.hpp"
+#include "common/check/check.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
 #include "histogram.hpp"
 #include "histogram_data.hpp"
 #include "histogram_peer.hpp"

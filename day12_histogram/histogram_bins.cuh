@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/grid.hpp"
+#include "common/device/grid.hpp"
 #include "histogram.hpp"
 
 namespace day12 {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/random.hpp"
+#include "common/device/random.hpp"
 #include "histogram.hpp"
 
 namespace day12 {

@@ -5,8 +5,8 @@
 #include <limits>
 #include <memory>
 
-#include "common/check.hpp"
-#include "common/device_buffer.hpp"
+#include "common/check/check.hpp"
+#include "common/device/device_buffer.hpp"
 #endif
 
 namespace day12 {

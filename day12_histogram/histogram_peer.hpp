@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
-#include "common/device_view.hpp"
-#include "common/program.hpp"
+#include "common/bench/program.hpp"
+#include "common/device/device_view.hpp"
 #include "histogram.hpp"
 
 namespace day12 {

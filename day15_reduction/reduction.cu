@@ -23,10 +23,10 @@
 #include <string>
 
 #include "combine.cuh"
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/pack.cuh"
-#include "common/warp.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
+#include "common/device/warp.cuh"
 #include "reduction.hpp"
 
 namespace day15 {

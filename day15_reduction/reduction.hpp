@@ -10,9 +10,9 @@
 #include <span>
 #include <type_traits>
 
-#include "common/device_buffer.hpp"
-#include "common/device_view.hpp"
-#include "common/variant.hpp"
+#include "common/bench/variant.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day15 {
 

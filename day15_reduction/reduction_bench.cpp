@@ -12,12 +12,12 @@
 #include <utility>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/program.hpp"
-#include "common/random.hpp"
+#include "common/bench/program.hpp"
+#include "common/check/check.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
 #include "reduction.hpp"
 #include "reduction_peer.hpp"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/device_buffer.hpp"
-#include "common/inspection_test.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/test/inspection_test.hpp"
 #include "reduction.hpp"
 
 namespace {

@@ -4,8 +4,8 @@
 #include <cub/device/device_reduce.cuh>
 #include <memory>
 
-#include "common/check.hpp"
-#include "common/device_buffer.hpp"
+#include "common/check/check.hpp"
+#include "common/device/device_buffer.hpp"
 #endif
 
 namespace day15 {

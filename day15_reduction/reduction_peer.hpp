@@ -1,8 +1,8 @@
 // CUB's reductions, to measure against.
 #pragma once
 
-#include "common/device_view.hpp"
-#include "common/program.hpp"
+#include "common/bench/program.hpp"
+#include "common/device/device_view.hpp"
 #include "reduction.hpp"
 
 namespace day15 {

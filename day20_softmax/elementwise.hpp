@@ -7,8 +7,8 @@
 #include <span>
 #include <string>
 
-#include "common/device_view.hpp"
-#include "common/work.hpp"
+#include "common/bench/work.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day20 {
 

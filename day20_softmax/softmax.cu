@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "softmax_device.cuh"
 #include "softmax_rows.hpp"
 

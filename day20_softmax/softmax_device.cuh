@@ -6,8 +6,8 @@
 
 #include <cstddef>
 
-#include "common/pack.cuh"
-#include "common/warp.cuh"
+#include "common/device/pack.cuh"
+#include "common/device/warp.cuh"
 #include "softmax.hpp"
 
 namespace day20 {

@@ -22,10 +22,10 @@
 #include <stdexcept>
 
 #include "attention.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/pack.cuh"
-#include "common/warp.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
+#include "common/device/warp.cuh"
 #include "matmul_tile.cuh"
 
 namespace day25 {

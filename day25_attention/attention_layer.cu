@@ -12,8 +12,8 @@
 #include <cmath>
 
 #include "attention_layer.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 
 namespace day25 {
 namespace {

@@ -17,8 +17,8 @@
 
 #include "attention.hpp"
 #include "attention_reference.hpp"
-#include "common/device_buffer.hpp"
-#include "common/random.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
 #include "multiplier.hpp"
 #include "self_attention.hpp"
 

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "attention_test_data.hpp"
-#include "common/check.hpp"
-#include "common/device_buffer.hpp"
-#include "common/device_test.hpp"
-#include "common/random.hpp"
-#include "common/shell_run.hpp"
+#include "common/check/check.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
+#include "common/test/shell_run.hpp"
 #include "pytorch_reference.hpp"
 
 namespace {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "attention.hpp"
-#include "common/verify.hpp"
+#include "common/check/verify.hpp"
 #include "scores.hpp"
 #include "self_attention.hpp"
 

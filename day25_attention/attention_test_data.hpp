@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "attention_reference.hpp"
-#include "common/data_pattern.hpp"
-#include "common/guarded_buffer.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
 
 namespace day25_test {
 

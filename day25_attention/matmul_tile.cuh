@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "common/device_view.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day25 {
 

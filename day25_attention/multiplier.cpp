@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "fused/fused_attention.hpp"
 #include "gemm_ladder/scratch.hpp"
 #include "gemm_ladder/sgemm.hpp"

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "attention.hpp"
-#include "common/variant.hpp"
+#include "common/bench/variant.hpp"
 
 namespace day25 {
 

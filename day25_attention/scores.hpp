@@ -13,8 +13,8 @@
 #include <span>
 #include <string>
 
-#include "common/device_view.hpp"
-#include "common/variant.hpp"
+#include "common/bench/variant.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day25 {
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "attention.hpp"
-#include "common/device_buffer.hpp"
+#include "common/device/device_buffer.hpp"
 #include "multiplier.hpp"
 
 namespace day25 {

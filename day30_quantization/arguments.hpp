@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/check.hpp"
-#include "common/device_view.hpp"
-#include "common/pack.cuh"
+#include "common/check/check.hpp"
+#include "common/device/device_view.hpp"
+#include "common/device/pack.cuh"
 
 namespace day30 {
 

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/device_test.hpp"
-#include "common/half_traits.hpp"
-#include "common/random.hpp"
-#include "common/verify.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/half_traits.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
 #include "test_matrix.hpp"
 
 namespace {

@@ -11,10 +11,10 @@
 #include <string>
 
 #include "arguments.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/pack.cuh"
-#include "common/tensor_core_support.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
+#include "common/device/tensor_core_support.hpp"
 #include "int8_matmul.hpp"
 #include "tensor_tile.cuh"
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "common/device_buffer.hpp"
-#include "common/device_test.hpp"
-#include "common/random.hpp"
-#include "common/verify.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
 #include "test_matrix.hpp"
 
 namespace {

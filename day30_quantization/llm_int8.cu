@@ -16,9 +16,9 @@
 #include <string>
 
 #include "arguments.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/tensor_core_support.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "int8_matmul.hpp"
 #include "llm_int8.hpp"
 #include "quantization_device.cuh"

@@ -23,10 +23,10 @@
 #include <span>
 #include <vector>
 
-#include "common/device_view.hpp"
-#include "common/kernel_resources.hpp"
-#include "common/variant.hpp"
-#include "common/work.hpp"
+#include "common/bench/kernel_resources.hpp"
+#include "common/bench/variant.hpp"
+#include "common/bench/work.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day30 {
 

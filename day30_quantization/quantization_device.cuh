@@ -10,8 +10,8 @@
 #include <cstring>
 #include <type_traits>
 
-#include "common/pack.cuh"
-#include "common/warp.cuh"
+#include "common/device/pack.cuh"
+#include "common/device/warp.cuh"
 #include "quantization.hpp"
 
 namespace day30 {

@@ -12,7 +12,7 @@ std::string cublas_int8_constraint(const MatmulShape& shape) {
 
 #include <memory>
 
-#include "common/check_cublas.hpp"
+#include "common/check/check_cublas.hpp"
 
 namespace day30 {
 namespace {

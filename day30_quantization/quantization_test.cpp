@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/device_test.hpp"
-#include "common/half_traits.hpp"
-#include "common/machine.hpp"
-#include "common/random.hpp"
+#include "common/bench/machine.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/half_traits.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
 #include "test_matrix.hpp"
 
 namespace {

@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/ptx.cuh"
-#include "common/warp.cuh"
+#include "common/device/ptx.cuh"
+#include "common/device/warp.cuh"
 
 namespace day30 {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/guarded_buffer.hpp"
+#include "common/check/guarded_buffer.hpp"
 
 namespace day30 {
 

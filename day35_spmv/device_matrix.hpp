@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/device_buffer.hpp"
-#include "common/grid.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "sparse_matrix.hpp"
 
 namespace day35 {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/random.hpp"
+#include "common/device/random.hpp"
 
 namespace day35 {
 namespace {

@@ -6,8 +6,8 @@
 #include <fstream>
 #include <string>
 
-#include "common/device_test.hpp"
-#include "common/shell_run.hpp"
+#include "common/test/device_test.hpp"
+#include "common/test/shell_run.hpp"
 
 namespace {
 

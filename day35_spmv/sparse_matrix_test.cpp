@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/device_test.hpp"
+#include "common/test/device_test.hpp"
 #include "matrix_generators.hpp"
 #include "row_statistics.hpp"
 #include "test_matrices.hpp"

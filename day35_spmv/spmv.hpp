@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "common/device_view.hpp"
-#include "common/variant.hpp"
+#include "common/bench/variant.hpp"
+#include "common/device/device_view.hpp"
 #include "row_statistics.hpp"
 #include "sparse_matrix.hpp"
 

@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/warp.cuh"
+#include "common/check/check.hpp"
+#include "common/device/warp.cuh"
 #include "spmv_device.cuh"
 #include "spmv_makers.hpp"
 

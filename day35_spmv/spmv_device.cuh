@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "common/pack.cuh"
-#include "common/warp.cuh"
+#include "common/device/pack.cuh"
+#include "common/device/warp.cuh"
 #include "device_matrix.hpp"
 
 namespace day35 {

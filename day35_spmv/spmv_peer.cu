@@ -8,7 +8,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "common/check_cusparse.hpp"
+#include "common/check/check_cusparse.hpp"
 #include "device_matrix.hpp"
 
 namespace day35 {

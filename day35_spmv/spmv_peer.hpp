@@ -4,8 +4,8 @@
 #include <functional>
 #include <vector>
 
-#include "common/device_view.hpp"
-#include "common/program.hpp"
+#include "common/bench/program.hpp"
+#include "common/device/device_view.hpp"
 #include "spmv.hpp"
 
 namespace day35 {

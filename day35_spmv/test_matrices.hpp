@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/random.hpp"
+#include "common/device/random.hpp"
 #include "matrix_generators.hpp"
 
 namespace day35 {

@@ -24,7 +24,7 @@
 #include <string_view>
 
 #include "async_pipeline.hpp"
-#include "common/ptx.cuh"
+#include "common/device/ptx.cuh"
 #include "launch.cuh"
 #include "tile.cuh"
 

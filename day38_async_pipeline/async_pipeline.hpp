@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "common/device_view.hpp"
-#include "common/kernel_resources.hpp"
-#include "common/variant.hpp"
+#include "common/bench/kernel_resources.hpp"
+#include "common/bench/variant.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day38 {
 

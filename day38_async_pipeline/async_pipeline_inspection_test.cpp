@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "async_pipeline.hpp"
-#include "common/device_buffer.hpp"
-#include "common/inspection_test.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/test/inspection_test.hpp"
 
 namespace {
 

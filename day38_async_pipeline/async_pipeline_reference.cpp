@@ -1,5 +1,5 @@
 #include "async_pipeline.hpp"
-#include "common/matmul_reference.hpp"
+#include "common/check/matmul_reference.hpp"
 
 namespace day38 {
 

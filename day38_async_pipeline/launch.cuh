@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "async_pipeline.hpp"
-#include "common/check.hpp"
-#include "common/device_buffer.hpp"
-#include "common/grid.hpp"
-#include "common/kernel_resources.hpp"
-#include "common/pack.cuh"
+#include "common/bench/kernel_resources.hpp"
+#include "common/check/check.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
 #include "tile.cuh"
 #include "timeline.cuh"
 

@@ -8,9 +8,9 @@
 
 #include <cstddef>
 
-#include "common/device_view.hpp"
-#include "common/grid.hpp"
-#include "common/pack.cuh"
+#include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
 
 namespace day38 {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <type_traits>
 
-#include "common/device_view.hpp"
+#include "common/device/device_view.hpp"
 #include "tensor_cores.hpp"
 
 namespace day40 {

@@ -5,9 +5,9 @@
 
 #include <cstddef>
 
-#include "common/device_view.hpp"
-#include "common/grid.hpp"
-#include "common/pair_output.cuh"
+#include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
+#include "common/tile/pair_output.cuh"
 
 namespace day40 {
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "common/device_view.hpp"
-#include "common/kernel_resources.hpp"
-#include "common/variant.hpp"
+#include "common/bench/kernel_resources.hpp"
+#include "common/bench/variant.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day40 {
 
@@ -57,7 +57,7 @@ using Version = course::Variant<Kernels, Shape>;
 std::span<const Version> versions();
 
 // The reference. T: __half or __nv_bfloat16. Packed, row-major: a is m x k, b is k x n; product and magnitude as in
-// common/matmul_reference.hpp, which throws std::invalid_argument when a length does not match the shape.
+// common/check/matmul_reference.hpp, which throws std::invalid_argument when a length does not match the shape.
 template <class T>
 void multiply_on_cpu(const Shape& shape, float alpha, std::span<const T> a, std::span<const T> b, float beta,
                      std::span<double> product, std::span<double> magnitude);

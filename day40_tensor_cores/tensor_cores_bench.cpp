@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/grid.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/machine.hpp"
-#include "common/matmul_device_reference.hpp"
-#include "common/program.hpp"
+#include "common/bench/machine.hpp"
+#include "common/bench/program.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/matmul_device_reference.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "eight_bit/eight_bit.hpp"
 #include "eight_bit/eight_bit_peer.hpp"
 #include "tensor_cores.hpp"

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/device_buffer.hpp"
-#include "common/inspection_test.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/test/inspection_test.hpp"
 #include "eight_bit/eight_bit.hpp"
 #include "hopper/hopper.hpp"
 #include "tensor_cores.hpp"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <type_traits>
 
-#include "common/check_cublas.hpp"
+#include "common/check/check_cublas.hpp"
 
 namespace day40 {
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/matmul_reference.hpp"
+#include "common/check/matmul_reference.hpp"
 #include "tensor_cores.hpp"
 
 namespace day40 {

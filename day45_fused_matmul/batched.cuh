@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "common/work.hpp"
+#include "common/bench/work.hpp"
 #include "fused_matmul.hpp"
 
 namespace day45 {

@@ -18,13 +18,13 @@
 
 #include "batched.cuh"
 #include "batched_bfloat16.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/pack.cuh"
-#include "common/pair_output.cuh"
-#include "common/ptx.cuh"
-#include "common/tensor_core_support.hpp"
-#include "common/tile_copies.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
+#include "common/device/ptx.cuh"
+#include "common/device/tensor_core_support.hpp"
+#include "common/tile/pair_output.cuh"
+#include "common/tile/tile_copies.cuh"
 #include "tiles.cuh"
 
 namespace day45 {

@@ -7,7 +7,7 @@
 
 #include <span>
 
-#include "common/variant.hpp"
+#include "common/bench/variant.hpp"
 #include "fused_matmul.hpp"
 
 namespace day45 {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "batched_bfloat16.hpp"
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
 #include "expected.hpp"
 #include "fused_matmul_peer.hpp"
 

@@ -1,7 +1,7 @@
 // Batched products of BF16 matrices as a case of the day's program.
 #pragma once
 
-#include "common/program.hpp"
+#include "common/bench/program.hpp"
 #include "factors.hpp"
 
 namespace day45 {

@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/device_test.hpp"
-#include "common/grid.hpp"
-#include "common/random.hpp"
-#include "common/verify.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
 #include "test_factors.hpp"
 
 namespace {

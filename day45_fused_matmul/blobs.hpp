@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/random.hpp"
+#include "common/device/random.hpp"
 
 namespace day45 {
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/warp.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/warp.cuh"
 #include "distance.hpp"
 
 namespace day45 {

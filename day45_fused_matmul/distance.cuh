@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/ptx.cuh"
+#include "common/device/ptx.cuh"
 #include "distance.hpp"
 #include "tiles.cuh"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/device_view.hpp"
+#include "common/device/device_view.hpp"
 #include "factors.hpp"
 
 namespace day45 {

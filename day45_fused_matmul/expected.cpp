@@ -3,10 +3,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/check.hpp"
-#include "common/machine.hpp"
-#include "common/matmul_device_reference.hpp"
-#include "common/verify_on_device.hpp"
+#include "common/bench/machine.hpp"
+#include "common/check/check.hpp"
+#include "common/check/matmul_device_reference.hpp"
+#include "common/check/verify_on_device.hpp"
 
 namespace day45 {
 namespace {

@@ -1,5 +1,5 @@
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "expected.hpp"
 
 namespace day45 {

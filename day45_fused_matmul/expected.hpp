@@ -10,10 +10,10 @@
 #include <span>
 #include <vector>
 
-#include "common/device_buffer.hpp"
-#include "common/device_view.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/verify.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/device_view.hpp"
 #include "fused_matmul.hpp"
 
 namespace day45 {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/device_test.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/test/device_test.hpp"
 #include "fused_matmul.hpp"
 #include "masked.hpp"
 

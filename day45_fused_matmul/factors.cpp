@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "common/pack.cuh"
+#include "common/device/pack.cuh"
 
 namespace day45 {
 namespace {

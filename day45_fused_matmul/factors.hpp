@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <string>
 
-#include "common/device_view.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day45 {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "common/variant.hpp"
+#include "common/bench/variant.hpp"
 #include "factors.hpp"
 
 namespace day45 {

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "batched_bfloat16_bench.hpp"
-#include "common/check.hpp"
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/machine.hpp"
-#include "common/program.hpp"
+#include "common/bench/machine.hpp"
+#include "common/bench/program.hpp"
+#include "common/check/check.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
 #include "expected.hpp"
 #include "fused_matmul.hpp"
 #include "fused_matmul_peer.hpp"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "common/check_cublas.hpp"
+#include "common/check/check_cublas.hpp"
 
 namespace day45 {
 

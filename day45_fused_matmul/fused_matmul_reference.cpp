@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/matmul_reference.hpp"
+#include "common/check/matmul_reference.hpp"
 #include "distance.hpp"
 #include "fused_matmul.hpp"
 #include "reduce.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "common/device_buffer.hpp"
+#include "common/device/device_buffer.hpp"
 #include "k_means_step.hpp"
 
 namespace day45 {

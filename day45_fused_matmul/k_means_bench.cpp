@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "blobs.hpp"
-#include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/machine.hpp"
-#include "common/report.hpp"
-#include "common/verify.hpp"
+#include "common/bench/machine.hpp"
+#include "common/bench/report.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
 #include "k_means.hpp"
 #include "k_means_step.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/program.hpp"
+#include "common/bench/program.hpp"
 
 namespace day45 {
 

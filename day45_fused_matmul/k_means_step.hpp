@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/device_view.hpp"
+#include "common/device/device_view.hpp"
 #include "distance.hpp"
 #include "reduce.hpp"
 

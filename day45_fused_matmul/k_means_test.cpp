@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "blobs.hpp"
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/device_test.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/random.hpp"
-#include "common/verify.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
 #include "k_means_step.hpp"
 
 namespace {

@@ -13,10 +13,10 @@
 
 #include <cstddef>
 
-#include "common/fragments.cuh"
-#include "common/grid.hpp"
-#include "common/ptx.cuh"
-#include "common/tile_shape.cuh"
+#include "common/device/grid.hpp"
+#include "common/device/ptx.cuh"
+#include "common/tile/fragments.cuh"
+#include "common/tile/tile_shape.cuh"
 #include "factors.hpp"
 
 namespace day45 {

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/pack.cuh"
+#include "common/device/pack.cuh"
 #include "factors.hpp"
 #include "tiles.cuh"
 

@@ -15,9 +15,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/warp.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/warp.cuh"
 #include "fused_matmul.hpp"
 #include "mask.cuh"
 #include "masked.hpp"

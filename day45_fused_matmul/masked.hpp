@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "common/device_buffer.hpp"
-#include "common/variant.hpp"
+#include "common/bench/variant.hpp"
+#include "common/device/device_buffer.hpp"
 #include "factors.hpp"
 
 namespace day45 {

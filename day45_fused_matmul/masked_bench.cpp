@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/random.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
 #include "expected.hpp"
 #include "masked.hpp"
 

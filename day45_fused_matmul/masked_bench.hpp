@@ -1,7 +1,7 @@
 // The cases of the day's program that belong to masked products.
 #pragma once
 
-#include "common/program.hpp"
+#include "common/bench/program.hpp"
 
 namespace day45 {
 

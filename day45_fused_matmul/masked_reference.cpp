@@ -2,7 +2,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/matmul_reference.hpp"
+#include "common/check/matmul_reference.hpp"
 #include "masked.hpp"
 
 namespace day45 {

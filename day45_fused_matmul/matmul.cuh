@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "common/check.hpp"
+#include "common/check/check.hpp"
 #include "main_loop.cuh"
 #include "tiles.cuh"
 

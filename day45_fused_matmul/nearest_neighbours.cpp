@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/device_buffer.hpp"
+#include "common/device/device_buffer.hpp"
 #include "top_k.hpp"
 
 namespace day45 {

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "common/variant.hpp"
+#include "common/bench/variant.hpp"
 #include "distance.hpp"
 #include "factors.hpp"
 

@@ -13,8 +13,8 @@
 #include <limits>
 #include <numbers>
 
-#include "common/ptx.cuh"
-#include "common/warp.cuh"
+#include "common/device/ptx.cuh"
+#include "common/device/warp.cuh"
 
 namespace day45 {
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/warp.cuh"
+#include "common/device/warp.cuh"
 #include "top_k.hpp"
 
 namespace day45 {

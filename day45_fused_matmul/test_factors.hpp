@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/device_buffer.hpp"
-#include "common/guarded_matrix.hpp"
+#include "common/check/guarded_matrix.hpp"
+#include "common/device/device_buffer.hpp"
 #include "factors.hpp"
 
 namespace day45 {

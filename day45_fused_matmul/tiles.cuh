@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "common/grid.hpp"
-#include "common/tile_shape.cuh"
+#include "common/device/grid.hpp"
+#include "common/tile/tile_shape.cuh"
 #include "main_loop.cuh"
 
 namespace day45 {

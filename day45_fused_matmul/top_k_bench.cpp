@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/random.hpp"
-#include "common/verify.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
 #include "nearest_neighbours.hpp"
 #include "top_k.hpp"
 

@@ -1,7 +1,7 @@
 // The nearest neighbours as a case of the day's program.
 #pragma once
 
-#include "common/program.hpp"
+#include "common/bench/program.hpp"
 
 namespace course {
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "common/pack.cuh"
+#include "common/device/pack.cuh"
 #include "factors.hpp"
 #include "tiles.cuh"
 

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "common/pack.cuh"
+#include "common/device/pack.cuh"
 #include "tile.cuh"
 
 namespace gemm {

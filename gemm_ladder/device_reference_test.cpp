@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/device_test.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/test/device_test.hpp"
 #include "sgemm_device_reference.hpp"
 
 namespace {

@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/device_test.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/machine.hpp"
-#include "common/verify.hpp"
+#include "common/bench/machine.hpp"
+#include "common/check/check.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/test/device_test.hpp"
 #include "scratch.hpp"
 #include "sgemm.hpp"
 #include "sgemm_device_reference.hpp"

@@ -5,10 +5,10 @@
 
 #include <cstddef>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/kernel_resources.hpp"
-#include "common/pack.cuh"
+#include "common/bench/kernel_resources.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
 #include "sgemm.hpp"
 
 namespace gemm {

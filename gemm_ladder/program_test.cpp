@@ -4,10 +4,10 @@
 #include <filesystem>
 #include <string>
 
-#include "common/build_info.hpp"
-#include "common/device_test.hpp"
-#include "common/machine.hpp"
-#include "common/shell_run.hpp"
+#include "common/bench/build_info.hpp"
+#include "common/bench/machine.hpp"
+#include "common/test/device_test.hpp"
+#include "common/test/shell_run.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 #include "scratch.hpp"
 
-#include "common/check.hpp"
+#include "common/check/check.hpp"
 
 namespace gemm {
 

@@ -1,7 +1,7 @@
 // Owns the scratch memory of a step.
 #pragma once
 
-#include "common/device_buffer.hpp"
+#include "common/device/device_buffer.hpp"
 #include "sgemm.hpp"
 
 namespace gemm {

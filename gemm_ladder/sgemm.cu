@@ -4,7 +4,7 @@
 #include <string>
 
 #include "beyond/beyond.hpp"
-#include "common/pack.cuh"
+#include "common/device/pack.cuh"
 #include "sgemm.hpp"
 #include "steps/steps.hpp"
 

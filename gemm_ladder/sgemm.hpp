@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <span>
 
-#include "common/device_view.hpp"
-#include "common/kernel_resources.hpp"
-#include "common/variant.hpp"
+#include "common/bench/kernel_resources.hpp"
+#include "common/bench/variant.hpp"
+#include "common/device/device_view.hpp"
 
 namespace gemm {
 

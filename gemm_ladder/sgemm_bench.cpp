@@ -18,12 +18,12 @@
 #include <utility>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/machine.hpp"
-#include "common/program.hpp"
+#include "common/bench/machine.hpp"
+#include "common/bench/program.hpp"
+#include "common/check/check.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
 #include "scratch.hpp"
 #include "sgemm.hpp"
 #include "sgemm_device_reference.hpp"

@@ -1,6 +1,6 @@
 #include "sgemm_device_reference.hpp"
 
-#include "common/matmul_device_reference.hpp"
+#include "common/check/matmul_device_reference.hpp"
 
 namespace gemm {
 

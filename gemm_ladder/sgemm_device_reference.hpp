@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "common/device_view.hpp"
+#include "common/device/device_view.hpp"
 #include "sgemm.hpp"
 
 namespace gemm {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/device_buffer.hpp"
-#include "common/inspection_test.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/test/inspection_test.hpp"
 #include "scratch.hpp"
 #include "sgemm.hpp"
 

@@ -1,4 +1,4 @@
-#include "common/matmul_reference.hpp"
+#include "common/check/matmul_reference.hpp"
 #include "sgemm.hpp"
 
 namespace gemm {

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "common/pack.cuh"
+#include "common/device/pack.cuh"
 #include "thread_tile.cuh"
 
 namespace gemm {

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "common/device_buffer.hpp"
-#include "common/guarded_matrix.hpp"
-#include "common/random.hpp"
-#include "common/verify.hpp"
+#include "common/check/guarded_matrix.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
 #include "scratch.hpp"
 #include "sgemm.hpp"
 

@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/device_test.hpp"
-#include "common/random.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
 #include "test_problem.hpp"
 
 namespace {

@@ -5,9 +5,9 @@
 
 #include <cstddef>
 
-#include "common/fragments.cuh"
-#include "common/pack.cuh"
-#include "common/tile_shape.cuh"
+#include "common/device/pack.cuh"
+#include "common/tile/fragments.cuh"
+#include "common/tile/tile_shape.cuh"
 #include "tile.cuh"
 
 namespace gemm {

@@ -5,8 +5,8 @@
 
 #include <cstddef>
 
-#include "common/grid.hpp"
-#include "common/pack.cuh"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
 #include "sgemm.hpp"
 
 namespace gemm {

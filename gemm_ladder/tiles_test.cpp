@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "common/device_test.hpp"
-#include "common/grid.hpp"
-#include "common/random.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
 #include "test_problem.hpp"
 
 namespace {

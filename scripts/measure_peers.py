@@ -6,7 +6,7 @@ figures to the day's records, so that they stand beside ours from the same machi
     scripts/measure_peers.py day20_softmax.json
 
 Needs an NVIDIA GPU, PyTorch, and CuPy for some peers; a peer whose library is missing is left out, with a line that says so.
-The method is that of common/benchmark.hpp: events around launches that the host has queued while the GPU was kept busy,
+The method is that of common/bench/benchmark.hpp: events around launches that the host has queued while the GPU was kept busy,
 several between one pair of events when one is short, repeats until the mean is known to 1 %; warm, and with the L2 flushed.
 What Python itself takes is so not counted. Every peer is checked against the same work in double precision first (a blur: its
 first 256 rows).

@@ -6,9 +6,9 @@
 //   ./course check bug_hunts/column_sums     what goes wrong?
 //   ./course hint bug_hunts/column_sums
 #include "checks.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/ptx.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/ptx.cuh"
 
 namespace hunts {
 namespace {

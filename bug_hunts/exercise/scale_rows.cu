@@ -6,8 +6,8 @@
 //   ./course check bug_hunts/scale_rows     what goes wrong?
 //   ./course hint bug_hunts/scale_rows
 #include "checks.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 
 namespace hunts {
 namespace {

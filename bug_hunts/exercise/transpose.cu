@@ -6,8 +6,8 @@
 //   ./course check bug_hunts/transpose     what goes wrong?
 //   ./course hint bug_hunts/transpose
 #include "checks.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 
 namespace hunts {
 namespace {

@@ -6,8 +6,8 @@
 //   ./course check bug_hunts/warp_sums     what goes wrong?
 //   ./course hint bug_hunts/warp_sums
 #include "checks.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 
 namespace hunts {
 namespace {

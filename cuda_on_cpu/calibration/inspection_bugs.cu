@@ -22,10 +22,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/device_buffer.hpp"
-#include "common/inspection.hpp"
-#include "common/ptx.cuh"
+#include "common/bench/inspection.hpp"
+#include "common/check/check.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/ptx.cuh"
 
 namespace ptx = course::ptx;
 

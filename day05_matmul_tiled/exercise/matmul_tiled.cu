@@ -23,8 +23,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "matmul_tiled.hpp"
 
 namespace day05 {

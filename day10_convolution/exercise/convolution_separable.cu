@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <numeric>
 
-#include "common/check.hpp"
+#include "common/check/check.hpp"
 #include "picture_access.cuh"
 
 namespace day10 {

@@ -26,10 +26,10 @@
 #include <string>
 
 #include "combine.cuh"
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/pack.cuh"
-#include "common/warp.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
+#include "common/device/warp.cuh"
 #include "reduction.hpp"
 
 namespace day15 {
@@ -89,7 +89,7 @@ template <class Op>
 __device__ Result<Op> block_reduce(Result<Op> value) {
     // TODO day15/shuffle, about 25 minutes.
     // The threads of a warp can exchange registers without shared memory or barriers. `warp_reduce(value,
-    // Op{})` of `common/warp.cuh` does it: all 32 lanes call it, each with a value, and all get the result of
+    // Op{})` of `common/device/warp.cuh` does it: all 32 lanes call it, each with a value, and all get the result of
     // the 32.
     //
     // `block_reduce` takes a value of each thread of a block of `kWarps` warps, 8, and gives thread 0 the

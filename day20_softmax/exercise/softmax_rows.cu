@@ -22,9 +22,9 @@
 #include <string>
 #include <utility>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/pack.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
 #include "softmax_device.cuh"
 #include "softmax_rows.hpp"
 

@@ -20,9 +20,9 @@
 #include <array>
 
 #include "attention.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/warp.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/warp.cuh"
 #include "matmul_tile.cuh"
 #include "scores.hpp"
 #include "self_attention.hpp"

@@ -6,10 +6,10 @@
 #include <bit>
 #include <cstddef>
 
-#include "common/grid.hpp"
-#include "common/pack.cuh"
-#include "common/ptx.cuh"
-#include "common/warp.cuh"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
+#include "common/device/ptx.cuh"
+#include "common/device/warp.cuh"
 #include "fused_attention.hpp"
 
 namespace day25::fused {

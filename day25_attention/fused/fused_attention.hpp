@@ -30,9 +30,9 @@
 #include <string>
 #include <vector>
 
-#include "common/device_view.hpp"
-#include "common/variant.hpp"
-#include "common/verify.hpp"
+#include "common/bench/variant.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day25::fused {
 

@@ -10,13 +10,13 @@
 #include <memory>
 #include <stdexcept>
 
-#include "common/check.hpp"
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/half_traits.hpp"
-#include "common/machine.hpp"
-#include "common/random.hpp"
+#include "common/bench/machine.hpp"
+#include "common/check/check.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/half_traits.hpp"
+#include "common/device/random.hpp"
 #include "fused_attention.hpp"
 
 namespace day25::fused {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/program.hpp"
+#include "common/bench/program.hpp"
 
 namespace day25::fused {
 

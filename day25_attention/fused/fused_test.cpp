@@ -9,12 +9,12 @@
 #include <tuple>
 #include <vector>
 
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/device_test.hpp"
-#include "common/guarded_buffer.hpp"
-#include "common/half_traits.hpp"
-#include "common/random.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/half_traits.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
 #include "fused_attention.hpp"
 
 namespace {

@@ -6,7 +6,7 @@
 //
 // A lane's scores of 16 keys, rounded to pairs, are what mma wants of it as the left factor of p V: p never leaves its registers.
 #include "attention_tile.cuh"
-#include "common/tensor_core_support.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "launch.cuh"
 
 namespace day25::fused {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <stdexcept>
 
-#include "common/grid.hpp"
+#include "common/device/grid.hpp"
 #include "versions.hpp"
 
 namespace day25::fused {

@@ -1,6 +1,6 @@
 // Fused attention, third version: FP32 accuracy from tensor cores.
 //
-// Every factor becomes a sum of two TF32 numbers, and a product three products on tensor cores (common/tf32_split.cuh). What this
+// Every factor becomes a sum of two TF32 numbers, and a product three products on tensor cores (common/tile/tf32_split.cuh). What this
 // version adds to that is what becomes of the scores: the layout in which mma leaves Q K^T is almost the one in which it wants the left
 // factor of p V. A lane has the scores of columns 2 t and 2 t + 1, and should have the weights of columns t and t + 4; but sums do not ask for an
 // order, so key 2 t is called column t, and key 2 t + 1 column t + 4. p never leaves its registers.
@@ -8,8 +8,8 @@
 //     a block    BM rows of Q; two stages of BN keys, one of which is on its way
 //     a warp     16 or 32 rows of Q, and all keys of a tile; a factor of K or V, once split, serves all of them
 #include "attention_tile.cuh"
-#include "common/tensor_core_support.hpp"
-#include "common/tf32_split.cuh"
+#include "common/device/tensor_core_support.hpp"
+#include "common/tile/tf32_split.cuh"
 #include "launch.cuh"
 
 namespace day25::fused {

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "common/pack.cuh"
+#include "common/device/pack.cuh"
 #include "fused_attention.hpp"
 
 namespace day25::fused {

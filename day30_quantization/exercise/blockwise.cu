@@ -15,8 +15,8 @@
 
 #include "arguments.hpp"
 #include "blockwise.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "quantization_device.cuh"
 
 namespace day30 {

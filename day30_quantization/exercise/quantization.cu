@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "common/check.hpp"
-#include "common/device_buffer.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "quantization.hpp"
 #include "quantization_device.cuh"
 

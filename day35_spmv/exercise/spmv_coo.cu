@@ -10,8 +10,8 @@
 // Entries are balanced over the threads whatever the rows look like; but y has to be set to 0 first.
 #include <cuda_runtime.h>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "spmv_device.cuh"
 #include "spmv_makers.hpp"
 

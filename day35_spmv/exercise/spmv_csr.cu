@@ -11,8 +11,8 @@
 
 #include <algorithm>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "spmv_device.cuh"
 #include "spmv_makers.hpp"
 

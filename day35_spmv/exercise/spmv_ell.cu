@@ -9,8 +9,8 @@
 //   jds       rows sorted by length: nothing to fill up                    y is written out of order               PMPP 14.6
 #include <cuda_runtime.h>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "spmv_device.cuh"
 #include "spmv_makers.hpp"
 

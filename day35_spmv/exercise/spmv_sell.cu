@@ -8,8 +8,8 @@
 //   packed_sell   columns as differences of 1, 2 or 4 bytes; 16-byte loads memory; and x, where columns are far apart
 #include <cuda_runtime.h>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "spmv_device.cuh"
 #include "spmv_makers.hpp"
 

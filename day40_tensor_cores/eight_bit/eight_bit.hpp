@@ -11,9 +11,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/device_view.hpp"
-#include "common/kernel_resources.hpp"
-#include "common/variant.hpp"
+#include "common/bench/kernel_resources.hpp"
+#include "common/bench/variant.hpp"
+#include "common/device/device_view.hpp"
 #include "tensor_cores.hpp"
 
 namespace day40::eight_bit {
@@ -64,7 +64,7 @@ using Version = course::Variant<Kernels, Shape>;
 // Slow to fast.
 std::span<const Version> versions();
 
-// The reference, packed: a is m x k, b is n x k; product and magnitude as in common/matmul_reference.hpp, exact for integers. Throws
+// The reference, packed: a is m x k, b is n x k; product and magnitude as in common/check/matmul_reference.hpp, exact for integers. Throws
 // std::invalid_argument when a length does not match the shape.
 template <class T>
 void multiply_on_cpu(const Shape& shape, std::span<const T> a, std::span<const T> b,

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "common/tensor_map.hpp"
+#include "common/device/tensor_map.hpp"
 #include "eight_bit_arguments.hpp"
 #include "eight_bit_hopper.hpp"
 #include "hopper/launch.hpp"

@@ -7,8 +7,8 @@
 #include <memory>
 #include <stdexcept>
 
-#include "common/check_cublas.hpp"
-#include "common/device_buffer.hpp"
+#include "common/check/check_cublas.hpp"
+#include "common/device/device_buffer.hpp"
 
 namespace day40::eight_bit {
 namespace {

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "common/matmul_reference.hpp"
+#include "common/check/matmul_reference.hpp"
 #include "eight_bit.hpp"
 
 namespace day40::eight_bit {

@@ -26,10 +26,10 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "common/check.hpp"
-#include "common/ptx.cuh"
-#include "common/tensor_core_support.hpp"
-#include "common/tile_copies.cuh"
+#include "common/check/check.hpp"
+#include "common/device/ptx.cuh"
+#include "common/device/tensor_core_support.hpp"
+#include "common/tile/tile_copies.cuh"
 #include "hopper/hopper.hpp"
 #include "output.cuh"
 #include "tensor_cores.hpp"

@@ -22,9 +22,9 @@
 #include <vector>
 
 #include "arguments.hpp"
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/tensor_map.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/tensor_map.hpp"
 #include "hopper.hpp"
 #include "launch.hpp"
 #include "realign.cuh"

@@ -8,8 +8,8 @@
 #include <string>
 #include <type_traits>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "tensor_cores.hpp"
 
 namespace day40 {

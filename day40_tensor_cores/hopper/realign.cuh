@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <optional>
 
-#include "common/check.hpp"
-#include "common/device_view.hpp"
-#include "common/grid.hpp"
-#include "common/pack.cuh"
-#include "common/tensor_map.hpp"
+#include "common/check/check.hpp"
+#include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
+#include "common/device/tensor_map.hpp"
 
 namespace day40 {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "common/ptx_hopper.cuh"
+#include "common/device/ptx_hopper.cuh"
 #include "output.cuh"
 
 namespace day40 {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "common/grid.hpp"
+#include "common/device/grid.hpp"
 #include "tensor_cores.hpp"
 
 namespace day40 {

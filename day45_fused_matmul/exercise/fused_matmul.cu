@@ -19,8 +19,8 @@
 #include <array>
 
 #include "batched.cuh"
-#include "common/check.hpp"
-#include "common/grid.hpp"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "fused_matmul.hpp"
 #include "matmul.cuh"
 #include "write_tile.cuh"

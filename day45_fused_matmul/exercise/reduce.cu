@@ -14,9 +14,9 @@
 #include <array>
 #include <stdexcept>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/warp.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/warp.cuh"
 #include "distance.cuh"
 #include "matmul.cuh"
 #include "reduce.hpp"

@@ -18,9 +18,9 @@
 #include <limits>
 #include <stdexcept>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/warp.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/warp.cuh"
 #include "distance.cuh"
 #include "matmul.cuh"
 #include "selection.cuh"

@@ -15,8 +15,8 @@
 
 #include "../thread_tile.cuh"
 #include "../tile.cuh"
-#include "common/fragments.cuh"
-#include "common/ptx.cuh"
+#include "common/device/ptx.cuh"
+#include "common/tile/fragments.cuh"
 
 namespace gemm {
 

@@ -1,4 +1,4 @@
-// FP32 accuracy from TF32 tensor cores (step 15): how a block multiplies its tiles. How a factor is split: common/tf32_split.cuh.
+// FP32 accuracy from TF32 tensor cores (step 15): how a block multiplies its tiles. How a factor is split: common/tile/tf32_split.cuh.
 //
 // Tensor cores do not round their sums but cut them off, always towards zero. Over a long sum this adds up. So they only sum RUN terms;
 // that sum is added to the others by a CUDA core, which rounds to nearest. With RUN = 8 this is an addition of every result for three
@@ -12,8 +12,8 @@
 
 #include "../thread_tile.cuh"
 #include "../tile.cuh"
-#include "common/ptx.cuh"
-#include "common/tf32_split.cuh"
+#include "common/device/ptx.cuh"
+#include "common/tile/tf32_split.cuh"
 
 namespace gemm {
 

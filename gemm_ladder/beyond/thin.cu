@@ -15,8 +15,8 @@
 
 #include "../launch.hpp"
 #include "../tile.cuh"
-#include "common/pack.cuh"
-#include "common/warp.cuh"
+#include "common/device/pack.cuh"
+#include "common/device/warp.cuh"
 #include "thin.hpp"
 #include "tiles.hpp"
 

@@ -19,7 +19,7 @@
 #include "../thread_tile.cuh"
 #include "../tile.cuh"
 #include "../warp_main_loop.cuh"
-#include "common/ptx.cuh"
+#include "common/device/ptx.cuh"
 #include "steps.hpp"
 
 namespace gemm {

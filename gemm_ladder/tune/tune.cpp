@@ -19,12 +19,12 @@
 
 #include "../beyond/tiles.hpp"
 #include "../scratch.hpp"
-#include "common/benchmark.hpp"
-#include "common/data_pattern.hpp"
-#include "common/device_buffer.hpp"
-#include "common/grid.hpp"
-#include "common/machine.hpp"
-#include "common/report.hpp"
+#include "common/bench/benchmark.hpp"
+#include "common/bench/machine.hpp"
+#include "common/bench/report.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <mutex>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/machine.hpp"
+#include "common/bench/machine.hpp"
+#include "common/check/check.hpp"
 #include "tensor.hpp"
 
 namespace course_python {

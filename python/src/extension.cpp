@@ -12,7 +12,7 @@
 
 #include "blockwise.hpp"
 #include "call.hpp"
-#include "common/device_buffer.hpp"
+#include "common/device/device_buffer.hpp"
 #include "int8_matmul.hpp"
 #include "llm_int8.hpp"
 #include "quantization.hpp"

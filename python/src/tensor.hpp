@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "common/device_view.hpp"
+#include "common/device/device_view.hpp"
 
 namespace course_python {
 

@@ -4,7 +4,7 @@
 
 #include "build.hpp"
 #include "commands.hpp"
-#include "common/machine.hpp"
+#include "common/bench/machine.hpp"
 #include "days.hpp"
 #include "errors.hpp"
 #include "measurements.hpp"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "common/nearest.hpp"
+#include "common/check/nearest.hpp"
 #include "errors.hpp"
 
 namespace course::tool {

@@ -3,7 +3,7 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
-#include "common/machine_limits.hpp"
+#include "common/bench/machine_limits.hpp"
 
 namespace course::tool {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "common/nearest.hpp"
+#include "common/check/nearest.hpp"
 
 namespace course::tool {
 namespace {

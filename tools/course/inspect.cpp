@@ -9,9 +9,9 @@
 
 #include "build.hpp"
 #include "commands.hpp"
-#include "common/check.hpp"
-#include "common/inspection.hpp"
-#include "common/occupancy.hpp"
+#include "common/bench/inspection.hpp"
+#include "common/bench/occupancy.hpp"
+#include "common/check/check.hpp"
 #include "days.hpp"
 #include "errors.hpp"
 #include "inspect_explain.hpp"

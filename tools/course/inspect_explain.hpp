@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/inspection.hpp"
+#include "common/bench/inspection.hpp"
 
 namespace course::tool {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "common/inspection.hpp"
-#include "common/occupancy.hpp"
+#include "common/bench/inspection.hpp"
+#include "common/bench/occupancy.hpp"
 #include "inspect_view.hpp"
 
 namespace course::tool {

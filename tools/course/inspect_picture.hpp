@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/inspection.hpp"
+#include "common/bench/inspection.hpp"
 
 namespace course::tool {
 

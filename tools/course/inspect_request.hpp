@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/inspection.hpp"
+#include "common/bench/inspection.hpp"
 
 namespace course::tool {
 

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "common/inspection.hpp"
-#include "common/occupancy.hpp"
+#include "common/bench/inspection.hpp"
+#include "common/bench/occupancy.hpp"
 #include "inspect_view.hpp"
 
 namespace course::tool {

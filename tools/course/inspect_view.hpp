@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/inspection.hpp"
-#include "common/occupancy.hpp"
+#include "common/bench/inspection.hpp"
+#include "common/bench/occupancy.hpp"
 
 namespace course::tool {
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "common/figures.hpp"
+#include "common/bench/figures.hpp"
 
 namespace course::tool {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "checkout.hpp"
-#include "common/inspection.hpp"
+#include "common/bench/inspection.hpp"
 #include "measurements.hpp"
 #include "workbook.hpp"
 

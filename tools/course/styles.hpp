@@ -1,4 +1,4 @@
-// The few styles of the command's own output; whether they are wanted, common/report.hpp tells.
+// The few styles of the command's own output; whether they are wanted, common/bench/report.hpp tells.
 #pragma once
 
 #include <fmt/color.h>
@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/report.hpp"
+#include "common/bench/report.hpp"
 
 namespace course::tool {
 

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "commands.hpp"
-#include "common/report.hpp"
+#include "common/bench/report.hpp"
 #include "errors.hpp"
 #include "tables.hpp"
 

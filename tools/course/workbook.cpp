@@ -8,7 +8,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "common/nearest.hpp"
+#include "common/check/nearest.hpp"
 #include "errors.hpp"
 
 namespace course::tool {

@@ -1,4 +1,4 @@
-// Asynchronous copies from global to shared memory (PTX ISA, cp.async; day code reaches them through common/ptx.cuh).
+// Asynchronous copies from global to shared memory (PTX ISA, cp.async; day code reaches them through common/device/ptx.cuh).
 //
 // A copy is pending until the thread that issued it waits for its group, or ends: until then its destination is poison,
 // and a missing wait shows as NaN. The source is read when the copy is issued, one of the moments a GPU may choose.

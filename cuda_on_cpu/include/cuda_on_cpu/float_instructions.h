@@ -1,4 +1,4 @@
-// Instructions on single numbers that C++ has no function for (day code reaches them through common/ptx.cuh).
+// Instructions on single numbers that C++ has no function for (day code reaches them through common/device/ptx.cuh).
 #pragma once
 
 #include <cfloat>

@@ -1,4 +1,4 @@
-// Instructions of compute capability 9.0a (PTX ISA; day code reaches them through common/ptx_hopper.cuh): barriers that count
+// Instructions of compute capability 9.0a (PTX ISA; day code reaches them through common/device/ptx_hopper.cuh): barriers that count
 // arrivals and bytes, the tensor memory accelerator, products of warpgroups.
 //
 // What is asynchronous happens as late as it may. A load is carried out when its barrier is waited for and nobody in the block can do

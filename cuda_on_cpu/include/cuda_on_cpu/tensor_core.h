@@ -1,4 +1,4 @@
-// Matrix products of a warp and what feeds them (PTX ISA, mma and ldmatrix; day code reaches them through common/ptx.cuh).
+// Matrix products of a warp and what feeds them (PTX ISA, mma and ldmatrix; day code reaches them through common/device/ptx.cuh).
 #pragma once
 
 #include <bit>

@@ -14,11 +14,11 @@
 //   ./course run day40 --variant bytes_mma_sync
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/grid.hpp"
-#include "common/ptx.cuh"
-#include "common/tensor_core_support.hpp"
-#include "common/tile_copies.cuh"
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/ptx.cuh"
+#include "common/device/tensor_core_support.hpp"
+#include "common/tile/tile_copies.cuh"
 #include "eight_bit.hpp"
 #include "eight_bit_arguments.hpp"
 #include "eight_bit_hopper.hpp"

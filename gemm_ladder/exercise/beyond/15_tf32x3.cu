@@ -4,7 +4,7 @@
 // Step 15: FP32 accuracy from tensor cores.
 //
 // The multi-stage loop of step 12, but A is not transposed, so that both tiles come by cp.async; and what a warp does with them is left to
-// the tensor cores. common/tf32_split.cuh says how FP32 factors get through TF32 instructions.
+// the tensor cores. common/tile/tf32_split.cuh says how FP32 factors get through TF32 instructions.
 //
 // Change:     mma.sync on TF32 numbers, three for each product, instead of multiply-adds on CUDA cores.
 // Why:        tensor cores multiply TF32 many times faster than CUDA cores multiply FP32, more than three times.

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "common/device_test.hpp"
+#include "common/test/device_test.hpp"
 #include "errors.hpp"
 #include "subprocess.hpp"
 #include "temporary_directory.hpp"

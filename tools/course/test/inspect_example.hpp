@@ -7,7 +7,7 @@
 #include <numeric>
 #include <string>
 
-#include "common/inspection.hpp"
+#include "common/bench/inspection.hpp"
 
 namespace course::tool {
 

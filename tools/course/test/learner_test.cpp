@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "command_line.hpp"
-#include "common/inspection.hpp"
+#include "common/bench/inspection.hpp"
 #include "errors.hpp"
 #include "logbook.hpp"
 #include "subprocess.hpp"

@@ -1,0 +1,44 @@
+// Times a piece of GPU work: warm-up, repeats until the mean is known to 1 %, median and spread.
+// common/README.md tells why each step is there.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "common/bench/l2_flush.hpp"
+#include "common/bench/statistics.hpp"
+
+namespace course {
+
+// What the L2 cache holds when the timed work starts: what an untimed run of the same work left, or nothing of use.
+enum class L2State { kWarm, kFlushed };
+
+// "warm", "flushed"
+std::string_view name(L2State state);
+
+struct Measurement {
+    Statistics ms;  // of one launch
+    StopReason stopped_by = StopReason::kPrecise;
+    int launches_per_repeat = 1;  // launches between one pair of events; `ms` is already divided by it
+    L2State l2 = L2State::kWarm;
+};
+
+// `launch` queues the work on the stream it is given, and can be repeated. `label` names the range in the profiler.
+Measurement measure_warm(const std::string& label, const std::function<void(cudaStream_t)>& launch,
+                         const RepeatLimits& limits = {}, cudaStream_t stream = nullptr);
+
+// The same with `flush` before each repeat, outside the timed part.
+Measurement measure_flushed(const std::string& label, const std::function<void(cudaStream_t)>& launch,
+                            L2Flush& flush, const RepeatLimits& limits = {}, cudaStream_t stream = nullptr);
+
+// Host work by the host's clock, for the CPU reference.
+Measurement measure_on_host(const std::function<void()>& work, const RepeatLimits& limits = {});
+
+// How many launches to time together when one takes `launch_ms`. Below 20 us the clock's resolution and the gap between
+// two launches are a good part of the figure, so as many are taken as fill 200 us; from 20 us on, one.
+int launches_per_repeat(double launch_ms);
+
+}  // namespace course

@@ -1,0 +1,81 @@
+#include "common/bench/occupancy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+
+namespace course {
+namespace {
+
+constexpr int kWarp = 32;
+constexpr int kMostThreadsOfABlock = 1024;  // of every GPU so far
+constexpr int kUnlimited = std::numeric_limits<int>::max();
+
+template <class Integer>
+Integer round_up(Integer count, Integer portion) {
+    return ceil_div(count, portion) * portion;
+}
+
+int blocks_by_registers(const BlockNeeds& needs, int warps, const MultiprocessorLimits& limits) {
+    if (needs.registers == 0) return kUnlimited;
+    const int of_warp = round_up(needs.registers * kWarp, limits.register_portion);
+    const int warps_of_partition = limits.registers / limits.partitions / of_warp;
+    return warps_of_partition * limits.partitions / warps;
+}
+
+int blocks_by_shared_memory(std::size_t bytes, const MultiprocessorLimits& limits) {
+    if (bytes > limits.shared_bytes_of_block) return 0;
+    const std::size_t of_block = round_up(bytes + limits.reserved_shared_bytes, limits.shared_portion);
+    return of_block == 0 ? kUnlimited : static_cast<int>(limits.shared_bytes / of_block);
+}
+
+}  // namespace
+
+MultiprocessorLimits limits_of(const cudaDeviceProp& properties) {
+    return {.warps = properties.maxThreadsPerMultiProcessor / kWarp,
+            .blocks = properties.maxBlocksPerMultiProcessor,
+            .registers = properties.regsPerMultiprocessor,
+            .shared_bytes = properties.sharedMemPerMultiprocessor,
+            .shared_bytes_of_block = properties.sharedMemPerBlockOptin,
+            .reserved_shared_bytes = properties.reservedSharedMemPerBlock,
+            .shared_portion = properties.major < 8 ? 256u : 128u};
+}
+
+MultiprocessorLimits multiprocessor_limits() {
+    int device = 0;
+    cudaDeviceProp properties{};
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+    return limits_of(properties);
+}
+
+Occupancy occupancy(const BlockNeeds& needs, const MultiprocessorLimits& limits) {
+    if (needs.threads < 1 || needs.registers < 0) {
+        throw std::invalid_argument(
+            fmt::format("occupancy: expected threads >= 1 and registers >= 0, got {} and {}", needs.threads,
+                        needs.registers));
+    }
+    const int warps = ceil_div(needs.threads, kWarp);
+    const std::array<std::pair<const char*, int>, 4> bounds = {
+        {{"registers", blocks_by_registers(needs, warps, limits)},
+         {"shared memory", blocks_by_shared_memory(needs.shared_bytes, limits)},
+         {"threads", needs.threads > kMostThreadsOfABlock ? 0 : limits.warps / warps},
+         {"blocks", limits.blocks}}};
+
+    Occupancy result;
+    result.blocks = std::ranges::min(bounds, {}, [](const auto& bound) { return bound.second; }).second;
+    result.share = static_cast<double>(result.blocks * warps) / limits.warps;
+    for (const auto& [name, blocks] : bounds) {
+        if (blocks == result.blocks) result.limit += (result.limit.empty() ? "" : ", ") + std::string(name);
+    }
+    return result;
+}
+
+}  // namespace course

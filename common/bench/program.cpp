@@ -1,0 +1,414 @@
+#include "common/bench/program.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <functional>
+#include <iostream>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+
+#include "common/bench/benchmark.hpp"
+#include "common/bench/build_info.hpp"
+#include "common/bench/inspection.hpp"
+#include "common/bench/machine_limits.hpp"
+#include "common/check/check.hpp"
+#include "common/check/nearest.hpp"
+
+namespace course {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kBadArguments = 2;
+
+class BadArguments : public std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct Options {
+    std::string size;
+    std::string variant;
+    std::string json;
+    std::string inspect;
+    bool bench = false;
+    bool sweep = false;
+};
+
+void add_options(CLI::App& app, const Program& program, Options& options) {
+    app.footer(fmt::format("Example: {} --size {} --json result.json", program.day,
+                           fmt::join(program.default_size, "x")));
+    CLI::Option* size = app.add_option("--size", options.size, "problem size, for example 4096 or 4096x1024");
+    app.add_option("--variant", options.variant, "run this variant alone");
+    CLI::Option* bench = app.add_flag("--bench", options.bench, "run the full list of sizes")->excludes(size);
+    if (!program.sweep_sizes.empty()) {
+        app.add_flag("--sweep", options.sweep, "run the long list of sizes, with few versions")
+            ->excludes(size)
+            ->excludes(bench);
+    }
+    CLI::Option* json = app.add_option("--json", options.json, "write the measurements to this file");
+    app.add_option("--inspect", options.inspect,
+                   "watch each version run once, untimed, and write what its accesses do to this file")
+        ->excludes(bench)
+        ->excludes(json);
+}
+
+// Debug builds show whether a kernel is right; their times must not be mistaken for measurements.
+void require_release(const Options& options) {
+    if (is_release_build()) return;
+    if (options.bench || options.sweep || !options.json.empty()) {
+        throw BadArguments(
+            "--bench, --sweep and --json need a Release build (cmake -D CMAKE_BUILD_TYPE=Release): "
+            "the times of this one mean nothing");
+    }
+    fmt::print(stderr, "WARNING: not a Release build: the times below mean nothing\n");
+}
+
+std::vector<Dims> sizes_to_run(const Program& program, const Options& options) {
+    if (!options.size.empty()) {
+        try {
+            return {parse_dims(options.size)};
+        } catch (const std::invalid_argument& error) {
+            throw BadArguments(fmt::format("--size: {}", error.what()));
+        }
+    }
+    if (!options.bench && !options.sweep) return {program.default_size};
+
+    std::vector<Dims> sizes;
+    for (const Dims& dims : options.sweep ? program.sweep_sizes : program.bench_sizes) {
+        const std::size_t product =
+            std::accumulate(dims.begin(), dims.end(), std::size_t{1}, std::multiplies<>());
+        if (is_cpu_stand_in() && product > program.stand_in_limit) {
+            fmt::print("left out on the CPU: size {}\n", fmt::join(dims, "x"));
+        } else {
+            sizes.push_back(dims);
+        }
+    }
+    if (sizes.empty()) sizes.push_back(program.default_size);
+    return sizes;
+}
+
+void print_head(const Program& program, const Machine& machine, const std::optional<MachineLimits>& limits) {
+    fmt::print("{}: {}\n{}, driver {}, CUDA {}\n", program.day, program.title, machine.device, machine.driver,
+               machine.cuda);
+    if (limits) {
+        fmt::print("measured limits:");
+        for (const StreamRate& rate : limits->streams) {
+            fmt::print(" {} {:.0f} GB/s,", rate.pattern, rate.bytes_per_second * 1e-9);
+        }
+        fmt::print(" FP32 {:.1f} TFLOP/s\n", limits->flops_per_second * 1e-12);
+    }
+    if (is_cpu_stand_in()) {
+        fmt::print(
+            "No GPU is used: every CUDA thread runs on the CPU. The results count; "
+            "the times are those of the CPU stand-in and say nothing about a GPU\n"
+            "(here a barrier costs more than a load, so even the order of the versions may turn round).\n");
+    }
+}
+
+void show_progress(const std::string& text) {
+    if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\033[K{}", text);
+}
+
+// The contestants that were asked for; none where the case has no such name. Takes note of the names that there are.
+std::vector<Contestant> chosen(const Case& problem, const std::string& variant,
+                               std::vector<std::string>& known) {
+    if (variant.empty()) return problem.contestants;
+    std::vector<Contestant> found;
+    for (const Contestant& contestant : problem.contestants) {
+        if (contestant.name == variant) found.push_back(contestant);
+        if (std::ranges::find(known, contestant.name) == known.end()) known.push_back(contestant.name);
+    }
+    return found;
+}
+
+Case make_case(const std::function<Case(const Dims&)>& make, const Dims& size) {
+    try {
+        return make(size);
+    } catch (const std::invalid_argument& error) {
+        throw BadArguments(fmt::format("size {}: {}", fmt::join(size, "x"), error.what()));
+    }
+}
+
+// The days do not know BadArguments.
+void as_bad_arguments(const std::function<void()>& action) {
+    try {
+        action();
+    } catch (const std::invalid_argument& error) {
+        throw BadArguments(error.what());
+    }
+}
+
+// Calls contestant.prepare where there is one. What does not fit, or is refused, cannot run; other exceptions pass.
+void prepare(Contestant& contestant) {
+    if (!contestant.cannot_run.empty() || !contestant.prepare) return;
+    try {
+        contestant.prepare(contestant);
+    } catch (const std::bad_alloc&) {
+        contestant.cannot_run = "the host has not enough memory for it";
+    } catch (const std::invalid_argument& error) {
+        contestant.cannot_run = error.what();
+    } catch (const std::length_error& error) {
+        contestant.cannot_run = error.what();
+    } catch (const CudaError& error) {
+        if (error.code() != cudaErrorMemoryAllocation) throw;
+        contestant.cannot_run = error.what();
+    }
+}
+
+// Launches a version once while it is watched. A failure of its kernels, or a wrong result, is in the answer.
+InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) {
+    InspectedVariant seen{.problem = problem.problem, .variant = contestant.name};
+    try {
+        prepare(contestant);
+        seen.cannot_run = contestant.cannot_run;
+        if (!seen.cannot_run.empty()) return seen;
+        seen.flops = contestant.work.flops;
+        if (problem.spoil) problem.spoil();
+        seen.kernels =
+            inspect([&] {
+                const auto begin = std::chrono::steady_clock::now();
+                contestant.launch(nullptr);
+                CUDA_CHECK(cudaDeviceSynchronize());
+                seen.seconds =
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+            }).kernels;
+        const VerifyResult result = contestant.verify ? contestant.verify() : problem.verify();
+        seen.verified = result.ok();
+        if (!result.ok()) seen.failure = result.message();
+    } catch (const std::exception& error) {
+        seen.failure = error.what();
+    }
+    return seen;
+}
+
+std::string summary(const InspectedVariant& seen) {
+    if (!seen.cannot_run.empty()) return "cannot run: " + seen.cannot_run;
+    if (!seen.verified) return "FAILED: " + seen.failure;
+    std::size_t lines = 0;
+    std::size_t findings = 0;
+    for (const KernelInspection& kernel : seen.kernels) {
+        lines += kernel.lines.size();
+        findings += kernel.findings.size();
+    }
+    return fmt::format("verified; {} kernel(s), {} line(s) with accesses, {} finding(s)", seen.kernels.size(),
+                       lines, findings);
+}
+
+// The versions of the lesson, or the one asked for. Peers are not ours to look into.
+int run_inspection(const Program& program, const Options& options) {
+    if (const std::string reason = why_no_inspection(); !reason.empty())
+        throw BadArguments("--inspect: " + reason);
+    InspectionFile file{.day = program.day, .commit = commit(), .results = {}};
+    std::vector<std::string> known;
+    for (const Dims& size : sizes_to_run(program, options)) {
+        for (const auto& make : program.make_cases) {
+            Case problem = make_case(make, size);
+            std::erase_if(problem.contestants, [](const Contestant& contestant) {
+                return contestant.role != Role::kOurs || contestant.on_host;
+            });
+            for (const Contestant& contestant : chosen(problem, options.variant, known)) {
+                show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
+                file.results.push_back(inspect_contestant(problem, contestant));
+                show_progress("");
+                fmt::print("{}, {}: {}\n", problem.problem, contestant.name, summary(file.results.back()));
+            }
+        }
+    }
+    if (file.results.empty()) {
+        throw BadArguments(
+            known.empty() ? "--inspect: no version of the lesson is left to watch"
+                          : fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
+    }
+    write_file(options.inspect, to_json(file).dump(2) + "\n");
+    fmt::print("written: {}\n", options.inspect);
+    return std::ranges::all_of(file.results,
+                               [](const auto& seen) { return seen.verified || !seen.cannot_run.empty(); })
+               ? 0
+               : kFailed;
+}
+
+int run(const Program& program, const Options& options) {
+    if (!options.inspect.empty()) return run_inspection(program, options);
+    require_release(options);
+    const std::vector<Dims> sizes = sizes_to_run(program, options);
+    const Machine machine = this_machine();
+    show_progress("measuring the machine's limits");
+    const std::optional<MachineLimits>& limits = machine_limits();
+    show_progress("");
+    print_head(program, machine, limits);
+
+    std::optional<L2Flush> flush;
+    RepeatLimits repeats;
+    if (is_cpu_stand_in()) {
+        repeats = {.min_repeats = 3, .max_repeats = 10, .max_seconds = 0.2};
+    } else {
+        flush.emplace();
+    }
+
+    std::vector<Record> all;
+    std::vector<std::string> known;
+    std::string lost;
+    for (const Dims& size : sizes) {
+        for (const auto& make : program.make_cases) {
+            if (!lost.empty()) break;
+            const Case problem = make_case(make, size);
+            const std::vector<Contestant> contestants = chosen(problem, options.variant, known);
+            if (contestants.empty()) continue;
+            std::vector<Record> records;
+            for (Contestant contestant : contestants) {
+                contestant.cannot_run = lost.empty() ? contestant.cannot_run : lost;
+                show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
+                const std::vector<Record> more =
+                    run_contestant(program.day, problem, contestant, flush ? &*flush : nullptr, repeats);
+                records.insert(records.end(), more.begin(), more.end());
+                // An error inside a kernel makes the device unusable for the rest of the process.
+                if (lost.empty() && cudaDeviceSynchronize() != cudaSuccess)
+                    lost = fmt::format("the device is unusable after the error in {}", contestant.name);
+            }
+            show_progress("");
+            fmt::print("\n{}, {}\n{}", problem.problem, problem.dtype, table(records, use_colour(stdout)));
+            if (problem.comment) fmt::print("{}", problem.comment(records));
+            std::cout.flush();
+            all.insert(all.end(), records.begin(), records.end());
+        }
+    }
+
+    if (all.empty() && !options.variant.empty())
+        throw BadArguments(fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
+    if (std::any_of(all.begin(), all.end(), [](const Record& record) { return record.failed(); })) {
+        fmt::print(stderr, "FAILED: see the table{}\n",
+                   options.json.empty() ? "" : "; nothing was written to " + options.json);
+        return kFailed;
+    }
+    if (!options.json.empty()) {
+        write_file(options.json, to_json(all, machine, commit(), utc_now()).dump(2) + "\n");
+        fmt::print("\nwritten: {}\n", options.json);
+    }
+    return 0;
+}
+
+}  // namespace
+
+Dims parse_dims(const std::string& text) {
+    Dims dims;
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (true) {
+        std::size_t value = 0;
+        const auto [rest, error] = std::from_chars(at, end, value);
+        if (error != std::errc() || value == 0 || (rest != end && *rest != 'x')) break;
+        dims.push_back(value);
+        if (rest == end) return dims;
+        at = rest + 1;
+    }
+    throw std::invalid_argument(
+        fmt::format("'{}' is no size: expected numbers > 0 such as 4096 or 4096x1024", text));
+}
+
+std::vector<Record> run_contestant(const std::string& day, const Case& problem, const Contestant& given,
+                                   L2Flush* flush, const RepeatLimits& limits) {
+    Contestant contestant = given;
+    Record record;
+    record.day = day;
+    record.problem = problem.problem;
+    record.variant = contestant.name;
+    record.role = contestant.role;
+    record.dtype = problem.dtype;
+    if (contestant.on_host) record.device = "host CPU";
+    try {
+        prepare(contestant);
+    } catch (const std::exception& error) {
+        record.failure = error.what();
+        return {record};
+    }
+    record.work = contestant.work;
+    record.cannot_run = contestant.cannot_run;
+    if (!record.cannot_run.empty()) return {record};
+
+    const std::function<VerifyResult()>& verify =
+        contestant.verify || contestant.role == Role::kLimit ? contestant.verify : problem.verify;
+    // Everything queued must be done, and done right. False when it was not.
+    const auto check = [&](Record& checked) {
+        CUDA_CHECK(cudaDeviceSynchronize());
+        if (!verify) return true;
+        const VerifyResult result = verify();
+        checked.verified = result.ok();
+        checked.max_error = result.max_error;
+        if (!result.ok()) checked.failure = result.message();
+        return result.ok();
+    };
+    const auto spoil = [&] {
+        if (problem.spoil) problem.spoil();
+    };
+    const auto measure = [&](L2State l2) {
+        spoil();
+        if (contestant.on_host) return measure_on_host([&] { contestant.launch(nullptr); }, limits);
+        if (l2 == L2State::kWarm) return measure_warm(contestant.name, contestant.launch, limits);
+        return measure_flushed(contestant.name, contestant.launch, *flush, limits);
+    };
+
+    std::vector<L2State> states = {L2State::kWarm};
+    if (flush != nullptr && !contestant.on_host) states.push_back(L2State::kFlushed);
+
+    std::vector<Record> records;
+    try {
+        spoil();
+        contestant.launch(nullptr);
+        if (!check(record)) return {record};
+        if (contestant.resources) record.resources = contestant.resources();
+        if (contestant.figures) record.figures = contestant.figures();
+        for (const L2State l2 : states) {
+            Record timed = record;
+            timed.measurement = measure(l2);
+            check(timed);
+            if (!contestant.on_host) {
+                const LimitCheck limit =
+                    check_against_limits(timed.work, timed.measurement->ms.median, l2, machine_limits());
+                timed.percent_of_limit = limit.percent;
+                timed.violation = limit.violation;
+                timed.limit_bytes_per_second = limit.bytes_per_second;
+                timed.limit_flops_per_second = limit.flops_per_second;
+            }
+            records.push_back(timed);
+        }
+    } catch (const std::exception& error) {
+        record.failure = error.what();
+        records.push_back(record);
+    }
+    return records;
+}
+
+int run_program(const Program& given, int argc, const char* const* argv) {
+    Program program = given;  // its own options may change it
+    CLI::App app(program.title, program.day);
+    Options options;
+    try {
+        add_options(app, program, options);
+        as_bad_arguments([&] {
+            if (program.add_options) given.add_options(app, program);
+            app.parse(argc, argv);
+        });
+        if (options.sweep && !program.sweep_cases.empty()) program.make_cases = program.sweep_cases;
+        const int code = run(program, options);
+        if (code == 0 && program.finish) as_bad_arguments(program.finish);
+        return code;
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : kBadArguments;
+    } catch (const BadArguments& error) {
+        fmt::print(stderr, "{}: {}\n", program.day, error.what());
+        return kBadArguments;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "{}: {}\n", program.day, error.what());
+        return kFailed;
+    }
+}
+
+}  // namespace course

@@ -1,0 +1,58 @@
+#include "common/check/guarded_buffer.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+
+#include "common/check/check.hpp"
+
+namespace course::detail {
+namespace {
+
+constexpr int kGuard = 0xA5;
+constexpr int kNan = 0xFF;
+
+// Which bytes of a guard have changed; `signed_offset(i)` tells byte i's distance from the payload.
+template <class Offset>
+std::string describe(const std::vector<std::byte>& guard, const char* side, Offset signed_offset) {
+    std::size_t changed = 0;
+    std::int64_t first = 0;
+    for (std::size_t i = 0; i < guard.size(); ++i) {
+        if (guard[i] == std::byte{kGuard}) continue;
+        if (changed == 0) first = signed_offset(static_cast<std::int64_t>(i));
+        ++changed;
+    }
+    if (changed == 0) return "";
+    return fmt::format("{} bytes {} the output were overwritten, the first at byte {:+} from its {}", changed,
+                       side, first, first < 0 ? "beginning" : "end");
+}
+
+std::vector<std::byte> read_bytes(const DeviceBuffer<std::byte>& memory, std::size_t offset,
+                                  std::size_t count) {
+    std::vector<std::byte> bytes(count);
+    copy_device_to_host(bytes.data(), count, memory.data() + offset, count, 1, nullptr);
+    return bytes;
+}
+
+}  // namespace
+
+void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std::size_t payload_bytes) {
+    CUDA_CHECK(cudaMemset(memory.data(), kGuard, memory.size()));
+    if (payload_bytes > 0) CUDA_CHECK(cudaMemset(memory.data() + payload_offset, kNan, payload_bytes));
+    CUDA_CHECK(
+        cudaStreamSynchronize(nullptr));  // a launch on a stream of its own would not wait for the fill
+}
+
+std::string find_guard_damage(const DeviceBuffer<std::byte>& memory, std::size_t payload_offset,
+                              std::size_t payload_bytes) {
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const auto begin = static_cast<std::int64_t>(payload_offset);
+    const std::size_t end = payload_offset + payload_bytes;
+    const std::string before = describe(read_bytes(memory, 0, payload_offset), "before",
+                                        [begin](std::int64_t i) { return i - begin; });
+    const std::string after =
+        describe(read_bytes(memory, end, memory.size() - end), "after", [](std::int64_t i) { return i; });
+    return before.empty() || after.empty() ? before + after : before + "; " + after;
+}
+
+}  // namespace course::detail

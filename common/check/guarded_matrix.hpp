@@ -1,0 +1,83 @@
+// A matrix in device memory that shows what a kernel did wrong with it: it stands between guards (guarded_buffer.hpp), and NaN, or of
+// integers -1, stands between its rows.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/check/guarded_buffer.hpp"
+
+namespace course {
+
+// T: anything that is NaN when all of its bits are set, or an integer.
+template <class T>
+class GuardedMatrix {
+  public:
+    // rows x cols from `packed`, row after row; `padding` elements of NaN or -1 after each row but the last, and the first element
+    // `misaligned_by` elements after an aligned address. Throws std::invalid_argument when `packed` does not have rows * cols elements.
+    GuardedMatrix(std::span<const T> packed, std::size_t rows, std::size_t cols, std::size_t padding = 0,
+                  std::size_t misaligned_by = 0)
+        : rows_(rows),
+          cols_(cols),
+          stride_(cols + padding),
+          memory_(rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols, misaligned_by) {
+        if (packed.size() != rows * cols) {
+            throw std::invalid_argument("GuardedMatrix: packed has " + std::to_string(packed.size()) +
+                                        " elements; expected " + std::to_string(rows) + " x " +
+                                        std::to_string(cols));
+        }
+        std::vector<T> padded = memory_.to_host();  // all bits set
+        for (std::size_t i = 0; i < packed.size(); ++i)
+            padded[i / cols * stride_ + i % cols] = packed[i];
+        memory_.copy_from(padded);
+    }
+
+    // NaN everywhere: an output that nothing has written.
+    GuardedMatrix(std::size_t rows, std::size_t cols, std::size_t padding = 0, std::size_t misaligned_by = 0)
+        : rows_(rows),
+          cols_(cols),
+          stride_(cols + padding),
+          memory_(rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols, misaligned_by) {}
+
+    // NaN everywhere again, and guards as new.
+    void spoil() { memory_.spoil(); }
+
+    DeviceMatrix<T> view() { return {memory_.span(), rows_, cols_, stride_}; }
+
+    // The elements, without what is between the rows.
+    std::vector<T> packed() const {
+        const std::vector<T> padded = memory_.to_host();
+        std::vector<T> values(rows_ * cols_);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            values[i] = padded[i / cols_ * stride_ + i % cols_];
+        return values;
+    }
+
+    // What was written where nothing may be written, in words; empty if nothing was. Waits for the device.
+    std::string damage() const {
+        const std::vector<T> padded = memory_.to_host();
+        std::size_t written = 0;
+        for (std::size_t i = 0; i < padded.size(); ++i)
+            written += i % stride_ >= cols_ && !untouched(padded[i]) ? 1 : 0;
+        return memory_.damage() +
+               (written == 0 ? "" : std::to_string(written) + " elements written between rows");
+    }
+
+  private:
+    static bool untouched(const T& value) {
+        T unset;
+        std::memset(static_cast<void*>(&unset), 0xff, sizeof(T));
+        return std::memcmp(&value, &unset, sizeof(T)) == 0;
+    }
+
+    std::size_t rows_;
+    std::size_t cols_;
+    std::size_t stride_;
+    GuardedBuffer<T> memory_;
+};
+
+}  // namespace course

@@ -1,0 +1,51 @@
+#include "common/check/matmul_reference.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+namespace course {
+namespace {
+
+void require_length(const char* name, std::size_t length, std::size_t expected) {
+    if (length != expected) {
+        throw std::invalid_argument("multiply_on_cpu: " + std::string(name) + " has " +
+                                    std::to_string(length) + " elements; expected " +
+                                    std::to_string(expected));
+    }
+}
+
+}  // namespace
+
+void multiply_on_cpu(std::size_t rows, std::size_t cols, std::size_t depth, float alpha,
+                     std::span<const float> a, std::span<const float> b, float beta,
+                     std::span<double> product, std::span<double> magnitude) {
+    require_length("a", a.size(), rows * depth);
+    require_length("b", b.size(), depth * cols);
+    require_length("product", product.size(), rows * cols);
+    require_length("magnitude", magnitude.size(), rows * cols);
+    // Row by row of B, so that memory is walked along its rows: the order i, k, j instead of i, j, k.
+#pragma omp parallel for schedule(dynamic)
+    for (std::ptrdiff_t signed_row = 0; signed_row < static_cast<std::ptrdiff_t>(rows); ++signed_row) {
+        const auto i = static_cast<std::size_t>(signed_row);
+        const std::span<double> sums = product.subspan(i * cols, cols);
+        const std::span<double> sizes = magnitude.subspan(i * cols, cols);
+        for (std::size_t j = 0; j < cols; ++j) {
+            sums[j] = beta == 0 ? 0.0 : static_cast<double>(beta) * sums[j];
+            sizes[j] = std::abs(sums[j]);
+        }
+        if (alpha == 0) continue;
+        for (std::size_t p = 0; p < depth; ++p) {
+            const double factor = static_cast<double>(alpha) * static_cast<double>(a[i * depth + p]);
+            const std::span<const float> b_row = b.subspan(p * cols, cols);
+            for (std::size_t j = 0; j < cols; ++j) {
+                const double term = factor * static_cast<double>(b_row[j]);
+                sums[j] += term;
+                sizes[j] += std::abs(term);
+            }
+        }
+    }
+}
+
+}  // namespace course

@@ -1,0 +1,46 @@
+// Checks of arguments. A failed one throws std::invalid_argument with a message that names the argument, its value
+// and what was expected:
+//
+//     require(out.size() == 1, "reduction: out has ", out.size(), " elements; expected 1");
+//
+// The parts of the message are joined only when the check fails, so a check costs a comparison.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace course {
+
+inline std::string to_text(std::string_view text) {
+    return std::string(text);
+}
+template <class Number>
+requires std::integral<Number> || std::floating_point<Number> std::string to_text(Number number) {
+    return std::to_string(number);
+}
+
+template <class... Parts>
+void require(bool condition, const Parts&... parts) {
+    if (!condition) throw std::invalid_argument((to_text(parts) + ...));
+}
+
+// "3 x 4": how messages, test names and tables print a shape.
+template <class... Extents>
+std::string shape_text(std::size_t first, Extents... others) {
+    return (std::to_string(first) + ... + (" x " + std::to_string(others)));
+}
+
+// The same for anything with rows() and cols(): DeviceMatrix, GuardedMatrix, ...
+template <class Matrix>
+requires requires(const Matrix& m) {
+    m.rows();
+    m.cols();
+}
+std::string shape_text(const Matrix& matrix) {
+    return shape_text(matrix.rows(), matrix.cols());
+}
+
+}  // namespace course

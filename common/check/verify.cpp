@@ -1,0 +1,129 @@
+#include "common/check/verify.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+#include "common/device/grid.hpp"
+
+namespace course {
+namespace {
+
+constexpr std::size_t kReported = 5;
+constexpr std::size_t kPart = std::size_t{1} << 18;  // elements: some 0.3 ms, which hides what a thread costs
+
+bool same_non_finite(double got, double expected) {
+    return (std::isnan(expected) && std::isnan(got)) || (std::isinf(expected) && got == expected);
+}
+
+}  // namespace
+
+double Bound::roundings() const {
+    if (terms < 1 || !std::isfinite(factor) || factor < 0) {
+        throw std::invalid_argument(
+            fmt::format("Bound: expected terms >= 1 and a finite factor >= 0, got {} and {}", terms, factor));
+    }
+    const auto n = static_cast<double>(terms);
+    return factor * (growth == Growth::kLinear ? n : std::sqrt(n));
+}
+
+std::string VerifyResult::message() const {
+    std::string text;
+    if (differing == 0) {
+        text = fmt::format("{} values agree, largest error {:.3g}", compared, max_error);
+    } else {
+        text = fmt::format("{} of {} values differ, largest error {:.3g}", differing, compared, max_error);
+    }
+    if (untouched > 0)
+        text += fmt::format("\n  {} of them as before the launch, all bits set: not written", untouched);
+    for (const Mismatch& mismatch : first) {
+        const std::string place =
+            cols == 0 ? "" : fmt::format(" (row {}, col {})", mismatch.index / cols, mismatch.index % cols);
+        const std::string allowed = mismatch.allowed.empty() ? "" : fmt::format(" +- {}", mismatch.allowed);
+        text += fmt::format("\n  [{}]{}: expected {}{}, got {}", mismatch.index, place, mismatch.expected,
+                            allowed, mismatch.got);
+    }
+    if (differing > first.size()) text += "\n  ...";
+    if (!damage.empty()) text += "\n  " + damage;
+    return text;
+}
+
+namespace detail {
+
+void require_lengths(std::size_t got, std::size_t expected, std::size_t magnitudes) {
+    if (got != expected) {
+        throw std::invalid_argument(fmt::format("verify: got {} values, expected {}", got, expected));
+    }
+    if (magnitudes != 0 && magnitudes != expected) {
+        throw std::invalid_argument(
+            fmt::format("verify: magnitude has {} values, expected none or {}", magnitudes, expected));
+    }
+}
+
+double largest_finite_magnitude(std::span<const double> values) {
+    double largest = 0;
+    for (const double value : values) {
+        if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    }
+    return largest;
+}
+
+void note_mismatch(VerifyResult& result, Mismatch mismatch) {
+    ++result.differing;
+    if (result.first.size() < kReported) result.first.push_back(std::move(mismatch));
+}
+
+void compare(VerifyResult& result, std::size_t index, double got, double expected, double roundings_epsilon,
+             double magnitude, double smallest) {
+    ++result.compared;
+    if (std::isfinite(expected) && std::isfinite(got)) {
+        if (!std::isfinite(magnitude) || magnitude < 0) {
+            throw std::invalid_argument(
+                fmt::format("verify: magnitude[{}] is {}, expected a finite value >= 0", index, magnitude));
+        }
+        const double error = std::abs(got - expected);
+        const double allowed = roundings_epsilon * magnitude + smallest;
+        result.max_error = std::max(result.max_error, error);
+        if (error <= allowed) return;
+        note_mismatch(result, {index, fmt::format("{:.9g}", expected), fmt::format("{:.9g}", got),
+                               fmt::format("{:.3g}", allowed)});
+        return;
+    }
+    if (same_non_finite(got, expected)) return;
+    result.max_error = std::numeric_limits<double>::infinity();
+    // A NaN's sign means nothing.
+    const auto text = [](double value) { return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value); };
+    note_mismatch(result, {index, text(expected), text(got), ""});
+}
+
+VerifyResult compare_in_parts(std::size_t count,
+                              const std::function<VerifyResult(std::size_t begin, std::size_t end)>& part) {
+    std::vector<VerifyResult> results(ceil_div(count, kPart));
+    std::vector<std::exception_ptr> errors(results.size());
+#pragma omp parallel for schedule(static)
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        try {
+            results[i] = part(i * kPart, std::min(count, (i + 1) * kPart));
+        } catch (...) {  // must not leave the parallel loop
+            errors[i] = std::current_exception();
+        }
+    }
+
+    VerifyResult all;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+        if (errors[i]) std::rethrow_exception(errors[i]);
+        all.compared += results[i].compared;
+        all.max_error = std::max(all.max_error, results[i].max_error);
+        const std::size_t unnamed = results[i].differing - results[i].first.size();
+        for (Mismatch& mismatch : results[i].first)
+            note_mismatch(all, std::move(mismatch));
+        all.differing += unnamed;
+        all.untouched += results[i].untouched;
+    }
+    return all;
+}
+
+}  // namespace detail
+}  // namespace course

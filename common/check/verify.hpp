@@ -1,0 +1,165 @@
+// Is the result right? Compares with a reference computed in double (or exactly, for integers), element by element.
+//
+// The bound. A sum of n terms in precision eps, added in any order, is off by at most about n * eps * sum |terms|
+// (N. Higham, "Accuracy and Stability of Numerical Algorithms", section 4.2: the constant is (n - 1) u + O(u^2), u = eps / 2).
+// A dot product's terms are a_i * b_i. So:
+//
+//     |got - expected| <= factor * eps(T) * growth(n) * magnitude
+//
+// magnitude   sum |terms| of that element. Without it max |expected| stands in, which is right for elementwise work and
+//             too strict for sums that cancel: give it there.
+// growth      n is guaranteed. sqrt(n) holds with high probability, rounding errors being about independent
+//             (N. Higham, T. Mary, SIAM J. Sci. Comput. 41, 2019), and finds smaller mistakes.
+// NaN is right where NaN is expected and nowhere else; so is +Inf, and -Inf.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <ranges>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace course {
+
+// Spacing of T at 1, and its smallest positive value; half_traits.hpp adds __half and __nv_bfloat16.
+template <class T>
+struct FloatTraits {
+    static_assert(std::is_floating_point_v<T>,
+                  "verify: for __half and __nv_bfloat16 include common/device/half_traits.hpp; "
+                  "for integers use verify_exact");
+    static constexpr double kEpsilon = static_cast<double>(std::numeric_limits<T>::epsilon());
+    static constexpr double kSmallest = static_cast<double>(std::numeric_limits<T>::denorm_min());
+};
+
+enum class Growth { kLinear, kSquareRoot };
+
+struct Bound {
+    std::size_t terms = 1;  // length of the sum behind one element
+    Growth growth = Growth::kLinear;
+    double factor = 2;
+
+    // factor * growth(terms). Throws std::invalid_argument unless terms >= 1 and factor is finite and >= 0.
+    double roundings() const;
+};
+
+struct Mismatch {
+    std::size_t index = 0;
+    std::string expected;
+    std::string got;
+    std::string allowed;  // difference allowed; empty for exact comparison
+};
+
+struct VerifyResult {
+    std::size_t compared = 0;
+    std::size_t differing = 0;
+    std::size_t untouched = 0;  // of those: all bits set, as a GuardedBuffer is before anybody writes it
+    double max_error = 0;       // largest |got - expected|; infinite when NaN or Inf stood in the wrong place
+    std::vector<Mismatch> first;  // the first few that differ
+    std::size_t cols = 0;         // when not 0, indices are reported as (row, col) too
+    std::string damage;           // of the guards around the output, see guarded_buffer.hpp; empty if none
+
+    bool ok() const { return differing == 0 && damage.empty(); }
+
+    // "1000 values agree, largest error 1.2e-07"; or how many differ, how many of them nobody wrote, and the first few.
+    std::string message() const;
+};
+
+// `got` against `expected`; `magnitude` is empty or one per element. `cols` is for the report alone.
+// Throws std::invalid_argument when the lengths differ, or a magnitude is negative or, where the expected value is finite, not finite.
+template <std::ranges::contiguous_range Got>
+VerifyResult verify(const Got& got, std::span<const double> expected, const Bound& bound = {},
+                    std::span<const double> magnitude = {}, std::size_t cols = 0);
+
+// For integers: equal, or different. `expected` holds the same type.
+template <std::ranges::contiguous_range Got>
+VerifyResult verify_exact(const Got& got, std::span<const std::ranges::range_value_t<Got>> expected,
+                          std::size_t cols = 0);
+
+// --- what the templates are made of -------------------------------------------------------------------------------
+
+namespace detail {
+
+void require_lengths(std::size_t got, std::size_t expected, std::size_t magnitudes);
+double largest_finite_magnitude(std::span<const double> values);
+// Compares one element, and takes note in `result`.
+void compare(VerifyResult& result, std::size_t index, double got, double expected, double roundings_epsilon,
+             double magnitude, double smallest);
+void note_mismatch(VerifyResult& result, Mismatch mismatch);
+
+// Counts a value that differs as untouched if all its bits are set.
+template <class T>
+void note_untouched(VerifyResult& result, const T& value) {
+    static constexpr auto kUntouched = [] {
+        std::array<unsigned char, sizeof(T)> bytes{};
+        bytes.fill(0xff);
+        return bytes;
+    }();
+    if (std::memcmp(&value, kUntouched.data(), sizeof(T)) == 0) ++result.untouched;
+}
+
+// What `part(begin, end)` finds in [0, count), taken in parts on all of the host's cores.
+VerifyResult compare_in_parts(std::size_t count,
+                              const std::function<VerifyResult(std::size_t begin, std::size_t end)>& part);
+
+}  // namespace detail
+
+template <std::ranges::contiguous_range Got>
+VerifyResult verify(const Got& got, std::span<const double> expected, const Bound& bound,
+                    std::span<const double> magnitude, std::size_t cols) {
+    using T = std::ranges::range_value_t<Got>;
+    const std::span<const T> values(got);
+    detail::require_lengths(values.size(), expected.size(), magnitude.size());
+    const double common_magnitude = magnitude.empty() ? detail::largest_finite_magnitude(expected) : 0;
+    const double scale = bound.roundings() * FloatTraits<T>::kEpsilon;
+
+    VerifyResult result = detail::compare_in_parts(values.size(), [&](std::size_t begin, std::size_t end) {
+        VerifyResult part;
+        for (std::size_t i = begin; i < end; ++i) {
+            double value = 0;
+            if constexpr (std::is_floating_point_v<T>) {
+                value = static_cast<double>(values[i]);
+            } else {
+                value = static_cast<double>(static_cast<float>(values[i]));
+            }
+            const std::size_t differing = part.differing;
+            detail::compare(part, i, value, expected[i], scale,
+                            magnitude.empty() ? common_magnitude : magnitude[i],
+                            bound.roundings() * FloatTraits<T>::kSmallest);
+            if (part.differing > differing) detail::note_untouched(part, values[i]);
+        }
+        return part;
+    });
+    result.cols = cols;
+    return result;
+}
+
+template <std::ranges::contiguous_range Got>
+VerifyResult verify_exact(const Got& got, std::span<const std::ranges::range_value_t<Got>> expected,
+                          std::size_t cols) {
+    using T = std::ranges::range_value_t<Got>;
+    static_assert(std::is_integral_v<T>, "verify_exact compares integers; for floating point use verify");
+    const std::span<const T> values(got);
+    detail::require_lengths(values.size(), expected.size(), 0);
+
+    VerifyResult result;
+    result.cols = cols;
+    result.compared = values.size();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (values[i] == expected[i]) continue;
+        const double error = std::abs(static_cast<double>(values[i]) - static_cast<double>(expected[i]));
+        result.max_error = std::max(result.max_error, error);
+        detail::note_mismatch(result, {i, std::to_string(expected[i]), std::to_string(values[i]), ""});
+        detail::note_untouched(result, values[i]);
+    }
+    return result;
+}
+
+}  // namespace course

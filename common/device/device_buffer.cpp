@@ -1,0 +1,60 @@
+#include "common/device/device_buffer.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <stdexcept>
+
+namespace course {
+namespace {
+
+void require_same_length(const char* what, std::size_t host_count, std::size_t device_count) {
+    if (host_count != device_count) {
+        throw std::invalid_argument(
+            fmt::format("{}: the host span has {} elements, expected {} as in the device buffer", what,
+                        host_count, device_count));
+    }
+}
+
+}  // namespace
+
+void* allocate_on_device(std::size_t count, std::size_t element_bytes) {
+    if (count == 0) return nullptr;
+    if (count > std::numeric_limits<std::size_t>::max() / element_bytes) {
+        throw std::length_error(
+            fmt::format("DeviceBuffer: {} elements of {} bytes are more bytes than can be counted", count,
+                        element_bytes));
+    }
+    void* memory = nullptr;
+    const cudaError_t code = cudaMalloc(&memory, count * element_bytes);
+    if (code == cudaErrorMemoryAllocation) {
+        static_cast<void>(cudaGetLastError());
+        std::size_t free_bytes = 0;
+        std::size_t total_bytes = 0;
+        CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+        throw CudaError(
+            code, fmt::format("DeviceBuffer: out of device memory: asked for {} bytes ({} elements of {}), "
+                              "{} of {} bytes are free",
+                              count * element_bytes, count, element_bytes, free_bytes, total_bytes));
+    }
+    CUDA_CHECK(code);
+    return memory;
+}
+
+void copy_host_to_device(void* device, std::size_t device_count, const void* host, std::size_t host_count,
+                         std::size_t element_bytes, cudaStream_t stream) {
+    require_same_length("DeviceBuffer::copy_from", host_count, device_count);
+    if (host_count == 0) return;
+    CUDA_CHECK(cudaMemcpyAsync(device, host, host_count * element_bytes, cudaMemcpyHostToDevice, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+void copy_device_to_host(void* host, std::size_t host_count, const void* device, std::size_t device_count,
+                         std::size_t element_bytes, cudaStream_t stream) {
+    require_same_length("DeviceBuffer::copy_to", host_count, device_count);
+    if (host_count == 0) return;
+    CUDA_CHECK(cudaMemcpyAsync(host, device, host_count * element_bytes, cudaMemcpyDeviceToHost, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+}  // namespace course

@@ -1,0 +1,135 @@
+// GoogleTest fixtures for tests that need a device: skipped, with the reason, where there is none.
+// The CPU stand-in is a device.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/bench/machine.hpp"
+#include "common/check/check.hpp"
+#include "common/device/device_buffer.hpp"
+
+namespace course {
+
+// Why no kernel can run here; empty if one can.
+inline std::string why_no_device() {
+    int devices = 0;
+    const cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error != cudaSuccess) {
+        static_cast<void>(cudaGetLastError());
+        return std::string("no CUDA device: ") + cudaGetErrorString(error);
+    }
+    return devices == 0 ? "no CUDA device: cudaGetDeviceCount found none" : "";
+}
+
+// Why a test that needs `bytes` of device memory, gigabytes, cannot run here; empty if it can.
+inline std::string why_not_so_large(std::size_t bytes) {
+    const std::string gigabytes = std::to_string((bytes >> 30) + 1) + " GB";
+    if (is_cpu_stand_in()) return "needs a GPU: " + gigabytes + " would have to move through CPU threads";
+    std::size_t free_bytes = 0;
+    std::size_t total_bytes = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
+    if (free_bytes >= bytes + (std::size_t{1} << 30)) return "";
+    return "needs " + gigabytes + " of free device memory; " + std::to_string(free_bytes) + " bytes are free";
+}
+
+// The parameters of a test suite: pointers to all entries of a list of variants.
+template <class Variants>
+auto each_of(const Variants& variants) {
+    std::vector<decltype(&variants[0])> pointers;
+    for (const auto& variant : variants)
+        pointers.push_back(&variant);
+    return testing::ValuesIn(pointers);
+}
+
+// And what their tests are called.
+struct VariantName {
+    template <class Info>
+    std::string operator()(const Info& info) const {
+        return info.param->name;
+    }
+};
+
+// `count` elements of 0 on the device. Also where the values mean nothing a kernel should not read memory that nothing wrote: initcheck
+// reports it.
+template <class T>
+DeviceBuffer<T> zeros(std::size_t count) {
+    return DeviceBuffer<T>(std::span<const T>(std::vector<T>(count)));
+}
+
+// What `action` says when it refuses its arguments (std::invalid_argument), or "".
+template <class Action>
+std::string refusal(Action action) {
+    try {
+        action();
+    } catch (const std::invalid_argument& error) {
+        return error.what();
+    }
+    return "";
+}
+
+// What `queue(stream)` queues on a stream of its own, captured into a graph. So it shows what goes to another stream (no node), what
+// allocates or waits (an error), and what runs at once instead of when the graph is launched.
+class CapturedWork {
+  public:
+    template <class Queue>
+    explicit CapturedWork(Queue queue) {
+        CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+        queue(stream_);
+        CUDA_CHECK(cudaStreamEndCapture(stream_, &graph_));
+    }
+    CapturedWork(const CapturedWork&) = delete;
+    CapturedWork& operator=(const CapturedWork&) = delete;
+    ~CapturedWork() {
+        static_cast<void>(cudaGraphDestroy(graph_));
+        static_cast<void>(cudaStreamDestroy(stream_));
+    }
+
+    std::size_t nodes() const {
+        std::size_t count = 0;
+        CUDA_CHECK(cudaGraphGetNodes(graph_, nullptr, &count));
+        return count;
+    }
+
+    // Launches the graph `times` times, and waits.
+    void run(int times = 1) const {
+        cudaGraphExec_t executable = nullptr;
+        CUDA_CHECK(cudaGraphInstantiate(&executable, graph_, 0));
+        for (int i = 0; i < times; ++i)
+            CUDA_CHECK(cudaGraphLaunch(executable, stream_));
+        CUDA_CHECK(cudaStreamSynchronize(stream_));
+        CUDA_CHECK(cudaGraphExecDestroy(executable));
+    }
+
+  private:
+    cudaStream_t stream_ = nullptr;
+    cudaGraph_t graph_ = nullptr;
+};
+
+template <class Fixture>
+class NeedsDevice : public Fixture {
+  protected:
+    void SetUp() override {
+        if (const std::string reason = why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    }
+
+    // After a kernel that failed every call fails, until the device is reset: the next test shall not fail for this one's reason.
+    void TearDown() override {
+        if (cudaDeviceSynchronize() == cudaSuccess) return;
+        static_cast<void>(cudaDeviceReset());
+        static_cast<void>(cudaGetLastError());
+    }
+};
+
+using DeviceTest = NeedsDevice<testing::Test>;
+template <class Parameter>
+using DeviceTestWithParam = NeedsDevice<testing::TestWithParam<Parameter>>;
+
+}  // namespace course

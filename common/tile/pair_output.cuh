@@ -1,0 +1,59 @@
+// Where the results of a product of matrices go, two neighbours of a row at a time: that is how the fragments of tensor cores have them.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "common/device/device_view.hpp"
+#include "common/device/pack.cuh"
+
+namespace course {
+
+// Sum: float, or int of integers.
+template <class Sum>
+struct OutputOf {
+    DeviceMatrix<Sum> c;
+    Sum alpha;
+    Sum beta;
+    bool pairs;  // every element with an even column is at a multiple of 8 bytes
+};
+
+template <class Sum>
+using PairOf = Pack<Sum, 2>;
+
+template <class Sum>
+__host__ __device__ OutputOf<Sum> make_output(const DeviceMatrix<Sum>& c, Sum alpha, Sum beta) {
+    return {.c = c,
+            .alpha = alpha,
+            .beta = beta,
+            .pairs = c.leading_dimension() % 2 == 0 && is_aligned(c.data(), 8)};
+}
+
+template <class Sum>
+__device__ bool inside(const OutputOf<Sum>& out, int row, int column) {
+    return row < static_cast<int>(out.c.rows()) && column < static_cast<int>(out.c.cols());
+}
+
+// What becomes of the sums at (row, column) and beside it: alpha sum + beta C. C is read only if beta asks for it.
+template <class Sum>
+__device__ PairOf<Sum> finished(const OutputOf<Sum>& out, int row, int column, Sum sum, Sum beside) {
+    PairOf<Sum> result = {{out.alpha * sum, out.alpha * beside}};
+    if (out.beta != 0) {
+        if (inside(out, row, column)) result.value[0] += out.beta * out.c(row, column);
+        if (inside(out, row, column + 1)) result.value[1] += out.beta * out.c(row, column + 1);
+    }
+    return result;
+}
+
+// Stores them; `column` is even.
+template <class Sum>
+__device__ void store_pair(const OutputOf<Sum>& out, int row, int column, Sum sum, Sum beside) {
+    const PairOf<Sum> result = finished(out, row, column, sum, beside);
+    if (out.pairs && inside(out, row, column + 1)) {
+        result.store(&out.c(row, column));
+    } else {
+        if (inside(out, row, column)) out.c(row, column) = result.value[0];
+        if (inside(out, row, column + 1)) out.c(row, column + 1) = result.value[1];
+    }
+}
+
+}  // namespace course

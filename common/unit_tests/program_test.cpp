@@ -1,0 +1,403 @@
+#include "common/bench/program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+
+#include "common/bench/build_info.hpp"
+#include "common/bench/inspection.hpp"
+#include "common/bench/machine.hpp"
+#include "common/check/check.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/test/device_test.hpp"
+#include "test_kernels.hpp"
+
+namespace {
+
+using course::Contestant;
+using course::Dims;
+
+// Fills a buffer with ones; `contestants` may do so in whatever way they like.
+using Fill = std::function<void(course::GuardedBuffer<float>&, cudaStream_t)>;
+
+void fill_right(course::GuardedBuffer<float>& out, cudaStream_t stream) {
+    course::testing::fill(out.span(), 1, 0, static_cast<std::int64_t>(out.size()), stream);
+}
+
+course::Case make_case(const Dims& size, const Fill& fill, const std::string& cannot_run = "") {
+    const auto out = std::make_shared<course::GuardedBuffer<float>>(size.at(0));
+    course::Case result;
+    result.problem = "fill " + std::to_string(size.at(0));
+    result.dtype = "float";
+    result.spoil = [out] { out->spoil(); };
+    result.verify = [out] {
+        course::VerifyResult verified = course::verify(out->to_host(), std::vector<double>(out->size(), 1.0));
+        verified.damage = out->damage();
+        return verified;
+    };
+    const course::Work work{.bytes = 4.0 * static_cast<double>(size.at(0))};
+    result.contestants = {
+        {.name = "right", .launch = [out](cudaStream_t stream) { fill_right(*out, stream); }, .work = work},
+        {.name = "tried",
+         .launch = [out, fill](cudaStream_t stream) { fill(*out, stream); },
+         .work = work,
+         .cannot_run = cannot_run},
+    };
+    return result;
+}
+
+class ProgramTest : public course::DeviceTest {
+  protected:
+    // Runs the program with `arguments`; out_ and err_ are what it printed.
+    int run(std::vector<const char*> arguments, const Fill& fill = fill_right,
+            const std::string& cannot_run = "") {
+        const course::Program program{
+            .day = "day00_fill",
+            .title = "fills a buffer",
+            .default_size = {1000},
+            .bench_sizes = {{100}, {2000}},
+            .sweep_sizes = sweep_sizes_,
+            .make_cases = {[&](const Dims& size) {
+                               course::Case result = make_case(size, fill, cannot_run);
+                               result.contestants.back().resources = resources_;
+                               result.contestants.back().figures = figures_;
+                               result.contestants.back().prepare = prepare_;
+                               result.comment = [](std::span<const course::Record> records) {
+                                   return "comment on " + records.back().variant + "\n";
+                               };
+                               return result;
+                           },
+                           [](const Dims&) { return course::Case{.problem = "left out", .dtype = "float"}; },
+                           [&](const Dims& size) {
+                               course::Case other = make_case(size, fill, cannot_run);
+                               other.problem = "other " + std::to_string(size.at(0));
+                               other.contestants = {other.contestants.front()};
+                               other.contestants.front().name = "only_here";
+                               return other;
+                           }},
+            .finish = [] { std::puts("the end"); }};
+        arguments.insert(arguments.begin(), "day00_fill");
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        const int code = course::run_program(program, static_cast<int>(arguments.size()), arguments.data());
+        std::fflush(nullptr);
+        out_ = testing::internal::GetCapturedStdout();
+        err_ = testing::internal::GetCapturedStderr();
+        return code;
+    }
+
+    void SetUp() override {
+        std::filesystem::remove(json_);
+        course::DeviceTest::SetUp();
+    }
+    void TearDown() override { std::filesystem::remove(json_); }
+
+    std::vector<Dims> sweep_sizes_;
+    std::function<course::KernelResources()> resources_;
+    std::function<course::Figures()> figures_;
+    std::function<void(Contestant&)> prepare_{};
+    std::string out_;
+    std::string err_;
+    const std::string json_ = testing::TempDir() + "course_program_" +
+                              testing::UnitTest::GetInstance()->current_test_info()->name() + ".json";
+};
+
+TEST_F(ProgramTest, WhatIsPreparedIsFreedBeforeTheNext) {
+    std::weak_ptr<int> made;
+    int times = 0;
+    prepare_ = [&](Contestant& contestant) {
+        EXPECT_TRUE(made.expired()) << "that of the size before";
+        const auto own = std::make_shared<int>(++times);
+        made = own;
+        contestant.launch = [own, launch = contestant.launch](cudaStream_t stream) { launch(stream); };
+        contestant.work.bytes = 4;
+    };
+    EXPECT_EQ(run({}), 0) << out_ << err_;
+    EXPECT_EQ(times, 1);
+    EXPECT_TRUE(made.expired());
+    EXPECT_EQ(run({"--variant", "right"}), 0) << out_ << err_;
+    EXPECT_EQ(times, 1) << "made although another was asked for";
+}
+
+TEST_F(ProgramTest, WhatCannotBePreparedDoesNotRunAndTheOthersDo) {
+    const auto outcome = [&](const auto& error) {
+        prepare_ = [error](Contestant&) { throw error; };
+        return run({});
+    };
+    EXPECT_EQ(outcome(std::invalid_argument("row 5 is too long")), 0) << out_ << err_;
+    EXPECT_NE(out_.find("tried: row 5 is too long"), std::string::npos) << out_;
+    EXPECT_EQ(outcome(std::bad_alloc()), 0) << out_ << err_;
+    EXPECT_NE(out_.find("tried: the host has not enough memory"), std::string::npos) << out_;
+    EXPECT_EQ(outcome(std::length_error("too many elements")), 0) << out_ << err_;
+    EXPECT_EQ(outcome(course::CudaError(cudaErrorMemoryAllocation, "out of memory")), 0) << out_ << err_;
+    EXPECT_NE(out_.find("tried: out of memory"), std::string::npos) << out_;
+    EXPECT_EQ(outcome(course::CudaError(cudaErrorInvalidValue, "a mistake")), 1) << out_ << err_;
+    EXPECT_EQ(outcome(std::runtime_error("another")), 1) << out_ << err_;
+}
+
+TEST_F(ProgramTest, VerifiedRunSucceeds) {
+    EXPECT_EQ(run({}), 0) << out_ << err_;
+    EXPECT_NE(out_.find("fill 1000, float"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("the end"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("comment on tried\n"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("left out"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("say nothing about a GPU") != std::string::npos, course::is_cpu_stand_in()) << out_;
+}
+
+TEST_F(ProgramTest, WrongResultIsExitCodeOne) {
+    EXPECT_EQ(
+        run({}, [](auto& out, cudaStream_t stream) { course::testing::fill(out.span(), 1, 0, 999, stream); }),
+        1);
+    EXPECT_NE(out_.find("[999]: expected 1"), std::string::npos) << out_;
+    EXPECT_NE(out_.find("WRONG"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, WriteOutsideIsExitCodeOne) {
+    EXPECT_EQ(run({}, [](auto& out,
+                         cudaStream_t stream) { course::testing::fill(out.span(), 1, 0, 1001, stream); }),
+              1);
+    EXPECT_NE(out_.find("after the output were overwritten"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, WrongOnlyWhileTimedIsCaughtAfterwards) {
+    int launches = 0;
+    const auto lazy = [&launches](course::GuardedBuffer<float>& out, cudaStream_t stream) {
+        if (launches++ == 0) fill_right(out, stream);
+    };
+    EXPECT_EQ(run({}, lazy), 1) << out_;
+    EXPECT_NE(out_.find("WRONG"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, CudaErrorIsExitCodeOne) {
+    EXPECT_EQ(run({}, [](auto&, cudaStream_t) { course::testing::launch_too_many_threads(); }), 1);
+    EXPECT_NE(out_.find("kernel launch failed"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, NothingRunsOnADeviceThatAKernelHasBroken) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "on a GPU no later test of this program could run";
+    const Fill far_outside = [](auto& out, cudaStream_t stream) {
+        course::testing::fill(out.span(), 1, 0, 100'000'000, stream);
+    };
+    EXPECT_EQ(run({}, far_outside), 1);
+    EXPECT_NE(out_.find("cudaErrorIllegalAddress"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("other 1000"), std::string::npos) << "only its own case is shown:\n" << out_;
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+}
+
+TEST_F(ProgramTest, WhatCannotRunSaysWhy) {
+    EXPECT_EQ(run({}, fill_right, "needs an even size"), 0);
+    EXPECT_NE(out_.find("tried: needs an even size"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, BadArgumentsAreExitCodeTwo) {
+    EXPECT_EQ(run({"--size", "12y"}), 2);
+    EXPECT_NE(err_.find("--size: '12y' is no size"), std::string::npos) << err_;
+    EXPECT_EQ(run({"--variant", "rigth"}), 2);
+    EXPECT_NE(err_.find("did you mean 'right'? Known: right, tried, only_here"), std::string::npos) << err_;
+    EXPECT_EQ(run({"--no-such-option"}), 2);
+    EXPECT_EQ(run({"--bench", "--size", "5"}), 2);
+    EXPECT_EQ(run({"--help"}), 0);
+    EXPECT_NE(out_.find("Example: day00_fill --size 1000"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, ChosenSizeAndVariantAlone) {
+    EXPECT_EQ(run({"--size", "77", "--variant", "right"}), 0);
+    EXPECT_NE(out_.find("fill 77"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("tried"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("other"), std::string::npos) << out_;
+    EXPECT_EQ(run({"--variant", "only_here"}), 0) << "a name that not every case has";
+    EXPECT_NE(out_.find("other 1000"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("fill 1000"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVariant) {
+    if (!course::is_release_build()) {
+        EXPECT_EQ(run({"--bench"}), 2);
+        EXPECT_NE(err_.find("Release"), std::string::npos) << err_;
+        return;
+    }
+    ASSERT_EQ(run({"--bench", "--json", json_.c_str()}), 0) << out_ << err_;
+    std::ifstream file(json_);
+    const nlohmann::json records = nlohmann::json::parse(file);
+    EXPECT_EQ(records.size(), course::is_cpu_stand_in() ? 6u : 12u)
+        << "two sizes, two variants; on a GPU warm and flushed";
+    for (const auto& record : records) {
+        EXPECT_EQ(record.at("verified"), true);
+        EXPECT_EQ(record.at("day"), "day00_fill");
+        EXPECT_GE(record.at("repeats"), 3);
+    }
+}
+
+TEST_F(ProgramTest, SweepIsAnOptionOfThoseThatHaveSizesForIt) {
+    EXPECT_EQ(run({"--sweep"}), 2);
+    sweep_sizes_ = {{30}, {40}, {50}};
+    EXPECT_EQ(run({"--sweep", "--bench"}), 2);
+    EXPECT_EQ(run({"--sweep", "--size", "5"}), 2);
+    if (!course::is_release_build()) {
+        EXPECT_EQ(run({"--sweep"}), 2);
+        return;
+    }
+    EXPECT_EQ(run({"--sweep", "--variant", "right"}), 0) << err_;
+    for (const char* text : {"fill 30", "fill 40", "fill 50"})
+        EXPECT_NE(out_.find(text), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("fill 100,"), std::string::npos) << "of --bench:\n" << out_;
+}
+
+TEST_F(ProgramTest, AKernelIsAskedForItsResourcesOnceItHasRun) {
+    if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
+    bool has_run = false;
+    bool had_run = false;
+    resources_ = [&] {
+        had_run = has_run;
+        return course::KernelResources{.threads = 64, .limit = "blocks"};
+    };
+    const Fill fill = [&](course::GuardedBuffer<float>& out, cudaStream_t stream) {
+        has_run = true;
+        fill_right(out, stream);
+    };
+    ASSERT_EQ(run({"--variant", "tried", "--json", json_.c_str()}, fill), 0) << out_ << err_;
+    EXPECT_TRUE(had_run);
+    std::ifstream file(json_);
+    for (const auto& record : nlohmann::json::parse(file))
+        EXPECT_EQ(record.at("kernel").at("threads"), 64);
+}
+
+TEST_F(ProgramTest, FiguresOfAResultAreWritten) {
+    if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
+    figures_ = [] { return course::Figures{{"relative error", 0.5}}; };
+    ASSERT_EQ(run({"--variant", "tried", "--json", json_.c_str()}), 0) << out_ << err_;
+    std::ifstream file(json_);
+    for (const auto& record : nlohmann::json::parse(file))
+        EXPECT_EQ(record.at("figures").at(0).at(1), 0.5);
+}
+
+TEST_F(ProgramTest, NothingIsWrittenWhenAResultIsWrong) {
+    if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
+    EXPECT_EQ(run({"--json", json_.c_str()}, [](auto&, cudaStream_t) {}), 1);
+    EXPECT_FALSE(std::filesystem::exists(json_));
+}
+
+TEST_F(ProgramTest, AFileThatCannotBeWrittenIsExitCodeOne) {
+    if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
+    EXPECT_EQ(run({"--json", "/proc/nowhere.json"}), 1);
+    EXPECT_NE(err_.find("/proc/nowhere.json"), std::string::npos) << err_;
+}
+
+TEST_F(ProgramTest, InspectSaysWhyItCannot) {
+    if (course::why_no_inspection().empty()) GTEST_SKIP() << "this build inspects";
+    EXPECT_EQ(run({"--inspect", json_.c_str()}), 2);
+    EXPECT_NE(err_.find("cmake --preset inspect"), std::string::npos) << err_;
+    EXPECT_FALSE(std::filesystem::exists(json_));
+}
+
+TEST_F(ProgramTest, InspectWritesWhatEachVersionDid) {
+    if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
+    const auto results = [&] {
+        std::ifstream file(json_);
+        return course::inspection_file_from_json(nlohmann::ordered_json::parse(file)).results;
+    };
+    ASSERT_EQ(run({"--inspect", json_.c_str(), "--size", "64"}), 0) << out_ << err_;
+    ASSERT_EQ(results().size(), 3u);
+    EXPECT_EQ(results()[1].variant, "tried");
+    EXPECT_TRUE(results()[1].verified);
+    ASSERT_EQ(results()[1].kernels.size(), 1u);
+    EXPECT_EQ(results()[1].kernels[0].global_written_bytes, 256u);
+
+    // A wrong result is written too, and so is what cannot run.
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tried"}, [](auto&, cudaStream_t) {}), 1);
+    ASSERT_EQ(results().size(), 1u);
+    EXPECT_FALSE(results()[0].verified);
+    EXPECT_NE(results()[0].failure, "");
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tried"}, fill_right, "too odd"), 0);
+    EXPECT_EQ(results()[0].cannot_run, "too odd");
+
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tired"}), 2);
+    EXPECT_NE(err_.find("tried"), std::string::npos) << err_;
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--bench"}), 2);
+}
+
+// A day with an option of its own, --copies, which sets the size.
+class OwnOptionsTest : public course::DeviceTest {
+  protected:
+    int run(std::vector<const char*> arguments, const Fill& fill = fill_right) {
+        int copies = 1;
+        const course::Program program{
+            .day = "day00_fill",
+            .title = "fills a buffer",
+            .default_size = {1000},
+            .make_cases = {[&](const Dims& size) { return make_case(size, fill); }},
+            .add_options =
+                [&](CLI::App& app, course::Program& own) {
+                    app.add_option("--copies", copies, "how many");
+                    app.callback([&] {
+                        if (copies < 1) throw std::invalid_argument("--copies: expected at least 1");
+                        own.default_size = {static_cast<std::size_t>(copies) * 10};
+                    });
+                },
+            .finish =
+                [&] {
+                    finished_ = true;
+                    if (copies == 99) throw std::invalid_argument("--copies: too late for 99");
+                }};
+        arguments.insert(arguments.begin(), "day00_fill");
+        finished_ = false;
+        testing::internal::CaptureStdout();
+        testing::internal::CaptureStderr();
+        const int code = course::run_program(program, static_cast<int>(arguments.size()), arguments.data());
+        std::fflush(nullptr);
+        out_ = testing::internal::GetCapturedStdout();
+        err_ = testing::internal::GetCapturedStderr();
+        return code;
+    }
+
+    std::string out_;
+    std::string err_;
+    bool finished_ = false;
+};
+
+TEST_F(OwnOptionsTest, MayChangeTheProgram) {
+    EXPECT_EQ(run({"--copies", "7"}), 0) << err_;
+    EXPECT_NE(out_.find("fill 70, float"), std::string::npos) << out_;
+    EXPECT_TRUE(finished_);
+    EXPECT_EQ(run({"--help"}), 0);
+    EXPECT_NE(out_.find("--copies"), std::string::npos) << out_;
+}
+
+TEST_F(OwnOptionsTest, WrongValuesAreExitCodeTwoBeforeAndAfterTheRun) {
+    EXPECT_EQ(run({"--copies", "0"}), 2);
+    EXPECT_EQ(err_, "day00_fill: --copies: expected at least 1\n");
+    EXPECT_FALSE(finished_);
+    EXPECT_EQ(run({"--copies", "99"}), 2);
+    EXPECT_NE(err_.find("--copies: too late for 99"), std::string::npos) << err_;
+}
+
+TEST_F(OwnOptionsTest, AWrongResultIsNotFinished) {
+    EXPECT_EQ(run({}, [](auto&, cudaStream_t) {}), 1);
+    EXPECT_FALSE(finished_);
+}
+
+TEST(ParseDims, TakesNumbersWithXBetween) {
+    EXPECT_EQ(course::parse_dims("4096"), (Dims{4096}));
+    EXPECT_EQ(course::parse_dims("4096x1024x3"), (Dims{4096, 1024, 3}));
+    for (const char* bad :
+         {"", "x", "0", "-1", "4x", "x4", "4xx4", "4 x 4", "1e3", "99999999999999999999999"}) {
+        EXPECT_THROW(course::parse_dims(bad), std::invalid_argument) << bad;
+    }
+}
+
+TEST(BuildInfo, CommitCanBeSetFromOutside) {
+    EXPECT_FALSE(course::commit().empty());
+    setenv("COURSE_COMMIT", "0123456789ab", 1);
+    EXPECT_EQ(course::commit(), "0123456789ab");
+    unsetenv("COURSE_COMMIT");
+}
+
+}  // namespace

@@ -1,0 +1,47 @@
+// Small kernels for the tests of common/: some right, some wrong on purpose.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/device/device_view.hpp"
+
+namespace course::testing {
+
+// out[i] = value for `count` indices from `first` on: outside the span when they say so.
+void fill(DeviceSpan<float> out, float value, std::int64_t first, std::int64_t count,
+          cudaStream_t stream = nullptr);
+
+// out(r, c) = 100 r + c
+void number_matrix(DeviceMatrix<float> out);
+
+// A launch with more threads in a block than any GPU has. Throws CudaError.
+void launch_too_many_threads();
+
+// The same numbers as RandomSample::draw, drawn in a kernel by one thread.
+struct RandomSample {
+    std::uint64_t bits[4];
+    std::uint32_t below[4];
+    std::int32_t integer[4];
+    float uniform[4];
+    float normal[4];
+
+    static __host__ __device__ RandomSample draw(std::uint64_t seed);
+};
+RandomSample draw_on_device(std::uint64_t seed);
+
+// What resident_blocks() says of a kernel that uses no shared memory.
+unsigned resident_blocks_of_a_small_kernel(int block_size);
+
+// Copies 64 floats in packs of four and says whether they arrived in order.
+bool packs_copy_right();
+
+// Stores single floats and loads them as a pack, stores a pack and loads single floats; says whether each saw the other.
+bool packs_and_floats_see_each_other();
+
+// How many threads of three warps get something else from warp_reduce() than a loop over their warp's values gives:
+// sums of 4 and of 8 bytes, a minimum, and xor, where each value counts exactly once.
+int lanes_with_a_wrong_reduction();
+
+}  // namespace course::testing

@@ -77,7 +77,7 @@ int try_exercises(const Checkout& checkout, const std::optional<std::string>& da
             all_well = false;
         }
     }
-    fmt::print("{} exercises in {} files\n", exercises, files);
+    fmt::print("exercises: {}, files: {}\n", exercises, files);
     return all_well ? kSuccess : kFailed;
 }
 

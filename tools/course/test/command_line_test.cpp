@@ -26,9 +26,9 @@ class CommandLine : public testing::Test {
         const Captured configured = capture({"cmake", "-S", root, "-B", root + "/build", "-G", "Ninja"});
         ASSERT_EQ(configured.exit_code, 0) << configured.output;
         directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "RelWithDebInfo", "days": [
-            {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "T", "chapter": "2", "ready": true},
-            {"directory": "day02_broken", "number": 2, "topic": "broken", "title": "B", "chapter": "2", "ready": true},
-            {"directory": "day05_matmul_tiled", "number": 5, "topic": "matmul_tiled", "title": "M", "chapter": "3", "ready": false}
+            {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "T"},
+            {"directory": "day02_broken", "number": 2, "topic": "broken", "title": "B"},
+            {"directory": "day05_matmul_tiled", "number": 5, "topic": "matmul_tiled", "title": "M"}
         ]})");
         const auto program = directory_.write(
             "build/bin/day01_vector_add",

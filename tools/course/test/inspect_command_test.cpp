@@ -65,9 +65,9 @@ class Inspect : public testing::Test {
         directory_.write("CMakePresets.json", R"({"version": 6, "configurePresets": [
             {"name": "inspect", "generator": "Ninja", "binaryDir": "${sourceDir}/build/inspect"}]})");
         directory_.write("build/cpu/days.json", R"({"backend": "cpu", "build_type": "Debug", "days": [
-            {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "T", "chapter": "2", "ready": true},
-            {"directory": "day02_broken", "number": 2, "topic": "broken", "title": "B", "chapter": "2", "ready": true},
-            {"directory": "day05_matmul_tiled", "number": 5, "topic": "matmul_tiled", "title": "M", "chapter": "3", "ready": false}
+            {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "T"},
+            {"directory": "day02_broken", "number": 2, "topic": "broken", "title": "B"},
+            {"directory": "day05_matmul_tiled", "number": 5, "topic": "matmul_tiled", "title": "M"}
         ]})");
         executable("build/inspect/bin/day01_vector_add",
                    "printf '%s|' \"$@\" >\"$COURSE_ROOT/arguments\"\n"

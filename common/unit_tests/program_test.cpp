@@ -104,7 +104,7 @@ class ProgramTest : public course::DeviceTest {
     // The records that the program wrote.
     nlohmann::ordered_json written() const {
         std::ifstream file(json_);
-        return course::from_json_lines({std::istreambuf_iterator<char>(file), {}});
+        return course::from_json_lines(std::string(std::istreambuf_iterator<char>(file), {}));
     }
 
     std::vector<Dims> sweep_sizes_;

@@ -66,8 +66,7 @@ class Inspect : public testing::Test {
             {"name": "inspect", "generator": "Ninja", "binaryDir": "${sourceDir}/build/inspect"}]})");
         directory_.write("build/cpu/days.json", R"({"backend": "cpu", "build_type": "Debug", "days": [
             {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "T"},
-            {"directory": "day02_broken", "number": 2, "topic": "broken", "title": "B"},
-            {"directory": "day05_matmul_tiled", "number": 5, "topic": "matmul_tiled", "title": "M"}
+            {"directory": "day02_broken", "number": 2, "topic": "broken", "title": "B"}
         ]})");
         executable("build/inspect/bin/day01_vector_add",
                    "printf '%s|' \"$@\" >\"$COURSE_ROOT/arguments\"\n"
@@ -208,7 +207,6 @@ TEST_F(Inspect, AnOldFileStaysWhenNothingNewIsMade) {
 TEST_F(Inspect, ADayThatIsNotThereIsWrongUsage) {
     EXPECT_EQ(inspect({"vektor_ad"}), kUsage);
     EXPECT_TRUE(contains(messages_, "nearest is day01_vector_add")) << messages_;
-    EXPECT_EQ(inspect({"day05"}), kUsage) << "planned";
     EXPECT_EQ(inspect({}), kUsage);
     EXPECT_FALSE(exists("build/inspect/build.ninja"));
 }

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -15,6 +16,7 @@
 #include "common/bench/build_info.hpp"
 #include "common/bench/inspection.hpp"
 #include "common/bench/machine.hpp"
+#include "common/bench/record_file.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/test/device_test.hpp"
@@ -99,6 +101,11 @@ class ProgramTest : public course::DeviceTest {
         course::DeviceTest::SetUp();
     }
     void TearDown() override { std::filesystem::remove(json_); }
+    // The records that the program wrote.
+    nlohmann::ordered_json written() const {
+        std::ifstream file(json_);
+        return course::from_json_lines(std::string(std::istreambuf_iterator<char>(file), {}));
+    }
 
     std::vector<Dims> sweep_sizes_;
     std::function<course::KernelResources()> resources_;
@@ -107,7 +114,7 @@ class ProgramTest : public course::DeviceTest {
     std::string out_;
     std::string err_;
     const std::string json_ = testing::TempDir() + "course_program_" +
-                              testing::UnitTest::GetInstance()->current_test_info()->name() + ".json";
+                              testing::UnitTest::GetInstance()->current_test_info()->name() + ".jsonl";
 };
 
 TEST_F(ProgramTest, WhatIsPreparedIsFreedBeforeTheNext) {
@@ -225,8 +232,7 @@ TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVariant) {
         return;
     }
     ASSERT_EQ(run({"--bench", "--json", json_.c_str()}), 0) << out_ << err_;
-    std::ifstream file(json_);
-    const nlohmann::json records = nlohmann::json::parse(file);
+    const auto records = written();
     EXPECT_EQ(records.size(), course::is_cpu_stand_in() ? 6u : 12u)
         << "two sizes, two variants; on a GPU warm and flushed";
     for (const auto& record : records) {
@@ -265,8 +271,7 @@ TEST_F(ProgramTest, AKernelIsAskedForItsResourcesOnceItHasRun) {
     };
     ASSERT_EQ(run({"--variant", "tried", "--json", json_.c_str()}, fill), 0) << out_ << err_;
     EXPECT_TRUE(had_run);
-    std::ifstream file(json_);
-    for (const auto& record : nlohmann::json::parse(file))
+    for (const auto& record : written())
         EXPECT_EQ(record.at("kernel").at("threads"), 64);
 }
 
@@ -274,8 +279,7 @@ TEST_F(ProgramTest, FiguresOfAResultAreWritten) {
     if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
     figures_ = [] { return course::Figures{{"relative error", 0.5}}; };
     ASSERT_EQ(run({"--variant", "tried", "--json", json_.c_str()}), 0) << out_ << err_;
-    std::ifstream file(json_);
-    for (const auto& record : nlohmann::json::parse(file))
+    for (const auto& record : written())
         EXPECT_EQ(record.at("figures").at(0).at(1), 0.5);
 }
 

@@ -20,12 +20,8 @@ std::optional<int> day_number(std::string_view name) {
     if (name.starts_with("day")) name.remove_prefix(3);
     int number = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error != std::errc{} || end != name.data() + name.size() || number < 1) return std::nullopt;
+    if (error != std::errc{} || end != name.data() + name.size() || number < 0) return std::nullopt;
     return number;
-}
-
-std::string short_name(const Day& day) {
-    return day.number == 0 ? day.directory : fmt::format("day{:02}", day.number);
 }
 
 std::string no_such_day(const std::vector<Day>& days, std::string_view name, bool is_number) {
@@ -55,8 +51,18 @@ Calendar load_calendar(const std::filesystem::path& file) {
         const auto json = nlohmann::json::parse(stream);
         Calendar calendar{json.at("backend"), json.at("build_type"), {}, json.value("late_stores", false)};
         for (const auto& day : json.at("days")) {
-            calendar.days.push_back({day.at("directory"), day.at("number"), day.at("topic"), day.at("title"),
-                                     day.at("chapter"), day.at("ready")});
+            const auto& number = day.at("number");
+            calendar.days.push_back(
+                {.directory = day.at("directory"),
+                 .number = number.is_null() ? std::nullopt : std::optional(number.get<int>()),
+                 .topic = day.at("topic"),
+                 .title = day.at("title"),
+                 .question = day.value("question", ""),
+                 .chapters_4e = day.value("chapters_4e", ""),
+                 .chapters_5e = day.value("chapters_5e", ""),
+                 .hours = day.value("hours", 0.0),
+                 .beside = day.value("beside", ""),
+                 .beside_version = day.value("beside_version", "")});
         }
         return calendar;
     } catch (const nlohmann::json::exception& error) {
@@ -72,18 +78,13 @@ const Day& find_day(const Calendar& calendar, std::string_view name) {
 
     const auto number = day_number(wanted);
     for (const Day& day : calendar.days) {
-        if (wanted == day.directory || wanted == day.topic || (number && day.number == *number)) return day;
+        if (wanted == day.directory || wanted == day.topic || (number && day.number == number)) return day;
     }
     throw UsageError(no_such_day(calendar.days, name, number.has_value()));
 }
 
-const Day& find_ready_day(const Calendar& calendar, std::string_view name) {
-    const Day& day = find_day(calendar, name);
-    if (!day.ready) {
-        throw UsageError(fmt::format("{} ({}) is planned, but not there yet. What is there: ./course list",
-                                     day.directory, day.title));
-    }
-    return day;
+std::string short_name(const Day& day) {
+    return day.number ? fmt::format("day{:02}", *day.number) : day.directory;
 }
 
 }  // namespace course::tool

@@ -10,7 +10,7 @@ namespace course::tool {
 
 int run_day(const Checkout& checkout, const RunOptions& options) {
     const Calendar calendar = load_calendar(checkout.calendar());
-    const Day& day = find_ready_day(calendar, options.day);
+    const Day& day = find_day(calendar, options.day);
     build_target(checkout, day.directory);
 
     Command command = {checkout.program(day.directory)};

@@ -94,9 +94,12 @@ TileGrid tile_grid(std::size_t rows, std::size_t cols, std::size_t tile) {
 }
 
 std::string vectorised_constraint(const Problem& problem) {
-    if (problem.packs_aligned || problem.rows == 0 || problem.cols == 0) return "";
-    return "leading dimensions are " + std::to_string(problem.in_ld) + " and " +
-           std::to_string(problem.out_ld) + "; this version needs rows that begin at multiples of 16 bytes";
+    if (problem.rows == 0 || problem.cols == 0) return "";
+    const std::size_t pack = 16 / problem.element_bytes;
+    if (problem.rows % pack == 0 && problem.cols % pack == 0 && problem.packs_aligned) return "";
+    return shape_text(problem.rows, problem.cols) + " with leading dimensions " +
+           std::to_string(problem.in_ld) + " and " + std::to_string(problem.out_ld) +
+           "; this version needs multiples of " + std::to_string(pack) + " and 16-byte aligned matrices";
 }
 
 template <class T>

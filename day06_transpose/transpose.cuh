@@ -97,7 +97,8 @@ __global__ void transpose_coarsened(const float* in, int in_ld, float* out, int 
     const int first_col = blockIdx.x * kTile;
 
 #pragma unroll
-    for (int y = threadIdx.y; y < kTile; y += kThreadRows) {
+    for (int pass = 0; pass < kTile; pass += kThreadRows) {
+        const int y = pass + threadIdx.y;
         const int row = first_row + y;
         const int col = first_col + threadIdx.x;
         if (row < rows && col < cols) tile[y][threadIdx.x] = in[row * in_ld + col];
@@ -105,7 +106,8 @@ __global__ void transpose_coarsened(const float* in, int in_ld, float* out, int 
     __syncthreads();
 
 #pragma unroll
-    for (int x = threadIdx.y; x < kTile; x += kThreadRows) {
+    for (int pass = 0; pass < kTile; pass += kThreadRows) {
+        const int x = pass + threadIdx.y;
         const int row = first_row + threadIdx.x;
         const int col = first_col + x;
         if (row < rows && col < cols) out[col * out_ld + row] = tile[threadIdx.x][x];
@@ -122,7 +124,8 @@ __global__ void transpose_swizzled(const float* in, int in_ld, float* out, int o
     const int first_col = blockIdx.x * kTile;
 
 #pragma unroll
-    for (int y = threadIdx.y; y < kTile; y += kThreadRows) {
+    for (int pass = 0; pass < kTile; pass += kThreadRows) {
+        const int y = pass + threadIdx.y;
         const int row = first_row + y;
         const int col = first_col + threadIdx.x;
         if (row < rows && col < cols) tile[y][threadIdx.x ^ y] = in[row * in_ld + col];
@@ -130,7 +133,8 @@ __global__ void transpose_swizzled(const float* in, int in_ld, float* out, int o
     __syncthreads();
 
 #pragma unroll
-    for (int x = threadIdx.y; x < kTile; x += kThreadRows) {
+    for (int pass = 0; pass < kTile; pass += kThreadRows) {
+        const int x = pass + threadIdx.y;
         const int row = first_row + threadIdx.x;
         const int col = first_col + x;
         if (row < rows && col < cols) out[col * out_ld + row] = tile[threadIdx.x][x ^ threadIdx.x];

@@ -46,27 +46,10 @@ __device__ Tile tile_of_block(unsigned tiles_down, unsigned tiles_across) {
 
 constexpr int kPacks = 16;  // 16-byte packs in a row of a tile; 16 x 16 threads
 
-// `count` elements from `address` on, at most a pack of them; the others are zero-filled.
-template <class T, int N>
-__device__ course::Pack<T, N> load_pack(const T* address, std::size_t count) {
-    if (count >= N) return course::Pack<T, N>::load(address);
-    course::Pack<T, N> pack{};
-    for (std::size_t i = 0; i < N; ++i)
-        if (i < count) pack.value[i] = address[i];
-    return pack;
-}
-
-template <class T, int N>
-__device__ void store_pack(const course::Pack<T, N>& pack, T* address, std::size_t count) {
-    if (count >= N) return pack.store(address);
-    for (std::size_t i = 0; i < N; ++i)
-        if (i < count) address[i] = pack.value[i];
-}
-
 // Idea: a thread loads 16 bytes from each of 4 rows (8 rows of 16-bit elements), turns the 4 x 4 elements in its registers, and
 // stores four columns of them into the tile as 16-byte packs. The tile holds columns, and is swizzled in units of packs.
 // Cost removed: three of four instructions of each kind, and short rows: 256 bytes of each row. 64 bytes per thread in flight.
-// Still limits it: a 16-byte access needs a 16-byte aligned address. 9999 floats in a row are not a multiple of four.
+// Still limits it: rows must consist of whole packs and begin at multiples of 16 bytes. 9999 is not a multiple of four.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     transpose_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, unsigned tiles_down,
@@ -74,7 +57,7 @@ __global__ void __launch_bounds__(kThreads)
     constexpr int kPack = 16 / sizeof(T);  // elements of a pack
     constexpr int kEdge = kPacks * kPack;  // rows and columns of a tile
     using Pack = course::Pack<T, kPack>;
-    __shared__ Pack tile[kEdge][kPacks];  // tile[x]: column x of the block's tile of `in`
+    __shared__ uint4 tile[kEdge][kPacks];  // tile[x]: column x of the block's tile of `in`, in packs
 
     const auto [first_row, first_col] = tile_of_block<kEdge, kEdge>(tiles_down, tiles_across);
     const int tx = threadIdx.x % kPacks;
@@ -85,8 +68,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int i = 0; i < kPack; ++i) {
         const std::size_t row = first_row + ty * kPack + i;
         const std::size_t col = first_col + tx * kPack;
-        const bool inside = row < in.rows() && col < in.cols();
-        loaded[i] = inside ? load_pack<T, kPack>(&in(row, col), in.cols() - col) : Pack{};
+        loaded[i] = row < in.rows() && col < in.cols() ? Pack::load(&in(row, col)) : Pack{};
     }
 #pragma unroll
     for (int j = 0; j < kPack; ++j) {
@@ -94,7 +76,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
         for (int i = 0; i < kPack; ++i)
             turned.value[i] = loaded[i].value[j];
-        turned.store(tile[tx * kPack + j][ty ^ tx % 8].value);
+        turned.store(reinterpret_cast<T*>(&tile[tx * kPack + j][ty ^ tx % 8]));
     }
     __syncthreads();
 
@@ -102,10 +84,8 @@ __global__ void __launch_bounds__(kThreads)
     for (int j = 0; j < kPack; ++j) {
         const std::size_t row = first_row + tx * kPack;
         const std::size_t col = first_col + ty * kPack + j;
-        if (row < in.rows() && col < in.cols()) {
-            const Pack pack = Pack::load(tile[ty * kPack + j][tx ^ ty % 8].value);
-            store_pack(pack, &out(col, row), in.rows() - row);
-        }
+        const uint4 pack = tile[ty * kPack + j][tx ^ ty % 8];
+        if (row < in.rows() && col < in.cols()) *reinterpret_cast<uint4*>(&out(col, row)) = pack;
     }
 }
 
@@ -153,15 +133,16 @@ __global__ void __launch_bounds__(kThreads) transpose_aligned(DeviceMatrix<const
     __syncthreads();
 
 #pragma unroll 4
-    for (int x = warp; x < kEdge; x += kWarps) {
+    for (int i = 0; i < kEdge / kWarps; ++i) {
+        const int x = warp + i * kWarps;
         const std::size_t col = first_col + x;
-        if (col >= out.rows()) break;
         const int shift = HALO == 0 ? 0 : elements_into(&out(col, 0), 32);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const int y = lane + half * 32 - shift;  // from -shift to 63 - shift
             const std::size_t row = first_row + y;
-            if (row < out.cols()) out(col, row) = tile[HALO + y][x];
+            const T value = tile[HALO + y][x];
+            if (row < in.rows() && col < in.cols()) out(col, row) = value;
         }
     }
 }
@@ -222,11 +203,12 @@ __global__ void __launch_bounds__(kThreads)
         __syncthreads();  // the rows of this step and of the one before it are in the ring
         if (row0 + kStep < end) load_step(loaded, in, row0 + kStep, first_col);
 #pragma unroll 4
-        for (int x = warp; x < kStripCols; x += kWarps) {
+        for (int i = 0; i < kStripCols / kWarps; ++i) {
+            const int x = warp + i * kWarps;
             const std::size_t col = first_col + x;
-            if (col >= out.rows()) break;
             const std::size_t row = row0 + lane - elements_into(&out(col, 0), kStep * sizeof(T));
-            if (row < out.cols()) out(col, row) = ring[row % kRing][x];
+            const T value = ring[row % kRing][x];
+            if (row < in.rows() && col < in.cols()) out(col, row) = value;
         }
         __syncthreads();  // the older rows may be overwritten
     }

@@ -227,8 +227,11 @@ TEST(Constraints, OnlyTheLastVersionsMoveHalves) {
 
 TEST(Constraints, PacksMustBeAligned) {
     EXPECT_EQ(why_not("vectorised", {4, 4, 4, 4, 4, true}), "");
-    EXPECT_EQ(why_not("vectorised", {4, 6, 6, 4, 4, false}),
-              "leading dimensions are 6 and 4; this version needs rows that begin at multiples of 16 bytes");
+    EXPECT_EQ(why_not("vectorised", {4, 6, 8, 4, 4, true}),
+              "4 x 6 with leading dimensions 8 and 4; this version needs multiples of 4 and 16-byte aligned "
+              "matrices");
+    EXPECT_NE(why_not("vectorised", {4, 8, 8, 4, 2, true}), "");
+    EXPECT_NE(why_not("vectorised", {8, 8, 9, 8, 4, false}), "");
 }
 
 // --- Large ------------------------------------------------------------------------------------------------------------

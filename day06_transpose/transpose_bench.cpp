@@ -12,6 +12,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "transpose.hpp"
+#include "transpose_candidates.hpp"
 #include "transpose_peer.hpp"
 
 namespace {
@@ -82,6 +83,14 @@ course::Case make_case(const course::Dims& size) {
                                       .cannot_run = variant.cannot_run(problem)});
     }
     if constexpr (sizeof(T) == 4) {
+        for (const day06::Transpose& variant : day06::candidates())
+            result.contestants.push_back({.name = variant.name,
+                                          .launch =
+                                              [data, &variant](cudaStream_t stream) {
+                                                  variant.launcher(data->in_view(), data->out_view(), stream);
+                                              },
+                                          .work = work,
+                                          .cannot_run = variant.cannot_run(problem)});
         course::Contestant geam =
             day06::cublas_geam({course::DeviceSpan<const float>::from_device_pointer(
                                     reinterpret_cast<const float*>(data->in.data()), data->in.size()),

@@ -58,6 +58,10 @@ const std::vector<Claim> kClaims = {
     {"streamed", 4, 4, 1, 1},
 };
 
+std::string version_name(const testing::TestParamInfo<Claim>& claim) {
+    return claim.param.version;
+}
+
 class Lesson : public testing::TestWithParam<Claim> {
   protected:
     void SetUp() override {
@@ -78,8 +82,7 @@ class Lesson : public testing::TestWithParam<Claim> {
                 launch(DeviceMatrix<const T>(in.span(), rows, cols), DeviceMatrix<T>(out.span(), cols, rows),
                        nullptr);
             },
-            {.blocks_per_launch = 1024});  // all
-
+            {.blocks_per_launch = 1024});  // all of them
         std::vector<T> expected(elements.size());
         day06::transpose_on_cpu(elements, rows, cols, expected);
         EXPECT_EQ(out.to_host(), expected);
@@ -98,8 +101,7 @@ TEST_P(Lesson, SectorsAndWavefrontsOfARequest) {
     EXPECT_EQ(requests(seen, Space::kShared, Operation::kLoad).each(), claim.tile_load_wavefronts);
 }
 
-INSTANTIATE_TEST_SUITE_P(Transpose, Lesson, testing::ValuesIn(kClaims),
-                         [](const auto& info) { return info.param.version; });
+INSTANTIATE_TEST_SUITE_P(Transpose, Lesson, testing::ValuesIn(kClaims), version_name);
 
 class AnyShape : public Lesson {};
 
@@ -112,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Transpose, AnyShape, testing::ValuesIn([] {
                              std::erase_if(claims, [](const Claim& c) { return c.version == "vectorised"; });
                              return claims;
                          }()),
-                         [](const auto& info) { return info.param.version; });
+                         version_name);
 
 // 417 x 1007 leaves the same remainders as 4001 x 9999: rows of `in` are one word shorter than whole sectors, rows of `out` one word
 // longer. A row of `out` lies in 53 sectors.
@@ -126,26 +128,31 @@ double sectors_stored(const course::Inspection& seen) {
 class Unshifted : public Lesson {};
 
 TEST_P(Unshifted, StoresOfOddRowsStraddleSectors) {
-    EXPECT_GT(sectors_stored(inspect(kRows, kCols)), 1.15 * 53 * kCols);
+    EXPECT_GT(sectors_stored(inspect(kRows, kCols)), 1.2 * 53 * kCols);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transpose, Unshifted,
                          testing::Values(Claim{"padded", 0, 0}, Claim{"coarsened", 0, 0},
                                          Claim{"swizzled", 0, 0}),
-                         [](const auto& info) { return info.param.version; });
+                         version_name);
 
 class Shifted : public Lesson {};
 
+// Where a tile hangs over the edge, the stand-in takes some lanes of neighbouring iterations for one request (cuda_on_cpu/README.md,
+// "Where it differs from a GPU"). So the counts may be a few percent off.
+constexpr double kCountedWrongly = 1.05;
+
 TEST_P(Shifted, EachSectorOfOddRowsIsStoredOnce) {
-    EXPECT_LE(sectors_stored(inspect(kRows, kCols)), 53 * kCols);
+    EXPECT_LE(sectors_stored(inspect(kRows, kCols)), kCountedWrongly * 53 * kCols);
 }
 
 TEST_P(Shifted, TilesOfHalvesHaveNoBankConflicts) {
-    EXPECT_TRUE(course::conflict_free(inspect<std::uint16_t>(133, 191)));
+    const Requests loads = requests(inspect<std::uint16_t>(133, 191), Space::kShared, Operation::kLoad);
+    EXPECT_LE(loads.each(), kCountedWrongly);
 }
 
 INSTANTIATE_TEST_SUITE_P(Transpose, Shifted, testing::Values(Claim{"aligned", 0, 0}, Claim{"streamed", 0, 0}),
-                         [](const auto& info) { return info.param.version; });
+                         version_name);
 
 class Packs : public Lesson {};
 
@@ -155,7 +162,6 @@ TEST_P(Packs, OfHalvesHaveNoBankConflictsEither) {
     EXPECT_TRUE(course::coalesced(seen));
 }
 
-INSTANTIATE_TEST_SUITE_P(Transpose, Packs, testing::Values(Claim{"vectorised", 0, 0}),
-                         [](const auto& info) { return info.param.version; });
+INSTANTIATE_TEST_SUITE_P(Transpose, Packs, testing::Values(Claim{"vectorised", 0, 0}), version_name);
 
 }  // namespace

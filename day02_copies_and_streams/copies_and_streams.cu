@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
@@ -177,6 +178,18 @@ void Runner::run() {
 
 std::span<const cudaStream_t> Runner::streams() const {
     return state_->device.streams;
+}
+
+const Device& Runner::device() const {
+    return state_->device;
+}
+
+course::DeviceSpan<const float> Runner::device_in() const {
+    return std::as_const(state_->device_in).span();
+}
+
+course::DeviceSpan<const float> Runner::device_out() const {
+    return std::as_const(state_->device_out).span();
 }
 
 HostBuffer::HostBuffer(HostMemory memory, std::size_t n)

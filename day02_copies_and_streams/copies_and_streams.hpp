@@ -8,6 +8,7 @@
 #include <span>
 
 #include "common/bench/variant.hpp"
+#include "common/device/device_view.hpp"
 
 namespace day02 {
 
@@ -63,6 +64,12 @@ class Runner {
     // Others begin and end in the first one.
     std::span<const cudaStream_t> streams() const;
 
+    // For a look inside: what the versions use, and two arrays of it, n floats each. `malloc_each_time`, `stream_ordered`,
+    // `zero_copy` and `managed` do not use the arrays.
+    const Device& device() const;
+    course::DeviceSpan<const float> device_in() const;
+    course::DeviceSpan<const float> device_out() const;
+
   private:
     struct State;
     std::unique_ptr<State> state_;
@@ -87,6 +94,10 @@ class HostBuffer {
 
 // Queues the kernel of all versions alone, on device memory.
 void launch_iterate(const float* in, float* out, std::size_t n, int steps, cudaStream_t stream);
+
+// The other streams wait for streams[0], and streams[0] for the others. The host does not wait.
+void fork_streams(const Device& device);
+void join_streams(const Device& device);
 
 // The same computation on the CPU's cores. `in` and `out` have the same length and nothing in common.
 void iterate_on_cpu(std::span<const float> in, std::span<float> out, int steps);

@@ -84,7 +84,7 @@ class VersionTest : public course::DeviceTestWithParam<const Version*> {
     bool is_one_of(std::initializer_list<const char*> names) const {
         return std::find(names.begin(), names.end(), GetParam()->name) != names.end();
     }
-    // Queues on a stream of its own and waits only there.
+    // In the default stream, or in streams of its own?
     bool uses_streams() const { return !is_one_of({"pageable", "pinned", "malloc_each_time"}); }
 
     course::VerifyResult run(const std::vector<float>& in, int steps, int chunks) const {
@@ -97,6 +97,25 @@ class VersionTest : public course::DeviceTestWithParam<const Version*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(DayTwo, VersionTest, course::each_of(day02::variants()), course::VariantName());
+
+auto versions(std::initializer_list<const char*> names) {
+    std::vector<const Version*> found;
+    for (const char* name : names)
+        found.push_back(&course::find_variant(day02::variants(), name));
+    return testing::ValuesIn(found);
+}
+
+// Versions of which nothing but the wait is refused in a capture.
+class CapturableTest : public VersionTest {};
+INSTANTIATE_TEST_SUITE_P(DayTwo, CapturableTest,
+                         versions({"pinned_async", "chunked_streams", "graph", "zero_copy"}),
+                         course::VariantName());
+
+// Versions that use the runner's device memory.
+class DeviceMemoryTest : public VersionTest {};
+INSTANTIATE_TEST_SUITE_P(DayTwo, DeviceMemoryTest,
+                         versions({"pageable", "pinned", "pinned_async", "chunked_streams", "graph"}),
+                         course::VariantName());
 
 TEST_P(VersionTest, AllSizesAndPatterns) {
     // Around a warp, a block, a chunk of one and of two blocks (8 chunks), and a large prime.
@@ -184,15 +203,14 @@ TEST_P(VersionTest, NothingIsUnderWayWhenItReturns) {
 }
 
 // And seen on any machine: waiting for a stream that captures is an error, so a version that waits is refused, and one that
-// does not is captured. Not for versions with calls that a capture refuses for other reasons.
-TEST_P(VersionTest, WaitsForItsFirstStream) {
-    if (!is_one_of({"pinned_async", "chunked_streams", "graph", "zero_copy"}))
-        GTEST_SKIP() << "its calls cannot be captured";
+// does not is captured.
+TEST_P(CapturableTest, WaitsForItsFirstStream) {
     HostData host(memory(), 1000);
     const std::vector<float> in = data(1000);
     host.set(in);
     Runner runner(*GetParam(), host.job(2));
     const cudaStream_t stream = runner.streams().front();
+    CUDA_CHECK(cudaDeviceSynchronize());
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     cudaError_t refused = cudaSuccess;
     try {
@@ -207,9 +225,29 @@ TEST_P(VersionTest, WaitsForItsFirstStream) {
         << "no cudaStreamSynchronize for the stream where the job ends";
     EXPECT_EQ(ended, cudaErrorStreamCaptureInvalidated) << "something else than the wait was refused";
     if (graph != nullptr) CUDA_CHECK(cudaGraphDestroy(graph));
+    CUDA_CHECK(cudaDeviceSynchronize());
+    EXPECT_EQ(host.compare(expected_of(in, 2)).untouched, 1000U)
+        << "what went to another stream was not captured, and ran";
 
     runner.run();  // the runner is as good as before
     EXPECT_TRUE(host.compare(expected_of(in, 2)).ok());
+}
+
+// Chunks that share device memory overwrite each other, but not where one is finished before the next begins. So this looks at
+// the cause: afterwards the device holds all of the input and all of the output.
+TEST_P(DeviceMemoryTest, HoldsAllOfTheDataAfterwards) {
+    const std::vector<float> in = data(10007);
+    HostData host(memory(), in.size());
+    host.set(in);
+    Runner runner(*GetParam(), host.job(2, 7));
+    runner.run();
+    std::vector<float> back(in.size());
+    course::copy_device_to_host(back.data(), back.size(), runner.device_in().data(), in.size(), sizeof(float),
+                                nullptr);
+    EXPECT_TRUE(back == in) << "input on the device";
+    course::copy_device_to_host(back.data(), back.size(), runner.device_out().data(), in.size(),
+                                sizeof(float), nullptr);
+    EXPECT_TRUE(back == expected_of(in, 2)) << "output on the device";
 }
 
 TEST_P(VersionTest, GivesBackAllMemory) {
@@ -279,6 +317,50 @@ TEST_P(VersionTest, RefusesMemoryOfAnotherKind) {
     job.out = device.data();
     EXPECT_EQ(course::refusal([&] { const Runner runner(*GetParam(), job); }),
               name + ": out is device memory (cudaMalloc); expected " + expected);
+}
+
+class ForkAndJoin : public course::DeviceTest {
+  protected:
+    HostBuffer in_{HostMemory::kPinned, 1};
+    HostBuffer out_{HostMemory::kPinned, 1};
+    Runner runner_{course::find_variant(day02::variants(), "chunked_streams"), {in_.data(), out_.data(), 1}};
+};
+
+// A capture notes who waits for whom. It refuses to end while a stream has work that the first one does not wait for.
+TEST_F(ForkAndJoin, MakeOneGraphOfAllStreams) {
+    course::DeviceBuffer<float> bytes(64);
+    const std::span<const cudaStream_t> streams = runner_.streams();
+    CUDA_CHECK(cudaStreamBeginCapture(streams[0], cudaStreamCaptureModeThreadLocal));
+    day02::fork_streams(runner_.device());
+    for (std::size_t s = 0; s < streams.size(); ++s) {
+        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        CUDA_CHECK(cudaStreamIsCapturing(streams[s], &status));
+        EXPECT_EQ(status, cudaStreamCaptureStatusActive) << "stream " << s << " does not wait for stream 0";
+        CUDA_CHECK(cudaMemsetAsync(bytes.data() + s, 0, sizeof(float), streams[s]));
+    }
+    day02::join_streams(runner_.device());
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(streams[0], &graph), cudaSuccess)
+        << "stream 0 does not wait for all others";
+    static_cast<void>(cudaGetLastError());
+    if (graph == nullptr) return;
+    std::size_t nodes = 0;
+    CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+    EXPECT_EQ(nodes, streams.size());
+    CUDA_CHECK(cudaGraphDestroy(graph));
+}
+
+// Outside of a capture, where only a GPU can fail: the other streams take longer than the first one.
+TEST_F(ForkAndJoin, LeaveNothingUnderWay) {
+    const std::span<const cudaStream_t> streams = runner_.streams();
+    course::give_head_start(3000, streams[0]);
+    day02::fork_streams(runner_.device());
+    for (const cudaStream_t stream : streams.subspan(1))
+        course::give_head_start(3000, stream);
+    day02::join_streams(runner_.device());
+    CUDA_CHECK(cudaStreamSynchronize(streams[0]));
+    for (std::size_t s = 0; s < streams.size(); ++s)
+        EXPECT_EQ(cudaStreamQuery(streams[s]), cudaSuccess) << "stream " << s;
 }
 
 TEST(IterateOnCpu, RoundsOnceForEachStep) {

@@ -276,6 +276,7 @@ int run(const Program& program, const Options& options) {
                     lost = fmt::format("the device is unusable after the error in {}", contestant.name);
             }
             show_progress("");
+            if (problem.derive_figures) problem.derive_figures(records);
             fmt::print("\n{}, {}\n{}", problem.problem, problem.dtype, table(records, use_colour(stdout)));
             if (problem.comment) fmt::print("{}", problem.comment(records));
             std::cout.flush();
@@ -324,7 +325,7 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
     record.variant = contestant.name;
     record.role = contestant.role;
     record.dtype = problem.dtype;
-    if (contestant.on_host) record.device = "host CPU";
+    if (contestant.on_host && !contestant.drives_device) record.device = "host CPU";
     try {
         prepare(contestant);
     } catch (const std::exception& error) {

@@ -72,6 +72,9 @@ class ProgramTest : public course::DeviceTest {
                                result.contestants.back().resources = resources_;
                                result.contestants.back().figures = figures_;
                                result.contestants.back().prepare = prepare_;
+                               result.contestants.back().on_host = drives_device_;
+                               result.contestants.back().drives_device = drives_device_;
+                               result.derive_figures = derive_figures_;
                                result.comment = [](std::span<const course::Record> records) {
                                    return "comment on " + records.back().variant + "\n";
                                };
@@ -96,6 +99,11 @@ class ProgramTest : public course::DeviceTest {
         return code;
     }
 
+    std::string written() const {
+        std::ifstream file(json_);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+
     void SetUp() override {
         std::filesystem::remove(json_);
         course::DeviceTest::SetUp();
@@ -111,6 +119,8 @@ class ProgramTest : public course::DeviceTest {
     std::function<course::KernelResources()> resources_;
     std::function<course::Figures()> figures_;
     std::function<void(Contestant&)> prepare_{};
+    std::function<void(std::span<course::Record>)> derive_figures_{};
+    bool drives_device_ = false;
     std::string out_;
     std::string err_;
     const std::string json_ = testing::TempDir() + "course_program_" +
@@ -157,6 +167,23 @@ TEST_F(ProgramTest, VerifiedRunSucceeds) {
     EXPECT_NE(out_.find("comment on tried\n"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("left out"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("say nothing about a GPU") != std::string::npos, course::is_cpu_stand_in()) << out_;
+}
+
+TEST_F(ProgramTest, FiguresMayComeFromTheTimesOfSeveralRecords) {
+    derive_figures_ = [](std::span<course::Record> records) {
+        ASSERT_GT(records.size(), 1U);
+        ASSERT_TRUE(records.front().measurement && records.back().measurement);
+        records.back().figures.emplace_back("records seen", static_cast<double>(records.size()));
+    };
+    EXPECT_EQ(run({"--json", json_.c_str()}), 0) << out_ << err_;
+    EXPECT_NE(out_.find("records seen"), std::string::npos) << out_;
+    EXPECT_NE(written().find("records seen"), std::string::npos);
+}
+
+TEST_F(ProgramTest, WhatTheHostTimesMayBeTheDevicesWork) {
+    drives_device_ = true;
+    EXPECT_EQ(run({"--json", json_.c_str()}), 0) << out_ << err_;
+    EXPECT_EQ(written().find("host CPU"), std::string::npos) << "the device's records";
 }
 
 TEST_F(ProgramTest, WrongResultIsExitCodeOne) {

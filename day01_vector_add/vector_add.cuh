@@ -1,0 +1,60 @@
+// Day 1: vector addition. c = a + b for n floats.       PMPP chapters 2 and 3 (4th and 5th edition)
+//
+//   version           what is new                              what limits it
+//   one_per_element   one thread per element                   a block is started per 256 elements
+//   grid_stride       a fixed number of threads; each loops    4-byte loads: few bytes in flight
+//   float4            16 bytes per load and store              memory bandwidth
+//
+// Each addition reads 8 bytes and writes 4, so 12 n bytes / bandwidth is the best possible time.
+//
+//   ./course run day01                                          every version, verified and timed
+//   ./course run day01 --variant float4 --size 268435456        one version, any size
+//   ./course inspect day01 --variant one_per_element            sectors per load, line by line
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace day01 {
+
+// Idea: one thread per element. Neighbouring threads take neighbouring elements, so the 32 threads
+// of a warp load 128 bytes in a row.
+// Cost removed: the loop of the CPU.
+// Still limits it: a thread starts, adds once and ends. The GPU starts a block per 256 elements.
+//
+// size_t before the product: blockIdx.x * blockDim.x is a 32-bit product, which wraps at 2^32.
+__global__ void add_one_per_element(const float* a, const float* b, float* c, std::size_t n) {
+    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];  // the last block may have more threads than elements
+}
+
+// Idea: a grid-stride loop. As many threads as the GPU can hold at once; each thread adds its
+// element, then the element one whole grid further on, and so on.
+// Cost removed: starting a block per 256 elements. Any grid is right for any n.
+// Still limits it: 4-byte loads. Each is a full instruction, and few bytes are in flight.
+__global__ void add_grid_stride(const float* a, const float* b, float* c, std::size_t n) {
+    const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;  // threads of the grid
+    for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
+        c[i] = a[i] + b[i];
+}
+
+// Idea: a thread adds four neighbours. A float4 is loaded by one 16-byte instruction.
+// Cost removed: three of four loads and stores. Four times as many bytes in flight per thread.
+// Still limits it: memory bandwidth.
+//
+// The addresses must be multiples of 16 bytes; the launcher checks. The one to three elements behind
+// the last whole float4 are added one by one, by the first threads of the grid.
+__global__ void add_float4(const float* a, const float* b, float* c, std::size_t n) {
+    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    const std::size_t packs = n / 4;  // whole float4s
+    if (i < packs) {
+        const float4 x = reinterpret_cast<const float4*>(a)[i];
+        const float4 y = reinterpret_cast<const float4*>(b)[i];
+        reinterpret_cast<float4*>(c)[i] = {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
+    }
+    const std::size_t tail = 4 * packs + i;
+    if (tail < n) c[tail] = a[tail] + b[tail];
+}
+
+}  // namespace day01

@@ -79,9 +79,7 @@ std::string page_link(const std::string& day, const fs::path& file, const TableS
 
 // How many exercises a day has.
 int count_exercises(const fs::path& day) {
-    fs::path file = day / "exercises.md";
-    if (!fs::exists(file)) file = day / "exercise" / "HINTS.md";
-    std::ifstream stream(file);
+    std::ifstream stream(day / "exercises.md");
     int count = 0;
     for (std::string line; std::getline(stream, line);)
         count += line.starts_with("## ") ? 1 : 0;

@@ -104,11 +104,8 @@ TEST_P(VariantTest, SmallSizes) {
 
 // Up to more parts than a block has threads.
 TEST_P(VariantTest, LongRows) {
-    for (const std::size_t n :
-         {1025, 2048, 2049, 4096, 4100, 8192, 8193, 16384, 16388, 32768, 32769, 65536, 65540, 104729})
+    for (const std::size_t n : {1025, 2048, 2049, 4100, 8193, 32768, 32769, 104729, 256 * 1024 + 1})
         expect_right(n, DataPattern::kNormal);
-    expect_right(256 * 1024, DataPattern::kNormal);
-    expect_right(256 * 1024 + 1, DataPattern::kNormal);
 }
 
 TEST_P(VariantTest, Patterns) {
@@ -121,7 +118,7 @@ TEST_P(VariantTest, Patterns) {
 }
 
 TEST_P(VariantTest, RowsWithNanAndInfinity) {
-    for (const std::size_t n : {1, 6, 900, 3000, 33000}) {
+    for (const std::size_t n : {1, 6, 900, 9000}) {
         const std::size_t middle = n / 2;
         const std::vector<float> plain = course::make_data<float>(n, DataPattern::kNormal, kSeed);
         const auto with = [&](float fill, std::size_t at, float value) {

@@ -1,5 +1,5 @@
-// Day 1's launchers: argument checks, the size of the grid, the list of versions. The kernels are in
-// vector_add.cuh.
+// Day 1's launchers: argument checks, the size of the grid, the list of versions. The kernels are
+// in vector_add.cuh.
 #include <algorithm>
 #include <array>
 

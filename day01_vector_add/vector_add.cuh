@@ -43,8 +43,8 @@ __global__ void add_grid_stride(const float* a, const float* b, float* c, std::s
 // Cost removed: three of four loads and stores. Four times as many bytes in flight per thread.
 // Still limits it: memory bandwidth.
 //
-// The addresses must be multiples of 16 bytes; the launcher checks. The one to three elements behind
-// the last whole float4 are added one by one, by the first threads of the grid.
+// The addresses must be multiples of 16 bytes; the launcher checks. The one to three elements
+// behind the last whole float4 are added one by one, by the first threads of the grid.
 __global__ void add_float4(const float* a, const float* b, float* c, std::size_t n) {
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     const std::size_t packs = n / 4;  // whole float4s

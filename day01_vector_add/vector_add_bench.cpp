@@ -1,4 +1,5 @@
-// Day 1's program: every version verified and timed, beside a copy (the bandwidth limit) and the CPU.
+// Day 1's program: every version verified and timed, beside a copy (the bandwidth limit) and the
+// CPU.
 #include <algorithm>
 #include <limits>
 #include <memory>

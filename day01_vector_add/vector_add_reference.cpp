@@ -3,7 +3,8 @@
 
 namespace day01 {
 
-// A float addition rounds once and correctly, on a CPU as on a GPU, so the reference needs no double.
+// A float addition rounds once and correctly, on a CPU as on a GPU, so the reference needs no
+// double.
 void add_on_cpu(std::span<const float> a, std::span<const float> b, std::span<float> c) {
     course::require(a.size() == c.size() && b.size() == c.size(), "add_on_cpu: a, b and c have ", a.size(),
                     ", ", b.size(), " and ", c.size(), " elements; expected the same number");

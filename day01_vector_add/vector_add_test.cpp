@@ -1,4 +1,5 @@
-// Every version against the reference, value by value: one addition has one correctly rounded result.
+// Every version against the reference, value by value: one addition has one correctly rounded
+// result.
 #include "vector_add.hpp"
 
 #include <gtest/gtest.h>
@@ -163,8 +164,9 @@ TEST_P(VariantTest, RefusesAResultThatOverlapsAnInputHalfWay) {
     EXPECT_NO_THROW(launch(all.subspan(0, 8), all.subspan(0, 8), all.subspan(8, 8)));
 }
 
-// More elements than 32 bits can count, 52 GB in three arrays: index arithmetic in int or unsigned would wrap.
-// The arrays are filled on the device; windows of known data at the interesting places are compared.
+// More elements than 32 bits can count, 52 GB in three arrays: index arithmetic in int or unsigned
+// would wrap. The arrays are filled on the device; windows of known data at the interesting places
+// are compared.
 TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 5;
     if (const std::string reason = course::why_not_so_large(3 * n * sizeof(float)); !reason.empty())

@@ -1,4 +1,5 @@
-// Day 5's launchers: argument checks, grids, the list of versions. The kernels are in matmul_tiled.cuh.
+// Day 5's launchers: argument checks, grids, the list of versions. The kernels are in
+// matmul_tiled.cuh.
 #include <algorithm>
 #include <array>
 
@@ -35,9 +36,9 @@ DeviceMatrix<T> part_of(DeviceMatrix<T> matrix, std::size_t row, std::size_t row
     return DeviceMatrix<T>(span, rows, cols, ld);
 }
 
-// Starts blocks of tile x tile threads, each of which computes tile x (tile * coarse) elements of C.
-// A grid has at most 65535 blocks in y. A C with more rows, or columns, than 65535 blocks cover is
-// computed in parts, one launch after the other.
+// Starts blocks of tile x tile threads, each of which computes tile x (tile * coarse) elements of
+// C. A grid has at most 65535 blocks in y. A C with more rows, or columns, than 65535 blocks cover
+// is computed in parts, one launch after the other.
 void launch_for_all(Kernel* kernel, std::size_t tile, std::size_t coarse, std::size_t shared_bytes,
                     DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
                     cudaStream_t stream) {
@@ -85,8 +86,9 @@ void launch_tiled_dynamic(DeviceMatrix<const float> a, DeviceMatrix<const float>
     launch_for_all(multiply_tiled_dynamic, tile, 1, 2 * tile * tile * sizeof(float), a, b, c, stream);
 }
 
-// A block that computes kBlockRows x kBlockCols elements loads, per multiply-add, 1 / kBlockCols of an
-// element of A and 1 / kBlockRows of an element of B from global memory. 1 x 1: nothing is shared.
+// A block that computes kBlockRows x kBlockCols elements loads, per multiply-add, 1 / kBlockCols of
+// an element of A and 1 / kBlockRows of an element of B from global memory. 1 x 1: nothing is
+// shared.
 template <int kBlockRows, int kBlockCols>
 course::Work work(const Shape& shape) {
     const auto m = static_cast<double>(shape.rows);

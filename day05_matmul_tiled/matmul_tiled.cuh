@@ -1,17 +1,16 @@
-// Day 5: tiled matrix multiplication. C = A B in single precision.
-//                                                    PMPP chapters 3, 5 and 6 (4th and 5th edition)
+// Day 5: tiled matrix multiplication, C = A B.     PMPP chapters 3, 5 and 6 (4th and 5th edition)
 //
 //   version           what is new                               what limits it
 //   naive_*           one thread per element of C               uncoalesced loads of A
 //   coalesced_*       threadIdx.x is the column, not the row    two global loads per multiply-add
 //   tiled_static      tiles of A and B in shared memory         waiting at barriers; shared memory
-//   tiled_dynamic     the tile's size is chosen at run time     the loop is not unrolled for one size
+//   tiled_dynamic     a tile size chosen at run time            its loop is not fully unrolled
 //   tiled_prefetch    the next tiles are loaded meanwhile       two shared loads per multiply-add
 //   coarsened         four elements of C per thread             one shared load per multiply-add
 //
 // A is M x K, B is K x N, C is M x N, all row-major. `a(row, k)` is an element of A: a DeviceMatrix
-// computes data[row * leading_dimension + k]. The launcher divides a C that is too large for one grid,
-// so that 32 bits are enough for blockIdx * kTile. Blocks are square.
+// computes data[row * leading_dimension + k]. The launcher divides a C that is too large for one
+// grid, so that 32 bits are enough for blockIdx * kTile. Blocks are square.
 //
 // Every version does 2 M N K operations. They differ in how many bytes they load for that.
 //
@@ -64,8 +63,8 @@ __global__ void multiply_coalesced(DeviceMatrix<const float> a, DeviceMatrix<con
 
 constexpr int kTile = 32;  // rows and columns of a tile; a block has kTile x kTile threads
 
-// Idea: the block loads a tile of A and a tile of B into shared memory. Each element loaded is used by
-// kTile threads.
+// Idea: the block loads a tile of A and a tile of B into shared memory. Each element loaded is used
+// by kTile threads.
 // Cost removed: 31 of 32 global loads.
 // Still limits it: all threads wait for the loads, then all compute. Both factors of every
 // multiply-add are loaded from shared memory.
@@ -96,7 +95,8 @@ __global__ void multiply_tiled(DeviceMatrix<const float> a, DeviceMatrix<const f
 // Idea: dynamic shared memory. The launcher asks the device how large a tile can be, so one binary
 // fits every GPU.
 // Cost removed: a tile size that is fixed before the GPU is known.
-// Still limits it: the compiler cannot unroll the inner loop completely, so the index arithmetic stays.
+// Still limits it: the compiler cannot unroll the inner loop completely, so the index arithmetic
+// stays.
 __global__ void multiply_tiled_dynamic(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
                                        DeviceMatrix<float> c) {
     extern __shared__ float tiles[];
@@ -120,8 +120,8 @@ __global__ void multiply_tiled_dynamic(DeviceMatrix<const float> a, DeviceMatrix
     if (row < c.rows() && col < c.cols()) c(row, col) = sum;
 }
 
-// Idea: load the next tiles into registers before the arithmetic on these tiles begins, and store them
-// in shared memory after it.
+// Idea: load the next tiles into registers before the arithmetic on these tiles begins, and store
+// them in shared memory after it.
 // Cost removed: waiting for global memory. The loads overlap with the multiply-adds.
 // Still limits it: two shared loads per multiply-add. `tile_limit` measures that limit.
 __global__ void multiply_tiled_prefetch(DeviceMatrix<const float> a, DeviceMatrix<const float> b,

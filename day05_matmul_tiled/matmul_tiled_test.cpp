@@ -37,8 +37,8 @@ std::string text_of(Shape shape) {
 
 class VariantTest : public course::DeviceTestWithParam<const day05::Matmul*> {
   protected:
-    // The rows are followed by elements that must be neither read nor written: `padding` of them in A, more in B and C, so
-    // that each matrix has a leading dimension of its own.
+    // The rows are followed by elements that must be neither read nor written: `padding` of them in
+    // A, more in B and C, so that each matrix has a leading dimension of its own.
     course::VerifyResult multiply(Shape shape, const std::vector<float>& a, const std::vector<float>& b,
                                   const course::Bound& bound, std::size_t padding = 0) const {
         const auto [rows, cols, depth] = shape;
@@ -67,7 +67,8 @@ class VariantTest : public course::DeviceTestWithParam<const day05::Matmul*> {
                                  << ": " << result.message();
     }
 
-    // Small integers: every product and every sum is exact in single precision, so equal bits are expected.
+    // Small integers: every product and every sum is exact in single precision, so equal bits are
+    // expected.
     void expect_exact(Shape shape, std::size_t padding = 0) const {
         const auto integers = [](std::size_t count, std::uint64_t seed) {
             course::Random random(seed);
@@ -168,8 +169,8 @@ TEST_P(VariantTest, RefusesWhatDoesNotFit) {
     CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-// A grid has at most 65535 blocks in y: larger products are computed in parts. A row or a column of 2 as one factor, so
-// that the product is the other factor, doubled.
+// A grid has at most 65535 blocks in y: larger products are computed in parts. A row or a column of
+// 2 as one factor, so that the product is the other factor, doubled.
 TEST_P(VariantTest, MoreRowsOrColumnsThanOneGridCovers) {
     const bool small_blocks = GetParam()->name.ends_with("16x16");
     if (course::is_cpu_stand_in() && !small_blocks)

@@ -367,6 +367,20 @@ TEST_F(ForkAndJoin, LeaveNothingUnderWay) {
         EXPECT_EQ(cudaStreamQuery(streams[s]), cudaSuccess) << "stream " << s;
 }
 
+class Managed : public course::DeviceTest {};
+
+TEST_F(Managed, IsRefusedWhereItWouldFillTheDevice) {
+    const Version& managed = course::find_variant(day02::variants(), "managed");
+    if (!managed.cannot_run({1, 1}).empty()) GTEST_SKIP() << managed.cannot_run({1, 1});
+    const HostData host(HostMemory::kManaged, 1);
+    Job job = host.job(1);
+    job.n = std::size_t{1} << 40;
+    const std::string refusal = course::refusal([&] { const Runner runner(managed, job); });
+    EXPECT_EQ(refusal.find("managed: in and out are 8796093022208 bytes; expected at most a quarter of the "),
+              0U)
+        << refusal;
+}
+
 TEST(IterateOnCpu, RoundsOnceForEachStep) {
     const std::vector<float> in = data(3000);
     const std::vector<float> out = expected_of(in, 2);

@@ -58,6 +58,8 @@ void check_job(const Version& version, const Job& job) {
     if (job.n == 0) return;
     require(job.n <= std::numeric_limits<std::size_t>::max() / (2 * sizeof(float)), version.name, ": n is ",
             job.n, "; expected a number of floats that memory can hold");
+    const std::string reason = version.cannot_run({job.n, job.steps});
+    require(reason.empty(), version.name, ": ", reason);
     check_memory(version, "in", job.in, job.n);
     check_memory(version, "out", job.out, job.n);
     const auto in = reinterpret_cast<std::uintptr_t>(job.in);
@@ -84,7 +86,7 @@ std::string no_managed_memory(const Problem& problem) {
     CUDA_CHECK(cudaMemGetInfo(&free, &total));
     const std::size_t bytes = 2 * problem.n * sizeof(float);
     if (bytes <= free / 4) return "";
-    return "managed: in and out are " + std::to_string(bytes) + " bytes; expected at most a quarter of the " +
+    return "in and out are " + std::to_string(bytes) + " bytes; expected at most a quarter of the " +
            std::to_string(free) + " bytes that are free";
 }
 

@@ -50,8 +50,8 @@ std::span<const Version> variants();
 // in and out must stay where they are; what `in` holds may change between two runs.
 class Runner {
   public:
-    // Throws std::invalid_argument for null or overlapping pointers, memory of another kind than the version's, and
-    // numbers out of range; CudaError when CUDA fails.
+    // Throws std::invalid_argument for null or overlapping pointers, memory of another kind than the version's, numbers
+    // out of range, and what the version cannot run; CudaError when CUDA fails.
     Runner(const Version& version, const Job& job);
     ~Runner();
     Runner(const Runner&) = delete;

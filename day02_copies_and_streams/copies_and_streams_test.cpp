@@ -117,16 +117,20 @@ INSTANTIATE_TEST_SUITE_P(DayTwo, DeviceMemoryTest,
                          versions({"pageable", "pinned", "pinned_async", "chunked_streams", "graph"}),
                          course::VariantName());
 
-TEST_P(VersionTest, AllSizesAndPatterns) {
+TEST_P(VersionTest, AllSizes) {
     // Around a warp, a block, a chunk of one and of two blocks (8 chunks), and a large prime.
     for (const std::size_t n :
          {0, 1, 2, 7, 8, 9, 31, 32, 33, 255, 256, 257, 2047, 2048, 2049, 4095, 4096, 4097, 100003}) {
-        for (const DataPattern pattern : {DataPattern::kSignedUniform, DataPattern::kHugeNextToTiny,
-                                          DataPattern::kWithNan, DataPattern::kWithInf}) {
-            const course::VerifyResult result = run(data(n, kSeed + n, pattern), 3, 8);
-            EXPECT_TRUE(result.ok()) << "n = " << n << ", " << course::name(pattern) << ": "
-                                     << result.message();
-        }
+        const course::VerifyResult result = run(data(n, kSeed + n), 3, 8);
+        EXPECT_TRUE(result.ok()) << "n = " << n << ": " << result.message();
+    }
+}
+
+TEST_P(VersionTest, AllPatterns) {
+    for (const DataPattern pattern : {DataPattern::kHugeNextToTiny, DataPattern::kAllEqual,
+                                      DataPattern::kWithNan, DataPattern::kWithInf}) {
+        const course::VerifyResult result = run(data(4097, kSeed, pattern), 3, 8);
+        EXPECT_TRUE(result.ok()) << course::name(pattern) << ": " << result.message();
     }
 }
 
@@ -361,6 +365,20 @@ TEST_F(ForkAndJoin, LeaveNothingUnderWay) {
     CUDA_CHECK(cudaStreamSynchronize(streams[0]));
     for (std::size_t s = 0; s < streams.size(); ++s)
         EXPECT_EQ(cudaStreamQuery(streams[s]), cudaSuccess) << "stream " << s;
+}
+
+class Managed : public course::DeviceTest {};
+
+TEST_F(Managed, IsRefusedWhereItWouldFillTheDevice) {
+    const Version& managed = course::find_variant(day02::variants(), "managed");
+    if (!managed.cannot_run({1, 1}).empty()) GTEST_SKIP() << managed.cannot_run({1, 1});
+    const HostData host(HostMemory::kManaged, 1);
+    Job job = host.job(1);
+    job.n = std::size_t{1} << 40;
+    const std::string refusal = course::refusal([&] { const Runner runner(managed, job); });
+    EXPECT_EQ(refusal.find("managed: in and out are 8796093022208 bytes; expected at most a quarter of the "),
+              0U)
+        << refusal;
 }
 
 TEST(IterateOnCpu, RoundsOnceForEachStep) {

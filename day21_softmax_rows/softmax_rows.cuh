@@ -10,10 +10,7 @@
 //   whole_gpu         a team of blocks              some millions     in global memory, at a grid barrier
 //   two_pass          nothing: it is read twice     any               between two kernels
 //
-// The first two are in this file, the others, for long rows, in long_rows.cuh.
-//
-//   ./course run day21 --size 4096x1024
-//   ./course inspect day21 --variant warp_per_row
+// The first two are here, the others in long_rows.cuh.   ./course run day21 --size 4096x1024
 #pragma once
 
 #include <cuda_runtime.h>
@@ -34,13 +31,13 @@ __device__ inline float exponential(float x, float shift) {
     return exp2f((x - shift) * kLog2OfE);
 }
 
-// The maximum, or 0 where it is -Inf: -Inf - (-Inf) would be NaN (day 20).
+// The maximum, but 0 for -Inf: -Inf - (-Inf) would be NaN (day 20).
 __device__ inline float shift_of(float max) {
     return max == -INFINITY ? 0.0f : max;
 }
 
-// A streaming store: results are the first to be evicted from the L2 cache, so the input stays longer.
-// The intrinsic guarantees one 16-byte store; the compiler may split a plain one.
+// A streaming store: results are evicted from the L2 cache first, so the input stays longer. The
+// intrinsic guarantees one 16-byte store; the compiler may split a plain one.
 template <int kWidth>
 __device__ void store_streaming(const course::Pack<float, kWidth>& pack, float* address) {
     const float* const x = pack.value;
@@ -56,7 +53,6 @@ constexpr int kWarpsPerBlock = 8;
 // Idea: a warp keeps a row in registers. Lane l has packs l, l + 32, l + 64, ... of the row.
 // Cost removed: every read except the first; all barriers.
 // Still limits it: memory. 32 values in each of 32 lanes are 1024 columns.
-//
 // kValues: values per lane, enough for `cols`. kWidth: 4 where every row consists of whole packs aligned
 // to 16 bytes, otherwise 1. kOutput: log-softmax needs the values themselves again, softmax only their
 // exponentials. Row r of a matrix begins r * step elements after the first.

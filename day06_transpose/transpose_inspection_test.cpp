@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,10 @@ const std::vector<Claim> kClaims = {
     {"aligned", 4, 4, 1, 1},
     {"streamed", 4, 4, 1, 1},
 };
+
+void PrintTo(const Claim& claim, std::ostream* out) {
+    *out << claim.version;
+}
 
 std::string version_name(const testing::TestParamInfo<Claim>& claim) {
     return claim.param.version;

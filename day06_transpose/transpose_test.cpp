@@ -1,4 +1,5 @@
-// Every version against the CPU, bit by bit: shapes, leading dimensions, misaligned matrices, both sizes of element.
+// Every version against the CPU, bit by bit: shapes, leading dimensions, misaligned matrices, both
+// sizes of element.
 #include "transpose.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,8 @@ std::string text_of(const Layout& layout) {
            std::to_string(layout.out_offset);
 }
 
-// Random bits, so also NaNs of all kinds; but not all bits set, which is how an element that nothing has written looks.
+// Random bits, so also NaNs of all kinds; but not all bits set, which is how an element that
+// nothing has written looks.
 template <class T>
 std::vector<T> random_bits(std::size_t count, std::uint64_t seed) {
     course::Random random(seed);
@@ -100,7 +102,8 @@ TEST_P(VariantTest, PrimeShapes) {
         check(layout);
 }
 
-// More tiles side by side than a group of the rasterisation order has, and a narrower group at the end.
+// More tiles side by side than a group of the rasterisation order has, and a narrower group at the
+// end.
 TEST_P(VariantTest, SeveralGroupsOfTiles) {
     EXPECT_GT(check({72, 1104}), 0);
     EXPECT_GT(check({136, 2200}), 0);

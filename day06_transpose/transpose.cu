@@ -1,4 +1,5 @@
-// Day 6's launchers: checks, grids and the list of versions. The kernels are in transpose.cuh and transpose_any.cuh.
+// Day 6's launchers: checks, grids and the list of versions. The kernels are in transpose.cuh and
+// transpose_any.cuh.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -137,8 +138,8 @@ void launch_aligned(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t 
     CUDA_CHECK_LAUNCH();
 }
 
-// Into how many pieces to cut each strip of `steps` steps. More pieces keep all multiprocessors busy; each piece costs a step more.
-// The grid runs in waves of `resident` blocks.
+// Into how many pieces to cut each strip of `steps` steps. More pieces keep all multiprocessors
+// busy; each piece costs a step more. The grid runs in waves of `resident` blocks.
 std::size_t pieces_of_strip(std::size_t strips, std::size_t steps, std::size_t resident) {
     std::size_t best = 1;
     std::size_t best_time = std::numeric_limits<std::size_t>::max();

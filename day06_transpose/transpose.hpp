@@ -1,4 +1,5 @@
-// out[col][row] = in[row][col]: the host API of day 6. No kernels here; they are in transpose.cuh and transpose_any.cuh.
+// out[col][row] = in[row][col]: the host API of day 6. No kernels here; they are in transpose.cuh
+// and transpose_any.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,15 +14,18 @@
 
 namespace day06 {
 
-// Queues the transpose of `in` into `out` on `stream`. Each matrix has its own leading dimension. Elements are moved bit by bit. What
-// lies between the rows of `out` stays as it is. A matrix without elements is fine: nothing is queued.
-// Throws std::invalid_argument when out is not cols x rows, when it overlaps `in`, or when the version cannot run the problem.
+// Queues the transpose of `in` into `out` on `stream`. Each matrix has its own leading dimension.
+// Elements are moved bit by bit. What lies between the rows of `out` stays as it is. A matrix
+// without elements is fine: nothing is queued.
+// Throws std::invalid_argument when out is not cols x rows, when it overlaps `in`, or when the
+// version cannot run the problem.
 // CudaError when the launch fails.
 template <class T>
 using LauncherOf = void (*)(course::DeviceMatrix<const T> in, course::DeviceMatrix<T> out,
                             cudaStream_t stream);
 
-// A version for each size of element. The first versions move words alone; their `halves` always throws.
+// A version for each size of element. The first versions move words alone; their `halves` always
+// throws.
 struct Launcher {
     LauncherOf<std::uint32_t> words;
     LauncherOf<std::uint16_t> halves;

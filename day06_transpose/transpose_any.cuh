@@ -1,12 +1,14 @@
-// Day 6, second part: transposes near the speed of a copy, for elements of 16 and 32 bits and for any shape.
+// Day 6, second part: transposes near the speed of a copy, for 16 and 32 bits and for any shape.
 //
-//   version      what is new                                              what limits it
-//   vectorised   16-byte accesses, 4 x 4 elements turn in registers       rows must be 16-byte aligned
-//   aligned      tiles begin at the sectors of `out`: any leading         reads eight rows of each tile twice
-//                dimension
-//   streamed     a block walks down `in` and keeps the last rows          memory
+//   version      what is new                                  what limits it
+//   vectorised   16-byte accesses, 4 x 4 elements turn in     rows must be 16-byte aligned
+//                registers
+//   aligned      tiles begin at the sectors of `out`: any     loads 8 rows of each tile twice
+//                leading dimension
+//   streamed     a block walks down `in`, keeps 64 rows       memory
 //
-// These kernels move bits and never look at them, so T is std::uint16_t or std::uint32_t. Indices have 64 bits.
+// These kernels move bits and never look at them, so T is std::uint16_t or std::uint32_t. Indices
+// have 64 bits.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,11 +31,11 @@ struct Tile {
     std::size_t col;
 };
 
-constexpr unsigned kGroup =
-    16;  // tiles side by side that neighbouring blocks take before they go down a row of tiles
+constexpr unsigned kGroup = 16;  // tiles side by side
 
-// Rasterisation order. Blocks that run at the same time should share DRAM pages of both matrices. Row by row, they would read long
-// pieces of `in` and write short pieces of `out`. So blocks take kGroup tiles of a row, then the kGroup tiles below them.
+// Rasterisation order. Blocks that run at the same time should share DRAM pages of both matrices.
+// Row by row, they would read long pieces of `in` and write short pieces of `out`. So blocks take
+// kGroup tiles of a row, then the kGroup tiles below them.
 template <int TILE_ROWS, int TILE_COLS>
 __device__ Tile tile_of_block(unsigned tiles_down, unsigned tiles_across) {
     const unsigned in_group = min(kGroup, tiles_across) * tiles_down;
@@ -46,10 +48,13 @@ __device__ Tile tile_of_block(unsigned tiles_down, unsigned tiles_across) {
 
 constexpr int kPacks = 16;  // 16-byte packs in a row of a tile; 16 x 16 threads
 
-// Idea: a thread loads 16 bytes from each of 4 rows (8 rows of 16-bit elements), turns the 4 x 4 elements in its registers, and
-// stores four columns of them into the tile as 16-byte packs. The tile holds columns, and is swizzled in units of packs.
-// Cost removed: three of four instructions of each kind, and short rows: 256 bytes of each row. 64 bytes per thread in flight.
-// Still limits it: rows must consist of whole packs and begin at multiples of 16 bytes. 9999 is not a multiple of four.
+// Idea: a thread loads 16 bytes from each of 4 rows (8 rows of 16-bit elements), turns the 4 x 4
+// elements in its registers, and stores four columns of them into the tile as 16-byte packs. The
+// tile holds columns, and is swizzled in units of packs.
+// Cost removed: three of four instructions of each kind, and short rows: 256 bytes of each row. 64
+// bytes per thread in flight.
+// Still limits it: rows must consist of whole packs and begin at multiples of 16 bytes. 9999 is not
+// a multiple of four.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     transpose_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, unsigned tiles_down,
@@ -98,9 +103,10 @@ __device__ int elements_into(const T* row_of_out, int bytes) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(row_of_out) % bytes / sizeof(T));
 }
 
-// Idea: where rows of `out` are not a multiple of 32 bytes long, each row begins somewhere else in its sector. So each row of `out`
-// gets tiles of its own, shifted back to where a sector begins. For a shift of up to a sector the block loads a sector's worth
-// of rows more: HALO, 8 rows of 32-bit elements. Where all rows of `out` are aligned, HALO is 0.
+// Idea: where rows of `out` are not a multiple of 32 bytes long, each row begins somewhere else in
+// its sector. So each row of `out` gets tiles of its own, shifted back to where a sector begins.
+// For a shift of up to a sector the block loads a sector's worth of rows more: HALO, 8 rows of
+// 32-bit elements. Where all rows of `out` are aligned, HALO is 0.
 // Cost removed: stores of parts of sectors, but at the ends of rows.
 // Still limits it: HALO of HALO + 64 rows are loaded twice, by this block and by the one above it.
 template <class T, int HALO>
@@ -108,7 +114,8 @@ __global__ void __launch_bounds__(kThreads) transpose_aligned(DeviceMatrix<const
                                                               unsigned tiles_down, unsigned tiles_across) {
     constexpr int kRows = (HALO + kEdge) / kWarps;  // rows that a warp loads
     constexpr int kPad = 4 / sizeof(T);             // a word
-    __shared__ T tile[HALO + kEdge][kEdge + kPad];  // tile[y][x] = in[first_row - HALO + y][first_col + x]
+    // tile[y][x] = in[first_row - HALO + y][first_col + x]
+    __shared__ T tile[HALO + kEdge][kEdge + kPad];
 
     const auto [first_row, first_col] = tile_of_block<kEdge, kEdge>(tiles_down, tiles_across);
     const int lane = threadIdx.x % 32;
@@ -117,8 +124,8 @@ __global__ void __launch_bounds__(kThreads) transpose_aligned(DeviceMatrix<const
     T loaded[kRows][2];  // all loads are issued before the first value is needed
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
-        const std::size_t row =
-            first_row - HALO + warp + i * kWarps;  // above row 0 it wraps, and is out of range
+        // Above row 0 the subtraction wraps, and the row is out of range.
+        const std::size_t row = first_row - HALO + warp + i * kWarps;
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const std::size_t col = first_col + lane + half * 32;
@@ -168,9 +175,10 @@ __device__ void load_step(T (&loaded)[kStep / kWarps][kStripCols / 32], DeviceMa
     }
 }
 
-// Idea: a block walks down a strip of `in`, 128 columns wide, 32 rows in a step. Shared memory is a ring buffer of the last 64 rows.
-// In a step the block stores 32 elements of each of its 128 rows of `out`, shifted back to where a line of 32 elements begins; the
-// rows above are still in the ring. The loads of the next step are in flight meanwhile.
+// Idea: a block walks down a strip of `in`, 128 columns wide, 32 rows in a step. Shared memory is a
+// ring buffer of the last 64 rows. In a step the block stores 32 elements of each of its 128 rows
+// of `out`, shifted back to where a line of 32 elements begins; the rows above are still in the
+// ring. The loads of the next step are in flight meanwhile.
 // Cost removed: rows that are loaded twice, except where a block begins; stores of parts of lines.
 // Still limits it: memory.
 template <class T>

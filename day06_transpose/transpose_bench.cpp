@@ -1,4 +1,5 @@
-// Day 6's program: every version verified and timed on words and on 16-bit elements, beside cuBLAS and a copy of the same bytes.
+// Day 6's program: every version verified and timed on words and on 16-bit elements, beside cuBLAS
+// and a copy of the same bytes.
 #include <bit>
 #include <cstdint>
 #include <memory>

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,10 @@ const std::vector<Claim> kClaims = {
     {"aligned", 4, 4, 1, 1},
     {"streamed", 4, 4, 1, 1},
 };
+
+void PrintTo(const Claim& claim, std::ostream* out) {
+    *out << claim.version;
+}
 
 std::string version_name(const testing::TestParamInfo<Claim>& claim) {
     return claim.param.version;
@@ -116,8 +121,8 @@ INSTANTIATE_TEST_SUITE_P(Transpose, AnyShape, testing::ValuesIn([] {
                          }()),
                          version_name);
 
-// 417 x 1007 leaves the same remainders as 4001 x 9999: rows of `in` are one word shorter than whole sectors, rows of `out` one word
-// longer. A row of `out` lies in 53 sectors.
+// 417 x 1007 leaves the same remainders as 4001 x 9999: rows of `in` are one word shorter than
+// whole sectors, rows of `out` one word longer. A row of `out` lies in 53 sectors.
 constexpr std::size_t kRows = 417;
 constexpr std::size_t kCols = 1007;
 
@@ -138,8 +143,9 @@ INSTANTIATE_TEST_SUITE_P(Transpose, Unshifted,
 
 class Shifted : public Lesson {};
 
-// Where a tile hangs over the edge, the stand-in takes some lanes of neighbouring iterations for one request (cuda_on_cpu/README.md,
-// "Where it differs from a GPU"). So the counts may be a few percent off.
+// Where a tile hangs over the edge, the stand-in takes some lanes of neighbouring iterations for
+// one request (cuda_on_cpu/README.md, "Where it differs from a GPU"). So the counts may be a few
+// percent off.
 constexpr double kCountedWrongly = 1.05;
 
 TEST_P(Shifted, EachSectorOfOddRowsIsStoredOnce) {

@@ -22,7 +22,8 @@ course::Contestant cublas_geam(course::DeviceMatrix<const float> in, course::Dev
         const float zero = 0;
         const auto count = [](std::size_t n) { return static_cast<std::int64_t>(n); };
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
-        // cuBLAS is column-major: it takes `in` for a cols x rows matrix, and writes the rows x cols matrix that is our `out`.
+        // cuBLAS is column-major: it takes `in` for a cols x rows matrix, and writes the rows x
+        // cols matrix that is our `out`.
         CUBLAS_CHECK(cublasSgeam_64(handle.get(), CUBLAS_OP_T, CUBLAS_OP_N, count(in.rows()),
                                     count(in.cols()), &one, in.data(), count(in.leading_dimension()), &zero,
                                     out.data(), count(out.leading_dimension()), out.data(),

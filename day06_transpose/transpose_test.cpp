@@ -1,4 +1,5 @@
-// Every version against the CPU, bit by bit: shapes, leading dimensions, misaligned matrices, both sizes of element.
+// Every version against the CPU, bit by bit: shapes, leading dimensions, misaligned matrices, both
+// sizes of element.
 #include "transpose.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,8 @@ std::string text_of(const Layout& layout) {
            std::to_string(layout.out_offset);
 }
 
-// Random bits, so also NaNs of all kinds; but not all bits set, which is how an element that nothing has written looks.
+// Random bits, so also NaNs of all kinds; but not all bits set, which is how an element that
+// nothing has written looks.
 template <class T>
 std::vector<T> random_bits(std::size_t count, std::uint64_t seed) {
     course::Random random(seed);
@@ -98,6 +100,13 @@ TEST_P(VariantTest, ShapesAroundATile) {
 TEST_P(VariantTest, PrimeShapes) {
     for (const Layout& layout : {Layout{2, 3}, {7, 41}, {41, 7}, {101, 103}, {251, 61}, {67, 509}})
         check(layout);
+}
+
+// More tiles side by side than a group of the rasterisation order has, and a narrower group at the
+// end.
+TEST_P(VariantTest, SeveralGroupsOfTiles) {
+    EXPECT_GT(check({72, 1104}), 0);
+    EXPECT_GT(check({136, 2200}), 0);
 }
 
 TEST_P(VariantTest, SingleRowsAndColumns) {
@@ -238,7 +247,7 @@ TEST(Constraints, PacksMustBeAligned) {
 
 using Large = course::DeviceTest;
 
-// More rows than a grid has blocks in y: about 2^21, with 32 of them to a tile. Small enough for a CPU, too.
+// More rows, and then more columns, than the 65535 blocks of a grid's y have at 32 to a block.
 TEST_F(Large, TallAndWideMatrices) {
     const std::size_t extent = 65535 * 32 + 65;
     if (const std::string reason = course::why_not_so_large(4 * extent * 4); !reason.empty())
@@ -251,19 +260,48 @@ TEST_F(Large, TallAndWideMatrices) {
     }
 }
 
-// More than 2^31 elements, of 16 bits: every kernel that moves them counts in 64 bits. There and back again must change nothing.
-TEST_F(Large, MoreThanTwoToThe31Elements) {
-    const std::size_t rows = 46349;
-    const std::size_t cols = 46337;  // odd both
-    if (const std::string reason = course::why_not_so_large(2 * rows * cols * 2); !reason.empty())
-        GTEST_SKIP() << reason;
-    for (const char* name : {"aligned", "streamed", "vectorised"}) {
-        SCOPED_TRACE(name);
-        const Transpose& variant = course::find_variant(day06::variants(), name);
-        const std::size_t r = variant.name == "vectorised" ? rows / 8 * 8 : rows;
-        const std::size_t c = variant.name == "vectorised" ? cols / 8 * 8 + 8 : cols;
-        EXPECT_TRUE(matches_cpu<std::uint16_t>(variant, {r, c}));
+// Transposes a matrix of 16-bit elements with one version and back with another.
+void there_and_back(const char* there, const char* back, std::size_t rows, std::size_t cols) {
+    SCOPED_TRACE(std::string(there) + " there, " + back + " back");
+    const std::vector<std::uint16_t> pattern = random_bits<std::uint16_t>(1000003, 6);
+    std::vector<std::uint16_t> elements(rows * cols);
+    for (std::size_t i = 0; i < elements.size(); i += pattern.size())
+        std::copy_n(pattern.begin(), std::min(pattern.size(), elements.size() - i), &elements[i]);
+    course::DeviceBuffer<std::uint16_t> in{std::span<const std::uint16_t>(elements)};
+    course::DeviceBuffer<std::uint16_t> out(elements.size());
+    CUDA_CHECK(cudaMemset(out.data(), 0xff, out.bytes()));
+
+    const auto launch = [&](const char* name, auto from, auto to) {
+        course::find_variant(day06::variants(), name)
+            .launcher(DeviceMatrix<const std::uint16_t>(from), to, nullptr);
+    };
+    launch(there, in.matrix(rows, cols), out.matrix(cols, rows));
+    const std::vector<std::uint16_t> turned = out.to_host();
+    course::Random random(1);
+    std::size_t wrong = 0;
+    for (int i = 0; i < 1000000; ++i) {
+        // Every second one is near the end, where an index is largest.
+        const std::size_t row =
+            i % 2 == 0 ? random.below(static_cast<std::uint32_t>(rows)) : rows - 1 - random.below(40);
+        const std::size_t col = random.below(static_cast<std::uint32_t>(cols));
+        wrong += turned[col * rows + row] == elements[row * cols + col] ? 0 : 1;
     }
+    EXPECT_EQ(wrong, 0u) << "of 1000000 elements";
+
+    CUDA_CHECK(cudaMemset(in.data(), 0xff, in.bytes()));
+    launch(back, out.matrix(cols, rows), in.matrix(rows, cols));
+    EXPECT_TRUE(in.to_host() == elements);
+}
+
+// More than 2^31 elements: each index needs more than an int.
+TEST_F(Large, MoreThanTwoToThe31Elements) {
+    const std::size_t extent = 46341;
+    if (const std::string reason = course::why_not_so_large(2 * (extent + 8) * (extent + 8) * 2);
+        !reason.empty())
+        GTEST_SKIP() << reason;
+    there_and_back("aligned", "streamed", extent, extent + 2);
+    there_and_back("streamed", "aligned", extent + 2, extent);
+    there_and_back("vectorised", "vectorised", extent + 3, extent + 3);
 }
 
 TEST(Reference, RefusesWrongSizes) {

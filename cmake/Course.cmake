@@ -9,6 +9,9 @@
 #     one day, from the files in its directory; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
 #     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels
+#   course_program_day(TITLE "..." CHAPTER "..." PROGRAMS "name|argument|..." ... [LIBRARIES ...] [TEST_LIBRARIES ...])
+#     a day of whole programs, each one file <name>.cu with main(): <build>/bin/dayNN_<name>; `./course run` runs them in this order with
+#     these arguments; programs_test.cpp runs them as a user does
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
 include(GoogleTest)
 
@@ -110,16 +113,23 @@ function(course_test name)
   endif()
 endfunction()
 
+# ARGN: the day's programs and their arguments, where it has whole programs instead of versions.
 function(course_register_day directory title chapter)
   if(directory MATCHES "^day([0-9]+)_(.+)$")
     math(EXPR number "${CMAKE_MATCH_1}")
     set(topic ${CMAKE_MATCH_2})
   else()
-    set(number 0)
+    set(number -1)
     set(topic ${directory})
   endif()
+  set(programs "")
+  foreach(program IN LISTS ARGN)
+    string(REPLACE "|" "\", \"" program "${program}")
+    list(APPEND programs "[\"${program}\"]")
+  endforeach()
+  list(JOIN programs ", " programs)
   set_property(GLOBAL APPEND PROPERTY COURSE_DAYS
-    "{\"directory\": \"${directory}\", \"number\": ${number}, \"topic\": \"${topic}\", \"title\": \"${title}\", \"chapter\": \"${chapter}\", \"ready\": true}")
+    "{\"directory\": \"${directory}\", \"number\": ${number}, \"topic\": \"${topic}\", \"title\": \"${title}\", \"chapter\": \"${chapter}\", \"ready\": true, \"programs\": [${programs}]}")
 endfunction()
 
 function(course_day)
@@ -160,6 +170,59 @@ function(course_day)
   course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}")
 endfunction()
 
+function(course_program_day)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TITLE;CHAPTER" "PROGRAMS;LIBRARIES;TEST_LIBRARIES")
+  get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  string(REGEX MATCH "^day[0-9]+" day ${directory})
+  add_custom_target(${directory} ALL)
+  course_test(${directory}_test SOURCES programs_test.cpp LIBRARIES course::common ${arg_TEST_LIBRARIES} LABEL ${directory} BOTH_ORDERS)
+  # The exercises' tests run <name>_exercise of a program that has a blank file, made from the learner's file where there is one.
+  add_executable(${directory}_exercise EXCLUDE_FROM_ALL programs_test.cpp)
+  target_link_libraries(${directory}_exercise PRIVATE course::common ${arg_TEST_LIBRARIES} GTest::gtest_main)
+  course_cuda_target(${directory}_exercise)
+  foreach(test ${directory}_test ${directory}_exercise)
+    string(REGEX MATCH "_exercise$" suffix ${test})
+    target_compile_definitions(${test} PRIVATE COURSE_PROGRAM_PREFIX="${day}_" COURSE_PROGRAM_SUFFIX="${suffix}")
+  endforeach()
+  foreach(program IN LISTS arg_PROGRAMS)
+    string(REGEX MATCH "^[a-z0-9_]+" name "${program}")
+    course_executable(${day}_${name} SOURCES ${name}.cu LIBRARIES ${arg_LIBRARIES})
+    add_dependencies(${directory} ${day}_${name})
+    add_dependencies(${directory}_test ${day}_${name})
+    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/exercise/${name}.cu)
+      set(file exercise/${name}.cu)
+      set(mine ${COURSE_MY}/${directory}/${name}.cu)
+      file(GLOB found CONFIGURE_DEPENDS ${mine})
+      if(found)
+        set(file ${mine})
+      endif()
+      add_executable(${day}_${name}_exercise EXCLUDE_FROM_ALL ${file})
+      set_target_properties(${day}_${name}_exercise PROPERTIES COURSE_EXERCISE TRUE)
+      target_link_libraries(${day}_${name}_exercise PRIVATE ${arg_LIBRARIES})
+      if(COURSE_LATE_STORES)
+        target_link_libraries(${day}_${name}_exercise PRIVATE cuda_on_cpu_late_stores)
+        target_compile_options(${day}_${name}_exercise PRIVATE ${CUDA_ON_CPU_LATE_STORES_OPTIONS})
+      endif()
+      course_cuda_target(${day}_${name}_exercise)
+      if(found)
+        course_note_contents(${directory} ${name}.cu)
+      endif()
+      add_dependencies(${directory}_exercise ${day}_${name}_exercise)
+    endif()
+  endforeach()
+  course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" ${arg_PROGRAMS})
+endfunction()
+
+# `check` notes in <build>/learner what the learner's file says, when it says something new: time stamps alone can be older than what
+# was built.
+function(course_note_contents directory file)
+  set(note ${CMAKE_BINARY_DIR}/learner/${directory}/${file})
+  if(NOT EXISTS ${note})
+    file(WRITE ${note} "")
+  endif()
+  set_property(SOURCE ${COURSE_MY}/${directory}/${file} APPEND PROPERTY OBJECT_DEPENDS ${note})
+endfunction()
+
 # <directory>_exercise: the day's tests with the learner's files, or where there are none the blank ones, in the place of the
 # lesson's; <directory>_exercise_program and <directory>_inspection_exercise likewise. Built when they are asked for.
 # Objects come before libraries, so that the linker has no need of the lesson's file.
@@ -189,13 +252,8 @@ function(course_exercises directory)
   endif()
   target_link_libraries(${directory}_exercise_files PRIVATE ${libraries})
   course_cuda_target(${directory}_exercise_files)
-  # `check` notes here what the learner's file says, when it says something new: time stamps alone can be older than what was built.
   foreach(file IN LISTS mine)
-    set(note ${CMAKE_BINARY_DIR}/learner/${directory}/${file})
-    if(NOT EXISTS ${note})
-      file(WRITE ${note} "")
-    endif()
-    set_property(SOURCE ${COURSE_MY}/${directory}/${file} APPEND PROPERTY OBJECT_DEPENDS ${note})
+    course_note_contents(${directory} ${file})
   endforeach()
   foreach(pair ${directory}_test:exercise ${directory}:exercise_program ${directory}_inspection_test:inspection_exercise)
     string(REPLACE ":" ";" pair ${pair})

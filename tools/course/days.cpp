@@ -20,12 +20,12 @@ std::optional<int> day_number(std::string_view name) {
     if (name.starts_with("day")) name.remove_prefix(3);
     int number = 0;
     const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error != std::errc{} || end != name.data() + name.size() || number < 1) return std::nullopt;
+    if (error != std::errc{} || end != name.data() + name.size() || number < 0) return std::nullopt;
     return number;
 }
 
 std::string short_name(const Day& day) {
-    return day.number == 0 ? day.directory : fmt::format("day{:02}", day.number);
+    return day.number < 0 ? day.directory : fmt::format("day{:02}", day.number);
 }
 
 std::string no_such_day(const std::vector<Day>& days, std::string_view name, bool is_number) {
@@ -56,7 +56,8 @@ Calendar load_calendar(const std::filesystem::path& file) {
         Calendar calendar{json.at("backend"), json.at("build_type"), {}, json.value("late_stores", false)};
         for (const auto& day : json.at("days")) {
             calendar.days.push_back({day.at("directory"), day.at("number"), day.at("topic"), day.at("title"),
-                                     day.at("chapter"), day.at("ready")});
+                                     day.at("chapter"), day.at("ready"),
+                                     day.value("programs", std::vector<std::vector<std::string>>())});
         }
         return calendar;
     } catch (const nlohmann::json::exception& error) {
@@ -82,6 +83,17 @@ const Day& find_ready_day(const Calendar& calendar, std::string_view name) {
     if (!day.ready) {
         throw UsageError(fmt::format("{} ({}) is planned, but not there yet. What is there: ./course list",
                                      day.directory, day.title));
+    }
+    return day;
+}
+
+const Day& find_day_with_versions(const Calendar& calendar, std::string_view name, std::string_view command) {
+    const Day& day = find_ready_day(calendar, name);
+    if (!day.programs.empty()) {
+        throw UsageError(
+            fmt::format("{} has whole programs and no versions: there is nothing to {}. Run it: "
+                        "./course run {}",
+                        day.directory, command, name));
     }
     return day;
 }

@@ -9,12 +9,14 @@
 namespace course::tool {
 
 struct Day {
-    std::string directory;  // "day01_vector_add"; also the target and the program
-    int number = 0;         // 0: not a day of the calendar (gemm_ladder)
+    std::string directory;  // "day01_vector_add"; also the target, and the program of a day with versions
+    int number = -1;        // -1: not a day of the calendar (gemm_ladder)
     std::string topic;      // "vector_add"
     std::string title;
     std::string chapter;  // of the book, e.g. "2, 3"
     bool ready = false;   // false: planned, nothing to run yet
+    // Of a day of whole programs: the name of each, and its arguments. A day with versions has one program, and none here.
+    std::vector<std::vector<std::string>> programs{};
 };
 
 struct Calendar {
@@ -33,5 +35,8 @@ const Day& find_day(const Calendar& calendar, std::string_view name);
 
 // As find_day, and throws UsageError when that day is only planned.
 const Day& find_ready_day(const Calendar& calendar, std::string_view name);
+
+// As find_ready_day, and throws UsageError when that day has whole programs instead of versions. `command` is for the message.
+const Day& find_day_with_versions(const Calendar& calendar, std::string_view name, std::string_view command);
 
 }  // namespace course::tool

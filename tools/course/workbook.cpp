@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string chapter_name(const Day& day) {
-    return day.number == 0 ? day.directory : fmt::format("day{:02}", day.number);
+    return day.number < 0 ? day.directory : fmt::format("day{:02}", day.number);
 }
 
 std::vector<std::string> ids(const std::vector<WorkbookEntry>& entries) {

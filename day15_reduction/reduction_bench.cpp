@@ -1,4 +1,5 @@
-// Day 15's program: every version verified and timed, beside CUB, a copy of as many bytes and the CPU; then the errors of float sums.
+// Day 15's program: every version verified and timed, beside CUB, a copy of as many bytes and the CPU.
+// Then the errors of float sums.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -12,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/bench/program.hpp"
+#include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -25,8 +26,8 @@ namespace {
 
 using course::DeviceBuffer;
 
-// Whole numbers, small enough that floats add them without rounding in the orders used here: one element left out or taken
-// twice shows, which no tolerance for rounding would see among 2^28. The last is smaller than all others, for the minimum.
+// Small whole numbers: floats add them without rounding in all orders used here, so the comparison is
+// exact. A tolerance would not notice one element of 2^28 missing. The last one is the minimum.
 template <class T>
 std::vector<T> whole_numbers(std::size_t n) {
     course::Random random(15);
@@ -69,71 +70,43 @@ course::VerifyResult same(T got, T expected) {
 
 template <class Op>
 course::Case make_case(const std::string& name, const std::string& dtype, std::size_t n) {
-    const auto data = std::make_shared<Data<Op>>(n);
+    using Element = typename Op::Element;
+    using Exact = day15::Exact<Op>;
+    using Inputs = Data<Op>;
     const course::Work work = day15::variants<Op>().front().work(n);
 
-    course::Case result{.problem = name + " " + std::to_string(n), .dtype = dtype};
-    result.spoil = [data] {
-        data->out.spoil();
-        data->on_cpu = std::numeric_limits<day15::Exact<Op>>::lowest();
-    };
-    result.verify = [data] {
-        using Exact = day15::Exact<Op>;
-        course::VerifyResult verified = same(static_cast<Exact>(data->out.to_host()[0]), data->expected);
-        verified.damage = data->out.damage();
-        return verified;
-    };
-    result.contestants.push_back(
-        {.name = "cpu_openmp",
-         .role = course::Role::kPeer,
-         .launch = [data](cudaStream_t) { data->on_cpu = day15::reduce_on_cpu<Op>(data->in); },
-         .work = work,
-         .on_host = true,
-         .verify = [data] { return same(data->on_cpu, data->expected); }});
-    for (const day15::Reduction<Op>& variant : day15::variants<Op>()) {
-        result.contestants.push_back({.name = variant.name,
-                                      .launch =
-                                          [data, &variant](cudaStream_t stream) {
-                                              variant.launcher(data->in_device.span(), data->out.span(),
-                                                               data->workspace, 0, stream);
-                                          },
-                                      .work = work});
-    }
-    result.contestants.push_back(
-        day15::cub_reduction<Op>(std::as_const(*data).in_device.span(), data->out.span(), work));
-    // Half the elements read and written: as many bytes as the reduction reads.
-    const double half_bytes = static_cast<double>(n / 2 * sizeof(typename Op::Element));
-    result.contestants.push_back({.name = "cudaMemcpy of half",
-                                  .role = course::Role::kLimit,
-                                  .launch =
-                                      [data, n](cudaStream_t stream) {
-                                          CUDA_CHECK(cudaMemcpyAsync(data->copy.data(),
-                                                                     data->in_device.data(),
-                                                                     n / 2 * sizeof(typename Op::Element),
-                                                                     cudaMemcpyDeviceToDevice, stream));
-                                      },
-                                  .work = {.bytes = 2 * half_bytes, .written = half_bytes}});
-    return result;
+    course::UsualCase<Inputs> usual(name + " " + std::to_string(n), dtype, std::make_shared<Inputs>(n));
+    usual.output(&Inputs::out, [](const Inputs& data, const auto& got) {
+        return same(static_cast<Exact>(got[0]), data.expected);
+    });
+    usual.also_spoil([](Inputs& data) { data.on_cpu = std::numeric_limits<Exact>::lowest(); });
+    usual.cpu(
+        work, [](Inputs& data) { data.on_cpu = day15::reduce_on_cpu<Op>(data.in); },
+        [](const Inputs& data) { return same(data.on_cpu, data.expected); });
+    usual.versions(day15::variants<Op>(), n, [](const auto& version, Inputs& data, cudaStream_t stream) {
+        version.launcher(data.in_device.span(), data.out.span(), data.workspace, 0, stream);
+    });
+    usual.add(
+        day15::cub_reduction<Op>(std::as_const(*usual.data).in_device.span(), usual.data->out.span(), work));
+    // Half the elements, read and written: as many bytes as the reduction reads.
+    usual.limit_copy(&Inputs::in_device, &Inputs::copy, n / 2 * sizeof(Element), "cudaMemcpy of half");
+    return usual.result;
 }
 
 // --- What is timed at which size --------------------------------------------------------------------------------------
 
-constexpr std::size_t kLargestOfFloats = std::size_t{1} << 28;  // beyond it, integers
-
-std::size_t length(const course::Dims& size) {
-    if (size.size() != 1) throw std::invalid_argument("expected one number of elements, for example 1048576");
-    return size[0];
-}
+// Larger inputs are integers: floats would round.
+constexpr std::size_t kLargestOfFloats = std::size_t{1} << 28;
 
 course::Case sum_case(const course::Dims& size) {
-    const std::size_t n = length(size);
+    const std::size_t n = course::only_extent(size, "elements");
     return n <= kLargestOfFloats ? make_case<day15::Sum<float>>("sum", "float", n)
                                  : make_case<day15::Sum<std::int32_t>>("sum of integers", "int32", n);
 }
 
-// That a minimum takes as long as a sum is seen at one size.
+// A minimum takes as long as a sum: one size shows it.
 course::Case min_case(const course::Dims& size) {
-    const std::size_t n = length(size);
+    const std::size_t n = course::only_extent(size, "elements");
     return n == kLargestOfFloats ? make_case<day15::Min<float>>("minimum", "float", n) : course::Case{};
 }
 

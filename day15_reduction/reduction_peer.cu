@@ -15,7 +15,7 @@ course::Contestant cub_reduction(course::DeviceSpan<const typename Op::Element> 
                                  course::DeviceSpan<typename Op::Result> out, const course::Work& work) {
     course::Contestant cub{.name = "cub", .role = course::Role::kPeer, .work = work};
 #ifdef COURSE_HAS_CUDA_LIBRARIES
-    // CUB's own Sum and Min where they give the same as ours on this data; the general form adds integers in 64 bits.
+    // CUB's own Sum and Min for floats. Only the general form adds integers in 64 bits.
     const auto reduce_n = [in, out](void* storage, std::size_t& bytes, auto n, cudaStream_t stream) {
         if constexpr (std::is_same_v<Op, Sum<float>>) {
             CUDA_CHECK(cub::DeviceReduce::Sum(storage, bytes, in.data(), out.data(), n, stream));
@@ -26,7 +26,7 @@ course::Contestant cub_reduction(course::DeviceSpan<const typename Op::Element> 
                                                  Op::identity(), stream));
         }
     };
-    // CUB counts in 32 bits where that is enough, if it is told so.
+    // An int as the number of elements: CUB then computes indices in 32 bits, which is faster.
     const auto reduce = [=](void* storage, std::size_t& bytes, cudaStream_t stream) {
         if (in.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max())) {
             reduce_n(storage, bytes, static_cast<int>(in.size()), stream);

@@ -100,7 +100,8 @@ float sum_in_order(std::span<const float> in) {
     return total;
 }
 
-// What an addition loses, (total + y) - total - y, is known exactly as long as |total| >= |y|; the next element makes up for it.
+// The rounding error of an addition, (total + y) - total - y, is known exactly while |total| >= |y|.
+// It is subtracted from the next element.
 float sum_kahan(std::span<const float> in) {
     float total = 0;
     float lost = 0;

@@ -1,0 +1,111 @@
+// The usual benchmark case: the versions of a day, its CPU reference, a library and a copy, all on the same data.
+//
+//     course::UsualCase<Data> usual("vector_add 1048576", "float", std::make_shared<Data>(n));
+//     usual.output(&Data::c_device, [](Data& d, const auto& got) { return verify(got, d.expected); });
+//     usual.versions(day01::variants(), n, [](auto& version, Data& d, cudaStream_t stream) { ... });
+//     usual.limit_copy(&Data::a_device, &Data::c_device);
+//     return usual.result;
+//
+// `Data` holds the inputs, the outputs and the expected values. All functions of the case share it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "common/bench/program.hpp"
+#include "common/check/check.hpp"
+#include "common/check/verify.hpp"
+
+namespace course {
+
+template <class Data>
+class UsualCase {
+  public:
+    UsualCase(std::string problem, std::string dtype, std::shared_ptr<Data> shared)
+        : result{.problem = std::move(problem), .dtype = std::move(dtype)}, data(std::move(shared)) {}
+
+    // The guarded output: spoiled before each measurement, and compared afterwards by
+    // verify(data, contents of the output) -> VerifyResult.
+    template <class Buffer, class Verify>
+    void output(Buffer Data::*buffer, Verify verify) {
+        also_spoil([buffer](Data& d) { (d.*buffer).spoil(); });
+        result.verify = [data = data, buffer, verify] {
+            VerifyResult verified = verify(*data, ((*data).*buffer).to_host());
+            verified.damage = ((*data).*buffer).damage();
+            return verified;
+        };
+    }
+
+    // More to overwrite before a measurement, so that an old result cannot pass for a new one.
+    template <class Spoil>
+    void also_spoil(Spoil spoil) {
+        result.spoil = [data = data, before = result.spoil, spoil] {
+            if (before) before();
+            spoil(*data);
+        };
+    }
+
+    // The CPU reference as a peer: run(data), timed by the host's clock, and verify(data) -> VerifyResult.
+    template <class Run, class Verify>
+    Contestant& cpu(const Work& work, Run run, Verify verify) {
+        return add({.name = "cpu_openmp",
+                    .role = Role::kPeer,
+                    .launch = [data = data, run](cudaStream_t) { run(*data); },
+                    .work = work,
+                    .on_host = true,
+                    .verify = [data = data, verify] { return verify(*data); }});
+    }
+
+    // A contestant per version of the list: launch(version, data, stream). `work` is the version's own.
+    template <class Versions, class Problem, class Launch>
+    void versions(const Versions& list, const Problem& problem, Launch launch) {
+        for (const auto& version : list) {
+            add({.name = version.name,
+                 .launch = [data = data, &version,
+                            launch](cudaStream_t stream) { launch(version, *data, stream); },
+                 .work = version.work(problem),
+                 .cannot_run = version.cannot_run(problem)});
+        }
+    }
+
+    // The bandwidth limit: cudaMemcpy of the first `bytes` of one buffer to another; without a number, all of `from`.
+    template <class From, class To>
+    Contestant& limit_copy(From Data::*from, To Data::*to, std::optional<std::size_t> size = {},
+                           std::string name = "cudaMemcpy") {
+        const std::size_t bytes = size.value_or(((*data).*from).bytes());
+        return add(
+            {.name = std::move(name),
+             .role = Role::kLimit,
+             .launch =
+                 [data = data, from, to, bytes](cudaStream_t stream) {
+                     CUDA_CHECK(cudaMemcpyAsync(((*data).*to).data(), ((*data).*from).data(), bytes,
+                                                cudaMemcpyDeviceToDevice, stream));
+                 },
+             .work = {.bytes = 2.0 * static_cast<double>(bytes), .written = static_cast<double>(bytes)}});
+    }
+
+    Contestant& add(Contestant contestant) {
+        result.contestants.push_back(std::move(contestant));
+        return result.contestants.back();
+    }
+
+    Case result;
+    std::shared_ptr<Data> data;
+};
+
+// The only number of a size that has one dimension. Throws std::invalid_argument for other sizes.
+inline std::size_t only_extent(const Dims& size, const std::string& of_what) {
+    if (size.size() != 1)
+        throw std::invalid_argument("size has " + std::to_string(size.size()) +
+                                    " numbers; expected one, the number of " + of_what +
+                                    ", for example 1048576");
+    return size[0];
+}
+
+}  // namespace course

@@ -1,0 +1,228 @@
+// Day 15: reduction. n numbers become one.                 PMPP chapter 10 (4th and 5th edition)
+//
+//   version         what is new                               what limits it
+//   interleaved     a tree over pairs of neighbours           divergence: idle lanes in every warp
+//   sequential      pairs half the values apart               each level goes through global memory
+//   shared_memory   the tree is in shared memory              a tree and an atomic per 256 elements
+//   coarsened       each thread first sums many elements      a barrier per level; 4-byte loads
+//   shuffle         warps reduce in registers                 one load in flight per thread
+//   vectorised      16-byte loads, eight in flight            a second launch, which sets out to 0
+//   single_pass     the last block to finish adds up all      memory bandwidth
+//   deterministic   (deterministic.cuh) the same bits with    memory bandwidth
+//                   every grid; any type and operation
+//
+// Every element is read once, so n * sizeof(float) / (read bandwidth) is the best possible time.
+// The kernels here add floats. Each block loops over pieces of the input, so n may be anything.
+//
+//   ./course run day15                                   every version, verified and timed
+//   ./course inspect day15 --variant interleaved         how many lanes work, line by line
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace day15 {
+
+constexpr int kBlock = 256;  // threads of a block
+
+// Idea: a tree. On each level, pairs of neighbours become one: 256 values in 8 steps, not 255.
+// Cost removed: the chain of n - 1 dependent additions.
+// Still limits it: from the second level on, most lanes of every warp are idle, and a warp takes as
+// long for one working lane as for 32.
+//
+// A block takes kBlock elements at a time. The input is not ours to overwrite, so the tree is
+// built in `scratch`, which has kBlock values for every block.
+__global__ void reduce_interleaved(const float* in, std::size_t n, float* out, float* scratch) {
+    float* values = scratch + std::size_t{blockIdx.x} * kBlock;
+    const unsigned t = threadIdx.x;
+    const std::size_t step = std::size_t{gridDim.x} * kBlock;
+    for (std::size_t first = std::size_t{blockIdx.x} * kBlock; first < n; first += step) {
+        values[t] = first + t < n ? in[first + t] : 0.0f;
+        for (unsigned stride = 1; stride < kBlock; stride *= 2) {
+            __syncthreads();  // the level below is complete
+            if (t % (2 * stride) == 0) values[t] += values[t + stride];
+        }
+        if (t == 0) atomicAdd(out, values[0]);
+        __syncthreads();  // all reads are done before the next elements overwrite values
+    }
+}
+
+// Idea: the same number of additions, but the partner is half the values away. The working threads
+// are then the first ones: 128, 64, 32, ...
+// Cost removed: divergence. A warp is either busy in all lanes or finished, until one is left.
+// Still limits it: every level reads and writes global memory.
+__global__ void reduce_sequential(const float* in, std::size_t n, float* out, float* scratch) {
+    float* values = scratch + std::size_t{blockIdx.x} * kBlock;
+    const unsigned t = threadIdx.x;
+    const std::size_t step = std::size_t{gridDim.x} * kBlock;
+    for (std::size_t first = std::size_t{blockIdx.x} * kBlock; first < n; first += step) {
+        values[t] = first + t < n ? in[first + t] : 0.0f;
+        for (unsigned stride = kBlock / 2; stride > 0; stride /= 2) {
+            __syncthreads();
+            if (t < stride) values[t] += values[t + stride];
+        }
+        if (t == 0) atomicAdd(out, values[0]);
+        __syncthreads();
+    }
+}
+
+// Idea: the tree is in shared memory.
+// Cost removed: the round trip to global memory on each level. The input is only read, once.
+// Still limits it: one tree, with nine barriers and nearly idle last warps, and one atomic per 256
+// elements.
+__global__ void reduce_shared_memory(const float* in, std::size_t n, float* out) {
+    __shared__ float values[kBlock];
+    const unsigned t = threadIdx.x;
+    const std::size_t step = std::size_t{gridDim.x} * kBlock;
+    for (std::size_t first = std::size_t{blockIdx.x} * kBlock; first < n; first += step) {
+        values[t] = first + t < n ? in[first + t] : 0.0f;
+        for (unsigned stride = kBlock / 2; stride > 0; stride /= 2) {
+            __syncthreads();
+            if (t < stride) values[t] += values[t + stride];
+        }
+        if (t == 0) atomicAdd(out, values[0]);
+        __syncthreads();
+    }
+}
+
+// Idea: thread coarsening. The grid is as large as the GPU can hold at once. Each thread adds its
+// share of the input in a register; only then does the block build one tree.
+// Cost removed: all trees and atomics but one per block.
+// Still limits it: the tree's barriers, and loads of 4 bytes, each used before the next is issued.
+__global__ void reduce_coarsened(const float* in, std::size_t n, float* out) {
+    __shared__ float values[kBlock];
+    const unsigned t = threadIdx.x;
+    const std::size_t step = std::size_t{gridDim.x} * kBlock;
+    float sum = 0;
+    for (std::size_t i = std::size_t{blockIdx.x} * kBlock + t; i < n; i += step)
+        sum += in[i];
+
+    values[t] = sum;
+    for (unsigned stride = kBlock / 2; stride > 0; stride /= 2) {
+        __syncthreads();
+        if (t < stride) values[t] += values[t + stride];
+    }
+    if (t == 0) atomicAdd(out, values[0]);
+}
+
+constexpr int kWarpSize = 32;
+constexpr int kWarps = kBlock / kWarpSize;  // of a block
+constexpr unsigned kWholeWarp = 0xffffffff;
+
+// The sum of 32 values, one per lane, in every lane. Each step adds the value of the lane whose
+// number differs in one bit.
+__device__ inline float warp_sum(float value) {
+    for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
+        value += __shfl_xor_sync(kWholeWarp, value, distance);
+    return value;
+}
+
+// The sum of one value per thread of the block; thread 0 gets it. All threads call it.
+__device__ inline float block_sum(float value) {
+    __shared__ float of_warp[kWarps];  // the sum of each warp
+    const unsigned lane = threadIdx.x % kWarpSize;
+    const unsigned warp = threadIdx.x / kWarpSize;
+    value = warp_sum(value);
+    __syncthreads();  // an earlier call has finished reading of_warp
+    if (lane == 0) of_warp[warp] = value;
+    __syncthreads();  // all sums are written
+    if (warp == 0) value = warp_sum(lane < kWarps ? of_warp[lane] : 0.0f);
+    return value;
+}
+
+// Idea: the lanes of a warp exchange registers with __shfl_xor_sync.
+// Cost removed: shared memory and barriers on all levels but one.
+// Still limits it: the loads. Only one is in flight per thread.
+__global__ void reduce_shuffle(const float* in, std::size_t n, float* out) {
+    const std::size_t step = std::size_t{gridDim.x} * kBlock;
+    float sum = 0;
+    for (std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x; i < n; i += step)
+        sum += in[i];
+
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) atomicAdd(out, sum);
+}
+
+constexpr int kLoads = 8;                   // float4 loads of a thread before it uses the first
+constexpr int kTile = kBlock * kLoads * 4;  // floats of a tile, which a block reads in one pass
+constexpr int kBlocksPerSm = 4;             // leaves 64 registers to a thread: room for the loads
+
+// The sum of this thread's share of the tiles blockIdx.x, blockIdx.x + gridDim.x, ...
+// Load k of thread t reads float4 number k * kBlock + t of the tile, so a warp reads 512
+// neighbouring bytes.
+__device__ inline float sum_tiles(const float* in, std::size_t n) {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(in) % sizeof(float4) == 0;
+    const std::size_t step = std::size_t{gridDim.x} * kTile;
+    float4 sums = {0, 0, 0, 0};  // four sums: additions that do not depend on each other
+    for (std::size_t tile = std::size_t{blockIdx.x} * kTile; tile < n; tile += step) {
+        const std::size_t first = tile + threadIdx.x * 4;  // the first float of this thread
+        float4 loaded[kLoads];
+        if (aligned && tile + kTile <= n) {
+#pragma unroll
+            for (int k = 0; k < kLoads; ++k)
+                loaded[k] = *reinterpret_cast<const float4*>(in + first + k * kBlock * 4);
+        } else {  // float by float, with a bounds check
+            const auto load = [=](std::size_t i) { return i < n ? in[i] : 0.0f; };
+#pragma unroll
+            for (int k = 0; k < kLoads; ++k) {
+                const std::size_t i = first + k * kBlock * 4;
+                loaded[k] = {load(i), load(i + 1), load(i + 2), load(i + 3)};
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < kLoads; ++k) {
+            sums.x += loaded[k].x;
+            sums.y += loaded[k].y;
+            sums.z += loaded[k].z;
+            sums.w += loaded[k].w;
+        }
+    }
+    return sums.x + sums.y + sums.z + sums.w;
+}
+
+// Idea: loads of 16 bytes, and eight of them issued before the first is used.
+// Cost removed: three of four load instructions, and the wait after each load.
+// Still limits it: large inputs, only memory. Small ones, the launch that sets *out to 0 first.
+__global__ void __launch_bounds__(kBlock, kBlocksPerSm)
+    reduce_vectorised(const float* in, std::size_t n, float* out) {
+    const float sum = block_sum(sum_tiles(in, n));
+    if (threadIdx.x == 0) atomicAdd(out, sum);
+}
+
+// True in the block that is the last to call it. All threads of each block call it, after thread 0
+// has stored the block's result. atomicInc wraps to 0 at the last ticket, ready for the next launch.
+__device__ inline bool is_last_block(unsigned* ticket) {
+    __shared__ bool last;
+    if (threadIdx.x == 0) {
+        __threadfence();  // release: the result is visible before the ticket is drawn
+        last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
+        __threadfence();  // acquire: the results of all earlier tickets are visible
+    }
+    __syncthreads();
+    return last;
+}
+
+// Idea: each block stores its sum and draws a ticket. The block with the last ticket knows that all
+// sums are stored, and adds them up.
+// Cost removed: the launch that sets *out, and the atomics on it. The order of additions no longer
+// depends on which block finishes first, but still on the grid.
+// Still limits it: memory bandwidth.
+__global__ void __launch_bounds__(kBlock, kBlocksPerSm)
+    reduce_single_pass(const float* in, std::size_t n, float* out, float* sums, unsigned* ticket) {
+    float sum = block_sum(sum_tiles(in, n));
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+    if (!is_last_block(ticket)) return;
+
+    sum = 0;
+    for (unsigned first = threadIdx.x; first < gridDim.x; first += kLoads * kBlock) {
+#pragma unroll
+        for (unsigned k = 0; k < kLoads; ++k)  // unrolled: kLoads loads in flight
+            sum += first + k * kBlock < gridDim.x ? sums[first + k * kBlock] : 0.0f;
+    }
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) *out = sum;
+}
+
+}  // namespace day15

@@ -1,4 +1,4 @@
-// c = a + b, element by element: the host API of day 1. No kernels here; they are in vector_add.cu.
+// c = a + b, element by element: the host API of day 1. No kernels here; they are in vector_add.cuh.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
-// Day 10: the normal density in two dimensions, a kernel of the simplest kind: a thread per place, no place needs another.
+// Day 10, warm-up: the normal density in two dimensions. One thread per place, and no place needs
+// another.
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
 #include "normal_density.hpp"
@@ -8,13 +9,13 @@ namespace {
 
 constexpr int kBlockSize = 256;
 
-// What does not depend on the place is computed once, on the host.
+// What does not depend on the place: computed once, on the host.
 struct Coefficients {
     float top;           // the density at the mean
     float inverse_free;  // 1 / (1 - rho^2)
 };
 
-// Idea: a thread per place; what subtracts near numbers is done in double, the rest in float.
+// Idea: one thread per place. Differences of close numbers in double, the rest in float.
 // Cost removed: the loop.
 // Still limits it: a few double operations and an exponential for 4 bytes written.
 __global__ void density(course::DeviceMatrix<float> out, Normal2d normal, Grid2d grid, Coefficients c) {
@@ -26,7 +27,8 @@ __global__ void density(course::DeviceMatrix<float> out, Normal2d normal, Grid2d
     const double y = grid.first_y + static_cast<double>(row) * grid.step_y;
     const double u = (x - normal.mean_x) / normal.sigma_x;
     const double v = (y - normal.mean_y) / normal.sigma_y;
-    // u^2 - 2 rho u v + v^2 = (u - rho v)^2 + (1 - rho^2) v^2: two terms >= 0, so that far away one may become infinite.
+    // u^2 - 2 rho u v + v^2 = (u - rho v)^2 + (1 - rho^2) v^2. Both terms are >= 0, so far away one may
+    // overflow to infinity: the density is then 0.
     const auto along = static_cast<float>(u - normal.correlation * v);
     const auto across = static_cast<float>(v);
     out(row, col) = c.top * expf(-0.5f * (along * along * c.inverse_free + across * across));

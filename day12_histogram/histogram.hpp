@@ -1,4 +1,5 @@
-// How many values fall into each bin: the host API of day 12. No kernels here; they are in histogram.cu.
+// The host API of day 12: how many values fall into each bin. The kernels are in histogram.cuh and
+// any_bins.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,31 +13,32 @@
 
 namespace day12 {
 
-// 64 bits: no input fills it, so no count ever wraps. (std::uint64_t is not the type that atomicAdd knows.)
+// 64 bits, so that no count ever wraps. (atomicAdd takes this type, not std::uint64_t.)
 using Counter = unsigned long long;
 
-// The values that are counted: [lower, upper), cut into counts.size() bins of equal width.
+// The values that are counted: [lower, upper), divided into counts.size() bins of equal width.
 //
-//     bin(v) = floor((v - lower) * bins / (upper - lower))        computed exactly, no floating point
+//     bin(v) = floor((v - lower) * bins / (upper - lower))        in whole numbers
 //
-// When upper - lower is a multiple of the bins, each is (upper - lower) / bins values wide. Values outside are not counted.
+// Values outside the range are not counted.
 struct Range {
     std::int64_t lower;
     std::int64_t upper;
 };
 
-inline constexpr Range kAllBytes = {.lower = 0, .upper = 256};  // with 256 bins: a bin for each value
+inline constexpr Range kAllBytes = {.lower = 0, .upper = 256};  // with 256 bins: a bin per byte
 inline constexpr Range kAllInts = {.lower = -(std::int64_t{1} << 31), .upper = std::int64_t{1} << 31};
 
-// Queues counts[b] = number of values in bin b on `stream`. counts is overwritten, not added to: it is cleared by a
-// cudaMemsetAsync before the kernel. values may begin at any element, and may be empty; then all counts are 0.
-// Throws std::invalid_argument when there is no bin, or more than 2^31 of them; when the range is empty or not within kAllInts;
-// when counts overlaps values; or when the variant cannot hold so many bins. CudaError when the launch fails.
+// Enqueues counts[b] = number of values in bin b on `stream`. counts is overwritten, not added to: a
+// cudaMemsetAsync clears it before the kernel. `values` may begin at any element and may be empty.
+// Throws std::invalid_argument for 0 or more than 2^31 bins, a range that is empty or not within
+// kAllInts, counts that overlap the values, or a problem that the version cannot run; CudaError when
+// the launch fails.
 template <class Value>
 using LauncherOf = void (*)(course::DeviceSpan<const Value> values, Range range,
                             course::DeviceSpan<Counter> counts, cudaStream_t stream);
 
-// A version for each type of value.
+// One launcher per type of value.
 struct Launcher {
     LauncherOf<std::uint8_t> bytes;
     LauncherOf<std::int32_t> ints;
@@ -55,13 +57,14 @@ struct Problem {
     std::size_t size;
     std::size_t value_bytes;  // 1 or 4
     std::size_t bins;
+    Range range = kAllBytes;
 };
 
-// The versions, slow to fast.
+// The versions, slow to fast. All but the last count bytes in 256 bins; any_bins counts everything.
 using Histogram = course::Variant<Launcher, Problem>;
 std::span<const Histogram> variants();
 
-// The same on the CPU: each of its cores counts a part of the values, by the formula above.
+// The reference: the formula above in plain loops, with OpenMP.
 void histogram_on_cpu(std::span<const std::uint8_t> values, Range range, std::span<Counter> counts);
 void histogram_on_cpu(std::span<const std::int32_t> values, Range range, std::span<Counter> counts);
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "common/bench/program.hpp"
+#include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
@@ -47,66 +47,42 @@ struct Data {
 template <class Value>
 course::Case make_case(const std::string& problem, std::size_t n, Distribution distribution, Range range,
                        std::size_t bins) {
-    const auto data = std::make_shared<Data<Value>>(n, distribution, range, bins);
-    const day12::Problem shape = {.size = n, .value_bytes = sizeof(Value), .bins = bins};
+    using Inputs = Data<Value>;
+    const day12::Problem shape = {.size = n, .value_bytes = sizeof(Value), .bins = bins, .range = range};
     const course::Work work = day12::variants().front().work(shape);
 
-    course::Case result{.problem = problem, .dtype = sizeof(Value) == 1 ? "uint8" : "int32"};
-    result.spoil = [data] {
-        data->counts_device.spoil();
-        data->cub_counts_device.spoil();
-        std::fill(data->counts.begin(), data->counts.end(), ~Counter{0});
-    };
-    result.verify = [data] {
-        course::VerifyResult verified = course::verify_exact(data->counts_device.to_host(), data->expected);
-        verified.damage = data->counts_device.damage();
-        return verified;
-    };
-    result.contestants.push_back(
-        {.name = "cpu_openmp",
-         .role = course::Role::kPeer,
-         .launch = [data](cudaStream_t) { day12::histogram_on_cpu(data->values, data->range, data->counts); },
-         .work = work,
-         .on_host = true,
-         .verify = [data] { return course::verify_exact(data->counts, data->expected); }});
-    for (const day12::Histogram& variant : day12::variants()) {
-        result.contestants.push_back({.name = variant.name,
-                                      .launch =
-                                          [data, &variant](cudaStream_t stream) {
-                                              variant.launcher(data->device.span(), data->range,
-                                                               data->counts_device.span(), stream);
-                                          },
-                                      .work = work,
-                                      .cannot_run = variant.cannot_run(shape)});
-    }
-    course::Contestant cub = day12::cub_histogram(data->device.span(), range, data->cub_counts_device.span());
+    course::UsualCase<Inputs> usual(problem, sizeof(Value) == 1 ? "uint8" : "int32",
+                                    std::make_shared<Inputs>(n, distribution, range, bins));
+    usual.output(&Inputs::counts_device, [](const Inputs& data, const auto& got) {
+        return course::verify_exact(got, data.expected);
+    });
+    usual.also_spoil([](Inputs& data) {
+        data.cub_counts_device.spoil();
+        std::fill(data.counts.begin(), data.counts.end(), ~Counter{0});
+    });
+    usual.cpu(
+        work, [](Inputs& data) { day12::histogram_on_cpu(data.values, data.range, data.counts); },
+        [](const Inputs& data) { return course::verify_exact(data.counts, data.expected); });
+    // All but the last version count bytes only.
+    const auto versions = sizeof(Value) == 1 ? day12::variants() : day12::variants().last(1);
+    usual.versions(versions, shape, [](const auto& version, Inputs& data, cudaStream_t stream) {
+        version.launcher(data.device.span(), data.range, data.counts_device.span(), stream);
+    });
+    course::Contestant cub =
+        day12::cub_histogram(usual.data->device.span(), range, usual.data->cub_counts_device.span());
     cub.work = work;
-    cub.verify = [data] {
+    cub.verify = [data = usual.data] {
         const std::vector<std::uint32_t> counts = data->cub_counts_device.to_host();
         return course::verify_exact(std::vector<Counter>(counts.begin(), counts.end()), data->expected);
     };
-    result.contestants.push_back(cub);
-    // A copy, for the bandwidth: it writes as many bytes as it reads, a histogram only reads.
-    result.contestants.push_back({.name = "cudaMemcpy",
-                                  .role = course::Role::kLimit,
-                                  .launch =
-                                      [data](cudaStream_t stream) {
-                                          CUDA_CHECK(cudaMemcpyAsync(data->copy.data(), data->device.data(),
-                                                                     data->device.bytes(),
-                                                                     cudaMemcpyDeviceToDevice, stream));
-                                      },
-                                  .work = {.bytes = 2.0 * static_cast<double>(n * sizeof(Value)),
-                                           .written = static_cast<double>(n * sizeof(Value))}});
-    return result;
-}
-
-std::size_t only_number(const course::Dims& size) {
-    if (size.size() != 1) throw std::invalid_argument("expected one number of bytes, for example 1048576");
-    return size[0];
+    usual.add(cub);
+    // A copy writes as many bytes as it reads; a histogram only reads.
+    usual.limit_copy(&Inputs::device, &Inputs::copy);
+    return usual.result;
 }
 
 course::Case bytes_case(const course::Dims& size, Distribution distribution) {
-    const std::size_t n = only_number(size);
+    const std::size_t n = course::only_extent(size, "bytes");
     return make_case<std::uint8_t>(
         "histogram " + std::to_string(n) + " bytes " + std::string(name(distribution)), n, distribution,
         day12::kAllBytes, 256);
@@ -114,7 +90,7 @@ course::Case bytes_case(const course::Dims& size, Distribution distribution) {
 
 // As many bytes, in ints. Their range is no multiple of the bins.
 course::Case ints_case(const course::Dims& size) {
-    const std::size_t n = only_number(size) / sizeof(std::int32_t);
+    const std::size_t n = course::only_extent(size, "bytes") / sizeof(std::int32_t);
     return make_case<std::int32_t>("histogram " + std::to_string(n) + " ints uniform, 1024 bins", n,
                                    Distribution::kUniform, {-1000000, 1000000}, 1024);
 }

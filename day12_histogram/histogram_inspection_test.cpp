@@ -1,5 +1,5 @@
-// What the lesson says of its versions' accesses, counted; and what their results alone do not show: on the CPU threads of a
-// block take turns, and counting without an atomic may come out right.
+// The bank conflicts that the lesson claims, counted, and races: on the CPU, where the threads of a block
+// take turns, counting without an atomic can give the right result.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -21,7 +21,6 @@ import pathlib
 import pty
 import re
 import select
-import shutil
 import signal
 import struct
 import subprocess
@@ -115,10 +114,6 @@ class Player:
     def build_ahead(self, directories):
         """What checks would build one day after the other, with all cores. What does not compile is for the check to say."""
         build = pathlib.Path(ROOT, "build", "cpu")
-        for file in pathlib.Path(self.my_directory).rglob("*.cu"):  # a note as `check` makes it: what is built is of this text
-            note = build / "learner" / file.relative_to(self.my_directory)
-            note.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, note)
         with open(f"{build}.lock", "w") as lock:  # as ./course takes it
             fcntl.flock(lock, fcntl.LOCK_EX)
             subprocess.run(["cmake", "-S", ROOT, "-B", build, f"-DCOURSE_MY:PATH={self.my_directory}"], stdout=subprocess.DEVNULL)
@@ -138,7 +133,9 @@ class Player:
 
     def expect_lesson(self, directory):
         """Solved, the learner's files are the lesson's, below what says whose they are."""
-        for file in pathlib.Path(self.my_directory, directory).rglob("*.cu"):
+        for file in pathlib.Path(self.my_directory, directory).rglob("*.cu*"):
+            if file.suffix not in (".cu", ".cuh"):  # what was there before
+                continue
             lesson = pathlib.Path(ROOT, directory, file.relative_to(pathlib.Path(self.my_directory, directory)))
             if not file.read_text().endswith(lesson.read_text()):
                 raise Failed(f"{file}: all exercises are solved, and it is not {lesson}")
@@ -165,7 +162,7 @@ def day_of(exercise):
 
 
 def directory_of(day):
-    return next(path.name for path in pathlib.Path(ROOT).glob(day + "*") if (path / "exercise").is_dir())
+    return next(path.name for path in pathlib.Path(ROOT).glob(day + "*") if (path / "exercises.md").is_file())
 
 
 class Score:

@@ -108,8 +108,8 @@ void print_head(const Program& program, const Machine& machine, const std::optio
     if (is_cpu_stand_in()) {
         fmt::print(
             "No GPU is used: every CUDA thread runs on the CPU. The results count; "
-            "the times are those of the CPU stand-in and say nothing about a GPU\n"
-            "(here a barrier costs more than a load, so even the order of the versions may turn round).\n");
+            "the times are those of the CPU stand-in and say nothing about a GPU.\n"
+            "On the CPU a barrier costs more than a load, so even the ranking of the versions can differ.\n");
     }
 }
 

@@ -2,8 +2,10 @@
 // and what was expected:
 //
 //     require(out.size() == 1, "reduction: out has ", out.size(), " elements; expected 1");
+//     require(c.rows() == a.rows(), "sgemm: A is ", a, " and C is ", c, "; expected as many rows");
 //
-// The parts of the message are joined only when the check fails, so a check costs a comparison.
+// The parts of the message are joined only when the check fails, so a check costs a comparison. A part is text, a
+// number, a matrix (printed as its shape), or of a type that has a function to_text() of its own.
 #pragma once
 
 #include <concepts>
@@ -22,11 +24,6 @@ requires std::integral<Number> || std::floating_point<Number> std::string to_tex
     return std::to_string(number);
 }
 
-template <class... Parts>
-void require(bool condition, const Parts&... parts) {
-    if (!condition) throw std::invalid_argument((to_text(parts) + ...));
-}
-
 // "3 x 4": how messages, test names and tables print a shape.
 template <class... Extents>
 std::string shape_text(std::size_t first, Extents... others) {
@@ -41,6 +38,20 @@ requires requires(const Matrix& m) {
 }
 std::string shape_text(const Matrix& matrix) {
     return shape_text(matrix.rows(), matrix.cols());
+}
+
+template <class Matrix>
+requires requires(const Matrix& m) {
+    m.rows();
+    m.cols();
+}
+std::string to_text(const Matrix& matrix) {
+    return shape_text(matrix);
+}
+
+template <class... Parts>
+void require(bool condition, const Parts&... parts) {
+    if (!condition) throw std::invalid_argument((to_text(parts) + ...));
 }
 
 }  // namespace course

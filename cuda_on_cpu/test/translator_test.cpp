@@ -283,6 +283,24 @@ TEST(CastsOfKernels, AreRemoved) {
 
 // ---- Errors ------------------------------------------------------------------------------------------------------------------
 
+std::string file_of_error(std::string_view input) {
+    try {
+        static_cast<void>(gnu(input));
+    } catch (const TranslationError& error) {
+        return error.file;
+    }
+    return "no error";
+}
+
+TEST(Errors, NameTheFileThatTheLineMarkerBeforeThemNames) {
+    EXPECT_EQ(file_of_error("__global__ int x;\n"), "");
+    EXPECT_EQ(
+        file_of_error("# 1 \"a.cu\"\nint a;\n# 7 \"/my dir/a.cuh\" 1\n__global__ int x;\n# 2 \"a.cu\" 2\n"),
+        "/my dir/a.cuh");
+    EXPECT_EQ(file_of_error("# 7 \"a.cuh\" 1\nint a;\n# 2 \"a.cu\" 2\n#pragma once\n__global__ int x;\n"),
+              "a.cu");
+}
+
 int line_of_error(std::string_view input) {
     try {
         static_cast<void>(gnu(input));

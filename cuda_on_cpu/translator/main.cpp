@@ -155,7 +155,8 @@ int compile_cuda(const std::string& headers, const std::string& compiler, const 
         text = translator::translate(
             text, dialect, watched ? translator::SharedArrays::in_gaps : translator::SharedArrays::plain);
     } catch (const translator::TranslationError& error) {
-        std::fprintf(stderr, "%s:%d: error: %s\n", command.source.c_str(), error.line, error.what());
+        const std::string& file = error.file.empty() ? command.source : error.file;
+        std::fprintf(stderr, "%s:%d: error: %s\n", file.c_str(), error.line, error.what());
         return 1;
     }
     if (!write_file(translated, text)) {

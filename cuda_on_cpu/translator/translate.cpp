@@ -104,8 +104,20 @@ class Translation {
         if (close == kNone) fail(open, "this bracket is never closed");
         return close;
     }
+    // The name in the last line marker, `# line "file" flags`, before token `i`.
+    std::string file_of(std::size_t i) const {
+        for (std::size_t at = i + 1; at-- > 0;) {
+            const std::string_view text = tokens_[at].text;
+            if (tokens_[at].kind != TokenKind::directive || !text.starts_with("# ")) continue;
+            const std::size_t open = text.find('"');
+            if (open == std::string_view::npos) continue;
+            return std::string(text.substr(open + 1, text.rfind('"') - open - 1));
+        }
+        return "";
+    }
     [[noreturn]] void fail(std::size_t i, const std::string& message) const {
-        throw TranslationError(tokens_[std::min(i, tokens_.size() - 1)].line, message);
+        const std::size_t place = std::min(i, tokens_.size() - 1);
+        throw TranslationError(file_of(place), tokens_[place].line, message);
     }
 
     void translate_word(std::size_t i) {

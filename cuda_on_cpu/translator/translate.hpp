@@ -4,12 +4,15 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace translator {
 
 // Something in the source that this translator cannot make sense of.
 struct TranslationError : std::runtime_error {
-    TranslationError(int at_line, const std::string& message) : std::runtime_error(message), line(at_line) {}
+    TranslationError(std::string in_file, int at_line, const std::string& message)
+        : std::runtime_error(message), file(std::move(in_file)), line(at_line) {}
+    std::string file;  // as the line markers name it; empty where there is none
     int line;
 };
 

@@ -153,17 +153,6 @@ std::string text_of_errors(std::string_view messages, const std::string& root) {
     return indented(errors, kErrorLines, root);
 }
 
-// Tells the build which of the learner's files say something else than at the last check: it would look at their times, but a file
-// that is put back as it was is older than what has been built. <build>/learner/ holds what they said.
-void note_contents(const Workbook& book, const Chapter& chapter, const Checkout& build) {
-    for (const auto& file : book.files_of(chapter)) {
-        const std::filesystem::path note =
-            build.build / "learner" / file.lexically_relative(book.my_directory());
-        const std::string text = read_text_file(file);
-        if (!std::filesystem::exists(note) || read_text_file(note) != text) replace_file(note, text);
-    }
-}
-
 std::string target_of(const WorkbookEntry& entry) {
     return entry.chapter->directory +
            (entry.exercise->needs_inspection ? "_inspection_exercise" : "_exercise");
@@ -175,7 +164,6 @@ CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, con
                            const CheckOptions& options) {
     book.copy_blank_files(*entry.chapter);
     set_cache_path(build, "COURSE_MY", book.my_directory());
-    note_contents(book, *entry.chapter, build);
     const std::string target = target_of(entry);
     if (!std::filesystem::exists(build.program(target))) {
         fmt::print(

@@ -204,16 +204,12 @@ int run_command_line(int argc, const char* const* argv) {
         [&] { command = [&](const Checkout& checkout) { return show_solution(checkout, solved); }; });
 
     std::optional<std::string> made_day;
-    bool compare_only = false;
     auto* exercises = app.add_subcommand(
-        "exercises", "For authors: makes the exercises from the lessons and exercise/HINTS.md");
+        "exercises", "For authors: can every exercise be made from its lesson and exercises.md?");
     exercises->add_option("DAY", made_day, kDay);
-    exercises->add_flag("--check", compare_only,
-                        "Writes nothing; exits with 1 and names the file that differs");
-    exercises->footer("example: ./course exercises --check");
-    exercises->callback([&] {
-        command = [&](const Checkout& checkout) { return make_exercises(checkout, made_day, compare_only); };
-    });
+    exercises->footer("example: ./course exercises day05");
+    exercises->callback(
+        [&] { command = [&](const Checkout& checkout) { return try_exercises(checkout, made_day); }; });
 
     try {
         app.parse(with_separator({run, inspect}, argc, argv));

@@ -85,7 +85,8 @@ struct SolutionCommand {
 };
 int show_solution(const Checkout& checkout, const SolutionCommand& command);
 
-// For authors: makes the blank files in exercise/, or with `check_only` is kFailed when one differs.
-int make_exercises(const Checkout& checkout, const std::optional<std::string>& day, bool check_only);
+// For authors: makes the blank files of one day or of all, and throws them away. kFailed, with a message for each, when one cannot
+// be made.
+int try_exercises(const Checkout& checkout, const std::optional<std::string>& day);
 
 }  // namespace course::tool

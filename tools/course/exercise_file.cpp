@@ -1,6 +1,7 @@
 #include "exercise_file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -31,28 +32,81 @@ std::string minutes_text(int minutes) {
     return fmt::format("{} minute{}", minutes, minutes == 1 ? "" : "s");
 }
 
-// What the body of kernel number `index` says.
-std::vector<std::string> todo(std::string_view id, const Exercise& exercise, std::size_t index,
-                              std::size_t width) {
-    if (index > 0)
-        return wrapped(fmt::format("TODO {}: this one too, see {}.", id, exercise.kernels.front()), width);
-    std::vector<std::string> lines = {fmt::format("TODO {}, about {}.", id, minutes_text(exercise.minutes))};
-    for (std::string& line : wrapped(exercise.task, width))
-        lines.push_back(std::move(line));
-    return lines;
+const std::string* task_of(const Exercise& exercise, std::string_view function) {
+    const auto own = std::ranges::find(exercise.function_tasks, function, &FunctionTask::function);
+    return own == exercise.function_tasks.end() ? nullptr : &own->text;
 }
 
-std::string blanked(std::string text, std::string_view id, const Exercise& exercise) {
-    for (std::size_t k = 0; k < exercise.kernels.size(); ++k) {
-        const std::vector<FunctionDefinition> functions = find_functions(text, exercise.kernels[k]);
-        if (functions.empty()) {
-            throw ExerciseError(
-                fmt::format("{}: {} defines no function '{}'", id, exercise.file, exercise.kernels[k]));
+// The exercise's kernels in the order of the file.
+std::vector<std::string> in_order(std::string_view text, std::string_view id, const Exercise& exercise) {
+    std::vector<std::pair<std::size_t, std::string>> places;
+    for (const std::string& kernel : exercise.kernels) {
+        const std::vector<FunctionDefinition> functions = find_functions(text, kernel);
+        if (functions.empty())
+            throw ExerciseError(fmt::format("{}: {} defines no function '{}'", id, exercise.file, kernel));
+        places.emplace_back(functions.front().head, kernel);
+    }
+    std::ranges::sort(places);
+    std::vector<std::string> names;
+    for (auto& [place, name] : places)
+        names.push_back(std::move(name));
+    return names;
+}
+
+// The TODOs of an exercise.
+class Todos {
+  public:
+    Todos(std::string_view text, std::string_view id, const Exercise& exercise)
+        : id_(id), exercise_(exercise), kernels_(in_order(text, id, exercise)) {
+        const auto without = std::ranges::find_if(
+            kernels_, [&](const std::string& kernel) { return task_of(exercise, kernel) == nullptr; });
+        main_ = without == kernels_.end() ? kernels_.front() : *without;
+    }
+
+    const std::vector<std::string>& kernels() const { return kernels_; }
+
+    // What the body of `kernel` asks; `again`: in another definition of the same name.
+    std::vector<std::string> lines(const std::string& kernel, bool again, std::size_t width) const {
+        std::vector<std::string> all;
+        const auto add = [&](std::string_view text) {
+            for (std::string& line : wrapped(text, width))
+                all.push_back(std::move(line));
+        };
+        const std::string* const own = task_of(exercise_, kernel);
+        if (again || (own == nullptr && kernel != main_)) {
+            add(fmt::format("TODO {}: this one too, see {} above.", id_, again ? kernel : main_));
+            return all;
         }
+        add(fmt::format("TODO {}, {}", id_, heading(kernel)));
+        if (kernel == main_) add(exercise_.task);
+        if (kernel == main_ && own != nullptr && !exercise_.task.empty()) all.emplace_back();
+        if (own != nullptr) add(*own);
+        return all;
+    }
+
+  private:
+    // "about 10 minutes." or "about 10 minutes. Functions: helper, kernel." or "continued."
+    std::string heading(const std::string& kernel) const {
+        if (kernel != kernels_.front()) return "continued.";
+        const std::string time = fmt::format("about {}.", minutes_text(exercise_.minutes));
+        return kernels_.size() == 1 ? time
+                                    : fmt::format("{} Functions: {}.", time, fmt::join(kernels_, ", "));
+    }
+
+    std::string_view id_;
+    const Exercise& exercise_;
+    std::vector<std::string> kernels_;
+    std::string main_;  // where the exercise's text stands
+};
+
+std::string blanked(std::string text, std::string_view id, const Exercise& exercise) {
+    const Todos todos(text, id, exercise);
+    for (const std::string& kernel : todos.kernels()) {
+        const std::vector<FunctionDefinition> functions = find_functions(text, kernel);
         std::vector<std::string> bodies;
         for (const FunctionDefinition& function : functions) {
             const std::size_t width = kColumns - 4 - 3 - indentation_at(text, function.head);
-            bodies.push_back(blank_body(text, function, todo(id, exercise, k + bodies.size(), width)));
+            bodies.push_back(blank_body(text, function, todos.lines(kernel, !bodies.empty(), width)));
         }
         text = with_bodies(text, functions, bodies);
     }
@@ -160,13 +214,54 @@ std::string make_exercise(std::string_view lesson, std::string_view day,
                           const std::vector<Exercise>& exercises) {
     require_different_kernels(day, exercises);
     std::string text = fmt::format(
-        "// To work through: fill in what says TODO, then ./course check {}. Yours is the copy in my/.\n"
-        "// What follows is the lesson's file, without what you will write.\n//\n",
+        "// Exercise file: the lesson without the bodies that you will write. Fill in each TODO, then run\n"
+        "// ./course check {}.\n//\n",
         day);
     text += lesson;
     for (const Exercise& exercise : exercises)
         text = blanked(std::move(text), fmt::format("{}/{}", day, exercise.name), exercise);
     return text;
+}
+
+std::string name_of_day(std::string_view directory) {
+    const std::string_view digits = directory.substr(0, directory.find('_'));
+    return std::string(digits.size() == 5 && digits.starts_with("day") ? digits : directory);
+}
+
+std::string blank_file(const std::filesystem::path& directory, const ExerciseSheet& sheet,
+                       std::string_view file) {
+    const std::string day = name_of_day(directory.filename().string());
+    std::vector<Exercise> exercises;
+    std::string start;
+    for (const Exercise& exercise : sheet.exercises) {
+        if (exercise.file != file) continue;
+        for (const std::string& name : {exercise.file, exercise.starts_from}) {
+            if (!name.empty() && !std::filesystem::exists(directory / name))
+                throw ExerciseError(fmt::format("{}/{}: there is no {}/{}", day, exercise.name,
+                                                directory.filename().string(), name));
+        }
+        if (!start.empty() && exercise.starts_from != start)
+            throw ExerciseError(
+                fmt::format("{}/{}: {} starts from {} already", day, exercise.name, file, start));
+        if (exercise.by_hand()) {
+            start = exercise.starts_from;
+        } else {
+            exercises.push_back(exercise);
+        }
+    }
+    if (!start.empty() && !exercises.empty())
+        throw ExerciseError(
+            fmt::format("{}/{}: {} starts from {} already", day, exercises.front().name, file, start));
+    if (!start.empty()) return read_text_file(directory / start);
+    return make_exercise(read_text_file(directory / file), day, exercises);
+}
+
+std::vector<std::string> files_of(const ExerciseSheet& sheet) {
+    std::vector<std::string> files;
+    for (const Exercise& exercise : sheet.exercises) {
+        if (std::ranges::find(files, exercise.file) == files.end()) files.push_back(exercise.file);
+    }
+    return files;
 }
 
 }  // namespace course::tool

@@ -1,8 +1,6 @@
-// ./course exercises: for authors. Makes the blank files from the lessons and HINTS.md.
+// ./course exercises: for authors. Can every blank file be made, and does it take part in the exercise's build?
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <set>
 
 #include "commands.hpp"
@@ -15,68 +13,72 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The files of a chapter that are made from the lesson's, and what they should hold.
-std::map<fs::path, std::string> wanted_files(const Workbook& book, const Chapter& chapter) {
-    std::map<fs::path, std::vector<Exercise>> by_file;
-    std::map<fs::path, std::string> wanted;
-    for (const WorkbookEntry& entry : book.entries()) {
-        if (entry.chapter != &chapter) continue;
-        if (!fs::exists(book.lesson(entry)))
-            throw ExerciseError(
-                fmt::format("{}: there is no {}", entry.id, Workbook::shown(book.lesson(entry))));
-        if (!entry.exercise->by_hand()) {
-            by_file[book.blank(entry)].push_back(*entry.exercise);
-            wanted[book.blank(entry)] = read_text_file(book.lesson(entry));
-        } else if (!fs::exists(book.blank(entry))) {
-            throw ExerciseError(
-                fmt::format("{}: names no kernels, so {} is written by hand, and it is not there", entry.id,
-                            Workbook::shown(book.blank(entry))));
-        }
+// A header that no file includes can be filled in, and nothing would change.
+bool is_included(const fs::path& directory, const fs::path& header) {
+    for (const auto& file : fs::recursive_directory_iterator(directory)) {
+        const fs::path extension = file.path().extension();
+        if (extension != ".cu" && extension != ".cuh" && extension != ".hpp") continue;
+        if (read_text_file(file.path()).find(header.filename().string() + "\"\n") != std::string::npos)
+            return true;
     }
-    for (auto& [file, text] : wanted)
-        text = make_exercise(text, chapter.name, by_file[file]);
-    return wanted;
+    return false;
 }
 
-// Sources in exercise/ that no exercise names.
-std::vector<fs::path> strangers(const Workbook& book, const Chapter& chapter, const Checkout& checkout) {
-    std::set<fs::path> known;
-    for (const WorkbookEntry& entry : book.entries())
-        known.insert(book.blank(entry));
+// Files beside those that hunts start from, which no hunt names.
+std::vector<fs::path> strangers(const fs::path& directory, const ExerciseSheet& sheet) {
+    std::set<fs::path> known, folders;
+    for (const Exercise& exercise : sheet.exercises) {
+        if (!exercise.by_hand()) continue;
+        known.insert(directory / exercise.starts_from);
+        folders.insert((directory / exercise.starts_from).parent_path());
+    }
     std::vector<fs::path> found;
-    for (const auto& file :
-         fs::recursive_directory_iterator(checkout.root / chapter.directory / "exercise")) {
-        if (file.path().extension() == ".cu" && !known.contains(file.path())) found.push_back(file.path());
+    for (const fs::path& folder : folders) {
+        for (const auto& file : fs::directory_iterator(folder)) {
+            if (!known.contains(file.path())) found.push_back(file.path());
+        }
     }
     return found;
 }
 
+// What is wrong with the exercises of a day.
+std::vector<std::string> mistakes(const fs::path& directory, const ExerciseSheet& sheet) {
+    std::vector<std::string> all;
+    for (const std::string& file : files_of(sheet)) {
+        try {
+            blank_file(directory, sheet, file);
+            if (fs::path(file).extension() != ".cu" && !is_included(directory, file))
+                all.push_back(
+                    fmt::format("{}: no file of the day includes it", Workbook::shown(directory / file)));
+        } catch (const ExerciseError& error) {
+            all.emplace_back(error.what());
+        }
+    }
+    for (const fs::path& file : strangers(directory, sheet))
+        all.push_back(fmt::format("{}: no exercise names it", Workbook::shown(file)));
+    return all;
+}
+
 }  // namespace
 
-int make_exercises(const Checkout& checkout, const std::optional<std::string>& day, bool check_only) {
+int try_exercises(const Checkout& checkout, const std::optional<std::string>& day) {
     const Calendar calendar = load_calendar(checkout.calendar());
     const Workbook book(checkout, calendar, learners_directory(checkout));
     const Chapter* const only = day ? book.find(*day).front().chapter : nullptr;
-    int differing = 0;
+    std::size_t exercises = 0;
     std::size_t files = 0;
+    bool all_well = true;
     for (const Chapter& chapter : book.chapters()) {
         if (only != nullptr && &chapter != only) continue;
-        for (const auto& [file, text] : wanted_files(book, chapter)) {
-            ++files;
-            if (fs::exists(file) && read_text_file(file) == text) continue;
-            ++differing;
-            if (!check_only) replace_file(file, text);
-            fmt::print(stderr, "{}: {}\n", Workbook::shown(file),
-                       check_only ? "differs from its lesson; run ./course exercises" : "written");
-        }
-        for (const fs::path& file : strangers(book, chapter, checkout)) {
-            ++differing;
-            fmt::print(stderr, "{}: no exercise names it\n", Workbook::shown(file));
-            if (!check_only) return kFailed;
+        exercises += chapter.sheet.exercises.size();
+        files += files_of(chapter.sheet).size();
+        for (const std::string& mistake : mistakes(checkout.root / chapter.directory, chapter.sheet)) {
+            fmt::print(stderr, "{}\n", mistake);
+            all_well = false;
         }
     }
-    fmt::print("{} exercises, {} files made from lessons\n", book.entries().size(), files);
-    return check_only && differing > 0 ? kFailed : kSuccess;
+    fmt::print("exercises: {}, files: {}\n", exercises, files);
+    return all_well ? kSuccess : kFailed;
 }
 
 }  // namespace course::tool

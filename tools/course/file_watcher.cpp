@@ -49,7 +49,7 @@ FileWatcher::Stamps FileWatcher::stamps() const {
     std::error_code gone;  // between the listing and the question: not there, then
     for (const fs::path& directory : directories_) {
         for (const auto& file : fs::directory_iterator(directory, gone)) {
-            if (file.path().extension() != ".cu") continue;
+            if (file.path().extension() != ".cu" && file.path().extension() != ".cuh") continue;
             const Stamp stamp = {fs::last_write_time(file, gone), fs::file_size(file, gone)};
             if (!gone) result[file.path()] = stamp;
         }

@@ -81,10 +81,15 @@ class Parser {
             text_ = &sheet_.introduction;
         } else if (line.starts_with("## ") && !sheet_.title.empty()) {
             begin_exercise(text);
+        } else if (line.starts_with("### `") && !sheet_.exercises.empty()) {
+            begin_function(list_of(text).front());
         } else if (line.starts_with("### ") && !sheet_.exercises.empty()) {
             begin_hint(text);
         } else {
-            fail(fmt::format("'{}' has no place here; expected '# title', '## name' or '### Hint 1'", line));
+            fail(
+                fmt::format("'{}' has no place here; expected '# title', '## name', '### `function`' or "
+                            "'### Hint 1'",
+                            line));
         }
     }
 
@@ -99,6 +104,18 @@ class Parser {
         hints_ = 0;
     }
 
+    void begin_function(const std::string& name) {
+        Exercise& exercise = sheet_.exercises.back();
+        if (hints_ > 0) fail(fmt::format("'{}' comes after a hint", name));
+        if (std::ranges::find(exercise.kernels, name) == exercise.kernels.end())
+            fail(unknown_name("function", name, exercise.kernels));
+        if (std::ranges::find(exercise.function_tasks, name, &FunctionTask::function) !=
+            exercise.function_tasks.end())
+            fail(fmt::format("there are two texts for '{}'", name));
+        exercise.function_tasks.push_back({name, {}});
+        text_ = &exercise.function_tasks.back().text;
+    }
+
     void begin_hint(std::string_view title) {
         Exercise& exercise = sheet_.exercises.back();
         if (hints_ == exercise.hints.size()) fail("more than three hints");
@@ -108,7 +125,7 @@ class Parser {
     }
 
     void take_setting(std::string_view line) {
-        static const std::vector<std::string> kKeys = {"kernels", "file",  "tests",
+        static const std::vector<std::string> kKeys = {"kernels", "file",  "starts_from", "tests",
                                                        "variant", "needs", "minutes"};
         Exercise& exercise = sheet_.exercises.back();
         const auto colon = line.find(':');
@@ -121,6 +138,8 @@ class Parser {
             exercise.kernels = values;
         } else if (key == "file") {
             exercise.file = value;
+        } else if (key == "starts_from") {
+            exercise.starts_from = value;
         } else if (key == "tests") {
             exercise.tests = value;
         } else if (key == "variant") {
@@ -144,12 +163,18 @@ class Parser {
         if (sheet_.exercises.empty()) return;
         Exercise& exercise = sheet_.exercises.back();
         trim(exercise.task);
+        for (FunctionTask& task : exercise.function_tasks) {
+            trim(task.text);
+            if (task.text.empty()) fail(fmt::format("no text for '{}'", task.function));
+        }
         for (std::string& hint : exercise.hints)
             trim(hint);
         if (exercise.file.empty()) fail("no '- file:'");
+        if (exercise.kernels.empty() == exercise.starts_from.empty())
+            fail("expected either '- kernels:' or '- starts_from:'");
         if (exercise.tests.empty()) fail("no '- tests:'");
         if (exercise.minutes == 0) fail("no '- minutes:'");
-        if (exercise.task.empty()) fail("no text says what is asked");
+        if (exercise.whole_task().empty()) fail("no text says what is asked");
         for (std::size_t i = 0; i < exercise.hints.size(); ++i) {
             if (exercise.hints[i].empty()) fail(fmt::format("no text for '### Hint {}'", i + 1));
         }
@@ -165,6 +190,13 @@ class Parser {
 };
 
 }  // namespace
+
+std::string Exercise::whole_task() const {
+    std::string text = task;
+    for (const FunctionTask& part : function_tasks)
+        text += fmt::format("{}In `{}`:\n\n{}", text.empty() ? "" : "\n\n", part.function, part.text);
+    return text;
+}
 
 ExerciseSheet parse_hints(std::string_view text, std::string_view file) {
     Parser parser(file);

@@ -1,15 +1,20 @@
-// exercise/HINTS.md of a day: its exercises in order, what each asks, three hints each.
+// exercises.md of a day: its exercises in order, what each asks, three hints each. This is the grammar:
 //
 //     # Exercises of day 5: tiled matrix multiplication       introduction
 //     ## coalesced                                            an exercise
-//     - kernels: `multiply_coalesced`                         what is blank; none: exercise/<file> is written by hand
-//     - file: `matmul_tiled.cu`                               the lesson's file that they are in
-//     - tests: `*/coalesced_*`                                GoogleTest filter: these fail unsolved, and pass solved
-//     - variant: `coalesced_32x32`                            what the score looks at; may be left out
-//     - needs: inspection                                     for tests that count accesses; may be left out
-//     - minutes: 10                                           for somebody who has solved those before
+//     - kernels: `helper`, `multiply_coalesced`               functions whose bodies the learner writes
+//     - file: `matmul_tiled.cuh`                              the lesson's file that defines them, a .cuh or a .cu
+//     - starts_from: `broken_kernels/fold.cu`                 instead of kernels: the learner repairs this file
+//     - tests: `*/coalesced_*`                                GoogleTest filter: they fail unsolved, pass solved
+//     - variant: `coalesced_32x32`                            the version that the score compares; optional
+//     - needs: inspection                                     for tests that count accesses; optional
+//     - minutes: 10                                           for a learner who has solved those before
 //     What is asked.
+//     ### `helper`                                            what is asked of this function; optional
 //     ### Hint 1 ... ### Hint 2 ... ### Hint 3
+//
+// In the blank file a function shows its own text as its TODO. The exercise's text stands in the first function of the file that has none
+// of its own, or where all have one, in the first. Every other function names that one.
 #pragma once
 
 #include <array>
@@ -20,18 +25,27 @@
 
 namespace course::tool {
 
+struct FunctionTask {
+    std::string function;
+    std::string text;
+};
+
 struct Exercise {
     std::string name;
     std::vector<std::string> kernels{};
     std::string file{};
+    std::string starts_from{};
     std::string tests{};
     std::string variant{};
     bool needs_inspection = false;
     int minutes = 0;
     std::string task{};
+    std::vector<FunctionTask> function_tasks{};
     std::array<std::string, 3> hints{};
 
-    bool by_hand() const { return kernels.empty(); }
+    bool by_hand() const { return !starts_from.empty(); }
+    // What is asked, as one text: of the exercise, then of single functions.
+    std::string whole_task() const;
 };
 
 struct ExerciseSheet {

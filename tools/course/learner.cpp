@@ -19,8 +19,13 @@ int line_of_first_kernel(const std::filesystem::path& file, const Exercise& exer
     if (exercise.by_hand() || !std::filesystem::exists(file)) return 0;
     const std::string text = read_text_file(file);
     try {
-        const auto functions = find_functions(text, exercise.kernels.front());
-        return functions.empty() ? 0 : line_at(text, functions.front().body_begin);
+        int first = 0;
+        for (const std::string& kernel : exercise.kernels) {
+            const auto functions = find_functions(text, kernel);
+            const int line = functions.empty() ? 0 : line_at(text, functions.front().body_begin);
+            if (line > 0 && (first == 0 || line < first)) first = line;
+        }
+        return first;
     } catch (const ExerciseError&) {
         return 0;
     }
@@ -60,7 +65,7 @@ void print_prose(const std::string& text) {
     constexpr std::size_t kWidest = 100;
     winsize size{};
     const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20;
-    static const std::regex kLink(R"(\[([^\]]+)\]\(\.\./README\.md\))");  // leads nowhere in a terminal
+    static const std::regex kLink(R"(\[([^\]]+)\]\(README\.md\))");  // leads nowhere in a terminal
     for (const std::string& line :
          wrapped(std::regex_replace(text, kLink, "$1"),
                  known ? std::min<std::size_t>(kWidest, size.ws_col - 2U) : kWidest))

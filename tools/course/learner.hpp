@@ -30,7 +30,7 @@ std::string describe(const Workbook& book, const WorkbookEntry& entry);
 // What the exercise asks; before the first of a day, what the day's are about. Copies the blank files, if need be.
 void print_exercise(const Desk& desk, const WorkbookEntry& entry);
 
-// Text of HINTS.md, filled into lines.
+// Text of exercises.md, filled into lines.
 void print_prose(const std::string& text);
 
 // "***"

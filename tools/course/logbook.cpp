@@ -73,7 +73,7 @@ void Logbook::read() {
 void Logbook::set_aside(const std::string& damage, const std::string& loss) const {
     const fs::path aside = free_name(file_, ".damaged");
     fs::rename(file_, aside);
-    fmt::print(stderr, "{} {} is damaged ({}). It is kept as {}; {}. Your .cu files are as they were\n",
+    fmt::print(stderr, "{} {} is damaged ({}). It is kept as {}; {}. Your own files are as they were\n",
                styled("course:", kNotice, stderr), Workbook::shown(file_), damage, Workbook::shown(aside),
                loss);
 }

@@ -17,7 +17,7 @@ void print_exercise(const Desk& desk, const WorkbookEntry& entry) {
         fmt::print("\n");
     }
     fmt::print("{}  {}\n\n", styled(entry.id, kHeading, stdout), describe(desk.book, entry));
-    print_prose(entry.exercise->task);
+    print_prose(entry.exercise->whole_task());
 }
 
 int next_exercise(const Checkout& checkout, const std::optional<std::string>& name) {

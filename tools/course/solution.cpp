@@ -23,12 +23,11 @@ void replace_keeping_old(const std::filesystem::path& file, const std::string& t
     fmt::print("{}: done; what was there is in {}\n", Workbook::shown(file), old.filename().string());
 }
 
-// Gives the learner's functions that the exercise is about the bodies that they have in `from`. What was there is kept.
-void replace_bodies(const Desk& desk, const WorkbookEntry& entry, const std::filesystem::path& from) {
+// Gives the learner's functions that the exercise is about the bodies that they have in `after`. What was there is kept.
+void replace_bodies(const Desk& desk, const WorkbookEntry& entry, std::string after) {
     const std::filesystem::path file = desk.book.mine(entry);
     desk.book.copy_blank_files(*entry.chapter);
     const std::string before = read_text_file(file);
-    std::string after = read_text_file(from);
     if (!entry.exercise->by_hand()) {
         try {
             after = with_bodies_from(before, after, entry.exercise->kernels);
@@ -53,7 +52,7 @@ int show_solution(const Checkout& checkout, const SolutionCommand& command) {
     }
     const std::filesystem::path file = desk.book.lesson(entry);
     if (command.paste) {
-        replace_bodies(desk, entry, file);
+        replace_bodies(desk, entry, read_text_file(file));
         return kSuccess;
     }
     const std::string text = read_text_file(file);
@@ -77,7 +76,7 @@ int reset_exercise(const Checkout& checkout, const std::string& name) {
     for (const WorkbookEntry& entry : entries) {
         if (!done.insert(desk.book.mine(entry)).second) continue;
         if (entries.size() > 1) {
-            replace_keeping_old(desk.book.mine(entry), read_text_file(desk.book.blank(entry)));
+            replace_keeping_old(desk.book.mine(entry), desk.book.blank(entry));
         } else {
             replace_bodies(desk, entry, desk.book.blank(entry));
         }

@@ -1,24 +1,19 @@
 #include "workbook.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 
 #include "common/check/nearest.hpp"
 #include "errors.hpp"
+#include "exercise_file.hpp"
 
 namespace course::tool {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string chapter_name(const Day& day) {
-    return day.number < 0 ? day.directory : fmt::format("day{:02}", day.number);
-}
 
 std::vector<std::string> ids(const std::vector<WorkbookEntry>& entries) {
     std::vector<std::string> names;
@@ -32,10 +27,10 @@ std::vector<std::string> ids(const std::vector<WorkbookEntry>& entries) {
 Workbook::Workbook(const Checkout& checkout, const Calendar& calendar, fs::path mine)
     : checkout_(checkout), calendar_(calendar), mine_(std::move(mine)) {
     for (const Day& day : calendar_.days) {
-        const fs::path hints = checkout.root / day.directory / "exercise" / "HINTS.md";
+        const fs::path hints = checkout.root / day.directory / "exercises.md";
         if (!day.ready || !fs::exists(hints)) continue;
         chapters_.push_back(
-            {chapter_name(day), day.directory,
+            {name_of_day(day.directory), day.directory,
              parse_hints(read_text_file(hints), hints.lexically_relative(checkout.root).string())});
     }
     for (const Chapter& chapter : chapters_)
@@ -102,8 +97,8 @@ fs::path Workbook::lesson(const WorkbookEntry& entry) const {
     return checkout_.root / entry.chapter->directory / entry.exercise->file;
 }
 
-fs::path Workbook::blank(const WorkbookEntry& entry) const {
-    return checkout_.root / entry.chapter->directory / "exercise" / entry.exercise->file;
+std::string Workbook::blank(const WorkbookEntry& entry) const {
+    return blank_file(checkout_.root / entry.chapter->directory, entry.chapter->sheet, entry.exercise->file);
 }
 
 fs::path Workbook::mine(const WorkbookEntry& entry) const {
@@ -128,7 +123,7 @@ std::vector<fs::path> Workbook::copy_blank_files(const Chapter& chapter) const {
     for (const WorkbookEntry& entry : entries_of(chapter)) {
         const fs::path file = mine(entry);
         if (fs::exists(file)) continue;
-        replace_file(file, read_text_file(blank(entry)));
+        replace_file(file, blank(entry));
         copied.push_back(file);
     }
     return copied;
@@ -148,29 +143,6 @@ fs::path free_name(const fs::path& file, std::string_view suffix) {
     for (int number = 2; fs::exists(name); ++number)
         name = fmt::format("{}{}{}", file.string(), suffix, number);
     return name;
-}
-
-std::string read_text_file(const fs::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    if (!stream) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
-    return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-void replace_file(const fs::path& name, std::string_view text) {
-    const fs::path file = fs::is_symlink(name) ? fs::weakly_canonical(name) : name;  // the link stays one
-    if (file.has_parent_path()) fs::create_directories(file.parent_path());
-    const fs::path temporary = fmt::format("{}.{}.new", file.string(), getpid());
-    {
-        std::ofstream stream(temporary, std::ios::binary);
-        stream << text;
-        if (!stream.flush()) {
-            stream.close();
-            std::error_code ignored;
-            fs::remove(temporary, ignored);
-            throw std::runtime_error(fmt::format("cannot write {}", temporary.string()));
-        }
-    }
-    fs::rename(temporary, file);
 }
 
 }  // namespace course::tool

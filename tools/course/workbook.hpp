@@ -9,6 +9,7 @@
 #include "checkout.hpp"
 #include "days.hpp"
 #include "hints.hpp"
+#include "text_file.hpp"
 
 namespace course::tool {
 
@@ -27,7 +28,7 @@ struct WorkbookEntry {
 
 class Workbook {
   public:
-    // Reads exercise/HINTS.md of every day that is there and has one. `mine` holds the learner's files, a directory for each day.
+    // Reads exercises.md of every day that is there and has one. `mine` holds the learner's files, a directory for each day.
     // Throws ExerciseError.
     Workbook(const Checkout& checkout, const Calendar& calendar, std::filesystem::path mine);
     Workbook(const Workbook&) = delete;
@@ -41,7 +42,7 @@ class Workbook {
     std::vector<WorkbookEntry> find(std::string_view name) const;
 
     std::filesystem::path lesson(const WorkbookEntry& entry) const;  // the file with the solution
-    std::filesystem::path blank(const WorkbookEntry& entry) const;   // exercise/...
+    std::string blank(const WorkbookEntry& entry) const;             // what the learner's file holds at first
     std::filesystem::path mine(const WorkbookEntry& entry) const;    // the learner's
     // All of the chapter's that are the learner's, each once.
     std::vector<std::filesystem::path> files_of(const Chapter& chapter) const;
@@ -69,10 +70,5 @@ std::filesystem::path learners_directory(const Checkout& checkout);
 
 // `file` with `suffix`, or with suffix2, suffix3...: the first that is not there.
 std::filesystem::path free_name(const std::filesystem::path& file, std::string_view suffix);
-// The whole file. Throws std::runtime_error.
-std::string read_text_file(const std::filesystem::path& file);
-// All or nothing: to a temporary file, which then takes the name; of a link, that of what it leads to. Makes the directories on the
-// way. Throws std::runtime_error.
-void replace_file(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace course::tool

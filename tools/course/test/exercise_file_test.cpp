@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
+#include "exercise_sources.hpp"
 #include "functions.hpp"
+#include "temporary_directory.hpp"
 
 namespace course::tool {
 namespace {
@@ -39,23 +43,53 @@ Exercise exercise(std::vector<std::string> kernels, std::string task = "Add `a` 
 TEST(MakeExercise, ReplacesBodiesAndNothingElse) {
     const std::string made = make_exercise(kLesson, "day01", {exercise({"add", "Window::load"})});
     EXPECT_NE(made.find(R"(__global__ void add(const T* a, T* b) {
-    // TODO day01/sum, about 10 minutes.
+    // TODO day01/sum, about 10 minutes. Functions: add, Window::load.
     // Add `a` to `b`.
 }
 )"),
               std::string::npos)
         << made;
     EXPECT_NE(made.find(R"(    __device__ float load(int i) const {
-        // TODO day01/sum: this one too, see add.
+        // TODO day01/sum: this one too, see add above.
         return {};
     }
 )"),
               std::string::npos)
         << made;
     EXPECT_EQ(made.find("+="), std::string::npos);
-    EXPECT_TRUE(made.starts_with("// To work through: ")) << made;
+    EXPECT_TRUE(made.starts_with("// Exercise file: ")) << made;
     const std::string solved = with_bodies_from(made, kLesson, {"add", "Window::load"});
     EXPECT_TRUE(solved.ends_with(kLesson)) << solved;
+}
+
+// The text between `head` and the end of the function's body.
+std::string body_after(const std::string& text, const std::string& head) {
+    const auto at = text.find(head);
+    EXPECT_NE(at, std::string::npos) << head << " is not in:\n" << text;
+    return at == std::string::npos ? "" : text.substr(at, text.find("}\n", at) - at);
+}
+
+TEST(MakeExercise, AFunctionShowsItsOwnTextAndTheFirstWithoutOneShowsThatOfTheExercise) {
+    Exercise both = exercise({"Window::load", "add"});
+    both.function_tasks = {{"add", "Call load."}};
+    const std::string made = make_exercise(kLesson, "day01", {both});
+    EXPECT_EQ(body_after(made, "__global__ void add("), R"(__global__ void add(const T* a, T* b) {
+    // TODO day01/sum, about 10 minutes. Functions: add, Window::load.
+    // Call load.
+)");
+    EXPECT_EQ(body_after(made, "__device__ float load("), R"(__device__ float load(int i) const {
+        // TODO day01/sum, continued.
+        // Add `a` to `b`.
+        return {};
+    )");
+    both.function_tasks.push_back({"Window::load", "Read."});
+    EXPECT_EQ(body_after(make_exercise(kLesson, "day01", {both}), "__global__ void add("),
+              R"(__global__ void add(const T* a, T* b) {
+    // TODO day01/sum, about 10 minutes. Functions: add, Window::load.
+    // Add `a` to `b`.
+    //
+    // Call load.
+)") << "all have a text of their own";
 }
 
 TEST(MakeExercise, NamesAKernelThatIsNotThereOrIsBlankTwice) {
@@ -83,6 +117,93 @@ TEST(MakeExercise, TheCommentFitsTheLayout) {
         for (std::size_t begin = 0; begin < text.size(); begin = text.find('\n', begin) + 1)
             EXPECT_LE(text.find('\n', begin) - begin, 110U) << text.substr(begin, 120);
     }
+}
+
+constexpr const char* kExercisesOfTheDay = R"(# Exercises
+## sum
+- kernels: `add`
+- file: `add.cuh`
+- tests: `*`
+- minutes: 10
+Add.
+### Hint 1
+a
+### Hint 2
+b
+### Hint 3
+c
+## hunt
+- file: `hunt.cu`
+- starts_from: `wrong/hunt.cu`
+- tests: `*`
+- minutes: 10
+Mend.
+### Hint 1
+a
+### Hint 2
+b
+### Hint 3
+c
+)";
+
+class ExerciseSources : public testing::Test {
+  protected:
+    void SetUp() override {
+        directory_.write("day01_add/exercises.md", kExercisesOfTheDay);
+        directory_.write("day01_add/add.cuh", kLesson);
+        directory_.write("day01_add/add.cu", "#include \"add.cuh\"\n");
+        directory_.write("day01_add/hunt.cu", "right\n");
+        directory_.write("day01_add/wrong/hunt.cu", "wrong\n");
+    }
+    void make(const std::vector<std::string>& files = {"add.cuh", "add.cu", "hunt.cu"}) const {
+        make_exercise_sources(root() / "day01_add", root() / "my", root() / "tree", files);
+    }
+    std::string made(const char* file) const { return read_text_file(root() / "tree" / file); }
+    std::filesystem::path root() const { return directory_.path(); }
+
+    TemporaryDirectory directory_;
+};
+
+TEST_F(ExerciseSources, AreBlankUntilTheLearnersFilesAreThere) {
+    make();
+    EXPECT_NE(made("add.cuh").find("TODO day01/sum"), std::string::npos);
+    EXPECT_EQ(made("add.cu"),
+              "#line 1 \"" + (root() / "day01_add/add.cu").string() + "\"\n#include \"add.cuh\"\n");
+    EXPECT_EQ(made("hunt.cu"), "wrong\n");
+    for (const char* file : {"add.cuh", "hunt.cu"})
+        directory_.write(std::string("my/") + file, "mine\n");
+    make();
+    for (const char* file : {"add.cuh", "hunt.cu"})
+        EXPECT_EQ(made(file), "#line 1 \"" + (root() / "my" / file).string() + "\"\nmine\n");
+    std::filesystem::remove(root() / "my/add.cuh");
+    make();
+    EXPECT_NE(made("add.cuh").find("TODO day01/sum"), std::string::npos) << "gone again";
+}
+
+TEST_F(ExerciseSources, AreWrittenWhenTheirTextChangesHoweverOldItIs) {
+    directory_.write("my/add.cuh", "first\n");
+    make();
+    const auto time = std::filesystem::last_write_time(root() / "tree/add.cuh") - std::chrono::hours(1);
+    std::filesystem::last_write_time(root() / "tree/add.cuh", time);
+    make();
+    EXPECT_EQ(std::filesystem::last_write_time(root() / "tree/add.cuh"), time) << "nothing is new";
+    directory_.write("my/add.cuh", "second\n");
+    std::filesystem::last_write_time(root() / "my/add.cuh", time - std::chrono::hours(1));
+    make();
+    EXPECT_GT(std::filesystem::last_write_time(root() / "tree/add.cuh"), time);
+    EXPECT_NE(made("add.cuh").find("second"), std::string::npos);
+}
+
+TEST_F(ExerciseSources, CannotBeMadeOfWhatIsNotThere) {
+    std::filesystem::remove(root() / "day01_add/wrong/hunt.cu");
+    EXPECT_THROW(make(), ExerciseError);
+    EXPECT_THROW(make({"none.hpp"}), std::runtime_error);
+}
+
+TEST(NameOfDay, IsTheNumberOrTheDirectory) {
+    EXPECT_EQ(name_of_day("day05_matmul_tiled"), "day05");
+    EXPECT_EQ(name_of_day("day00_first_program"), "day00");
+    EXPECT_EQ(name_of_day("gemm_ladder"), "gemm_ladder");
 }
 
 TEST(Wrapped, FillsParagraphsAndKeepsListsAndCode) {

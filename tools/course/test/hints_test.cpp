@@ -1,4 +1,4 @@
-// HINTS.md: what is read, and that every mistake an author can make is named with its line.
+// exercises.md: what is read, and that every mistake an author can make is named with its line.
 #include "hints.hpp"
 
 #include <gtest/gtest.h>
@@ -23,6 +23,9 @@ What is asked.
 
 A second paragraph.
 
+### `helper`
+Help.
+
 ### Hint 1
 Look.
 
@@ -37,6 +40,7 @@ Write.
 
 ## hunt
 - file: `hunt.cu`
+- starts_from: `wrong/hunt.cu`
 - tests: `*/hunt`
 - needs: inspection
 - minutes: 5
@@ -59,7 +63,7 @@ std::string with(std::string text, const std::string& what, const std::string& i
 
 std::string error_of(const std::string& text) {
     try {
-        parse_hints(text, "HINTS.md");
+        parse_hints(text, "exercises.md");
     } catch (const ExerciseError& error) {
         return error.what();
     }
@@ -67,7 +71,7 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(ParseHints, ReadsAllOfASheet) {
-    const ExerciseSheet sheet = parse_hints(kSheet, "HINTS.md");
+    const ExerciseSheet sheet = parse_hints(kSheet, "exercises.md");
     EXPECT_EQ(sheet.title, "Exercises of day 1: addition");
     EXPECT_EQ(sheet.introduction, "Read this.");
     ASSERT_EQ(sheet.exercises.size(), 2U);
@@ -80,10 +84,16 @@ TEST(ParseHints, ReadsAllOfASheet) {
     EXPECT_EQ(first.minutes, 10);
     EXPECT_FALSE(first.needs_inspection);
     EXPECT_EQ(first.task, "What is asked.\n\nA second paragraph.");
+    ASSERT_EQ(first.function_tasks.size(), 1U);
+    EXPECT_EQ(first.function_tasks[0].function, "helper");
+    EXPECT_EQ(first.function_tasks[0].text, "Help.");
+    EXPECT_EQ(first.whole_task(), "What is asked.\n\nA second paragraph.\n\nIn `helper`:\n\nHelp.");
     EXPECT_EQ(first.hints[0], "Look.");
     EXPECT_EQ(first.hints[1], "Think.\n```\n# not a heading\n```");
     EXPECT_EQ(first.hints[2], "Write.");
+    EXPECT_FALSE(first.by_hand());
     EXPECT_TRUE(sheet.exercises[1].by_hand());
+    EXPECT_EQ(sheet.exercises[1].starts_from, "wrong/hunt.cu");
     EXPECT_TRUE(sheet.exercises[1].needs_inspection);
     EXPECT_EQ(sheet.exercises[1].variant, "");
 }
@@ -92,7 +102,7 @@ TEST(ParseHints, LineEndsOfAnotherSystemAreNoContent) {
     std::string text;
     for (const char c : kSheet)
         text += c == '\n' ? std::string("\r\n") : std::string(1, c);
-    EXPECT_EQ(parse_hints(text, "HINTS.md").exercises[0].task, "What is asked.\n\nA second paragraph.");
+    EXPECT_EQ(parse_hints(text, "exercises.md").exercises[0].task, "What is asked.\n\nA second paragraph.");
 }
 
 TEST(ParseHints, NamesWhatIsWrongAndWhere) {
@@ -102,22 +112,30 @@ TEST(ParseHints, NamesWhatIsWrongAndWhere) {
         {"- file: `steps/add.cu`\n", "", "add_one: no '- file:'"},
         {"- tests: `*/one:Other.*`\n", "", "add_one: no '- tests:'"},
         {"- minutes: 10\n", "", "add_one: no '- minutes:'"},
-        {"minutes: 10", "minutes: ten", "HINTS.md:10: add_one: minutes is 'ten'"},
+        {"minutes: 10", "minutes: ten", "exercises.md:10: add_one: minutes is 'ten'"},
         {"minutes: 10", "minutes: 0", "minutes is '0'"},
         {"- kernels", "- kernel", "did you mean 'kernels'"},
         {"- variant: `one`", "- variant:", "'variant' has no value"},
         {"- variant: `one`", "- variant one", "expected '- key: value'"},
         {"- variant: `one`", "- variant: `one`, `two`", "'variant' is a list"},
         {"needs: inspection", "needs: a GPU", "needs is 'a GPU'; expected inspection"},
-        {"What is asked.\n\nA second paragraph.", "", "no text says what is asked"},
+        {"A story.\n", "", "no text says what is asked"},
+        {"- kernels: `add_one`, `helper`\n", "", "helper"},
+        {"- starts_from: `wrong/hunt.cu`\n", "", "hunt: expected either '- kernels:' or '- starts_from:'"},
+        {"- starts_from", "- kernels: `hunt`\n- starts_from",
+         "expected either '- kernels:' or '- starts_from:'"},
+        {"### `helper`", "### `add_won`", "did you mean 'add_one'"},
+        {"Help.\n", "", "no text for 'helper'"},
+        {"Help.\n", "Help.\n### `helper`\nMore.\n", "there are two texts for 'helper'"},
+        {"Look.\n", "Look.\n### `add_one`\nLate.\n", "'add_one' comes after a hint"},
         {"### Hint 2\nThink.", "### Hint 3\nThink.", "expected '### Hint 2'"},
         {"### Hint 3\nWrite.", "", "no text for '### Hint 3'"},
         {"Write.", "", "no text for '### Hint 3'"},
         {"### Hint 3\nc", "### Hint 3\nc\n### Hint 4\nd", "more than three hints"},
-        {"## hunt", "## add_one", "HINTS.md:28: add_one: there are two exercises 'add_one'"},
+        {"## hunt", "## add_one", "exercises.md:31: add_one: there are two exercises 'add_one'"},
         {"## hunt", "## A Hunt", "'A Hunt' is no name"},
         {"## hunt", "#### hunt", "'#### hunt' has no place here"},
-        {"# Exercises", "Exercises", "HINTS.md:1: expected '# title' first"},
+        {"# Exercises", "Exercises", "exercises.md:1: expected '# title' first"},
         {"# not a heading\n```", "# not a heading", "a ``` is not closed"},
         {"Read this.", "# Again", "a second '# title'"},
     };
@@ -125,7 +143,7 @@ TEST(ParseHints, NamesWhatIsWrongAndWhere) {
         const std::string error = error_of(with(kSheet, mistake.what, mistake.instead));
         EXPECT_NE(error.find(mistake.expected), std::string::npos)
             << error << "\ninstead of: " << mistake.expected;
-        EXPECT_EQ(error.find("HINTS.md:"), 0U) << error;
+        EXPECT_EQ(error.find("exercises.md:"), 0U) << error;
     }
     EXPECT_NE(error_of("").find("expected '# title'"), std::string::npos);
     EXPECT_NE(error_of("# title\n").find("there is no exercise"), std::string::npos);

@@ -88,13 +88,12 @@ class Learner : public testing::Test {
         ASSERT_EQ(configured.exit_code, 0) << configured.output;
         write_days("false");
         directory_.write("day01_add/add.cu", kLesson);
-        directory_.write("day01_add/exercise/HINTS.md", kHints);
+        directory_.write("day01_add/exercises.md", kHints);
         std::filesystem::permissions(directory_.write("build/bin/day01_add_exercise", kTests),
                                      std::filesystem::perms::owner_all);
         setenv("COURSE_ROOT", root.c_str(), 1);
         setenv("COURSE_BUILD_DIR", (root + "/build").c_str(), 1);
         setenv("COURSE_MY", (root + "/mine").c_str(), 1);
-        ASSERT_EQ(course({"exercises"}), kSuccess) << said();
     }
     void TearDown() override { unsetenv("COURSE_MY"); }
 
@@ -248,7 +247,7 @@ TEST_F(Learner, NobodyWaitsForTheKeyboard) {
 
 TEST_F(Learner, ASolvedExerciseIsKeptWhenItCannotBeCompared) {
     std::string hints = kHints;
-    directory_.write("day01_add/exercise/HINTS.md",
+    directory_.write("day01_add/exercises.md",
                      hints.insert(hints.find("- minutes: 1\n"), "- variant: `one`\n"));
     write_mine("int one() { return 1; }");
     EXPECT_EQ(course({"check", "first"}), kSuccess);
@@ -264,7 +263,7 @@ TEST_F(Learner, AWrongAnswerIsInspectedUnlessItHangs) {
     if (capture({"g++", "-v"}).exit_code != 0) GTEST_SKIP() << "inspection wants g++";
     const std::string root = directory_.path().string();
     std::string hints = kHints;
-    directory_.write("day01_add/exercise/HINTS.md",
+    directory_.write("day01_add/exercises.md",
                      hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n"));
     directory_.write("CMakeLists.txt", read_text(directory_.path() / "CMakeLists.txt") +
                                            "add_custom_target(day01_add)\n"
@@ -286,23 +285,9 @@ TEST_F(Learner, AWrongAnswerIsInspectedUnlessItHangs) {
     EXPECT_FALSE(says("inspection found"));
 }
 
-TEST_F(Learner, AnOldFilePutBackIsNewToTheBuild) {
-    const std::filesystem::path note = directory_.path() / "build/learner/day01_add/add.cu";
-    write_mine("int one() { return 7; }");
-    EXPECT_EQ(course({"check", "first"}), kFailed);
-    const auto time = std::filesystem::last_write_time(note);
-    EXPECT_EQ(course({"check", "first"}), kFailed);
-    EXPECT_EQ(std::filesystem::last_write_time(note), time) << "nothing is new";
-    write_mine("int one() { return 1; }");
-    std::filesystem::last_write_time(mine(), time - std::chrono::hours(1));
-    EXPECT_EQ(course({"check", "first"}), kSuccess);
-    EXPECT_GT(std::filesystem::last_write_time(note), time);
-    EXPECT_EQ(read_text(note), read_text(mine()));
-}
-
 TEST_F(Learner, AFilterThatMatchesNothingIsNoSuccess) {
     std::string hints = kHints;
-    directory_.write("day01_add/exercise/HINTS.md", hints.replace(hints.find("`*/one`"), 7, "`none`"));
+    directory_.write("day01_add/exercises.md", hints.replace(hints.find("`*/one`"), 7, "`none`"));
     EXPECT_EQ(course({"check", "first"}), kFailed);
     EXPECT_TRUE(says("the filter 'none' matches no test"));
 }
@@ -346,7 +331,8 @@ TEST_F(Learner, NothingThatTheLearnerWroteIsLost) {
     EXPECT_TRUE(says("./course reset day01 makes the file anew"));
     EXPECT_EQ(read_text(mine()), "damaged {");
     EXPECT_EQ(course({"reset", "day01"}), kSuccess);
-    EXPECT_EQ(read_text(mine()), read_text(directory_.path() / "day01_add/exercise/add.cu"));
+    EXPECT_NE(read_text(mine()).find("TODO day01/first"), std::string::npos);
+    EXPECT_NE(read_text(mine()).find("TODO day01/second"), std::string::npos);
     EXPECT_EQ(read_text(mine().string() + ".bak3"), "damaged {");
     EXPECT_EQ(course({"reset", "day01"}), kSuccess);
     EXPECT_FALSE(std::filesystem::exists(mine().string() + ".bak4")) << "nothing to keep";
@@ -408,30 +394,45 @@ TEST_F(Learner, WatchChecksOnEverySaveUntilAllIsSolved) {
     }
 }
 
-TEST_F(Learner, ExercisesCheckFindsWhatDrifted) {
-    EXPECT_EQ(course({"exercises", "--check"}), kSuccess);
-    EXPECT_TRUE(says("2 exercises, 1 files made from lessons"));
-    directory_.write("day01_add/add.cu", std::string(kLesson) + "int three();\n");
-    EXPECT_EQ(course({"exercises", "--check"}), kFailed);
-    EXPECT_TRUE(says("differs from its lesson"));
-    EXPECT_EQ(read_text(directory_.path() / "day01_add/exercise/add.cu").find("three"), std::string::npos)
-        << "--check wrote";
+TEST_F(Learner, ExercisesThatCannotBeMadeAreNamed) {
     EXPECT_EQ(course({"exercises", "day01"}), kSuccess);
-    EXPECT_EQ(course({"exercises", "--check"}), kSuccess);
-
-    directory_.write("day01_add/exercise/old.cu", "");
-    EXPECT_EQ(course({"exercises", "--check"}), kFailed);
-    EXPECT_TRUE(says("old.cu: no exercise names it"));
-    std::filesystem::remove(directory_.path() / "day01_add/exercise/old.cu");
-
-    std::string hints = kHints;
-    directory_.write("day01_add/exercise/HINTS.md", hints.replace(hints.find("- kernels: `two`\n"), 17, ""));
-    EXPECT_EQ(course({"exercises", "--check"}), kFailed)
-        << "blank is by hand now, and one is not blank there";
-    hints.replace(hints.rfind("`add.cu`"), 8, "`sub.cu`");
-    directory_.write("day01_add/exercise/HINTS.md", hints);
+    EXPECT_TRUE(says("exercises: 2, files: 1"));
+    const auto write_hints = [this](const std::string& what, const std::string& instead) {
+        std::string hints = kHints;
+        const auto at = hints.find(what);
+        ASSERT_NE(at, std::string::npos) << what;
+        directory_.write("day01_add/exercises.md", hints.replace(at, what.size(), instead));
+    };
+    write_hints("`two`", "`too`");
     EXPECT_EQ(course({"exercises"}), kFailed);
-    EXPECT_TRUE(says("day01/second: there is no "));
+    EXPECT_TRUE(says("day01/second: add.cu defines no function 'too'"));
+    write_hints("`two`", "`one`");
+    EXPECT_EQ(course({"exercises"}), kFailed);
+    EXPECT_TRUE(says("day01/second: 'one' is blank already"));
+    write_hints("- file: `add.cu`\n- tests: `*/two`", "- file: `sub.cu`\n- tests: `*/two`");
+    EXPECT_EQ(course({"exercises"}), kFailed);
+    EXPECT_TRUE(says("day01/second: there is no day01_add/sub.cu"));
+
+    directory_.write("day01_add/add.cuh", kLesson);
+    write_hints("- file: `add.cu`\n- tests: `*/two`", "- file: `add.cuh`\n- tests: `*/two`");
+    EXPECT_EQ(course({"exercises"}), kFailed);
+    EXPECT_TRUE(says("add.cuh: no file of the day includes it"));
+    directory_.write("day01_add/add.cu", std::string("#include \"add.cuh\"\n") + kLesson);
+    EXPECT_EQ(course({"exercises"}), kSuccess) << said();
+}
+
+TEST_F(Learner, AHuntStartsFromAFileThatAPersonWrote) {
+    directory_.write("day01_add/broken/add.cu", "int one() { return 2; }\n");
+    std::string hints = kHints;
+    hints.resize(hints.find("## second"));
+    hints.replace(hints.find("- kernels: `one`"), 16, "- starts_from: `broken/add.cu`");
+    directory_.write("day01_add/exercises.md", hints);
+    EXPECT_EQ(course({"next"}), kSuccess);
+    EXPECT_EQ(read_text(mine()), "int one() { return 2; }\n");
+    EXPECT_EQ(course({"exercises"}), kSuccess) << said();
+    directory_.write("day01_add/broken/old.cu", "");
+    EXPECT_EQ(course({"exercises"}), kFailed);
+    EXPECT_TRUE(says("old.cu: no exercise names it"));
 }
 
 }  // namespace

@@ -1,0 +1,96 @@
+// Day 10, second part: separable filters, weight(dy, dx) = column[dy] * row[dx].
+//
+// Filter every row with `row`, then every column of the result with `column`: rows + cols multiply-adds
+// per value instead of rows x cols. The result between the passes is float, also for 8-bit pictures.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "picture.cuh"
+
+namespace day10::separable {
+
+constexpr int kBlockCols = 32;
+constexpr int kBlockRows = 8;
+
+// Idea: one thread per value, with the taps along the row. A second kernel does the same along the
+// columns of the result.
+// Cost removed: rows x cols multiply-adds become rows + cols.
+// Still limits it: the result of the first pass goes to global memory, and is loaded once per tap.
+template <class T>
+__global__ void filter_rows(Source<T> in, Target<float> out, const float* taps, int count, int tiles_across) {
+    const Tile tile(kBlockRows, kBlockCols, tiles_across);
+    const int row = tile.row + static_cast<int>(threadIdx.y);
+    const int value = tile.value + static_cast<int>(threadIdx.x);
+    if (row >= in.rows || value >= in.width()) return;
+    const int left = value / in.channels - count / 2;
+    float sum = 0;
+    for (int k = 0; k < count; ++k)
+        sum += taps[k] * in.at(row, left + k, value % in.channels);
+    out.row(row)[value] = sum;
+}
+
+template <class T>
+__global__ void filter_columns(Source<float> in, Target<T> out, const float* taps, int count,
+                               int tiles_across) {
+    const Tile tile(kBlockRows, kBlockCols, tiles_across);
+    const int row = tile.row + static_cast<int>(threadIdx.y);
+    const int value = tile.value + static_cast<int>(threadIdx.x);
+    if (row >= in.rows || value >= in.width()) return;
+    const int top = row - count / 2;
+    float sum = 0;
+    for (int k = 0; k < count; ++k)
+        sum += taps[k] * in.at(top + k, value / in.channels, value % in.channels);
+    out.row(row)[value] = to_value<T>(sum);
+}
+
+constexpr int kTileCols = 64;
+constexpr int kTileRows = 32;
+
+// Idea: a block of 32 x 8 threads does both passes on a tile of 32 x 64 results. The row-filtered tile
+// stays in shared memory.
+// Cost removed: the round trip of the first result to global memory, and one launch.
+// Still limits it: halo rows are filtered twice, by the tiles above and below; a shared load per tap.
+template <class T>
+__global__ void filter_fused(Source<T> in, Target<T> out, const float* column, int column_taps,
+                             const float* row, int row_taps, int tiles_across) {
+    extern __shared__ float shared[];
+    const Tile tile(kTileRows, kTileCols, tiles_across);
+    const int tile_rows = kTileRows + column_taps - 1;
+    const int tile_values = kTileCols + (row_taps - 1) * in.channels;
+    float* const loaded = shared;                              // tile_rows x tile_values
+    float* const filtered = shared + tile_rows * tile_values;  // tile_rows x kTileCols
+    const int thread_row = static_cast<int>(threadIdx.y);
+    const int lane = static_cast<int>(threadIdx.x);
+
+    const int top = tile.row - column_taps / 2;
+    for (int y = thread_row; y < tile_rows; y += kBlockRows) {
+        for (int x = lane; x < tile_values; x += kBlockCols) {
+            const int value = tile.value + x;
+            loaded[y * tile_values + x] =
+                in.at(top + y, value / in.channels - row_taps / 2, value % in.channels);
+        }
+    }
+    __syncthreads();  // loaded is complete
+
+    for (int y = thread_row; y < tile_rows; y += kBlockRows) {
+        for (int x = lane; x < kTileCols; x += kBlockCols) {
+            float sum = 0;
+            for (int k = 0; k < row_taps; ++k)
+                sum += row[k] * loaded[y * tile_values + x + k * in.channels];
+            filtered[y * kTileCols + x] = sum;
+        }
+    }
+    __syncthreads();  // filtered is complete
+
+    for (int y = thread_row; y < kTileRows && tile.row + y < in.rows; y += kBlockRows) {
+        for (int x = lane; x < kTileCols && tile.value + x < in.width(); x += kBlockCols) {
+            float sum = 0;
+            for (int k = 0; k < column_taps; ++k)
+                sum += column[k] * filtered[(y + k) * kTileCols + x];
+            out.row(tile.row + y)[tile.value + x] = to_value<T>(sum);
+        }
+    }
+}
+
+}  // namespace day10::separable

@@ -1,0 +1,116 @@
+// Day 12, second part: lane_copies for bytes and ints, any range and any number of bins.
+//
+//   bin(v) = floor((v - lower) * bins / (upper - lower)), in whole numbers, so that a value on the
+//   border of two bins goes to the same one on every machine.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/device/grid.hpp"
+#include "histogram.cuh"
+#include "histogram.hpp"
+
+namespace day12 {
+
+// Bins of equal width over [lower, lower + width), without a division per value. The host divides
+// once: with rest = bins % width,
+//     floor(x * bins / width) = x * (bins / width) + floor(x * rest / width),
+// and rest / width is kept as a fraction of 2^64, rounded up. That is exact: x < width <= 2^32, so
+// rounding adds less than x / 2^64 < 1 / width to the product, and a product that is not a whole
+// number is at least 1 / width below the next one.
+struct EqualBins {
+    unsigned lower;
+    unsigned last;   // width - 1: 2^32 itself does not fit
+    unsigned whole;  // bins / width
+    unsigned fraction_high, fraction_low;
+    unsigned count;  // bins
+
+    EqualBins(Range range, std::size_t bins) {
+        const auto width = static_cast<std::uint64_t>(range.upper - range.lower);
+        const std::uint64_t high = (bins % width) << 32;  // long division, 32 bits at a time
+        const std::uint64_t low = high % width << 32;
+        const std::uint64_t fraction = (high / width << 32) + course::ceil_div(low, width);
+        lower = static_cast<unsigned>(range.lower);
+        last = static_cast<unsigned>(width - 1);
+        whole = static_cast<unsigned>(bins / width);
+        fraction_high = static_cast<unsigned>(fraction >> 32);
+        fraction_low = static_cast<unsigned>(fraction);
+        count = static_cast<unsigned>(bins);
+    }
+
+    // The bin of a value; `count` for a value outside the range.
+    __device__ unsigned bin(unsigned value) const {
+        const unsigned x = value - lower;  // a value below `lower` wraps to above `last`
+        const std::uint64_t high = static_cast<std::uint64_t>(x) * fraction_high + __umulhi(x, fraction_low);
+        const unsigned inside = x * whole + static_cast<unsigned>(high >> 32);
+        return x <= last ? inside : count;
+    }
+};
+
+// The counters of a block are its slots. Ints have a slot per bin and one for all values outside the
+// range, which is cheaper than a branch. Bytes have a slot per value, and the block puts its 256 sums
+// into bins at the end, so that any bins cost as little as 256.
+template <class Value>
+struct Slots {
+    static constexpr bool kIsByte = sizeof(Value) == 1;
+
+    EqualBins bins;
+    unsigned count;
+    unsigned copies;  // of each slot, per block: a power of two, at most 32
+
+    __device__ unsigned slot(Value value) const {
+        if constexpr (kIsByte) return value;
+        return bins.bin(static_cast<unsigned>(value));
+    }
+
+    __device__ unsigned bin(unsigned slot) const {
+        if constexpr (kIsByte) return bins.bin(slot);
+        return slot;
+    }
+};
+
+// Idea: lane_copies with as many copies of each slot as fit in shared memory.
+// Cost removed: none. It buys any bins, and ints.
+// Still limits it: with many bins there are fewer than 32 copies, and bank conflicts return.
+template <class Value>
+__global__ void __launch_bounds__(kLaneBlock)
+    count_any_bins(const Value* values, std::size_t n, Slots<Value> slots, Counter* counts) {
+    extern __shared__ unsigned counters[];  // slot * copies + lane % copies
+    for (unsigned i = threadIdx.x; i < slots.copies * slots.count; i += kLaneBlock)
+        counters[i] = 0;
+    __syncthreads();
+
+    // Offsets in bytes: then a single multiply-add computes the address.
+    const unsigned own = threadIdx.x % slots.copies * sizeof(unsigned);
+    const unsigned stride = slots.copies * sizeof(unsigned);
+    for_each_in_packs(values, n, [&](Value value) {
+        char* const counter = reinterpret_cast<char*>(counters) + (slots.slot(value) * stride + own);
+        atomicAdd(reinterpret_cast<unsigned*>(counter), 1);
+    });
+    __syncthreads();
+
+    for (unsigned slot = threadIdx.x; slot < slots.count; slot += kLaneBlock) {
+        const unsigned turn = slot * slots.copies / kWarpSize;  // the lanes begin in different banks
+        unsigned count = 0;
+#pragma unroll 8
+        for (unsigned i = 0; i < slots.copies; ++i)
+            count += counters[slot * slots.copies + ((i + turn) & (slots.copies - 1))];
+        const unsigned bin = slots.bin(slot);
+        if (count != 0 && bin < slots.bins.count) atomicAdd(counts + bin, count);
+    }
+}
+
+// Idea: bins that do not fit in shared memory are counted in the result itself.
+template <class Value>
+__global__ void count_any_bins_in_global(const Value* values, std::size_t n, EqualBins bins,
+                                         Counter* counts) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i >= n) return;
+    const unsigned bin = bins.bin(static_cast<unsigned>(values[i]));
+    if (bin < bins.count) atomicAdd(counts + bin, 1);
+}
+
+}  // namespace day12

@@ -1,0 +1,222 @@
+// Day 12: histogram. How often does each byte occur?         PMPP chapter 9 (4th and 5th edition)
+//
+//   version                 where a value is counted         what limits it
+//   global_atomics          in the result itself             atomics on the same address, one by one
+//   shared_private          in a copy per block              256 values per block, 256 counters to add
+//   coarsened_contiguous    the same; a thread takes a       lanes load bytes that are far apart
+//                           stretch of neighbours
+//   coarsened_interleaved   the same; neighbouring threads   one byte per load
+//                           take neighbouring values
+//   aggregated              equal neighbours in a register   a comparison per value
+//   per_warp_copies         in a copy per warp               lanes with equal values; bank conflicts
+//   lane_copies             in a copy per lane, each in its  one shared atomic per value
+//                           own bank
+//   any_bins                (any_bins.cuh) the same, for     the arithmetic of the bin
+//                           ints and any bins
+//
+// Every value is read once and next to nothing is written: the best possible time is bytes / (read
+// bandwidth). A byte must be counted in the time in which a byte arrives.
+//
+//   ./course run day12                                   every version, verified and timed
+//   ./course inspect day12 --variant per_warp_copies     where the bank conflicts are
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/device/pack.cuh"
+
+namespace day12 {
+
+constexpr int kBins = 256;   // one per byte
+constexpr int kBlock = 256;  // threads of a block
+using Counter = unsigned long long;
+
+// Idea: one thread per value. atomicAdd makes read, add and write one step, so no count is lost.
+// Cost removed: the loop of the CPU.
+// Still limits it: all SMs add to 256 addresses in L2, and L2 performs the atomics on one address one
+// after the other.
+__global__ void count_global_atomics(const std::uint8_t* values, std::size_t n, Counter* counts) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i < n) atomicAdd(counts + values[i], 1);
+}
+
+// Idea: privatisation. A block counts in its own shared memory and adds its counters to the result
+// once, at the end.
+// Cost removed: the trip to L2, and contention with other blocks, for every value.
+// Still limits it: for 256 values a block clears 256 counters and adds 256 counters to the result.
+__global__ void count_shared_private(const std::uint8_t* values, std::size_t n, Counter* counts) {
+    static_assert(kBlock == kBins, "thread t clears and adds counter t");
+    __shared__ unsigned counters[kBins];
+    counters[threadIdx.x] = 0;
+    __syncthreads();  // all counters are 0
+
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i < n) atomicAdd(counters + values[i], 1);
+    __syncthreads();  // all values are counted
+
+    const unsigned count = counters[threadIdx.x];
+    if (count != 0) atomicAdd(counts + threadIdx.x, count);
+}
+
+// Idea: thread coarsening. Only as many blocks as the GPU can hold at once, so each thread has many
+// values: here a stretch of neighbours.
+// Cost removed: clearing and adding the counters for every 256 values.
+// Still limits it: on each iteration the 32 lanes of a warp load from 32 distant places.
+__global__ void count_coarsened_contiguous(const std::uint8_t* values, std::size_t n, Counter* counts) {
+    __shared__ unsigned counters[kBins];
+    counters[threadIdx.x] = 0;
+    __syncthreads();
+
+    const std::size_t threads = std::size_t{gridDim.x} * kBlock;
+    const std::size_t stretch = (n + threads - 1) / threads;  // values of a thread
+    const std::size_t begin = (std::size_t{blockIdx.x} * kBlock + threadIdx.x) * stretch;
+    for (std::size_t i = begin; i < begin + stretch && i < n; ++i)
+        atomicAdd(counters + values[i], 1);
+    __syncthreads();
+
+    const unsigned count = counters[threadIdx.x];
+    if (count != 0) atomicAdd(counts + threadIdx.x, count);
+}
+
+// Idea: as many values per thread as before, but in a grid-stride loop: neighbouring lanes load
+// neighbouring values.
+// Cost removed: 31 of 32 sectors of each load.
+// Still limits it: a load instruction per byte.
+__global__ void count_coarsened_interleaved(const std::uint8_t* values, std::size_t n, Counter* counts) {
+    __shared__ unsigned counters[kBins];
+    counters[threadIdx.x] = 0;
+    __syncthreads();
+
+    const std::size_t threads = std::size_t{gridDim.x} * kBlock;
+    for (std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x; i < n; i += threads)
+        atomicAdd(counters + values[i], 1);
+    __syncthreads();
+
+    const unsigned count = counters[threadIdx.x];
+    if (count != 0) atomicAdd(counts + threadIdx.x, count);
+}
+
+using Words = course::Pack<unsigned, 4>;  // the 16 bytes of one load
+constexpr int kPacksInFlight = 4;         // loads of a thread before it counts the first value
+
+// Calls visit(value) for this thread's share of the values, in packs of 16 bytes. The few values
+// before the first aligned address and behind the last whole pack go to the first threads of the grid.
+template <class Value, class Visit>
+__device__ void for_each_in_packs(const Value* values, std::size_t n, Visit visit) {
+    constexpr std::size_t kPerPack = sizeof(Words) / sizeof(Value);
+    const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(values) / sizeof(Value) % kPerPack;
+    const std::size_t to_aligned = (kPerPack - misaligned) % kPerPack;
+    const std::size_t head = to_aligned < n ? to_aligned : n;
+    const std::size_t packs = (n - head) / kPerPack;
+    const std::size_t tail = head + packs * kPerPack;
+
+    const auto load = [&](std::size_t pack) {
+        return Words::load(reinterpret_cast<const unsigned*>(values + head + pack * kPerPack));
+    };
+    const auto visit_all = [&](const Words& words) {
+#pragma unroll
+        for (const unsigned word : words.value) {
+#pragma unroll
+            for (unsigned bit = 0; bit < 32; bit += 8 * sizeof(Value))
+                visit(static_cast<Value>(word >> bit));
+        }
+    };
+
+    const std::size_t thread = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    const std::size_t threads = std::size_t{gridDim.x} * blockDim.x;
+    std::size_t pack = thread;
+    for (; pack + (kPacksInFlight - 1) * threads < packs; pack += kPacksInFlight * threads) {
+        Words in_flight[kPacksInFlight];
+#pragma unroll
+        for (int k = 0; k < kPacksInFlight; ++k)
+            in_flight[k] = load(pack + k * threads);
+#pragma unroll
+        for (int k = 0; k < kPacksInFlight; ++k)
+            visit_all(in_flight[k]);
+    }
+    for (; pack < packs; pack += threads)
+        visit_all(load(pack));
+    if (thread < head) visit(values[thread]);
+    if (thread < n - tail) visit(values[tail + thread]);
+}
+
+// Idea: aggregation. A thread loads 16 neighbouring bytes at once and counts a run of equal ones in a
+// register. A run costs one atomic.
+// Cost removed: 15 of 16 loads on any data; atomics on data with runs.
+// Still limits it: on data without runs, the comparisons are extra work.
+__global__ void count_aggregated(const std::uint8_t* values, std::size_t n, Counter* counts) {
+    __shared__ unsigned counters[kBins];
+    counters[threadIdx.x] = 0;
+    __syncthreads();
+
+    unsigned run_value = 0;
+    unsigned run_length = 0;
+    for_each_in_packs(values, n, [&](std::uint8_t value) {
+        if (value != run_value) {
+            atomicAdd(counters + run_value, run_length);
+            run_value = value;
+            run_length = 0;
+        }
+        ++run_length;
+    });
+    atomicAdd(counters + run_value, run_length);  // the last run
+    __syncthreads();
+
+    const unsigned count = counters[threadIdx.x];
+    if (count != 0) atomicAdd(counts + threadIdx.x, count);
+}
+
+constexpr int kWarpSize = 32;
+constexpr int kWarps = kBlock / kWarpSize;  // of a block
+
+// Idea: a copy of the counters per warp.
+// Cost removed: contention between warps, and the comparisons.
+// Still limits it: the lanes of one warp. Equal values meet in one counter, others in one bank.
+__global__ void count_per_warp_copies(const std::uint8_t* values, std::size_t n, Counter* counts) {
+    __shared__ unsigned counters[kWarps][kBins];  // [copy][bin]
+    for (int copy = 0; copy < kWarps; ++copy)
+        counters[copy][threadIdx.x] = 0;
+    __syncthreads();
+
+    unsigned* const own = counters[threadIdx.x / kWarpSize];
+    for_each_in_packs(values, n, [&](std::uint8_t value) { atomicAdd(own + value, 1); });
+    __syncthreads();
+
+    unsigned count = 0;
+    for (int copy = 0; copy < kWarps; ++copy)
+        count += counters[copy][threadIdx.x];
+    if (count != 0) atomicAdd(counts + threadIdx.x, count);
+}
+
+constexpr int kLaneBlock = 512;  // all 16 warps share the copies: fewer blocks, fewer copies to add
+
+// Idea: a copy per lane. The 32 copies of a counter are neighbours, so lane l always adds in bank l,
+// whatever the data. Warps share the copies.
+// Cost removed: all bank conflicts, and contention between the lanes of a warp.
+// Still limits it: one atomic on shared memory per value.
+__global__ void __launch_bounds__(kLaneBlock)
+    count_lane_copies(const std::uint8_t* values, std::size_t n, Counter* counts) {
+    __shared__ unsigned counters[kBins * kWarpSize];  // bin * kWarpSize + lane
+    for (int i = threadIdx.x; i < kBins * kWarpSize; i += kLaneBlock)
+        counters[i] = 0;
+    __syncthreads();
+
+    const unsigned lane = threadIdx.x % kWarpSize;
+    for_each_in_packs(values, n,
+                      [&](std::uint8_t value) { atomicAdd(counters + value * kWarpSize + lane, 1); });
+    __syncthreads();
+
+    if (threadIdx.x >= kBins) return;
+    const unsigned bin = threadIdx.x;
+    unsigned count = 0;
+    // A thread adds the copies of one bin. If all began at copy 0, all lanes would read bank 0.
+#pragma unroll 8
+    for (unsigned i = 0; i < kWarpSize; ++i)
+        count += counters[bin * kWarpSize + (i + bin) % kWarpSize];
+    if (count != 0) atomicAdd(counts + bin, count);
+}
+
+}  // namespace day12

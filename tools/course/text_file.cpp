@@ -1,0 +1,37 @@
+#include "text_file.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+namespace course::tool {
+
+namespace fs = std::filesystem;
+
+std::string read_text_file(const fs::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    if (!stream) throw std::runtime_error(fmt::format("cannot read {}", file.string()));
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void replace_file(const fs::path& name, std::string_view text) {
+    const fs::path file = fs::is_symlink(name) ? fs::weakly_canonical(name) : name;  // the link stays one
+    if (file.has_parent_path()) fs::create_directories(file.parent_path());
+    const fs::path temporary = fmt::format("{}.{}.new", file.string(), getpid());
+    {
+        std::ofstream stream(temporary, std::ios::binary);
+        stream << text;
+        if (!stream.flush()) {
+            stream.close();
+            std::error_code ignored;
+            fs::remove(temporary, ignored);
+            throw std::runtime_error(fmt::format("cannot write {}", temporary.string()));
+        }
+    }
+    fs::rename(temporary, file);
+}
+
+}  // namespace course::tool

@@ -207,7 +207,7 @@ TEST(OccupancyByHand, TheScarcestResourceDecides) {
                                              .shared_portion = 256};
     using day03::resident_blocks;
     EXPECT_EQ(resident_blocks({.threads = 256}, h100), 8) << "warps";
-    EXPECT_EQ(resident_blocks({.threads = 257}, h100), 7) << "a ninth warp for one thread";
+    EXPECT_EQ(resident_blocks({.threads = 225}, h100), 8) << "a whole warp for one thread";
     EXPECT_EQ(resident_blocks({.threads = 768}, h100), 2) << "warps: 16 places stay empty";
     EXPECT_EQ(resident_blocks({.threads = 32}, h100), 32) << "blocks";
     EXPECT_EQ(resident_blocks({.threads = 32}, t4), 16) << "blocks";

@@ -57,6 +57,13 @@ if(COURSE_BACKEND STREQUAL "gpu")
 endif()
 message(STATUS "Kernels run on: ${COURSE_BACKEND}")
 
+# What compiles the kernels, for the records: "nvcc 13.0.88" or "GNU 12.2.0".
+if(COURSE_BACKEND STREQUAL "gpu")
+  set(COURSE_COMPILER "nvcc ${CMAKE_CUDA_COMPILER_VERSION}")
+else()
+  set(COURSE_COMPILER "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
+endif()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)

@@ -5,13 +5,22 @@
 #   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [BOTH_ORDERS] [TOGETHER])
 #     GoogleTest program, found by ctest; TOGETHER: seven files are compiled as one, which reads the headers once
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
-#   course_day(TOPIC t TITLE "..." CHAPTER "..." [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [CLEAN_SIZES ...])
+#   course_day(TOPIC t TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
+#              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [CLEAN_SIZES ...])
 #     one day, from the files in its directory; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
+#     TITLE to HOURS: the day's row on the front page. Chapters are those of the book's 4th and 5th edition ("-": it has none);
+#     HOURS: about an hour of reading, and the minutes of its exercises;
+#     BESIDE: the problem, as its records call it, whose best result stands there (without it: the one with the most versions),
+#     or that of BESIDE_VERSION;
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
 #     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels
-#   course_program_day(TITLE "..." CHAPTER "..." PROGRAMS "name|argument|..." ... [LIBRARIES ...] [TEST_LIBRARIES ...])
+#   course_program_day(TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n PROGRAMS "name|argument|..." ...
+#              [LIBRARIES ...] [TEST_LIBRARIES ...])
 #     a day of whole programs, each one file <name>.cu with main(): <build>/bin/dayNN_<name>; `./course run` runs them in this order with
 #     these arguments; programs_test.cpp runs them as a user does
+#   course_register_day(DIRECTORY TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
+#              [PROGRAMS ...])
+#     for ./course and the front page; course_day and course_program_day do it
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
 include(GoogleTest)
 
@@ -113,27 +122,37 @@ function(course_test name)
   endif()
 endfunction()
 
-# ARGN: the day's programs and their arguments, where it has whole programs instead of versions.
-function(course_register_day directory title chapter)
+function(course_register_day directory)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION" "PROGRAMS")
+  foreach(key TITLE QUESTION CHAPTERS_4E CHAPTERS_5E HOURS)
+    if("${arg_${key}}" STREQUAL "")
+      message(FATAL_ERROR "${directory}: ${key} is missing; expected TITLE, QUESTION, CHAPTERS_4E, CHAPTERS_5E and HOURS")
+    endif()
+  endforeach()
   if(directory MATCHES "^day([0-9]+)_(.+)$")
     math(EXPR number "${CMAKE_MATCH_1}")
     set(topic ${CMAKE_MATCH_2})
   else()
-    set(number -1)
+    set(number null)
     set(topic ${directory})
   endif()
+  set(day "\"directory\": \"${directory}\", \"number\": ${number}, \"topic\": \"${topic}\", \"hours\": ${arg_HOURS}")
+  foreach(key TITLE QUESTION CHAPTERS_4E CHAPTERS_5E BESIDE BESIDE_VERSION)
+    string(TOLOWER ${key} name)
+    string(REPLACE "\"" "\\\"" value "${arg_${key}}")
+    string(APPEND day ", \"${name}\": \"${value}\"")
+  endforeach()
   set(programs "")
-  foreach(program IN LISTS ARGN)
+  foreach(program IN LISTS arg_PROGRAMS)
     string(REPLACE "|" "\", \"" program "${program}")
     list(APPEND programs "[\"${program}\"]")
   endforeach()
   list(JOIN programs ", " programs)
-  set_property(GLOBAL APPEND PROPERTY COURSE_DAYS
-    "{\"directory\": \"${directory}\", \"number\": ${number}, \"topic\": \"${topic}\", \"title\": \"${title}\", \"chapter\": \"${chapter}\", \"ready\": true, \"programs\": [${programs}]}")
+  set_property(GLOBAL APPEND PROPERTY COURSE_DAYS "{${day}, \"programs\": [${programs}]}")
 endfunction()
 
 function(course_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TOPIC;TITLE;CHAPTER"
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TOPIC;TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION"
     "SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES;CLEAN_SIZES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
@@ -167,11 +186,13 @@ function(course_day)
       set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "[1-9][0-9]* finding" TIMEOUT 300 LABELS inspection)
     endforeach()
   endif()
-  course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}")
+  course_register_day(${directory} TITLE "${arg_TITLE}" QUESTION "${arg_QUESTION}" CHAPTERS_4E "${arg_CHAPTERS_4E}"
+    CHAPTERS_5E "${arg_CHAPTERS_5E}" HOURS "${arg_HOURS}" BESIDE "${arg_BESIDE}"
+    BESIDE_VERSION "${arg_BESIDE_VERSION}")
 endfunction()
 
 function(course_program_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TITLE;CHAPTER" "PROGRAMS;LIBRARIES;TEST_LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS" "PROGRAMS;LIBRARIES;TEST_LIBRARIES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   string(REGEX MATCH "^day[0-9]+" day ${directory})
   add_custom_target(${directory} ALL)
@@ -186,7 +207,8 @@ function(course_program_day)
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/exercises.md)
     course_program_exercises(${directory} LIBRARIES ${arg_LIBRARIES} TEST_LIBRARIES ${arg_TEST_LIBRARIES})
   endif()
-  course_register_day(${directory} "${arg_TITLE}" "${arg_CHAPTER}" ${arg_PROGRAMS})
+  course_register_day(${directory} TITLE "${arg_TITLE}" QUESTION "${arg_QUESTION}" CHAPTERS_4E "${arg_CHAPTERS_4E}"
+    CHAPTERS_5E "${arg_CHAPTERS_5E}" HOURS "${arg_HOURS}" PROGRAMS ${arg_PROGRAMS})
 endfunction()
 
 # Sets `result` to the files that the exercises of this directory are in.

@@ -1,11 +1,12 @@
-// Day 1: the host's side of vector_add.cuh. Arguments are checked, grids are sized, kernels are launched.
+// Day 1's launchers: argument checks, the size of the grid, the list of versions. The kernels are
+// in vector_add.cuh.
 #include <algorithm>
 #include <array>
-#include <stdexcept>
-#include <string>
 
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
 #include "vector_add.cuh"
 #include "vector_add.hpp"
 
@@ -13,30 +14,23 @@ namespace day01 {
 namespace {
 
 using course::DeviceSpan;
+using course::require;
 
 constexpr int kBlockSize = 256;
 
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument("vector_add: " + message);
-}
-
-// The same elements, or none in common.
-bool same_or_apart(DeviceSpan<const float> in, DeviceSpan<float> out) {
-    return in.data() == out.data() || !overlap(in, out);
-}
-
 void check_arguments(DeviceSpan<const float> a, DeviceSpan<const float> b, DeviceSpan<float> c) {
-    require(a.size() == c.size() && b.size() == c.size(),
-            "a, b and c have " + std::to_string(a.size()) + ", " + std::to_string(b.size()) + " and " +
-                std::to_string(c.size()) + " elements; expected the same number");
-    require(same_or_apart(a, c), "c overlaps a but is not a; expected the same elements or none in common");
-    require(same_or_apart(b, c), "c overlaps b but is not b; expected the same elements or none in common");
+    require(a.size() == c.size() && b.size() == c.size(), "vector_add: a, b and c have ", a.size(), ", ",
+            b.size(), " and ", c.size(), " elements; expected the same number");
+    require(a.data() == c.data() || !overlap(a, c),
+            "vector_add: c overlaps a but is not a; expected the same elements or none in common");
+    require(b.data() == c.data() || !overlap(b, c),
+            "vector_add: c overlaps b but is not b; expected the same elements or none in common");
 }
 
 void launch_one_per_element(DeviceSpan<const float> a, DeviceSpan<const float> b, DeviceSpan<float> c,
                             cudaStream_t stream) {
     check_arguments(a, b, c);
-    if (c.empty()) return;  // a grid must have a block
+    if (c.empty()) return;  // a grid has at least one block
     const unsigned blocks = course::blocks_for(c.size(), kBlockSize);
     add_one_per_element<<<blocks, kBlockSize, 0, stream>>>(a.data(), b.data(), c.data(), c.size());
     CUDA_CHECK_LAUNCH();
@@ -56,10 +50,9 @@ void launch_float4(DeviceSpan<const float> a, DeviceSpan<const float> b, DeviceS
                    cudaStream_t stream) {
     check_arguments(a, b, c);
     if (c.empty()) return;
-    for (const void* pointer : {static_cast<const void*>(a.data()), static_cast<const void*>(b.data()),
-                                static_cast<const void*>(c.data())}) {
-        if (!course::is_aligned(pointer, sizeof(Float4))) return launch_grid_stride(a, b, c, stream);
-    }
+    const auto aligned = [](const float* pointer) { return course::is_aligned(pointer, sizeof(float4)); };
+    if (!aligned(a.data()) || !aligned(b.data()) || !aligned(c.data()))
+        return launch_grid_stride(a, b, c, stream);
     const unsigned blocks = course::blocks_for(course::ceil_div<std::size_t>(c.size(), 4), kBlockSize);
     add_float4<<<blocks, kBlockSize, 0, stream>>>(a.data(), b.data(), c.data(), c.size());
     CUDA_CHECK_LAUNCH();
@@ -71,8 +64,6 @@ course::Work work(const std::size_t& n) {
 }
 
 }  // namespace
-
-// --- The list ----------------------------------------------------------------------------------------------------------
 
 std::span<const VectorAdd> variants() {
     static const std::array<VectorAdd, 3> list = {{

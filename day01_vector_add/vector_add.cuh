@@ -1,65 +1,60 @@
-// Day 1: vector addition, c = a + b for n floats.                                    PMPP chapters 2 and 3
+// Day 1: vector addition. c = a + b for n floats.       PMPP chapters 2 and 3 (4th and 5th edition)
 //
-//   version           a thread adds                          what limits it
-//   one_per_element   one element                            instructions and blocks: little work each
-//   grid_stride       every (number of threads)-th element   4-byte accesses: many requests for few bytes
-//   float4            four neighbours at a time              memory: 12 bytes must move for every addition
+//   version           what is new                              what limits it
+//   one_per_element   one thread per element                   a block is started per 256 elements
+//   grid_stride       a fixed number of threads; each loops    4-byte loads: few bytes in flight
+//   float4            16 bytes per load and store              memory bandwidth
 //
-// Each reads 8 and writes 4 bytes for one addition, so the best possible time is 12 n bytes / (memory bandwidth).
+// Each addition reads 8 bytes and writes 4, so 12 n bytes / bandwidth is the best possible time.
 //
-//   ./course run day01                       all versions, verified and timed
-//   ./course run day01 --variant float4 --size 268435456
+//   ./course run day01                                          every version, verified and timed
+//   ./course run day01 --variant float4 --size 268435456        one version, any size
+//   ./course inspect day01 --variant one_per_element            sectors per load, line by line
 #pragma once
+
+#include <cuda_runtime.h>
 
 #include <cstddef>
 
-#include "common/device/pack.cuh"
-
 namespace day01 {
-namespace {
 
-using Float4 = course::Pack<float, 4>;
-
-// The number of this thread among all threads of the grid. size_t before the product: more than 2^24 blocks of 256 threads
-// are more than 32 bits can count.
-__device__ std::size_t global_thread() {
-    return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-}
-
-// Idea: as many threads as elements; neighbouring threads take neighbouring elements, so a warp reads 128 bytes in a row.
+// Idea: one thread per element. Neighbouring threads take neighbouring elements, so the 32 threads
+// of a warp load 128 bytes in a row.
 // Cost removed: the loop of the CPU.
-// Still limits it: a thread starts, adds once and is gone, and the grid must fit the data.
+// Still limits it: a thread starts, adds once and ends. The GPU starts a block per 256 elements.
+//
+// size_t before the product: blockIdx.x * blockDim.x is a 32-bit product, which wraps at 2^32.
 __global__ void add_one_per_element(const float* a, const float* b, float* c, std::size_t n) {
-    const std::size_t i = global_thread();
-    if (i < n) c[i] = a[i] + b[i];
+    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (i < n) c[i] = a[i] + b[i];  // the last block may have more threads than elements
 }
 
-// Idea: as many threads as the GPU can hold at once; each goes on one whole grid further.
-// Cost removed: starting a block for every 256 elements; any grid is right for any n.
-// Still limits it: every access moves 4 bytes per thread, and each step of the loop waits for the one before.
+// Idea: a grid-stride loop. As many threads as the GPU can hold at once; each thread adds its
+// element, then the element one whole grid further on, and so on.
+// Cost removed: starting a block per 256 elements. Any grid is right for any n.
+// Still limits it: 4-byte loads. Each is a full instruction, and few bytes are in flight.
 __global__ void add_grid_stride(const float* a, const float* b, float* c, std::size_t n) {
-    const std::size_t stride = static_cast<std::size_t>(gridDim.x) * blockDim.x;
-    for (std::size_t i = global_thread(); i < n; i += stride)
+    const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;  // threads of the grid
+    for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride)
         c[i] = a[i] + b[i];
 }
 
-// Idea: 16 bytes per access. The pointers must be multiples of 16; up to three elements are left for single threads.
-// Cost removed: three of four load and store instructions; four times the bytes in flight per thread.
-// Still limits it: memory itself.
+// Idea: a thread adds four neighbours. A float4 is loaded by one 16-byte instruction.
+// Cost removed: three of four loads and stores. Four times as many bytes in flight per thread.
+// Still limits it: memory bandwidth.
+//
+// The addresses must be multiples of 16 bytes; the launcher checks. The one to three elements
+// behind the last whole float4 are added one by one, by the first threads of the grid.
 __global__ void add_float4(const float* a, const float* b, float* c, std::size_t n) {
-    const std::size_t i = global_thread();
-    const std::size_t packs = n / 4;
+    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    const std::size_t packs = n / 4;  // whole float4s
     if (i < packs) {
-        const Float4 x = Float4::load(a + 4 * i);
-        const Float4 y = Float4::load(b + 4 * i);
-        Float4 sum;
-        for (int k = 0; k < 4; ++k)
-            sum.value[k] = x.value[k] + y.value[k];
-        sum.store(c + 4 * i);
+        const float4 x = reinterpret_cast<const float4*>(a)[i];
+        const float4 y = reinterpret_cast<const float4*>(b)[i];
+        reinterpret_cast<float4*>(c)[i] = {x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w};
     }
     const std::size_t tail = 4 * packs + i;
     if (tail < n) c[tail] = a[tail] + b[tail];
 }
 
-}  // namespace
 }  // namespace day01

@@ -1,4 +1,4 @@
-// c = a + b, element by element: the host API of day 1. No kernels here; they are in vector_add.cuh.
+// c = a + b, element by element: the host API of day 1. The kernels are in vector_add.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,9 +11,10 @@
 
 namespace day01 {
 
-// Queues c[i] = a[i] + b[i] on `stream`. Lengths must be equal; 0 is legal. c may be a, or b, but must not overlap either
-// in any other way: a thread would read what another has written. Any alignment of 4 bytes will do.
-// Throws std::invalid_argument for lengths or overlaps like that, CudaError when the launch fails.
+// Enqueues c[i] = a[i] + b[i] on `stream`. Lengths must be equal; 0 is legal. c may be a, or b, but
+// must not overlap either in any other way: a thread would read what another one has written. Any
+// alignment of a float. Throws std::invalid_argument for unequal lengths and such overlaps,
+// CudaError when the launch fails.
 using Launcher = void (*)(course::DeviceSpan<const float> a, course::DeviceSpan<const float> b,
                           course::DeviceSpan<float> c, cudaStream_t stream);
 
@@ -21,7 +22,8 @@ using Launcher = void (*)(course::DeviceSpan<const float> a, course::DeviceSpan<
 using VectorAdd = course::Variant<Launcher, std::size_t>;
 std::span<const VectorAdd> variants();
 
-// The same on the CPU: a plain loop over all its cores.
+// The reference: a plain loop, on all cores of the CPU. Throws std::invalid_argument for unequal
+// lengths.
 void add_on_cpu(std::span<const float> a, std::span<const float> b, std::span<float> c);
 
 }  // namespace day01

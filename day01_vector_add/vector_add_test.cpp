@@ -1,4 +1,5 @@
-// Every version against the CPU, value by value: one addition has one right result.
+// Every version against the reference, value by value: one addition has one correctly rounded
+// result.
 #include "vector_add.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +34,7 @@ std::vector<float> expected_sum(const std::vector<float>& a, const std::vector<f
     return c;
 }
 
-// The result that c should hold, in double for verify(); one rounding is allowed for nothing: the sums are exact.
+// Equal bits are expected: an error bound of 0.
 course::VerifyResult compare(const GuardedBuffer<float>& c, const std::vector<float>& expected) {
     const std::vector<double> exact(expected.begin(), expected.end());
     course::VerifyResult result = course::verify(c.to_host(), exact, {.factor = 0});
@@ -64,7 +65,7 @@ class VariantTest : public course::DeviceTestWithParam<const day01::VectorAdd*> 
 INSTANTIATE_TEST_SUITE_P(DayOne, VariantTest, course::each_of(day01::variants()), course::VariantName());
 
 TEST_P(VariantTest, AllSizesAndPatterns) {
-    // Around a warp, a block, a block of float4, and where the tail has one, two or three elements.
+    // Around a warp, a block and a block of float4s; tails of one, two and three elements.
     for (const std::size_t n :
          {0, 1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 255, 256, 257, 1023, 1024, 1025, 1027, 1000003}) {
         for (const DataPattern pattern :
@@ -163,8 +164,9 @@ TEST_P(VariantTest, RefusesAResultThatOverlapsAnInputHalfWay) {
     EXPECT_NO_THROW(launch(all.subspan(0, 8), all.subspan(0, 8), all.subspan(8, 8)));
 }
 
-// More elements than 32 bits can count, 52 GB in three arrays: index arithmetic in int or unsigned would wrap.
-// All bytes are set on the device; a window of known data at each interesting place is checked.
+// More elements than 32 bits can count, 52 GB in three arrays: index arithmetic in int or unsigned
+// would wrap. The arrays are filled on the device; windows of known data at the interesting places
+// are compared.
 TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 5;
     if (const std::string reason = course::why_not_so_large(3 * n * sizeof(float)); !reason.empty())

@@ -1,14 +1,16 @@
-// Day 5's program: every version verified and timed, beside cuBLAS and beside the best that 32 x 32 tiles can do.
+// Day 5's program: every version verified and timed, beside cuBLAS and the limit of 32 x 32 tiles.
 #include <memory>
-#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "common/bench/cublas_sgemm.hpp"
-#include "common/bench/program.hpp"
+#include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
+#include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "matmul_tiled.hpp"
+#include "tile_limit.hpp"
 
 namespace {
 
@@ -41,48 +43,34 @@ struct Data {
 };
 
 course::Case make_case(const course::Dims& size) {
-    if (size.size() != 3)
-        throw std::invalid_argument(
-            "expected rows x columns x depth of the product, for example 512x512x512");
-    const auto data = std::make_shared<Data>(day05::Shape{size[0], size[1], size[2]});
+    course::require(
+        size.size() == 3, "size has ", size.size(),
+        " numbers; expected three, rows x columns x depth of the product, for example 512x512x512");
+    const day05::Shape shape{size[0], size[1], size[2]};
+    const std::string extents =
+        std::to_string(size[0]) + "x" + std::to_string(size[1]) + "x" + std::to_string(size[2]);
 
-    course::Case result{.problem = "matmul " + std::to_string(size[0]) + "x" + std::to_string(size[1]) + "x" +
-                                   std::to_string(size[2]),
-                        .dtype = "float"};
-    result.spoil = [data] { data->c_device.spoil(); };
-    result.verify = [data] {
-        course::VerifyResult verified =
-            course::verify(data->c_device.to_host(), data->product, {.terms = data->shape.depth},
-                           data->magnitude, data->shape.cols);
-        verified.damage = data->c_device.damage();
-        return verified;
-    };
-    for (const day05::Matmul& variant : day05::variants()) {
-        result.contestants.push_back({.name = variant.name,
-                                      .launch =
-                                          [data, &variant](cudaStream_t stream) {
-                                              variant.launcher(data->a_view(), data->b_view(), data->c_view(),
-                                                               stream);
-                                          },
-                                      .work = variant.work(data->shape),
-                                      .cannot_run = variant.cannot_run(data->shape)});
-    }
-    course::Work work = day05::variants().front().work(data->shape);
-    work.requested = 0;
-    result.contestants.push_back(
-        {.name = "cublas",
-         .role = course::Role::kPeer,
-         .launch = course::make_cublas_sgemm(data->a_view(), data->b_view(), data->c_view()),
-         .work = work,
-         .cannot_run = course::why_no_cublas()});
-    // Its blocks do whole tiles: that is its work, also where the matrix ends inside one.
-    const auto whole_tiles = [](std::size_t extent) { return static_cast<double>((extent + 31) / 32 * 32); };
-    result.contestants.push_back(
-        {.name = "tile_limit",
-         .role = course::Role::kLimit,
-         .launch = [data](cudaStream_t stream) { day05::launch_tile_limit(data->shape, stream); },
-         .work = {.flops = 2 * whole_tiles(size[0]) * whole_tiles(size[1]) * whole_tiles(size[2])}});
-    return result;
+    course::UsualCase<Data> usual("matmul " + extents, "float", std::make_shared<Data>(shape));
+    usual.output(&Data::c_device, [](const Data& data, const auto& got) {
+        return course::verify(got, data.product, {.terms = data.shape.depth}, data.magnitude,
+                              data.shape.cols);
+    });
+    usual.versions(day05::variants(), shape, [](const auto& version, Data& data, cudaStream_t stream) {
+        version.launcher(data.a_view(), data.b_view(), data.c_view(), stream);
+    });
+    course::Work work = day05::variants().front().work(shape);
+    work.requested = 0;  // what cuBLAS requests is not known
+    Data& data = *usual.data;
+    usual.add({.name = "cublas",
+               .role = course::Role::kPeer,
+               .launch = course::make_cublas_sgemm(data.a_view(), data.b_view(), data.c_view()),
+               .work = work,
+               .cannot_run = course::why_no_cublas()});
+    usual.add({.name = "tile_limit",
+               .role = course::Role::kLimit,
+               .launch = [shape](cudaStream_t stream) { day05::launch_tile_limit(shape, stream); },
+               .work = day05::tile_limit_work(shape)});
+    return usual.result;
 }
 
 }  // namespace

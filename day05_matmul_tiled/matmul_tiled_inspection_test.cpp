@@ -1,4 +1,4 @@
-// What the lesson says of its versions' accesses, counted.
+// The lesson's claims about sectors, bank conflicts and races, counted.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -8,6 +8,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/test/inspection_test.hpp"
 #include "matmul_tiled.hpp"
+#include "tile_limit.hpp"
 
 namespace {
 
@@ -16,7 +17,7 @@ using course::DeviceMatrix;
 
 class Lesson : public testing::Test {
   protected:
-    // Queues a product of 128 x 128 matrices: whole tiles, several each way.
+    // Enqueues a product of 128 x 128 matrices: whole tiles, several each way.
     std::function<void()> product(const std::string& variant) {
         return [this, &launch = course::find_variant(day05::variants(), variant).launcher] {
             launch(DeviceMatrix<const float>(a_.span(), kN, kN), DeviceMatrix<const float>(b_.span(), kN, kN),
@@ -50,6 +51,13 @@ TEST_F(Lesson, NoVersionHasRaces) {
         SCOPED_TRACE(variant.name);
         EXPECT_NO_RACES(product(variant.name));
     }
+}
+
+// No result of it is checked, so only the inspection notices a wrong index.
+TEST(TileLimit, ReadsOnlyItsTilesAndWithoutConflicts) {
+    const auto limit = [] { day05::launch_tile_limit({64, 96, 128}, nullptr); };
+    EXPECT_NO_RACES(limit);
+    EXPECT_CONFLICT_FREE(limit);
 }
 
 }  // namespace

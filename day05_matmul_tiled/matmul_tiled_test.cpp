@@ -1,4 +1,4 @@
-// Every version against the CPU in double, on shapes around the tiles' edges.
+// Every version against the reference in double, on shapes around the edges of the tiles.
 #include "matmul_tiled.hpp"
 
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/guarded_matrix.hpp"
+#include "common/check/require.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
@@ -31,14 +32,13 @@ using day05::Shape;
 constexpr std::uint64_t kSeed = 5;
 
 std::string text_of(Shape shape) {
-    return "M = " + std::to_string(shape.rows) + ", N = " + std::to_string(shape.cols) +
-           ", K = " + std::to_string(shape.depth);
+    return "M x N x K = " + course::shape_text(shape.rows, shape.cols, shape.depth);
 }
 
 class VariantTest : public course::DeviceTestWithParam<const day05::Matmul*> {
   protected:
-    // Multiplies matrices whose rows are followed by elements that must be neither read nor written: `padding` of them in A, more
-    // in B and C, so that each has a leading dimension of its own.
+    // The rows are followed by elements that must be neither read nor written: `padding` of them in
+    // A, more in B and C, so that each matrix has a leading dimension of its own.
     course::VerifyResult multiply(Shape shape, const std::vector<float>& a, const std::vector<float>& b,
                                   const course::Bound& bound, std::size_t padding = 0) const {
         const auto [rows, cols, depth] = shape;
@@ -50,7 +50,8 @@ class VariantTest : public course::DeviceTestWithParam<const day05::Matmul*> {
         std::vector<double> product(rows * cols);
         std::vector<double> magnitude(rows * cols);
         day05::multiply_on_cpu(shape, a, b, product, magnitude);
-        for (double& size : magnitude)  // verify() wants finite ones; where it is not, neither is the product
+        // verify() expects finite magnitudes. Where one is not finite, neither is the product.
+        for (double& size : magnitude)
             size = std::isfinite(size) ? size : 0;
         course::VerifyResult result = course::verify(c_device.packed(), product, bound, magnitude, cols);
         result.damage = c_device.damage();
@@ -66,7 +67,8 @@ class VariantTest : public course::DeviceTestWithParam<const day05::Matmul*> {
                                  << ": " << result.message();
     }
 
-    // Small integers: every product and every sum is exact in single precision, so only equal is right.
+    // Small integers: every product and every sum is exact in single precision, so equal bits are
+    // expected.
     void expect_exact(Shape shape, std::size_t padding = 0) const {
         const auto integers = [](std::size_t count, std::uint64_t seed) {
             course::Random random(seed);
@@ -167,30 +169,39 @@ TEST_P(VariantTest, RefusesWhatDoesNotFit) {
     CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-// More rows than 65535 blocks of 16 or 32 cover: the grid must go on in z.
-TEST_P(VariantTest, MoreRowsThanAGridHasInY) {
+// A grid has at most 65535 blocks in y: larger products are computed in parts. A row or a column of
+// 2 as one factor, so that the product is the other factor, doubled.
+TEST_P(VariantTest, MoreRowsOrColumnsThanOneGridCovers) {
     const bool small_blocks = GetParam()->name.ends_with("16x16");
     if (course::is_cpu_stand_in() && !small_blocks)
         GTEST_SKIP() << "needs a GPU: 67 million threads of the CPU stand-in would take a minute";
-    const std::size_t rows = 65535 * (small_blocks ? 16 : 32) + 100;
-    const std::vector<float> a = course::make_data<float>(rows, DataPattern::kSignedUniform, kSeed);
+    const bool coarse = GetParam()->name == "coarsened";
     const std::vector<float> two{2.0f};
-    const DeviceBuffer<float> a_device{std::span(a)};
-    const DeviceBuffer<float> b_device{std::span(two)};
-    GuardedBuffer<float> c(rows);
-    GetParam()->launcher(a_device.matrix(rows, 1), b_device.matrix(1, 1), c.matrix(rows, 1), nullptr);
-    const std::vector<double> expected = [&] {
-        std::vector<double> doubled(a.begin(), a.end());
-        for (double& value : doubled)
+    const DeviceBuffer<float> two_device{std::span(two)};
+    for (const bool tall : {true, false}) {
+        const std::size_t of_a_block = (small_blocks ? 16 : 32) * (coarse && !tall ? 4 : 1);
+        const std::size_t extent = 65535 * of_a_block + 100;
+        const std::vector<float> long_one =
+            course::make_data<float>(extent, DataPattern::kSignedUniform, kSeed);
+        const DeviceBuffer<float> long_device{std::span(long_one)};
+        GuardedBuffer<float> c(extent);
+        if (tall) {
+            GetParam()->launcher(long_device.matrix(extent, 1), two_device.matrix(1, 1), c.matrix(extent, 1),
+                                 nullptr);
+        } else {
+            GetParam()->launcher(two_device.matrix(1, 1), long_device.matrix(1, extent), c.matrix(1, extent),
+                                 nullptr);
+        }
+        std::vector<double> expected(long_one.begin(), long_one.end());
+        for (double& value : expected)
             value *= 2;
-        return doubled;
-    }();
-    course::VerifyResult result = course::verify(c.to_host(), expected, {.factor = 0});
-    result.damage = c.damage();
-    EXPECT_TRUE(result.ok()) << result.message();
+        course::VerifyResult result = course::verify(c.to_host(), expected, {.factor = 0});
+        result.damage = c.damage();
+        EXPECT_TRUE(result.ok()) << (tall ? "rows: " : "columns: ") << result.message();
+    }
 }
 
-// A of 8.6 GB: its last element is further from the first than 31 bits count, in elements and in bytes.
+// A of 8.6 GB: the offset of its last element needs more than 31 bits, in elements and in bytes.
 TEST_P(VariantTest, MoreElementsThan31BitsCount) {
     const std::size_t rows = 65537;
     const std::size_t depth = 32771;
@@ -233,9 +244,9 @@ TEST(MultiplyOnCpu, RefusesWrongLengths) {
                  std::invalid_argument);
 }
 
-// What the roofline in the README stands on.
+// The horizontal axis of the roofline in the README.
 TEST(Work, ArithmeticIntensityGrowsWithTheTile) {
-    const Shape shape{1024, 1024, 1 << 20};  // deep: the stores do not count
+    const Shape shape{1024, 1024, 1 << 20};  // deep: the stores are negligible
     const auto intensity = [&](const char* name) {
         const course::Work work = course::find_variant(day05::variants(), name).work(shape);
         return work.flops / work.requested;

@@ -1,263 +1,126 @@
-// Day 20: softmax, y[i] = exp(x[i] - max) / sum_j exp(x[j] - max).                          PMPP chapter 10
-//
-// One row here, one idea after the other; many rows, and the whole GPU on one row, are in softmax_rows.cu.
-//
-//   version         kernels   passes over the data     what limits it
-//   five_kernels    5         5 reads, 3 writes        memory, used eight times
-//   three_kernels   3         3 reads, 2 writes        memory, used five times
-//   online          2         2 reads, 1 write         the second read
-//   whole_gpu       1         1 read, 1 write          memory; a row must fit into the GPU's registers
-//
-// Softmax must read 4 and write 4 bytes per element, so the best possible time is 8 n bytes / (memory bandwidth).
-//
-//   ./course run day20                          all versions, verified and timed
-//   ./course run day20 --variant online --size 1x4194304
+// Day 20's launchers: argument checks, the size of the grid, the list of versions. The kernels are in
+// softmax.cuh.
 #include <algorithm>
-#include <cstdint>
-#include <stdexcept>
+#include <array>
 #include <string>
-#include <vector>
 
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
-#include "softmax_device.cuh"
-#include "softmax_rows.hpp"
+#include "softmax.cuh"
+#include "softmax.hpp"
 
 namespace day20 {
 namespace {
 
-constexpr int kBlockSize = 256;
+using course::DeviceSpan;
+using course::require;
 
-__device__ std::size_t global_thread() {
-    return static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+constexpr std::size_t kMostParts = 1024;  // few enough for every block to reduce all of them
+
+void check_arguments(DeviceSpan<const float> in, DeviceSpan<float> out, DeviceSpan<MaxSum> workspace) {
+    require(in.size() == out.size(), "softmax: in has ", in.size(), " elements and out ", out.size(),
+            "; expected the same number");
+    require(in.data() == out.data() || !overlap(in, out),
+            "softmax: out overlaps in but is not in; expected the same elements or none in common");
+    const std::size_t needed = workspace_size(in.size());
+    require(workspace.size() >= needed, "softmax: workspace has ", workspace.size(),
+            " elements; expected at least ", needed);
 }
 
-__device__ std::size_t all_threads() {
-    return static_cast<std::size_t>(gridDim.x) * blockDim.x;
+std::string only_softmax(const Problem& problem) {
+    return problem.output == Output::kSoftmax ? "" : "computes softmax, not " + name(problem.output);
 }
 
-// --- Kernels ---------------------------------------------------------------------------------------------------------
-
-// A result of all blocks needs all blocks to have finished. The end of a kernel is such a moment: each block leaves its part
-// in parts[blockIdx.x], and in the next kernel every block begins by taking all parts together. parts has gridDim.x elements.
-
-template <class Op>
-__device__ float reduce_parts(const MaxSum* parts, int count, float MaxSum::*member, Op op) {
-    float mine = Op::identity();
-    for (int i = static_cast<int>(threadIdx.x); i < count; i += kBlockSize)
-        mine = op(mine, parts[i].*member);
-    return block_reduce<kBlockSize, Op>(mine);
+// A block per part.
+int grid_size(std::size_t n) {
+    return static_cast<int>(workspace_size(n));
 }
 
-// Idea: softmax as it stands in the book, a kernel per operation: maximum, difference, exponential, sum, quotient.
-// Cost removed: none yet.
-// Still limits it: memory. Every kernel reads what the one before wrote, for one operation per element.
-__global__ void part_maxima(const float* x, MaxSum* parts, std::size_t n) {
-    float max = minus_infinity();
-    for (std::size_t i = global_thread(); i < n; i += all_threads())
-        max = fmaxf(max, x[i]);
-    max = block_reduce<kBlockSize, Max>(max);
-    if (threadIdx.x == 0) parts[blockIdx.x].max = max;
-}
+// five_kernels and three_kernels keep maxima and sums apart: one float of each per block.
+struct FloatParts {
+    explicit FloatParts(DeviceSpan<MaxSum> workspace, int blocks)
+        : maxima(reinterpret_cast<float*>(workspace.data())), sums(maxima + blocks) {}
 
-__global__ void subtract_maximum(const float* x, float* y, const MaxSum* parts, int count, std::size_t n) {
-    const float shift = shift_of(reduce_parts(parts, count, &MaxSum::max, Max{}));
-    for (std::size_t i = global_thread(); i < n; i += all_threads())
-        y[i] = x[i] - shift;
-}
+    float* maxima;
+    float* sums;
+};
 
-__global__ void exponentiate(float* y, std::size_t n) {
-    for (std::size_t i = global_thread(); i < n; i += all_threads())
-        y[i] = exponential(y[i], 0);
-}
-
-__global__ void part_sums(const float* y, MaxSum* parts, std::size_t n) {
-    float sum = 0;
-    for (std::size_t i = global_thread(); i < n; i += all_threads())
-        sum += y[i];
-    sum = block_reduce<kBlockSize, Sum>(sum);
-    if (threadIdx.x == 0) parts[blockIdx.x].sum = sum;
-}
-
-__global__ void divide_by_sum(float* y, const MaxSum* parts, int count, std::size_t n) {
-    const float factor = 1 / reduce_parts(parts, count, &MaxSum::sum, Sum{});
-    for (std::size_t i = global_thread(); i < n; i += all_threads())
-        y[i] *= factor;
-}
-
-// Idea: difference, exponential and sum of an element follow each other in a register; between part_maxima and divide_by_sum.
-// Cost removed: two reads and one write of everything.
-// Still limits it: memory; the maximum must be known before the first exponential.
-__global__ void exponentials_and_sums(const float* x, float* y, MaxSum* parts, int count, std::size_t n) {
-    const float shift = shift_of(reduce_parts(parts, count, &MaxSum::max, Max{}));
-    float sum = 0;
-    for (std::size_t i = global_thread(); i < n; i += all_threads()) {
-        const float e = exponential(x[i], shift);
-        y[i] = e;
-        sum += e;
-    }
-    sum = block_reduce<kBlockSize, Sum>(sum);
-    if (threadIdx.x == 0) parts[blockIdx.x].sum = sum;
-}
-
-// Idea: maximum and sum in one pass: when a larger maximum turns up, what is summed already is brought to it.
-// Cost removed: the pass for the maximum, and writing exponentials that are read again only to be divided.
-// Still limits it: the data is read a second time, by normalise.
-__global__ void part_maxima_and_sums(const float* x, MaxSum* parts, std::size_t n) {
-    MaxSum part = nothing();
-    for (std::size_t i = global_thread(); i < n; i += all_threads())
-        part = merge(part, {x[i], 1});
-    part = block_merge<kBlockSize>(warp_merge(part));
-    if (threadIdx.x == 0) parts[blockIdx.x] = part;
-}
-
-template <Output kOutput>
-__global__ void normalise(const float* x, float* y, const MaxSum* parts, int count, std::size_t n) {
-    const Normaliser<kOutput> normaliser(block_merge<kBlockSize>(parts, count));
-    for (std::size_t i = global_thread(); i < n; i += all_threads())
-        y[i] = normaliser(x[i]);
-}
-
-// --- Launchers -------------------------------------------------------------------------------------------------------
-
-std::string one_row(const Problem& problem) {
-    return problem.rows > 1 ? "works on one row, not on " + std::to_string(problem.rows) : "";
-}
-
-std::string one_row_of_softmax(const Problem& problem) {
-    return problem.output != Output::kSoftmax ? "computes softmax, not " + name(problem.output)
-                                              : one_row(problem);
-}
-
-void launch_five_kernels(Output output, DeviceMatrix<const float> in, DeviceMatrix<float> out,
+void launch_five_kernels(Output output, DeviceSpan<const float> in, DeviceSpan<float> out,
                          DeviceSpan<MaxSum> workspace, cudaStream_t stream) {
-    require_possible(one_row_of_softmax({in.rows(), in.cols(), output}));
-    if (!check_arguments(in, out, workspace)) return;
-    const std::size_t n = in.cols();
-    MaxSum* const parts = workspace.data();
-    const auto blocks = static_cast<int>(most_parts(n));
-    part_maxima<<<blocks, kBlockSize, 0, stream>>>(in.data(), parts, n);
+    const std::size_t n = in.size();
+    require(output == Output::kSoftmax, "softmax: this version ", only_softmax({n, output}));
+    check_arguments(in, out, workspace);
+    if (n == 0) return;
+    const int blocks = grid_size(n);
+    const FloatParts parts(workspace, blocks);
+    part_maxima<<<blocks, kBlock, 0, stream>>>(in.data(), parts.maxima, n);
     CUDA_CHECK_LAUNCH();
-    subtract_maximum<<<blocks, kBlockSize, 0, stream>>>(in.data(), out.data(), parts, blocks, n);
+    subtract_maximum<<<blocks, kBlock, 0, stream>>>(in.data(), out.data(), parts.maxima, blocks, n);
     CUDA_CHECK_LAUNCH();
-    exponentiate<<<blocks, kBlockSize, 0, stream>>>(out.data(), n);
+    exponentiate<<<blocks, kBlock, 0, stream>>>(out.data(), n);
     CUDA_CHECK_LAUNCH();
-    part_sums<<<blocks, kBlockSize, 0, stream>>>(out.data(), parts, n);
+    part_sums<<<blocks, kBlock, 0, stream>>>(out.data(), parts.sums, n);
     CUDA_CHECK_LAUNCH();
-    divide_by_sum<<<blocks, kBlockSize, 0, stream>>>(out.data(), parts, blocks, n);
+    divide_by_sum<<<blocks, kBlock, 0, stream>>>(out.data(), parts.sums, blocks, n);
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_three_kernels(Output output, DeviceMatrix<const float> in, DeviceMatrix<float> out,
+void launch_three_kernels(Output output, DeviceSpan<const float> in, DeviceSpan<float> out,
                           DeviceSpan<MaxSum> workspace, cudaStream_t stream) {
-    require_possible(one_row_of_softmax({in.rows(), in.cols(), output}));
-    if (!check_arguments(in, out, workspace)) return;
-    const std::size_t n = in.cols();
-    MaxSum* const parts = workspace.data();
-    const auto blocks = static_cast<int>(most_parts(n));
-    part_maxima<<<blocks, kBlockSize, 0, stream>>>(in.data(), parts, n);
+    const std::size_t n = in.size();
+    require(output == Output::kSoftmax, "softmax: this version ", only_softmax({n, output}));
+    check_arguments(in, out, workspace);
+    if (n == 0) return;
+    const int blocks = grid_size(n);
+    const FloatParts parts(workspace, blocks);
+    part_maxima<<<blocks, kBlock, 0, stream>>>(in.data(), parts.maxima, n);
     CUDA_CHECK_LAUNCH();
-    exponentials_and_sums<<<blocks, kBlockSize, 0, stream>>>(in.data(), out.data(), parts, blocks, n);
+    exponentials_and_sums<<<blocks, kBlock, 0, stream>>>(in.data(), out.data(), parts.maxima, parts.sums,
+                                                         blocks, n);
     CUDA_CHECK_LAUNCH();
-    divide_by_sum<<<blocks, kBlockSize, 0, stream>>>(out.data(), parts, blocks, n);
+    divide_by_sum<<<blocks, kBlock, 0, stream>>>(out.data(), parts.sums, blocks, n);
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_online(Output output, DeviceMatrix<const float> in, DeviceMatrix<float> out,
+void launch_online(Output output, DeviceSpan<const float> in, DeviceSpan<float> out,
                    DeviceSpan<MaxSum> workspace, cudaStream_t stream) {
-    require_possible(one_row({in.rows(), in.cols(), output}));
-    if (!check_arguments(in, out, workspace)) return;
-    const std::size_t n = in.cols();
-    MaxSum* const parts = workspace.data();
-    const auto blocks = static_cast<int>(most_parts(n));
-    part_maxima_and_sums<<<blocks, kBlockSize, 0, stream>>>(in.data(), parts, n);
+    check_arguments(in, out, workspace);
+    const std::size_t n = in.size();
+    if (n == 0) return;
+    const int blocks = grid_size(n);
+    part_maxima_and_sums<<<blocks, kBlock, 0, stream>>>(in.data(), workspace.data(), n);
     CUDA_CHECK_LAUNCH();
-    const auto kernel =
+    const auto last =
         output == Output::kSoftmax ? normalise<Output::kSoftmax> : normalise<Output::kLogSoftmax>;
-    kernel<<<blocks, kBlockSize, 0, stream>>>(in.data(), out.data(), parts, blocks, n);
+    last<<<blocks, kBlock, 0, stream>>>(in.data(), out.data(), workspace.data(), blocks, n);
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_chosen(Output output, DeviceMatrix<const float> in, DeviceMatrix<float> out,
-                   DeviceSpan<MaxSum> workspace, cudaStream_t stream) {
-    chosen_for({in.rows(), in.cols(), output}).launcher(output, in, out, workspace, stream);
-}
-
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument("softmax: " + message);
-}
-
-// The same elements, or none in common.
-bool same_or_apart(DeviceMatrix<const float> in, DeviceMatrix<float> out) {
-    const bool same =
-        in.data() == out.data() && (in.rows() == 1 || in.leading_dimension() == out.leading_dimension());
-    return same || !course::overlap(in, out);
-}
-
-std::string shape(std::size_t rows, std::size_t cols) {
-    return std::to_string(rows) + " x " + std::to_string(cols);
+// Maximum, difference, exponential, sum and quotient: five operations per element.
+course::Work work(const Problem& problem) {
+    const auto elements = static_cast<double>(problem.n);
+    return {
+        .bytes = 2 * sizeof(float) * elements, .written = sizeof(float) * elements, .flops = 5 * elements};
 }
 
 }  // namespace
-
-// --- Shared with softmax_rows.cu -----------------------------------------------------------------------------------------
-
-bool check_arguments(DeviceMatrix<const float> in, DeviceMatrix<float> out, DeviceSpan<MaxSum> workspace) {
-    require(in.rows() == out.rows() && in.cols() == out.cols(),
-            "in is " + shape(in.rows(), in.cols()) + " and out " + shape(out.rows(), out.cols()) +
-                "; expected the same shape");
-    if (in.rows() == 0 || in.cols() == 0) return false;  // a grid must have a block
-    require(
-        same_or_apart(in, out),
-        "out overlaps in but is not in; expected the same address and leading dimension, or no element in "
-        "common");
-    const std::size_t needed = workspace_size(in.rows(), in.cols());
-    require(workspace.size() >= needed, "workspace has " + std::to_string(workspace.size()) +
-                                            " elements; expected at least " + std::to_string(needed));
-    return true;
-}
-
-void require_possible(const std::string& reason) {
-    require(reason.empty(), "this version " + reason);
-}
-
-std::size_t most_parts(std::size_t cols) {
-    return std::min(kMaxParts, course::ceil_div<std::size_t>(cols, 4 * kBlockSize));
-}
-
-std::size_t workspace_size(std::size_t rows, std::size_t cols) {
-    return rows * most_parts(cols);
-}
 
 std::string name(Output output) {
     return output == Output::kSoftmax ? "softmax" : "log_softmax";
 }
 
-// Maximum, difference, exponential, sum and quotient: five operations per element.
-course::Work work(const Problem& problem) {
-    const double elements = static_cast<double>(problem.rows) * static_cast<double>(problem.cols);
-    return {
-        .bytes = 2 * sizeof(float) * elements, .written = sizeof(float) * elements, .flops = 5 * elements};
-}
-
-// --- The list ----------------------------------------------------------------------------------------------------------
-
-const Softmax& chosen_for(const Problem& problem) {
-    return choose_row_variant(problem);
+// Four elements per thread, until there are kMostParts blocks.
+std::size_t workspace_size(std::size_t n) {
+    return std::min(kMostParts, course::ceil_div<std::size_t>(n, 4 * kBlock));
 }
 
 std::span<const Softmax> variants() {
-    static const std::vector<Softmax> list = [] {
-        std::vector<Softmax> all = {
-            {"five_kernels", "one kernel per operation", launch_five_kernels, work, one_row_of_softmax},
-            {"three_kernels", "difference, exponential and sum fused", launch_three_kernels, work,
-             one_row_of_softmax},
-            {"online", "maximum and sum in one pass", launch_online, work, one_row},
-        };
-        all.insert(all.end(), row_variants().begin(), row_variants().end());
-        all.push_back({"auto", "the version for this shape", launch_chosen, work});
-        return all;
-    }();
+    static const std::array<Softmax, 3> list = {{
+        {"five_kernels", "one kernel per operation", launch_five_kernels, work, only_softmax},
+        {"three_kernels", "difference, exponential and sum fused", launch_three_kernels, work, only_softmax},
+        {"online", "maximum and sum in one pass", launch_online, work},
+    }};
     return list;
 }
 

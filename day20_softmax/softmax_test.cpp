@@ -25,425 +25,288 @@ namespace {
 
 using course::DataPattern;
 using course::DeviceBuffer;
-using course::DeviceMatrix;
 using course::DeviceSpan;
 using course::GuardedBuffer;
 using course::refusal;
 using day20::MaxSum;
 using day20::Output;
-using day20::Problem;
 
 constexpr std::uint64_t kSeed = 20;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kHuge = std::numeric_limits<float>::max();
 
-course::VerifyResult compare(const Problem& problem, const std::vector<float>& in,
-                             const std::vector<float>& got) {
+course::VerifyResult compare(Output output, const std::vector<float>& in, const std::vector<float>& got) {
     std::vector<double> expected(in.size());
     std::vector<double> magnitude(in.size());
-    day20::softmax_on_cpu(problem, in, expected);
-    day20::error_magnitudes(problem, in, expected, magnitude);
-    return course::verify(got, expected, {}, magnitude, problem.cols);
+    day20::softmax_on_cpu(output, in, expected);
+    day20::error_magnitudes(output, in, expected, magnitude);
+    return course::verify(got, expected, {}, magnitude);
 }
-
-// Where a matrix lies in its buffer.
-struct Layout {
-    std::size_t offset = 0;   // elements before the first
-    std::size_t padding = 0;  // after each row
-};
 
 class VariantTest : public course::DeviceTestWithParam<const day20::Softmax*> {
   protected:
-    void launch(Output output, DeviceMatrix<const float> in, DeviceMatrix<float> out,
+    void launch(Output output, DeviceSpan<const float> in, DeviceSpan<float> out,
                 DeviceSpan<MaxSum> workspace, cudaStream_t stream = nullptr) const {
         GetParam()->launcher(output, in, out, workspace, stream);
     }
 
-    // Runs the variant on rows x cols values; what it writes between the rows, beside them or into the input shows too.
-    course::VerifyResult run(const Problem& problem, const std::vector<float>& data, Layout in_layout = {},
-                             Layout out_layout = {}, bool in_place = false) const {
-        const auto [rows, cols, output] = problem;
-        const std::size_t in_step = cols + in_layout.padding;
-        const std::size_t out_step = in_place ? in_step : cols + out_layout.padding;
-        std::vector<float> padded(rows * in_step, 1e30f);
-        for (std::size_t row = 0; row < rows; ++row)
-            std::copy_n(data.begin() + static_cast<std::ptrdiff_t>(row * cols), cols,
-                        padded.begin() + static_cast<std::ptrdiff_t>(row * in_step));
-        GuardedBuffer<float> in(rows * in_step, in_layout.offset);
-        in.copy_from(padded);
-        GuardedBuffer<float> out(in_place ? 0 : rows * out_step, out_layout.offset);
-        DeviceBuffer<MaxSum> workspace(day20::workspace_size(rows, cols));
-        GuardedBuffer<float>& result = in_place ? in : out;
-        launch(output, {in.span(), rows, cols, in_step}, {result.span(), rows, cols, out_step},
-               workspace.span());
+    bool can_run(std::size_t n, Output output) const { return GetParam()->cannot_run({n, output}).empty(); }
 
-        const std::vector<float> got_padded = result.to_host();
-        std::vector<float> got;
-        std::size_t damaged = 0;
-        for (std::size_t i = 0; i < got_padded.size(); ++i) {
-            if (i % out_step < cols) {
-                got.push_back(got_padded[i]);
-            } else if (in_place ? got_padded[i] != 1e30f : !std::isnan(got_padded[i])) {
-                ++damaged;
-            }
-        }
-        course::VerifyResult verified = compare(problem, data, got);
+    // Runs the version. The input and the output begin so many elements after an aligned address.
+    // A write beside the output or into the input is damage.
+    course::VerifyResult run(Output output, const std::vector<float>& data, std::size_t in_offset = 0,
+                             std::size_t out_offset = 0, bool in_place = false) const {
+        GuardedBuffer<float> in(data.size(), in_offset);
+        in.copy_from(data);
+        GuardedBuffer<float> out(in_place ? 0 : data.size(), out_offset);
+        DeviceBuffer<MaxSum> workspace(day20::workspace_size(data.size()));
+        GuardedBuffer<float>& result = in_place ? in : out;
+        launch(output, in.span(), result.span(), workspace.span());
+        course::VerifyResult verified = compare(output, data, result.to_host());
         verified.damage = result.damage();
-        if (damaged > 0) verified.damage += " the padding of a row was written";
         if (!in_place) {
             const std::vector<float> after = in.to_host();
-            if (!std::equal(after.begin(), after.end(), padded.begin(),
+            if (!std::equal(after.begin(), after.end(), data.begin(),
                             [](float a, float b) { return a == b || (std::isnan(a) && std::isnan(b)); }))
                 verified.damage += " the input was changed";
         }
         return verified;
     }
 
-    // The same for both outputs, with generated data; problems that the variant cannot run are left out.
-    void expect_right(std::size_t rows, std::size_t cols, DataPattern pattern, Layout in = {},
-                      Layout out = {}, bool in_place = false) const {
+    // Both outputs, as far as the version computes them.
+    void expect_right_for(const std::vector<float>& data, const std::string& what, std::size_t in_offset = 0,
+                          std::size_t out_offset = 0, bool in_place = false) const {
         for (const Output output : {Output::kSoftmax, Output::kLogSoftmax}) {
-            const Problem problem{rows, cols, output};
-            if (!GetParam()->cannot_run(problem).empty()) continue;
-            const std::vector<float> data = course::make_data<float>(rows * cols, pattern, kSeed);
-            const course::VerifyResult result = run(problem, data, in, out, in_place);
-            EXPECT_TRUE(result.ok()) << day20::name(output) << " " << rows << "x" << cols << ", "
-                                     << course::name(pattern) << ": " << result.message();
+            if (!can_run(data.size(), output)) continue;
+            const course::VerifyResult result = run(output, data, in_offset, out_offset, in_place);
+            EXPECT_TRUE(result.ok()) << day20::name(output) << " of " << data.size() << ", " << what << ": "
+                                     << result.message();
         }
     }
 
-    // Rows for every row version, one row for those that have no other.
-    std::size_t rows_or_one(std::size_t rows) const {
-        return GetParam()->cannot_run({rows, 1, Output::kSoftmax}).empty() ? rows : 1;
+    void expect_right(std::size_t n, DataPattern pattern, std::size_t in_offset = 0,
+                      std::size_t out_offset = 0, bool in_place = false) const {
+        expect_right_for(course::make_data<float>(n, pattern, kSeed), std::string(course::name(pattern)),
+                         in_offset, out_offset, in_place);
     }
 };
 
 INSTANTIATE_TEST_SUITE_P(DayTwenty, VariantTest, course::each_of(day20::variants()), course::VariantName());
 
-// Around a pack, a warp, and a thousand columns where versions change; rows around those of a warp and of its block.
-TEST_P(VariantTest, SmallShapes) {
-    for (const std::size_t cols :
-         {1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024}) {
-        expect_right(rows_or_one(3), cols, DataPattern::kNormal);
-    }
-    for (const std::size_t rows : {1, 2, 4, 5, 31, 32, 33})
-        expect_right(rows_or_one(rows), 8, DataPattern::kSignedUniform);
+// Around a warp, a block, and the 1024 elements from which on there are two blocks.
+TEST_P(VariantTest, SmallSizes) {
+    for (const std::size_t n :
+         {1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024})
+        expect_right(n, DataPattern::kNormal);
+    expect_right(8, DataPattern::kSignedUniform);
 }
 
-// Around every number of columns at which a launcher takes another kernel, or one more block or part.
+// Up to more parts than a block has threads.
 TEST_P(VariantTest, LongRows) {
-    for (const std::size_t cols :
-         {1025, 2048, 2049, 4096, 4100, 8192, 8193, 16384, 16388, 32768, 32769, 65536, 65540, 104729})
-        expect_right(1, cols, DataPattern::kNormal);
-    expect_right(rows_or_one(3), 8209, DataPattern::kNormal);
-    expect_right(rows_or_one(3), 40004, DataPattern::kNormal);
+    for (const std::size_t n : {1025, 2048, 2049, 4100, 8193, 32768, 32769, 104729, 256 * 1024 + 1})
+        expect_right(n, DataPattern::kNormal);
 }
 
 TEST_P(VariantTest, Patterns) {
     for (const DataPattern pattern :
          {DataPattern::kSignedUniform, DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
           DataPattern::kSorted, DataPattern::kReversed, DataPattern::kWithNan, DataPattern::kWithInf}) {
-        expect_right(rows_or_one(5), 7, pattern);
-        expect_right(rows_or_one(2), 260, pattern);
-        expect_right(1, 9001, pattern);
-        expect_right(1, 33001, pattern);
+        for (const std::size_t n : {7, 260, 9001, 33001})
+            expect_right(n, pattern);
     }
 }
 
-// Rows that have no softmax stand between rows that have one, which must not notice.
 TEST_P(VariantTest, RowsWithNanAndInfinity) {
-    for (const std::size_t cols : {1, 6, 900, 3000, 33000}) {
-        const std::size_t middle = cols / 2;
-        const std::vector<std::pair<std::string, std::vector<float>>> special = [&] {
-            const std::vector<float> plain = course::make_data<float>(cols, DataPattern::kNormal, kSeed);
-            const auto with = [&](float fill, std::size_t at, float value) {
-                std::vector<float> row(cols, fill);
-                row[at] = value;
-                return row;
-            };
-            std::vector<float> nan = plain;
-            nan[middle] = kNan;
-            std::vector<float> inf = plain;
-            inf[cols - 1] = kInf;
-            std::vector<float> half = plain;
-            std::fill_n(half.begin(), middle, -kInf);
-            return std::vector<std::pair<std::string, std::vector<float>>>{
-                {"all -Inf", std::vector<float>(cols, -kInf)},
-                {"a NaN", nan},
-                {"all NaN", std::vector<float>(cols, kNan)},
-                {"a NaN, else -Inf", with(-kInf, cols - 1, kNan)},
-                {"a +Inf", inf},
-                {"all +Inf", std::vector<float>(cols, kInf)},
-                {"first half -Inf", half},
-                {"one finite first, else -Inf", with(-kInf, 0, -3.0f)},
-                {"one finite last, else -Inf", with(-kInf, cols - 1, 7.0f)},
-                {"all the largest float", std::vector<float>(cols, kHuge)},
-                {"all the lowest float", std::vector<float>(cols, -kHuge)},
-                {"largest beside lowest", with(-kHuge, middle, kHuge)},
-                {"huge steps", with(3.0e38f, 0, 2.9e38f)}};
-        }();
-        const std::vector<float> plain = course::make_data<float>(cols, DataPattern::kNormal, kSeed + 1);
-        for (const Output output : {Output::kSoftmax, Output::kLogSoftmax}) {
-            if (!GetParam()->cannot_run({1, cols, output}).empty()) continue;
-            const bool many = GetParam()->cannot_run({2, cols, output}).empty() && cols < 10000;
-            std::vector<float> together = plain;
-            for (const auto& [what, row] : special) {
-                if (!many) {
-                    const course::VerifyResult result = run({1, cols, output}, row);
-                    EXPECT_TRUE(result.ok()) << day20::name(output) << ", " << cols << " columns, " << what
-                                             << ": " << result.message();
-                }
-                together.insert(together.end(), row.begin(), row.end());
-                together.insert(together.end(), plain.begin(), plain.end());
-            }
-            if (!many) continue;
-            const course::VerifyResult result = run({2 * special.size() + 1, cols, output}, together);
-            EXPECT_TRUE(result.ok()) << day20::name(output) << ", " << cols
-                                     << " columns: " << result.message();
-        }
+    for (const std::size_t n : {1, 6, 900, 9000}) {
+        const std::size_t middle = n / 2;
+        const std::vector<float> plain = course::make_data<float>(n, DataPattern::kNormal, kSeed);
+        const auto with = [&](float fill, std::size_t at, float value) {
+            std::vector<float> row(n, fill);
+            row[at] = value;
+            return row;
+        };
+        std::vector<float> nan = plain;
+        nan[middle] = kNan;
+        std::vector<float> inf = plain;
+        inf[n - 1] = kInf;
+        std::vector<float> half = plain;
+        std::fill_n(half.begin(), middle, -kInf);
+        expect_right_for(std::vector<float>(n, -kInf), "all -Inf");
+        expect_right_for(nan, "a NaN");
+        expect_right_for(std::vector<float>(n, kNan), "all NaN");
+        expect_right_for(with(-kInf, n - 1, kNan), "a NaN, else -Inf");
+        expect_right_for(inf, "a +Inf");
+        expect_right_for(std::vector<float>(n, kInf), "all +Inf");
+        expect_right_for(half, "first half -Inf");
+        expect_right_for(with(-kInf, 0, -3.0f), "one finite first, else -Inf");
+        expect_right_for(with(-kInf, n - 1, 7.0f), "one finite last, else -Inf");
+        expect_right_for(std::vector<float>(n, kHuge), "all the largest float");
+        expect_right_for(std::vector<float>(n, -kHuge), "all the lowest float");
+        expect_right_for(with(-kHuge, middle, kHuge), "largest beside lowest");
+        expect_right_for(with(3.0e38f, 0, 2.9e38f), "huge steps");
     }
 }
 
-// The sum of exponentials that are brought to a larger maximum again and again, and the other way round.
+// In ascending order every element is a new maximum, and the sum is rescaled each time.
 TEST_P(VariantTest, WideRangesAscendingAndDescending) {
-    for (const std::size_t cols : {300, 9000, 33000}) {
-        std::vector<float> data = course::make_data<float>(cols, DataPattern::kSorted, kSeed);
+    for (const std::size_t n : {300, 9000, 33000}) {
+        std::vector<float> data = course::make_data<float>(n, DataPattern::kSorted, kSeed);
         for (float& x : data)
             x *= 60;
-        for (const bool ascending : {true, false}) {
-            if (!ascending) std::reverse(data.begin(), data.end());
-            for (const Output output : {Output::kSoftmax, Output::kLogSoftmax}) {
-                const Problem problem{1, cols, output};
-                if (!GetParam()->cannot_run(problem).empty()) continue;
-                const course::VerifyResult result = run(problem, data);
-                EXPECT_TRUE(result.ok()) << day20::name(output) << " of " << cols << ": " << result.message();
-            }
-        }
+        expect_right_for(data, "ascending");
+        std::reverse(data.begin(), data.end());
+        expect_right_for(data, "descending");
     }
 }
 
-TEST_P(VariantTest, AnyAlignmentAndLeadingDimension) {
-    const std::pair<Layout, Layout> layouts[] = {{{1, 0}, {0, 0}}, {{0, 0}, {3, 0}}, {{0, 1}, {0, 0}},
-                                                 {{0, 0}, {0, 3}}, {{2, 6}, {1, 5}}, {{0, 4}, {4, 8}},
-                                                 {{8, 0}, {0, 4}}, {{0, 2}, {2, 2}}};
-    for (const auto& [in, out] : layouts) {
-        expect_right(rows_or_one(5), 100, DataPattern::kNormal, in, out);
-        expect_right(rows_or_one(2), 2052, DataPattern::kNormal, in, out);
+TEST_P(VariantTest, AnyAlignment) {
+    const std::pair<std::size_t, std::size_t> offsets[] = {{1, 0}, {0, 1}, {2, 1}, {0, 4}, {8, 0}, {2, 2}};
+    for (const auto& [in, out] : offsets) {
+        for (const std::size_t n : {100, 2052, 33000})
+            expect_right(n, DataPattern::kNormal, in, out);
     }
-    expect_right(rows_or_one(2), 33000, DataPattern::kNormal, {1, 2}, {3, 0});
-    expect_right(rows_or_one(2), 33000, DataPattern::kNormal, {0, 4}, {4, 8});
 }
 
 TEST_P(VariantTest, ResultMayReplaceTheInput) {
-    for (const std::size_t cols : {33, 1000, 5000, 34000}) {
-        expect_right(rows_or_one(3), cols, DataPattern::kNormal, {}, {}, true);
-        expect_right(rows_or_one(3), cols, DataPattern::kNormal, {1, 3}, {}, true);
+    for (const std::size_t n : {33, 1000, 5000, 34000}) {
+        expect_right(n, DataPattern::kNormal, 0, 0, true);
+        expect_right(n, DataPattern::kNormal, 1, 0, true);
     }
 }
 
-TEST_P(VariantTest, RandomShapes) {
+TEST_P(VariantTest, RandomSizes) {
     course::Random random(20200101);
     SCOPED_TRACE("course::Random seed 20200101");
     for (int round = 0; round < 15; ++round) {
-        const std::size_t rows = 1 + random.below(6);
-        const std::size_t cols = 1 + random.below(1U << random.below(14));
-        expect_right(rows_or_one(rows), cols, DataPattern::kNormal, {random.below(4), random.below(5)},
-                     {random.below(4), random.below(5)});
+        const std::size_t n = 1 + random.below(1U << random.below(16));
+        expect_right(n, DataPattern::kNormal, random.below(4), random.below(4));
     }
 }
 
 TEST_P(VariantTest, NothingToDo) {
     GuardedBuffer<float> none(0);
     DeviceBuffer<MaxSum> workspace(0);
-    launch(Output::kSoftmax, none.matrix(0, 0), none.matrix(0, 0), workspace.span());
-    launch(Output::kSoftmax, none.matrix(0, 5), none.matrix(0, 5), workspace.span());
-    launch(Output::kSoftmax, none.matrix(1, 0), none.matrix(1, 0), workspace.span());
+    launch(Output::kSoftmax, none.span(), none.span(), workspace.span());
     EXPECT_EQ(none.damage(), "");
 }
 
 // Captured into a graph, and right when the graph is launched.
 TEST_P(VariantTest, RunsOnTheGivenStream) {
-    const Problem problem{1, 900, Output::kSoftmax};
     const std::vector<float> data = course::make_data<float>(900, DataPattern::kNormal, kSeed);
     const DeviceBuffer<float> in{std::span(data)};
     GuardedBuffer<float> out(900);
-    DeviceBuffer<MaxSum> workspace(day20::workspace_size(1, 900));
+    DeviceBuffer<MaxSum> workspace(day20::workspace_size(900));
     const course::CapturedWork work([&](cudaStream_t stream) {
-        launch(problem.output, in.matrix(1, 900), out.matrix(1, 900), workspace.span(), stream);
+        launch(Output::kSoftmax, in.span(), out.span(), workspace.span(), stream);
     });
     EXPECT_TRUE(std::isnan(out.to_host().front())) << "it ran instead of being captured";
     work.run();
-    const course::VerifyResult result = compare(problem, data, out.to_host());
+    const course::VerifyResult result = compare(Output::kSoftmax, data, out.to_host());
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
 TEST_P(VariantTest, RefusesBadArguments) {
     DeviceBuffer<float> buffer{std::span<const float>(std::vector<float>(64, 1.0f))};
     DeviceBuffer<MaxSum> workspace(1);
-    const auto matrix = [&](std::size_t offset, std::size_t rows, std::size_t cols, std::size_t step) {
-        return DeviceMatrix<float>(buffer.span().subspan(offset, 64 - offset), rows, cols, step);
-    };
-    const auto with = [&](DeviceMatrix<float> in, DeviceMatrix<float> out, DeviceSpan<MaxSum> space) {
+    const auto part = [&](std::size_t offset, std::size_t n) { return buffer.span().subspan(offset, n); };
+    const auto with = [&](DeviceSpan<float> in, DeviceSpan<float> out, DeviceSpan<MaxSum> space) {
         return refusal([&] { launch(Output::kSoftmax, in, out, space); });
     };
-    EXPECT_EQ(with(matrix(0, 1, 8, 8), matrix(16, 1, 9, 9), workspace.span()),
-              "softmax: in is 1 x 8 and out 1 x 9; expected the same shape");
-    EXPECT_EQ(with(matrix(0, 1, 8, 8), matrix(16, 0, 8, 8), workspace.span()),
-              "softmax: in is 1 x 8 and out 0 x 8; expected the same shape");
-    EXPECT_EQ(with(matrix(0, 1, 8, 8), matrix(16, 1, 8, 8), workspace.span().subspan(0, 0)),
+    EXPECT_EQ(with(part(0, 8), part(16, 9), workspace.span()),
+              "softmax: in has 8 elements and out 9; expected the same number");
+    EXPECT_EQ(with(part(0, 8), part(16, 0), workspace.span()),
+              "softmax: in has 8 elements and out 0; expected the same number");
+    EXPECT_EQ(with(part(0, 8), part(16, 8), workspace.span().subspan(0, 0)),
               "softmax: workspace has 0 elements; expected at least 1");
     const std::string overlap =
-        "softmax: out overlaps in but is not in; expected the same address and leading dimension, or no "
-        "element in "
-        "common";
-    EXPECT_EQ(with(matrix(0, 1, 8, 8), matrix(7, 1, 8, 8), workspace.span()), overlap);
-    EXPECT_EQ(with(matrix(7, 1, 8, 8), matrix(0, 1, 8, 8), workspace.span()), overlap);
-    EXPECT_EQ(with(matrix(0, 1, 8, 8), matrix(8, 1, 8, 8), workspace.span()), "");
-    EXPECT_EQ(with(matrix(8, 1, 8, 8), matrix(0, 1, 8, 8), workspace.span()), "");
-    DeviceBuffer<MaxSum> two(2);
-    if (!GetParam()->cannot_run({2, 8, Output::kSoftmax}).empty()) {
-        EXPECT_EQ(with(matrix(0, 2, 8, 8), matrix(16, 2, 8, 8), two.span()),
-                  "softmax: this version works on one row, not on 2");
-        return;
-    }
-    EXPECT_EQ(with(matrix(0, 2, 8, 8), matrix(16, 2, 8, 8), workspace.span()),
+        "softmax: out overlaps in but is not in; expected the same elements or none in common";
+    EXPECT_EQ(with(part(0, 8), part(7, 8), workspace.span()), overlap);
+    EXPECT_EQ(with(part(7, 8), part(0, 8), workspace.span()), overlap);
+    EXPECT_EQ(with(part(0, 8), part(8, 8), workspace.span()), "");
+    EXPECT_EQ(with(part(8, 8), part(0, 8), workspace.span()), "");
+
+    DeviceBuffer<float> long_row{std::span<const float>(std::vector<float>(1025, 1.0f))};
+    EXPECT_EQ(with(long_row.span(), long_row.span(), workspace.span()),
               "softmax: workspace has 1 elements; expected at least 2");
-    EXPECT_EQ(with(matrix(0, 2, 8, 8), matrix(0, 2, 8, 9), two.span()), overlap);
-    EXPECT_EQ(with(matrix(0, 2, 8, 10), matrix(17, 2, 8, 8), two.span()), overlap);
-    EXPECT_EQ(with(matrix(0, 2, 8, 10), matrix(18, 2, 8, 8), two.span()), "");
 }
 
 TEST_P(VariantTest, RefusesWhatItCannotRun) {
-    for (const Problem problem : {Problem{2, 4, Output::kSoftmax}, Problem{1, 4, Output::kLogSoftmax},
-                                  Problem{1, 1025, Output::kSoftmax}, Problem{1, 32769, Output::kSoftmax}}) {
-        const std::string reason = GetParam()->cannot_run(problem);
-        if (reason.empty()) continue;
-        DeviceBuffer<float> buffer(problem.rows * problem.cols);
-        DeviceBuffer<MaxSum> workspace(day20::workspace_size(problem.rows, problem.cols));
-        const DeviceMatrix<float> matrix = buffer.matrix(problem.rows, problem.cols);
-        EXPECT_EQ(refusal([&] { launch(problem.output, matrix, matrix, workspace.span()); }),
-                  "softmax: this version " + reason);
-    }
+    const std::string reason = GetParam()->cannot_run({4, Output::kLogSoftmax});
+    EXPECT_EQ(reason, GetParam()->name == "online" ? "" : "computes softmax, not log_softmax");
+    DeviceBuffer<float> buffer{std::span<const float>(std::vector<float>(4, 1.0f))};
+    DeviceBuffer<MaxSum> workspace(1);
+    EXPECT_EQ(refusal([&] { launch(Output::kLogSoftmax, buffer.span(), buffer.span(), workspace.span()); }),
+              reason.empty() ? "" : "softmax: this version " + reason);
 }
 
-// More elements than 32 bits count, in place, 17 GB: zeros, and in some rows or places something else.
+// More elements than 32 bits count, in place, 17 GB: zeros, and in some places something else.
 TEST_P(VariantTest, MoreElementsThan32BitsCount) {
-    constexpr std::size_t kCols = 1024;
-    std::size_t rows = (std::size_t{1} << 22) + 3;
-    std::size_t cols = kCols;
-    if (!GetParam()->cannot_run({rows, cols, Output::kSoftmax}).empty()) {
-        cols *= rows;
-        rows = 1;
-    }
-    const std::size_t n = rows * cols;
+    constexpr std::size_t kWindow = 1024;
+    const std::size_t n = kWindow * ((std::size_t{1} << 22) + 3);
     if (const std::string reason = course::why_not_so_large(n * sizeof(float)); !reason.empty())
         GTEST_SKIP() << reason;
     DeviceBuffer<float> data(n);
-    DeviceBuffer<MaxSum> workspace(day20::workspace_size(rows, cols));
+    DeviceBuffer<MaxSum> workspace(day20::workspace_size(n));
     CUDA_CHECK(cudaMemset(data.data(), 0, data.bytes()));
-    // As one row: its sum is n and exact, but for the few places that hold something else.
-    const std::vector<float> window = course::make_data<float>(kCols, DataPattern::kNormal, kSeed);
-    const std::size_t places[] = {0, (n / 4 - kCols) / kCols * kCols, (n / 2 + kCols) / kCols * kCols,
-                                  n - kCols};
+    // The sum is n and exact, except for the few places that hold something else.
+    const std::vector<float> window = course::make_data<float>(kWindow, DataPattern::kNormal, kSeed);
+    const std::size_t places[] = {0, (n / 4 - kWindow) / kWindow * kWindow,
+                                  (n / 2 + kWindow) / kWindow * kWindow, n - kWindow};
     for (const std::size_t place : places)
         CUDA_CHECK(
-            cudaMemcpy(data.data() + place, window.data(), kCols * sizeof(float), cudaMemcpyHostToDevice));
-    launch(Output::kSoftmax, data.matrix(rows, cols), data.matrix(rows, cols), workspace.span());
+            cudaMemcpy(data.data() + place, window.data(), kWindow * sizeof(float), cudaMemcpyHostToDevice));
+    launch(Output::kSoftmax, data.span(), data.span(), workspace.span());
 
-    double sum = rows == 1 ? static_cast<double>(n - 4 * kCols) : 0;
+    auto sum = static_cast<double>(n - 4 * kWindow);
     for (const float x : window)
-        sum += std::exp(static_cast<double>(x)) * (rows == 1 ? 4 : 1);
+        sum += std::exp(static_cast<double>(x)) * 4;
     std::vector<double> expected;
     std::vector<double> magnitude;
     for (const float x : window) {
         expected.push_back(std::exp(static_cast<double>(x)) / sum);
-        // The window's part of the sum errs as in a short row; the rest is exact until parts of a row are added.
+        // The window's part of the sum errs as in a short row; the rest is exact until parts are added.
         magnitude.push_back(expected.back() * 200);
     }
-    std::vector<float> got(kCols);
+    std::vector<float> got(kWindow);
     for (const std::size_t place : places) {
         CUDA_CHECK(
-            cudaMemcpy(got.data(), data.data() + place, kCols * sizeof(float), cudaMemcpyDeviceToHost));
+            cudaMemcpy(got.data(), data.data() + place, kWindow * sizeof(float), cudaMemcpyDeviceToHost));
         const course::VerifyResult result = course::verify(got, expected, {}, magnitude);
         EXPECT_TRUE(result.ok()) << "from element " << place << ": " << result.message();
     }
-    const double zero = 1 / (rows == 1 ? sum : static_cast<double>(cols));
-    CUDA_CHECK(
-        cudaMemcpy(got.data(), data.data() + n - 2 * kCols, kCols * sizeof(float), cudaMemcpyDeviceToHost));
-    const course::VerifyResult result = course::verify(got, std::vector<double>(kCols, zero), {.terms = 200});
-    EXPECT_TRUE(result.ok()) << "beside the last: " << result.message();
-}
-
-// So long that a block of two_pass has two chunks, and the last block only one.
-TEST(TwoPass, SeveralChunksForABlock) {
-    if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
-    const Problem problem{1, 1024 * 8192 + 20, Output::kSoftmax};
-    std::vector<float> data = course::make_data<float>(problem.cols, DataPattern::kNormal, kSeed);
-    const DeviceBuffer<float> in{std::span<const float>(data)};
-    GuardedBuffer<float> out(problem.cols);
-    DeviceBuffer<MaxSum> workspace(day20::workspace_size(1, problem.cols));
-    course::find_variant(day20::variants(), "two_pass")
-        .launcher(problem.output, in.matrix(1, problem.cols), out.matrix(1, problem.cols), workspace.span(),
-                  nullptr);
-    const course::VerifyResult result = compare(problem, data, out.to_host());
-    EXPECT_TRUE(result.ok()) << result.message();
-    EXPECT_EQ(out.damage(), "");
-}
-
-TEST(Chosen, ByTheLengthOfTheRow) {
-    if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
-    const auto chosen = [](std::size_t rows, std::size_t cols) {
-        return day20::chosen_for({rows, cols, Output::kSoftmax}).name;
-    };
-    EXPECT_EQ(chosen(65536, 128), "warp_per_row");
-    EXPECT_EQ(chosen(4096, 512), "warp_per_row");
-    EXPECT_EQ(chosen(4096, 1024), "block_per_row");
-    EXPECT_EQ(chosen(8192, 8192), "block_per_row");
-    if (find_variant(day20::variants(), "cluster_per_row")
-            .cannot_run({16, 65536, Output::kSoftmax})
-            .empty()) {
-        EXPECT_EQ(chosen(16, 65536), "cluster_per_row");
-    }
-    // Beyond clusters: the whole GPU, as long as each row has its team of blocks of 32768 columns.
-    int multiprocessors = 0;
-    CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
-    const std::size_t cols = std::min<std::size_t>(9, static_cast<std::size_t>(multiprocessors)) * 32768;
-    const std::size_t teams = static_cast<std::size_t>(multiprocessors) / (cols / 32768);
-    if (cols > 262144) {
-        EXPECT_EQ(chosen(teams, cols), "whole_gpu");
-        EXPECT_EQ(chosen(teams + 1, cols), "two_pass");
-        EXPECT_EQ(chosen(16, cols - 32768 + 4), teams < 16 ? "two_pass" : "whole_gpu");
-    }
-    EXPECT_EQ(chosen(1, std::size_t{1} << 33), "two_pass");
-    EXPECT_EQ(chosen(1U << 20, 1U << 20), "two_pass");
+    CUDA_CHECK(cudaMemcpy(got.data(), data.data() + n - 2 * kWindow, kWindow * sizeof(float),
+                          cudaMemcpyDeviceToHost));
+    const course::VerifyResult result =
+        course::verify(got, std::vector<double>(kWindow, 1 / sum), {.terms = 200});
+    EXPECT_TRUE(result.ok()) << "before the last window: " << result.message();
 }
 
 TEST(SoftmaxOnCpu, KnownValues) {
-    const std::vector<float> in = {0, 0, 0, 1, 2, 3};
-    std::vector<double> out(6);
-    day20::softmax_on_cpu({2, 3, Output::kSoftmax}, in, out);
-    for (std::size_t i = 0; i < 3; ++i)
-        EXPECT_DOUBLE_EQ(out[i], 1.0 / 3);
-    EXPECT_NEAR(out[3], 0.0900305731703804, 1e-15);
-    EXPECT_NEAR(out[4], 0.2447284710547976, 1e-15);
-    EXPECT_NEAR(out[5], 0.6652409557748219, 1e-15);
-    day20::softmax_on_cpu({2, 3, Output::kLogSoftmax}, in, out);
-    EXPECT_NEAR(out[0], -std::log(3.0), 1e-15);
-    EXPECT_NEAR(out[5], std::log(0.6652409557748219), 1e-15);
-    EXPECT_THROW(day20::softmax_on_cpu({3, 3, Output::kSoftmax}, in, out), std::invalid_argument);
+    std::vector<double> out(3);
+    day20::softmax_on_cpu(Output::kSoftmax, std::vector<float>{0, 0, 0}, out);
+    for (const double y : out)
+        EXPECT_DOUBLE_EQ(y, 1.0 / 3);
+    const std::vector<float> in = {1, 2, 3};
+    day20::softmax_on_cpu(Output::kSoftmax, in, out);
+    EXPECT_NEAR(out[0], 0.0900305731703804, 1e-15);
+    EXPECT_NEAR(out[1], 0.2447284710547976, 1e-15);
+    EXPECT_NEAR(out[2], 0.6652409557748219, 1e-15);
+    day20::softmax_on_cpu(Output::kLogSoftmax, in, out);
+    EXPECT_NEAR(out[2], std::log(0.6652409557748219), 1e-15);
+    EXPECT_THROW(day20::softmax_on_cpu(Output::kSoftmax, std::vector<float>(2), out), std::invalid_argument);
 }
 
-// The bound must see an element of a thousand left out of the sum.
+// The bound must notice an element of a thousand missing in the sum.
 TEST(ErrorMagnitudes, AreTightEnough) {
     const std::vector<float> in = course::make_data<float>(1000, DataPattern::kSignedUniform, kSeed);
     std::vector<double> out(1000);
     std::vector<double> without_last(999);
-    day20::softmax_on_cpu({1, 1000, Output::kSoftmax}, in, out);
-    day20::softmax_on_cpu({1, 999, Output::kSoftmax}, std::span(in).first(999), without_last);
+    day20::softmax_on_cpu(Output::kSoftmax, in, out);
+    day20::softmax_on_cpu(Output::kSoftmax, std::span(in).first(999), without_last);
     std::vector<float> got(without_last.begin(), without_last.end());
     got.push_back(static_cast<float>(out.back()));
-    EXPECT_EQ(compare({1, 1000, Output::kSoftmax}, in, got).differing, 999U);
+    EXPECT_EQ(compare(Output::kSoftmax, in, got).differing, 999U);
 }
 
 // --- Element-wise functions --------------------------------------------------------------------------------------------

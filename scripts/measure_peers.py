@@ -2,8 +2,8 @@
 """Measures what a Python programmer would use (PyTorch, torch.compile, CuPy) on the problems of a day, and adds the
 figures to the day's records, so that they stand beside ours from the same machine and the same run.
 
-    build/gpu/bin/day20_softmax --bench --json day20_softmax.json
-    scripts/measure_peers.py day20_softmax.json
+    build/gpu/bin/day20_softmax --bench --json day20_softmax.jsonl
+    scripts/measure_peers.py day20_softmax.jsonl
 
 Needs an NVIDIA GPU, PyTorch, and CuPy for some peers; a peer whose library is missing is left out, with a line that says so.
 The method is that of common/bench/benchmark.hpp: events around launches that the host has queued while the GPU was kept busy,
@@ -15,13 +15,14 @@ first 256 rows).
 import argparse
 import copy
 import datetime
-import json
 import math
 import pathlib
 import statistics
 import sys
 
 import torch
+
+import records as record_files
 
 SHORT_MS, BATCH_MS = 0.020, 0.200
 MIN_REPEATS, MAX_REPEATS = 10, 200
@@ -429,6 +430,7 @@ def measured(problem, ours, timer):
                 record.pop("kernel", None)
                 record |= {"requested_bytes": 0, "percent_of_limit": None, "verified": True, "max_error": error}
                 record["cuda"] = torch.version.cuda
+                record["compiler"] = f"PyTorch {torch.__version__}"
                 record["date"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
                 rate = record["bytes"] / record["median_ms"] / 1e6
                 print(f"{problem:36} {name:18} {l2:8} {record['median_ms'] * 1e3:10.2f} us {rate:8.0f} GB/s")
@@ -441,11 +443,11 @@ def measured(problem, ours, timer):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("records", type=pathlib.Path, help="the JSON file a day's program wrote; peers are added to it")
+    parser.add_argument("records", type=pathlib.Path, help="the file of records that a day's program wrote; peers are added to it")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("measure_peers.py: PyTorch finds no GPU")
-    records = json.loads(arguments.records.read_text())
+    records = record_files.read(arguments.records)
 
     device = torch.cuda.get_device_name(0)
     ours_of = {}
@@ -462,7 +464,7 @@ def main():
     key = lambda record: (record["problem"], record["variant"], record["l2"])
     new = {key(record) for record in added}
     records = [record for record in records if key(record) not in new] + added
-    arguments.records.write_text(json.dumps(records, indent=2) + "\n")
+    record_files.write(arguments.records, records)
     if failures:
         sys.exit("\n".join(failures))
 

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 """Draws how many times as fast as the best library ours is, a line a problem, from measured records.
 
-    scripts/plot_beside_peers.py docs/measurements/h200/day45_fused_matmul.json docs/figures/day45_beside_peers.svg
+    scripts/plot_beside_peers.py docs/measurements/h200/day45_fused_matmul.jsonl docs/figures/day45_beside_peers.svg
 
 The fastest of ours and of the peers, warm. Problems that differ in their layout alone (a last word NN, NT, TN or TT) share a line, with a dot for
 each. Needs matplotlib (Debian: python3-matplotlib).
 """
 
 import argparse
-import json
 import pathlib
 import re
 import sys
 
-import matplotlib
+import plotting
+import records as record_files
 
-matplotlib.use("agg")
+matplotlib = plotting.matplotlib_or_exit("plot_beside_peers.py", "agg")
 matplotlib.rcParams.update({"svg.hashsalt": "beside_peers", "font.size": 9, "svg.fonttype": "none"})
 import matplotlib.pyplot as plt
 
@@ -41,7 +41,7 @@ def main():
     parser.add_argument("records", type=pathlib.Path)
     parser.add_argument("figures", type=pathlib.Path, nargs="+", help="files to write; the ending chooses the format")
     arguments = parser.parse_args()
-    records = json.loads(arguments.records.read_text())
+    records = record_files.read(arguments.records)
     lines = ratios(records)
     if not lines:
         sys.exit(f"plot_beside_peers.py: {arguments.records} has no problem with a warm record of ours and of a peer")

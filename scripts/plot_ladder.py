@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Draws the climb: TFLOP/s over the size of a square product, a line a version, from measured records.
 
-    scripts/plot_ladder.py docs/measurements/h200/gemm_ladder.json docs/figures/gemm_ladder.svg docs/figures/gemm_ladder.png
-    scripts/plot_ladder.py docs/measurements/h200/day40_tensor_cores.json docs/figures/day40_tensor_cores.svg \\
+    scripts/plot_ladder.py docs/measurements/h200/gemm_ladder.jsonl docs/figures/gemm_ladder.svg docs/figures/gemm_ladder.png
+    scripts/plot_ladder.py docs/measurements/h200/day40_tensor_cores.jsonl docs/figures/day40_tensor_cores.svg \\
         --problem bfloat16 --without cublas_with_handle
 
 Warm records of square problems alone. cuBLAS is the bold line; for SGEMM the rate of multiply-adds measured in the same run is the dashed one.
@@ -10,14 +10,14 @@ Needs matplotlib (Debian: python3-matplotlib).
 """
 
 import argparse
-import json
 import pathlib
 import re
 import sys
 
-import matplotlib
+import plotting
+import records as record_files
 
-matplotlib.use("agg")
+matplotlib = plotting.matplotlib_or_exit("plot_ladder.py", "agg")
 matplotlib.rcParams.update({"svg.hashsalt": "ladder", "font.size": 9, "svg.fonttype": "none"})
 import matplotlib.pyplot as plt
 
@@ -61,7 +61,7 @@ def main():
     parser.add_argument("--problem", default="sgemm", help="what the problems are called before their size (default: %(default)s)")
     parser.add_argument("--without", nargs="+", default=[], help="versions to leave out")
     arguments = parser.parse_args()
-    records = json.loads(arguments.records.read_text())
+    records = record_files.read(arguments.records)
     lines = curves(records, arguments.problem, arguments.without)
     if not lines:
         sys.exit(f"plot_ladder.py: {arguments.records} has no warm record of a square '{arguments.problem} NxNxN'")

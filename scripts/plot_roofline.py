@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws the roofline of a day: performance over arithmetic intensity, one point a version, from its measured records.
 
-    scripts/plot_roofline.py docs/measurements/h200/day05_matmul_tiled.json "matmul 4096x4096x4096" docs/figures/day05_roofline.svg
+    scripts/plot_roofline.py docs/measurements/h200/day05_matmul_tiled.jsonl "matmul 4096x4096x4096" docs/figures/day05_roofline.svg
 
 The roofs are the limits measured in the same run: memory for pure streaming, and FP32 multiply-adds. Arithmetic intensity
 is counted against the bytes that a version's threads ask memory for (`requested_bytes`), as PMPP 5.1 does: a point above the
@@ -10,13 +10,13 @@ Needs matplotlib (Debian: python3-matplotlib).
 """
 
 import argparse
-import json
 import pathlib
 import sys
 
-import matplotlib
+import plotting
+import records as record_files
 
-matplotlib.use("svg")
+matplotlib = plotting.matplotlib_or_exit("plot_roofline.py", "svg")
 matplotlib.rcParams.update({"svg.hashsalt": "roofline", "font.size": 9, "svg.fonttype": "none"})
 import matplotlib.pyplot as plt
 import matplotlib.ticker
@@ -30,7 +30,7 @@ def main():
     arguments = parser.parse_args()
     records = [
         record
-        for record in json.loads(arguments.records.read_text())
+        for record in record_files.read(arguments.records)
         if record["problem"] == arguments.problem and record["l2"] == "warm"
     ]
     if not records:

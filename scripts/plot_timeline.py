@@ -12,9 +12,9 @@ import json
 import pathlib
 import sys
 
-import matplotlib
+import plotting
 
-matplotlib.use("agg")
+matplotlib = plotting.matplotlib_or_exit("plot_timeline.py", "agg")
 matplotlib.rcParams.update({"svg.hashsalt": "timeline", "font.size": 9, "svg.fonttype": "none"})
 import matplotlib.pyplot as plt
 from matplotlib.patches import Patch

@@ -11,6 +11,10 @@ std::string commit() {
     return override != nullptr && *override != '\0' ? override : kBuildCommit;
 }
 
+std::string compiler() {
+    return COURSE_COMPILER;
+}
+
 bool is_release_build() {
 #ifdef NDEBUG
     return true;

@@ -9,6 +9,9 @@ namespace course {
 // changed; "unknown" outside a git checkout.
 std::string commit();
 
+// Of the kernels: "nvcc 13.0.88" or "GNU 12.2.0".
+std::string compiler();
+
 // False when asserts are on: then compilers hold back too, and times are of no use.
 bool is_release_build();
 

@@ -20,6 +20,7 @@
 #include "common/bench/build_info.hpp"
 #include "common/bench/inspection.hpp"
 #include "common/bench/machine_limits.hpp"
+#include "common/bench/record_file.hpp"
 #include "common/check/check.hpp"
 #include "common/check/nearest.hpp"
 
@@ -43,7 +44,7 @@ struct Options {
 };
 
 void add_options(CLI::App& app, const Program& program, Options& options) {
-    app.footer(fmt::format("Example: {} --size {} --json result.json", program.day,
+    app.footer(fmt::format("Example: {} --size {} --json result.jsonl", program.day,
                            fmt::join(program.default_size, "x")));
     CLI::Option* size = app.add_option("--size", options.size, "problem size, for example 4096 or 4096x1024");
     app.add_option("--variant", options.variant, "run this variant alone");
@@ -53,7 +54,8 @@ void add_options(CLI::App& app, const Program& program, Options& options) {
             ->excludes(size)
             ->excludes(bench);
     }
-    CLI::Option* json = app.add_option("--json", options.json, "write the measurements to this file");
+    CLI::Option* json =
+        app.add_option("--json", options.json, "write the records to this file, as JSON Lines");
     app.add_option("--inspect", options.inspect,
                    "watch each version run once, untimed, and write what its accesses do to this file")
         ->excludes(bench)
@@ -274,6 +276,7 @@ int run(const Program& program, const Options& options) {
                     lost = fmt::format("the device is unusable after the error in {}", contestant.name);
             }
             show_progress("");
+            if (problem.derive_figures) problem.derive_figures(records);
             fmt::print("\n{}, {}\n{}", problem.problem, problem.dtype, table(records, use_colour(stdout)));
             if (problem.comment) fmt::print("{}", problem.comment(records));
             std::cout.flush();
@@ -289,7 +292,7 @@ int run(const Program& program, const Options& options) {
         return kFailed;
     }
     if (!options.json.empty()) {
-        write_file(options.json, to_json(all, machine, commit(), utc_now()).dump(2) + "\n");
+        write_file(options.json, to_json_lines(to_json(all, machine, commit(), utc_now())));
         fmt::print("\nwritten: {}\n", options.json);
     }
     return 0;
@@ -322,7 +325,7 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
     record.variant = contestant.name;
     record.role = contestant.role;
     record.dtype = problem.dtype;
-    if (contestant.on_host) record.device = "host CPU";
+    if (contestant.on_host && !contestant.drives_device) record.device = "host CPU";
     try {
         prepare(contestant);
     } catch (const std::exception& error) {

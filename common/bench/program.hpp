@@ -35,9 +35,11 @@ struct Contestant {
     Role role = Role::kOurs;
     std::function<void(cudaStream_t)> launch{};  // queues the work; can be repeated
     Work work{};
-    std::string cannot_run{};                // why not for this problem, or ""
-    bool on_host = false;                    // runs on the host, inside launch(): timed by the host's clock
-    std::function<VerifyResult()> verify{};  // instead of the case's
+    std::string cannot_run{};  // why not for this problem, or ""
+    bool on_host = false;      // runs on the host, inside launch(): timed by the host's clock
+    bool drives_device =
+        false;  // on_host, and what launch() waits for is the device's work: its records are the device's
+    std::function<VerifyResult()> verify{};        // instead of the case's
     std::function<KernelResources()> resources{};  // of its kernel; asked once it has run
     std::function<Figures()> figures{};            // of its result; asked once, when it is verified
     // Fills in what is costly to make, `launch` and what that owns, when it is this one's turn; freed when its turn is over.
@@ -52,6 +54,8 @@ struct Case {
     std::vector<Contestant> contestants{};   // none: there is nothing to run for this size
     std::function<void()> spoil{};           // makes sure that an old result cannot pass for a new one
     std::function<VerifyResult()> verify{};  // of the last launch; not called for Role::kLimit
+    // Adds figures that come from several records' times. Called once, when all contestants have run.
+    std::function<void(std::span<Record>)> derive_figures{};
     // What there is to say about the results, printed below their table.
     std::function<std::string(std::span<const Record>)> comment{};
 };

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <vector>
 
+#include "common/bench/build_info.hpp"
 #include "common/bench/figures.hpp"
 
 namespace course {
@@ -231,6 +232,7 @@ nlohmann::ordered_json to_json(std::span<const Record> records, const Machine& m
                         {"device", record.device.empty() ? machine.device : record.device},
                         {"driver", machine.driver},
                         {"cuda", machine.cuda},
+                        {"compiler", compiler()},
                         {"commit", commit},
                         {"date", date}});
         if (record.resources) {

@@ -1,4 +1,4 @@
-// What a run leaves behind: a table for the eye, and records for docs/measurements/<machine>/<day>.json.
+// What a run leaves behind: a table for the eye, and records for docs/measurements/<machine>/<day>.jsonl.
 #pragma once
 
 #include <cstdio>

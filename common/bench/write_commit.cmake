@@ -1,6 +1,6 @@
 # cmake -D SOURCE_DIR=... -D OUTPUT=... -P write_commit.cmake
 # Writes a header with the commit; leaves it alone when nothing changed, so that nothing is compiled again.
-# Changed measurements do not make a build dirty: recording one day must not spoil the next.
+# Changed measurements, and the tables made from them, do not make a build dirty: recording one day must not spoil the next.
 set(commit "unknown")
 find_program(git NAMES git)
 if(git)
@@ -8,7 +8,7 @@ if(git)
     OUTPUT_VARIABLE hash OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
   if(NOT failed)
     set(commit "${hash}")
-    execute_process(COMMAND ${git} -C ${SOURCE_DIR} status --porcelain --untracked-files=no -- . ":(exclude)docs/measurements"
+    execute_process(COMMAND ${git} -C ${SOURCE_DIR} status --porcelain --untracked-files=no -- . ":(exclude)docs/measurements" ":(exclude)docs/measured" ":(exclude)*README.md"
       OUTPUT_VARIABLE changes ERROR_QUIET)
     if(changes)
       string(APPEND commit "-dirty")

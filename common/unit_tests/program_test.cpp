@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -15,6 +16,7 @@
 #include "common/bench/build_info.hpp"
 #include "common/bench/inspection.hpp"
 #include "common/bench/machine.hpp"
+#include "common/bench/record_file.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/test/device_test.hpp"
@@ -70,6 +72,9 @@ class ProgramTest : public course::DeviceTest {
                                result.contestants.back().resources = resources_;
                                result.contestants.back().figures = figures_;
                                result.contestants.back().prepare = prepare_;
+                               result.contestants.back().on_host = drives_device_;
+                               result.contestants.back().drives_device = drives_device_;
+                               result.derive_figures = derive_figures_;
                                result.comment = [](std::span<const course::Record> records) {
                                    return "comment on " + records.back().variant + "\n";
                                };
@@ -94,20 +99,32 @@ class ProgramTest : public course::DeviceTest {
         return code;
     }
 
+    std::string written() const {
+        std::ifstream file(json_);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+
     void SetUp() override {
         std::filesystem::remove(json_);
         course::DeviceTest::SetUp();
     }
     void TearDown() override { std::filesystem::remove(json_); }
+    // The records that the program wrote.
+    nlohmann::ordered_json written() const {
+        std::ifstream file(json_);
+        return course::from_json_lines(std::string(std::istreambuf_iterator<char>(file), {}));
+    }
 
     std::vector<Dims> sweep_sizes_;
     std::function<course::KernelResources()> resources_;
     std::function<course::Figures()> figures_;
     std::function<void(Contestant&)> prepare_{};
+    std::function<void(std::span<course::Record>)> derive_figures_{};
+    bool drives_device_ = false;
     std::string out_;
     std::string err_;
     const std::string json_ = testing::TempDir() + "course_program_" +
-                              testing::UnitTest::GetInstance()->current_test_info()->name() + ".json";
+                              testing::UnitTest::GetInstance()->current_test_info()->name() + ".jsonl";
 };
 
 TEST_F(ProgramTest, WhatIsPreparedIsFreedBeforeTheNext) {
@@ -150,6 +167,23 @@ TEST_F(ProgramTest, VerifiedRunSucceeds) {
     EXPECT_NE(out_.find("comment on tried\n"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("left out"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("say nothing about a GPU") != std::string::npos, course::is_cpu_stand_in()) << out_;
+}
+
+TEST_F(ProgramTest, FiguresMayComeFromTheTimesOfSeveralRecords) {
+    derive_figures_ = [](std::span<course::Record> records) {
+        ASSERT_GT(records.size(), 1U);
+        ASSERT_TRUE(records.front().measurement && records.back().measurement);
+        records.back().figures.emplace_back("records seen", static_cast<double>(records.size()));
+    };
+    EXPECT_EQ(run({"--json", json_.c_str()}), 0) << out_ << err_;
+    EXPECT_NE(out_.find("records seen"), std::string::npos) << out_;
+    EXPECT_NE(written().find("records seen"), std::string::npos);
+}
+
+TEST_F(ProgramTest, WhatTheHostTimesMayBeTheDevicesWork) {
+    drives_device_ = true;
+    EXPECT_EQ(run({"--json", json_.c_str()}), 0) << out_ << err_;
+    EXPECT_EQ(written().find("host CPU"), std::string::npos) << "the device's records";
 }
 
 TEST_F(ProgramTest, WrongResultIsExitCodeOne) {
@@ -225,8 +259,7 @@ TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVariant) {
         return;
     }
     ASSERT_EQ(run({"--bench", "--json", json_.c_str()}), 0) << out_ << err_;
-    std::ifstream file(json_);
-    const nlohmann::json records = nlohmann::json::parse(file);
+    const auto records = written();
     EXPECT_EQ(records.size(), course::is_cpu_stand_in() ? 6u : 12u)
         << "two sizes, two variants; on a GPU warm and flushed";
     for (const auto& record : records) {
@@ -265,8 +298,7 @@ TEST_F(ProgramTest, AKernelIsAskedForItsResourcesOnceItHasRun) {
     };
     ASSERT_EQ(run({"--variant", "tried", "--json", json_.c_str()}, fill), 0) << out_ << err_;
     EXPECT_TRUE(had_run);
-    std::ifstream file(json_);
-    for (const auto& record : nlohmann::json::parse(file))
+    for (const auto& record : written())
         EXPECT_EQ(record.at("kernel").at("threads"), 64);
 }
 
@@ -274,8 +306,7 @@ TEST_F(ProgramTest, FiguresOfAResultAreWritten) {
     if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
     figures_ = [] { return course::Figures{{"relative error", 0.5}}; };
     ASSERT_EQ(run({"--variant", "tried", "--json", json_.c_str()}), 0) << out_ << err_;
-    std::ifstream file(json_);
-    for (const auto& record : nlohmann::json::parse(file))
+    for (const auto& record : written())
         EXPECT_EQ(record.at("figures").at(0).at(1), 0.5);
 }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "common/check/check.hpp"
+#include "common/device/block_reduce.cuh"
 #include "common/device/device_buffer.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
@@ -82,6 +83,20 @@ __global__ void draw_kernel(DeviceSpan<RandomSample> out, std::uint64_t seed) {
     out[0] = RandomSample::draw(seed);
 }
 
+// Thread t has the value -1 - (7 t mod kThreads): the largest is -1 and in no fixed lane, and the identity of the maximum
+// must be below it. Sums of whole numbers are exact.
+template <int kThreads>
+__global__ void reduce_block(int* wrong) {
+    constexpr float kSum = -static_cast<float>(kThreads) * (kThreads + 1) / 2;
+    for (int round = 0; round < 3; ++round) {
+        const float value =
+            -1.0f - static_cast<float>((7 * threadIdx.x + static_cast<unsigned>(round)) % kThreads);
+        const float max = block_reduce<kThreads>(value, Max{});
+        const float sum = block_reduce<kThreads>(value, Sum{});
+        if (max != -1.0f || sum != kSum) atomicAdd(wrong, 1);
+    }
+}
+
 }  // namespace
 
 void fill(DeviceSpan<float> out, float value, std::int64_t first, std::int64_t count, cudaStream_t stream) {
@@ -152,6 +167,16 @@ int lanes_with_a_wrong_reduction() {
     const int none = 0;
     DeviceBuffer<int> wrong{std::span(&none, 1)};
     reduce_warps<<<1, 3 * kWarpSize>>>(wrong.data());
+    CUDA_CHECK_LAUNCH();
+    return wrong.to_host()[0];
+}
+
+int threads_with_a_wrong_block_reduction() {
+    const int none = 0;
+    DeviceBuffer<int> wrong{std::span(&none, 1)};
+    reduce_block<32><<<2, 32>>>(wrong.data());
+    reduce_block<96><<<2, 96>>>(wrong.data());
+    reduce_block<1024><<<2, 1024>>>(wrong.data());
     CUDA_CHECK_LAUNCH();
     return wrong.to_host()[0];
 }

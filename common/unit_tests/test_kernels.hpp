@@ -44,4 +44,8 @@ bool packs_and_floats_see_each_other();
 // sums of 4 and of 8 bytes, a minimum, and xor, where each value counts exactly once.
 int lanes_with_a_wrong_reduction();
 
+// How many times a thread of a block with 1, 3 or 32 warps gets something else from block_reduce() than the maximum and the
+// sum of its block, in turn and several times.
+int threads_with_a_wrong_block_reduction();
+
 }  // namespace course::testing

@@ -1,4 +1,5 @@
 // cudaMalloc, cudaMemcpy and their relatives.
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -147,6 +148,48 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std
 
 using namespace cuda_on_cpu;
 
+// The device's pool of memory that cudaMallocAsync takes from. Freed memory is given back at once, so no threshold changes
+// anything; it is kept for programs that read it.
+struct CUmemPool_st {
+    std::atomic<std::uint64_t> release_threshold = 0;
+};
+
+namespace {
+
+CUmemPool_st default_pool;
+
+cudaError_t check_pool(const char* function, cudaMemPool_t pool, cudaMemPoolAttr attribute,
+                       const void* value) {
+    if (pool != &default_pool)
+        return refuse(cudaErrorInvalidValue, function, "pool %p does not exist", static_cast<void*>(pool));
+    if (value == nullptr) return refuse(cudaErrorInvalidValue, function, "value is null");
+    if (attribute == cudaMemPoolAttrReleaseThreshold) return cudaSuccess;
+    return refuse(cudaErrorNotSupported, function, "attribute %d; there is the release threshold alone",
+                  static_cast<int>(attribute));
+}
+
+// All memory is the host's here, so nothing moves; what a GPU would refuse is refused.
+cudaError_t check_prefetch(const char* function, const void* pointer, std::size_t bytes,
+                           cudaMemLocation location, unsigned flags) {
+    if (flags != 0) return refuse(cudaErrorInvalidValue, function, "flags %u; expected 0", flags);
+    if (location.type < cudaMemLocationTypeDevice || location.type > cudaMemLocationTypeHostNumaCurrent)
+        return refuse(cudaErrorInvalidValue, function, "location of type %d",
+                      static_cast<int>(location.type));
+    if (location.type == cudaMemLocationTypeDevice && location.id != 0)
+        return refuse(cudaErrorInvalidDevice, function, "device %d", location.id);
+    const auto allocation = find_allocation(pointer);
+    if (!allocation || allocation->type != cudaMemoryTypeManaged)
+        return refuse(cudaErrorInvalidValue, function, "pointer %p is not managed memory", pointer);
+    if (bytes == 0 || !device_accessible(pointer, bytes)) {
+        return refuse(cudaErrorInvalidValue, function,
+                      "%zu bytes from %p; expected 1 or more, inside %zu bytes", bytes, pointer,
+                      allocation->size);
+    }
+    return cudaSuccess;
+}
+
+}  // namespace
+
 cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
     return allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
 }
@@ -211,8 +254,10 @@ cudaError_t cudaHostUnregister(void* pointer) {
 }
 
 cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned) {
+    if (device_pointer == nullptr)
+        return refuse(cudaErrorInvalidValue, __func__, "the pointer to set is null");
     const auto allocation = find_allocation(host_pointer);
-    if (!allocation || allocation->freed) {
+    if (!allocation || allocation->freed || allocation->type == cudaMemoryTypeDevice) {
         return refuse(cudaErrorInvalidValue, __func__, "pointer %p is not pinned", host_pointer);
     }
     *device_pointer = host_pointer;
@@ -267,4 +312,38 @@ cudaError_t cudaMemset2D(void* pointer, std::size_t pitch, int value, std::size_
 cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int value, std::size_t width,
                               std::size_t height, cudaStream_t stream) {
     return set(__func__, pointer, pitch, value, width, height, stream);
+}
+
+cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMemLocation location,
+                                 unsigned flags, cudaStream_t stream) {
+    std::shared_ptr<Capture> capture;
+    if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
+    if (capture != nullptr)
+        return refuse(cudaErrorNotSupported, __func__, "prefetch in a stream that captures");
+    if (const cudaError_t error = check_prefetch(__func__, pointer, bytes, location, flags);
+        error != cudaSuccess) {
+        return error;
+    }
+    return submit(stream, __func__, [] { return cudaSuccess; });
+}
+
+cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
+    if (pool == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pool to set is null");
+    if (device != 0) return refuse(cudaErrorInvalidDevice, __func__, "device %d", device);
+    *pool = &default_pool;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+    if (const cudaError_t error = check_pool(__func__, pool, attribute, value); error != cudaSuccess)
+        return error;
+    *static_cast<std::uint64_t*>(value) = pool->release_threshold;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
+    if (const cudaError_t error = check_pool(__func__, pool, attribute, value); error != cudaSuccess)
+        return error;
+    pool->release_threshold = *static_cast<const std::uint64_t*>(value);
+    return cudaSuccess;
 }

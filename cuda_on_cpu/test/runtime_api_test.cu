@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <initializer_list>
 #include <numeric>
@@ -54,6 +55,16 @@ __global__ void slow_set(int* out, int value) {
     while (clock64() - start < 2000000)
         __threadfence();
     *out = value;
+}
+
+// To device `location`, or to the host (cudaCpuDeviceId). CUDA 13 has another type for where to.
+cudaError_t prefetch(const void* memory, std::size_t bytes, int location, cudaStream_t stream) {
+#if CUDART_VERSION >= 13000
+    const auto type = location == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
+    return cudaMemPrefetchAsync(memory, bytes, {type, location}, 0, stream);
+#else
+    return cudaMemPrefetchAsync(memory, bytes, location, stream);
+#endif
 }
 
 class Stream {
@@ -399,6 +410,14 @@ TEST(PinnedMemory, IsReachedByKernels) {
     }
 }
 
+TEST(PinnedMemory, IsNotDeviceMemory) {
+    int* device = nullptr;
+    ASSERT_EQ(cudaMalloc(&device, 8 * sizeof(int)), cudaSuccess);
+    int* mapped = nullptr;
+    EXPECT_TRUE(gives(cudaHostGetDevicePointer(&mapped, device, 0), cudaErrorInvalidValue));
+    EXPECT_EQ(cudaFree(device), cudaSuccess);
+}
+
 TEST(PinnedMemory, MayBeTheProgramsOwn) {
     std::vector<int> own(4096, 1);
     ASSERT_EQ(cudaHostRegister(own.data(), own.size() * sizeof(int), cudaHostRegisterMapped), cudaSuccess);
@@ -425,6 +444,47 @@ TEST(ManagedMemory, IsReachedFromBothSides) {
     for (int i = 0; i < 64; ++i)
         EXPECT_EQ(both[i], i + 1000);
     EXPECT_EQ(cudaFree(both), cudaSuccess);
+}
+
+TEST(ManagedMemory, IsPrefetchedToEitherSide) {
+    int concurrent = 0;
+    ASSERT_EQ(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, 0), cudaSuccess);
+    if (concurrent == 0) GTEST_SKIP() << "this device moves managed memory only at a launch";
+    const Stream stream;
+    constexpr std::size_t kBytes = 64 * sizeof(int);
+    int* both = nullptr;
+    ASSERT_EQ(cudaMallocManaged(&both, kBytes), cudaSuccess);
+    std::iota(both, both + 64, 0);
+    ASSERT_EQ(prefetch(both, kBytes, 0, stream), cudaSuccess);
+    add_to<<<2, 32, 0, stream>>>(both, 1000);
+    ASSERT_EQ(prefetch(both, kBytes, cudaCpuDeviceId, stream), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    for (int i = 0; i < 64; ++i)
+        EXPECT_EQ(both[i], i + 1000);
+
+    EXPECT_TRUE(gives(prefetch(both, kBytes, 4711, stream), cudaErrorInvalidDevice));
+    int* device = nullptr;
+    ASSERT_EQ(cudaMalloc(&device, kBytes), cudaSuccess);
+    EXPECT_TRUE(gives(prefetch(device, kBytes, 0, stream), cudaErrorInvalidValue)) << "not managed";
+    EXPECT_EQ(cudaFree(device), cudaSuccess);
+    EXPECT_EQ(cudaFree(both), cudaSuccess);
+}
+
+TEST(MemPool, KeepsItsReleaseThreshold) {
+    int supported = 0;
+    ASSERT_EQ(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, 0), cudaSuccess);
+    if (supported == 0) GTEST_SKIP() << "this device has no memory pools";
+    cudaMemPool_t pool = nullptr;
+    EXPECT_TRUE(gives(cudaDeviceGetDefaultMemPool(&pool, 4711), cudaErrorInvalidDevice));
+    ASSERT_EQ(cudaDeviceGetDefaultMemPool(&pool, 0), cudaSuccess);
+    std::uint64_t before = 0;
+    ASSERT_EQ(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &before), cudaSuccess);
+    std::uint64_t threshold = std::uint64_t{1} << 33;
+    ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &threshold), cudaSuccess);
+    std::uint64_t after = 0;
+    ASSERT_EQ(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &after), cudaSuccess);
+    EXPECT_EQ(after, threshold);
+    EXPECT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &before), cudaSuccess);
 }
 
 TEST(PointerAttributes, TellTheKindOfMemory) {

@@ -7,7 +7,7 @@
 // Why:        tensor cores multiply TF32 many times faster than CUDA cores multiply FP32, more than three times.
 // Prediction: faster than any step before; short sums on tensor cores and the rest on CUDA cores keep the error below FP32's.
 // Counter:    smsp__inst_executed.sum: an instruction of the tensor cores does 1024 multiply-adds, one of CUDA cores 32.
-// Measured:   about 67 TFLOP/s, 1.3 times cuBLAS in FP32; the largest error is a fifth of FP32's.
+// Measured:   about 70 TFLOP/s, 1.4 times cuBLAS in FP32; the largest error is a fifth of FP32's.
 // Next:       the rate of mma.sync; and splitting: a lane splits 24 factors for every 48 instructions of the tensor cores. With a larger tile
 //             of the warp it would be fewer, but then registers run out.
 #include <stdexcept>

@@ -7,6 +7,7 @@
 #include "common/bench/machine.hpp"
 #include "days.hpp"
 #include "errors.hpp"
+#include "measured_tables.hpp"
 #include "measurements.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
@@ -34,8 +35,9 @@ int bench_day(const Checkout& checkout, const BenchOptions& options) {
     }
     build_target(checkout, day.directory);
 
-    const std::filesystem::path file = std::filesystem::path(this_machine().slug) /
-                                       fmt::format("{}{}.json", day.directory, options.sweep ? "_sweep" : "");
+    const std::filesystem::path file =
+        std::filesystem::path(this_machine().slug) /
+        fmt::format("{}{}.jsonl", day.directory, options.sweep ? "_sweep" : "");
     const std::filesystem::path measured = checkout.build / "measurements" / file;
     std::filesystem::create_directories(measured.parent_path());
     const Command command = {checkout.program(day.directory), options.sweep ? "--sweep" : "--bench", "--json",
@@ -52,7 +54,7 @@ int bench_day(const Checkout& checkout, const BenchOptions& options) {
     const std::filesystem::path recorded = checkout.measurements() / file;
     std::filesystem::create_directories(recorded.parent_path());
     std::filesystem::copy_file(measured, recorded, std::filesystem::copy_options::overwrite_existing);
-    fmt::print("\nRecorded: {}. The tables in the READMEs: ./course tables\n", recorded.string());
+    fmt::print("\nRecorded: {}. The tables: ./course tables\n", recorded.string());
     return kSuccess;
 }
 

@@ -57,7 +57,7 @@ int run_command_line(int argc, const char* const* argv) {
     app.footer(fmt::format("example: ./course run day01\n{}", kExitCodes));
     std::function<int(const Checkout&)> command;
 
-    auto* list = app.add_subcommand("list", "The days, their chapters, and which are there");
+    auto* list = app.add_subcommand("list", "The days, and the chapters of the book that they go with");
     list->footer("example: ./course list");
     list->callback([&] { command = list_days; });
 
@@ -67,7 +67,8 @@ int run_command_line(int argc, const char* const* argv) {
     run->add_option("DAY", options.day, kDay)->required();
     run->add_option("--size", options.size, "Problem size, as the day's program reads it")->type_name("N");
     run->add_option("--variant", options.variant, "Only this version")->type_name("V");
-    run->add_option("--json", options.json, "Writes the records to this file")->type_name("FILE");
+    run->add_option("--json", options.json, "Writes the records to this file, as JSON Lines")
+        ->type_name("FILE");
     run->add_option("--program", options.program, "Only this one, of a day of whole programs (day00)")
         ->type_name("P");
     run->add_option("ARGUMENTS", options.extra,
@@ -117,9 +118,9 @@ int run_command_line(int argc, const char* const* argv) {
         [&] { command = [&](const Checkout& checkout) { return bench_day(checkout, benched); }; });
 
     bool check_only = false;
-    auto* tables =
-        app.add_subcommand("tables", "Makes the measured tables in the READMEs from docs/measurements");
-    tables->add_flag("--check", check_only, "Writes nothing; exits with 1 and names the README that differs");
+    auto* tables = app.add_subcommand(
+        "tables", "Makes docs/measured and the tables in the READMEs from the records in docs/measurements");
+    tables->add_flag("--check", check_only, "Writes nothing; exits with 1 and names the file that differs");
     tables->footer("example: ./course tables --check");
     tables->callback(
         [&] { command = [&](const Checkout& checkout) { return update_tables(checkout, check_only); }; });

@@ -44,7 +44,7 @@ struct BenchOptions {
 };
 int bench_day(const Checkout& checkout, const BenchOptions& options);
 
-// With `check_only`, no file is written, and a README that would change is a failure.
+// With `check_only`, no file is written, and a file that would change is a failure.
 int update_tables(const Checkout& checkout, bool check_only);
 
 int doctor(const Checkout& checkout);

@@ -24,10 +24,6 @@ std::optional<int> day_number(std::string_view name) {
     return number;
 }
 
-std::string short_name(const Day& day) {
-    return day.number < 0 ? day.directory : fmt::format("day{:02}", day.number);
-}
-
 std::string no_such_day(const std::vector<Day>& days, std::string_view name, bool is_number) {
     std::vector<std::string> names, short_names;
     for (const Day& day : days) {
@@ -55,9 +51,19 @@ Calendar load_calendar(const std::filesystem::path& file) {
         const auto json = nlohmann::json::parse(stream);
         Calendar calendar{json.at("backend"), json.at("build_type"), {}, json.value("late_stores", false)};
         for (const auto& day : json.at("days")) {
-            calendar.days.push_back({day.at("directory"), day.at("number"), day.at("topic"), day.at("title"),
-                                     day.at("chapter"), day.at("ready"),
-                                     day.value("programs", std::vector<std::vector<std::string>>())});
+            const auto& number = day.at("number");
+            calendar.days.push_back(
+                {.directory = day.at("directory"),
+                 .number = number.is_null() ? std::nullopt : std::optional(number.get<int>()),
+                 .topic = day.at("topic"),
+                 .title = day.at("title"),
+                 .question = day.value("question", ""),
+                 .chapters_4e = day.value("chapters_4e", ""),
+                 .chapters_5e = day.value("chapters_5e", ""),
+                 .hours = day.value("hours", 0.0),
+                 .beside = day.value("beside", ""),
+                 .beside_version = day.value("beside_version", ""),
+                 .programs = day.value("programs", std::vector<std::vector<std::string>>())});
         }
         return calendar;
     } catch (const nlohmann::json::exception& error) {
@@ -73,22 +79,17 @@ const Day& find_day(const Calendar& calendar, std::string_view name) {
 
     const auto number = day_number(wanted);
     for (const Day& day : calendar.days) {
-        if (wanted == day.directory || wanted == day.topic || (number && day.number == *number)) return day;
+        if (wanted == day.directory || wanted == day.topic || (number && day.number == number)) return day;
     }
     throw UsageError(no_such_day(calendar.days, name, number.has_value()));
 }
 
-const Day& find_ready_day(const Calendar& calendar, std::string_view name) {
-    const Day& day = find_day(calendar, name);
-    if (!day.ready) {
-        throw UsageError(fmt::format("{} ({}) is planned, but not there yet. What is there: ./course list",
-                                     day.directory, day.title));
-    }
-    return day;
+std::string short_name(const Day& day) {
+    return day.number ? fmt::format("day{:02}", *day.number) : day.directory;
 }
 
 const Day& find_day_with_versions(const Calendar& calendar, std::string_view name, std::string_view command) {
-    const Day& day = find_ready_day(calendar, name);
+    const Day& day = find_day(calendar, name);
     if (!day.programs.empty()) {
         throw UsageError(
             fmt::format("{} has whole programs and no versions: there is nothing to {}. Run it: "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,12 +10,17 @@
 namespace course::tool {
 
 struct Day {
-    std::string directory;  // "day01_vector_add"; also the target, and the program of a day with versions
-    int number = -1;        // -1: not a day of the calendar (gemm_ladder)
-    std::string topic;      // "vector_add"
-    std::string title;
-    std::string chapter;  // of the book, e.g. "2, 3"
-    bool ready = false;   // false: planned, nothing to run yet
+    std::string directory;      // "day01_vector_add"; also the target, and the program of a day with versions
+    std::optional<int> number;  // nothing: not a day of the calendar (gemm_ladder)
+    std::string topic;          // "vector_add"
+    std::string title{};
+    std::string question{};     // that the day answers
+    std::string chapters_4e{};  // of the book's 4th edition, e.g. "2, 3"
+    std::string chapters_5e{};
+    double hours = 0;  // that a learner takes
+    std::string
+        beside{};  // the problem whose result stands on the front page; empty: the main one of its records
+    std::string beside_version{};  // that of this version; empty: of the fastest
     // Of a day of whole programs: the name of each, and its arguments. A day with versions has one program, and none here.
     std::vector<std::vector<std::string>> programs{};
 };
@@ -33,10 +39,10 @@ Calendar load_calendar(const std::filesystem::path& file);
 // Throws UsageError, which names the nearest or all of them, when there is no such day.
 const Day& find_day(const Calendar& calendar, std::string_view name);
 
-// As find_day, and throws UsageError when that day is only planned.
-const Day& find_ready_day(const Calendar& calendar, std::string_view name);
+// "day15", or the directory of what has no number.
+std::string short_name(const Day& day);
 
-// As find_ready_day, and throws UsageError when that day has whole programs instead of versions. `command` is for the message.
+// As find_day, and throws UsageError when that day has whole programs instead of versions. `command` is for the message.
 const Day& find_day_with_versions(const Calendar& calendar, std::string_view name, std::string_view command);
 
 }  // namespace course::tool

@@ -5,7 +5,6 @@
 #include "commands.hpp"
 #include "days.hpp"
 #include "errors.hpp"
-#include "styles.hpp"
 
 namespace course::tool {
 
@@ -15,15 +14,15 @@ int list_days(const Checkout& checkout) {
     for (const Day& day : calendar.days)
         width = std::max(width, day.directory.size());
 
-    fmt::print("{:<{}}  {:<7}  {:<7}  {}\n", "day", width, "status", "chapter", "title");
+    fmt::print("{:<{}}  {:<8}  {:<8}  {}\n", "day", width, "4th ed.", "5th ed.", "title");
     for (const Day& day : calendar.days) {
-        const std::string status = fmt::format("{:<7}", day.ready ? "ready" : "planned");
-        fmt::print("{:<{}}  {}  {:<7}  {}\n", day.directory, width,
-                   styled(status, day.ready ? kGood : kQuiet, stdout), day.chapter, day.title);
+        fmt::print("{:<{}}  {:<8}  {:<8}  {}\n", day.directory, width, day.chapters_4e, day.chapters_5e,
+                   day.title);
     }
-    fmt::print("\nChapters are those of Programming Massively Parallel Processors, 4th edition.\n");
-    const auto first = std::ranges::find(calendar.days, true, &Day::ready);
-    if (first != calendar.days.end()) fmt::print("Run one: ./course run {}\n", first->topic);
+    fmt::print(
+        "\nChapters are those of Programming Massively Parallel Processors, in its 4th and its 5th "
+        "edition.\n");
+    if (!calendar.days.empty()) fmt::print("Run one: ./course run {}\n", calendar.days.front().topic);
     return kSuccess;
 }
 

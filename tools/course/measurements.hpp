@@ -1,4 +1,4 @@
-// Measured records (docs/measurements/<machine>/<directory>.json) and the Markdown table made from them.
+// Measured records: docs/measurements/<machine>/<day>.jsonl (common/bench/record_file.hpp), and <day>_sweep.jsonl.
 #pragma once
 
 #include <filesystem>
@@ -45,26 +45,14 @@ struct MeasuredRecord {
 // Throws std::runtime_error when the file is missing, malformed or empty.
 std::vector<MeasuredRecord> load_records(const std::filesystem::path& file);
 
-// The table of one problem, or, without one, of all problems, in the order of the file; then a line that says where and
-// when it was measured. Figures that records have beside times are the last columns. Columns that nobody fills are left out. Throws std::runtime_error when no record is about `problem`, or one shown is not verified.
-std::string markdown_table(const std::vector<MeasuredRecord>& records,
-                           const std::optional<std::string>& problem);
+// The problems, each once, in the order of the records.
+std::vector<std::string> problems_of(const std::vector<MeasuredRecord>& records);
 
-// For each problem the fastest of ours and, where there is one, the fastest peer on the same device, both warm, and how many
-// times faster ours is. Throws std::runtime_error when a record is not verified.
-std::string comparison_table(const std::vector<MeasuredRecord>& records);
+// Those about one problem. Throws std::runtime_error when there is none.
+std::vector<MeasuredRecord> records_about(const std::vector<MeasuredRecord>& records,
+                                          const std::string& problem);
 
-// The versions on one problem as a ladder: time, rate, % of the peer's (warm and flushed) and of the FP32 limit, and what each
-// kernel takes of a multiprocessor. Throws std::runtime_error when no record is about `problem`, there is not exactly one
-// peer, or a record is not verified.
-std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::string& problem);
-
-// Our one version beside the one peer on every problem: times, how many times faster ours is, warm and flushed, with the
-// geometric mean and the lowest of these. Throws std::runtime_error when there is not exactly one of each on every problem,
-// or a record is not verified.
-std::string sweep_table(const std::vector<MeasuredRecord>& records);
-
-// 0.0123 -> "12.3 µs", 1.5 -> "1.50 ms".
-std::string format_time(double milliseconds);
+// Throws std::runtime_error for a record whose result was wrong.
+void require_verified(const MeasuredRecord& record);
 
 }  // namespace course::tool

@@ -48,7 +48,7 @@ int run_shown(const Command& command) {
 
 int run_day(const Checkout& checkout, const RunOptions& options) {
     const Calendar calendar = load_calendar(checkout.calendar());
-    const Day& day = find_ready_day(calendar, options.day);
+    const Day& day = find_day(calendar, options.day);
     if (!day.programs.empty()) {
         const std::vector<Command> commands = program_commands(checkout, day, options);
         build_target(checkout, day.directory);

@@ -3,21 +3,32 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <fstream>
 #include <iterator>
 #include <optional>
+#include <regex>
 #include <sstream>
 #include <stdexcept>
 
+#include "measured_tables.hpp"
 #include "measurements.hpp"
 
 namespace course::tool {
 namespace {
 
-constexpr std::string_view kBegin = "<!-- measurements:";
-constexpr std::string_view kBeginComparison = "<!-- comparison:";
-constexpr std::string_view kBeginLadder = "<!-- ladder:";
-constexpr std::string_view kBeginSweep = "<!-- sweep:";
-constexpr std::string_view kEnd = "<!-- end measurements -->";
+namespace fs = std::filesystem;
+
+constexpr std::string_view kOpen = "<!-- ";
+constexpr std::string_view kClose = "-->";
+constexpr std::string_view kEnd = "<!-- end of measurements -->";
+constexpr std::string_view kFigure = "<!-- figure:";
+constexpr std::string_view kEndFigure = "<!-- /figure -->";
+constexpr std::array<std::string_view, 4> kBlocks = {"measurements:", "ladder:", "sweep:", "days:"};
+constexpr std::string_view kNotMeasured = "Not measured yet.\n";
+constexpr std::string_view kRecords = ".jsonl";
+constexpr std::string_view kSweep = "_sweep";
 
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kSpace = " \t\r";
@@ -26,85 +37,219 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-struct Source {
-    std::string file;  // "h200/day01_vector_add"
-    std::optional<std::string> problem;
-};
-
-// What stands between `begin` and the end of the comment.
-std::string_view inside(std::string_view marker, std::string_view begin) {
-    constexpr std::string_view kClose = "-->";
-    if (!marker.ends_with(kClose)) throw std::runtime_error("the comment must end in --> on the same line");
-    marker.remove_prefix(begin.size());
-    marker.remove_suffix(kClose.size());
-    return trimmed(marker);
+// What stands after `key` in a comment that begins with it: "h200/day15_reduction, sum 268435456".
+std::string_view inside(std::string_view comment, std::string_view key) {
+    if (!comment.ends_with(kClose)) throw std::runtime_error("the comment must end in --> on the same line");
+    comment.remove_prefix(kOpen.size() + key.size());
+    comment.remove_suffix(kClose.size());
+    return trimmed(comment);
 }
 
-Source parse_source(std::string_view marker, std::string_view begin) {
-    constexpr std::string_view kProblem = "problem=";
+// "a, b, c" -> "a" and "b, c". A problem's name may have commas.
+std::pair<std::string, std::string> split_at_comma(std::string_view text) {
+    const auto comma = text.find(',');
+    if (comma == std::string_view::npos) return {std::string(trimmed(text)), ""};
+    return {std::string(trimmed(text.substr(0, comma))), std::string(trimmed(text.substr(comma + 1)))};
+}
 
-    const std::string_view content = inside(marker, begin);
-    const auto space = content.find(' ');
-    Source source{std::string(content.substr(0, space)), std::nullopt};
-    if (source.file.empty()) {
-        constexpr std::string_view kOpen = "<!-- ";
+// The records of "h200/day15_reduction"; nothing where they are not there.
+std::optional<std::vector<MeasuredRecord>> records_of(const std::string& name, const TableSources& sources) {
+    const auto slash = name.find('/');
+    if (slash == std::string::npos || slash == 0 || slash + 1 == name.size() ||
+        name.find(' ') != std::string::npos)
+        throw std::runtime_error(fmt::format(
+            "the records are '{}'; expected <machine>/<day>, and a comma before the problem", name));
+    const fs::path file = sources.measurements / (name + std::string(kRecords));
+    if (!fs::exists(file)) return std::nullopt;
+    return load_records(file);
+}
+
+// "day15_reduction" of "h200/day15_reduction" and of "h200/day15_reduction_sweep".
+std::string day_of(const std::string& name) {
+    std::string day = name.substr(name.find('/') + 1);
+    if (day.ends_with(kSweep)) day.resize(day.size() - kSweep.size());
+    return day;
+}
+
+std::string page_link(const std::string& day, const fs::path& file, const TableSources& sources) {
+    const std::string page = fmt::format("docs/measured/{}.md", day);
+    return fmt::format("[{}]({})", page,
+                       (sources.root / page).lexically_relative(file.parent_path()).generic_string());
+}
+
+// How many exercises a day has.
+int count_exercises(const fs::path& day) {
+    std::ifstream stream(day / "exercises.md");
+    int count = 0;
+    for (std::string line; std::getline(stream, line);)
+        count += line.starts_with("## ") ? 1 : 0;
+    return count;
+}
+
+std::string days_table(const std::string& machine, const fs::path& file, const TableSources& sources) {
+    std::string table =
+        "| day | question | chapter 4e | 5e | exercises | hours | best beside a library |\n"
+        "| --- | --- | --- | --- | --: | --: | --- |\n";
+    for (const Day& day : sources.days) {
+        const auto link = [&](const fs::path& to) {
+            return (sources.root / to).lexically_relative(file.parent_path()).generic_string();
+        };
+        std::string result;
+        if (const auto records = records_of(machine + "/" + day.directory, sources)) {
+            const std::string text = best_result(
+                *records, day.beside.empty() ? main_problem(*records) : day.beside, day.beside_version);
+            if (!text.empty())
+                result =
+                    fmt::format("[{}]({})", text, link(fs::path("docs/measured") / (day.directory + ".md")));
+        }
+        const int exercises = count_exercises(sources.root / day.directory);
+        table += fmt::format("| [{}]({}) | {} | {} | {} | {} | {} | {} |\n",
+                             day.number ? fmt::format("{:02} {}", *day.number, day.title) : day.title,
+                             link(fs::path(day.directory) / "README.md"), day.question, day.chapters_4e,
+                             day.chapters_5e, exercises == 0 ? "" : fmt::format("{}", exercises), day.hours,
+                             result);
+    }
+    return table;
+}
+
+std::string block_text(std::string_view marker, const fs::path& file, const TableSources& sources) {
+    const auto key = *std::ranges::find_if(kBlocks, [&](std::string_view candidate) {
+        return marker.substr(kOpen.size()).starts_with(candidate);
+    });
+    const std::string_view content = inside(marker, key);
+    if (key == "days:") return days_table(std::string(content), file, sources);
+    const auto [name, problem] = split_at_comma(content);
+    const auto records = records_of(name, sources);
+    if (!records) return std::string(kNotMeasured);
+    const std::string link = page_link(day_of(name), file, sources);
+    if (key == "ladder:" && problem.empty())
+        throw std::runtime_error("a ladder is on one problem; expected it after a comma");
+    if (key == "ladder:") return ladder_table(*records, problem, link);
+    if (key == "sweep:" && !problem.empty())
+        throw std::runtime_error("a sweep is over all problems; expected none");
+    if (key == "sweep:") return sweep_summary(*records, link);
+    return summary_table(*records, problem.empty() ? main_problem(*records) : problem, link);
+}
+
+// "h200/gemm_ladder, sgemm 4096x4096x4096, 07_double_buffering, TFLOP/s"
+std::string figure_text(std::string_view content, const TableSources& sources) {
+    const auto [name, rest] = split_at_comma(content);
+    const auto quantity = rest.rfind(',');
+    const auto version =
+        quantity == std::string::npos || quantity == 0 ? std::string::npos : rest.rfind(',', quantity - 1);
+    if (version == std::string::npos)
         throw std::runtime_error(
-            fmt::format("expected <machine>/<directory> after '{}'", begin.substr(kOpen.size())));
-    }
-    if (space == std::string_view::npos) return source;
-    const std::string_view option = trimmed(content.substr(space));
-    if (!option.starts_with(kProblem)) {
-        throw std::runtime_error(fmt::format("unknown option '{}'; expected problem=...", option));
-    }
-    source.problem = option.substr(kProblem.size());
-    return source;
+            fmt::format("the figure is '{}'; expected <machine>/<day>, problem, version, quantity", content));
+    const std::string_view view = rest;
+    const auto records = records_of(name, sources);
+    if (!records) return "(not measured yet)";
+    return one_figure(*records, std::string(trimmed(view.substr(0, version))),
+                      std::string(trimmed(view.substr(version + 1, quantity - version - 1))),
+                      trimmed(view.substr(quantity + 1)));
 }
 
-// The records of "h200/day20_softmax", or of all files in "h200" but those of sweeps and of the inspection's calibration, in
-// alphabetical order.
-std::vector<MeasuredRecord> records_of(std::string_view source, const std::filesystem::path& measurements) {
-    if (source.empty())
-        throw std::runtime_error("expected <machine> or <machine>/<directory> after 'comparison:'");
-    const std::filesystem::path path = measurements / source;
-    if (!std::filesystem::is_directory(path)) return load_records(path.string() + ".json");
-    std::vector<std::filesystem::path> files;
-    for (const auto& entry : std::filesystem::directory_iterator(path)) {
-        const std::string name = entry.path().stem().string();
-        const bool compares = !name.ends_with("_sweep") && !name.starts_with("inspection_");
-        if (entry.path().extension() == ".json" && compares) files.push_back(entry.path());
+std::string with_fresh_figures(std::string line, const TableSources& sources) {
+    for (std::size_t begin = line.find(kFigure); begin != std::string::npos;) {
+        const auto close = line.find(kClose, begin);
+        const auto end = line.find(kEndFigure, begin);
+        if (close == std::string::npos || end == std::string::npos || end < close)
+            throw std::runtime_error(fmt::format("a figure must end in {} on the same line", kEndFigure));
+        const std::size_t value = close + kClose.size();
+        const std::string text =
+            figure_text(inside(std::string_view(line).substr(begin, value - begin), "figure:"), sources);
+        line.replace(value, end - value, text);
+        begin = line.find(kFigure, value + text.size());
     }
-    std::ranges::sort(files);
-    std::vector<MeasuredRecord> all;
-    for (const auto& file : files)
-        std::ranges::move(load_records(file), std::back_inserter(all));
-    return all;
-}
-
-std::string table_of(std::string_view marker, const std::filesystem::path& measurements) {
-    if (marker.starts_with(kBeginComparison))
-        return comparison_table(records_of(inside(marker, kBeginComparison), measurements));
-    const std::string_view begin = marker.starts_with(kBeginLadder)  ? kBeginLadder
-                                   : marker.starts_with(kBeginSweep) ? kBeginSweep
-                                                                     : kBegin;
-    const Source source = parse_source(marker, begin);
-    if (begin == kBeginLadder && !source.problem)
-        throw std::runtime_error("a ladder is on one problem; expected problem=...");
-    if (begin == kBeginSweep && source.problem)
-        throw std::runtime_error("a sweep is over all problems; expected no problem=");
-    const std::vector<MeasuredRecord> records = load_records(measurements / (source.file + ".json"));
-    if (begin == kBeginLadder) return ladder_table(records, *source.problem);
-    if (begin == kBeginSweep) return sweep_table(records);
-    return markdown_table(records, source.problem);
+    return line;
 }
 
 bool begins_block(std::string_view line) {
-    return line.starts_with(kBegin) || line.starts_with(kBeginComparison) || line.starts_with(kBeginLadder) ||
-           line.starts_with(kBeginSweep);
+    return line.starts_with(kOpen) && std::ranges::any_of(kBlocks, [line](std::string_view key) {
+               return line.substr(kOpen.size()).starts_with(key);
+           });
+}
+
+template <class Make>
+std::string at_line(int number, const Make& make) {
+    try {
+        return make();
+    } catch (const std::runtime_error& error) {
+        throw std::runtime_error(fmt::format("line {}: {}", number, error.what()));
+    }
+}
+
+// The machines with records, in alphabetical order.
+std::vector<std::string> machines(const TableSources& sources) {
+    std::vector<std::string> names;
+    if (!fs::is_directory(sources.measurements)) return names;
+    for (const auto& entry : fs::directory_iterator(sources.measurements)) {
+        if (entry.is_directory()) names.push_back(entry.path().filename().string());
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
+std::string page_section(const std::string& machine, const std::string& day, const TableSources& sources) {
+    std::string text;
+    if (const auto records = records_of(machine + "/" + day, sources)) {
+        text += provenance(*records) + "\n";
+        const std::string comparison = comparison_table(*records);
+        if (!comparison.empty())
+            text += "\n## The fastest of ours beside the fastest peer\n\nBoth with a warm cache.\n\n" +
+                    comparison;
+        for (const std::string& problem : problems_of(*records)) {
+            const auto about = records_about(*records, problem);
+            text +=
+                fmt::format("\n## {}\n\nType: {}.\n\n{}", problem, about.front().dtype, full_table(about));
+        }
+    }
+    if (const auto swept = records_of(fmt::format("{}/{}{}", machine, day, kSweep), sources)) {
+        text += fmt::format("{}## Sweep\n\n{}\n\n{}", text.empty() ? "" : "\n", provenance(*swept),
+                            sweep_table(*swept));
+    }
+    return text;
+}
+
+std::string measured_page(const std::string& day, const std::vector<std::string>& names,
+                          const TableSources& sources) {
+    const auto known = std::ranges::find(sources.days, day, &Day::directory);
+    const std::string title = known == sources.days.end() ? day : known->title;
+    std::string page = fmt::format(
+        "<!-- Made by ./course tables from docs/measurements/*/{0}*.jsonl. Not to be edited. -->\n"
+        "# Measured: {1}\n\n"
+        "Every version of [{0}](../../{0}/README.md), its peers (the same work by a library) and the "
+        "machine's limit, on every problem.\n"
+        "On a machine with a GPU this makes the page anew ([how it is measured](../../common/README.md)):\n\n"
+        "```\n"
+        "./course bench {0} --record\n{2}"
+        "scripts/measure_peers.py docs/measurements/<machine>/{0}.jsonl     # PyTorch and CuPy, where Python "
+        "has them\n"
+        "./course tables\n"
+        "```\n\n"
+        "- *median*: of all repeats; *±*: half the interquartile range. *warm*: the data is in the L2 cache "
+        "as far as it fits; *flushed*: it is not.\n"
+        "- *% of limit*: of the speed that the machine's measured limits, memory or multiply-adds, allow for "
+        "this work.\n"
+        "- *peer / this*: how many times as fast as the fastest peer on the same device, in the same state "
+        "of the cache.\n",
+        day, title,
+        std::ranges::any_of(names,
+                            [&](const std::string& machine) {
+                                return fs::exists(sources.measurements / machine /
+                                                  fmt::format("{}{}{}", day, kSweep, kRecords));
+                            })
+            ? fmt::format("./course bench {} --sweep --record\n", day)
+            : "");
+    for (const std::string& machine : names) {
+        const std::string section = page_section(machine, day, sources);
+        if (!section.empty()) page += "\n" + section;
+    }
+    return page;
 }
 
 }  // namespace
 
-std::string with_fresh_tables(std::string_view text, const std::filesystem::path& measurements) {
+std::string with_fresh_tables(std::string_view text, const fs::path& file, const TableSources& sources) {
     std::istringstream lines{std::string(text)};
     std::string fresh;
     int number = 0;
@@ -124,37 +269,69 @@ std::string with_fresh_tables(std::string_view text, const std::filesystem::path
             throw std::runtime_error(fmt::format("line {}: '{}' without a beginning", number, kEnd));
         }
         if (opened_at == 0 || ends) {
-            fresh += line;
+            fresh += in_fence ? line : at_line(number, [&] { return with_fresh_figures(line, sources); });
             if (!lines.eof()) fresh += '\n';
         }
         if (ends) opened_at = 0;
         if (begins) {
             opened_at = number;
-            try {
-                fresh += table_of(content, measurements);
-            } catch (const std::runtime_error& error) {
-                throw std::runtime_error(fmt::format("line {}: {}", number, error.what()));
-            }
+            fresh += at_line(number, [&] { return block_text(content, file, sources); });
         }
     }
-    if (opened_at != 0) throw std::runtime_error(fmt::format("line {}: the block is not closed", opened_at));
+    if (opened_at != 0)
+        throw std::runtime_error(fmt::format("line {}: the block is not closed by '{}'", opened_at, kEnd));
     return fresh;
 }
 
-std::vector<std::filesystem::path> find_readmes(const std::filesystem::path& root) {
-    std::vector<std::filesystem::path> readmes;
-    auto entry = std::filesystem::recursive_directory_iterator(root);
-    for (; entry != std::filesystem::recursive_directory_iterator(); ++entry) {
+std::vector<fs::path> find_markdown(const fs::path& root) {
+    std::vector<fs::path> found;
+    auto entry = fs::recursive_directory_iterator(root);
+    for (; entry != fs::recursive_directory_iterator(); ++entry) {
         const std::string name = entry->path().filename().string();
-        if (entry->is_directory() &&
-            (name.starts_with(".") || (entry.depth() == 0 && name.starts_with("build")))) {
-            entry.disable_recursion_pending();
-        } else if (name == "README.md" && entry->is_regular_file()) {
-            readmes.push_back(entry->path());
+        const bool is_ours = !name.starts_with(".") && entry->path() != root / "docs" / "measured" &&
+                             (entry.depth() != 0 || (!name.starts_with("build") && name != "my"));
+        if (entry->is_directory()) {
+            if (!is_ours) entry.disable_recursion_pending();
+        } else if (is_ours && name.ends_with(".md") && entry->is_regular_file()) {
+            found.push_back(entry->path());
         }
     }
-    std::ranges::sort(readmes);
-    return readmes;
+    std::ranges::sort(found);
+    return found;
+}
+
+std::map<std::string, std::string> measured_pages(const TableSources& sources) {
+    const std::vector<std::string> names = machines(sources);
+    std::map<std::string, std::string> pages;
+    for (const std::string& machine : names) {
+        for (const auto& entry : fs::directory_iterator(sources.measurements / machine)) {
+            if (entry.path().extension() != kRecords) continue;
+            const std::string day = day_of("/" + entry.path().stem().string());
+            std::string& page = pages[day + ".md"];
+            if (page.empty()) page = measured_page(day, names, sources);
+        }
+    }
+    return pages;
+}
+
+std::string wrong_measured_line(std::string_view source, const std::string& version,
+                                const TableSources& sources) {
+    static const std::regex kMeasured(R"(// Measured:[^\n]*?about (\d+)(\.\d+)? TFLOP/s)");
+    std::match_results<std::string_view::const_iterator> match;
+    if (!std::regex_search(source.begin(), source.end(), match, kMeasured)) return "";
+    for (const std::string& machine : machines(sources)) {
+        const auto records = records_of(machine + "/gemm_ladder", sources);
+        if (!records) continue;
+        const double typed = std::stod(match[1].str() + match[2].str());
+        const double last_digit =
+            match[2].matched ? std::pow(10.0, 1.0 - static_cast<double>(match[2].length())) : 1;
+        constexpr double kRounding = 1e-6;
+        const std::string measured = one_figure(*records, "sgemm 4096x4096x4096", version, "TFLOP/s");
+        if (std::abs(typed - std::stod(measured)) > last_digit + kRounding)
+            return fmt::format("says 'about {} TFLOP/s'; docs/measurements/{} has {}",
+                               match[1].str() + match[2].str(), machine, measured);
+    }
+    return "";
 }
 
 }  // namespace course::tool

@@ -1,36 +1,50 @@
-// Keeps the measured tables in READMEs equal to the measurement files. A block looks so:
+// What `./course tables` makes from the records in docs/measurements: docs/measured/<day>.md with everything, and in the other
+// Markdown files what stands between these markers, each on a line of its own:
 //
-//     <!-- measurements: h200/day01_vector_add problem=add 2^28 -->
-//     ...made from docs/measurements/h200/day01_vector_add.json, of that problem only...
-//     <!-- end measurements -->
+//     <!-- measurements: h200/day15_reduction, sum 268435456 -->   at most ten rows of that problem; without one, of the main problem
+//     <!-- ladder: h200/gemm_ladder, sgemm 4096x4096x4096 -->      the eleven steps, the peer and the best
+//     <!-- sweep: h200/gemm_ladder_sweep -->                       one sentence about many shapes
+//     <!-- days: h200 -->                                          one row for each day (the front page)
+//     ...
+//     <!-- end of measurements -->                                 ends each of them
 //
-// Without `problem=` all problems of the file are shown. The best of ours beside the best peer, a line a problem, of one file
-// or of all files of a machine:
+// and within a sentence one figure, on one line:
 //
-//     <!-- comparison: h200/day20_softmax -->        <!-- comparison: h200 -->
-//     <!-- end measurements -->                      <!-- end measurements -->
+//     about <!-- figure: h200/gemm_ladder, sgemm 4096x4096x4096, 07_double_buffering, TFLOP/s -->46.6<!-- /figure --> TFLOP/s
 //
-// The steps of a ladder on one problem, with what their kernels take; and one version beside one peer over many problems:
-//
-//     <!-- ladder: h200/gemm_ladder problem=sgemm 4096x4096x4096 -->      <!-- sweep: h200/gemm_ladder_sweep -->
-//     <!-- end measurements -->                                          <!-- end measurements -->
-//
-// Files named ..._sweep are left out where all files of a machine are compared.
-// Lines inside ``` fences are text, not blocks.
+// Where the file of records is missing, the text is "Not measured yet." Lines inside ``` fences are text, not markers.
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "days.hpp"
+
 namespace course::tool {
 
-// `text` with every block's content made anew from the files under `measurements`.
-// Throws std::runtime_error, with the line number, for a block that is not closed or a file that cannot be used.
-std::string with_fresh_tables(std::string_view text, const std::filesystem::path& measurements);
+struct TableSources {
+    std::filesystem::path root;          // the checkout
+    std::filesystem::path measurements;  // docs/measurements
+    std::vector<Day> days;
+};
 
-// All README.md under `root`, sorted; build directories and hidden ones are left out.
-std::vector<std::filesystem::path> find_readmes(const std::filesystem::path& root);
+// `text`, the contents of `file` under the root, with everything between markers made anew. Throws std::runtime_error, with the line
+// number, for markers that cannot be understood, or that ask for what the records do not have.
+std::string with_fresh_tables(std::string_view text, const std::filesystem::path& file,
+                              const TableSources& sources);
+
+// The Markdown files that may have markers, sorted: all under `root` but docs/measured, the learner's, build directories and hidden ones.
+std::vector<std::filesystem::path> find_markdown(const std::filesystem::path& root);
+
+// {"day15_reduction.md": its text}, for every day that has records on some machine.
+std::map<std::string, std::string> measured_pages(const TableSources& sources);
+
+// Ladder steps say "Measured:   about 46 TFLOP/s" in their head. What is wrong with it: the record of the version that the file is
+// named after, at 4096 x 4096 x 4096, differs by more than one in its last digit. Empty when all is well, or nothing is measured.
+std::string wrong_measured_line(std::string_view source, const std::string& version,
+                                const TableSources& sources);
 
 }  // namespace course::tool

@@ -59,7 +59,7 @@ int test_days(const Checkout& checkout, const std::optional<std::string>& day) {
                        "--output-junit", report.string(), "--test-output-size-passed", "65536"};
     if (day) {
         const Calendar calendar = load_calendar(checkout.calendar());
-        const std::string target = find_ready_day(calendar, *day).directory + "_test";
+        const std::string target = find_day(calendar, *day).directory + "_test";
         build_target(checkout, target);
         command.insert(command.end(), {"--tests-regex", "^" + target + "\\."});
     } else {

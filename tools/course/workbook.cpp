@@ -28,9 +28,9 @@ Workbook::Workbook(const Checkout& checkout, const Calendar& calendar, fs::path 
     : checkout_(checkout), calendar_(calendar), mine_(std::move(mine)) {
     for (const Day& day : calendar_.days) {
         const fs::path hints = checkout.root / day.directory / "exercises.md";
-        if (!day.ready || !fs::exists(hints)) continue;
+        if (!fs::exists(hints)) continue;
         chapters_.push_back(
-            {name_of_day(day.directory), day.directory,
+            {short_name(day), day.directory,
              parse_hints(read_text_file(hints), hints.lexically_relative(checkout.root).string())});
     }
     for (const Chapter& chapter : chapters_)
@@ -75,7 +75,7 @@ std::vector<WorkbookEntry> Workbook::find(std::string_view name) const {
 }
 
 const Chapter& Workbook::chapter_of(std::string_view day_name) const {
-    const Day& day = find_ready_day(calendar_, day_name);
+    const Day& day = find_day(calendar_, day_name);
     const auto chapter = std::ranges::find(chapters_, day.directory, &Chapter::directory);
     if (chapter == chapters_.end())
         throw UsageError(

@@ -26,11 +26,10 @@ class CommandLine : public testing::Test {
         const Captured configured = capture({"cmake", "-S", root, "-B", root + "/build", "-G", "Ninja"});
         ASSERT_EQ(configured.exit_code, 0) << configured.output;
         directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "RelWithDebInfo", "days": [
-            {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "T", "chapter": "2", "ready": true},
-            {"directory": "day02_broken", "number": 2, "topic": "broken", "title": "B", "chapter": "2", "ready": true},
-            {"directory": "day05_matmul_tiled", "number": 5, "topic": "matmul_tiled", "title": "M", "chapter": "3", "ready": false},
-            {"directory": "day00_programs", "number": 0, "topic": "programs", "title": "P", "chapter": "2", "ready": true,
-             "programs": [["hello"], ["add", "31", "a b"]]}
+            {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "T"},
+            {"directory": "day02_broken", "number": 2, "topic": "broken", "title": "B"},
+             {"directory": "day00_programs", "number": 0, "topic": "programs", "title": "P",
+              "programs": [["hello"], ["add", "31", "a b"]]}
         ]})");
         const auto write_program = [this](const std::string& name, const std::string& script) {
             const auto file =
@@ -49,6 +48,14 @@ class CommandLine : public testing::Test {
         std::vector<const char*> argv = {"./course"};
         argv.insert(argv.end(), arguments.begin(), arguments.end());
         return run_command_line(static_cast<int>(argv.size()), argv.data());
+    }
+    // What ./course tables --check does not accept.
+    static std::string complaints_of_check() {
+        testing::internal::CaptureStderr();
+        const int code = course({"tables", "--check"});
+        const std::string said = testing::internal::GetCapturedStderr();
+        EXPECT_EQ(code, said.empty() ? kSuccess : kFailed) << said;
+        return said;
     }
     // What the day's program was given, each followed by a bar.
     std::string arguments() const { return read_text(directory_.path() / "arguments"); }
@@ -73,7 +80,6 @@ TEST_F(CommandLine, WrongUsageIsTwo) {
     EXPECT_EQ(course({"run"}), kUsage);
     EXPECT_EQ(course({"run", "--sise", "3", "day01"}), kUsage);
     EXPECT_EQ(course({"run", "day03"}), kUsage);
-    EXPECT_EQ(course({"run", "day05"}), kUsage) << "planned, not there";
     EXPECT_EQ(course({"test", "day03"}), kUsage);
     EXPECT_EQ(course({"bench"}), kUsage);
     EXPECT_EQ(course({"list", "more"}), kUsage);
@@ -141,44 +147,68 @@ TEST_F(CommandLine, BenchChoosesTheListAndItsFile) {
     const std::string file =
         (directory_.path() / "build/measurements" / this_machine().slug / "day01_vector_add").string();
     EXPECT_EQ(course({"bench", "day01"}), kSuccess);
-    EXPECT_EQ(arguments(), "--bench|--json|" + file + ".json|");
+    EXPECT_EQ(arguments(), "--bench|--json|" + file + ".jsonl|");
     EXPECT_EQ(course({"bench", "day01", "--sweep"}), kSuccess);
-    EXPECT_EQ(arguments(), "--sweep|--json|" + file + "_sweep.json|");
+    EXPECT_EQ(arguments(), "--sweep|--json|" + file + "_sweep.jsonl|");
 }
 
-TEST_F(CommandLine, ALadderThatDriftedIsFound) {
-    directory_.write(
-        "docs/measurements/h200/g.json",
-        R"([{"day": "g", "problem": "p", "dtype": "float", "variant": "v", "role": "peer", "median_ms": 1, "spread_ms": 0.1, "l2": "warm",
-             "bytes": 1, "flops": 1, "percent_of_limit": null, "verified": true, "device": "d", "driver": "1",
-             "cuda": "13.0", "commit": "c", "date": "2026-11-21"}])");
-    directory_.write("g/README.md", "<!-- ladder: h200/g problem=p -->\n<!-- end measurements -->\n");
-    EXPECT_EQ(course({"tables", "--check"}), kFailed);
-    EXPECT_EQ(course({"tables"}), kSuccess);
-    EXPECT_EQ(course({"tables", "--check"}), kSuccess);
-}
+constexpr const char* kRecords =
+    R"({"format":"course records 1","day":"d","dtype":"float","spread_ms":0.1,"bytes":1,"flops":4e9,"percent_of_limit":null,"verified":true,"device":"d","driver":"1","cuda":"13.0","commit":"c","date":"2026-11-21"}
+{"problem":"sgemm 4096x4096x4096","variant":"01_naive","role":"ours","median_ms":1,"l2":"warm"}
+)";
 
-TEST_F(CommandLine, TablesCheckNamesTheReadmeThatDrifted) {
-    const auto readme = directory_.write("day01/README.md", "# no blocks\n");
-    EXPECT_EQ(course({"tables", "--check"}), kSuccess);
-
-    directory_.write(
-        "docs/measurements/h200/d.json",
-        R"([{"day": "d", "problem": "p", "dtype": "float", "variant": "v", "role": "ours", "median_ms": 1, "spread_ms": 0.1, "l2": "warm",
-                      "bytes": 1, "flops": 1, "percent_of_limit": null, "verified": true, "device": "d", "driver": "1",
-                      "cuda": "13.0", "commit": "c", "date": "2026-11-21"}])");
-    directory_.write("day01/README.md", "<!-- measurements: h200/d -->\n<!-- end measurements -->\n");
+TEST_F(CommandLine, TablesCheckNamesWhatIsOutOfDateAndWritesNothing) {
+    EXPECT_EQ(complaints_of_check(), "");
+    const auto readme =
+        directory_.write("day01/README.md", "<!-- measurements: h200/d -->\n<!-- end of measurements -->\n");
+    directory_.write("docs/measurements/h200/d.jsonl", kRecords);
     const std::string before = read_text(readme);
-    testing::internal::CaptureStderr();
-    EXPECT_EQ(course({"tables", "--check"}), kFailed);
-    EXPECT_NE(testing::internal::GetCapturedStderr().find("day01/README.md"), std::string::npos);
+    const std::string said = complaints_of_check();
+    EXPECT_NE(said.find("day01/README.md: "), std::string::npos) << said;
+    EXPECT_NE(said.find("docs/measured/d.md: "), std::string::npos) << said;
     EXPECT_EQ(read_text(readme), before) << "--check wrote";
+    EXPECT_FALSE(std::filesystem::exists(directory_.path() / "docs/measured")) << "--check wrote";
 
     EXPECT_EQ(course({"tables"}), kSuccess);
-    EXPECT_EQ(course({"tables", "--check"}), kSuccess);
+    EXPECT_EQ(complaints_of_check(), "");
+    EXPECT_NE(read_text(readme).find("| 01_naive | 1.00 ms |"), std::string::npos);
 
-    directory_.write("day01/README.md", "<!-- measurements: h200/missing -->\n<!-- end measurements -->\n");
+    directory_.write("docs/measured/d.md",
+                     read_text(directory_.path() / "docs/measured/d.md") + "typed by hand\n");
+    EXPECT_NE(complaints_of_check().find("docs/measured/d.md: "), std::string::npos);
+    EXPECT_EQ(course({"tables"}), kSuccess);
+    EXPECT_EQ(complaints_of_check(), "");
+}
+
+TEST_F(CommandLine, AMeasuredPageWithoutRecordsIsFoundAndRemoved) {
+    const auto page = directory_.write("docs/measured/day77_gone.md", "old\n");
+    EXPECT_NE(complaints_of_check().find("docs/measured/day77_gone.md: there are no records for it"),
+              std::string::npos);
+    EXPECT_TRUE(std::filesystem::exists(page)) << "--check removed it";
+    EXPECT_EQ(course({"tables"}), kSuccess);
+    EXPECT_FALSE(std::filesystem::exists(page));
+}
+
+TEST_F(CommandLine, AReadmeWithAMistakeDoesNotKeepTheOthersFromTheirTables) {
+    directory_.write("docs/measurements/h200/d.jsonl", kRecords);
+    directory_.write("day01/README.md",
+                     "<!-- measurements: h200/d, no such problem -->\n<!-- end of measurements -->\n");
+    const auto good =
+        directory_.write("day02/README.md", "<!-- measurements: h200/d -->\n<!-- end of measurements -->\n");
     EXPECT_EQ(course({"tables"}), kFailed);
+    EXPECT_NE(read_text(good).find("01_naive"), std::string::npos);
+    EXPECT_NE(complaints_of_check().find("day01/README.md: line 1: no record has the problem"),
+              std::string::npos);
+}
+
+TEST_F(CommandLine, AStepsHeadThatItsRecordContradictsIsFound) {
+    directory_.write("docs/measurements/h200/gemm_ladder.jsonl", kRecords);
+    directory_.write("gemm_ladder/steps/01_naive.cu", "// Measured:   about 4 TFLOP/s.\n");
+    EXPECT_EQ(course({"tables"}), kSuccess);
+    EXPECT_EQ(complaints_of_check(), "");
+    directory_.write("gemm_ladder/steps/01_naive.cu", "// Measured:   about 7 TFLOP/s.\n");
+    EXPECT_NE(complaints_of_check().find("gemm_ladder/steps/01_naive.cu: says 'about 7 TFLOP/s'"),
+              std::string::npos);
 }
 
 TEST_F(CommandLine, WithoutTheScriptItSaysSo) {

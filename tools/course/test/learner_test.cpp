@@ -100,8 +100,8 @@ class Learner : public testing::Test {
     void write_days(const std::string& late_stores) const {
         directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "Release", "late_stores": )" +
                                                 late_stores + R"(, "days": [
-            {"directory": "day01_add", "number": 1, "topic": "add", "title": "T", "chapter": "2", "ready": true},
-            {"directory": "day02_none", "number": 2, "topic": "none", "title": "N", "chapter": "2", "ready": true}]})");
+            {"directory": "day01_add", "number": 1, "topic": "add", "title": "T"},
+            {"directory": "day02_none", "number": 2, "topic": "none", "title": "N"}]})");
     }
     // What it prints is in said().
     int course(const std::vector<const char*>& arguments) {

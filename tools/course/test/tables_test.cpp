@@ -9,25 +9,39 @@
 namespace course::tool {
 namespace {
 
-std::string record(const char* problem, const char* variant, const char* role, const char* verified = "true",
-                   const char* median = "0.738") {
-    return fmt::format(
-        R"({{"day": "day01_vector_add", "problem": "{}", "variant": "{}", "role": "{}", "dtype": "float",
-            "median_ms": {}, "spread_ms": 0.0021, "repeats": 20, "l2": "flushed", "bytes": 3221225472, "flops": 0,
-            "percent_of_limit": 99.43, "verified": {}, "max_error": 0, "device": "NVIDIA H200", "driver": "580.65.06",
-            "cuda": "13.0", "commit": "0123456789ab", "date": "2026-11-21T10:30:00Z"}})",
-        problem, variant, role, median, verified);
+constexpr const char* kHeader =
+    R"({"format":"course records 1","day":"day01_vector_add","dtype":"float","spread_ms":0.0021,"bytes":3221225472,"flops":3e9,)"
+    R"("percent_of_limit":null,"verified":true,"device":"NVIDIA H200","driver":"580.65.06","cuda":"13.0",)"
+    R"("commit":"0123456789ab","date":"2026-11-21T10:30:00Z"})"
+    "\n";
+
+std::string line(const char* problem, const char* variant, const char* role, double ms,
+                 const char* l2 = "warm") {
+    return fmt::format(R"({{"problem":"{}","variant":"{}","role":"{}","median_ms":{},"l2":"{}"}})", problem,
+                       variant, role, ms, l2) +
+           "\n";
+}
+
+bool has(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
 }
 
 class Tables : public testing::Test {
   protected:
     void SetUp() override {
-        directory_.write("h200/day01_vector_add.json",
-                         fmt::format("[{},{},{}]", record("add 2^28", "float4", "ours"),
-                                     record("add 2^28", "cudaMemcpy", "limit", "null"),
-                                     record("add 2^20", "float4", "ours", "true", "0.00214")));
+        write_records("h200/day01_vector_add",
+                      line("add, small", "float4", "ours", 0.00214) + line("add 2^28", "plain", "ours", 1.5) +
+                          line("add 2^28", "float4", "ours", 0.75) + line("add 2^28", "thrust", "peer", 0.6));
     }
-    std::string fresh(const std::string& text) const { return with_fresh_tables(text, directory_.path()); }
+    void write_records(const std::string& name, const std::string& lines) {
+        directory_.write("docs/measurements/" + name + ".jsonl", kHeader + lines);
+    }
+    TableSources sources() const {
+        return {directory_.path(), directory_.path() / "docs/measurements", days_};
+    }
+    std::string fresh(const std::string& text, const std::string& file = "day01_vector_add/README.md") const {
+        return with_fresh_tables(text, directory_.path() / file, sources());
+    }
     std::string error_of(const std::string& text) const {
         try {
             fresh(text);
@@ -37,44 +51,37 @@ class Tables : public testing::Test {
         return "no error";
     }
     TemporaryDirectory directory_;
+    std::vector<Day> days_ = {
+        {.directory = "day01_vector_add",
+         .number = 1,
+         .topic = "vector_add",
+         .title = "Vector addition",
+         .question = "Which thread?",
+         .chapters_4e = "2, 3",
+         .chapters_5e = "3",
+         .hours = 1.5,
+         .beside = "add, small"},
+        {.directory = "gemm_ladder", .number = {}, .topic = "gemm_ladder", .title = "The ladder"}};
 };
 
 constexpr const char* kFilled =
     "before\n"
-    "<!-- measurements: h200/day01_vector_add problem=add 2^28 -->\n"
-    "| problem | version | L2 | median | ± | GB/s | % of limit |\n"
-    "| --- | --- | --- | --: | --: | --: | --: |\n"
-    "| add 2^28 | float4 | flushed | 738 µs | 2.10 µs | 4365 | 99.4 |\n"
-    "| add 2^28 | cudaMemcpy (limit) | flushed | 738 µs | 2.10 µs | 4365 | 99.4 |\n"
+    "<!-- measurements: h200/day01_vector_add, add 2^28 -->\n"
+    "| version | time | speed-up | speed beside thrust |\n"
+    "| --- | --: | --: | --: |\n"
+    "| plain | 1.50 ms | 1.00× | 0.40× |\n"
+    "| float4 | 750 µs | 2.00× | 0.80× |\n"
+    "| thrust (peer) | 600 µs | 2.50× | 1.00× |\n"
     "\n"
-    "Measured on NVIDIA H200, driver 580.65.06, CUDA 13.0, commit 0123456789ab, 2026-11-21.\n"
-    "<!-- end measurements -->\n"
+    "*add 2^28 (float), warm cache, NVIDIA H200, 2026-11-21.* Other sizes, all columns: "
+    "[docs/measured/day01_vector_add.md](../docs/measured/day01_vector_add.md).\n"
+    "<!-- end of measurements -->\n"
     "after";
 
 TEST_F(Tables, FillsAnEmptyBlockAndLeavesTheRestAlone) {
-    EXPECT_EQ(fresh("before\n<!-- measurements: h200/day01_vector_add problem=add 2^28 -->\n"
-                    "<!-- end measurements -->\nafter"),
+    EXPECT_EQ(fresh("before\n<!-- measurements: h200/day01_vector_add, add 2^28 -->\n<!-- end of "
+                    "measurements -->\nafter"),
               kFilled);
-}
-
-TEST_F(Tables, FiguresBesideTimesAreTheLastColumns) {
-    std::string with = record("p", "a", "ours");
-    with.insert(with.size() - 1, R"(, "figures": [["relative error", 0.012345], ["outliers", 5]])");
-    directory_.write("h200/d.json", fmt::format("[{},{}]", with, record("p", "b", "ours")));
-    const std::string table = fresh("<!-- measurements: h200/d -->\n<!-- end measurements -->\n");
-    EXPECT_NE(table.find("| % of limit | relative error | outliers |\n"), std::string::npos) << table;
-    EXPECT_NE(table.find("| 99.4 | 0.0123 | 5 |\n"), std::string::npos) << table;
-    EXPECT_NE(table.find("| 99.4 |  |  |\n"), std::string::npos) << table;
-}
-
-// A program writes null for a figure that is not finite; the file stays readable.
-TEST_F(Tables, AFigureThatIsNotFiniteIsADash) {
-    std::string with = record("p", "a", "ours");
-    with.insert(with.size() - 1, R"(, "figures": [["relative error", null], ["outliers", 4096]])");
-    directory_.write("h200/d.json", fmt::format("[{},{}]", with, record("p", "b", "ours")));
-    const std::string table = fresh("<!-- measurements: h200/d -->\n<!-- end measurements -->\n");
-    EXPECT_NE(table.find("| 99.4 | - | 4096 |\n"), std::string::npos) << table;
-    EXPECT_NE(table.find("| 99.4 |  |  |\n"), std::string::npos) << table;
 }
 
 TEST_F(Tables, AFilledBlockStaysAsItIs) {
@@ -83,246 +90,170 @@ TEST_F(Tables, AFilledBlockStaysAsItIs) {
 
 TEST_F(Tables, ADriftedFigureIsPutRight) {
     std::string drifted = kFilled;
-    drifted.replace(drifted.find("4365"), 4, "4400");
+    drifted.replace(drifted.find("0.80"), 4, "0.90");
     EXPECT_EQ(fresh(drifted), kFilled);
 }
 
-TEST_F(Tables, WithoutAProblemAllAreShown) {
-    const std::string text =
-        fresh("<!-- measurements: h200/day01_vector_add -->\n<!-- end measurements -->\n");
-    EXPECT_NE(text.find("| add 2^28 |"), std::string::npos);
-    EXPECT_NE(text.find("| add 2^20 | float4 | flushed | 2.14 µs |"), std::string::npos);
+TEST_F(Tables, WithoutAProblemTheMainOneIsShown) {
+    EXPECT_TRUE(has(fresh("<!-- measurements: h200/day01_vector_add -->\n<!-- end of measurements -->\n"),
+                    "*add 2^28 (float)"));
+}
+
+TEST_F(Tables, AProblemMayHaveACommaInItsName) {
+    EXPECT_TRUE(
+        has(fresh("<!-- measurements: h200/day01_vector_add, add, small -->\n<!-- end of measurements -->\n"),
+            "2.14 µs"));
+}
+
+TEST_F(Tables, LinksStartFromTheFile) {
+    EXPECT_TRUE(has(fresh("<!-- measurements: h200/day01_vector_add -->\n<!-- end of measurements -->\n",
+                          "a/b/README.md"),
+                    "(../../docs/measured/day01_vector_add.md)"));
+    EXPECT_TRUE(has(
+        fresh("<!-- measurements: h200/day01_vector_add -->\n<!-- end of measurements -->\n", "docs/book.md"),
+        "(measured/day01_vector_add.md)"));
+}
+
+TEST_F(Tables, WhatIsNotMeasuredYetSaysSo) {
+    for (const char* kind : {"measurements: h200/day99_new", "measurements: h200/day99_new, add 7",
+                             "ladder: h200/day99_new, p", "sweep: h200/day99_new_sweep"}) {
+        const std::string begin = fmt::format("<!-- {} -->\n", kind);
+        EXPECT_EQ(fresh(begin + "<!-- end of measurements -->\n"),
+                  begin + "Not measured yet.\n<!-- end of measurements -->\n");
+    }
+}
+
+TEST_F(Tables, LaddersAndSweepsHaveBlocks) {
+    write_records("h200/g", line("p", "00_cublas", "peer", 1) + line("p", "01_naive", "ours", 10));
+    EXPECT_TRUE(has(fresh("<!-- ladder: h200/g, p -->\n<!-- end of measurements -->\n"),
+                    "| 01_naive | 10.0 ms | 0.30 | 1.00× | 10.0 |"));
+    write_records("h200/g_sweep", line("p", "00_cublas", "peer", 1) + line("p", "01_naive", "ours", 10));
+    EXPECT_TRUE(has(fresh("<!-- sweep: h200/g_sweep -->\n<!-- end of measurements -->\n"),
+                    "(../docs/measured/g.md)"));
+    EXPECT_TRUE(has(error_of("<!-- ladder: h200/g -->\n"), "a ladder is on one problem"));
+    EXPECT_TRUE(has(error_of("<!-- sweep: h200/g_sweep, p -->\n"), "a sweep is over all problems"));
+}
+
+TEST_F(Tables, AFigureStandsWithinASentence) {
+    const std::string begin = "about <!-- figure: h200/day01_vector_add, add, small, float4, time -->";
+    EXPECT_EQ(fresh(begin + "7 h<!-- /figure -->, and <!-- figure: h200/day01_vector_add, add 2^28, float4, "
+                            "speed-up --><!-- /figure -->.\n"),
+              begin +
+                  "2.14 µs<!-- /figure -->, and <!-- figure: h200/day01_vector_add, add 2^28, float4, "
+                  "speed-up -->2.00×<!-- /figure -->.\n");
+    EXPECT_TRUE(has(fresh("<!-- figure: h200/day99, p, v, time -->1<!-- /figure -->"),
+                    "(not measured yet)<!-- /figure -->"));
+    EXPECT_TRUE(has(error_of("a\n<!-- figure: h200/day01_vector_add, float4, time -->1<!-- /figure -->"),
+                    "line 2: the figure is 'h200/day01_vector_add, float4, time'; expected"));
+    EXPECT_TRUE(has(error_of("<!-- figure: h200/day01_vector_add, add 2^28, float4, time -->1\n"),
+                    "<!-- /figure --> on the same line"));
+    EXPECT_TRUE(
+        has(error_of("<!-- figure: h200/day01_vector_add, add 2^28, float5, time -->1<!-- /figure -->"),
+            "no warm record of 'float5'"));
 }
 
 TEST_F(Tables, TextWithoutBlocksIsUntouchedToTheByte) {
     for (const std::string text :
-         {"", "\n", "a", "a\r\n\n  b\n\n", "```\n<!-- measurements: x/y -->\n```\n"}) {
+         {"", "\n", "a", "a\r\n\n  b\n\n", "```\n<!-- measurements: x/y -->\n<!-- figure: a -->\n```\n"}) {
         EXPECT_EQ(fresh(text), text);
     }
 }
 
 TEST_F(Tables, MistakesAreNamedWithTheirLine) {
-    EXPECT_NE(error_of("\n<!-- measurements: h200/day99 -->\n<!-- end measurements -->")
-                  .find("line 2: cannot read"),
-              std::string::npos);
-    EXPECT_NE(error_of("<!-- measurements: h200/day01_vector_add problem=add 1 -->\n").find("no record"),
-              std::string::npos);
-    EXPECT_NE(
-        error_of("<!-- measurements: h200/day01_vector_add -->\n").find("line 1: the block is not closed"),
-        std::string::npos);
-    EXPECT_NE(error_of("<!-- end measurements -->\n").find("without a beginning"), std::string::npos);
-    EXPECT_NE(error_of("<!-- measurements: h200/day01_vector_add size=3 -->\n").find("unknown option"),
-              std::string::npos);
-    EXPECT_NE(error_of("<!-- measurements: -->\n").find("expected <machine>"), std::string::npos);
-    EXPECT_NE(error_of("<!-- measurements: h200/day01_vector_add\n").find("same line"), std::string::npos);
     const std::string open = "<!-- measurements: h200/day01_vector_add -->\n";
-    EXPECT_NE(error_of(open + open).find("line 2: the block opened in line 1"), std::string::npos);
+    EXPECT_TRUE(has(error_of("\n<!-- measurements: h200/day01_vector_add, add 1 -->\n"),
+                    "line 2: no record has the problem 'add 1'"));
+    EXPECT_TRUE(has(error_of(open), "line 1: the block is not closed by '<!-- end of measurements -->'"));
+    EXPECT_TRUE(has(error_of("<!-- end of measurements -->\n"), "without a beginning"));
+    EXPECT_TRUE(has(error_of("<!-- measurements: h200/day01_vector_add problem=add 2^28 -->\n"),
+                    "a comma before the problem"));
+    EXPECT_TRUE(has(error_of("<!-- measurements: -->\n"), "expected <machine>/<day>"));
+    EXPECT_TRUE(has(error_of("<!-- measurements: day01_vector_add -->\n"), "expected <machine>/<day>"));
+    EXPECT_TRUE(has(error_of("<!-- measurements: h200/day01_vector_add\n"), "same line"));
+    EXPECT_TRUE(has(error_of(open + open), "line 2: the block opened in line 1"));
 }
 
-TEST_F(Tables, AWrongResultHasNoPlaceInATable) {
-    directory_.write("h200/wrong.json", fmt::format("[{}]", record("add", "broken", "ours", "false")));
-    EXPECT_NE(error_of("<!-- measurements: h200/wrong -->\n").find("not verified"), std::string::npos);
+TEST_F(Tables, TheFrontPageHasARowForEachDay) {
+    directory_.write("day01_vector_add/exercises.md", "# Exercises\n## one\n### Hint 1\n## two\n");
+    EXPECT_EQ(fresh("<!-- days: h200 -->\n<!-- end of measurements -->\n", "README.md"),
+              "<!-- days: h200 -->\n"
+              "| day | question | chapter 4e | 5e | exercises | hours | best beside a library |\n"
+              "| --- | --- | --- | --- | --: | --: | --- |\n"
+              "| [01 Vector addition](day01_vector_add/README.md) | Which thread? | 2, 3 | 3 | 2 | 1.5 |  |\n"
+              "| [The ladder](gemm_ladder/README.md) |  |  |  |  | 0 |  |\n"
+              "<!-- end of measurements -->\n");
+    days_[0].beside = "";
+    EXPECT_TRUE(has(fresh("<!-- days: h200 -->\n<!-- end of measurements -->\n", "README.md"),
+                    "| [0.80× thrust](docs/measured/day01_vector_add.md) |"));
+    days_[0].beside_version = "plain";
+    EXPECT_TRUE(
+        has(fresh("<!-- days: h200 -->\n<!-- end of measurements -->\n", "README.md"), "[0.40× thrust]"));
 }
 
-std::string warm(std::string record) {
-    return record.replace(record.find("flushed"), 7, "warm");
+TEST_F(Tables, APageHasEveryProblemOfEveryMachineAndTheSweep) {
+    EXPECT_TRUE(measured_pages({directory_.path(), directory_.path() / "missing", {}}).empty());
+    write_records("a100/day01_vector_add", line("add 2^28", "plain", "ours", 3));
+    write_records("h200/g_sweep", line("q", "00_cublas", "peer", 1) + line("q", "01_naive", "ours", 10));
+    directory_.write("docs/measurements/h200/inspection_counts.json", "{}");
+    const auto pages = measured_pages(sources());
+    ASSERT_EQ(pages.size(), 2U);
+    const std::string& page = pages.at("day01_vector_add.md");
+    EXPECT_TRUE(has(page, "# Measured: Vector addition\n"));
+    EXPECT_TRUE(has(page, "./course bench day01_vector_add --record\n"));
+    EXPECT_FALSE(has(page, "--sweep"));
+    EXPECT_TRUE(has(page, "| add, small | float | float4 | 2.14 µs |")) << page;
+    EXPECT_TRUE(has(page, "\n## add, small\n")) << page;
+    EXPECT_TRUE(has(page, "| float4 | warm | 2.14 µs | 2.10 µs |")) << page;
+    EXPECT_TRUE(has(page, "| plain | warm | 3.00 ms |")) << "of the other machine\n" << page;
+    EXPECT_TRUE(has(pages.at("g.md"), "./course bench g --sweep --record\n")) << pages.at("g.md");
+    EXPECT_TRUE(has(pages.at("g.md"), "| **lowest** |  |  | 0.100 |")) << pages.at("g.md");
 }
 
-TEST_F(Tables, ComparesTheBestOfOursWithTheBestPeer) {
-    directory_.write("h200/day20.json",
-                     fmt::format("[{},{},{},{},{},{}]", warm(record("rows", "slow", "ours", "true", "0.9")),
-                                 warm(record("rows", "fast", "ours", "true", "0.5")),
-                                 warm(record("rows", "bad_peer", "peer", "true", "0.8")),
-                                 warm(record("rows", "good_peer", "peer", "true", "0.6")),
-                                 warm(record("rows", "copy", "limit", "null", "0.1")),
-                                 record("rows", "flushed_counts_not", "ours", "true", "0.2")));
-    // Neither the host nor other work is a peer.
-    std::string on_host = warm(record("alone", "openmp", "peer", "true", "9"));
-    on_host.replace(on_host.find("NVIDIA H200"), 11, "host CPU");
-    std::string in_half = warm(record("alone", "tensor_cores", "peer", "true", "0.01"));
-    in_half.replace(in_half.find("\"float\""), 7, "\"half\"");
-    directory_.write("h200/day21.json", fmt::format("[{},{},{}]", on_host, in_half,
-                                                    warm(record("alone", "only", "ours", "true", "0.25"))));
-    const std::string heading =
-        "| problem | ours | median | GB/s | % of limit | peer | peer / ours |\n"
-        "| --- | --- | --: | --: | --: | --- | --: |\n";
-    const std::string rows = "| rows | fast | 500 µs | 6442 | 99.4 | good_peer 600 µs | 1.20 |\n";
-    const std::string of_one_file = fresh("<!-- comparison: h200/day20 -->\n<!-- end measurements -->\n");
-    EXPECT_NE(of_one_file.find(heading + rows + "\nMeasured on NVIDIA H200"), std::string::npos)
-        << of_one_file;
-    const std::string of_all = fresh("<!-- comparison: h200 -->\n<!-- end measurements -->\n");
-    EXPECT_NE(of_all.find(rows + "| alone | only | 250 µs | 12885 | 99.4 |  |  |\n"), std::string::npos)
-        << of_all;
+TEST_F(Tables, MarkdownIsFoundWhereAPersonWroteIt) {
+    for (const char* file : {"README.md", "docs/book.md", "docs/measured/day01.md", "my/notes.md",
+                             "build/cpu/a.md", ".git/a.md", "day01/fused/README.md", "day01/a.txt"})
+        directory_.write(file, "");
+    const std::vector<std::filesystem::path> expected = {directory_.path() / "README.md",
+                                                         directory_.path() / "day01/fused/README.md",
+                                                         directory_.path() / "docs/book.md"};
+    EXPECT_EQ(find_markdown(directory_.path()), expected);
 }
 
-TEST_F(Tables, ComparingAMachineLeavesOutItsSweepsAndTheCalibrationOfTheInspection) {
-    const std::string comparison = "<!-- comparison: h200 -->\n<!-- end measurements -->\n";
-    directory_.write("h200/a.json", fmt::format("[{}]", warm(record("a problem", "v", "ours"))));
-    const std::string before = fresh(comparison);
-    directory_.write("h200/a_sweep.json", fmt::format("[{}]", warm(record("swept", "v", "ours"))));
-    directory_.write("h200/inspection_counts.json", R"({"cases": []})");
-    EXPECT_EQ(fresh(comparison), before);
-    EXPECT_NE(fresh("<!-- comparison: h200/a_sweep -->\n<!-- end measurements -->\n").find("swept"),
-              std::string::npos)
-        << "but not where it is asked for by name";
-}
-
-// 2 x 10^9 operations; the machine's limit is 5 TFLOP/s. `ms` is written as it stands.
-std::string step(const char* problem, const char* variant, const char* role, const char* l2, const char* ms,
-                 const char* kernel = "") {
-    return fmt::format(
-        R"({{"day": "gemm_ladder", "problem": "{}", "variant": "{}", "role": "{}", "dtype": "float",
-            "median_ms": {}, "spread_ms": 0.01, "repeats": 20, "l2": "{}", "bytes": 3000, "flops": 2000000000,
-            "percent_of_limit": 50, "limit_flops_per_second": 5000000000000, "verified": true, "max_error": 0,
-            "device": "NVIDIA H200", "driver": "580.65.06", "cuda": "13.0", "commit": "0123456789ab",
-            "date": "2026-11-21T10:30:00Z"{}}})",
-        problem, variant, role, ms, l2, kernel);
-}
-
-constexpr const char* kKernel =
-    R"(, "kernel": {"threads": 256, "registers": 128, "local_bytes": 0, "shared_bytes": 33792,
-                    "blocks_per_multiprocessor": 2, "occupancy": 0.25, "limited_by": "registers"})";
-
-TEST_F(Tables, ALadderShowsItsStepsBesideThePeer) {
-    directory_.write("h200/gemm.json",
-                     fmt::format("[{},{},{},{},{},{}]", step("sgemm 10", "00_cublas", "peer", "warm", "0.8"),
-                                 step("sgemm 10", "00_cublas", "peer", "flushed", "0.9"),
-                                 step("sgemm 10", "01_naive", "ours", "warm", "4", kKernel),
-                                 step("sgemm 10", "01_naive", "ours", "flushed", "4.5", kKernel),
-                                 step("sgemm 10", "02_new", "ours", "warm", "0.5"),
-                                 step("sgemm 20", "01_naive", "ours", "warm", "77", kKernel)));
-    const std::string text =
-        fresh("<!-- ladder: h200/gemm problem=sgemm 10 -->\n<!-- end measurements -->\n");
-    EXPECT_EQ(
-        text,
-        "<!-- ladder: h200/gemm problem=sgemm 10 -->\n"
-        "| version | median | TFLOP/s | % of 00_cublas | L2 flushed | % of 00_cublas | % of FMA limit | "
-        "registers | shared memory | occupancy | limited by |\n"
-        "| --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- |\n"
-        "| 00_cublas | 800 µs | 2.50 | 100.0 | 900 µs | 100.0 | 50.0 |  |  |  |  |\n"
-        "| 01_naive | 4.00 ms | 0.50 | 20.0 | 4.50 ms | 20.0 | 10.0 | 128 | 33 KB | 25 % | registers |\n"
-        "| 02_new | 500 µs | 4.00 | 160.0 |  |  | 80.0 |  |  |  |  |\n"
-        "\nMeasured on NVIDIA H200, driver 580.65.06, CUDA 13.0, commit 0123456789ab, 2026-11-21.\n"
-        "<!-- end measurements -->\n");
-    EXPECT_EQ(fresh(text), text) << "a filled block stays as it is";
-}
-
-TEST_F(Tables, MistakesInLaddersAreNamed) {
-    const std::string ours = step("p", "01_naive", "ours", "warm", "4");
-    const std::string peer = step("p", "00_cublas", "peer", "warm", "1");
-    const auto error_with = [&](const std::string& records) {
-        directory_.write("h200/g.json", "[" + records + "]");
-        return error_of("<!-- ladder: h200/g problem=p -->\n");
-    };
-    EXPECT_NE(error_of("<!-- ladder: h200/g -->\n").find("expected problem=..."), std::string::npos);
-    EXPECT_NE(error_of("<!-- ladder: -->\n").find("after 'ladder:'"), std::string::npos);
-    EXPECT_NE(error_with(ours).find("no record has the role 'peer'"), std::string::npos);
-    EXPECT_NE(error_with(ours + "," + peer + "," + step("p", "torch", "peer", "warm", "1"))
-                  .find("not '00_cublas' and 'torch'"),
-              std::string::npos);
-    EXPECT_NE(
-        error_with(peer + "," + step("p", "02_new", "ours", "flushed", "4")).find("'02_new' has no warm"),
-        std::string::npos);
-    EXPECT_NE(error_with(step("q", "00_cublas", "peer", "warm", "1")).find("no record has the problem 'p'"),
-              std::string::npos);
-    std::string wrong = ours;
-    wrong.replace(wrong.find("true"), 4, "false");
-    EXPECT_NE(error_with(peer + "," + wrong).find("not verified"), std::string::npos);
-}
-
-// Ratios of 2, 0.5 and 8 warm: a geometric mean of 2; of 1, 0.25 and 4 flushed: 1.
-std::string sweep_records() {
-    std::string records;
-    const auto add = [&](const char* problem, const char* ours, const char* peer, const char* ours_flushed,
-                         const char* peer_flushed) {
-        for (const std::string& record : {step(problem, "00_cublas", "peer", "warm", peer),
-                                          step(problem, "00_cublas", "peer", "flushed", peer_flushed),
-                                          step(problem, "14_auto", "ours", "warm", ours),
-                                          step(problem, "14_auto", "ours", "flushed", ours_flushed)})
-            records += (records.empty() ? "" : ",") + record;
-    };
-    add("a", "1", "2", "3", "3");
-    add("b", "4", "2", "4", "1");
-    add("c", "1", "8", "1", "4");
-    return records;
-}
-
-TEST_F(Tables, ASweepEndsWithTheMeanAndTheLowest) {
-    directory_.write("h200/gemm_sweep.json", "[" + sweep_records() + "]");
-    const std::string text = fresh("<!-- sweep: h200/gemm_sweep -->\n<!-- end measurements -->\n");
-    EXPECT_EQ(text,
-              "<!-- sweep: h200/gemm_sweep -->\n"
-              "| problem | 14_auto | 00_cublas | 00_cublas / 14_auto | with L2 flushed |\n"
-              "| --- | --: | --: | --: | --: |\n"
-              "| a | 1.00 ms | 2.00 ms | 2.00 | 1.00 |\n"
-              "| b | 4.00 ms | 2.00 ms | 0.50 | 0.25 |\n"
-              "| c | 1.00 ms | 8.00 ms | 8.00 | 4.00 |\n"
-              "| **geometric mean of 3** |  |  | 2.000 | 1.000 |\n"
-              "| **lowest** |  |  | 0.500 | 0.250 |\n"
-              "\nMeasured on NVIDIA H200, driver 580.65.06, CUDA 13.0, commit 0123456789ab, 2026-11-21.\n"
-              "<!-- end measurements -->\n");
-    EXPECT_EQ(fresh(text), text) << "a filled block stays as it is";
-}
-
-TEST_F(Tables, MistakesInSweepsAreNamed) {
-    const auto error_with = [&](const std::string& more) {
-        directory_.write("h200/s.json", "[" + sweep_records() + "," + more + "]");
-        return error_of("<!-- sweep: h200/s -->\n");
-    };
-    EXPECT_NE(error_of("<!-- sweep: h200/s problem=a -->\n").find("expected no problem="), std::string::npos);
-    EXPECT_NE(error_with(step("a", "05_tiles", "ours", "warm", "1")).find("not '14_auto' and '05_tiles'"),
-              std::string::npos);
-    EXPECT_NE(
-        error_with(step("d", "14_auto", "ours", "warm", "1")).find("'d' has no warm record of '00_cublas'"),
-        std::string::npos);
-    EXPECT_NE(
-        error_with(step("d", "00_cublas", "peer", "warm", "1")).find("'d' has no warm record of '14_auto'"),
-        std::string::npos);
-    EXPECT_EQ(error_with(step("d", "00_cublas", "peer", "warm", "1") + "," +
-                         step("d", "14_auto", "ours", "warm", "1"))
-                  .find("no warm"),
-              std::string::npos);
-    EXPECT_EQ(fresh("<!-- sweep: h200/s -->\n<!-- end measurements -->\n").find("| 1.000 |\n"),
-              std::string::npos)
-        << "no mean of flushed ratios where one is missing";
-}
-
-TEST_F(Tables, MistakesInComparisonsAreNamed) {
-    EXPECT_NE(error_of("<!-- comparison: -->\n").find("expected <machine>"), std::string::npos);
-    EXPECT_NE(error_of("<!-- comparison: h100 -->\n").find("cannot read"), std::string::npos);
-    EXPECT_NE(error_of("<!-- comparison: h200/day01_vector_add -->\n").find("no record of ours"),
-              std::string::npos);
-    directory_.write("h200/wrong.json", fmt::format("[{}]", warm(record("add", "broken", "ours", "false"))));
-    EXPECT_NE(error_of("<!-- comparison: h200/wrong -->\n").find("not verified"), std::string::npos);
+TEST_F(Tables, AStepsHeadIsHeldAgainstItsRecord) {
+    write_records("h200/gemm_ladder",
+                  line("sgemm 4096x4096x4096", "01_naive", "ours", 0.625));  // 4.80 TFLOP/s
+    const auto wrong = [&](const char* head) { return wrong_measured_line(head, "01_naive", sources()); };
+    EXPECT_EQ(wrong("// Why: about 9 TFLOP/s.\n// Measured:   about 5 TFLOP/s, a tenth of cuBLAS.\n"), "");
+    EXPECT_EQ(wrong("// Measured:   4096^3: about 4.7 TFLOP/s.\n"), "");
+    EXPECT_EQ(wrong("// Measured:   about 6 TFLOP/s.\n"),
+              "says 'about 6 TFLOP/s'; docs/measurements/h200 has 4.80");
+    EXPECT_EQ(wrong("// Measured:   about 4.6 TFLOP/s.\n"),
+              "says 'about 4.6 TFLOP/s'; docs/measurements/h200 has 4.80");
+    EXPECT_EQ(wrong("// Measured:   nothing, yet.\n"), "");
 }
 
 TEST(LoadRecords, RefusesWhatIsNotARecord) {
     const TemporaryDirectory directory;
-    EXPECT_THROW(load_records(directory.path() / "missing.json"), std::runtime_error);
-    EXPECT_THROW(load_records(directory.write("empty.json", "[]")), std::runtime_error);
-    EXPECT_THROW(load_records(directory.write("field.json", R"([{"problem": "p"}])")), std::runtime_error);
-    EXPECT_THROW(load_records(directory.write("zero.json",
-                                              fmt::format("[{}]", record("p", "v", "ours", "true", "0")))),
-                 std::runtime_error);
+    const auto load = [&](const std::string& lines) {
+        return load_records(directory.write("r.jsonl", kHeader + lines));
+    };
+    EXPECT_EQ(load(line("p", "v", "ours", 1)).size(), 1U);
+    EXPECT_THROW(load_records(directory.path() / "missing.jsonl"), std::runtime_error);
+    EXPECT_THROW(load(""), std::runtime_error) << "no records";
+    EXPECT_THROW(load("{\"problem\": \"p\"}\n"), std::runtime_error) << "a field is missing";
+    EXPECT_THROW(load(line("p", "v", "ours", 0)), std::runtime_error) << "no time";
+    EXPECT_THROW(load_records(directory.write("a.jsonl", "[]\n")), std::runtime_error) << "no header";
 }
 
-TEST(FormatTime, KeepsThreeDigits) {
-    EXPECT_EQ(format_time(0.0012345), "1.23 µs");
-    EXPECT_EQ(format_time(0.738), "738 µs");
-    EXPECT_EQ(format_time(12.345), "12.3 ms");
-    EXPECT_EQ(format_time(2500), "2.50 s");
-}
-
-TEST(FindReadmes, LeavesOutBuildsAndHiddenDirectories) {
+TEST(LoadRecords, ARecordOverridesTheHeader) {
     const TemporaryDirectory directory;
-    for (const char* name : {"README.md", "day01/README.md", "build/cpu/README.md", "build-x/README.md",
-                             ".git/README.md", "day01/build/README.md", "docs/notes.md"}) {
-        directory.write(name, "");
-    }
-    const std::vector<std::filesystem::path> expected = {directory.path() / "README.md",
-                                                         directory.path() / "day01/README.md",
-                                                         directory.path() / "day01/build/README.md"};
-    EXPECT_EQ(find_readmes(directory.path()), expected);
+    const auto records = load_records(directory.write(
+        "r.jsonl",
+        std::string(kHeader) +
+            R"({"problem":"p","variant":"v","role":"peer","median_ms":1,"l2":"warm","device":"host CPU"})" +
+            "\n" + line("p", "w", "ours", 1)));
+    EXPECT_EQ(records.at(0).device, "host CPU");
+    EXPECT_EQ(records.at(1).device, "NVIDIA H200");
 }
 
 }  // namespace

@@ -1,0 +1,86 @@
+#include "common/bench/record_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace course {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char* kFormatKey = "format";
+constexpr const char* kFormat = "course records 1";
+
+// Of the run and of the machine, not of a version.
+constexpr std::array kHeaderKeys = {
+    "day",    "device", "driver", "cuda", "compiler", "limit_bytes_per_second", "limit_flops_per_second",
+    "commit", "date"};
+
+// The value that most records have; of two such, the one that comes first.
+Json most_common(const Json& records, const char* key) {
+    std::vector<std::pair<Json, int>> values;
+    for (const Json& record : records) {
+        const auto same = std::ranges::find(values, record.at(key), &std::pair<Json, int>::first);
+        if (same == values.end()) {
+            values.emplace_back(record.at(key), 1);
+        } else {
+            ++same->second;
+        }
+    }
+    return std::ranges::max_element(values, {}, &std::pair<Json, int>::second)->first;
+}
+
+}  // namespace
+
+std::string to_json_lines(const Json& records) {
+    if (records.empty()) return "";
+    Json header = {{kFormatKey, kFormat}};
+    for (const char* key : kHeaderKeys) {
+        // A record cannot say that it lacks a key of the header.
+        if (std::ranges::all_of(records, [key](const Json& record) { return record.contains(key); }))
+            header[key] = most_common(records, key);
+    }
+    std::string text = header.dump() + "\n";
+    for (Json record : records) {
+        for (const auto& [key, value] : header.items()) {
+            if (record.contains(key) && record.at(key) == value) record.erase(key);
+        }
+        text += record.dump() + "\n";
+    }
+    return text;
+}
+
+Json from_json_lines(std::string_view text) {
+    Json records = Json::array();
+    Json header;
+    for (int number = 1; !text.empty(); ++number) {
+        const std::string_view line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(text.size(), line.size() + 1));
+        try {
+            Json object = Json::parse(line);
+            if (!object.is_object()) throw std::runtime_error("expected an object");
+            if (number > 1) {
+                Json record = header;
+                record.update(object);
+                records.push_back(std::move(record));
+            } else if (object.value(kFormatKey, "") != kFormat) {
+                throw std::runtime_error(
+                    fmt::format("expected the header, an object with \"{}\": \"{}\"", kFormatKey, kFormat));
+            } else {
+                header = std::move(object);
+                header.erase(kFormatKey);
+            }
+        } catch (const std::exception& error) {
+            throw std::runtime_error(fmt::format("line {}: {}", number, error.what()));
+        }
+    }
+    return records;
+}
+
+}  // namespace course

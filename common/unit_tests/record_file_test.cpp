@@ -1,0 +1,68 @@
+#include "common/bench/record_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using course::from_json_lines;
+using course::to_json_lines;
+
+Json record(const char* variant, const char* device = "NVIDIA H200", const char* commit = "abc") {
+    return {{"day", "day01_vector_add"},   {"variant", variant}, {"median_ms", 0.25},
+            {"percent_of_limit", nullptr}, {"device", device},   {"commit", commit}};
+}
+
+// Keys in any order.
+nlohmann::json sorted(const Json& json) {
+    return nlohmann::json::parse(json.dump());
+}
+
+std::string error_of(const char* text) {
+    try {
+        from_json_lines(text);
+    } catch (const std::runtime_error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(RecordFile, TheFirstLineHoldsWhatMostRecordsHaveInCommon) {
+    EXPECT_EQ(to_json_lines({record("openmp", "host CPU"), record("a"), record("b"),
+                             record("c", "NVIDIA H200", "def")}),
+              R"({"format":"course records 1","day":"day01_vector_add","device":"NVIDIA H200","commit":"abc"}
+{"variant":"openmp","median_ms":0.25,"percent_of_limit":null,"device":"host CPU"}
+{"variant":"a","median_ms":0.25,"percent_of_limit":null}
+{"variant":"b","median_ms":0.25,"percent_of_limit":null}
+{"variant":"c","median_ms":0.25,"percent_of_limit":null,"commit":"def"}
+)");
+}
+
+TEST(RecordFile, WhatIsWrittenIsReadAgain) {
+    const Json records = {record("a"), record("b", "host CPU"), record("c", "NVIDIA H200", "def")};
+    EXPECT_EQ(sorted(from_json_lines(to_json_lines(records))), sorted(records));
+    EXPECT_TRUE(from_json_lines(to_json_lines(Json::array())).empty());
+}
+
+// It would get the header's.
+TEST(RecordFile, AKeyThatOneRecordLacksIsNotInTheHeader) {
+    Json without = record("b");
+    without.erase("commit");
+    const Json records = {record("a"), without};
+    EXPECT_EQ(sorted(from_json_lines(to_json_lines(records))), sorted(records));
+}
+
+TEST(RecordFile, MistakesAreNamedWithTheirLine) {
+    constexpr const char* kHeader = "{\"format\":\"course records 1\"}\n";
+    EXPECT_NE(error_of("[\n{}\n]\n").find("line 1: "), std::string::npos);
+    EXPECT_NE(error_of("{\"variant\":\"a\"}\n").find("line 1: expected the header"), std::string::npos);
+    EXPECT_NE(error_of((std::string(kHeader) + "{}\n7\n").c_str()).find("line 3: expected an object"),
+              std::string::npos);
+    EXPECT_NE(error_of((std::string(kHeader) + "{\"a\":1\n").c_str()).find("line 2: "), std::string::npos);
+    EXPECT_NE(error_of((std::string(kHeader) + "\n").c_str()).find("line 2: "), std::string::npos);
+}
+
+}  // namespace

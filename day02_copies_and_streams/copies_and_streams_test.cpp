@@ -1,0 +1,400 @@
+// Every version against the CPU, value by value: a fused multiply-add has one right result.
+#include "copies_and_streams.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/bench/head_start.hpp"
+#include "common/bench/machine.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/test/device_test.hpp"
+
+namespace {
+
+using course::DataPattern;
+using day02::HostBuffer;
+using day02::HostMemory;
+using day02::Job;
+using day02::Runner;
+using day02::Version;
+
+constexpr std::uint64_t kSeed = 2;
+constexpr std::size_t kGuard = 33;  // floats before and behind `out`; odd, so that `out` is not well aligned
+
+std::vector<float> data(std::size_t n, std::uint64_t seed = kSeed,
+                        DataPattern pattern = DataPattern::kSignedUniform) {
+    return course::make_data<float>(n, pattern, seed);
+}
+
+std::vector<float> expected_of(const std::vector<float>& in, int steps) {
+    std::vector<float> out(in.size());
+    day02::iterate_on_cpu(in, out, steps);
+    return out;
+}
+
+// Host memory of a version's kind: input, and output that begins as NaN between guards.
+struct HostData {
+    HostData(HostMemory memory, std::size_t n) : size(n), in(memory, n), guarded(memory, n + 2 * kGuard) {
+        spoil();
+    }
+
+    void set(const std::vector<float>& values) { std::copy(values.begin(), values.end(), in.data()); }
+    void spoil() { std::memset(guarded.data(), 0xFF, (size + 2 * kGuard) * sizeof(float)); }
+    float* out() const { return guarded.data() + kGuard; }
+    Job job(int steps, int chunks = 8) const { return {in.data(), out(), size, steps, chunks}; }
+
+    course::VerifyResult compare(const std::vector<float>& expected) const {
+        const std::vector<double> exact(expected.begin(), expected.end());
+        course::VerifyResult result =
+            course::verify(std::span<const float>(out(), size), exact, {.factor = 0});
+        const auto untouched = [](float value) {
+            std::uint32_t bits = 0;
+            std::memcpy(&bits, &value, sizeof bits);
+            return bits == 0xFFFFFFFF;
+        };
+        if (!std::all_of(guarded.data(), out(), untouched)) result.damage = "written before out";
+        if (!std::all_of(out() + size, out() + size + kGuard, untouched))
+            result.damage = "written behind out";
+        return result;
+    }
+
+    std::size_t size;
+    HostBuffer in;
+    HostBuffer guarded;
+};
+
+class VersionTest : public course::DeviceTestWithParam<const Version*> {
+  protected:
+    void SetUp() override {
+        course::DeviceTestWithParam<const Version*>::SetUp();
+        if (IsSkipped()) return;
+        if (const std::string reason = GetParam()->cannot_run({1 << 20, 1}); !reason.empty())
+            GTEST_SKIP() << reason;
+    }
+    HostMemory memory() const { return GetParam()->launcher.memory; }
+    bool is_one_of(std::initializer_list<const char*> names) const {
+        return std::find(names.begin(), names.end(), GetParam()->name) != names.end();
+    }
+    // In the default stream, or in streams of its own?
+    bool uses_streams() const { return !is_one_of({"pageable", "pinned", "malloc_each_time"}); }
+
+    course::VerifyResult run(const std::vector<float>& in, int steps, int chunks) const {
+        HostData host(memory(), in.size());
+        host.set(in);
+        Runner runner(*GetParam(), host.job(steps, chunks));
+        runner.run();
+        return host.compare(expected_of(in, steps));
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayTwo, VersionTest, course::each_of(day02::variants()), course::VariantName());
+
+auto versions(std::initializer_list<const char*> names) {
+    std::vector<const Version*> found;
+    for (const char* name : names)
+        found.push_back(&course::find_variant(day02::variants(), name));
+    return testing::ValuesIn(found);
+}
+
+// Versions of which nothing but the wait is refused in a capture.
+class CapturableTest : public VersionTest {};
+INSTANTIATE_TEST_SUITE_P(DayTwo, CapturableTest,
+                         versions({"pinned_async", "chunked_streams", "graph", "zero_copy"}),
+                         course::VariantName());
+
+// Versions that use the runner's device memory.
+class DeviceMemoryTest : public VersionTest {};
+INSTANTIATE_TEST_SUITE_P(DayTwo, DeviceMemoryTest,
+                         versions({"pageable", "pinned", "pinned_async", "chunked_streams", "graph"}),
+                         course::VariantName());
+
+TEST_P(VersionTest, AllSizes) {
+    // Around a warp, a block, a chunk of one and of two blocks (8 chunks), and a large prime.
+    for (const std::size_t n :
+         {0, 1, 2, 7, 8, 9, 31, 32, 33, 255, 256, 257, 2047, 2048, 2049, 4095, 4096, 4097, 100003}) {
+        const course::VerifyResult result = run(data(n, kSeed + n), 3, 8);
+        EXPECT_TRUE(result.ok()) << "n = " << n << ": " << result.message();
+    }
+}
+
+TEST_P(VersionTest, AllPatterns) {
+    for (const DataPattern pattern : {DataPattern::kHugeNextToTiny, DataPattern::kAllEqual,
+                                      DataPattern::kWithNan, DataPattern::kWithInf}) {
+        const course::VerifyResult result = run(data(4097, kSeed, pattern), 3, 8);
+        EXPECT_TRUE(result.ok()) << course::name(pattern) << ": " << result.message();
+    }
+}
+
+TEST_P(VersionTest, AnyNumberOfChunks) {
+    for (const std::size_t n : {1, 5, 1000, 1009}) {
+        for (const int chunks : {1, 2, 3, 4, 5, 7, 16, 999, 1000, 1001, 1 << 30}) {
+            const course::VerifyResult result = run(data(n), 2, chunks);
+            EXPECT_TRUE(result.ok()) << "n = " << n << ", " << chunks << " chunks: " << result.message();
+        }
+    }
+}
+
+TEST_P(VersionTest, AnyNumberOfSteps) {
+    for (const int steps : {0, 1, 15, 16, 17, 33, 1000}) {
+        const course::VerifyResult result = run(data(1009), steps, 3);
+        EXPECT_TRUE(result.ok()) << steps << " steps: " << result.message();
+    }
+}
+
+// What is queued, captured or cached for one run must not answer for the next.
+TEST_P(VersionTest, EveryRunSeesTheInputOfItsTime) {
+    constexpr std::size_t kSize = 10007;
+    HostData host(memory(), kSize);
+    host.set(data(kSize, 99));
+    Runner runner(*GetParam(), host.job(2, 5));
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        const std::vector<float> in = data(kSize, seed);
+        host.set(in);
+        host.spoil();
+        runner.run();
+        const course::VerifyResult result = host.compare(expected_of(in, 2));
+        EXPECT_TRUE(result.ok()) << "run " << seed << ": " << result.message();
+    }
+}
+
+TEST_P(VersionTest, PreparingRunsNothing) {
+    HostData host(memory(), 1000);
+    host.set(data(1000));
+    const Runner runner(*GetParam(), host.job(1, 3));
+    CUDA_CHECK(cudaDeviceSynchronize());
+    EXPECT_EQ(host.compare(expected_of(data(1000), 1)).untouched, 1000U);
+}
+
+TEST_P(VersionTest, TwoRunnersDoNotDisturbEachOther) {
+    HostData a(memory(), 3001);
+    HostData b(memory(), 2999);
+    a.set(data(3001, 5));
+    b.set(data(2999, 6));
+    Runner first(*GetParam(), a.job(4, 3));
+    Runner second(*GetParam(), b.job(5, 4));
+    first.run();
+    second.run();
+    first.run();
+    EXPECT_TRUE(a.compare(expected_of(data(3001, 5), 4)).ok());
+    EXPECT_TRUE(b.compare(expected_of(data(2999, 6), 5)).ok());
+}
+
+// A missing wait, seen without luck: the stream is kept busy for some milliseconds before the job. A version that does not wait
+// returns at once. The CPU stand-in runs everything when it is queued, so this can only fail on a GPU.
+TEST_P(VersionTest, NothingIsUnderWayWhenItReturns) {
+    HostData host(memory(), 100003);
+    const std::vector<float> in = data(100003);
+    host.set(in);
+    Runner runner(*GetParam(), host.job(2));
+    runner.run();
+    host.spoil();
+    course::give_head_start(5000, uses_streams() ? runner.streams().front() : nullptr);
+    runner.run();
+    const course::VerifyResult result = host.compare(expected_of(in, 2));
+    EXPECT_TRUE(result.ok()) << result.message();
+    EXPECT_EQ(cudaStreamQuery(nullptr), cudaSuccess);
+    for (const cudaStream_t stream : runner.streams())
+        EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
+}
+
+// And seen on any machine: waiting for a stream that captures is an error, so a version that waits is refused, and one that
+// does not is captured.
+TEST_P(CapturableTest, WaitsForItsFirstStream) {
+    HostData host(memory(), 1000);
+    const std::vector<float> in = data(1000);
+    host.set(in);
+    Runner runner(*GetParam(), host.job(2));
+    const cudaStream_t stream = runner.streams().front();
+    CUDA_CHECK(cudaDeviceSynchronize());
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    cudaError_t refused = cudaSuccess;
+    try {
+        runner.run();
+    } catch (const course::CudaError& error) {
+        refused = error.code();
+    }
+    cudaGraph_t graph = nullptr;
+    const cudaError_t ended = cudaStreamEndCapture(stream, &graph);
+    static_cast<void>(cudaGetLastError());
+    EXPECT_EQ(refused, cudaErrorStreamCaptureUnsupported)
+        << "no cudaStreamSynchronize for the stream where the job ends";
+    EXPECT_EQ(ended, cudaErrorStreamCaptureInvalidated) << "something else than the wait was refused";
+    if (graph != nullptr) CUDA_CHECK(cudaGraphDestroy(graph));
+    CUDA_CHECK(cudaDeviceSynchronize());
+    EXPECT_EQ(host.compare(expected_of(in, 2)).untouched, 1000U)
+        << "what went to another stream was not captured, and ran";
+
+    runner.run();  // the runner is as good as before
+    EXPECT_TRUE(host.compare(expected_of(in, 2)).ok());
+}
+
+// Chunks that share device memory overwrite each other, but not where one is finished before the next begins. So this looks at
+// the cause: afterwards the device holds all of the input and all of the output.
+TEST_P(DeviceMemoryTest, HoldsAllOfTheDataAfterwards) {
+    const std::vector<float> in = data(10007);
+    HostData host(memory(), in.size());
+    host.set(in);
+    Runner runner(*GetParam(), host.job(2, 7));
+    runner.run();
+    std::vector<float> back(in.size());
+    course::copy_device_to_host(back.data(), back.size(), runner.device_in().data(), in.size(), sizeof(float),
+                                nullptr);
+    EXPECT_TRUE(back == in) << "input on the device";
+    course::copy_device_to_host(back.data(), back.size(), runner.device_out().data(), in.size(),
+                                sizeof(float), nullptr);
+    EXPECT_TRUE(back == expected_of(in, 2)) << "output on the device";
+}
+
+TEST_P(VersionTest, GivesBackAllMemory) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU's driver keeps memory for the next time";
+    std::size_t before = 0;
+    std::size_t after = 0;
+    std::size_t total = 0;
+    CUDA_CHECK(cudaMemGetInfo(&before, &total));
+    for (int i = 0; i < 3; ++i)
+        EXPECT_TRUE(run(data(5000), 1, 3).ok());
+    CUDA_CHECK(cudaMemGetInfo(&after, &total));
+    EXPECT_EQ(before, after);
+}
+
+TEST_P(VersionTest, RefusesBadArguments) {
+    HostData host(memory(), 100);
+    const auto refusal = [](Job job) {
+        return course::refusal([&] { const Runner runner(*GetParam(), job); });
+    };
+    const std::string name = GetParam()->name;
+    Job job = host.job(1);
+    job.steps = -1;
+    EXPECT_EQ(refusal(job), name + ": steps is -1; expected 0 or more");
+    job = host.job(1);
+    job.chunks = 0;
+    EXPECT_EQ(refusal(job), name + ": chunks is 0; expected 1 or more");
+    job = host.job(1);
+    job.in = nullptr;
+    EXPECT_EQ(refusal(job), name + ": in is null; expected 100 floats of host memory");
+    job = host.job(1);
+    job.out = nullptr;
+    EXPECT_EQ(refusal(job), name + ": out is null; expected 100 floats of host memory");
+    job = host.job(1);
+    job.in = job.out + 10;
+    job.n = 11;
+    EXPECT_EQ(refusal(job), name + ": out overlaps in; expected no element in common");
+    job.in = job.out + 11;
+    EXPECT_EQ(refusal(job), "") << "out ends where in begins";
+    job = {};
+    EXPECT_EQ(refusal(job), "") << "nothing to do";
+}
+
+TEST_P(VersionTest, RefusesMemoryOfAnotherKind) {
+    const std::string name = GetParam()->name;
+    course::DeviceBuffer<float> device(100);
+    const std::pair<HostMemory, std::string> kinds[] = {
+        {HostMemory::kPageable, "pageable memory (malloc)"},
+        {HostMemory::kPinned, "pinned memory (cudaMallocHost)"},
+        {HostMemory::kManaged, "managed memory (cudaMallocManaged)"}};
+    const HostData right(memory(), 100);
+    std::string expected;
+    for (const auto& [kind, text] : kinds)
+        if (kind == memory()) expected = text;
+    for (const auto& [kind, text] : kinds) {
+        if (kind == memory()) continue;
+        const HostData wrong(kind, 100);
+        Job job = right.job(1);
+        job.in = wrong.in.data();
+        EXPECT_EQ(course::refusal([&] { const Runner runner(*GetParam(), job); }),
+                  name + ": in is " + text + "; expected " + expected);
+        job = right.job(1);
+        job.out = wrong.out();
+        EXPECT_EQ(course::refusal([&] { const Runner runner(*GetParam(), job); }),
+                  name + ": out is " + text + "; expected " + expected);
+    }
+    Job job = right.job(1);
+    job.out = device.data();
+    EXPECT_EQ(course::refusal([&] { const Runner runner(*GetParam(), job); }),
+              name + ": out is device memory (cudaMalloc); expected " + expected);
+}
+
+class ForkAndJoin : public course::DeviceTest {
+  protected:
+    HostBuffer in_{HostMemory::kPinned, 1};
+    HostBuffer out_{HostMemory::kPinned, 1};
+    Runner runner_{course::find_variant(day02::variants(), "chunked_streams"), {in_.data(), out_.data(), 1}};
+};
+
+// A capture notes who waits for whom. It refuses to end while a stream has work that the first one does not wait for.
+TEST_F(ForkAndJoin, MakeOneGraphOfAllStreams) {
+    course::DeviceBuffer<float> bytes(64);
+    const std::span<const cudaStream_t> streams = runner_.streams();
+    CUDA_CHECK(cudaStreamBeginCapture(streams[0], cudaStreamCaptureModeThreadLocal));
+    day02::fork_streams(runner_.device());
+    for (std::size_t s = 0; s < streams.size(); ++s) {
+        cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+        CUDA_CHECK(cudaStreamIsCapturing(streams[s], &status));
+        EXPECT_EQ(status, cudaStreamCaptureStatusActive) << "stream " << s << " does not wait for stream 0";
+        CUDA_CHECK(cudaMemsetAsync(bytes.data() + s, 0, sizeof(float), streams[s]));
+    }
+    day02::join_streams(runner_.device());
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(streams[0], &graph), cudaSuccess)
+        << "stream 0 does not wait for all others";
+    static_cast<void>(cudaGetLastError());
+    if (graph == nullptr) return;
+    std::size_t nodes = 0;
+    CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+    EXPECT_EQ(nodes, streams.size());
+    CUDA_CHECK(cudaGraphDestroy(graph));
+}
+
+// Outside of a capture, where only a GPU can fail: the other streams take longer than the first one.
+TEST_F(ForkAndJoin, LeaveNothingUnderWay) {
+    const std::span<const cudaStream_t> streams = runner_.streams();
+    course::give_head_start(3000, streams[0]);
+    day02::fork_streams(runner_.device());
+    for (const cudaStream_t stream : streams.subspan(1))
+        course::give_head_start(3000, stream);
+    day02::join_streams(runner_.device());
+    CUDA_CHECK(cudaStreamSynchronize(streams[0]));
+    for (std::size_t s = 0; s < streams.size(); ++s)
+        EXPECT_EQ(cudaStreamQuery(streams[s]), cudaSuccess) << "stream " << s;
+}
+
+class Managed : public course::DeviceTest {};
+
+TEST_F(Managed, IsRefusedWhereItWouldFillTheDevice) {
+    const Version& managed = course::find_variant(day02::variants(), "managed");
+    if (!managed.cannot_run({1, 1}).empty()) GTEST_SKIP() << managed.cannot_run({1, 1});
+    const HostData host(HostMemory::kManaged, 1);
+    Job job = host.job(1);
+    job.n = std::size_t{1} << 40;
+    const std::string refusal = course::refusal([&] { const Runner runner(managed, job); });
+    EXPECT_EQ(refusal.find("managed: in and out are 8796093022208 bytes; expected at most a quarter of the "),
+              0U)
+        << refusal;
+}
+
+TEST(IterateOnCpu, RoundsOnceForEachStep) {
+    const std::vector<float> in = data(3000);
+    const std::vector<float> out = expected_of(in, 2);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+        const float once = std::fma(day02::kFactor, in[i], day02::kAddend);
+        ASSERT_EQ(out[i], std::fma(day02::kFactor, once, day02::kAddend)) << "element " << i;
+    }
+}
+
+TEST(IterateOnCpu, RefusesDifferentLengths) {
+    std::vector<float> three(3);
+    std::vector<float> four(4);
+    EXPECT_EQ(course::refusal([&] { day02::iterate_on_cpu(three, four, 1); }),
+              "iterate_on_cpu: in and out have 3 and 4 elements; expected the same number");
+}
+
+}  // namespace

@@ -1,0 +1,216 @@
+// Day 6's launchers: checks, grids and the list of versions. The kernels are in transpose.cuh and transpose_any.cuh.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "transpose.cuh"
+#include "transpose.hpp"
+#include "transpose_any.cuh"
+
+namespace day06 {
+namespace {
+
+using course::ceil_div;
+using course::require;
+using course::shape_text;
+
+constexpr std::size_t kMaxGridX = std::numeric_limits<int>::max();
+constexpr std::size_t kMaxGridY = 65535;
+
+template <class T>
+void check_arguments(DeviceMatrix<const T> in, DeviceMatrix<T> out) {
+    require(out.rows() == in.cols() && out.cols() == in.rows(), "transpose: in is ", shape_text(in),
+            ", out is ", shape_text(out), "; expected out to be ", shape_text(in.cols(), in.rows()));
+    require(!overlap(in, out), "transpose: out overlaps in; expected no common element");
+}
+
+// --- Versions of transpose.cuh: floats, 32-bit indices, one tile per block ---------------------------------------------
+
+// The extent that the grid's y counts: rows of `in`, or its columns.
+enum class GridY { kRows, kCols };
+
+template <GridY GRID_Y>
+std::string float_constraint(const Problem& problem) {
+    constexpr std::size_t kMost = std::numeric_limits<int>::max();
+    if (problem.element_bytes != 4)
+        return "elements have " + std::to_string(problem.element_bytes) +
+               " bytes; this version moves 4-byte elements";
+    if (problem.rows == 0 || problem.cols == 0) return "";
+    if (problem.in_ld > kMost / problem.rows || problem.out_ld > kMost / problem.cols)
+        return "rows * leading dimension is more than 2^31 - 1; this version counts elements in an int";
+    const std::size_t along_y = GRID_Y == GridY::kRows ? problem.rows : problem.cols;
+    if (ceil_div<std::size_t>(along_y, kTile) > kMaxGridY)
+        return std::to_string(along_y) + (GRID_Y == GridY::kRows ? " rows" : " columns") +
+               " are more tiles than the 65535 of a grid's y";
+    return "";
+}
+
+using FloatKernel = void (*)(const float* in, int in_ld, float* out, int out_ld, int rows, int cols);
+
+template <FloatKernel KERNEL, int THREAD_ROWS, GridY GRID_Y>
+void launch_floats(DeviceMatrix<const std::uint32_t> in, DeviceMatrix<std::uint32_t> out,
+                   cudaStream_t stream) {
+    check_arguments(in, out);
+    const std::string reason = float_constraint<GRID_Y>(problem_of(in, out));
+    require(reason.empty(), "transpose: ", reason);
+    if (in.rows() == 0 || in.cols() == 0) return;  // a grid must have a block
+    const auto tiles_down = static_cast<unsigned>(ceil_div<std::size_t>(in.rows(), kTile));
+    const auto tiles_across = static_cast<unsigned>(ceil_div<std::size_t>(in.cols(), kTile));
+    const dim3 grid =
+        GRID_Y == GridY::kRows ? dim3(tiles_across, tiles_down) : dim3(tiles_down, tiles_across);
+    KERNEL<<<grid, dim3(kTile, THREAD_ROWS), 0, stream>>>(
+        reinterpret_cast<const float*>(in.data()), static_cast<int>(in.leading_dimension()),
+        reinterpret_cast<float*>(out.data()), static_cast<int>(out.leading_dimension()),
+        static_cast<int>(in.rows()), static_cast<int>(in.cols()));
+    CUDA_CHECK_LAUNCH();
+}
+
+void no_halves(DeviceMatrix<const std::uint16_t> in, DeviceMatrix<std::uint16_t> out, cudaStream_t) {
+    check_arguments(in, out);
+    require(false, "transpose: ", float_constraint<GridY::kRows>(problem_of(in, out)));
+}
+
+// --- Versions of transpose_any.cuh ------------------------------------------------------------------------------------
+
+// Blocks for a tile_rows x tile_cols tile each.
+struct TileGrid {
+    unsigned down;
+    unsigned across;
+
+    unsigned blocks() const { return down * across; }
+};
+
+TileGrid tile_grid(std::size_t rows, std::size_t cols, std::size_t tile) {
+    const std::size_t down = ceil_div(rows, tile);
+    const std::size_t across = ceil_div(cols, tile);
+    require(across <= kMaxGridX / down, "transpose: ", shape_text(rows, cols), " has ",
+            shape_text(down, across), " tiles; a grid has at most 2^31 - 1 blocks");
+    return {static_cast<unsigned>(down), static_cast<unsigned>(across)};
+}
+
+std::string vectorised_constraint(const Problem& problem) {
+    if (problem.rows == 0 || problem.cols == 0) return "";
+    const std::size_t pack = 16 / problem.element_bytes;
+    if (problem.rows % pack == 0 && problem.cols % pack == 0 && problem.packs_aligned) return "";
+    return shape_text(problem.rows, problem.cols) + " with leading dimensions " +
+           std::to_string(problem.in_ld) + " and " + std::to_string(problem.out_ld) +
+           "; this version needs multiples of " + std::to_string(pack) + " and 16-byte aligned matrices";
+}
+
+template <class T>
+void launch_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
+    check_arguments(in, out);
+    const std::string reason = vectorised_constraint(problem_of(in, out));
+    require(reason.empty(), "transpose: ", reason);
+    if (in.rows() == 0 || in.cols() == 0) return;
+    const TileGrid grid = tile_grid(in.rows(), in.cols(), kPacks * (16 / sizeof(T)));
+    transpose_vectorised<T><<<grid.blocks(), kThreads, 0, stream>>>(in, out, grid.down, grid.across);
+    CUDA_CHECK_LAUNCH();
+}
+
+// Do all rows of the matrix begin at multiples of `bytes`?
+template <class T>
+bool rows_aligned(DeviceMatrix<T> matrix, std::size_t bytes) {
+    return course::is_aligned(matrix.data(), bytes) &&
+           (matrix.rows() == 1 || matrix.leading_dimension() * sizeof(T) % bytes == 0);
+}
+
+template <class T>
+void launch_aligned(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
+    constexpr int kSector = 32 / sizeof(T);
+    check_arguments(in, out);
+    if (in.rows() == 0 || in.cols() == 0) return;
+    if (rows_aligned(out, 32)) {
+        const TileGrid grid = tile_grid(in.rows(), in.cols(), kEdge);
+        transpose_aligned<T, 0><<<grid.blocks(), kThreads, 0, stream>>>(in, out, grid.down, grid.across);
+    } else {
+        // Tiles are shifted up by at most kSector - 1 rows, so the last row may need one more tile.
+        const TileGrid grid = tile_grid(in.rows() + kSector - 1, in.cols(), kEdge);
+        transpose_aligned<T, kSector>
+            <<<grid.blocks(), kThreads, 0, stream>>>(in, out, grid.down, grid.across);
+    }
+    CUDA_CHECK_LAUNCH();
+}
+
+// Into how many pieces to cut each strip of `steps` steps. More pieces keep all multiprocessors busy; each piece costs a step more.
+// The grid runs in waves of `resident` blocks.
+std::size_t pieces_of_strip(std::size_t strips, std::size_t steps, std::size_t resident) {
+    std::size_t best = 1;
+    std::size_t best_time = std::numeric_limits<std::size_t>::max();
+    const std::size_t most = std::min<std::size_t>(steps, ceil_div(4 * resident, strips));
+    for (std::size_t pieces = 1; pieces <= most; ++pieces) {
+        const std::size_t time = ceil_div(strips * pieces, resident) * (ceil_div(steps, pieces) + 1);
+        if (time >= best_time) continue;
+        best = pieces;
+        best_time = time;
+    }
+    return best;
+}
+
+template <class T>
+void launch_streamed(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
+    check_arguments(in, out);
+    if (in.rows() == 0 || in.cols() == 0) return;
+    const bool shifted = !rows_aligned(out, kStep * sizeof(T));
+    const std::size_t end_row = in.rows() + (shifted ? kStep - 1 : 0);
+    const std::size_t steps = ceil_div<std::size_t>(end_row, kStep);
+    const std::size_t strips = ceil_div<std::size_t>(in.cols(), kStripCols);
+    const std::size_t resident = course::resident_blocks(transpose_streamed<T>, kThreads);
+    const std::size_t steps_per_block = ceil_div(steps, pieces_of_strip(strips, steps, resident));
+    const std::size_t pieces = ceil_div(steps, steps_per_block);
+    require(strips <= kMaxGridX / pieces, "transpose: ", shape_text(in), " has ", strips,
+            " strips; a grid has at most 2^31 - 1 blocks");
+    transpose_streamed<T><<<static_cast<unsigned>(strips * pieces), kThreads, 0, stream>>>(
+        in, out, static_cast<unsigned>(strips), steps_per_block * kStep, end_row);
+    CUDA_CHECK_LAUNCH();
+}
+
+// Each element is read once and written once.
+course::Work work(const Problem& problem) {
+    const double bytes = static_cast<double>(problem.rows) * static_cast<double>(problem.cols) *
+                         static_cast<double>(problem.element_bytes);
+    return {.bytes = 2 * bytes, .written = bytes};
+}
+
+template <FloatKernel KERNEL, int THREAD_ROWS, GridY GRID_Y = GridY::kRows>
+Transpose float_version(const char* name, const char* idea) {
+    return {
+        name, idea, {launch_floats<KERNEL, THREAD_ROWS, GRID_Y>, no_halves}, work, float_constraint<GRID_Y>};
+}
+
+}  // namespace
+
+// --- The list ----------------------------------------------------------------------------------------------------------
+
+std::span<const Transpose> variants() {
+    static const std::array<Transpose, 9> list = {{
+        float_version<transpose_naive, kTile>("naive", "a thread per element; strided stores"),
+        float_version<transpose_strided_loads, kTile, GridY::kCols>("strided_loads",
+                                                                    "the same with strided loads"),
+        float_version<transpose_tiled, kTile>("tiled", "a tile is turned in shared memory"),
+        float_version<transpose_padded, kTile>("padded", "a tile without bank conflicts"),
+        float_version<transpose_coarsened, kThreadRows>("coarsened", "four elements per thread"),
+        float_version<transpose_swizzled, kThreadRows>("swizzled", "an XOR instead of the padding"),
+        {"vectorised",
+         "16-byte accesses",
+         {launch_vectorised<std::uint32_t>, launch_vectorised<std::uint16_t>},
+         work,
+         vectorised_constraint},
+        {"aligned",
+         "tiles begin at sectors of out",
+         {launch_aligned<std::uint32_t>, launch_aligned<std::uint16_t>},
+         work},
+        {"streamed",
+         "a block walks down a strip",
+         {launch_streamed<std::uint32_t>, launch_streamed<std::uint16_t>},
+         work},
+    }};
+    return list;
+}
+
+}  // namespace day06

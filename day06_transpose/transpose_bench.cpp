@@ -1,0 +1,126 @@
+// Day 6's program: every version verified and timed on words and on 16-bit elements, beside cuBLAS and a copy of the same bytes.
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/bench/program.hpp"
+#include "common/check/check.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "transpose.hpp"
+#include "transpose_candidates.hpp"
+#include "transpose_peer.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using course::DeviceMatrix;
+
+// Numbers from -1000 to 1000, as floats, as cuBLAS may do arithmetic with them; and 16 random bits.
+template <class T>
+std::vector<T> make_elements(std::size_t count) {
+    course::Random random(6);
+    std::vector<T> elements(count);
+    for (T& element : elements) {
+        if constexpr (sizeof(T) == 4)
+            element = std::bit_cast<T>(static_cast<float>(random.integer(-1000, 1000)));
+        else
+            element = static_cast<T>(random.next());
+    }
+    return elements;
+}
+
+template <class T>
+struct Data {
+    Data(std::size_t rows_of_in, std::size_t cols_of_in)
+        : rows(rows_of_in),
+          cols(cols_of_in),
+          expected(rows * cols),
+          in(rows * cols),
+          copy(rows * cols),
+          out(rows * cols) {
+        const std::vector<T> elements = make_elements<T>(rows * cols);
+        in.copy_from(elements);
+        day06::transpose_on_cpu(elements, rows, cols, expected);
+    }
+
+    DeviceMatrix<const T> in_view() const { return in.matrix(rows, cols); }
+    DeviceMatrix<T> out_view() { return out.matrix(cols, rows); }
+
+    std::size_t rows, cols;
+    std::vector<T> expected;
+    DeviceBuffer<T> in, copy;
+    course::GuardedBuffer<T> out;
+};
+
+template <class T>
+course::Case make_case(const course::Dims& size) {
+    if (size.size() != 2) throw std::invalid_argument("expected rows x columns, for example 512x384");
+    const auto data = std::make_shared<Data<T>>(size[0], size[1]);
+    const day06::Problem problem = day06::problem_of<T>(data->in_view(), data->out_view());
+    const course::Work work = day06::variants().front().work(problem);
+
+    course::Case result{.problem = "transpose " + std::to_string(size[0]) + "x" + std::to_string(size[1]) +
+                                   (sizeof(T) == 2 ? " 16-bit" : ""),
+                        .dtype = sizeof(T) == 2 ? "uint16" : "uint32"};
+    result.spoil = [data] { data->out.spoil(); };
+    result.verify = [data] {
+        course::VerifyResult verified = course::verify_exact(data->out.to_host(), data->expected, data->rows);
+        verified.damage = data->out.damage();
+        return verified;
+    };
+    for (const day06::Transpose& variant : day06::variants()) {
+        result.contestants.push_back({.name = variant.name,
+                                      .launch =
+                                          [data, &variant](cudaStream_t stream) {
+                                              variant.launcher(data->in_view(), data->out_view(), stream);
+                                          },
+                                      .work = work,
+                                      .cannot_run = variant.cannot_run(problem)});
+    }
+    if constexpr (sizeof(T) == 4) {
+        for (const day06::Transpose& variant : day06::candidates())
+            result.contestants.push_back({.name = variant.name,
+                                          .launch =
+                                              [data, &variant](cudaStream_t stream) {
+                                                  variant.launcher(data->in_view(), data->out_view(), stream);
+                                              },
+                                          .work = work,
+                                          .cannot_run = variant.cannot_run(problem)});
+        course::Contestant geam =
+            day06::cublas_geam({course::DeviceSpan<const float>::from_device_pointer(
+                                    reinterpret_cast<const float*>(data->in.data()), data->in.size()),
+                                size[0], size[1]},
+                               {course::DeviceSpan<float>::from_device_pointer(
+                                    reinterpret_cast<float*>(data->out.data()), data->out.size()),
+                                size[1], size[0]});
+        geam.work = work;
+        result.contestants.push_back(geam);
+    }
+    result.contestants.push_back({.name = "cudaMemcpy",
+                                  .role = course::Role::kLimit,
+                                  .launch =
+                                      [data](cudaStream_t stream) {
+                                          CUDA_CHECK(cudaMemcpyAsync(data->copy.data(), data->in.data(),
+                                                                     data->in.bytes(),
+                                                                     cudaMemcpyDeviceToDevice, stream));
+                                      },
+                                  .work = work});
+    return result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const course::Program program{
+        .day = "day06_transpose",
+        .title = "out[col][row] = in[row][col]; size: rows x columns of in",
+        .default_size = {401, 999},
+        .bench_sizes = {{1024, 1024}, {8192, 8192}, {4001, 9999}, {1000003, 37}, {37, 1000003}},
+        .make_cases = {make_case<std::uint32_t>, make_case<std::uint16_t>}};
+    return course::run_program(program, argc, argv);
+}

@@ -1,0 +1,167 @@
+// What the lesson says of its versions' accesses, counted.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/device/device_buffer.hpp"
+#include "common/test/device_test.hpp"
+#include "common/test/inspection_test.hpp"
+#include "transpose.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using course::DeviceMatrix;
+using course::Operation;
+using course::Space;
+
+// Requests of one kind, of all lines together.
+struct Requests {
+    double count = 0;
+    double transactions = 0;
+
+    double each() const { return transactions / count; }
+};
+
+Requests requests(const course::Inspection& seen, Space space, Operation operation) {
+    Requests all;
+    for (const course::KernelInspection& kernel : seen.kernels) {
+        for (const course::AccessLine& line : kernel.lines) {
+            if (line.space != space || line.operation != operation) continue;
+            all.count += static_cast<double>(line.requests);
+            all.transactions += static_cast<double>(line.transactions);
+        }
+    }
+    return all;
+}
+
+// A request of a full warp on rows that begin at multiples of 32 bytes.
+struct Claim {
+    std::string version;
+    double load_sectors;
+    double store_sectors;
+    double tile_store_wavefronts = 0;  // 0: there is no tile
+    double tile_load_wavefronts = 0;
+};
+
+const std::vector<Claim> kClaims = {
+    {"naive", 4, 32},
+    {"strided_loads", 32, 4},
+    {"tiled", 4, 4, 1, 32},
+    {"padded", 4, 4, 1, 1},
+    {"coarsened", 4, 4, 1, 1},
+    {"swizzled", 4, 4, 1, 1},
+    {"vectorised", 16, 16, 4, 4},
+    {"aligned", 4, 4, 1, 1},
+    {"streamed", 4, 4, 1, 1},
+};
+
+std::string version_name(const testing::TestParamInfo<Claim>& claim) {
+    return claim.param.version;
+}
+
+class Lesson : public testing::TestWithParam<Claim> {
+  protected:
+    void SetUp() override {
+        if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
+    }
+
+    // Runs this version on a rows x cols matrix, and expects the right result without findings.
+    template <class T = std::uint32_t>
+    course::Inspection inspect(std::size_t rows, std::size_t cols) {
+        std::vector<T> elements(rows * cols);
+        for (std::size_t i = 0; i < elements.size(); ++i)
+            elements[i] = static_cast<T>(i + 1);
+        const DeviceBuffer<T> in{std::span<const T>(elements)};
+        DeviceBuffer<T> out = course::zeros<T>(rows * cols);
+        const auto& launch = course::find_variant(day06::variants(), GetParam().version).launcher;
+        const course::Inspection seen = course::inspect(
+            [&] {
+                launch(DeviceMatrix<const T>(in.span(), rows, cols), DeviceMatrix<T>(out.span(), cols, rows),
+                       nullptr);
+            },
+            {.blocks_per_launch = 1024});  // all of them
+        std::vector<T> expected(elements.size());
+        day06::transpose_on_cpu(elements, rows, cols, expected);
+        EXPECT_EQ(out.to_host(), expected);
+        EXPECT_TRUE(course::without_findings(seen));
+        return seen;
+    }
+};
+
+TEST_P(Lesson, SectorsAndWavefrontsOfARequest) {
+    const Claim& claim = GetParam();
+    const course::Inspection seen = inspect(128, 192);
+    EXPECT_EQ(requests(seen, Space::kGlobal, Operation::kLoad).each(), claim.load_sectors);
+    EXPECT_EQ(requests(seen, Space::kGlobal, Operation::kStore).each(), claim.store_sectors);
+    if (claim.tile_store_wavefronts == 0) return;
+    EXPECT_EQ(requests(seen, Space::kShared, Operation::kStore).each(), claim.tile_store_wavefronts);
+    EXPECT_EQ(requests(seen, Space::kShared, Operation::kLoad).each(), claim.tile_load_wavefronts);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transpose, Lesson, testing::ValuesIn(kClaims), version_name);
+
+class AnyShape : public Lesson {};
+
+TEST_P(AnyShape, HasNoFindings) {
+    inspect(75, 203);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transpose, AnyShape, testing::ValuesIn([] {
+                             std::vector<Claim> claims = kClaims;
+                             std::erase_if(claims, [](const Claim& c) { return c.version == "vectorised"; });
+                             return claims;
+                         }()),
+                         version_name);
+
+// 417 x 1007 leaves the same remainders as 4001 x 9999: rows of `in` are one word shorter than whole sectors, rows of `out` one word
+// longer. A row of `out` lies in 53 sectors.
+constexpr std::size_t kRows = 417;
+constexpr std::size_t kCols = 1007;
+
+double sectors_stored(const course::Inspection& seen) {
+    return requests(seen, Space::kGlobal, Operation::kStore).transactions;
+}
+
+class Unshifted : public Lesson {};
+
+TEST_P(Unshifted, StoresOfOddRowsStraddleSectors) {
+    EXPECT_GT(sectors_stored(inspect(kRows, kCols)), 1.2 * 53 * kCols);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transpose, Unshifted,
+                         testing::Values(Claim{"padded", 0, 0}, Claim{"coarsened", 0, 0},
+                                         Claim{"swizzled", 0, 0}),
+                         version_name);
+
+class Shifted : public Lesson {};
+
+// Where a tile hangs over the edge, the stand-in takes some lanes of neighbouring iterations for one request (cuda_on_cpu/README.md,
+// "Where it differs from a GPU"). So the counts may be a few percent off.
+constexpr double kCountedWrongly = 1.05;
+
+TEST_P(Shifted, EachSectorOfOddRowsIsStoredOnce) {
+    EXPECT_LE(sectors_stored(inspect(kRows, kCols)), kCountedWrongly * 53 * kCols);
+}
+
+TEST_P(Shifted, TilesOfHalvesHaveNoBankConflicts) {
+    const Requests loads = requests(inspect<std::uint16_t>(133, 191), Space::kShared, Operation::kLoad);
+    EXPECT_LE(loads.each(), kCountedWrongly);
+}
+
+INSTANTIATE_TEST_SUITE_P(Transpose, Shifted, testing::Values(Claim{"aligned", 0, 0}, Claim{"streamed", 0, 0}),
+                         version_name);
+
+class Packs : public Lesson {};
+
+TEST_P(Packs, OfHalvesHaveNoBankConflictsEither) {
+    const course::Inspection seen = inspect<std::uint16_t>(128, 256);
+    EXPECT_TRUE(course::conflict_free(seen));
+    EXPECT_TRUE(course::coalesced(seen));
+}
+
+INSTANTIATE_TEST_SUITE_P(Transpose, Packs, testing::Values(Claim{"vectorised", 0, 0}), version_name);
+
+}  // namespace

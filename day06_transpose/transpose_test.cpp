@@ -1,0 +1,275 @@
+// Every version against the CPU, bit by bit: shapes, leading dimensions, misaligned matrices, both sizes of element.
+#include "transpose.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/bench/machine.hpp"
+#include "common/check/guarded_matrix.hpp"
+#include "common/check/require.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
+
+namespace {
+
+using course::DeviceMatrix;
+using course::DeviceSpan;
+using course::GuardedMatrix;
+using day06::Transpose;
+
+struct Layout {
+    std::size_t rows;  // of in
+    std::size_t cols;
+    std::size_t in_padding = 0;  // elements between the rows of in
+    std::size_t out_padding = 0;
+    std::size_t in_offset = 0;  // elements from an address aligned to 256 bytes
+    std::size_t out_offset = 0;
+};
+
+std::string text_of(const Layout& layout) {
+    return course::shape_text(layout.rows, layout.cols) + " padding " + std::to_string(layout.in_padding) +
+           ", " + std::to_string(layout.out_padding) + " offset " + std::to_string(layout.in_offset) + ", " +
+           std::to_string(layout.out_offset);
+}
+
+// Random bits, so also NaNs of all kinds; but not all bits set, which is how an element that nothing has written looks.
+template <class T>
+std::vector<T> random_bits(std::size_t count, std::uint64_t seed) {
+    course::Random random(seed);
+    std::vector<T> elements(count);
+    for (T& element : elements) {
+        element = static_cast<T>(random.next());
+        if (element == static_cast<T>(-1)) element = 0;
+    }
+    return elements;
+}
+
+// Runs one version; false if it refuses the problem by its constraint.
+template <class T>
+[[nodiscard]] bool matches_cpu(const Transpose& variant, const Layout& layout,
+                               const std::vector<T>& elements) {
+    SCOPED_TRACE(std::to_string(8 * sizeof(T)) + " bits, " + text_of(layout));
+    GuardedMatrix<T> in(elements, layout.rows, layout.cols, layout.in_padding, layout.in_offset);
+    GuardedMatrix<T> out(layout.cols, layout.rows, layout.out_padding, layout.out_offset);
+    if (!variant.cannot_run(day06::problem_of<T>(in.view(), out.view())).empty()) return false;
+
+    variant.launcher(DeviceMatrix<const T>(in.view()), out.view(), nullptr);
+    std::vector<T> expected(elements.size());
+    day06::transpose_on_cpu(elements, layout.rows, layout.cols, expected);
+    course::VerifyResult result = course::verify_exact(out.packed(), expected, layout.rows);
+    result.damage = out.damage();
+    EXPECT_TRUE(result.ok()) << result.message();
+    EXPECT_EQ(in.packed(), elements) << "the input was changed";
+    return true;
+}
+
+template <class T>
+bool matches_cpu(const Transpose& variant, const Layout& layout) {
+    return matches_cpu(variant, layout,
+                       random_bits<T>(layout.rows * layout.cols, 31 * layout.rows + layout.cols));
+}
+
+class VariantTest : public course::DeviceTestWithParam<const Transpose*> {
+  protected:
+    // How many of the two element sizes this version has moved.
+    int check(const Layout& layout) {
+        return int{matches_cpu<std::uint32_t>(*GetParam(), layout)} +
+               int{matches_cpu<std::uint16_t>(*GetParam(), layout)};
+    }
+};
+
+TEST_P(VariantTest, ShapesAroundATile) {
+    int moved = 0;
+    // Tiles have 32, 64 or 128 rows or columns.
+    for (const std::size_t extent : {1, 31, 32, 33, 63, 64, 65, 127, 128, 129}) {
+        moved += check({extent, extent});
+        moved += check({extent, 40});
+        moved += check({24, extent});
+    }
+    EXPECT_GT(moved, 0);
+}
+
+TEST_P(VariantTest, PrimeShapes) {
+    for (const Layout& layout : {Layout{2, 3}, {7, 41}, {41, 7}, {101, 103}, {251, 61}, {67, 509}})
+        check(layout);
+}
+
+TEST_P(VariantTest, SingleRowsAndColumns) {
+    for (const std::size_t length : {2, 33, 257, 1000}) {
+        check({1, length});
+        check({length, 1});
+        // The one row is no reason for the leading dimension to matter.
+        check({1, length, 3, 5});
+        check({length, 1, 5, 3});
+    }
+}
+
+TEST_P(VariantTest, LeadingDimensionsOfTheirOwn) {
+    int moved = 0;
+    for (const std::size_t in_padding : {0, 1, 8, 29})
+        for (const std::size_t out_padding : {0, 3, 16})
+            moved += check({70, 65, in_padding, out_padding});
+    moved += check({72, 136, 8, 24});  // where 16-byte accesses are possible
+    EXPECT_GT(moved, 0);
+}
+
+TEST_P(VariantTest, MisalignedMatrices) {
+    for (std::size_t offset = 1; offset < 8; ++offset) {
+        check({66, 130, 0, 0, offset, 0});
+        check({66, 130, 0, 0, 0, offset});
+        check({96, 64, 0, 0, offset, 8 - offset});
+    }
+}
+
+TEST_P(VariantTest, MatricesWithoutElements) {
+    for (const Layout& layout : {Layout{0, 0}, {0, 5}, {5, 0}, {0, 64, 1, 1}, {64, 0, 1, 1}})
+        check(layout);
+}
+
+TEST_P(VariantTest, RandomLayouts) {
+    course::Random random(606);  // the seed is fixed: a failure names the layout
+    const auto up_to = [&](std::uint32_t most) { return static_cast<std::size_t>(random.below(most + 1)); };
+    for (int i = 0; i < 12; ++i) {
+        const bool aligned = i % 3 == 0;  // for versions that need it
+        const std::size_t step = aligned ? 8 : 1;
+        check({1 + up_to(150 / step) * step, 1 + up_to(150 / step) * step, up_to(4) * step, up_to(4) * step,
+               up_to(3) * step, up_to(3) * step});
+        if (aligned) check({8 + up_to(15) * 8, 8 + up_to(15) * 8, up_to(4) * 8, up_to(4) * 8, 8, 16});
+    }
+}
+
+// Arithmetic on a NaN may set its quiet bit. Moving it must not.
+TEST_P(VariantTest, NaNsKeepTheirBits) {
+    const std::vector<std::uint32_t> words = {0x7f800001, 0xff800001, 0x7fc00000, 0x7fbfffff,
+                                              0x7f812345, 0xffc54321, 0x80000000, 0x00000001};
+    std::vector<std::uint32_t> elements(40 * 72);
+    for (std::size_t i = 0; i < elements.size(); ++i)
+        elements[i] = words[i % 7] + static_cast<std::uint32_t>(i % 5);
+    EXPECT_TRUE(matches_cpu(*GetParam(), {40, 72}, elements));
+}
+
+TEST_P(VariantTest, ALaunchInAGraphOnAnotherStream) {
+    GuardedMatrix<std::uint32_t> in(random_bits<std::uint32_t>(64 * 96, 1), 64, 96);
+    GuardedMatrix<std::uint32_t> out(96, 64);
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        GetParam()->launcher(DeviceMatrix<const std::uint32_t>(in.view()), out.view(), stream);
+    });
+    EXPECT_EQ(work.nodes(), 1u);
+    EXPECT_GT(course::verify_exact(out.packed(), std::vector<std::uint32_t>(64 * 96)).untouched, 0u);
+    work.run(2);
+    std::vector<std::uint32_t> expected(64 * 96);
+    day06::transpose_on_cpu(in.packed(), 64, 96, expected);
+    EXPECT_EQ(out.packed(), expected);
+}
+
+TEST_P(VariantTest, RefusesWhatIsNotATranspose) {
+    course::DeviceBuffer<std::uint32_t> memory(4096);
+    const auto matrix = [&](std::size_t offset, std::size_t rows, std::size_t cols) {
+        return DeviceMatrix<std::uint32_t>(memory.span().subspan(offset, rows * cols), rows, cols);
+    };
+    const auto launch = [&](DeviceMatrix<const std::uint32_t> in, DeviceMatrix<std::uint32_t> out) {
+        return course::refusal([&] { GetParam()->launcher(in, out, nullptr); });
+    };
+    EXPECT_EQ(launch(matrix(0, 16, 32), matrix(1024, 16, 32)),
+              "transpose: in is 16 x 32, out is 16 x 32; expected out to be 32 x 16");
+    EXPECT_EQ(launch(matrix(0, 16, 32), matrix(511, 32, 16)),
+              "transpose: out overlaps in; expected no common element");
+    EXPECT_EQ(launch(matrix(0, 32, 32), matrix(0, 32, 32)),
+              "transpose: out overlaps in; expected no common element");
+    EXPECT_EQ(launch(matrix(0, 16, 32), matrix(512, 32, 16)), "");
+    CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+INSTANTIATE_TEST_SUITE_P(Transpose, VariantTest, course::each_of(day06::variants()), course::VariantName{});
+
+// --- Constraints ------------------------------------------------------------------------------------------------------
+
+std::string why_not(const char* variant, const day06::Problem& problem) {
+    return course::find_variant(day06::variants(), variant).cannot_run(problem);
+}
+
+TEST(Constraints, TheFirstVersionsCountInInts) {
+    const std::size_t n = 46341;  // n * n is just above 2^31
+    const day06::Problem large{n, n, n, n, 4, false};
+    EXPECT_EQ(why_not("tiled", large),
+              "rows * leading dimension is more than 2^31 - 1; this version counts elements in an int");
+    EXPECT_EQ(why_not("tiled", {n - 1, n - 1, n - 1, n - 1, 4, false}), "");
+    EXPECT_EQ(why_not("aligned", large), "");
+    EXPECT_EQ(why_not("streamed", large), "");
+}
+
+TEST(Constraints, TheFirstVersionsEndWithTheGrid) {
+    const std::size_t tall = 65535 * 32;
+    EXPECT_EQ(why_not("tiled", {tall, 1, 1, tall, 4, false}), "");
+    EXPECT_EQ(why_not("tiled", {tall + 1, 1, 1, tall + 1, 4, false}),
+              "2097121 rows are more tiles than the 65535 of a grid's y");
+    EXPECT_EQ(why_not("strided_loads", {tall + 1, 1, 1, tall + 1, 4, false}), "");
+    EXPECT_EQ(why_not("strided_loads", {1, tall + 1, tall + 1, 1, 4, false}),
+              "2097121 columns are more tiles than the 65535 of a grid's y");
+}
+
+TEST(Constraints, OnlyTheLastVersionsMoveHalves) {
+    EXPECT_EQ(why_not("naive", {2, 2, 2, 2, 2, false}),
+              "elements have 2 bytes; this version moves 4-byte elements");
+    course::DeviceBuffer<std::uint16_t> memory(8);
+    const DeviceMatrix<const std::uint16_t> in(memory.span().subspan(0, 4), 2, 2);
+    const DeviceMatrix<std::uint16_t> out(memory.span().subspan(4, 4), 2, 2);
+    EXPECT_EQ(
+        course::refusal([&] { course::find_variant(day06::variants(), "naive").launcher(in, out, nullptr); }),
+        "transpose: elements have 2 bytes; this version moves 4-byte elements");
+}
+
+TEST(Constraints, PacksMustBeAligned) {
+    EXPECT_EQ(why_not("vectorised", {4, 4, 4, 4, 4, true}), "");
+    EXPECT_EQ(why_not("vectorised", {4, 6, 8, 4, 4, true}),
+              "4 x 6 with leading dimensions 8 and 4; this version needs multiples of 4 and 16-byte aligned "
+              "matrices");
+    EXPECT_NE(why_not("vectorised", {4, 8, 8, 4, 2, true}), "");
+    EXPECT_NE(why_not("vectorised", {8, 8, 9, 8, 4, false}), "");
+}
+
+// --- Large ------------------------------------------------------------------------------------------------------------
+
+using Large = course::DeviceTest;
+
+// More rows than a grid has blocks in y: about 2^21, with 32 of them to a tile. Small enough for a CPU, too.
+TEST_F(Large, TallAndWideMatrices) {
+    const std::size_t extent = 65535 * 32 + 65;
+    if (const std::string reason = course::why_not_so_large(4 * extent * 4); !reason.empty())
+        GTEST_SKIP() << reason;
+    for (const char* name : {"aligned", "streamed"}) {
+        SCOPED_TRACE(name);
+        const Transpose& variant = course::find_variant(day06::variants(), name);
+        EXPECT_TRUE(matches_cpu<std::uint32_t>(variant, {extent, 3, 0, 1}));
+        EXPECT_TRUE(matches_cpu<std::uint32_t>(variant, {3, extent, 1, 0}));
+    }
+}
+
+// More than 2^31 elements, of 16 bits: every kernel that moves them counts in 64 bits. There and back again must change nothing.
+TEST_F(Large, MoreThanTwoToThe31Elements) {
+    const std::size_t rows = 46349;
+    const std::size_t cols = 46337;  // odd both
+    if (const std::string reason = course::why_not_so_large(2 * rows * cols * 2); !reason.empty())
+        GTEST_SKIP() << reason;
+    for (const char* name : {"aligned", "streamed", "vectorised"}) {
+        SCOPED_TRACE(name);
+        const Transpose& variant = course::find_variant(day06::variants(), name);
+        const std::size_t r = variant.name == "vectorised" ? rows / 8 * 8 : rows;
+        const std::size_t c = variant.name == "vectorised" ? cols / 8 * 8 + 8 : cols;
+        EXPECT_TRUE(matches_cpu<std::uint16_t>(variant, {r, c}));
+    }
+}
+
+TEST(Reference, RefusesWrongSizes) {
+    std::vector<std::uint16_t> six(6), five(5);
+    EXPECT_EQ(course::refusal([&] { day06::transpose_on_cpu(six, 2, 3, five); }),
+              "transpose_on_cpu: in has 6 elements, out has 5; expected 2 x 3 each");
+}
+
+}  // namespace

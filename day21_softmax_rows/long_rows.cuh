@@ -1,0 +1,190 @@
+// Day 21, second part: rows too long for the registers of one block.
+//
+//   version           what is new                                        what limits it
+//   cluster_per_row   blocks of a cluster read each other's              at most 8 blocks
+//                     shared memory
+//   whole_gpu         the registers of all SMs; one barrier for          no loads are in flight while the
+//                     the grid                                           grid synchronises
+//   two_pass          any length: the row is read again, backwards       the part of the second read that
+//                                                                        misses the L2 cache
+//
+//   ./course run day21 --variant two_pass --size 16x1048576
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "common/device/pack.cuh"
+#include "common/device/warp.cuh"
+#include "softmax_rows.cuh"
+#include "softmax_rows.hpp"
+
+namespace day21 {
+
+namespace cg = cooperative_groups;
+
+// A long row is cut into slices of `slice` columns, a multiple of 4 so that packs stay aligned. The last
+// slice may be short; slices beyond the row are empty.
+struct Slice {
+    std::size_t begin;
+    int count;
+
+    __device__ Slice(std::size_t cols, int slice, std::size_t index)
+        : begin(::min(cols, index * static_cast<std::size_t>(slice))),
+          count(static_cast<int>(::min(static_cast<std::size_t>(slice), cols - begin))) {}
+};
+
+constexpr int kValuesPerThread = 32;
+
+// Idea: a cluster of blocks, on neighbouring SMs, shares a row. Each block finds maximum and sum of its
+// slice and reads the pairs of the other blocks from their shared memory.
+// Cost removed: the limit of 32768 columns.
+// Still limits it: memory. A cluster has at most 8 blocks.
+template <Output kOutput, int kWidth, int kThreads>
+__global__ void __launch_bounds__(kThreads)
+    cluster_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t cols,
+                    int slice) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // older GPUs have no clusters
+    __shared__ MaxSum of_block;
+    const cg::cluster_group cluster = cg::this_cluster();
+    const unsigned blocks = cluster.num_blocks();
+    const std::size_t row = blockIdx.x / blocks;
+    const Slice mine(cols, slice, cluster.block_rank());
+
+    course::Pack<float, kWidth> packs[kValuesPerThread / kWidth];
+    load<kThreads>(packs, in + row * in_step + mine.begin, mine.count);
+    const MaxSum part = part_of_warp<kOutput>(packs);
+    const MaxSum whole_slice = block_merge<kThreads>(part);
+    if (threadIdx.x == 0) of_block = whole_slice;
+    cluster.sync();  // all blocks have stored their pair
+    const unsigned lane = threadIdx.x % course::kWarpSize;
+    const MaxSum whole_row =
+        warp_merge(lane < blocks ? *cluster.map_shared_rank(&of_block, lane) : nothing());
+    auto read = cluster.barrier_arrive();
+    finish<kOutput>(packs, part.max, whole_row);
+    store<kThreads>(packs, out + row * out_step + mine.begin, mine.count);
+    // A block must not exit while another one may still read its of_block.
+    cluster.barrier_wait(std::move(read));
+#endif
+}
+
+// Two parts become one: both sums are rescaled to the larger maximum (day 20).
+__device__ inline MaxSum merge(MaxSum a, MaxSum b) {
+    const float max = fmaxf(a.max, b.max);
+    const float shift = shift_of(max);
+    return {max, a.sum * exponential(a.max, shift) + b.sum * exponential(b.max, shift)};
+}
+
+// `count` parts in global memory become one, in every thread. All threads call it.
+template <int kThreads>
+__device__ MaxSum merge_parts(const MaxSum* parts, int count) {
+    MaxSum mine = nothing();
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads)
+        mine = merge(mine, parts[i]);
+    return block_merge<kThreads>(warp_merge(mine));
+}
+
+constexpr int kGpuThreads = 1024;
+
+// Idea: the registers of the whole GPU hold the row. Blocks form teams of `blocks_per_row`, with one row
+// per team and round. All blocks synchronise once per round at a barrier for the grid. A cooperative
+// launch guarantees that all blocks are resident at the same time.
+// Cost removed: the second read.
+// Still limits it: no loads are in flight while the grid synchronises.
+template <Output kOutput, int kWidth>
+__global__ void __launch_bounds__(kGpuThreads, 1)
+    whole_gpu(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t rows,
+              std::size_t cols, int blocks_per_row, int slice, MaxSum* parts) {
+    const cg::grid_group grid = cg::this_grid();
+    const unsigned team = blockIdx.x / blocks_per_row;
+    const unsigned member = blockIdx.x % blocks_per_row;
+    const unsigned teams = gridDim.x / blocks_per_row;
+    const Slice mine(cols, slice, member);
+
+    course::Pack<float, kWidth> packs[kValuesPerThread / kWidth];
+    for (std::size_t round = 0; round < rows; round += teams) {
+        const std::size_t row = round + team;
+        MaxSum* const parts_of_row = parts + row * blocks_per_row;
+        MaxSum part = nothing();
+        if (row < rows) {
+            load<kGpuThreads>(packs, in + row * in_step + mine.begin, mine.count);
+            part = part_of_warp<kOutput>(packs);
+            const MaxSum whole_slice = block_merge<kGpuThreads>(part);
+            if (threadIdx.x == 0) parts_of_row[member] = whole_slice;
+        }
+        grid.sync();  // also by teams without a row in the last round
+        if (row < rows) {
+            const MaxSum whole_row = merge_parts<kGpuThreads>(parts_of_row, blocks_per_row);
+            finish<kOutput>(packs, part.max, whole_row);
+            store<kGpuThreads>(packs, out + row * out_step + mine.begin, mine.count);
+            __syncthreads();  // the next block_merge overwrites what slow warps may still be reading
+        }
+    }
+}
+
+constexpr int kPassThreads = 256;
+constexpr int kChunk = kPassThreads * kValuesPerThread;  // columns that a block has in registers at a time
+
+// Idea: two passes over rows of any length. A row is cut into parts of `chunks_per_part` chunks, one
+// block per part. The first pass finds maximum and sum of each part.
+// Cost removed: an exponential per element to rescale the sum. Here it is one per chunk and thread.
+// Still limits it: the data is read a second time.
+template <int kWidth>
+__global__ void __launch_bounds__(kPassThreads)
+    find_parts(const float* in, std::size_t in_step, std::size_t cols, unsigned parts_per_row,
+               int chunks_per_part, MaxSum* parts) {
+    const float* const row = in + blockIdx.x / parts_per_row * in_step;
+    const std::size_t part = blockIdx.x % parts_per_row;
+    MaxSum mine = nothing();
+    for (int i = 0; i < chunks_per_part; ++i) {
+        const Slice chunk(cols, kChunk, part * chunks_per_part + i);
+        course::Pack<float, kWidth> packs[kValuesPerThread / kWidth];
+        load<kPassThreads>(packs, row + chunk.begin, chunk.count);
+        const float max = max_of(packs);
+        // Log-softmax's way: the values are not replaced. The kernel only needs the sum.
+        mine = merge(mine, {max, exponentiate<Output::kLogSoftmax>(packs, shift_of(max))});
+    }
+    mine = block_merge<kPassThreads>(warp_merge(mine));
+    if (threadIdx.x == 0) parts[blockIdx.x] = mine;
+}
+
+// Idea: the second pass runs backwards. What find_parts has read last is still in the L2 cache, as much
+// of it as fits.
+// Cost removed: a good part of the second read.
+// Still limits it: memory, for the rest of the second read.
+template <Output kOutput, int kWidth>
+__global__ void __launch_bounds__(kPassThreads)
+    normalise_parts(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t cols,
+                    unsigned parts_per_row, int chunks_per_part, const MaxSum* parts) {
+    const unsigned block = gridDim.x - 1 - blockIdx.x;
+    const std::size_t row = block / parts_per_row;
+    const std::size_t part = block % parts_per_row;
+    in += row * in_step;
+    out += row * out_step;
+
+    constexpr int kPacks = kValuesPerThread / kWidth;
+    course::Pack<float, kWidth> packs[kPacks];
+    Slice chunk(cols, kChunk, (part + 1) * chunks_per_part - 1);
+    load<kPassThreads>(packs, in + chunk.begin, chunk.count);  // in flight while parts merge
+    const MaxSum whole_row =
+        merge_parts<kPassThreads>(parts + row * parts_per_row, static_cast<int>(parts_per_row));
+    const float shift = shift_of(whole_row.max);
+    const float factor = 1 / whole_row.sum;
+    const float log_of_sum = logf(whole_row.sum);
+    for (int i = chunks_per_part - 1;; --i) {
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p)
+            for (float& x : packs[p].value)
+                x = kOutput == Output::kSoftmax ? exponential(x, shift) * factor : (x - shift) - log_of_sum;
+        store<kPassThreads>(packs, out + chunk.begin, chunk.count);
+        if (i == 0) break;
+        chunk = Slice(cols, kChunk, part * chunks_per_part + i - 1);
+        load<kPassThreads>(packs, in + chunk.begin, chunk.count);
+    }
+}
+
+}  // namespace day21

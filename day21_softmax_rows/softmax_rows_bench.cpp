@@ -1,0 +1,82 @@
+// Day 21's program: every version of softmax verified and timed, beside a copy of the same bytes (the
+// machine's limit) and the CPU.
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/bench/usual_case.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/require.hpp"
+#include "common/device/device_buffer.hpp"
+#include "softmax_rows.hpp"
+
+namespace {
+
+constexpr std::size_t kMostOnCpu = std::size_t{1} << 23;  // elements; more would take long to repeat
+
+struct Data {
+    explicit Data(const day21::Problem& p)
+        : problem(p),
+          in(course::make_data<float>(p.rows * p.cols, course::DataPattern::kNormal, 1)),
+          expected(in.size()),
+          magnitude(in.size()),
+          on_cpu(in.size()),
+          in_device(std::span<const float>(in)),
+          out_device(in.size()),
+          workspace(day21::workspace_size(p.rows, p.cols)) {
+        day21::softmax_on_cpu(p, in, expected);
+        day21::error_magnitudes(p, in, expected, magnitude);
+    }
+
+    day21::Problem problem;
+    std::vector<float> in;
+    std::vector<double> expected, magnitude, on_cpu;
+    course::DeviceBuffer<float> in_device;
+    course::GuardedBuffer<float> out_device;
+    course::DeviceBuffer<day21::MaxSum> workspace;
+};
+
+course::Case make_case(const course::Dims& size) {
+    course::require(size.size() == 2, "size has ", size.size(),
+                    " numbers; expected rows x columns, for example 4096x1024");
+    const day21::Problem problem{size[0], size[1], day21::Output::kSoftmax};
+    const std::size_t elements = problem.rows * problem.cols;
+
+    course::UsualCase<Data> usual(
+        "softmax " + std::to_string(problem.rows) + "x" + std::to_string(problem.cols), "float",
+        std::make_shared<Data>(problem));
+    usual.output(&Data::out_device, [](const Data& data, const auto& got) {
+        return course::verify(got, data.expected, {}, data.magnitude, data.problem.cols);
+    });
+    usual.also_spoil([](Data& data) {
+        std::fill(data.on_cpu.begin(), data.on_cpu.end(), std::numeric_limits<double>::quiet_NaN());
+    });
+    usual
+        .cpu(
+            day21::variants().front().work(problem),
+            [](Data& data) { day21::softmax_on_cpu(data.problem, data.in, data.on_cpu); },
+            [](const Data& data) { return course::verify(data.on_cpu, data.expected, {.factor = 0}); })
+        .cannot_run = elements <= kMostOnCpu ? "" : "it would take long";
+    usual.versions(day21::variants(), problem, [](const auto& version, Data& data, cudaStream_t stream) {
+        const auto [rows, cols, output] = data.problem;
+        version.launcher(output, data.in_device.matrix(rows, cols), data.out_device.matrix(rows, cols),
+                         data.workspace.span(), stream);
+    });
+    usual.limit_copy(&Data::in_device, &Data::out_device);
+    return usual.result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const course::Program program{
+        .day = "day21_softmax_rows",
+        .title = "softmax of each row of a matrix",
+        .default_size = {256, 1024},
+        .bench_sizes = {{4096, 1024}, {8192, 8192}, {1024, 32768}, {65536, 128}, {16, 1 << 20}, {1, 1 << 22}},
+        .make_cases = {make_case}};
+    return course::run_program(program, argc, argv);
+}

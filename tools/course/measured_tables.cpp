@@ -1,0 +1,476 @@
+#include "measured_tables.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <set>
+#include <stdexcept>
+#include <tuple>
+
+#include "common/bench/figures.hpp"
+
+namespace course::tool {
+namespace {
+
+constexpr std::size_t kMostRows = 10;
+constexpr int kSteps = 11;
+
+// Three digits that mean something: 4.36, 43.6, 436, 4360.
+std::string three_digits(double value) {
+    const int decimals = value < 10 ? 2 : value < 100 ? 1 : 0;
+    return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string rate(double amount, double milliseconds) {
+    return amount > 0 ? three_digits(amount / milliseconds / 1e6) : "";
+}
+
+using Row = std::vector<std::string>;
+constexpr std::string_view kLeft = "---";
+constexpr std::string_view kRight = "--:";
+
+struct Column {
+    std::string heading;
+    std::string_view rule;
+};
+using Columns = std::vector<Column>;
+
+// Columns that no row fills are left out.
+std::string markdown(const Columns& columns, const std::vector<Row>& rows) {
+    std::string heading = "|";
+    std::string rule = "|";
+    std::vector<std::string> lines(rows.size(), "|");
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+        if (std::ranges::all_of(rows, [column](const Row& row) { return row[column].empty(); })) continue;
+        heading += fmt::format(" {} |", columns[column].heading);
+        rule += fmt::format(" {} |", columns[column].rule);
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            lines[i] += fmt::format(" {} |", rows[i][column]);
+    }
+    return fmt::format("{}\n{}\n{}\n", heading, rule, fmt::join(lines, "\n"));
+}
+
+std::string percent(const MeasuredRecord& record) {
+    return record.percent_of_limit ? fmt::format("{:.1f}", *record.percent_of_limit) : "";
+}
+
+std::string named(const MeasuredRecord& record) {
+    return record.role == "ours" ? record.variant : fmt::format("{} ({})", record.variant, record.role);
+}
+
+// "00_cublas", a step of the ladder, is cublas.
+std::string without_number(const std::string& version) {
+    const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+    return version.size() > 3 && is_digit(version[0]) && is_digit(version[1]) && version[2] == '_'
+               ? version.substr(3)
+               : version;
+}
+
+std::string factor(double value) {
+    if (value <= 0) return "";
+    return value < 0.1 ? fmt::format("{:.2g}×", value) : fmt::format("{}×", three_digits(value));
+}
+
+std::string ratio_text(double value, double unit, int decimals) {
+    return value == 0 ? "" : fmt::format("{:.{}f}", unit * value, decimals);
+}
+
+double tera_flops(const MeasuredRecord& record) {
+    return record.flops / record.median_ms * 1e-9;
+}
+
+// How many times as fast as `b` `a` is; 0 where one of them was not measured.
+double ratio(const MeasuredRecord* a, const MeasuredRecord* b) {
+    return a == nullptr || b == nullptr ? 0 : b->median_ms / a->median_ms;
+}
+
+// The fastest of those that `condition` accepts; null where there is none.
+template <class Condition>
+const MeasuredRecord* fastest(const std::vector<MeasuredRecord>& records, const Condition& condition) {
+    const MeasuredRecord* best = nullptr;
+    for (const MeasuredRecord& record : records) {
+        if (!condition(record)) continue;
+        require_verified(record);
+        if (best == nullptr || record.median_ms < best->median_ms) best = &record;
+    }
+    return best;
+}
+
+// The fastest peer of `record`: same work, same device, same state of the cache.
+const MeasuredRecord* peer_of(const MeasuredRecord& record, const std::vector<MeasuredRecord>& records) {
+    return fastest(records, [&](const MeasuredRecord& other) {
+        return other.role == "peer" && other.problem == record.problem && other.dtype == record.dtype &&
+               other.device == record.device && other.l2 == record.l2;
+    });
+}
+
+// The name that all records with this role have.
+std::string only_name(const std::vector<MeasuredRecord>& records, const std::string& role) {
+    std::string name;
+    for (const MeasuredRecord& record : records) {
+        if (record.role != role || record.variant == name) continue;
+        if (!name.empty())
+            throw std::runtime_error(fmt::format("expected one version with the role '{}', not '{}' and '{}'",
+                                                 role, name, record.variant));
+        name = record.variant;
+    }
+    if (name.empty()) throw std::runtime_error(fmt::format("no record has the role '{}'", role));
+    return name;
+}
+
+// The record of `variant` on `problem`; null where there is none.
+const MeasuredRecord* find_record(const std::vector<MeasuredRecord>& records, const std::string& problem,
+                                  const std::string& variant, const std::string& l2) {
+    const auto found = std::ranges::find_if(records, [&](const MeasuredRecord& record) {
+        return record.problem == problem && record.variant == variant && record.l2 == l2;
+    });
+    if (found == records.end()) return nullptr;
+    require_verified(*found);
+    return &*found;
+}
+
+double geometric_mean(const std::vector<double>& values) {
+    double logarithms = 0;
+    for (const double value : values)
+        logarithms += std::log(value);
+    return std::exp(logarithms / static_cast<double>(values.size()));
+}
+
+// The warm records of our versions on one problem, in their order. Throws when there is none.
+std::vector<MeasuredRecord> ours_warm(const std::vector<MeasuredRecord>& records,
+                                      const std::string& problem) {
+    std::vector<MeasuredRecord> ours;
+    for (const MeasuredRecord& record : records_about(records, problem)) {
+        if (record.role != "ours" || record.l2 != "warm") continue;
+        require_verified(record);
+        ours.push_back(record);
+    }
+    if (ours.empty()) throw std::runtime_error(fmt::format("no warm record of ours on '{}'", problem));
+    return ours;
+}
+
+const MeasuredRecord& fastest_of(const std::vector<MeasuredRecord>& ours) {
+    return *std::ranges::min_element(ours, {}, &MeasuredRecord::median_ms);
+}
+
+// See summary_table().
+std::vector<MeasuredRecord> most_telling(const std::vector<MeasuredRecord>& ours, std::size_t most) {
+    if (ours.size() <= most) return ours;
+    std::vector<std::pair<double, std::size_t>> gains;  // over the fastest before, and which
+    double before = ours.front().median_ms;
+    for (std::size_t i = 1; i < ours.size(); ++i) {
+        gains.emplace_back(before / ours[i].median_ms, i);
+        before = std::min(before, ours[i].median_ms);
+    }
+    std::ranges::sort(gains, std::ranges::greater{});
+    std::set<std::size_t> kept = {0};
+    kept.insert(static_cast<std::size_t>(std::ranges::min_element(ours, {}, &MeasuredRecord::median_ms) -
+                                         ours.begin()));
+    for (const auto& [gain, index] : gains) {
+        if (kept.size() < most) kept.insert(index);
+    }
+    std::vector<MeasuredRecord> shown;
+    for (const std::size_t index : kept)
+        shown.push_back(ours[index]);
+    return shown;
+}
+
+// "sum 268435456 (float), warm cache, on NVIDIA H200, 2026-11-21. Other sizes and all columns: [docs/...](...)."
+std::string caption(const MeasuredRecord& record, std::string_view link) {
+    const bool type_is_said = record.problem.find(record.dtype) != std::string::npos;
+    return fmt::format("*{}{}, warm cache, {}, {}.* {}\n", record.problem,
+                       type_is_said ? "" : fmt::format(" ({})", record.dtype), record.device,
+                       record.date.substr(0, 10), link);
+}
+
+struct Sweep {
+    std::string ours;
+    std::string peer;
+    std::vector<std::string> problems;
+    std::vector<double> warm;     // peer's time / ours, for each problem
+    std::vector<double> flushed;  // 0 where one was not measured
+};
+
+Sweep sweep_of(const std::vector<MeasuredRecord>& records) {
+    Sweep sweep{only_name(records, "ours"), only_name(records, "peer"), problems_of(records), {}, {}};
+    for (const std::string& problem : sweep.problems) {
+        for (const std::string& name : {sweep.ours, sweep.peer}) {
+            if (find_record(records, problem, name, "warm") == nullptr)
+                throw std::runtime_error(fmt::format("'{}' has no warm record of '{}'", problem, name));
+        }
+        const auto times_as_fast = [&](const char* l2) {
+            return ratio(find_record(records, problem, sweep.ours, l2),
+                         find_record(records, problem, sweep.peer, l2));
+        };
+        sweep.warm.push_back(times_as_fast("warm"));
+        sweep.flushed.push_back(times_as_fast("flushed"));
+    }
+    return sweep;
+}
+
+// 01_naive is of step 1; 09a_prepared, a preparation, of none.
+std::optional<int> step_of(std::string_view version) {
+    if (version.size() < 3 || version[2] != '_') return std::nullopt;
+    const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : -100; };
+    const int number = 10 * digit(version[0]) + digit(version[1]);
+    return number >= 1 && number <= kSteps ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+std::string full_table(const std::vector<MeasuredRecord>& of_one_problem) {
+    Columns columns = {{"version", kLeft},     {"L2", kLeft},
+                       {"median", kRight},     {"±", kRight},
+                       {"GB/s", kRight},       {"GFLOP/s", kRight},
+                       {"% of limit", kRight}, {"peer / this", kRight},
+                       {"registers", kRight},  {"shared memory", kRight},
+                       {"occupancy", kRight},  {"limited by", kLeft}};
+    const std::vector<std::string> figures = figure_names(of_one_problem);
+    for (const std::string& figure : figures)
+        columns.push_back({figure, kRight});
+    std::vector<Row> rows;
+    for (const MeasuredRecord& record : of_one_problem) {
+        require_verified(record);
+        const auto& kernel = record.kernel;
+        rows.push_back(
+            {named(record), record.l2, format_time(record.median_ms), format_time(record.spread_ms),
+             rate(record.bytes, record.median_ms), rate(record.flops, record.median_ms), percent(record),
+             record.role == "ours" ? ratio_text(ratio(&record, peer_of(record, of_one_problem)), 1, 2) : "",
+             kernel && kernel->registers > 0 ? fmt::format("{}", kernel->registers) : "",
+             kernel ? fmt::format("{:.4g} KB", kernel->shared_bytes / 1024) : "",
+             kernel ? fmt::format("{:.0f} %", 100 * kernel->occupancy) : "",
+             kernel ? kernel->limited_by : ""});
+        for (const std::string& figure : figures)
+            rows.back().push_back(figure_of(record, figure, ""));
+    }
+    return markdown(columns, rows);
+}
+
+std::string comparison_table(const std::vector<MeasuredRecord>& records) {
+    std::vector<Row> rows;
+    for (const std::string& problem : problems_of(records)) {
+        const MeasuredRecord* const ours = fastest(records, [&](const MeasuredRecord& record) {
+            return record.role == "ours" && record.l2 == "warm" && record.problem == problem;
+        });
+        if (ours == nullptr) continue;
+        const MeasuredRecord* const peer = peer_of(*ours, records);
+        rows.push_back({problem, ours->dtype, ours->variant, format_time(ours->median_ms),
+                        rate(ours->bytes, ours->median_ms), rate(ours->flops, ours->median_ms),
+                        percent(*ours),
+                        peer ? fmt::format("{} {}", peer->variant, format_time(peer->median_ms)) : "",
+                        ratio_text(ratio(ours, peer), 1, 2)});
+    }
+    if (rows.empty()) return "";
+    return markdown({{"problem", kLeft},
+                     {"type", kLeft},
+                     {"ours", kLeft},
+                     {"median", kRight},
+                     {"GB/s", kRight},
+                     {"GFLOP/s", kRight},
+                     {"% of limit", kRight},
+                     {"peer", kLeft},
+                     {"peer / ours", kRight}},
+                    rows);
+}
+
+std::string sweep_table(const std::vector<MeasuredRecord>& records) {
+    const Sweep sweep = sweep_of(records);
+    std::vector<Row> rows;
+    for (std::size_t i = 0; i < sweep.problems.size(); ++i) {
+        const auto time = [&](const std::string& name) {
+            return format_time(find_record(records, sweep.problems[i], name, "warm")->median_ms);
+        };
+        rows.push_back({sweep.problems[i], time(sweep.ours), time(sweep.peer),
+                        ratio_text(sweep.warm[i], 1, 2), ratio_text(sweep.flushed[i], 1, 2)});
+    }
+    // One flushed ratio missing, and the mean would be that of other problems.
+    const bool all_flushed = std::ranges::min(sweep.flushed) > 0;
+    rows.push_back({fmt::format("**geometric mean of {}**", sweep.problems.size()), "", "",
+                    ratio_text(geometric_mean(sweep.warm), 1, 3),
+                    all_flushed ? ratio_text(geometric_mean(sweep.flushed), 1, 3) : ""});
+    rows.push_back({"**lowest**", "", "", ratio_text(std::ranges::min(sweep.warm), 1, 3),
+                    all_flushed ? ratio_text(std::ranges::min(sweep.flushed), 1, 3) : ""});
+    return markdown({{"problem", kLeft},
+                     {sweep.ours, kRight},
+                     {sweep.peer, kRight},
+                     {fmt::format("{} / {}", sweep.peer, sweep.ours), kRight},
+                     {"with L2 flushed", kRight}},
+                    rows);
+}
+
+std::string provenance(const std::vector<MeasuredRecord>& records) {
+    std::vector<std::string> devices;
+    std::vector<std::string> runs;
+    const auto add = [](std::vector<std::string>& list, const std::string& text) {
+        if (std::ranges::find(list, text) == list.end()) list.push_back(text);
+    };
+    for (const MeasuredRecord& record : records) {
+        add(devices, record.device);
+        add(runs, fmt::format("driver {}, CUDA {}, commit {}, {}", record.driver, record.cuda, record.commit,
+                              record.date.substr(0, 10)));
+    }
+    return fmt::format("Measured on {}, {}.", fmt::join(devices, " and "), fmt::join(runs, "; "));
+}
+
+std::string main_problem(const std::vector<MeasuredRecord>& records) {
+    std::string best;
+    std::tuple<std::ptrdiff_t, double> most;
+    for (const std::string& problem : problems_of(records)) {
+        const auto is_ours = [&](const MeasuredRecord& record) {
+            return record.problem == problem && record.role == "ours" && record.l2 == "warm";
+        };
+        const auto first = std::ranges::find_if(records, is_ours);
+        if (first == records.end()) continue;
+        const std::tuple here(std::ranges::count_if(records, is_ours), first->bytes);
+        if (best.empty() || here > most) std::tie(best, most) = std::tuple(problem, here);
+    }
+    if (best.empty()) throw std::runtime_error("no warm record of ours");
+    return best;
+}
+
+std::string summary_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
+                          std::string_view link) {
+    const std::vector<MeasuredRecord> ours = ours_warm(records, problem);
+    const MeasuredRecord* const peer = peer_of(ours.front(), records);
+    const MeasuredRecord* const limit = fastest(records, [&](const MeasuredRecord& record) {
+        return record.role == "limit" && record.problem == problem && record.l2 == "warm";
+    });
+    std::vector<MeasuredRecord> shown =
+        most_telling(ours, kMostRows - (peer == nullptr ? 0 : 1) - (limit == nullptr ? 0 : 1));
+    const std::size_t left_out = ours.size() - shown.size();
+    for (const MeasuredRecord* other : {peer, limit}) {
+        if (other != nullptr) shown.push_back(*other);
+    }
+    Columns columns = {{"version", kLeft},
+                       {"time", kRight},
+                       {"speed-up", kRight},
+                       {peer == nullptr ? "" : "speed beside " + peer->variant, kRight},
+                       {"% of limit", kRight}};
+    const std::vector<std::string> figures = figure_names(shown);
+    for (const std::string& figure : figures)
+        columns.push_back({figure, kRight});
+    std::vector<Row> rows;
+    for (const MeasuredRecord& record : shown) {
+        const bool is_limit = record.role == "limit";
+        rows.push_back({named(record), format_time(record.median_ms),
+                        is_limit ? "" : factor(ratio(&record, &ours.front())),
+                        is_limit ? "" : factor(ratio(&record, peer)), percent(record)});
+        for (const std::string& figure : figures)
+            rows.back().push_back(figure_of(record, figure, ""));
+    }
+    const std::string table = markdown(columns, rows);
+    const std::string others = left_out == 0 ? ""
+                               : left_out == 1
+                                   ? "One more version, other sizes, all columns: "
+                                   : fmt::format("{} more versions, other sizes, all columns: ", left_out);
+    return table + "\n" +
+           caption(ours.front(),
+                   fmt::format("{}{}.", left_out == 0 ? "Other sizes, all columns: " : others, link));
+}
+
+std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
+                         std::string_view link) {
+    const std::vector<MeasuredRecord> ours = ours_warm(records, problem);
+    const std::string peer_name = only_name(records_about(records, problem), "peer");
+    const MeasuredRecord* const peer = find_record(records, problem, peer_name, "warm");
+    if (peer == nullptr) throw std::runtime_error(fmt::format("'{}' has no warm record", peer_name));
+    std::vector<MeasuredRecord> shown = {*peer};
+    std::set<int> seen;
+    for (const MeasuredRecord& record : ours) {
+        if (const auto step = step_of(record.variant); step && seen.insert(*step).second)
+            shown.push_back(record);
+    }
+    const MeasuredRecord& best = fastest_of(ours);
+    if (std::ranges::find(shown, best.variant, &MeasuredRecord::variant) == shown.end())
+        shown.push_back(best);
+    std::vector<Row> rows;
+    for (const MeasuredRecord& record : shown) {
+        const double limit = record.limit_flops_per_second * 1e-12;
+        rows.push_back({record.variant, format_time(record.median_ms), three_digits(tera_flops(record)),
+                        factor(ratio(&record, &ours.front())), ratio_text(ratio(&record, peer), 100, 1),
+                        limit > 0 ? fmt::format("{:.1f}", 100 * tera_flops(record) / limit) : ""});
+    }
+    return markdown({{"version", kLeft},
+                     {"time", kRight},
+                     {"TFLOP/s", kRight},
+                     {"speed-up", kRight},
+                     {"% of " + without_number(peer_name), kRight},
+                     {"% of FMA limit", kRight}},
+                    rows) +
+           "\n" + caption(ours.front(), fmt::format("All versions, other sizes, all columns: {}.", link));
+}
+
+std::string sweep_summary(const std::vector<MeasuredRecord>& records, std::string_view link) {
+    const Sweep sweep = sweep_of(records);
+    const auto lowest = std::ranges::min_element(sweep.warm);
+    const auto highest = std::ranges::max_element(sweep.warm);
+    const auto problem_at = [&](auto place) {
+        return sweep.problems[static_cast<std::size_t>(place - sweep.warm.begin())];
+    };
+    return fmt::format(
+        "`{}` beside `{}` on {} shapes, warm cache, {}: at least as fast on {}; geometric mean {:.2f}×, "
+        "lowest {:.2f}× ({}), highest "
+        "{:.2f}× ({}). Every shape: {}.\n",
+        sweep.ours, sweep.peer, sweep.problems.size(), records.front().device,
+        std::ranges::count_if(sweep.warm, [](double value) { return value >= 1; }),
+        geometric_mean(sweep.warm), *lowest, problem_at(lowest), *highest, problem_at(highest), link);
+}
+
+std::string best_result(const std::vector<MeasuredRecord>& records, const std::string& problem,
+                        const std::string& version) {
+    std::vector<MeasuredRecord> ours = ours_warm(records, problem);
+    if (!version.empty()) {
+        std::erase_if(ours, [&](const MeasuredRecord& record) { return record.variant != version; });
+        if (ours.empty())
+            throw std::runtime_error(fmt::format("'{}' has no warm record of '{}'", problem, version));
+    }
+    const MeasuredRecord& best = fastest_of(ours);
+    if (const MeasuredRecord* const peer = peer_of(best, records); peer != nullptr)
+        return fmt::format("{} {}", factor(ratio(&best, peer)), without_number(peer->variant));
+    return best.percent_of_limit ? fmt::format("{:.0f} % of the limit", *best.percent_of_limit) : "";
+}
+
+std::string one_figure(const std::vector<MeasuredRecord>& records, const std::string& problem,
+                       const std::string& version, std::string_view quantity) {
+    const std::vector<MeasuredRecord> shown = records_about(records, problem);
+    const MeasuredRecord* const record = find_record(shown, problem, version, "warm");
+    if (record == nullptr)
+        throw std::runtime_error(fmt::format("'{}' has no warm record of '{}'", problem, version));
+    const auto known = [&](const std::string& text) {
+        if (text.empty())
+            throw std::runtime_error(
+                fmt::format("'{}' of '{}' on '{}' is not known", quantity, version, problem));
+        return text;
+    };
+    if (quantity == "time") return format_time(record->median_ms);
+    if (quantity == "GB/s") return known(rate(record->bytes, record->median_ms));
+    if (quantity == "GFLOP/s") return known(rate(record->flops, record->median_ms));
+    if (quantity == "TFLOP/s") return known(rate(record->flops * 1e-3, record->median_ms));
+    if (quantity == "% of limit") return known(percent(*record));
+    if (quantity == "% of peer") return known(ratio_text(ratio(record, peer_of(*record, shown)), 100, 0));
+    if (quantity == "speed-up") {
+        const std::vector<MeasuredRecord> ours = ours_warm(shown, problem);
+        return factor(ratio(record, &ours.front()));
+    }
+    if (quantity == "registers")
+        return known(record->kernel && record->kernel->registers > 0
+                         ? fmt::format("{}", record->kernel->registers)
+                         : "");
+    if (quantity == "occupancy")
+        return known(record->kernel ? fmt::format("{:.0f} %", 100 * record->kernel->occupancy) : "");
+    throw std::runtime_error(
+        fmt::format("the quantity is '{}'; expected time, GB/s, GFLOP/s, TFLOP/s, % of limit, % of peer, "
+                    "speed-up, registers or occupancy",
+                    quantity));
+}
+
+std::string format_time(double milliseconds) {
+    if (milliseconds < 1) return three_digits(milliseconds * 1e3) + " µs";
+    if (milliseconds < 1000) return three_digits(milliseconds) + " ms";
+    return three_digits(milliseconds / 1e3) + " s";
+}
+
+}  // namespace course::tool

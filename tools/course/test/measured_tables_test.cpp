@@ -1,0 +1,333 @@
+#include "measured_tables.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace course::tool {
+namespace {
+
+// 2 x 10^9 operations, 10^9 bytes.
+MeasuredRecord record(const std::string& variant, double ms, const std::string& role = "ours",
+                      const std::string& problem = "p", const std::string& l2 = "warm") {
+    MeasuredRecord made;
+    made.day = "day99";
+    made.problem = problem;
+    made.dtype = "float";
+    made.variant = variant;
+    made.role = role;
+    made.l2 = l2;
+    made.median_ms = ms;
+    made.spread_ms = 0.0021;
+    made.bytes = 1e9;
+    made.flops = 2e9;
+    made.limit_flops_per_second = 5e12;
+    made.verified = true;
+    made.device = "NVIDIA H200";
+    made.driver = "580.65.06";
+    made.cuda = "13.0";
+    made.commit = "0123456789ab";
+    made.date = "2026-11-21T10:30:00Z";
+    return made;
+}
+
+template <class Work>
+std::string error_of(const Work& work) {
+    try {
+        work();
+    } catch (const std::runtime_error& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+constexpr const char* kLink = "[page](page.md)";
+
+// --- A few rows for a README ---
+
+TEST(SummaryTable, ShowsOneProblemWithAWarmCacheBesideTheFastestPeerAndTheLimit) {
+    MeasuredRecord limit = record("cudaMemcpy", 0.4, "limit");
+    limit.percent_of_limit = 100;
+    MeasuredRecord on_host = record("openmp", 0.1, "peer");
+    on_host.device = "host CPU";
+    MeasuredRecord in_half = record("half_peer", 0.1, "peer");
+    in_half.dtype = "half";
+    MeasuredRecord fast = record("fast", 0.5);
+    fast.percent_of_limit = 80.04;
+    const std::vector<MeasuredRecord> records = {on_host,
+                                                 in_half,
+                                                 record("slow", 2),
+                                                 record("slow", 0.1, "ours", "p", "flushed"),
+                                                 fast,
+                                                 record("slow_peer", 0.9, "peer"),
+                                                 record("good_peer", 0.6, "peer"),
+                                                 limit,
+                                                 record("slow", 0.1, "ours", "another")};
+    EXPECT_EQ(
+        summary_table(records, "p", kLink),
+        "| version | time | speed-up | speed beside good_peer | % of limit |\n"
+        "| --- | --: | --: | --: | --: |\n"
+        "| slow | 2.00 ms | 1.00× | 0.30× |  |\n"
+        "| fast | 500 µs | 4.00× | 1.20× | 80.0 |\n"
+        "| good_peer (peer) | 600 µs | 3.33× | 1.00× |  |\n"
+        "| cudaMemcpy (limit) | 400 µs |  |  | 100.0 |\n"
+        "\n"
+        "*p (float), warm cache, NVIDIA H200, 2026-11-21.* Other sizes, all columns: [page](page.md).\n");
+}
+
+TEST(SummaryTable, ColumnsThatNoRowFillsAreLeftOut) {
+    EXPECT_TRUE(summary_table({record("a", 2)}, "p", kLink).starts_with("| version | time | speed-up |\n"));
+}
+
+TEST(SummaryTable, FiguresBesideTimesAreTheLastColumns) {
+    MeasuredRecord with = record("a", 2);
+    with.figures = {{"relative error", 0.012345}, {"outliers", std::nullopt}};
+    const std::string table = summary_table({with, record("b", 1)}, "p", kLink);
+    EXPECT_TRUE(contains(table, "| speed-up | relative error | outliers |\n")) << table;
+    EXPECT_TRUE(contains(table, "| 1.00× | 0.0123 | - |\n")) << table;
+    EXPECT_TRUE(contains(table, "| 2.00× |  |  |\n")) << table;
+}
+
+std::vector<MeasuredRecord> twelve() {
+    std::vector<MeasuredRecord> records;
+    // v5 and v8 are slower than the one before; v10 gains least; v11, the fastest, gains less than any but v10.
+    const std::vector<double> times = {100, 90, 80, 70, 60, 65, 50, 40, 45, 30, 29.5, 29};
+    for (std::size_t i = 0; i < times.size(); ++i)
+        records.push_back(record(fmt::format("v{}", i), times[i]));
+    return records;
+}
+
+TEST(SummaryTable, OfMoreThanTenTheFirstTheFastestAndTheLargestGainsStay) {
+    const std::string table = summary_table(twelve(), "p", kLink);
+    EXPECT_EQ(std::ranges::count(table, '\n'), 2 + 10 + 2) << table;
+    for (const char* shown : {"v0", "v1", "v2", "v3", "v4", "v6", "v7", "v9", "v10", "v11"})
+        EXPECT_TRUE(contains(table, fmt::format("| {} |", shown))) << shown << "\n" << table;
+    EXPECT_TRUE(contains(table, " 2 more versions, other sizes, all columns: [page]")) << table;
+    EXPECT_LT(table.find("| v1 |"), table.find("| v9 |")) << "in their order";
+}
+
+TEST(SummaryTable, PeerAndLimitCountAsRows) {
+    std::vector<MeasuredRecord> records = twelve();
+    records.push_back(record("peer", 28, "peer"));
+    records.push_back(record("limit", 27, "limit"));
+    const std::string table = summary_table(records, "p", kLink);
+    EXPECT_EQ(std::ranges::count(table, '\n'), 2 + 10 + 2) << table;
+    EXPECT_FALSE(contains(table, "| v10 |")) << table;
+    EXPECT_TRUE(contains(table, "| v11 |")) << "the fastest stays\n" << table;
+    EXPECT_TRUE(contains(table, " 4 more versions,")) << table;
+}
+
+TEST(SummaryTable, AWrongResultHasNoPlaceInIt) {
+    MeasuredRecord wrong = record("broken", 1);
+    wrong.verified = false;
+    EXPECT_TRUE(
+        contains(error_of([&] { summary_table({wrong}, "p", kLink); }), "'broken' on 'p' is not verified"));
+    EXPECT_TRUE(contains(error_of([&] { summary_table({record("a", 1)}, "q", kLink); }),
+                         "no record has the problem 'q'"));
+    EXPECT_TRUE(contains(error_of([&] { summary_table({record("a", 1, "peer")}, "p", kLink); }),
+                         "no warm record of ours"));
+}
+
+TEST(MainProblem, HasTheMostVersionsAndOfSuchTheMostBytes) {
+    MeasuredRecord larger = record("a", 1, "ours", "larger");
+    larger.bytes = 9e9;
+    MeasuredRecord larger_too = larger;
+    larger_too.variant = "b";
+    MeasuredRecord huge = record("a", 1, "ours", "huge");
+    huge.bytes = 1e12;
+    EXPECT_EQ(main_problem({record("a", 1), record("b", 1), larger, larger_too, huge, record("c", 1, "peer"),
+                            record("c", 1, "ours", "p", "flushed")}),
+              "larger");
+    EXPECT_TRUE(contains(error_of([] { main_problem({record("c", 1, "peer")}); }), "no warm record of ours"));
+}
+
+TEST(LadderTable, ShowsTheFirstVersionOfEachStepThePeerAndTheBest) {
+    const std::vector<MeasuredRecord> records = {
+        record("00_cublas", 0.8, "peer"),
+        record("01_naive", 4),
+        record("02_new", 1),
+        record("09a_deeper", 0.7),
+        record("11_split_k", 0.9),
+        record("11_split_k_in_kernel", 0.85),
+        record("12_stages", 0.6),
+        record("15_tensor_cores", 0.5),
+        record("01_naive", 77, "ours", "other"),
+        record("13_unaligned", 0.95, "ours"),
+    };
+    EXPECT_EQ(ladder_table(records, "p", kLink),
+              "| version | time | TFLOP/s | speed-up | % of cublas | % of FMA limit |\n"
+              "| --- | --: | --: | --: | --: | --: |\n"
+              "| 00_cublas | 800 µs | 2.50 | 5.00× | 100.0 | 50.0 |\n"
+              "| 01_naive | 4.00 ms | 0.50 | 1.00× | 20.0 | 10.0 |\n"
+              "| 02_new | 1.00 ms | 2.00 | 4.00× | 80.0 | 40.0 |\n"
+              "| 11_split_k | 900 µs | 2.22 | 4.44× | 88.9 | 44.4 |\n"
+              "| 15_tensor_cores | 500 µs | 4.00 | 8.00× | 160.0 | 80.0 |\n"
+              "\n"
+              "*p (float), warm cache, NVIDIA H200, 2026-11-21.* All versions, other sizes, all columns: "
+              "[page](page.md).\n");
+}
+
+TEST(LadderTable, MistakesAreNamed) {
+    const MeasuredRecord naive = record("01_naive", 4);
+    const MeasuredRecord peer = record("00_cublas", 1, "peer");
+    EXPECT_TRUE(
+        contains(error_of([&] { ladder_table({naive}, "p", kLink); }), "no record has the role 'peer'"));
+    EXPECT_TRUE(contains(error_of([&] {
+                             ladder_table({naive, peer, record("torch", 1, "peer")}, "p", kLink);
+                         }),
+                         "not '00_cublas' and 'torch'"));
+    EXPECT_TRUE(
+        contains(error_of([&] {
+                     ladder_table({naive, record("00_cublas", 1, "peer", "p", "flushed")}, "p", kLink);
+                 }),
+                 "'00_cublas' has no warm record"));
+}
+
+// Ratios of 2, 0.5 and 8 warm: a geometric mean of 2; of 1, 0.25 and 4 flushed: 1.
+std::vector<MeasuredRecord> swept() {
+    std::vector<MeasuredRecord> records;
+    const auto add = [&](const char* problem, double ours, double peer, double ours_flushed,
+                         double peer_flushed) {
+        records.push_back(record("00_cublas", peer, "peer", problem));
+        records.push_back(record("00_cublas", peer_flushed, "peer", problem, "flushed"));
+        records.push_back(record("14_auto", ours, "ours", problem));
+        records.push_back(record("14_auto", ours_flushed, "ours", problem, "flushed"));
+    };
+    add("a", 1, 2, 3, 3);
+    add("b", 4, 2, 4, 1);
+    add("c", 1, 8, 1, 4);
+    return records;
+}
+
+TEST(SweepTable, EndsWithTheMeanAndTheLowest) {
+    EXPECT_EQ(sweep_table(swept()),
+              "| problem | 14_auto | 00_cublas | 00_cublas / 14_auto | with L2 flushed |\n"
+              "| --- | --: | --: | --: | --: |\n"
+              "| a | 1.00 ms | 2.00 ms | 2.00 | 1.00 |\n"
+              "| b | 4.00 ms | 2.00 ms | 0.50 | 0.25 |\n"
+              "| c | 1.00 ms | 8.00 ms | 8.00 | 4.00 |\n"
+              "| **geometric mean of 3** |  |  | 2.000 | 1.000 |\n"
+              "| **lowest** |  |  | 0.500 | 0.250 |\n");
+}
+
+TEST(SweepTable, InOneSentence) {
+    EXPECT_EQ(sweep_summary(swept(), kLink),
+              "`14_auto` beside `00_cublas` on 3 shapes, warm cache, NVIDIA H200: at least as fast on 2; "
+              "geometric mean 2.00×, "
+              "lowest 0.50× (b), highest 8.00× (c). Every shape: [page](page.md).\n");
+}
+
+TEST(SweepTable, MistakesAreNamed) {
+    const auto with = [](std::vector<MeasuredRecord> more) {
+        std::vector<MeasuredRecord> records = swept();
+        records.insert(records.end(), more.begin(), more.end());
+        return records;
+    };
+    const auto error_with = [&](const std::vector<MeasuredRecord>& more) {
+        return error_of([&] { sweep_table(with(more)); });
+    };
+    EXPECT_TRUE(contains(error_with({record("05_tiles", 1, "ours", "a")}), "not '14_auto' and '05_tiles'"));
+    EXPECT_TRUE(
+        contains(error_with({record("14_auto", 1, "ours", "d")}), "'d' has no warm record of '00_cublas'"));
+    EXPECT_TRUE(
+        contains(error_with({record("00_cublas", 1, "peer", "d")}), "'d' has no warm record of '14_auto'"));
+    EXPECT_FALSE(
+        contains(sweep_table(with({record("00_cublas", 1, "peer", "d"), record("14_auto", 1, "ours", "d")})),
+                 "| 1.000 |\n"))
+        << "no mean of flushed ratios where one is missing";
+}
+
+// --- Everything ---
+
+TEST(FullTable, ShowsEveryRecordWithItsKernelAndItsFigures) {
+    MeasuredRecord ours = record("a", 2);
+    ours.percent_of_limit = 99.43;
+    ours.kernel = {.registers = 128, .shared_bytes = 33792, .occupancy = 0.25, .limited_by = "registers"};
+    ours.figures = {{"relative error", 0.012345}};
+    EXPECT_EQ(full_table({record("cub", 1, "peer"), ours, record("a", 3, "ours", "p", "flushed"),
+                          record("cub", 1.5, "peer", "p", "flushed")}),
+              "| version | L2 | median | ± | GB/s | GFLOP/s | % of limit | peer / this | registers | shared "
+              "memory | occupancy | "
+              "limited by | relative error |\n"
+              "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --- | --: |\n"
+              "| cub (peer) | warm | 1.00 ms | 2.10 µs | 1000 | 2000 |  |  |  |  |  |  |  |\n"
+              "| a | warm | 2.00 ms | 2.10 µs | 500 | 1000 | 99.4 | 0.50 | 128 | 33 KB | 25 % | registers | "
+              "0.0123 |\n"
+              "| a | flushed | 3.00 ms | 2.10 µs | 333 | 667 |  | 0.50 |  |  |  |  |  |\n"
+              "| cub (peer) | flushed | 1.50 ms | 2.10 µs | 667 | 1333 |  |  |  |  |  |  |  |\n");
+}
+
+TEST(ComparisonTable, HasTheBestOfOursBesideTheBestPeerForEachProblem) {
+    MeasuredRecord on_host = record("openmp", 9, "peer", "alone");
+    on_host.device = "host CPU";
+    EXPECT_EQ(comparison_table({record("slow", 0.9), record("fast", 0.5), record("bad_peer", 0.8, "peer"),
+                                record("good_peer", 0.6, "peer"), record("copy", 0.1, "limit"),
+                                record("fast", 0.2, "ours", "p", "flushed"), on_host,
+                                record("only", 0.25, "ours", "alone")}),
+              "| problem | type | ours | median | GB/s | GFLOP/s | peer | peer / ours |\n"
+              "| --- | --- | --- | --: | --: | --: | --- | --: |\n"
+              "| p | float | fast | 500 µs | 2000 | 4000 | good_peer 600 µs | 1.20 |\n"
+              "| alone | float | only | 250 µs | 4000 | 8000 |  |  |\n");
+    EXPECT_EQ(comparison_table({record("copy", 0.1, "limit")}), "");
+}
+
+// --- One result ---
+
+TEST(BestResult, IsBesideThePeerOrTheLimit) {
+    const MeasuredRecord peer = record("00_cublas", 1, "peer");
+    EXPECT_EQ(best_result({record("a", 4), record("b", 2), peer}, "p", ""), "0.50× cublas");
+    EXPECT_EQ(best_result({record("a", 4), record("b", 2), peer}, "p", "a"), "0.25× cublas");
+    MeasuredRecord alone = record("a", 1);
+    EXPECT_EQ(best_result({alone}, "p", ""), "");
+    alone.percent_of_limit = 92.6;
+    EXPECT_EQ(best_result({alone}, "p", ""), "93 % of the limit");
+    EXPECT_TRUE(contains(error_of([&] { best_result({alone}, "p", "c"); }), "no warm record of 'c'"));
+}
+
+TEST(OneFigure, IsThatOfTheWarmRecord) {
+    MeasuredRecord with_kernel = record("b", 1);
+    with_kernel.kernel = {.registers = 128, .shared_bytes = 0, .occupancy = 0.25, .limited_by = "registers"};
+    with_kernel.percent_of_limit = 40.04;
+    const std::vector<MeasuredRecord> records = {record("a", 4), record("b", 9, "ours", "p", "flushed"),
+                                                 with_kernel, record("cub", 0.8, "peer")};
+    const auto figure = [&](const char* quantity) { return one_figure(records, "p", "b", quantity); };
+    EXPECT_EQ(figure("time"), "1.00 ms");
+    EXPECT_EQ(figure("GB/s"), "1000");
+    EXPECT_EQ(figure("GFLOP/s"), "2000");
+    EXPECT_EQ(figure("TFLOP/s"), "2.00");
+    EXPECT_EQ(figure("% of limit"), "40.0");
+    EXPECT_EQ(figure("% of peer"), "80");
+    EXPECT_EQ(figure("speed-up"), "4.00×");
+    EXPECT_EQ(figure("registers"), "128");
+    EXPECT_EQ(figure("occupancy"), "25 %");
+    EXPECT_TRUE(contains(error_of([&] { figure("watts"); }), "the quantity is 'watts'; expected time, "));
+    EXPECT_TRUE(contains(error_of([&] { one_figure(records, "p", "a", "registers"); }),
+                         "'registers' of 'a' on 'p' is not known"));
+    EXPECT_TRUE(
+        contains(error_of([&] { one_figure(records, "p", "z", "time"); }), "'p' has no warm record of 'z'"));
+}
+
+TEST(Provenance, NamesEachRunOnce) {
+    MeasuredRecord later = record("b", 1);
+    later.commit = "ba9876543210";
+    EXPECT_EQ(provenance({record("a", 1), record("a", 2), later}),
+              "Measured on NVIDIA H200, driver 580.65.06, CUDA 13.0, commit 0123456789ab, 2026-11-21; driver "
+              "580.65.06, CUDA 13.0, "
+              "commit ba9876543210, 2026-11-21.");
+}
+
+TEST(FormatTime, KeepsThreeDigits) {
+    EXPECT_EQ(format_time(0.0012345), "1.23 µs");
+    EXPECT_EQ(format_time(0.738), "738 µs");
+    EXPECT_EQ(format_time(12.345), "12.3 ms");
+    EXPECT_EQ(format_time(2500), "2.50 s");
+}
+
+}  // namespace
+}  // namespace course::tool

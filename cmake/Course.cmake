@@ -14,8 +14,13 @@
 #     or that of BESIDE_VERSION;
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
 #     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels
-#   course_register_day(DIRECTORY TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]])
-#     for ./course and the front page; course_day does it
+#   course_program_day(TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n PROGRAMS "name|argument|..." ...
+#              [LIBRARIES ...] [TEST_LIBRARIES ...])
+#     a day of whole programs, each one file <name>.cu with main(): <build>/bin/dayNN_<name>; `./course run` runs them in this order with
+#     these arguments; programs_test.cpp runs them as a user does
+#   course_register_day(DIRECTORY TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
+#              [PROGRAMS ...])
+#     for ./course and the front page; course_day and course_program_day do it
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
 include(GoogleTest)
 
@@ -118,7 +123,7 @@ function(course_test name)
 endfunction()
 
 function(course_register_day directory)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION" "PROGRAMS")
   foreach(key TITLE QUESTION CHAPTERS_4E CHAPTERS_5E HOURS)
     if("${arg_${key}}" STREQUAL "")
       message(FATAL_ERROR "${directory}: ${key} is missing; expected TITLE, QUESTION, CHAPTERS_4E, CHAPTERS_5E and HOURS")
@@ -137,7 +142,13 @@ function(course_register_day directory)
     string(REPLACE "\"" "\\\"" value "${arg_${key}}")
     string(APPEND day ", \"${name}\": \"${value}\"")
   endforeach()
-  set_property(GLOBAL APPEND PROPERTY COURSE_DAYS "{${day}}")
+  set(programs "")
+  foreach(program IN LISTS arg_PROGRAMS)
+    string(REPLACE "|" "\", \"" program "${program}")
+    list(APPEND programs "[\"${program}\"]")
+  endforeach()
+  list(JOIN programs ", " programs)
+  set_property(GLOBAL APPEND PROPERTY COURSE_DAYS "{${day}, \"programs\": [${programs}]}")
 endfunction()
 
 function(course_day)
@@ -180,6 +191,66 @@ function(course_day)
     BESIDE_VERSION "${arg_BESIDE_VERSION}")
 endfunction()
 
+function(course_program_day)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS" "PROGRAMS;LIBRARIES;TEST_LIBRARIES")
+  get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
+  string(REGEX MATCH "^day[0-9]+" day ${directory})
+  add_custom_target(${directory} ALL)
+  course_test(${directory}_test SOURCES programs_test.cpp LIBRARIES course::common ${arg_TEST_LIBRARIES} LABEL ${directory} BOTH_ORDERS)
+  target_compile_definitions(${directory}_test PRIVATE COURSE_PROGRAM_PREFIX="${day}_" COURSE_PROGRAM_SUFFIX="")
+  foreach(program IN LISTS arg_PROGRAMS)
+    string(REGEX MATCH "^[a-z0-9_]+" name "${program}")
+    course_executable(${day}_${name} SOURCES ${name}.cu LIBRARIES ${arg_LIBRARIES})
+    add_dependencies(${directory} ${day}_${name})
+    add_dependencies(${directory}_test ${day}_${name})
+  endforeach()
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/exercises.md)
+    course_program_exercises(${directory} LIBRARIES ${arg_LIBRARIES} TEST_LIBRARIES ${arg_TEST_LIBRARIES})
+  endif()
+  course_register_day(${directory} TITLE "${arg_TITLE}" QUESTION "${arg_QUESTION}" CHAPTERS_4E "${arg_CHAPTERS_4E}"
+    CHAPTERS_5E "${arg_CHAPTERS_5E}" HOURS "${arg_HOURS}" PROGRAMS ${arg_PROGRAMS})
+endfunction()
+
+# Sets `result` to the files that the exercises of this directory are in.
+function(course_exercise_files result)
+  set(exercises ${CMAKE_CURRENT_SOURCE_DIR}/exercises.md)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${exercises})
+  file(STRINGS ${exercises} named REGEX "^- file:")
+  list(TRANSFORM named REPLACE "^- file:[ `]*([^` ]+)[ `]*$" "\\1")
+  list(REMOVE_DUPLICATES named)
+  set(${result} ${named} PARENT_SCOPE)
+endfunction()
+
+# <directory>_exercise of a day of whole programs: its tests, which run <day>_<name>_exercise in the place of each program that an exercise is in.
+function(course_program_exercises directory)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LIBRARIES;TEST_LIBRARIES")
+  string(REGEX MATCH "^day[0-9]+" day ${directory})
+  course_exercise_files(named)
+  set(tree ${CMAKE_BINARY_DIR}/exercises/${directory})
+  list(TRANSFORM named PREPEND ${tree}/ OUTPUT_VARIABLE made)
+  add_custom_target(${directory}_exercise_sources
+    COMMAND make_exercise_sources ${CMAKE_CURRENT_SOURCE_DIR} ${COURSE_MY}/${directory} ${tree} ${named}
+    BYPRODUCTS ${made} COMMENT "Collecting the files of ${directory}'s exercises" VERBATIM)
+  add_executable(${directory}_exercise EXCLUDE_FROM_ALL programs_test.cpp)
+  target_link_libraries(${directory}_exercise PRIVATE course::common ${arg_TEST_LIBRARIES} GTest::gtest_main)
+  target_compile_definitions(${directory}_exercise PRIVATE COURSE_PROGRAM_PREFIX="${day}_" COURSE_PROGRAM_SUFFIX="_exercise")
+  course_cuda_target(${directory}_exercise)
+  foreach(file IN LISTS named)
+    string(REGEX REPLACE "\\.cu$" "" name ${file})
+    set(program ${day}_${name}_exercise)
+    add_executable(${program} EXCLUDE_FROM_ALL ${tree}/${file})
+    add_dependencies(${program} ${directory}_exercise_sources)
+    set_target_properties(${program} PROPERTIES COURSE_EXERCISE TRUE)
+    target_link_libraries(${program} PRIVATE ${arg_LIBRARIES})
+    if(COURSE_LATE_STORES)
+      target_link_libraries(${program} PRIVATE cuda_on_cpu_late_stores)
+      target_compile_options(${program} PRIVATE ${CUDA_ON_CPU_LATE_STORES_OPTIONS})
+    endif()
+    course_cuda_target(${program})
+    add_dependencies(${directory}_exercise ${program})
+  endforeach()
+endfunction()
+
 # <directory>_exercise: the day's tests with the learner's files, or where there are none the blank ones, in the place of the
 # lesson's; <directory>_exercise_program and <directory>_inspection_exercise likewise. Built when they are asked for.
 #
@@ -189,10 +260,7 @@ endfunction()
 set(COURSE_MY ${PROJECT_SOURCE_DIR}/my CACHE PATH "The learner's files: <directory>/<file>")
 function(course_exercises directory)
   set(exercises ${CMAKE_CURRENT_SOURCE_DIR}/exercises.md)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${exercises})
-  file(STRINGS ${exercises} named REGEX "^- file:")
-  list(TRANSFORM named REPLACE "^- file:[ `]*([^` ]+)[ `]*$" "\\1")
-  list(REMOVE_DUPLICATES named)
+  course_exercise_files(named)
   set(named_headers ${named})
   list(FILTER named_headers EXCLUDE REGEX "\\.cu$")
   file(GLOB_RECURSE headers RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cuh *.hpp *.h)

@@ -29,6 +29,7 @@ packages=(
     "libcli11-dev|CLI11|-|command lines"
     "libfmt-dev|fmt|-|printed text"
     "nlohmann-json3-dev|nlohmann-json|-|measurement files"
+    "libpng-dev|libpng|-|day 0's picture"
     "libopencv-imgcodecs-dev|OpenCV (core, imgproc, imgcodecs)|-|pictures, and the reference for convolution"
 )
 python_packages=(

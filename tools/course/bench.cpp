@@ -28,7 +28,7 @@ void print_sweep(const std::filesystem::path& file) {
 
 int bench_day(const Checkout& checkout, const BenchOptions& options) {
     const Calendar calendar = load_calendar(checkout.calendar());
-    const Day& day = find_day(calendar, options.day);
+    const Day& day = find_day_with_versions(calendar, options.day, "measure");
     if (options.record && calendar.build_type != "Release") {
         throw UsageError(fmt::format("--record needs a Release build; {} is {}", checkout.build.string(),
                                      calendar.build_type));

@@ -17,6 +17,7 @@ struct RunOptions {
     std::string size;                // as the day's program reads it; empty: its own choice
     std::string variant;             // empty: all
     std::string json;                // file for the records; empty: none
+    std::string program;             // of a day of whole programs; empty: all of them
     std::vector<std::string> extra;  // handed to the program as they are
 };
 int run_day(const Checkout& checkout, const RunOptions& options);

@@ -62,7 +62,8 @@ Calendar load_calendar(const std::filesystem::path& file) {
                  .chapters_5e = day.value("chapters_5e", ""),
                  .hours = day.value("hours", 0.0),
                  .beside = day.value("beside", ""),
-                 .beside_version = day.value("beside_version", "")});
+                 .beside_version = day.value("beside_version", ""),
+                 .programs = day.value("programs", std::vector<std::vector<std::string>>())});
         }
         return calendar;
     } catch (const nlohmann::json::exception& error) {
@@ -85,6 +86,17 @@ const Day& find_day(const Calendar& calendar, std::string_view name) {
 
 std::string short_name(const Day& day) {
     return day.number ? fmt::format("day{:02}", *day.number) : day.directory;
+}
+
+const Day& find_day_with_versions(const Calendar& calendar, std::string_view name, std::string_view command) {
+    const Day& day = find_day(calendar, name);
+    if (!day.programs.empty()) {
+        throw UsageError(
+            fmt::format("{} has whole programs and no versions: there is nothing to {}. Run it: "
+                        "./course run {}",
+                        day.directory, command, name));
+    }
+    return day;
 }
 
 }  // namespace course::tool

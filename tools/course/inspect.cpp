@@ -107,7 +107,8 @@ void write(const std::string& file, const std::string& text) {
 }  // namespace
 
 int inspect_day(const Checkout& checkout, const InspectOptions& options) {
-    const std::string day = find_day(load_calendar(checkout.calendar()), options.day).directory;
+    const std::string day =
+        find_day_with_versions(load_calendar(checkout.calendar()), options.day, "inspect").directory;
     require_writable("--html", options.html);
     require_writable("--json", options.json);
     if (!options.html.empty() && options.html == options.json)

@@ -176,6 +176,15 @@ Facts facts_of(const KernelInspection& kernel, const std::optional<Multiprocesso
         {"read", traffic(kernel.global_read_bytes, kernel.unique_read_bytes)},
         {"written", traffic(kernel.global_written_bytes, kernel.unique_written_bytes)},
         {"barriers per block", fmt::format("{:.4g}", ratio(kernel.barriers, kernel.inspected_blocks))}};
+    std::uint64_t requests = 0;
+    std::uint64_t active_lanes = 0;
+    for (const AccessLine& line : kernel.lines) {
+        requests += line.requests;
+        active_lanes += line.active_lanes;
+    }
+    if (requests > 0)  // fewer than 32: branches, loops of unequal length, the edges of the grid
+        facts.emplace_back("active lanes", fmt::format("{:.1f} of 32 at an access, on average",
+                                                       ratio(active_lanes, requests)));
     const std::size_t shared = kernel.static_shared + kernel.dynamic_shared;
     if (shared > 0)
         facts.emplace_back("shared memory", bytes_text(static_cast<double>(shared)) + " per block");

@@ -20,19 +20,25 @@ class CommandLine : public testing::Test {
         directory_.write(
             "CMakeLists.txt",
             "cmake_minimum_required(VERSION 3.25)\nproject(made_up NONE)\n"
-            "add_custom_target(day01_vector_add)\n"
+            "add_custom_target(day00_programs)\nadd_custom_target(day01_vector_add)\n"
             "add_custom_target(day02_broken COMMAND echo the compiler said this COMMAND false)\n");
         const std::string root = directory_.path().string();
         const Captured configured = capture({"cmake", "-S", root, "-B", root + "/build", "-G", "Ninja"});
         ASSERT_EQ(configured.exit_code, 0) << configured.output;
         directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "RelWithDebInfo", "days": [
             {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "T"},
-            {"directory": "day02_broken", "number": 2, "topic": "broken", "title": "B"}
+            {"directory": "day02_broken", "number": 2, "topic": "broken", "title": "B"},
+             {"directory": "day00_programs", "number": 0, "topic": "programs", "title": "P",
+              "programs": [["hello"], ["add", "31", "a b"]]}
         ]})");
-        const auto program = directory_.write(
-            "build/bin/day01_vector_add",
-            "#!/bin/sh\nprintf '%s|' \"$@\" >\"$COURSE_ROOT/arguments\"\nexit ${EXIT_CODE:-0}\n");
-        std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+        const auto write_program = [this](const std::string& name, const std::string& script) {
+            const auto file =
+                directory_.write("build/bin/" + name, "#!/bin/sh\n" + script + "\nexit ${EXIT_CODE:-0}\n");
+            std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+        };
+        write_program("day01_vector_add", "printf '%s|' \"$@\" >\"$COURSE_ROOT/arguments\"");
+        for (const std::string name : {"hello", "add"})
+            write_program("day00_" + name, "printf '%s|' " + name + " \"$@\" >>\"$COURSE_ROOT/arguments\"");
         setenv("COURSE_ROOT", directory_.path().c_str(), 1);
         setenv("COURSE_BUILD_DIR", (directory_.path() / "build").c_str(), 1);
         unsetenv("EXIT_CODE");
@@ -89,6 +95,34 @@ TEST_F(CommandLine, RunHandsTheArgumentsOver) {
     EXPECT_EQ(arguments(), "--size|3|--image|in.png|--sigma|4|--size|5|") << "the program's own options";
     EXPECT_EQ(course({"run", "day01", "--step", "0,5", "--m", "100", "--beta", "-0.5"}), kSuccess);
     EXPECT_EQ(arguments(), "--step|0,5|--m|100|--beta|-0.5|");
+}
+
+TEST_F(CommandLine, RunsWholeProgramsInTheirOrder) {
+    EXPECT_EQ(course({"run", "day00"}), kSuccess);
+    EXPECT_EQ(arguments(), "hello|add|31|a b|");
+}
+
+TEST_F(CommandLine, RunsOneOfTheWholePrograms) {
+    EXPECT_EQ(course({"run", "day00", "--program", "add"}), kSuccess);
+    EXPECT_EQ(arguments(), "add|31|a b|") << "its usual arguments";
+    EXPECT_EQ(course({"run", "day00", "--program", "add", "7", "c d"}), kSuccess);
+    EXPECT_EQ(arguments(), "add|31|a b|add|7|c d|") << "the user's";
+}
+
+TEST_F(CommandLine, AWholeProgramThatFailsIsTheLast) {
+    setenv("EXIT_CODE", "5", 1);
+    EXPECT_EQ(course({"run", "day00"}), 5);
+    EXPECT_EQ(arguments(), "hello|");
+}
+
+TEST_F(CommandLine, RefusesWhatADayOfWholeProgramsHasNot) {
+    EXPECT_EQ(course({"run", "day00", "--program", "ad"}), kUsage);
+    EXPECT_EQ(course({"run", "day00", "--size", "7"}), kUsage);
+    EXPECT_EQ(course({"run", "day00", "--variant", "hello"}), kUsage);
+    EXPECT_EQ(course({"run", "day00", "7"}), kUsage) << "for which program?";
+    EXPECT_EQ(course({"run", "day01", "--program", "add"}), kUsage);
+    EXPECT_EQ(course({"bench", "day00"}), kUsage);
+    EXPECT_EQ(course({"inspect", "day00"}), kUsage);
 }
 
 TEST_F(CommandLine, RunEndsAsTheProgramDoes) {

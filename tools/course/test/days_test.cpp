@@ -54,9 +54,9 @@ TEST(FindDay, ListsThemWhereNoneIsNear) {
     }
 }
 
-TEST(FindDay, ZeroIsNotTheNumberOfTheLadder) {
-    EXPECT_NE(usage_error("0"), "no error");
-    EXPECT_NE(usage_error("day00"), "no error");
+TEST(FindDay, TheLadderHasNoNumber) {
+    EXPECT_NE(usage_error("-1"), "no error");
+    EXPECT_NE(usage_error("day-1"), "no error");
     EXPECT_NE(usage_error(""), "no error");
     EXPECT_NE(usage_error("day"), "no error");
     EXPECT_NE(usage_error("99999999999999999999"), "no error");
@@ -71,16 +71,34 @@ TEST(FindDay, ZeroIsTheNumberOfDayZero) {
     EXPECT_EQ(short_name(find_day(days, "gemm_ladder")), "gemm_ladder");
 }
 
+TEST(FindDayWithVersions, RefusesADayOfWholePrograms) {
+    Calendar days = calendar();
+    days.days.push_back(
+        {.directory = "day00_first_program", .number = 0, .topic = "first_program", .programs = {{"hello"}}});
+    EXPECT_EQ(find_day_with_versions(days, "1", "inspect").directory, "day01_vector_add");
+    try {
+        find_day_with_versions(days, "day00", "inspect");
+        FAIL() << "day00 has no versions";
+    } catch (const UsageError& error) {
+        EXPECT_STREQ(error.what(),
+                     "day00_first_program has whole programs and no versions: there is nothing to inspect. "
+                     "Run it: ./course run day00");
+    }
+}
+
 TEST(LoadCalendar, ReadsWhatTheBuildWrites) {
     const TemporaryDirectory directory;
     const auto file = directory.write("days.json", R"({"backend": "gpu", "build_type": "Release", "days": [
         {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "Vector addition",
          "question": "Which thread?", "chapters_4e": "2, 3", "chapters_5e": "3", "hours": 1.5, "beside": "add 1024"},
-        {"directory": "gemm_ladder", "number": null, "topic": "gemm_ladder", "title": "The ladder"}]})");
+        {"directory": "gemm_ladder", "number": null, "topic": "gemm_ladder", "title": "The ladder"},
+        {"directory": "day00_p", "number": 0, "topic": "p", "title": "P", "programs": [["hello"], ["add", "31"]]}]})");
     const Calendar read = load_calendar(file);
     EXPECT_EQ(read.backend, "gpu");
     EXPECT_EQ(read.build_type, "Release");
-    ASSERT_EQ(read.days.size(), 2U);
+    ASSERT_EQ(read.days.size(), 3U);
+    EXPECT_TRUE(read.days[0].programs.empty());
+    EXPECT_EQ(read.days[2].programs, (std::vector<std::vector<std::string>>{{"hello"}, {"add", "31"}}));
     EXPECT_EQ(read.days[0].topic, "vector_add");
     EXPECT_EQ(read.days[0].number, 1);
     EXPECT_EQ(read.days[0].question, "Which thread?");

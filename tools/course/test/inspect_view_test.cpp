@@ -111,6 +111,7 @@ transpose<32, true>: 16 blocks of 1024 threads
   read                  131 KB, unique 65.5 KB (2 times)
   written               65.5 KB, unique 65.5 KB
   barriers per block    1
+  active lanes          32.0 of 32 at an access, on average
   shared memory         4.1 KB per block
   occupancy             100 %, 2 blocks on a multiprocessor; limited by threads, registers not counted
 
@@ -148,6 +149,19 @@ TEST_F(View, SamplingAndSeveralLaunchesAreSaid) {
               std::string::npos)
         << "the bytes of all blocks follow from those of the sampled ones, the unique ones do not";
     EXPECT_NE(text(file).find("barriers per block    0.0625\n"), std::string::npos);
+}
+
+TEST_F(View, ActiveLanesAreTheMeanOverAllRequests) {
+    const auto half = [](std::int64_t lane) { return lane < 16 ? 4 * lane : -1; };
+    InspectionFile file = inspection();
+    std::vector<AccessLine>& lines = file.results[0].kernels[0].lines;
+    lines = {at(4, global_load(4, 4, stride(4))),  // 10 requests of 32 lanes
+             at(5, access(Space::kShared, Operation::kLoad, 4, 1, half, 30))};
+    EXPECT_NE(text(file).find("  active lanes          20.0 of 32 at an access, on average\n"),
+              std::string::npos)
+        << text(file);
+    lines.clear();
+    EXPECT_EQ(text(file).find("active lanes"), std::string::npos) << "no access, no mean";
 }
 
 TEST_F(View, LongListsAreCutWhereTheyAreCheap) {

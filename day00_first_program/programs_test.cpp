@@ -1,0 +1,218 @@
+// Day 0's programs as their user meets them: what they print and write, and what they refuse, with which exit code.
+#include <gtest/gtest.h>
+#include <png.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
+#include "common/test/shell_run.hpp"
+
+namespace {
+
+using course::ShellOutcome;
+using Bytes = std::vector<std::uint8_t>;
+
+// Each test has an empty directory of its own, and the programs run there. They lie beside the test program.
+class ProgramsTest : public course::DeviceTest {
+  protected:
+    void SetUp() override {
+        course::DeviceTest::SetUp();
+        std::string name = (std::filesystem::temp_directory_path() / "day00_XXXXXX").string();
+        ASSERT_NE(mkdtemp(name.data()), nullptr) << name;
+        directory_ = name;
+    }
+    void TearDown() override {
+        if (!directory_.empty()) std::filesystem::remove_all(directory_);
+    }
+
+    // `arguments` as one types them into a shell.
+    ShellOutcome run(const std::string& program, const std::string& arguments = "") const {
+        const std::filesystem::path programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+        const std::string name = COURSE_PROGRAM_PREFIX + program + COURSE_PROGRAM_SUFFIX;
+        return course::run_in_shell("cd '" + directory_.string() + "' && '" + (programs / name).string() +
+                                    "' " + arguments);
+    }
+
+    void expect_prints(const std::string& program, const std::string& arguments,
+                       const std::string& text) const {
+        const ShellOutcome outcome = run(program, arguments);
+        EXPECT_EQ(outcome.exit_code, 0) << program << ' ' << arguments << "\n" << outcome.text;
+        EXPECT_NE(outcome.text.find(text), std::string::npos)
+            << program << ' ' << arguments << "\nexpected: " << text << "\ngot: " << outcome.text;
+    }
+
+    void expect_fails(const std::string& program, const std::string& arguments, int exit_code,
+                      const std::string& message) const {
+        const ShellOutcome outcome = run(program, arguments);
+        EXPECT_EQ(outcome.exit_code, exit_code) << program << ' ' << arguments << "\n" << outcome.text;
+        EXPECT_NE(outcome.text.find(message), std::string::npos)
+            << program << ' ' << arguments << "\nexpected: " << message << "\ngot: " << outcome.text;
+    }
+
+    std::filesystem::path directory_;
+};
+
+// --- hello -------------------------------------------------------------------------------------------------------------
+
+using Hello = ProgramsTest;
+
+TEST_F(Hello, EveryThreadOfBothBlocksPrintsOneLine) {
+    const ShellOutcome outcome = run("hello");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    std::vector<std::string> lines;
+    std::istringstream text(outcome.text);
+    for (std::string line; std::getline(text, line);)
+        lines.push_back(line);
+    std::sort(lines.begin(), lines.end());  // blocks run in any order
+    std::vector<std::string> expected;
+    for (const char thread : {'0', '1', '2', '3'}) {
+        for (const char block : {'0', '1'})
+            expected.push_back(std::string("hello from thread ") + thread + " of block " + block);
+    }
+    EXPECT_EQ(lines, expected);
+}
+
+// --- vector_add --------------------------------------------------------------------------------------------------------
+
+using VectorAdd = ProgramsTest;
+
+TEST_F(VectorAdd, AddsAnyNumberOfElements) {
+    for (const long n : {1, 31, 32, 33, 255, 256, 257, 1000003}) {
+        double sum = 0;
+        for (long i = 0; i < n; ++i)
+            sum += 0.5 * static_cast<double>(i % 1000) + 3 - static_cast<double>(i % 7);
+        char text[100];
+        std::snprintf(text, sizeof text, "%ld elements are right, their sum is %.1f;", n, sum);
+        expect_prints("vector_add", std::to_string(n), text);
+    }
+}
+
+TEST_F(VectorAdd, ChoosesASizeWhenNoneIsGiven) {
+    expect_prints("vector_add", "", "1000000 elements are right");
+}
+
+TEST_F(VectorAdd, RefusesASizeThatIsNone) {
+    for (const std::string size :
+         {"0", "-1", "268435457", "99999999999999999999", "abc", "12x", "1.5", "''"}) {
+        const std::string shown = size == "''" ? "" : size;
+        expect_fails("vector_add", size, 2,
+                     "N is '" + shown + "'; expected a whole number from 1 to 268435456");
+    }
+    expect_fails("vector_add", "1 2", 2, "usage: vector_add [N]");
+}
+
+// --- grayscale ---------------------------------------------------------------------------------------------------------
+
+class Grayscale : public ProgramsTest {
+  protected:
+    std::string path(const std::string& name) const { return (directory_ / name).string(); }
+
+    static png_image image_of(unsigned width, unsigned height, unsigned format) {
+        png_image image;
+        std::memset(&image, 0, sizeof image);
+        image.version = PNG_IMAGE_VERSION;
+        image.width = width;
+        image.height = height;
+        image.format = format;
+        return image;
+    }
+    void write_rgb(const std::string& name, unsigned width, unsigned height, const Bytes& rgb) const {
+        png_image image = image_of(width, height, PNG_FORMAT_RGB);
+        ASSERT_NE(png_image_write_to_file(&image, path(name).c_str(), 0, rgb.data(), 0, nullptr), 0)
+            << image.message;
+    }
+    // Row after row; `width` and `height` are those that the file must have.
+    Bytes read_gray(const std::string& name, unsigned width, unsigned height) const {
+        png_image image = image_of(0, 0, 0);
+        if (png_image_begin_read_from_file(&image, path(name).c_str()) == 0) {
+            ADD_FAILURE() << name << ": " << image.message;
+            return {};
+        }
+        EXPECT_EQ(image.format, static_cast<unsigned>(PNG_FORMAT_GRAY)) << "one channel";
+        EXPECT_EQ(image.width, width);
+        EXPECT_EQ(image.height, height);
+        image.format = PNG_FORMAT_GRAY;
+        Bytes gray(PNG_IMAGE_SIZE(image));
+        EXPECT_NE(png_image_finish_read(&image, nullptr, gray.data(), 0, nullptr), 0) << image.message;
+        return gray;
+    }
+};
+
+TEST_F(Grayscale, EveryPixelIsTheLuminanceOfItsColour) {
+    const unsigned shapes[][2] = {{1, 1},   {16, 16}, {15, 16}, {17, 33},
+                                  {33, 17}, {1, 31},  {31, 1},  {241, 187}};
+    course::Random random(20270101);
+    SCOPED_TRACE("course::Random seed 20270101");
+    for (const auto& [width, height] : shapes) {
+        Bytes rgb(std::size_t{3} * width * height);
+        for (std::uint8_t& value : rgb)
+            value = static_cast<std::uint8_t>(random.below(256));
+        ASSERT_NO_FATAL_FAILURE(write_rgb("in.png", width, height, rgb));
+        expect_prints("grayscale", "in.png out.png",
+                      std::to_string(width) + " x " + std::to_string(height) + " pixels are right");
+        Bytes expected;
+        for (std::size_t i = 0; i < rgb.size(); i += 3)
+            expected.push_back(
+                static_cast<std::uint8_t>((21 * rgb[i] + 72 * rgb[i + 1] + 7 * rgb[i + 2] + 50) / 100));
+        EXPECT_EQ(read_gray("out.png", width, height), expected) << width << " x " << height;
+    }
+}
+
+TEST_F(Grayscale, BlackAndWhiteStayAsTheyAre) {
+    write_rgb("in.png", 2, 1, {0, 0, 0, 255, 255, 255});
+    expect_prints("grayscale", "in.png out.png", "2 x 1 pixels are right");
+    EXPECT_EQ(read_gray("out.png", 2, 1), (Bytes{0, 255}));
+}
+
+TEST_F(Grayscale, RefusesWhatItCannotReadOrWrite) {
+    expect_fails("grayscale", "", 2, "usage: grayscale IN.png OUT.png");
+    expect_fails("grayscale", "in.png", 2, "usage: grayscale IN.png OUT.png");
+    expect_fails("grayscale", "no.png out.png", 2,
+                 "grayscale: cannot read 'no.png': No such file or directory");
+    std::ofstream(path("junk.png")) << "this is no picture";
+    expect_fails("grayscale", "junk.png out.png", 2, "grayscale: cannot read 'junk.png': ");
+    write_rgb("in.png", 1, 1, {1, 2, 3});
+    expect_fails("grayscale", "in.png no/out.png", 1,
+                 "grayscale: cannot write 'no/out.png': No such file or directory");
+}
+
+TEST_F(Grayscale, RefusesAPictureThatIsCutOff) {
+    write_rgb("in.png", 40, 40, Bytes(4800, 77));
+    std::filesystem::resize_file(path("in.png"), std::filesystem::file_size(path("in.png")) / 2);
+    expect_fails("grayscale", "in.png out.png", 2, "grayscale: cannot read 'in.png': ");
+    EXPECT_FALSE(std::filesystem::exists(path("out.png")));
+}
+
+// --- squares -----------------------------------------------------------------------------------------------------------
+
+using Squares = ProgramsTest;
+
+TEST_F(Squares, AreRightWithEveryBlockSizeThatIsAllowed) {
+    for (const int threads : {1, 31, 32, 33, 256, 1000, 1024})
+        expect_prints("squares", std::to_string(threads), "the sum of the squares below 1000 is 332833500");
+}
+
+TEST_F(Squares, SaysThatALaunchWasRefusedInsteadOfPrintingASum) {
+    for (const std::string threads : {"1025", "2048", "1000000"}) {
+        expect_fails("squares", threads, 1, "squares.cu:");
+        expect_fails("squares", threads, 1, "invalid configuration argument");
+        EXPECT_EQ(run("squares", threads).text.find("the sum of the squares"), std::string::npos) << threads;
+    }
+}
+
+TEST_F(Squares, RefusesWhatIsNoBlockSize) {
+    for (const std::string threads : {"0", "-1", "1000001", "abc", "12x"})
+        expect_fails("squares", threads, 2,
+                     "THREADS_PER_BLOCK is '" + threads + "'; expected a whole number");
+}
+
+}  // namespace

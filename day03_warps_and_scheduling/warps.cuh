@@ -1,0 +1,150 @@
+// Day 3: warps and scheduling.                            PMPP chapter 4 (4th and 5th edition)
+//
+// A warp is 32 threads of a block with consecutive threadIdx.x. It executes one instruction at a time
+// for all of its lanes. Each kernel here computes little and shows one consequence.
+//
+//   version          what is new                                what limits it
+//   uniform          all lanes take the same way                arithmetic
+//   diverge_by_lane  odd lanes take another branch              both branches, one after the other
+//   diverge_by_warp  the same results; whole warps branch       a load with stride 2
+//   unequal_loops    each lane has its own number of steps      the longest lane of each warp
+//   sorted_loops     the same results; equal lengths together   loads through an index
+//
+//   chains_1 to _8   1, 2, 4, 8 independent multiply-adds       latency, then arithmetic
+//
+// The first five evaluate the polynomial c[0] x^(T-1) + ... + c[T-1] at many points x. The last four only
+// keep the arithmetic units busy, or fail to.
+//
+//   ./course run day03                                     every version, verified and timed; occupancy
+//   ./course inspect day03 --variant diverge_by_lane       active lanes of each line, without a GPU
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+namespace day03 {
+
+constexpr int kBlock = 256;  // threads of a block
+constexpr int kTerms = 256;  // coefficients of a polynomial; one for each thread of a block to load
+
+// Copies the coefficients to the block's shared memory c. The barrier holds every thread until all
+// have arrived, so all threads of the block must call this: also those that have no point.
+__device__ void load_coefficients(const float* coefficients, float* c) {
+    c[threadIdx.x] = coefficients[threadIdx.x];
+    __syncthreads();
+}
+
+// Horner's rule for the first `terms` coefficients. Each step needs the result of the one before.
+__device__ float horner(const float* c, float x, int terms) {
+    float y = 0;
+    for (int k = 0; k < terms; ++k)
+        y = y * x + c[k];
+    return y;
+}
+
+// Idea: a thread per point. All lanes take kTerms steps, so they are at the same instruction all the time.
+// Cost removed: the loop over the points.
+// Still limits it: arithmetic. This is what the others are compared with.
+__global__ void uniform(const float* x, const float* coefficients, float* y, int n) {
+    __shared__ float c[kTerms];
+    load_coefficients(coefficients, c);
+    const int i = blockIdx.x * kBlock + threadIdx.x;
+    if (i < n) y[i] = horner(c, x[i], kTerms);
+}
+
+// The polynomial with its coefficients in reverse order: as much work as horner().
+__device__ float horner_reversed(const float* c, float x) {
+    float y = 0;
+    for (int k = kTerms - 1; k >= 0; --k)
+        y = y * x + c[k];
+    return y;
+}
+
+// Idea: even points get the polynomial, odd points the reversed one.
+// Cost added: divergence. In every warp 16 lanes take each branch. The warp executes one branch with
+// 16 active lanes, then the other; at the store the lanes have reconverged.
+// Limits it: twice the instructions of `uniform` for the same number of results.
+__global__ void diverge_by_lane(const float* x, const float* coefficients, float* y, int n) {
+    __shared__ float c[kTerms];
+    load_coefficients(coefficients, c);
+    const int i = blockIdx.x * kBlock + threadIdx.x;
+    if (i >= n) return;
+    float result;
+    if (i % 2 == 0) {
+        result = horner(c, x[i], kTerms);
+    } else {
+        result = horner_reversed(c, x[i]);
+    }
+    y[i] = result;
+}
+
+// Idea: the same points, dealt out differently. The first half of the block takes the block's even
+// points, the second half the odd ones. The condition then depends on the warp, not on the lane.
+// Cost removed: divergence. Each warp executes one branch with 32 active lanes.
+// Still limits it: a warp's points lie two apart, so a load touches twice as many sectors.
+__global__ void diverge_by_warp(const float* x, const float* coefficients, float* y, int n) {
+    __shared__ float c[kTerms];
+    load_coefficients(coefficients, c);
+    const int odd = threadIdx.x / (kBlock / 2);   // 0 for warps 0 to 3, 1 for warps 4 to 7
+    const int pair = threadIdx.x % (kBlock / 2);  // of neighbouring points
+    const int i = blockIdx.x * kBlock + 2 * pair + odd;
+    if (i >= n) return;
+    float result;
+    if (odd == 0) {
+        result = horner(c, x[i], kTerms);
+    } else {
+        result = horner_reversed(c, x[i]);
+    }
+    y[i] = result;
+}
+
+// Idea: point i uses only the first terms[i] coefficients, 0 to kTerms.
+// Cost added: a loop is a branch, too. A lane whose loop has ended is inactive until the longest
+// loop of its warp has ended.
+// Limits it: per warp, the maximum of 32 lengths instead of their mean.
+__global__ void unequal_loops(const float* x, const int* terms, const float* coefficients, float* y, int n) {
+    __shared__ float c[kTerms];
+    load_coefficients(coefficients, c);
+    const int i = blockIdx.x * kBlock + threadIdx.x;
+    if (i < n) y[i] = horner(c, x[i], terms[i]);
+}
+
+// Idea: `order` lists the points from the longest loop to the shortest. Thread t takes point order[t],
+// so the lanes of a warp have loops of nearly equal length.
+// Cost removed: idle lanes.
+// Still limits it: order[t] is any point, so x, terms and y are gathered and scattered, a sector per lane.
+__global__ void sorted_loops(const float* x, const int* terms, const int* order, const float* coefficients,
+                             float* y, int n) {
+    __shared__ float c[kTerms];
+    load_coefficients(coefficients, c);
+    const int t = blockIdx.x * kBlock + threadIdx.x;
+    if (t >= n) return;
+    const int i = order[t];
+    y[i] = horner(c, x[i], terms[i]);
+}
+
+// Idea: the thread's multiply-adds form kChains independent chains. Within a chain each waits for the
+// one before. Between chains nothing waits: the warp issues one multiply-add after the other.
+// Cost removed: latency. One chain needs many warps to keep the scheduler busy; eight need few.
+// Still limits it: with enough warps or chains, the rate of the arithmetic units.
+//
+// Chain k of thread t starts at t % 1000 + k and takes `multiply_adds / kChains` steps of y = y * a + b.
+template <int kChains>
+__global__ void chains(float* out, int multiply_adds, float a, float b) {
+    const int t = blockIdx.x * blockDim.x + threadIdx.x;
+    float y[kChains];
+    for (int k = 0; k < kChains; ++k)
+        y[k] = static_cast<float>(t % 1000 + k);
+#pragma unroll 8
+    for (int step = 0; step < multiply_adds / kChains; ++step) {
+        for (int k = 0; k < kChains; ++k)
+            y[k] = y[k] * a + b;
+    }
+    float sum = 0;
+    for (int k = 0; k < kChains; ++k)
+        sum += y[k];
+    out[t] = sum;
+}
+
+}  // namespace day03

@@ -1,4 +1,5 @@
-// How a step's kernel is launched: the same for all of them, so that a step's file holds its kernel and nothing else.
+// The host side of a step: which grid, and which kernel where rows are not aligned. The same for
+// all steps, so that a step's file holds its kernels and nothing else.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -6,8 +7,8 @@
 #include <cstddef>
 
 #include "common/bench/kernel_resources.hpp"
-#include "common/check/check.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/pack.cuh"
 #include "sgemm.hpp"
 
@@ -25,7 +26,7 @@ unsigned tiles_of(const Sgemm& gemm) {
     return course::blocks_for(tiles_in<BM, BN>(gemm.m(), gemm.n()), 1);
 }
 
-// Do the rows of all three matrices begin at a multiple of 16 bytes, as a float4 wants it?
+// Do the rows of all three matrices begin at a multiple of 16 bytes, as a float4 requires?
 inline bool rows_are_aligned(const Sgemm& gemm) {
     const auto aligned = [](const auto& matrix) {
         return course::is_aligned(matrix.data(), 16) &&
@@ -34,40 +35,26 @@ inline bool rows_are_aligned(const Sgemm& gemm) {
     return aligned(gemm.a) && aligned(gemm.b) && aligned(gemm.c);
 }
 
-// Are the rows aligned, and whole numbers of float4 too? Then no float4 lies partly outside.
-inline bool rows_are_whole_packs(const Sgemm& gemm) {
-    return rows_are_aligned(gemm) && gemm.n() % 4 == 0 && gemm.k() % 4 == 0 &&
-           gemm.a.leading_dimension() % 4 == 0 && gemm.b.leading_dimension() % 4 == 0;
-}
+// beyond/unaligned.cu: what steps 6 to 11 launch where rows are not aligned. `gemm` is checked.
+void launch_unaligned(const Sgemm& gemm, cudaStream_t stream);
 
-// More than 48 KB of dynamic shared memory must be asked for.
-template <class Function>
-void allow_shared(Function* kernel, std::size_t bytes) {
-    CUDA_CHECK(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
-}
-
-// A block of THREADS threads with SHARED bytes of dynamic shared memory for each BM x BN tile of C. ALIGNED runs where IS_ALIGNED says
-// so, ANY everywhere else.
-template <int BM, int BN, int THREADS, auto ALIGNED, auto ANY = ALIGNED, std::size_t SHARED = 0,
-          auto IS_ALIGNED = rows_are_aligned>
-struct BlockPerTile {
-    static void launch(const Sgemm& given, cudaStream_t stream) {
+// A block of THREADS threads for each BM x BN tile of C.
+template <int BM, int BN, int THREADS, auto KERNEL, bool NEEDS_ALIGNED_ROWS = false>
+Kernel block_per_tile() {
+    constexpr auto launch = [](const Sgemm& given, cudaStream_t stream) {
         const Sgemm gemm = checked(given);
         const unsigned tiles = tiles_of<BM, BN>(gemm);
         if (tiles == 0) return;
-        const auto kernel = IS_ALIGNED(gemm) ? ALIGNED : ANY;
-        if (SHARED != 0) allow_shared(kernel, SHARED);
-        kernel<<<tiles, THREADS, SHARED, stream>>>(gemm);
-        CUDA_CHECK_LAUNCH();
-    }
+        if (NEEDS_ALIGNED_ROWS && !rows_are_aligned(gemm)) return launch_unaligned(gemm, stream);
+        course::launch(KERNEL, {.grid = tiles, .block = THREADS, .stream = stream}, gemm);
+    };
+    return {.launch = launch, .resources = [] { return course::resources_of(KERNEL, THREADS); }};
+}
 
-    static course::KernelResources resources() {
-        if (SHARED != 0) allow_shared(ALIGNED, SHARED);
-        return course::resources_of(ALIGNED, THREADS, SHARED);
-    }
-
-    static Kernel kernel() { return {launch, resources}; }
-};
+// The same for a kernel that moves float4.
+template <int BM, int BN, int THREADS, auto KERNEL>
+Kernel block_per_tile_of_aligned_rows() {
+    return block_per_tile<BM, BN, THREADS, KERNEL, true>();
+}
 
 }  // namespace gemm

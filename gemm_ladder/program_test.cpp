@@ -47,6 +47,14 @@ TEST_F(LadderProgram, RunsTheStepsThatAreAskedFor) {
     }
 }
 
+TEST_F(LadderProgram, ANumberSelectsAStepAndWhatPreparesIt) {
+    const std::string text = output_of("--step 4 --size 8x8x8");
+    for (const char* name : {"04a_larger_tile", "04b_plain_loads", "04_thread_tile_2d"})
+        EXPECT_TRUE(contains(text, name)) << text;
+    EXPECT_FALSE(contains(text, "03_thread_tile_1d")) << text;
+    EXPECT_FALSE(contains(output_of("--variant 04a_larger_tile --size 8x8x8"), "04_thread_tile_2d"));
+}
+
 TEST_F(LadderProgram, RunsTheShapeThatIsAskedFor) {
     EXPECT_TRUE(contains(output_of("--step 1 --m 3 --n 4 --k 5"), "sgemm 3x4x5, float"));
     EXPECT_TRUE(contains(output_of("--step 1 --n 9"), "sgemm 9x9x9, float"))

@@ -22,8 +22,8 @@ struct Shape {
 
 // Device memory that a step needs beside its operands; scratch.hpp makes it.
 struct Scratch {
-    course::DeviceSpan<float>
-        partial;  // sums of parts of K; what they hold between two launches does not matter
+    // Sums of parts of K; what they hold between two launches does not matter.
+    course::DeviceSpan<float> partial;
     course::DeviceSpan<unsigned> tickets;  // all zero before a launch, and again after it
 };
 
@@ -41,8 +41,8 @@ struct Sgemm {
     course::DeviceMatrix<float> c;
     float alpha = 1;
     float beta = 0;
-    Scratch
-        scratch{};  // for steps that ask for it (Kernel::scratch); two launches that may run at the same time must not share it
+    // For steps that ask for it (Kernel::scratch). Two launches that may run at the same time must not share it.
+    Scratch scratch{};
 
     __host__ __device__ std::size_t m() const { return c.rows(); }
     __host__ __device__ std::size_t n() const { return c.cols(); }
@@ -61,7 +61,8 @@ struct Kernel {
 
 using Step = course::Variant<Kernel, Shape>;
 
-// The eleven, "01_naive" to "11_split_k".
+// The eleven, "01_naive" to "11_split_k". A letter after the number, as in "09b_larger_bk", marks a version that prepares the
+// step: it changes one thing of several.
 std::span<const Step> steps();
 
 // What comes after them, from "12_multi_stage" on.

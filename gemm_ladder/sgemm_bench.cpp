@@ -107,7 +107,7 @@ void require(bool condition, const std::string& message) {
     if (!condition) throw std::invalid_argument(message);
 }
 
-// "11_split_k" is step 11.
+// "11_split_k" is step 11, and so is "11a_split_k_alone", which prepares it.
 int number_of(const std::string& name) {
     int number = -1;
     std::from_chars(name.data(), name.data() + name.size(), number);
@@ -226,8 +226,10 @@ course::Dims dims_of(const Choice& choice) {
 }
 
 void add_options(CLI::App& app, course::Program& program, Choice& choice) {
-    app.add_option("--step", choice.steps,
-                   "all, or numbers, with commas between: 0 is cuBLAS, 1 to 11 the ladder, 12 to 15 beyond")
+    app.add_option(
+           "--step", choice.steps,
+           "all, or numbers, with commas between: 0 is cuBLAS, 1 to 11 the ladder, 12 to 15 beyond; 9 runs "
+           "09_warp_tiling and what prepares it (09a, 09b...)")
         ->delimiter(',')
         ->default_str("all; for --sweep 0,14")
         ->excludes(app.get_option("--variant"));

@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "../launch.hpp"
 #include "beyond.hpp"
+#include "launch.hpp"
 #include "thin.hpp"
 #include "tile_lists.hpp"
 #include "tiles.hpp"

@@ -13,8 +13,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "../launch.hpp"
 #include "beyond.hpp"
+#include "launch.hpp"
 #include "tf32x3_tile.cuh"
 
 namespace gemm {

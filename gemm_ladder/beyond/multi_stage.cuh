@@ -1,7 +1,7 @@
 // The kernel of step 12, for any tile.
 #pragma once
 
-#include "../launch.hpp"
+#include "launch.hpp"
 #include "pipelined_tile.cuh"
 
 namespace gemm {

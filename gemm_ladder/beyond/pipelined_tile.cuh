@@ -13,10 +13,10 @@
 
 #include <cstddef>
 
-#include "../thread_tile.cuh"
-#include "../tile.cuh"
 #include "common/device/ptx.cuh"
 #include "common/tile/fragments.cuh"
+#include "thread_tile.cuh"
+#include "tile.cuh"
 
 namespace gemm {
 

@@ -14,7 +14,7 @@
 #include <cuda/atomic>
 #include <stdexcept>
 
-#include "../launch.hpp"
+#include "launch.hpp"
 #include "pipelined_tile.cuh"
 
 namespace gemm {
@@ -222,8 +222,8 @@ struct StreamK {
 
     // How many blocks the device runs at the same time.
     static unsigned resident() {
-        allow_shared(kKernel<4>, SHARED);
-        allow_shared(kKernel<1>, SHARED);
+        course::allow_shared_bytes(kKernel<4>, SHARED);
+        course::allow_shared_bytes(kKernel<1>, SHARED);
         return std::min(course::resident_blocks(kKernel<4>, T::THREADS, SHARED),
                         course::resident_blocks(kKernel<1>, T::THREADS, SHARED));
     }
@@ -254,7 +254,7 @@ struct StreamK {
     static void launch(const Sgemm& gemm, cudaStream_t stream) { launch_on(resident(), gemm, stream); }
 
     static course::KernelResources resources() {
-        allow_shared(kKernel<4>, SHARED);
+        course::allow_shared_bytes(kKernel<4>, SHARED);
         return course::resources_of(kKernel<4>, T::THREADS, SHARED);
     }
 

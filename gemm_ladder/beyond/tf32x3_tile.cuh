@@ -10,10 +10,10 @@
 
 #include <cstddef>
 
-#include "../thread_tile.cuh"
-#include "../tile.cuh"
 #include "common/device/ptx.cuh"
 #include "common/tile/tf32_split.cuh"
+#include "thread_tile.cuh"
+#include "tile.cuh"
 
 namespace gemm {
 

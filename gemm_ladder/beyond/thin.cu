@@ -13,11 +13,11 @@
 #include <stdexcept>
 #include <string>
 
-#include "../launch.hpp"
-#include "../tile.cuh"
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
+#include "launch.hpp"
 #include "thin.hpp"
+#include "tile.cuh"
 #include "tiles.hpp"
 
 namespace gemm {

@@ -1,47 +1,54 @@
 // Step 3: TM results for each thread, one below the other.
 //
-// Change:     a thread has a column of TM = 8 results instead of one; 512 threads have a tile of 64 x 64, BK = 8 deep.
-// Why:        a value of B, once in a register, serves TM multiply-adds. Shared memory hands 32 words a clock to a multiprocessor that
-//             could do 128 multiply-adds with them; step 2 wants two words for each, this one 1 + 1/TM = 1.125.
-// Prediction: 2 / 1.125 = 1.8 times step 2, as long as these words decide. Global loads: 1/BM + 1/BN = 1/32 for a multiply-add instead
-//             of 1/16. In the listing (cuobjdump -sass), the loop has 24 shared loads for 64 multiply-adds; step 2 has 40 for 32.
+// Change:     a thread has a column of TM = 8 results instead of one; 512 threads have a tile of 64
+//             x 64, BK = 8 deep.
+// Why:        a value of B, once in a register, serves TM multiply-adds. Shared memory delivers 32
+//             words a clock to a multiprocessor that could do 128 multiply-adds with them. Step 2
+//             needs two words for each, this one 1 + 1/TM = 1.125.
+// Prediction: 2 / 1.125 = 1.8 times step 2, as long as these words decide. Global loads: 1/BM +
+//             1/BN = 1/32 for a multiply-add instead of 1/16. In the listing (cuobjdump -sass), the
+//             loop has 24 shared loads for 64 multiply-adds; step 2 has 40 for 32.
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.3 of step 2's.
 // Measured:   about 15 TFLOP/s, 1.9 times step 2: the words decided.
-// Next:       A still comes from shared memory once for each multiply-add: a thread needs more than one column.
+// Next:       A still comes from shared memory once for each multiply-add: a thread needs more than
+//             one column.
+#include "../edges.cuh"
 #include "../launch.hpp"
-#include "../tile.cuh"
 #include "steps.hpp"
 
 namespace gemm {
 namespace {
 
-constexpr int kBM = 64;
-constexpr int kBN = 64;
-constexpr int kBK = 8;
-constexpr int kTM = 8;
-constexpr int kThreads = kBM / kTM * kBN;
+constexpr int BM = 64;  // a block's tile of C: BM x BN
+constexpr int BN = 64;
+constexpr int BK = 8;  // columns of A's tile, rows of B's
+constexpr int TM = 8;  // a thread's results: TM x 1
+constexpr int THREADS = BM / TM * BN;
+static_assert(BM % TM == 0, "TM must divide BM");
+static_assert(BM * BK == THREADS && BK * BN == THREADS, "each thread loads one element of A and one of B");
 
-// Idea: a thread adds up TM results of one column: a value of B, once read, serves all of them.
-// Cost removed: TM - 1 of TM shared loads of B; and a block of as many threads now has a larger tile, so fewer global loads.
-// Still limits it: A is still read once for each multiply-add.
-template <int BM, int BN, int BK, int TM>
-__global__ __launch_bounds__(BM / TM * BN) void sgemm_thread_tile_1d(Sgemm gemm) {
-    constexpr int THREADS = BM / TM * BN;
-    static_assert(BM % TM == 0, "thread_tile_1d: TM must divide BM");
-    static_assert(BM * BK == THREADS && BK * BN == THREADS,
-                  "thread_tile_1d: each thread loads one element of A and one of B");
+__global__ __launch_bounds__(THREADS) void sgemm_thread_tile_1d(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
-    const Origin tile = origin_of_tile<BM, BN>(gemm, blockIdx.x);
-    const int thread = static_cast<int>(threadIdx.x);
-    // The tile's rows ty * TM to ty * TM + TM - 1 of column tx: a warp has 32 neighbouring columns.
+    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
+    const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
+    const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
+    // Thread to C: rows ty * TM to ty * TM + TM - 1 of column tx of the tile. A warp has 32
+    // neighbouring columns.
+    const int thread = threadIdx.x;
     const int ty = thread / BN;
     const int tx = thread % BN;
+    // Thread to loads: element (a_row, a_col) of A's tile and (b_row, b_col) of B's.
+    const int a_row = thread / BK;
+    const int a_col = thread % BK;
+    const int b_row = thread / BN;
+    const int b_col = thread % BN;
 
-    float sums[TM] = {};
+    float sums[TM] = {};  // TM x 1 results of this thread
     for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
-        a_tile[thread / BK][thread % BK] = load_or_zero(gemm.a, tile.row + thread / BK, k0 + thread % BK);
-        b_tile[thread / BN][thread % BN] = load_or_zero(gemm.b, k0 + thread / BN, tile.col + thread % BN);
+        a_tile[a_row][a_col] = load_or_zero(gemm.a, row0 + a_row, k0 + a_col);
+        b_tile[b_row][b_col] = load_or_zero(gemm.b, k0 + b_row, col0 + b_col);
         __syncthreads();  // the tiles are complete
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
@@ -50,17 +57,17 @@ __global__ __launch_bounds__(BM / TM * BN) void sgemm_thread_tile_1d(Sgemm gemm)
             for (int i = 0; i < TM; ++i)
                 sums[i] += a_tile[ty * TM + i][k] * b_value;
         }
-        __syncthreads();  // nobody needs them any more
+        __syncthreads();  // the tiles are safe to overwrite
     }
 #pragma unroll
     for (int i = 0; i < TM; ++i)
-        write_element(gemm, tile.row + ty * TM + i, tile.col + tx, sums[i]);
+        store(gemm, row0 + ty * TM + i, col0 + tx, sums[i]);
 }
 
 }  // namespace
 
 Kernel thread_tile_1d() {
-    return BlockPerTile<kBM, kBN, kThreads, sgemm_thread_tile_1d<kBM, kBN, kBK, kTM>>::kernel();
+    return block_per_tile<BM, BN, THREADS, sgemm_thread_tile_1d>();
 }
 
 }  // namespace gemm

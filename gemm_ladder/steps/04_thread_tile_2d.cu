@@ -1,51 +1,119 @@
 // Step 4: TM x TN results for each thread.
 //
-// Change:     a thread has TM x TN = 8 x 8 results instead of 8 x 1; 256 threads have a tile of 128 x 128. Loading moves to load_tile().
-// Why:        TM + TN words from shared memory serve TM * TN multiply-adds: 0.25 words for each, instead of 1.125.
-// Prediction: 128 multiply-adds a clock need 32 words, just what shared memory hands out: arithmetic can become the limit. Global
-//             loads: 1/64 for a multiply-add. In the listing, 80 shared loads for 512 multiply-adds, 700 instructions in all.
-//             The price: 64 sums leave room for two blocks, 16 of 64 warps; TM = TN = 16 would need 256 registers for sums alone.
-// Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.4 of step 3's; sm__inst_executed_pipe_fma.sum.pct_of_peak_sustained_active.
+// Change:     a thread has TM x TN = 8 x 8 results instead of 8 x 1; 256 threads have a tile of 128
+//             x 128.
+// Why:        TM + TN words from shared memory serve TM * TN multiply-adds: 0.25 words for each,
+//             instead of 1.125.
+// Prediction: 128 multiply-adds a clock need 32 words, just what shared memory delivers: arithmetic
+//             can become the limit. Global loads: 1/64 for a multiply-add. In the listing, 80
+//             shared loads for 512 multiply-adds, 700 instructions in all. The price: 64 sums leave
+//             room for two blocks, 16 of 64 warps; TM = TN = 16 would need 256 registers for sums
+//             alone.
+// Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.4 of step 3's;
+//             sm__inst_executed_pipe_fma.sum.pct_of_peak_sustained_active.
 // Measured:   about 30 TFLOP/s, twice step 3, at 25 % occupancy. Arithmetic does not decide yet.
 // Next:       of 700 instructions, 188 are no multiply-adds.
-#include "../block_tile.cuh"
+//
+// Three kernels measure one change each: 04a_larger_tile enlarges the block's tile, 04b_plain_loads
+// the thread's, and 04_thread_tile_2d saves work on addresses.
+#include "../edges.cuh"
 #include "../launch.hpp"
-#include "../thread_tile.cuh"
-#include "../tile.cuh"
 #include "steps.hpp"
 
 namespace gemm {
 namespace {
 
-constexpr int kBM = 128;
-constexpr int kBN = 128;
-constexpr int kBK = 8;
-constexpr int kTM = 8;
-constexpr int kTN = 8;
-constexpr int kThreads = (kBM / kTM) * (kBN / kTN);
+constexpr int BM = 128;  // a block's tile of C: BM x BN
+constexpr int BN = 128;
+constexpr int BK = 8;  // columns of A's tile, rows of B's
 
-// Idea: a thread adds up TM x TN results: a value of A serves TN of them, a value of B serves TM.
-// Cost removed: shared loads, TM + TN for TM * TN multiply-adds; and global loads, for the tile of a block is four times as large.
-// Still limits it: instructions that only move data, one for each element.
-template <int BM, int BN, int BK, int TM, int TN>
-__global__ __launch_bounds__((BM / TM) * (BN / TN), 2) void sgemm_thread_tile_2d(Sgemm gemm) {
-    constexpr int ROWS = BM / TM;  // of threads
-    constexpr int COLS = BN / TN;
-    static_assert(BM % TM == 0 && BN % TN == 0, "thread_tile_2d: TM must divide BM, TN must divide BN");
+constexpr int TALL = 16;  // of 04a: a thread's results, TALL x 1
+constexpr int TALL_THREADS = BM / TALL * BN;
+static_assert(BM * BK == TALL_THREADS && BK * BN == TALL_THREADS,
+              "each thread loads one element of A and one of B");
+
+// 04a_larger_tile: the block's tile alone.
+// Change:     step 3's kernel with a tile of 128 x 128 for 1024 threads, 16 x 1 results for each.
+// Prediction: half of step 3's global loads, which do not decide; 1.0625 words from shared memory
+//             for a multiply-add instead of 1.125: at most 6 % faster.
+// Measured:   not yet.
+__global__ __launch_bounds__(TALL_THREADS) void sgemm_larger_tile(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
-    const Origin tile = origin_of_tile<BM, BN>(gemm, blockIdx.x);
-    // Rows ty, ty + ROWS, ty + 2 ROWS... and columns tx, tx + COLS, tx + 2 COLS... of the tile: at each load of b_tile and each
-    // store to C, neighbouring threads have neighbouring elements.
-    const int ty = static_cast<int>(threadIdx.x) / COLS;
-    const int tx = static_cast<int>(threadIdx.x) % COLS;
+    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
+    const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
+    const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
+    const int thread = threadIdx.x;
+    // Thread to C: rows ty * TALL to ty * TALL + TALL - 1 of column tx of the tile.
+    const int ty = thread / BN;
+    const int tx = thread % BN;
+    // Thread to loads: element (a_row, a_col) of A's tile and (b_row, b_col) of B's.
+    const int a_row = thread / BK;
+    const int a_col = thread % BK;
+    const int b_row = thread / BN;
+    const int b_col = thread % BN;
 
-    Window<BK> a_window(gemm.a, tile.row, 0);
-    Window<BN> b_window(gemm.b, 0, tile.col);
-    float sums[TM][TN] = {};
+    float sums[TALL] = {};  // TALL x 1 results of this thread
     for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
-        load_tile<ROWS * COLS>(a_window, a_tile);
-        load_tile<ROWS * COLS>(b_window, b_tile);
+        a_tile[a_row][a_col] = load_or_zero(gemm.a, row0 + a_row, k0 + a_col);
+        b_tile[b_row][b_col] = load_or_zero(gemm.b, k0 + b_row, col0 + b_col);
+        __syncthreads();  // the tiles are complete
+#pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            const float b_value = b_tile[k][tx];
+#pragma unroll
+            for (int i = 0; i < TALL; ++i)
+                sums[i] += a_tile[ty * TALL + i][k] * b_value;
+        }
+        __syncthreads();  // the tiles are safe to overwrite
+    }
+#pragma unroll
+    for (int i = 0; i < TALL; ++i)
+        store(gemm, row0 + ty * TALL + i, col0 + tx, sums[i]);
+}
+
+constexpr int TM = 8;  // a thread's results: TM x TN
+constexpr int TN = 8;
+constexpr int ROWS = BM / TM;  // of threads
+constexpr int COLS = BN / TN;
+constexpr int THREADS = ROWS * COLS;
+static_assert(BM % TM == 0 && BN % TN == 0, "TM must divide BM, TN must divide BN");
+static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0, "each thread loads as many elements");
+
+// 04b_plain_loads: the thread's tile.
+// Change:     TM x TN results for each thread. A thread loads four elements of A and four of B,
+//             each as in step 3.
+// Prediction: the whole gain of step 4, but for the time of some 25 integer instructions of 722 in
+//             the loop, which work out addresses and bounds.
+// Measured:   not yet.
+__global__ __launch_bounds__(THREADS, 2) void sgemm_plain_loads(Sgemm gemm) {
+    __shared__ float a_tile[BM][BK];
+    __shared__ float b_tile[BK][BN];
+    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
+    const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
+    const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
+    const int thread = threadIdx.x;
+    // Thread to C: rows ty, ty + ROWS... and columns tx, tx + COLS... of the tile: at each load of
+    // b_tile and each store to C, neighbouring threads have neighbouring elements.
+    const int ty = thread / COLS;
+    const int tx = thread % COLS;
+    // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;
+    // of B's likewise.
+    const int a_row = thread / BK;
+    const int a_col = thread % BK;
+    const int b_row = thread / BN;
+    const int b_col = thread % BN;
+
+    float sums[TM][TN] = {};  // TM x TN results of this thread
+    for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
+#pragma unroll
+        for (int down = 0; down < BM; down += THREADS / BK)
+            a_tile[a_row + down][a_col] = load_or_zero(gemm.a, row0 + a_row + down, k0 + a_col);
+#pragma unroll
+        for (int down = 0; down < BK; down += THREADS / BN)
+            b_tile[b_row + down][b_col] = load_or_zero(gemm.b, k0 + b_row + down, col0 + b_col);
         __syncthreads();  // the tiles are complete
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
@@ -56,19 +124,89 @@ __global__ __launch_bounds__((BM / TM) * (BN / TN), 2) void sgemm_thread_tile_2d
                     sums[i][j] += a_tile[ty + i * ROWS][k] * b_tile[k][tx + j * COLS];
             }
         }
-        a_window.move_right(BK);
-        b_window.move_down(BK);
-        __syncthreads();  // nobody needs them any more
+        __syncthreads();  // the tiles are safe to overwrite
     }
 #pragma unroll
-    for (int i = 0; i < TM; ++i)
-        write_row<COLS>(gemm, tile.row + ty + i * ROWS, tile.col + tx, sums[i]);
+    for (int i = 0; i < TM; ++i) {
+#pragma unroll
+        for (int j = 0; j < TN; ++j)
+            store(gemm, row0 + ty + i * ROWS, col0 + tx + j * COLS, sums[i][j]);
+    }
+}
+
+// 04_thread_tile_2d: less work on addresses.
+// Change:     a thread works out its address in A and in B once, and moves both along K. How much
+//             of the tile is in range is counted once for all of its elements.
+// Prediction: 698 instructions in the loop instead of 722; at most 3 % faster.
+// Measured:   not yet, beside 04b.
+__global__ __launch_bounds__(THREADS, 2) void sgemm_thread_tile_2d(Sgemm gemm) {
+    __shared__ float a_tile[BM][BK];
+    __shared__ float b_tile[BK][BN];
+    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
+    const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
+    const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
+    const int thread = threadIdx.x;
+    // Thread to C: rows ty, ty + ROWS... and columns tx, tx + COLS... of the tile: at each load of
+    // b_tile and each store to C, neighbouring threads have neighbouring elements.
+    const int ty = thread / COLS;
+    const int tx = thread % COLS;
+    // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;
+    // of B's likewise.
+    const int a_row = thread / BK;
+    const int a_col = thread % BK;
+    const int b_row = thread / BN;
+    const int b_col = thread % BN;
+    const std::size_t lda = gemm.a.leading_dimension();
+    const std::size_t ldb = gemm.b.leading_dimension();
+    const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
+    const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
+    const int rows = in_range(gemm.m(), row0);  // of the tile
+    const int cols = in_range(gemm.n(), col0);
+
+    float sums[TM][TN] = {};  // TM x TN results of this thread
+    for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
+        const int depth = in_range(gemm.k(), k0);
+#pragma unroll
+        for (int down = 0; down < BM; down += THREADS / BK)
+            a_tile[a_row + down][a_col] = a_row + down < rows && a_col < depth ? a[down * lda] : 0;
+#pragma unroll
+        for (int down = 0; down < BK; down += THREADS / BN)
+            b_tile[b_row + down][b_col] = b_row + down < depth && b_col < cols ? b[down * ldb] : 0;
+        a += BK;
+        b += BK * ldb;
+        __syncthreads();  // the tiles are complete
+#pragma unroll
+        for (int k = 0; k < BK; ++k) {
+#pragma unroll
+            for (int i = 0; i < TM; ++i) {
+#pragma unroll
+                for (int j = 0; j < TN; ++j)
+                    sums[i][j] += a_tile[ty + i * ROWS][k] * b_tile[k][tx + j * COLS];
+            }
+        }
+        __syncthreads();  // the tiles are safe to overwrite
+    }
+#pragma unroll
+    for (int i = 0; i < TM; ++i) {
+#pragma unroll
+        for (int j = 0; j < TN; ++j)
+            store(gemm, row0 + ty + i * ROWS, col0 + tx + j * COLS, sums[i][j]);
+    }
 }
 
 }  // namespace
 
+Kernel larger_tile() {
+    return block_per_tile<BM, BN, TALL_THREADS, sgemm_larger_tile>();
+}
+
+Kernel plain_loads() {
+    return block_per_tile<BM, BN, THREADS, sgemm_plain_loads>();
+}
+
 Kernel thread_tile_2d() {
-    return BlockPerTile<kBM, kBN, kThreads, sgemm_thread_tile_2d<kBM, kBN, kBK, kTM, kTN>>::kernel();
+    return block_per_tile<BM, BN, THREADS, sgemm_thread_tile_2d>();
 }
 
 }  // namespace gemm

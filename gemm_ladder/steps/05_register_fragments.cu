@@ -1,80 +1,110 @@
 // Step 5: operands copied to registers first.
 //
-// Change:     a column of A's tile and a row of B's are copied to register arrays, the fragments, and then multiplied, row by row in a
-//             snake (multiply_fragments() in thread_tile.cuh).
-// Why:        step 4 names a shared address in each of its multiply-adds. The compiler saw that 64 of them have 16 different operands
-//             and kept those in registers: the listing of step 4 has the same 80 shared loads for 512 multiply-adds as this one.
-//             What the fragments change is who decides: from here on the order of loads and multiply-adds is ours to write.
-//             What the snake changes: at each turn one operand comes from the reuse cache. From registers alone, on an H200, that is
-//             a few percent faster than all rows from left to right.
+// Change:     a column of A's tile and a row of B's are copied to register arrays, the fragments,
+//             and then multiplied, row by row in a snake: row 0 from left to right, row 1 from
+//             right to left, and so on.
+// Why:        step 4 names a shared address in each of its multiply-adds. The compiler saw that 64
+//             of them have 16 different operands and kept those in registers: the listing of step 4
+//             has the same 80 shared loads for 512 multiply-adds as this one. What the fragments
+//             change is who decides: from here on, the order of loads and multiply-adds is ours to
+//             write. What the snake changes: at each turn one operand comes from the reuse cache of
+//             the register file. From registers alone, on an H200, that is a few percent faster
+//             than all rows from left to right.
 // Prediction: the same number of instructions; a few percent from the snake.
-// Counter:    smsp__inst_executed_op_shared_ld.sum stays; smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active falls.
-// Measured:   about 30 TFLOP/s, as step 4: registers do not decide yet, so the snake wins nothing here.
-// Next:       80 shared loads, 8 global loads and 8 shared stores, each for one element or, where the compiler saw it, four.
-#include "../block_tile.cuh"
+// Counter:    smsp__inst_executed_op_shared_ld.sum stays;
+//             smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active falls.
+// Measured:   about 30 TFLOP/s, as step 4: registers do not decide yet, so the snake gains nothing
+//             here.
+// Next:       80 shared loads, 8 global loads and 8 shared stores, each for one element or, where
+//             the compiler saw it, four.
+#include "../edges.cuh"
 #include "../launch.hpp"
-#include "../thread_tile.cuh"
-#include "../tile.cuh"
 #include "steps.hpp"
 
 namespace gemm {
 namespace {
 
-constexpr int kBM = 128;
-constexpr int kBN = 128;
-constexpr int kBK = 8;
-constexpr int kTM = 8;
-constexpr int kTN = 8;
-constexpr int kThreads = (kBM / kTM) * (kBN / kTN);
+constexpr int BM = 128;  // a block's tile of C: BM x BN
+constexpr int BN = 128;
+constexpr int BK = 8;  // columns of A's tile, rows of B's
+constexpr int TM = 8;  // a thread's results: TM x TN
+constexpr int TN = 8;
+constexpr int ROWS = BM / TM;  // of threads
+constexpr int COLS = BN / TN;
+constexpr int THREADS = ROWS * COLS;
+static_assert(BM % TM == 0 && BN % TN == 0, "TM must divide BM, TN must divide BN");
+static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0, "each thread loads as many elements");
 
-// Idea: a column of A's tile and a row of B's go to registers first; then only registers are multiplied.
-// Cost removed: none that the compiler had left; but the order of loads and arithmetic is now written, not guessed.
-// Still limits it: instructions that only move data, one for each element.
-template <int BM, int BN, int BK, int TM, int TN>
-__global__ __launch_bounds__((BM / TM) * (BN / TN), 2) void sgemm_register_fragments(Sgemm gemm) {
-    constexpr int ROWS = BM / TM;  // of threads
-    constexpr int COLS = BN / TN;
-    static_assert(BM % TM == 0 && BN % TN == 0, "register_fragments: TM must divide BM, TN must divide BN");
+__global__ __launch_bounds__(THREADS, 2) void sgemm_register_fragments(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
-    const Origin tile = origin_of_tile<BM, BN>(gemm, blockIdx.x);
-    // Rows ty, ty + ROWS, ty + 2 ROWS... and columns tx, tx + COLS, tx + 2 COLS... of the tile: at each load of b_tile and each
-    // store to C, neighbouring threads have neighbouring elements.
-    const int ty = static_cast<int>(threadIdx.x) / COLS;
-    const int tx = static_cast<int>(threadIdx.x) % COLS;
+    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
+    const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
+    const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
+    const int thread = threadIdx.x;
+    // Thread to C: rows ty, ty + ROWS... and columns tx, tx + COLS... of the tile: at each load of
+    // b_tile and each store to C, neighbouring threads have neighbouring elements.
+    const int ty = thread / COLS;
+    const int tx = thread % COLS;
+    // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;
+    // of B's likewise.
+    const int a_row = thread / BK;
+    const int a_col = thread % BK;
+    const int b_row = thread / BN;
+    const int b_col = thread % BN;
+    const std::size_t lda = gemm.a.leading_dimension();
+    const std::size_t ldb = gemm.b.leading_dimension();
+    const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
+    const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
+    const int rows = in_range(gemm.m(), row0);  // of the tile
+    const int cols = in_range(gemm.n(), col0);
 
-    Window<BK> a_window(gemm.a, tile.row, 0);
-    Window<BN> b_window(gemm.b, 0, tile.col);
-    float sums[TM][TN] = {};
+    float sums[TM][TN] = {};  // TM x TN results of this thread
     for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
-        load_tile<ROWS * COLS>(a_window, a_tile);
-        load_tile<ROWS * COLS>(b_window, b_tile);
+        const int depth = in_range(gemm.k(), k0);
+#pragma unroll
+        for (int down = 0; down < BM; down += THREADS / BK)
+            a_tile[a_row + down][a_col] = a_row + down < rows && a_col < depth ? a[down * lda] : 0;
+#pragma unroll
+        for (int down = 0; down < BK; down += THREADS / BN)
+            b_tile[b_row + down][b_col] = b_row + down < depth && b_col < cols ? b[down * ldb] : 0;
+        a += BK;
+        b += BK * ldb;
         __syncthreads();  // the tiles are complete
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
-            float a_fragment[TM];
-            float b_fragment[TN];
+            float a_fragment[TM];  // TM values of a column of A
+            float b_fragment[TN];  // TN values of a row of B
 #pragma unroll
             for (int i = 0; i < TM; ++i)
                 a_fragment[i] = a_tile[ty + i * ROWS][k];
 #pragma unroll
             for (int j = 0; j < TN; ++j)
                 b_fragment[j] = b_tile[k][tx + j * COLS];
-            multiply_fragments(a_fragment, b_fragment, sums);
+#pragma unroll
+            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+#pragma unroll
+                for (int step = 0; step < TN; ++step) {
+                    const int j = i % 2 == 0 ? step : TN - 1 - step;
+                    sums[i][j] += a_fragment[i] * b_fragment[j];
+                }
+            }
         }
-        a_window.move_right(BK);
-        b_window.move_down(BK);
-        __syncthreads();  // nobody needs them any more
+        __syncthreads();  // the tiles are safe to overwrite
     }
 #pragma unroll
-    for (int i = 0; i < TM; ++i)
-        write_row<COLS>(gemm, tile.row + ty + i * ROWS, tile.col + tx, sums[i]);
+    for (int i = 0; i < TM; ++i) {
+#pragma unroll
+        for (int j = 0; j < TN; ++j)
+            store(gemm, row0 + ty + i * ROWS, col0 + tx + j * COLS, sums[i][j]);
+    }
 }
 
 }  // namespace
 
 Kernel register_fragments() {
-    return BlockPerTile<kBM, kBN, kThreads, sgemm_register_fragments<kBM, kBN, kBK, kTM, kTN>>::kernel();
+    return block_per_tile<BM, BN, THREADS, sgemm_register_fragments>();
 }
 
 }  // namespace gemm

@@ -1,94 +1,131 @@
-// Step 7: the next tile is on its way during this one.
+// Step 7: the next tile is loaded during this one.
 //
-// Change:     two stages in shared memory. The next tile is loaded to registers before this one's arithmetic and stored to the other
-//             stage after it. And two fragments: those of k + 1 are read while those of k are multiplied.
-// Why:        a load from global memory is needed 448 multiply-adds of its warp later, a load from shared memory 64; and who stores
-//             need not wait for who reads, so that one barrier for a tile is enough.
-// Prediction: as many instructions; the waiting for global loads goes. Registers: 8 for the tile and 16 for the fragments on their
-//             way, up to the limit of 128 that two blocks leave; shared memory 16 KiB instead of 8. The other block hid much already.
-// Counter:    smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active and ..._stalled_barrier_... fall.
+// Change:     two stages in shared memory. The next tile is loaded to registers before this one's
+//             arithmetic and stored to the other stage after it. And two fragments: those of k + 1
+//             are read while those of k are multiplied.
+// Why:        a load from global memory is needed 448 multiply-adds of its warp later, a load from
+//             shared memory 64. A warp that stores need not wait for one that reads, so one barrier
+//             for a tile is enough.
+// Prediction: as many instructions; the waiting for global loads goes. Registers: 8 for the tile
+//             and 16 for the fragments in flight, up to the limit of 128 that two blocks leave;
+//             shared memory 16 KiB instead of 8. The other block hid much already.
+// Counter:    smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active and
+//             ..._stalled_barrier_... fall.
 // Measured:   about 46 TFLOP/s, 1.3 times step 6, nine tenths of cuBLAS.
 // Next:       the transposed stores of A meet in the same banks.
-#include "../block_tile.cuh"
+#include "../edges.cuh"
 #include "../launch.hpp"
-#include "../thread_tile.cuh"
-#include "../tile.cuh"
 #include "steps.hpp"
 
 namespace gemm {
 namespace {
 
-constexpr int kBM = 128;
-constexpr int kBN = 128;
-constexpr int kBK = 8;
-constexpr int kTM = 8;
-constexpr int kTN = 8;
-constexpr int kThreads = (kBM / kTM) * (kBN / kTN);
+constexpr int BM = 128;  // a block's tile of C: BM x BN
+constexpr int BN = 128;
+constexpr int BK = 8;  // columns of A's tile, rows of B's
+constexpr int TM = 8;  // a thread's results: TM x TN
+constexpr int TN = 8;
+constexpr int ROWS = BM / TM;  // of threads
+constexpr int COLS = BN / TN;
+constexpr int THREADS = ROWS * COLS;
+static_assert(BM % TM == 0 && BN % TN == 0, "TM must divide BM, TN must divide BN");
+static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float4");
+static_assert(BM * BK == THREADS * 4 && BK * BN == THREADS * 4,
+              "each thread loads a float4 of A and one of B");
+static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
 
-// Idea: load the next tile to registers, do this one's arithmetic, store the next tile to the other stage; the same with fragments.
-// Cost removed: waiting for loads, global and shared, and one of two barriers.
-// Still limits it: shared memory: conflicts in its stores, and as many loads as before.
-template <int BM, int BN, int BK, int TM, int TN, int VEC>
-__global__ __launch_bounds__((BM / TM) * (BN / TN), 2) void sgemm_double_buffering(Sgemm gemm) {
-    constexpr int ROWS = BM / TM;  // of threads
-    constexpr int COLS = BN / TN;
-    constexpr int THREADS = ROWS * COLS;
-    static_assert(BM % TM == 0 && BN % TN == 0, "double_buffering: TM must divide BM, TN must divide BN");
-    static_assert(TM % 4 == 0 && TN % 4 == 0, "double_buffering: a fragment is a whole number of float4");
-    static_assert(BK % 2 == 0,
-                  "double_buffering: the fragments of the next tile must fall to the first of the two");
-    __shared__ alignas(16) float a_tile[2][BK][BM];
+__global__ __launch_bounds__(THREADS, 2) void sgemm_double_buffering(Sgemm gemm) {
+    __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed
     __shared__ alignas(16) float b_tile[2][BK][BN];
-    const Origin tile = origin_of_tile<BM, BN>(gemm, blockIdx.x);
-    // Four rows and four columns, then the next four ROWS * 4 rows or COLS * 4 columns further: at each float4 of b_tile and of C,
-    // neighbouring threads have neighbouring float4.
-    const int ty = static_cast<int>(threadIdx.x) / COLS;
-    const int tx = static_cast<int>(threadIdx.x) % COLS;
+    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
+    const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
+    const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
+    const int thread = threadIdx.x;
+    // Thread to C: rows ty * 4 to ty * 4 + 3 of the tile, the same ROWS * 4 rows further down, and
+    // columns likewise: at each float4 of b_tile and of C, neighbouring threads have neighbouring
+    // float4.
+    const int ty = thread / COLS;
+    const int tx = thread % COLS;
+    // Thread to loads: a float4 of A's tile, from (a_row, a_col) on, and a float4 of B's, from
+    // (b_row, b_col) on.
+    const int a_row = thread / (BK / 4);
+    const int a_col = thread % (BK / 4) * 4;
+    const int b_row = thread / (BN / 4);
+    const int b_col = thread % (BN / 4) * 4;
+    const std::size_t lda = gemm.a.leading_dimension();
+    const std::size_t ldb = gemm.b.leading_dimension();
+    const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
+    const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
+    const int rows = in_range(gemm.m(), row0);  // of the tile
+    const int cols = in_range(gemm.n(), col0);
 
-    Window<BK, VEC> a_window(gemm.a, tile.row, 0);
-    Window<BN, VEC> b_window(gemm.b, 0, tile.col);
-    TileShare<BM, BK, THREADS, VEC> a_share;
-    TileShare<BK, BN, THREADS, VEC> b_share;
-    a_share.load(a_window);
-    b_share.load(b_window);
-    a_share.store_transposed(a_tile[0]);
-    b_share.store(b_tile[0]);
-    __syncthreads();  // the first tiles are complete
+    float4 a_next;  // what this thread has loaded of the next tile of A
+    float4 b_next;  // and of B
+    const auto load_next = [&](std::size_t k0) {
+        const int depth = in_range(gemm.k(), k0);
+        a_next = load4_or_zero(a, a_row < rows ? depth - a_col : 0);
+        b_next = load4_or_zero(b, b_row < depth ? cols - b_col : 0);
+        a += BK;
+        b += BK * ldb;
+    };
+    const auto store_next = [&](int stage) {
+        a_tile[stage][a_col + 0][a_row] = a_next.x;
+        a_tile[stage][a_col + 1][a_row] = a_next.y;
+        a_tile[stage][a_col + 2][a_row] = a_next.z;
+        a_tile[stage][a_col + 3][a_row] = a_next.w;
+        *reinterpret_cast<float4*>(&b_tile[stage][b_row][b_col]) = b_next;
+    };
+    float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
+    float b_fragment[2][TN];  // TN values of a row of B
+    const auto load_fragments = [&](int stage, int k, int buffer) {
+#pragma unroll
+        for (int j = 0; j < TN; j += 4)
+            load4(&b_tile[stage][k][tx * 4 + j * COLS], &b_fragment[buffer][j]);
+#pragma unroll
+        for (int i = 0; i < TM; i += 4)
+            load4(&a_tile[stage][k][ty * 4 + i * ROWS], &a_fragment[buffer][i]);
+    };
 
     int stage = 0;
-    float a_fragment[2][TM];
-    float b_fragment[2][TN];
-    load_fragment<ROWS>(a_tile[stage][0], ty, a_fragment[0]);
-    load_fragment<COLS>(b_tile[stage][0], tx, b_fragment[0]);
-    float sums[TM][TN] = {};
+    load_next(0);
+    store_next(stage);
+    __syncthreads();  // the first tiles are complete
+    load_fragments(stage, 0, 0);
+    float sums[TM][TN] = {};  // TM x TN results of this thread
     for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
-        a_window.move_right(BK);
-        b_window.move_down(BK);
-        a_share.load(a_window);  // behind the last tile: zeros, which nobody uses
-        b_share.load(b_window);
+        load_next(k0 + BK);  // after the last tile: zeros, which are not used
 #pragma unroll
         for (int k = 0; k < BK; ++k) {
             if (k + 1 == BK) {
                 stage ^= 1;
-                a_share.store_transposed(a_tile[stage]);
-                b_share.store(b_tile[stage]);
-                __syncthreads();  // the next tiles are complete, and nobody reads these any more
+                store_next(stage);
+                __syncthreads();  // the next tiles are complete; these are safe to overwrite
             }
-            load_fragment<ROWS>(a_tile[stage][(k + 1) % BK], ty, a_fragment[(k + 1) % 2]);
-            load_fragment<COLS>(b_tile[stage][(k + 1) % BK], tx, b_fragment[(k + 1) % 2]);
-            multiply_fragments(a_fragment[k % 2], b_fragment[k % 2], sums);
+            load_fragments(stage, (k + 1) % BK, (k + 1) % 2);
+#pragma unroll
+            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+#pragma unroll
+                for (int step = 0; step < TN; ++step) {
+                    const int j = i % 2 == 0 ? step : TN - 1 - step;
+                    sums[i][j] += a_fragment[k % 2][i] * b_fragment[k % 2][j];
+                }
+            }
         }
     }
 #pragma unroll
-    for (int i = 0; i < TM; ++i)
-        write_row_of_packs<VEC, COLS>(gemm, tile.row + place_of<ROWS>(ty, i), tile.col + tx * 4, sums[i]);
+    for (int i = 0; i < TM; ++i) {
+        const int row = ty * 4 + i / 4 * ROWS * 4 + i % 4;
+#pragma unroll
+        for (int j = 0; j < TN; j += 4)
+            store4(gemm, row0 + row, col0 + tx * 4 + j * COLS, &sums[i][j]);
+    }
 }
 
 }  // namespace
 
 Kernel double_buffering() {
-    return BlockPerTile<kBM, kBN, kThreads, sgemm_double_buffering<kBM, kBN, kBK, kTM, kTN, 4>,
-                        sgemm_double_buffering<kBM, kBN, kBK, kTM, kTN, 1>>::kernel();
+    return block_per_tile_of_aligned_rows<BM, BN, THREADS, sgemm_double_buffering>();
 }
 
 }  // namespace gemm

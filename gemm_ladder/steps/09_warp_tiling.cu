@@ -1,86 +1,312 @@
 // Step 9: a tile for each warp.
 //
-// Change:     the block's tile is divided among its warps first, 64 x 64 for each, then among the lanes: 4 x 8 lanes with 16 x 8 results.
-//             128 threads instead of 256; BK = 16. Tiles that lie in the matrix as a whole are loaded without a question at each pack.
-// Why:        a warp of step 7 has 16 rows of 128 columns: for each k it reads 144 words for 2048 multiply-adds. A square reads less:
-//             128 words for 4096. A lane reads 16 + 8 words for 128 multiply-adds, 0.19 for each, instead of 0.25.
-//             Wavefronts (32 banks, a word each) of a warp, for each k: 4 of A and 2 of B for 128 multiply-adds of a lane; step 7: as many
-//             for 64.
-// Prediction: for 512 multiply-adds 24 shared loads instead of 32, and 557 instructions instead of 600: 92 % are multiply-adds. The
-//             price: 128 sums, so that two blocks fill the registers with 8 warps of 64. Each has 128 independent multiply-adds for
-//             each k, enough to hide its shared loads, and only one question (load_at_once()) between them and those of global memory.
-// Counter:    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum falls to 0.5 of step 7's, smsp__inst_executed_op_shared_ld.sum to 0.75.
-// Measured:   about 46 TFLOP/s, as step 7: the wavefronts saved were hidden, and what decides is inside the registers (step 11).
+// Change:     the block's tile is divided among its warps first, 64 x 64 for each, then among the
+//             lanes: 4 x 8 lanes with 16 x 8 results. 128 threads instead of 256; BK = 16. Tiles
+//             that are in range as a whole are loaded after one check.
+// Why:        a warp of step 7 has 16 rows of 128 columns: for each k it reads 144 words for 2048
+//             multiply-adds. A square reads less: 128 words for 4096. A lane reads 16 + 8 words for
+//             128 multiply-adds, 0.19 for each, instead of 0.25. Wavefronts (32 banks, a word each)
+//             of a warp, for each k: 4 of A and 2 of B for 128 multiply-adds of a lane; step 7: as
+//             many for 64.
+// Prediction: for 512 multiply-adds 24 shared loads instead of 32, and 557 instructions instead of
+//             600: 92 % are multiply-adds. The price: 128 sums, so that two blocks fill the
+//             registers with 8 warps of 64. Each has 128 independent multiply-adds for each k,
+//             enough to hide its shared loads.
+// Counter:    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum falls to 0.5 of step 7's,
+//             smsp__inst_executed_op_shared_ld.sum to 0.75.
+// Measured:   about 46 TFLOP/s, as step 7: the wavefronts saved were hidden, and what decides is
+//             inside the registers (step 11).
 // Next:       the transposed stores of A: with BK = 16, four words meet in each bank that they use.
-#include "../block_tile.cuh"
+//
+// Four kernels measure one change each: 09a_larger_thread_tile, 09b_larger_bk and 09c_one_check are
+// one template, and keep the thread layout of step 7; 09_warp_tiling changes it.
+#include "../edges.cuh"
 #include "../launch.hpp"
-#include "../thread_tile.cuh"
-#include "../tile.cuh"
 #include "steps.hpp"
 
 namespace gemm {
 namespace {
 
-using Tile = TileShape<128, 128, 16, 64, 64, 16, 8>;
-constexpr int kBlocks = 2;  // that a multiprocessor runs at the same time
+constexpr int BM = 128;  // a block's tile of C: BM x BN
+constexpr int BN = 128;
+constexpr int TM = 16;  // a thread's results: TM x TN
+constexpr int TN = 8;
+constexpr int ROWS = BM / TM;  // of threads: 09a to 09c
+constexpr int COLS = BN / TN;
+constexpr int THREADS = ROWS * COLS;
+static_assert(BM % TM == 0 && BN % TN == 0, "TM must divide BM, TN must divide BN");
+static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float4");
 
-// Idea: a warp has a compact tile of its own, and its lanes larger ones: a word, once read, serves more multiply-adds.
-// Cost removed: a quarter of the shared loads, and half of their wavefronts.
-// Still limits it: bank conflicts of A's stores, just before a barrier at which all warps wait.
-template <class T, int VEC>
-__global__ __launch_bounds__(T::THREADS, kBlocks) void sgemm_warp_tiling(Sgemm gemm) {
-    static_assert(T::BK % 2 == 0,
-                  "warp_tiling: the fragments of the next tile must fall to the first of the two");
-    __shared__ alignas(16) float a_tile[2][T::BK][T::BM];
-    __shared__ alignas(16) float b_tile[2][T::BK][T::BN];
-    const Origin tile = origin_of_tile<T::BM, T::BN>(gemm, blockIdx.x);
-    const Place place = place_of_thread<T>(static_cast<int>(threadIdx.x));
+// 09a_larger_thread_tile <8, false>: 128 threads with 16 x 8 results.
+// Prediction: 0.19 words from shared memory for a multiply-add instead of 0.25. A warp has 32 rows
+//             of 128 columns: 8 wavefronts for each k and 128 multiply-adds of a lane, step 7: 12.
+// Measured:   not yet.
+// 09b_larger_bk <16, false>: tiles twice as deep.
+// Prediction: half as many barriers, and twice as many bytes in flight between them. Against it:
+//             four words of A instead of two meet in each bank that a store uses.
+// Measured:   not yet.
+// 09c_one_check <16, true>: one bounds check for a tile that is in range as a whole.
+// Prediction: no branch between the loads of a tile, so all eight are issued one after the other.
+//             The loop has as many instructions as before; a warp executes fewer of them.
+// Measured:   not yet.
+template <int BK, bool ONE_CHECK>
+__global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gemm) {
+    static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
+    __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed
+    __shared__ alignas(16) float b_tile[2][BK][BN];
+    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
+    const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
+    const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
+    const int thread = threadIdx.x;
+    // Thread to C: rows ty * 4 to ty * 4 + 3 of the tile, the same ROWS * 4 rows further down, and
+    // columns likewise: at each float4 of b_tile and of C, neighbouring threads have neighbouring
+    // float4.
+    const int ty = thread / COLS;
+    const int tx = thread % COLS;
+    // Thread to loads: a float4 of A's tile, from (a_row, a_col) on, and those A_DOWN rows further
+    // down; of B's likewise.
+    constexpr int A_DOWN = THREADS * 4 / BK;
+    constexpr int B_DOWN = THREADS * 4 / BN;
+    const int a_row = thread / (BK / 4);
+    const int a_col = thread % (BK / 4) * 4;
+    const int b_row = thread / (BN / 4);
+    const int b_col = thread % (BN / 4) * 4;
+    const std::size_t lda = gemm.a.leading_dimension();
+    const std::size_t ldb = gemm.b.leading_dimension();
+    const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
+    const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
+    const int rows = in_range(gemm.m(), row0);  // of the tile
+    const int cols = in_range(gemm.n(), col0);
 
-    Window<T::BK, VEC> a_window(gemm.a, tile.row, 0);
-    Window<T::BN, VEC> b_window(gemm.b, 0, tile.col);
-    TileShare<T::BM, T::BK, T::THREADS, VEC> a_share;
-    TileShare<T::BK, T::BN, T::THREADS, VEC> b_share;
-    a_share.load_at_once(a_window);
-    b_share.load_at_once(b_window);
-    a_share.store_transposed(a_tile[0]);
-    b_share.store(b_tile[0]);
-    __syncthreads();  // the first tiles are complete
+    float4 a_next[BM / A_DOWN];  // what this thread has loaded of the next tile of A
+    float4 b_next[BK / B_DOWN];  // and of B
+    const auto load_next = [&](std::size_t k0) {
+        const int depth = in_range(gemm.k(), k0);
+        if (ONE_CHECK && rows >= BM && depth >= BK) {  // the whole tile is in range
+#pragma unroll
+            for (int n = 0; n < BM / A_DOWN; ++n)
+                a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
+        } else {
+#pragma unroll
+            for (int n = 0; n < BM / A_DOWN; ++n)
+                a_next[n] =
+                    load4_or_zero(a + n * A_DOWN * lda, a_row + n * A_DOWN < rows ? depth - a_col : 0);
+        }
+        if (ONE_CHECK && cols >= BN && depth >= BK) {
+#pragma unroll
+            for (int n = 0; n < BK / B_DOWN; ++n)
+                b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
+        } else {
+#pragma unroll
+            for (int n = 0; n < BK / B_DOWN; ++n)
+                b_next[n] =
+                    load4_or_zero(b + n * B_DOWN * ldb, b_row + n * B_DOWN < depth ? cols - b_col : 0);
+        }
+    };
+    const auto store_next = [&](int stage) {
+#pragma unroll
+        for (int n = 0; n < BM / A_DOWN; ++n) {
+            a_tile[stage][a_col + 0][a_row + n * A_DOWN] = a_next[n].x;
+            a_tile[stage][a_col + 1][a_row + n * A_DOWN] = a_next[n].y;
+            a_tile[stage][a_col + 2][a_row + n * A_DOWN] = a_next[n].z;
+            a_tile[stage][a_col + 3][a_row + n * A_DOWN] = a_next[n].w;
+        }
+#pragma unroll
+        for (int n = 0; n < BK / B_DOWN; ++n)
+            *reinterpret_cast<float4*>(&b_tile[stage][b_row + n * B_DOWN][b_col]) = b_next[n];
+    };
+    float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
+    float b_fragment[2][TN];  // TN values of a row of B
+    const auto load_fragments = [&](int stage, int k, int buffer) {
+#pragma unroll
+        for (int j = 0; j < TN; j += 4)
+            load4(&b_tile[stage][k][tx * 4 + j * COLS], &b_fragment[buffer][j]);
+#pragma unroll
+        for (int i = 0; i < TM; i += 4)
+            load4(&a_tile[stage][k][ty * 4 + i * ROWS], &a_fragment[buffer][i]);
+    };
 
     int stage = 0;
-    float a_fragment[2][T::TM];
-    float b_fragment[2][T::TN];
-    load_fragment<T::LANES_N>(&b_tile[stage][0][place.col], 0, b_fragment[0]);
-    load_fragment<T::LANES_M>(&a_tile[stage][0][place.row], 0, a_fragment[0]);
-    float sums[T::TM][T::TN] = {};
-    for (std::size_t k0 = 0; k0 < gemm.k(); k0 += T::BK) {
-        a_window.move_right(T::BK);
-        b_window.move_down(T::BK);
-        a_share.load_at_once(a_window);  // behind the last tile: zeros, which nobody uses
-        b_share.load_at_once(b_window);
+    load_next(0);
+    store_next(stage);
+    __syncthreads();  // the first tiles are complete
+    load_fragments(stage, 0, 0);
+    float sums[TM][TN] = {};  // TM x TN results of this thread
+    for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
+        a += BK;
+        b += BK * ldb;
+        load_next(k0 + BK);  // after the last tile: zeros, which are not used
 #pragma unroll
-        for (int k = 0; k < T::BK; ++k) {
-            if (k + 1 == T::BK) {
+        for (int k = 0; k < BK; ++k) {
+            if (k + 1 == BK) {
                 stage ^= 1;
-                a_share.store_transposed(a_tile[stage]);
-                b_share.store(b_tile[stage]);
-                __syncthreads();  // the next tiles are complete, and nobody reads these any more
+                store_next(stage);
+                __syncthreads();  // the next tiles are complete; these are safe to overwrite
             }
-            load_fragment<T::LANES_N>(&b_tile[stage][(k + 1) % T::BK][place.col], 0, b_fragment[(k + 1) % 2]);
-            load_fragment<T::LANES_M>(&a_tile[stage][(k + 1) % T::BK][place.row], 0, a_fragment[(k + 1) % 2]);
-            multiply_fragments(a_fragment[k % 2], b_fragment[k % 2], sums);
+            load_fragments(stage, (k + 1) % BK, (k + 1) % 2);
+#pragma unroll
+            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+#pragma unroll
+                for (int step = 0; step < TN; ++step) {
+                    const int j = i % 2 == 0 ? step : TN - 1 - step;
+                    sums[i][j] += a_fragment[k % 2][i] * b_fragment[k % 2][j];
+                }
+            }
         }
     }
 #pragma unroll
-    for (int i = 0; i < T::TM; ++i)
-        write_row_of_packs<VEC, T::LANES_N>(gemm, tile.row + place.row + place_of<T::LANES_M>(0, i),
-                                            tile.col + place.col, sums[i]);
+    for (int i = 0; i < TM; ++i) {
+        const int row = ty * 4 + i / 4 * ROWS * 4 + i % 4;
+#pragma unroll
+        for (int j = 0; j < TN; j += 4)
+            store4(gemm, row0 + row, col0 + tx * 4 + j * COLS, &sums[i][j]);
+    }
+}
+
+constexpr int BK = 16;  // columns of A's tile, rows of B's
+constexpr int WM = 64;  // a warp's tile of C: WM x WN
+constexpr int WN = 64;
+constexpr int LANES_M = WM / TM;  // a warp's lanes: LANES_M x LANES_N
+constexpr int LANES_N = WN / TN;
+static_assert(LANES_M * LANES_N == 32, "WM / TM x WN / TN must be the 32 lanes of a warp");
+static_assert((BM / WM) * (BN / WN) * 32 == THREADS, "the warps' tiles must cover the block's");
+static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
+
+// 09_warp_tiling: compact tiles for warps.
+// Change:     which results the lanes of a warp have. The loads are those of 09c.
+// Prediction: 6 wavefronts for each k instead of 8.
+// Measured:   not yet, beside 09c.
+__global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
+    __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed
+    __shared__ alignas(16) float b_tile[2][BK][BN];
+    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
+    const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
+    const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
+    const int thread = threadIdx.x;
+    // Thread to C: a warp has WM x WN of the tile, and a lane fours of rows, LANES_M fours apart,
+    // and fours of columns, LANES_N fours apart. The first of them begins at (row, col) of the
+    // tile.
+    const int warp = thread / 32;
+    const int lane = thread % 32;
+    const int row = warp / (BN / WN) * WM + lane / LANES_N * 4;
+    const int col = warp % (BN / WN) * WN + lane % LANES_N * 4;
+    // Thread to loads: a float4 of A's tile, from (a_row, a_col) on, and those A_DOWN rows further
+    // down; of B's likewise.
+    constexpr int A_DOWN = THREADS * 4 / BK;
+    constexpr int B_DOWN = THREADS * 4 / BN;
+    const int a_row = thread / (BK / 4);
+    const int a_col = thread % (BK / 4) * 4;
+    const int b_row = thread / (BN / 4);
+    const int b_col = thread % (BN / 4) * 4;
+    const std::size_t lda = gemm.a.leading_dimension();
+    const std::size_t ldb = gemm.b.leading_dimension();
+    const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
+    const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
+    const int rows = in_range(gemm.m(), row0);  // of the tile
+    const int cols = in_range(gemm.n(), col0);
+
+    float4 a_next[BM / A_DOWN];  // what this thread has loaded of the next tile of A
+    float4 b_next[BK / B_DOWN];  // and of B
+    const auto load_next = [&](std::size_t k0) {
+        const int depth = in_range(gemm.k(), k0);
+        if (rows >= BM && depth >= BK) {  // the whole tile is in range
+#pragma unroll
+            for (int n = 0; n < BM / A_DOWN; ++n)
+                a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
+        } else {
+#pragma unroll
+            for (int n = 0; n < BM / A_DOWN; ++n)
+                a_next[n] =
+                    load4_or_zero(a + n * A_DOWN * lda, a_row + n * A_DOWN < rows ? depth - a_col : 0);
+        }
+        if (cols >= BN && depth >= BK) {
+#pragma unroll
+            for (int n = 0; n < BK / B_DOWN; ++n)
+                b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
+        } else {
+#pragma unroll
+            for (int n = 0; n < BK / B_DOWN; ++n)
+                b_next[n] =
+                    load4_or_zero(b + n * B_DOWN * ldb, b_row + n * B_DOWN < depth ? cols - b_col : 0);
+        }
+    };
+    const auto store_next = [&](int stage) {
+#pragma unroll
+        for (int n = 0; n < BM / A_DOWN; ++n) {
+            a_tile[stage][a_col + 0][a_row + n * A_DOWN] = a_next[n].x;
+            a_tile[stage][a_col + 1][a_row + n * A_DOWN] = a_next[n].y;
+            a_tile[stage][a_col + 2][a_row + n * A_DOWN] = a_next[n].z;
+            a_tile[stage][a_col + 3][a_row + n * A_DOWN] = a_next[n].w;
+        }
+#pragma unroll
+        for (int n = 0; n < BK / B_DOWN; ++n)
+            *reinterpret_cast<float4*>(&b_tile[stage][b_row + n * B_DOWN][b_col]) = b_next[n];
+    };
+    float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
+    float b_fragment[2][TN];  // TN values of a row of B
+    const auto load_fragments = [&](int stage, int k, int buffer) {
+#pragma unroll
+        for (int j = 0; j < TN; j += 4)
+            load4(&b_tile[stage][k][col + j * LANES_N], &b_fragment[buffer][j]);
+#pragma unroll
+        for (int i = 0; i < TM; i += 4)
+            load4(&a_tile[stage][k][row + i * LANES_M], &a_fragment[buffer][i]);
+    };
+
+    int stage = 0;
+    load_next(0);
+    store_next(stage);
+    __syncthreads();  // the first tiles are complete
+    load_fragments(stage, 0, 0);
+    float sums[TM][TN] = {};  // TM x TN results of this thread
+    for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
+        a += BK;
+        b += BK * ldb;
+        load_next(k0 + BK);  // after the last tile: zeros, which are not used
+#pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            if (k + 1 == BK) {
+                stage ^= 1;
+                store_next(stage);
+                __syncthreads();  // the next tiles are complete; these are safe to overwrite
+            }
+            load_fragments(stage, (k + 1) % BK, (k + 1) % 2);
+#pragma unroll
+            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+#pragma unroll
+                for (int step = 0; step < TN; ++step) {
+                    const int j = i % 2 == 0 ? step : TN - 1 - step;
+                    sums[i][j] += a_fragment[k % 2][i] * b_fragment[k % 2][j];
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < TM; ++i) {
+#pragma unroll
+        for (int j = 0; j < TN; j += 4)
+            store4(gemm, row0 + row + i / 4 * LANES_M * 4 + i % 4, col0 + col + j * LANES_N, &sums[i][j]);
+    }
 }
 
 }  // namespace
 
+Kernel larger_thread_tile() {
+    return block_per_tile_of_aligned_rows<BM, BN, THREADS, sgemm_larger_thread_tile<8, false>>();
+}
+
+Kernel larger_bk() {
+    return block_per_tile_of_aligned_rows<BM, BN, THREADS, sgemm_larger_thread_tile<16, false>>();
+}
+
+Kernel one_check() {
+    return block_per_tile_of_aligned_rows<BM, BN, THREADS, sgemm_larger_thread_tile<16, true>>();
+}
+
 Kernel warp_tiling() {
-    return BlockPerTile<Tile::BM, Tile::BN, Tile::THREADS, sgemm_warp_tiling<Tile, 4>,
-                        sgemm_warp_tiling<Tile, 1>>::kernel();
+    return block_per_tile_of_aligned_rows<BM, BN, THREADS, sgemm_warp_tiling>();
 }
 
 }  // namespace gemm

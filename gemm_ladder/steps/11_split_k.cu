@@ -1,204 +1,355 @@
 // Step 11: several blocks for each tile of C.
 //
-// Change:     SPLIT = 2 blocks share a tile of C, each adds up half of the tiles along K with the main loop of step 10 (multiply_tiles())
-//             and stores its sums in scratch memory. Who adds them up and applies alpha and beta:
-//               11_split_k            a second kernel, its loads in a pipeline of five stages;
-//               11_split_k_in_kernel  the last of the tile's blocks to finish, known by a ticket that each draws.
-//             Split s has tiles s, s + SPLIT...: no split has two tiles more than another.
-// Why:        C of 1024 x 1024 has 64 tiles; an H200 has 132 multiprocessors. With two blocks for each tile, 128 of them have work.
-// Prediction: 1024^3: up to twice as fast. 4096^3: slower than step 10, which has 1024 blocks and needs no more: 128 MiB of sums are
-//             written and read again, about 0.07 ms of 2.8 at 4 TB/s. In the kernel, much of it is still in the L2 cache, and other
-//             tiles are multiplied in the meantime.
-// Counter:    launch__waves_per_multiprocessor; dram__bytes_write.sum; gpu__time_duration.sum of both kernels.
-// Measured:   4096^3: about 47 TFLOP/s, 1 % more than step 10, not less: the order in which store_partial() keeps the
-//             sums saves more than the traffic costs.
-// Next:       work comes in whole tiles, and the last round of blocks does not fill the GPU; B's tiles pass through registers.
+// Change:     SPLIT = 2 blocks share a tile of C. Each adds up half of the tiles along K with the
+//             main loop of step 10 and stores its sums in scratch memory: split s has tiles s, s +
+//             SPLIT..., so no split has two tiles more than another. Then the sums are added up and
+//             alpha and beta applied, by a second kernel, or in 11_split_k_in_kernel by the last of
+//             the tile's blocks to finish.
+// Why:        C of 1024 x 1024 has 64 tiles; an H200 has 132 multiprocessors. With two blocks for
+//             each tile, 128 of them have work.
+// Prediction: 1024^3: up to twice as fast. 4096^3: slower than step 10, which has 1024 blocks and
+//             needs no more: 128 MiB of sums are written and read again, about 0.07 ms of 2.8 at 4
+//             TB/s. In the kernel, much of it is still in the L2 cache, and other tiles are
+//             multiplied in the meantime.
+// Counter:    launch__waves_per_multiprocessor; dram__bytes_write.sum; gpu__time_duration.sum of
+//             both kernels.
+// Measured:   4096^3: about 47 TFLOP/s, 1 % more than step 10, not less: the order in which the
+//             sums are kept saves more than the traffic costs. What split-K alone is worth (11a):
+//             not measured yet.
+// Next:       work comes in whole tiles, and the last round of blocks does not fill the GPU; B's
+//             tiles pass through registers.
+//
+// Three kernels measure one change each: 11a_split_k_alone splits, 11_split_k changes the order of
+// the sums, and 11_split_k_in_kernel does without the second launch.
 #include <cuda/atomic>
 
+#include "../edges.cuh"
 #include "../launch.hpp"
-#include "../thread_tile.cuh"
-#include "../tile.cuh"
-#include "../warp_main_loop.cuh"
 #include "common/device/ptx.cuh"
 #include "steps.hpp"
 
 namespace gemm {
 namespace {
 
-using Tile = TileShape<128, 128, 16, 64, 64, 16, 8>;
-constexpr int kBlocks = 2;  // that a multiprocessor runs at the same time
-constexpr int kSplit = 2;
-constexpr int kReduceStages = 5;
+constexpr int BM = 128;  // a block's tile of C: BM x BN
+constexpr int BN = 128;
+constexpr int BK = 16;  // columns of A's tile, rows of B's
+constexpr int TM = 16;  // a thread's results: TM x TN
+constexpr int TN = 8;
+static_assert(BM % TM == 0 && BN % TN == 0, "TM must divide BM, TN must divide BN");
+static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float4");
+constexpr int WM = 64;  // a warp's tile of C: WM x WN
+constexpr int WN = 64;
+constexpr int THREADS = (BM / WM) * (BN / WN) * 32;
+constexpr int LANES_M = WM / TM;  // a warp's lanes: LANES_M x LANES_N
+constexpr int LANES_N = WN / TN;
+constexpr int ROUND = LANES_M * 4;  // rows of the first float4 of all lanes
+static_assert(LANES_M * LANES_N == 32, "WM / TM x WN / TN must be the 32 lanes of a warp");
+static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
+static_assert(BM % 32 == 0 && WM % 32 == 0, "the XOR must stay in a warp's tile");
 
-// The partial sums of one thread of split 0; those of the other splits follow, each DISTANCE floats after the one before. They stand in
-// scratch memory as float4: neighbouring threads, neighbouring float4.
-template <class T>
-struct Partial {
-    static constexpr std::size_t DISTANCE = static_cast<std::size_t>(T::BM) * T::BN;
+// Row `row` of A is in column swizzled(k, row) of row k of its tile. One store of a warp has 8 rows
+// of A and four float4 of each: each of the four goes to 8 banks of its own. The XOR moves whole
+// fours, so that a float4 remains one.
+__device__ int swizzled(int k, int row) {
+    return row ^ (k / 4 * 8);
+}
 
-    float* data;
+constexpr int SPLIT = 2;            // blocks that share a tile of C
+constexpr int QUADS = TM * TN / 4;  // float4 of a thread's results
+constexpr int REDUCE_STAGES = 5;    // of the pipeline that adds up partial sums
+static_assert(SPLIT >= 2, "at least two blocks share a tile");
+static_assert(REDUCE_STAGES >= 2, "one stage to read and at least one to load");
 
-    template <int SPLIT>
-    static __device__ Partial of(const Sgemm& gemm, unsigned tile) {
-        return {gemm.scratch.partial.data() + tile * SPLIT * DISTANCE + threadIdx.x * 4};
-    }
-
-    // Four neighbours of a row of the thread's results, the quad-th four.
-    __device__ float* at(int split, int quad) const {
-        return data + split * DISTANCE + quad * T::THREADS * 4;
-    }
+struct alignas(16) Tiles {
+    float a[2][BK][BM];  // two stages, transposed and swizzled
+    float b[2][BK][BN];
 };
 
-// Stores what a thread has added up in its split; of two neighbours the second comes first.
-//
-// Values that one instruction loads or stores are in neighbouring registers, the first of them in an even one. So b[j], which a float4
-// brought, is in an even register for even j, and sums[i][j] in an odd one. Even and odd registers are two banks: a multiply-add reads
-// both at the same time. In their natural order they would be in the same bank, read one after the other.
-template <class T>
-__device__ void store_partial(const Partial<T>& partial, int split, const float (&sums)[T::TM][T::TN]) {
+// Where the block's tile of C begins. Tile 1 is to the right of tile 0.
+struct Origin {
+    std::size_t row;
+    std::size_t col;
+};
+
+__device__ Origin origin_of(const Sgemm& gemm, unsigned tile) {
+    const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
+    return {std::size_t{tile / tiles_across} * BM, std::size_t{tile % tiles_across} * BN};
+}
+
+// Thread to C: a warp has WM x WN of the tile, and a lane fours of rows, LANES_M fours apart, and
+// fours of columns, LANES_N fours apart. The first of them begins at (row, col) of the tile.
+__device__ int row_of_thread() {
+    return threadIdx.x / 32 / (BN / WN) * WM + threadIdx.x % 32 / LANES_N * 4;
+}
+
+__device__ int col_of_thread() {
+    return threadIdx.x / 32 % (BN / WN) * WN + threadIdx.x % LANES_N * 4;
+}
+
+// The main loop of step 10, over the tiles `split`, split + SPLIT... along K. All threads of the
+// block call it.
+__device__ __forceinline__ void multiply_tiles(const Sgemm& gemm, unsigned tile, int split, Tiles& shared,
+                                               float (&sums)[TM][TN]) {
+    auto& a_tile = shared.a;
+    auto& b_tile = shared.b;
+    const auto [row0, col0] = origin_of(gemm, tile);
+    const int thread = threadIdx.x;
+    const int row = row_of_thread();
+    const int col = col_of_thread();
+    // Thread to loads: a float4 of A's tile, from (a_row, a_col) on, and those A_DOWN rows further
+    // down; of B's likewise.
+    constexpr int A_DOWN = THREADS * 4 / BK;
+    constexpr int B_DOWN = THREADS * 4 / BN;
+    const int a_row = thread / (BK / 4);
+    const int a_col = thread % (BK / 4) * 4;
+    const int b_row = thread / (BN / 4);
+    const int b_col = thread % (BN / 4) * 4;
+    const std::size_t lda = gemm.a.leading_dimension();
+    const std::size_t ldb = gemm.b.leading_dimension();
+    const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col + split * BK;
+    const float* b = gemm.b.data() + (b_row + split * BK) * ldb + col0 + b_col;
+    const int rows = in_range(gemm.m(), row0);  // of the tile
+    const int cols = in_range(gemm.n(), col0);
+
+    float4 a_next[BM / A_DOWN];  // what this thread has loaded of the next tile of A
+    float4 b_next[BK / B_DOWN];  // and of B
+    const auto load_next = [&](std::size_t k0) {
+        const int depth = in_range(gemm.k(), k0);
+        if (rows >= BM && depth >= BK) {  // the whole tile is in range
 #pragma unroll
-    for (int quad = 0; quad < T::QUADS; ++quad) {
-        const float* const four = &sums[quad * 4 / T::TN][quad * 4 % T::TN];
-        course::Pack<float, 4>{{four[1], four[0], four[3], four[2]}}.store(partial.at(split, quad));
+            for (int n = 0; n < BM / A_DOWN; ++n)
+                a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
+        } else {
+#pragma unroll
+            for (int n = 0; n < BM / A_DOWN; ++n)
+                a_next[n] =
+                    load4_or_zero(a + n * A_DOWN * lda, a_row + n * A_DOWN < rows ? depth - a_col : 0);
+        }
+        if (cols >= BN && depth >= BK) {
+#pragma unroll
+            for (int n = 0; n < BK / B_DOWN; ++n)
+                b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
+        } else {
+#pragma unroll
+            for (int n = 0; n < BK / B_DOWN; ++n)
+                b_next[n] =
+                    load4_or_zero(b + n * B_DOWN * ldb, b_row + n * B_DOWN < depth ? cols - b_col : 0);
+        }
+    };
+    const auto store_next = [&](int stage) {
+#pragma unroll
+        for (int n = 0; n < BM / A_DOWN; ++n) {
+            a_tile[stage][a_col + 0][swizzled(a_col + 0, a_row + n * A_DOWN)] = a_next[n].x;
+            a_tile[stage][a_col + 1][swizzled(a_col + 1, a_row + n * A_DOWN)] = a_next[n].y;
+            a_tile[stage][a_col + 2][swizzled(a_col + 2, a_row + n * A_DOWN)] = a_next[n].z;
+            a_tile[stage][a_col + 3][swizzled(a_col + 3, a_row + n * A_DOWN)] = a_next[n].w;
+        }
+#pragma unroll
+        for (int n = 0; n < BK / B_DOWN; ++n)
+            *reinterpret_cast<float4*>(&b_tile[stage][b_row + n * B_DOWN][b_col]) = b_next[n];
+    };
+    float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
+    float b_fragment[2][TN];  // TN values of a row of B
+    const auto load_fragments = [&](int stage, int k, int buffer) {
+#pragma unroll
+        for (int j = 0; j < TN; j += 4)
+            load4(&b_tile[stage][k][col + j * LANES_N], &b_fragment[buffer][j]);
+        // swizzled(k, row + i * LANES_M), in two parts: below ROUND the XOR changes the address of
+        // the lane; from ROUND on it exchanges the lane's own fours, which the compiler does once
+        // and for all.
+        const int mask = k / 4 * 8;
+#pragma unroll
+        for (int i = 0; i < TM; i += 4)
+            load4(&a_tile[stage][k][(row ^ mask % ROUND) + (i * LANES_M ^ mask / ROUND * ROUND)],
+                  &a_fragment[buffer][i]);
+    };
+
+    int stage = 0;
+    load_next(split * BK);
+    store_next(stage);
+    __syncthreads();  // the first tiles are complete
+    load_fragments(stage, 0, 0);
+    for (std::size_t k0 = split * BK; k0 < gemm.k(); k0 += SPLIT * BK) {
+        a += SPLIT * BK;
+        b += SPLIT * BK * ldb;
+        load_next(k0 + SPLIT * BK);  // after the last tile: zeros, which are not used
+#pragma unroll
+        for (int k = 0; k < BK; ++k) {
+            if (k + 1 == BK) {
+                stage ^= 1;
+                store_next(stage);
+                __syncthreads();  // the next tiles are complete; these are safe to overwrite
+            }
+            load_fragments(stage, (k + 1) % BK, (k + 1) % 2);
+#pragma unroll
+            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+#pragma unroll
+                for (int step = 0; step < TN; ++step) {
+                    const int j = i % 2 == 0 ? step : TN - 1 - step;
+                    sums[i][j] += a_fragment[k % 2][i] * b_fragment[k % 2][j];
+                }
+            }
+        }
     }
 }
 
-// Float4 on their way from scratch memory, STAGES times one of each split, for each thread.
-template <class T, int SPLIT, int STAGES>
-struct ReduceBuffers {
-    float4 quads[STAGES][SPLIT][T::THREADS];
-};
+// Scratch memory: a thread's results in `split` of `tile`, float4 by float4; neighbouring threads
+// have neighbouring float4.
+__device__ float4* partial(const Sgemm& gemm, unsigned tile, int split, int quad) {
+    float4* const all = reinterpret_cast<float4*>(gemm.scratch.partial.data());
+    return all + (std::size_t{tile} * SPLIT + split) * QUADS * THREADS + quad * THREADS + threadIdx.x;
+}
 
-// Adds up the splits' partial sums of a tile, always in the same order, and writes it to C. While a thread adds up one float4 of each
-// split, those of the next STAGES - 1 rounds are on their way. Nobody else reads what a thread copies: no barrier is needed.
-template <class T, int VEC, int SPLIT, int STAGES>
-__device__ void reduce_tile(const Sgemm& gemm, unsigned tile, ReduceBuffers<T, SPLIT, STAGES>& shared) {
-    static_assert(STAGES >= 2, "reduce_tile: one stage to read and at least one on its way");
-    const Origin origin = origin_of_tile<T::BM, T::BN>(gemm, tile);
-    const Place place = place_of_thread<T>(static_cast<int>(threadIdx.x));
-    const auto partial = Partial<T>::template of<SPLIT>(gemm, tile);
+// SWAPPED: of two neighbours, the second comes first.
+template <bool SWAPPED>
+__device__ void store_partial(const Sgemm& gemm, unsigned tile, int split, const float (&sums)[TM][TN]) {
+#pragma unroll
+    for (int quad = 0; quad < QUADS; ++quad) {
+        const float* const s = &sums[quad * 4 / TN][quad * 4 % TN];
+        *partial(gemm, tile, split, quad) =
+            SWAPPED ? float4{s[1], s[0], s[3], s[2]} : float4{s[0], s[1], s[2], s[3]};
+    }
+}
+
+// Adds up the splits' partial sums of a tile, always in the same order, and stores them to C. While
+// a thread adds up one float4 of each split, those of the next REDUCE_STAGES - 1 rounds are in
+// flight. A thread reads only what it has copied itself: no barrier is needed.
+template <bool SWAPPED>
+__device__ void reduce_tile(const Sgemm& gemm, unsigned tile,
+                            float4 (&shared)[REDUCE_STAGES][SPLIT][THREADS]) {
+    const auto [row0, col0] = origin_of(gemm, tile);
     const auto copy = [&](int quad) {
-        if (quad < T::QUADS) {
+        if (quad < QUADS) {
 #pragma unroll
             for (int split = 0; split < SPLIT; ++split)
-                course::ptx::cp_async_16(&shared.quads[quad % STAGES][split][threadIdx.x],
-                                         partial.at(split, quad));
+                course::ptx::cp_async_16(&shared[quad % REDUCE_STAGES][split][threadIdx.x],
+                                         partial(gemm, tile, split, quad));
         }
-        course::ptx::cp_async_commit();  // past the end as well, so that a wait always counts the same
+        // Past the end as well, so that a wait always counts the same.
+        course::ptx::cp_async_commit();
     };
-    for (int quad = 0; quad < STAGES - 1; ++quad)
+    for (int quad = 0; quad < REDUCE_STAGES - 1; ++quad)
         copy(quad);
-    for (int quad = 0; quad < T::QUADS; ++quad) {
-        copy(quad + STAGES - 1);
-        course::ptx::cp_async_wait<STAGES - 1>();  // this round has arrived
+    for (int quad = 0; quad < QUADS; ++quad) {
+        copy(quad + REDUCE_STAGES - 1);
+        course::ptx::cp_async_wait<REDUCE_STAGES - 1>();  // this round has arrived
         float sums[4] = {};
 #pragma unroll
         for (int split = 0; split < SPLIT; ++split) {
-            const float4 four = shared.quads[quad % STAGES][split][threadIdx.x];
-            sums[0] += four.y;
-            sums[1] += four.x;
-            sums[2] += four.w;
-            sums[3] += four.z;
+            const float4 four = shared[quad % REDUCE_STAGES][split][threadIdx.x];
+            sums[0] += SWAPPED ? four.y : four.x;
+            sums[1] += SWAPPED ? four.x : four.y;
+            sums[2] += SWAPPED ? four.w : four.z;
+            sums[3] += SWAPPED ? four.z : four.w;
         }
-        const int i = quad * 4 / T::TN;
-        const int j = quad * 4 % T::TN;
-        write_row_of_packs<VEC, T::LANES_N>(gemm, origin.row + place.row + place_of<T::LANES_M>(0, i),
-                                            origin.col + place.col + place_of<T::LANES_N>(0, j), sums);
+        const int i = quad * 4 / TN;
+        const int j = quad * 4 % TN;
+        store4(gemm, row0 + row_of_thread() + i / 4 * LANES_M * 4 + i % 4,
+               col0 + col_of_thread() + j * LANES_N, sums);
     }
 }
 
-// Idea: SPLIT blocks share a tile of C; split s adds up tiles s, s + SPLIT... along K, so that no split has two tiles more than another.
-// Cost removed: multiprocessors without a block, where C has few tiles.
-// Still limits it: SPLIT partial sums for each element of C are written and read again.
-template <class T, int VEC, int SPLIT>
-__global__ __launch_bounds__(T::THREADS, kBlocks) void sgemm_split_k(Sgemm gemm) {
-    __shared__ TileBuffers<T> shared;
+// 11a_split_k_alone <false>: partial sums in their natural order.
+// Prediction: 1024^3: up to twice as fast as step 10. 4096^3: slower, and by more than the traffic.
+//             A multiply-add reads three registers: sum, a, b. Even and odd registers are two
+//             banks; two operands from one bank are read one after the other. A float4 is four
+//             registers in a row, the first of them even. So b[j], which a float4 brought, is in an
+//             even register for even j. Now sums[i][j] leaves by float4, too: in an even register
+//             as well. (Step 10 stores alpha * sum, which takes other registers.) In the listing,
+//             four of five multiply-adds read two registers of one bank; in step 10 one of seven.
+// Measured:   not yet.
+// 11_split_k <true>: of two neighbours, the second one first.
+// Prediction: sums[i][j] is in an odd register for even j, and in the listing one of eleven
+//             multiply-adds reads two registers of one bank. At least as fast as step 10 with the
+//             traffic taken off.
+// Measured:   47 TFLOP/s at 4096^3; beside 11a not yet.
+template <bool SWAPPED>
+__global__ __launch_bounds__(THREADS, 2) void sgemm_split_k(Sgemm gemm) {
+    __shared__ Tiles shared;
     const unsigned tile = blockIdx.x / SPLIT;
-    const int split = static_cast<int>(blockIdx.x % SPLIT);
-    float sums[T::TM][T::TN] = {};
-    multiply_tiles<T, VEC, SPLIT>(gemm, origin_of_tile<T::BM, T::BN>(gemm, tile), split, shared, sums);
-    store_partial(Partial<T>::template of<SPLIT>(gemm, tile), split, sums);
+    const int split = blockIdx.x % SPLIT;
+    float sums[TM][TN] = {};  // TM x TN results of this thread
+    multiply_tiles(gemm, tile, split, shared, sums);
+    store_partial<SWAPPED>(gemm, tile, split, sums);
 }
 
-// Idea: a block for each tile of C adds up what the splits have left, its loads STAGES deep in a pipeline.
-// Cost removed: waiting for one load after the other.
-// Still limits it: memory bandwidth; and a second launch, which begins when the last block of the first has ended.
-template <class T, int VEC, int SPLIT, int STAGES>
-__global__ __launch_bounds__(T::THREADS) void sgemm_reduce_splits(Sgemm gemm) {
-    __shared__ ReduceBuffers<T, SPLIT, STAGES> shared;
-    reduce_tile<T, VEC>(gemm, blockIdx.x, shared);
+// A block for each tile of C adds up what the splits have left.
+template <bool SWAPPED>
+__global__ __launch_bounds__(THREADS) void sgemm_reduce_splits(Sgemm gemm) {
+    __shared__ float4 shared[REDUCE_STAGES][SPLIT][THREADS];
+    reduce_tile<SWAPPED>(gemm, blockIdx.x, shared);
 }
 
-// Idea: of the blocks that share a tile, the last one to finish adds up, while other tiles are still being multiplied.
-// Cost removed: the second launch; and the partial sums are still in the L2 cache.
-// Still limits it: the partial sums still go through memory; and tiles are split, whether or not there are too few of them.
-template <class T, int VEC, int SPLIT, int STAGES>
-__global__ __launch_bounds__(T::THREADS, kBlocks) void sgemm_split_k_in_kernel(Sgemm gemm) {
-    __shared__ union Shared {
-        TileBuffers<T> tiles;
-        ReduceBuffers<T, SPLIT, STAGES> reduce;
+// 11_split_k_in_kernel: of the blocks that share a tile, the last one to finish adds up, while
+// other tiles are still being multiplied.
+// Prediction: no second launch, and the partial sums are still in the L2 cache: at least as fast as
+//             11_split_k.
+// Measured:   about 0.2 % faster at 4096^3.
+__global__ __launch_bounds__(THREADS, 2) void sgemm_split_k_in_kernel(Sgemm gemm) {
+    __shared__ union {
+        Tiles tiles;
+        float4 reduce[REDUCE_STAGES][SPLIT][THREADS];
     } shared;
     __shared__ bool is_last;
     const unsigned tile = blockIdx.x / SPLIT;
-    const int split = static_cast<int>(blockIdx.x % SPLIT);
-    float sums[T::TM][T::TN] = {};
-    multiply_tiles<T, VEC, SPLIT>(gemm, origin_of_tile<T::BM, T::BN>(gemm, tile), split, shared.tiles, sums);
-    store_partial(Partial<T>::template of<SPLIT>(gemm, tile), split, sums);
+    const int split = blockIdx.x % SPLIT;
+    float sums[TM][TN] = {};  // TM x TN results of this thread
+    multiply_tiles(gemm, tile, split, shared.tiles, sums);
+    store_partial<true>(gemm, tile, split, sums);
 
-    __syncthreads();  // all of the block have stored their sums, and nobody reads the tiles any more
+    __syncthreads();  // all threads have stored their sums and no longer read the tiles
     if (threadIdx.x == 0) {
-        // Release: the block's sums are there for whoever sees its ticket. Acquire: those of all who drew before it are there for it.
+        // Release: a block that draws a later ticket sees this block's sums. Acquire: this block
+        // sees those of all earlier tickets.
         cuda::atomic_ref<unsigned, cuda::thread_scope_device> ticket(gemm.scratch.tickets[tile]);
         is_last = ticket.fetch_add(1, cuda::memory_order_acq_rel) == SPLIT - 1;
         if (is_last) ticket.store(0, cuda::memory_order_relaxed);  // for the next launch
     }
-    __syncthreads();  // everyone knows
-    if (is_last) reduce_tile<T, VEC>(gemm, tile, shared.reduce);
+    __syncthreads();  // is_last is set
+    if (is_last) reduce_tile<true>(gemm, tile, shared.reduce);
 }
 
-template <class T, int SPLIT, bool IN_KERNEL>
-struct SplitK {
-    template <int VEC>
-    static constexpr auto kMultiply =
-        IN_KERNEL ? sgemm_split_k_in_kernel<T, VEC, SPLIT, kReduceStages> : sgemm_split_k<T, VEC, SPLIT>;
+// The host side: SPLIT blocks for each tile; then, unless they add up in the kernel, one for each tile.
+template <bool IN_KERNEL>
+ScratchSize scratch(const Shape& shape) {
+    const std::size_t tiles = tiles_in<BM, BN>(shape.m, shape.n);
+    return {.partial = tiles * SPLIT * BM * BN, .tickets = IN_KERNEL ? tiles : 0};
+}
 
-    static_assert(SPLIT >= 2, "SplitK: at least two blocks share a tile");
+template <bool IN_KERNEL, bool SWAPPED>
+constexpr auto kMultiply = IN_KERNEL ? sgemm_split_k_in_kernel : sgemm_split_k<SWAPPED>;
 
-    static ScratchSize scratch(const Shape& shape) {
-        const std::size_t tiles = tiles_in<T::BM, T::BN>(shape.m, shape.n);
-        return {.partial = tiles * SPLIT * Partial<T>::DISTANCE, .tickets = IN_KERNEL ? tiles : 0};
-    }
+template <bool IN_KERNEL, bool SWAPPED>
+void launch(const Sgemm& given, cudaStream_t stream) {
+    const Sgemm gemm = checked(given, scratch<IN_KERNEL>({given.m(), given.n(), given.k()}));
+    const unsigned tiles = tiles_of<BM, BN>(gemm);
+    if (tiles == 0) return;
+    if (!rows_are_aligned(gemm)) return launch_unaligned(gemm, stream);
+    const unsigned blocks = course::blocks_for(std::size_t{tiles} * SPLIT, 1);
+    course::launch(kMultiply<IN_KERNEL, SWAPPED>, {blocks, THREADS, 0, stream}, gemm);
+    if (!IN_KERNEL) course::launch(sgemm_reduce_splits<SWAPPED>, {tiles, THREADS, 0, stream}, gemm);
+}
 
-    static void launch(const Sgemm& given, cudaStream_t stream) {
-        const Sgemm gemm = checked(given, scratch({given.m(), given.n(), given.k()}));
-        const unsigned tiles = tiles_of<T::BM, T::BN>(gemm);
-        if (tiles == 0) return;
-        const unsigned blocks = course::blocks_for(static_cast<std::size_t>(tiles) * SPLIT, 1);
-        const bool aligned = rows_are_aligned(gemm);
-        const auto multiply = aligned ? kMultiply<4> : kMultiply<1>;
-        multiply<<<blocks, T::THREADS, 0, stream>>>(gemm);
-        CUDA_CHECK_LAUNCH();
-        if constexpr (!IN_KERNEL) {
-            const auto reduce = aligned ? sgemm_reduce_splits<T, 4, SPLIT, kReduceStages>
-                                        : sgemm_reduce_splits<T, 1, SPLIT, kReduceStages>;
-            reduce<<<tiles, T::THREADS, 0, stream>>>(gemm);
-            CUDA_CHECK_LAUNCH();
-        }
-    }
-
-    static course::KernelResources resources() { return course::resources_of(kMultiply<4>, T::THREADS); }
-
-    static Kernel kernel() { return {launch, resources, scratch}; }
-};
+template <bool IN_KERNEL, bool SWAPPED>
+Kernel split() {
+    return {.launch = launch<IN_KERNEL, SWAPPED>,
+            .resources = [] { return course::resources_of(kMultiply<IN_KERNEL, SWAPPED>, THREADS); },
+            .scratch = scratch<IN_KERNEL>};
+}
 
 }  // namespace
 
+Kernel split_k_alone() {
+    return split<false, false>();
+}
+
 Kernel split_k() {
-    return SplitK<Tile, kSplit, false>::kernel();
+    return split<false, true>();
 }
 
 Kernel split_k_in_kernel() {
-    return SplitK<Tile, kSplit, true>::kernel();
+    return split<true, true>();
 }
 
 }  // namespace gemm

@@ -1,4 +1,4 @@
-// The eleven steps; each has a file of its own, from 01_naive.cu on. The last one has two entries in the list.
+// The eleven steps; each has a file of its own, from 01_naive.cu on. A step that changes several things has a kernel for each.
 #pragma once
 
 #include "../sgemm.hpp"
@@ -8,13 +8,21 @@ namespace gemm {
 Kernel naive();
 Kernel shared_memory();
 Kernel thread_tile_1d();
+Kernel larger_tile();
+Kernel plain_loads();
 Kernel thread_tile_2d();
 Kernel register_fragments();
+Kernel transposed();
+Kernel fours();
 Kernel vectorized();
 Kernel double_buffering();
 Kernel swizzle();
+Kernel larger_thread_tile();
+Kernel larger_bk();
+Kernel one_check();
 Kernel warp_tiling();
 Kernel warp_tiling_swizzle();
+Kernel split_k_alone();
 Kernel split_k();
 Kernel split_k_in_kernel();
 

@@ -1,6 +1,7 @@
-// Grayscale: a colour picture becomes a grey one. A 2D grid, one thread for each pixel.            PMPP chapter 3
+// Grayscale: a colour picture becomes a grey one. One thread per pixel.          PMPP chapter 3
 //
-//   nvcc grayscale.cu -o grayscale -lpng && ./grayscale picture.png gray.png      (libpng: package libpng-dev)
+//   nvcc grayscale.cu -o grayscale -lpng          libpng: package libpng-dev
+//   ./grayscale picture.png gray.png
 //   ./course run day00 --program grayscale in.png out.png
 #include <cuda_runtime.h>
 #include <png.h>
@@ -22,7 +23,8 @@
 
 using Byte = unsigned char;
 
-// How bright a colour looks: the eye is most sensitive to green. Whole numbers, so that the host computes exactly the same.
+// How bright a colour looks: the eye is most sensitive to green. Whole numbers, so that the host
+// computes exactly the same.
 __host__ __device__ Byte luminance(Byte red, Byte green, Byte blue) {
     return static_cast<Byte>((21 * red + 72 * green + 7 * blue + 50) / 100);
 }
@@ -32,7 +34,7 @@ __global__ void to_gray(const Byte* rgb, Byte* gray, int width, int height) {
     const int col = blockIdx.x * blockDim.x + threadIdx.x;
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
     if (row < height && col < width) {
-        // Row-major order: `row` whole rows of `width` pixels come first, then `col` pixels of this row.
+        // Row-major order: `row` rows of `width` pixels come first, then `col` pixels of this row.
         const int i = row * width + col;
         gray[i] = luminance(rgb[3 * i], rgb[3 * i + 1], rgb[3 * i + 2]);
     }

@@ -6,7 +6,8 @@
 
 #include <cstdio>
 
-// __global__: the host calls this function, and the threads of the GPU execute it. Such a function is a kernel.
+// __global__: the host calls this function, and the threads of the GPU execute it. Such a function
+// is a kernel.
 __global__ void hello() {
     printf("hello from thread %u of block %u\n", threadIdx.x, blockIdx.x);
 }
@@ -14,7 +15,7 @@ __global__ void hello() {
 int main() {
     hello<<<2, 4>>>();  // a grid of 2 blocks with 4 threads each
 
-    // The launch only puts the kernel into a queue. The host has to wait for it, and to ask how it went.
+    // The launch only puts the kernel into a queue. The host waits for it and asks how it went.
     cudaError_t error = cudaGetLastError();                     // was the launch accepted?
     if (error == cudaSuccess) error = cudaDeviceSynchronize();  // did the kernel run to its end?
     if (error != cudaSuccess) fprintf(stderr, "hello: %s\n", cudaGetErrorString(error));

@@ -1,4 +1,4 @@
-// Day 0's programs as their user meets them: what they print and write, and what they refuse, with which exit code.
+// Day 0's programs as their user meets them: what they print and write, and what they refuse.
 #include <gtest/gtest.h>
 #include <png.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ namespace {
 using course::ShellOutcome;
 using Bytes = std::vector<std::uint8_t>;
 
-// Each test has an empty directory of its own, and the programs run there. They lie beside the test program.
+// Each test has an empty directory of its own, and the programs run there. They lie beside the test
+// program.
 class ProgramsTest : public course::DeviceTest {
   protected:
     void SetUp() override {

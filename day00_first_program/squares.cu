@@ -1,9 +1,9 @@
-// Squares: which check finds which mistake?                                                       PMPP chapter 2
+// Squares: which check finds which mistake?                                     PMPP chapter 2
 //
 //   nvcc squares.cu -o squares && ./squares 256 && ./squares 2048
 //   ./course run day00 --program squares 2048
 //
-// The number of threads per block comes from the command line. No GPU takes 2048: the launch is refused.
+// The threads per block come from the command line. No GPU takes 2048: the launch is refused.
 #include <cuda_runtime.h>
 
 #include <cstdio>

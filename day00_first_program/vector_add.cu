@@ -1,4 +1,4 @@
-// Vector addition, c = a + b: a whole CUDA program, from the allocation to the check of the result.   PMPP chapter 2
+// Vector addition, c = a + b: a whole CUDA program.                               PMPP chapter 2
 //
 //   nvcc vector_add.cu -o vector_add && ./vector_add 1000003
 //   ./course run day00 --program vector_add 1000003
@@ -21,13 +21,15 @@
 constexpr int kThreadsPerBlock = 256;
 constexpr int kMostElements = 1 << 28;
 
-// One thread adds one element. The grid consists of whole blocks: threads beyond the end have nothing to do.
+// One thread adds one element. The grid consists of whole blocks: threads beyond the end have
+// nothing to do.
 __global__ void add(const float* a, const float* b, float* c, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) c[i] = a[i] + b[i];
 }
 
-// The host side. a, b and c are arrays of n elements in the host's memory. Returns the kernel's time in milliseconds.
+// The host side. a, b and c are arrays of n elements in the host's memory. Returns the kernel's
+// time in milliseconds.
 float add_on_gpu(const float* a, const float* b, float* c, int n) {
     const size_t bytes = n * sizeof(float);
 
@@ -41,7 +43,8 @@ float add_on_gpu(const float* a, const float* b, float* c, int n) {
     CUDA_CHECK(cudaMemcpy(a_d, a, bytes, cudaMemcpyHostToDevice));
     CUDA_CHECK(cudaMemcpy(b_d, b, bytes, cudaMemcpyHostToDevice));
 
-    // 3. Launch enough blocks for n threads, between two events: marks in the GPU's queue that note the time.
+    // 3. Launch enough blocks for n threads, between two events: marks in the GPU's queue that note
+    // the time.
     cudaEvent_t start, stop;
     CUDA_CHECK(cudaEventCreate(&start));
     CUDA_CHECK(cudaEventCreate(&stop));

@@ -1,4 +1,5 @@
-// Day 3's launchers: argument checks, the size of the grid, the lists of versions. The kernels are in warps.cuh.
+// Day 3's launchers: argument checks, the size of the grid, the lists of versions.
+// The kernels are in warps.cuh.
 #include <array>
 
 #include "common/bench/kernel_resources.hpp"

@@ -1,7 +1,7 @@
 // Day 3: warps and scheduling.                            PMPP chapter 4 (4th and 5th edition)
 //
-// A warp is 32 threads of a block with consecutive threadIdx.x. It executes one instruction at a time
-// for all of its lanes. Each kernel here computes little and shows one consequence.
+// A warp is 32 threads of a block with consecutive threadIdx.x. It executes one instruction at a
+// time for all of its lanes. Each kernel here computes little and shows one consequence.
 //
 //   version          what is new                                what limits it
 //   uniform          all lanes take the same way                arithmetic
@@ -12,8 +12,8 @@
 //
 //   chains_1 to _8   1, 2, 4, 8 independent multiply-adds       latency, then arithmetic
 //
-// The first five evaluate the polynomial c[0] x^(T-1) + ... + c[T-1] at many points x. The last four only
-// keep the arithmetic units busy, or fail to.
+// The first five evaluate the polynomial c[0] x^(T-1) + ... + c[T-1] at many points x. The last
+// four only keep the arithmetic units busy, or fail to.
 //
 //   ./course run day03                                     every version, verified and timed; occupancy
 //   ./course inspect day03 --variant diverge_by_lane       active lanes of each line, without a GPU
@@ -43,7 +43,8 @@ __device__ float horner(const float* c, float x, int terms) {
     return y;
 }
 
-// Idea: a thread per point. All lanes take kTerms steps, so they are at the same instruction all the time.
+// Idea: a thread per point. All lanes take kTerms steps, so they are at the same instruction all
+// the time.
 // Cost removed: the loop over the points.
 // Still limits it: arithmetic. This is what the others are compared with.
 __global__ void uniform(const float* x, const float* coefficients, float* y, int n) {
@@ -62,8 +63,8 @@ __device__ float horner_reversed(const float* c, float x) {
 }
 
 // Idea: even points get the polynomial, odd points the reversed one.
-// Cost added: divergence. In every warp 16 lanes take each branch. The warp executes one branch with
-// 16 active lanes, then the other; at the store the lanes have reconverged.
+// Cost added: divergence. In every warp 16 lanes take each branch. The warp executes one branch
+// with 16 active lanes, then the other; at the store the lanes have reconverged.
 // Limits it: twice the instructions of `uniform` for the same number of results.
 __global__ void diverge_by_lane(const float* x, const float* coefficients, float* y, int n) {
     __shared__ float c[kTerms];
@@ -110,10 +111,11 @@ __global__ void unequal_loops(const float* x, const int* terms, const float* coe
     if (i < n) y[i] = horner(c, x[i], terms[i]);
 }
 
-// Idea: `order` lists the points from the longest loop to the shortest. Thread t takes point order[t],
-// so the lanes of a warp have loops of nearly equal length.
+// Idea: `order` lists the points from the longest loop to the shortest. Thread t takes point
+// order[t], so the lanes of a warp have loops of nearly equal length.
 // Cost removed: idle lanes.
-// Still limits it: order[t] is any point, so x, terms and y are gathered and scattered, a sector per lane.
+// Still limits it: order[t] is any point, so x, terms and y are gathered and scattered, a sector
+// per lane.
 __global__ void sorted_loops(const float* x, const int* terms, const int* order, const float* coefficients,
                              float* y, int n) {
     __shared__ float c[kTerms];
@@ -124,12 +126,13 @@ __global__ void sorted_loops(const float* x, const int* terms, const int* order,
     y[i] = horner(c, x[i], terms[i]);
 }
 
-// Idea: the thread's multiply-adds form kChains independent chains. Within a chain each waits for the
-// one before. Between chains nothing waits: the warp issues one multiply-add after the other.
+// Idea: the thread's multiply-adds form kChains independent chains. Within a chain each waits for
+// the one before. Between chains nothing waits: the warp issues one multiply-add after the other.
 // Cost removed: latency. One chain needs many warps to keep the scheduler busy; eight need few.
 // Still limits it: with enough warps or chains, the rate of the arithmetic units.
 //
-// Chain k of thread t starts at t % 1000 + k and takes `multiply_adds / kChains` steps of y = y * a + b.
+// Chain k of thread t starts at t % 1000 + k and takes `multiply_adds / kChains` steps of y = y * a
+// + b.
 template <int kChains>
 __global__ void chains(float* out, int multiply_adds, float a, float b) {
     const int t = blockIdx.x * blockDim.x + threadIdx.x;

@@ -18,7 +18,8 @@ namespace day03 {
 
 inline constexpr std::size_t kCoefficients = 256;
 
-// n points. `terms` (each 0 to 256) and `order` (each point once) are read by the versions with loops of unequal length only.
+// n points. `terms` (each 0 to 256) and `order` (each point once) are read by the versions with
+// loops of unequal length only.
 struct Points {
     course::DeviceSpan<const float> x;
     course::DeviceSpan<const int> terms;
@@ -37,8 +38,9 @@ struct Problem {
     double steps = 0;  // of all points together under kOwnTerms
 };
 
-// Enqueues y[i] = the polynomial at x[i]. `coefficients` has 256 elements; y has as many as x and overlaps no input.
-// Throws std::invalid_argument for a bad argument, CudaError when the launch fails.
+// Enqueues y[i] = the polynomial at x[i]. `coefficients` has 256 elements; y has as many as x and
+// overlaps no input. Throws std::invalid_argument for a bad argument, CudaError when the launch
+// fails.
 using Launcher = void (*)(const Points& points, course::DeviceSpan<const float> coefficients,
                           course::DeviceSpan<float> y, cudaStream_t stream);
 
@@ -50,7 +52,8 @@ std::span<const Divergence> variants();
 // The points from the most terms to the fewest; of equals the first one first.
 std::vector<int> longest_first(std::span<const int> terms);
 
-// The reference, in double. magnitude[i] is the sum of the absolute terms, which rounding errors are proportional to.
+// The reference, in double. magnitude[i] is the sum of the absolute terms, which rounding errors
+// are proportional to.
 struct Expected {
     std::vector<double> y;
     std::vector<double> magnitude;

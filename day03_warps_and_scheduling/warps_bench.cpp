@@ -1,5 +1,5 @@
-// Day 3's program: the five ways to evaluate a polynomial, the chains of multiply-adds, then what an SM has, what the kernels take of it, and
-// what warps and chains are worth against latency.
+// Day 3's program: the ways to evaluate a polynomial, and the chains of multiply-adds. Then what an SM
+// has, what the kernels take of it, and what warps and chains are worth against latency.
 #include <fmt/format.h>
 
 #include <algorithm>

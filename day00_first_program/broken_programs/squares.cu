@@ -3,7 +3,8 @@
 //   squares 256     prints the right sum
 //   squares 2048    prints a sum that is wrong, and exits with code 0: no GPU runs blocks of 2048 threads
 //
-// A wrong block size must end the program with a message and exit code 1. Which check is missing, and where?
+// A wrong block size must end the program with a message and exit code 1. Which check is missing,
+// and where?
 //
 //   ./course check day00/missing_check
 //   ./course hint day00/missing_check

@@ -1,6 +1,5 @@
 // Day 6's launchers: checks, grids and the list of versions. The kernels are in transpose.cuh and
 // transpose_any.cuh.
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -78,20 +77,18 @@ void no_halves(DeviceMatrix<const std::uint16_t> in, DeviceMatrix<std::uint16_t>
 
 // --- Versions of transpose_any.cuh ------------------------------------------------------------------------------------
 
-// Blocks for a tile_rows x tile_cols tile each.
+// A block for each tile; `down` of them cover a column of tiles.
 struct TileGrid {
     unsigned down;
-    unsigned across;
-
-    unsigned blocks() const { return down * across; }
+    unsigned blocks;
 };
 
-TileGrid tile_grid(std::size_t rows, std::size_t cols, std::size_t tile) {
-    const std::size_t down = ceil_div(rows, tile);
-    const std::size_t across = ceil_div(cols, tile);
+TileGrid tile_grid(std::size_t rows, std::size_t cols, std::size_t tile_rows, std::size_t tile_cols) {
+    const std::size_t down = ceil_div(rows, tile_rows);
+    const std::size_t across = ceil_div(cols, tile_cols);
     require(across <= kMaxGridX / down, "transpose: ", shape_text(rows, cols), " has ",
             shape_text(down, across), " tiles; a grid has at most 2^31 - 1 blocks");
-    return {static_cast<unsigned>(down), static_cast<unsigned>(across)};
+    return {static_cast<unsigned>(down), static_cast<unsigned>(down * across)};
 }
 
 std::string vectorised_constraint(const Problem& problem) {
@@ -109,8 +106,9 @@ void launch_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream
     const std::string reason = vectorised_constraint(problem_of(in, out));
     require(reason.empty(), "transpose: ", reason);
     if (in.rows() == 0 || in.cols() == 0) return;
-    const TileGrid grid = tile_grid(in.rows(), in.cols(), kPacks * (16 / sizeof(T)));
-    transpose_vectorised<T><<<grid.blocks(), kThreads, 0, stream>>>(in, out, grid.down, grid.across);
+    constexpr std::size_t kTileEdge = kPacks * (16 / sizeof(T));
+    const TileGrid grid = tile_grid(in.rows(), in.cols(), kTileEdge, kTileEdge);
+    transpose_vectorised<T><<<grid.blocks, kThreads, 0, stream>>>(in, out, grid.down);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -122,52 +120,21 @@ bool rows_aligned(DeviceMatrix<T> matrix, std::size_t bytes) {
 }
 
 template <class T>
+using AnyKernel = void (*)(DeviceMatrix<const T> in, DeviceMatrix<T> out, unsigned tiles_down);
+
+template <class T, AnyKernel<T> WITHOUT_HALO, AnyKernel<T> WITH_HALO, int TILE_ROWS>
 void launch_aligned(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
     constexpr int kSector = 32 / sizeof(T);
     check_arguments(in, out);
     if (in.rows() == 0 || in.cols() == 0) return;
     if (rows_aligned(out, 32)) {
-        const TileGrid grid = tile_grid(in.rows(), in.cols(), kEdge);
-        transpose_aligned<T, 0><<<grid.blocks(), kThreads, 0, stream>>>(in, out, grid.down, grid.across);
+        const TileGrid grid = tile_grid(in.rows(), in.cols(), TILE_ROWS, kEdge);
+        WITHOUT_HALO<<<grid.blocks, kThreads, 0, stream>>>(in, out, grid.down);
     } else {
         // Tiles are shifted up by at most kSector - 1 rows, so the last row may need one more tile.
-        const TileGrid grid = tile_grid(in.rows() + kSector - 1, in.cols(), kEdge);
-        transpose_aligned<T, kSector>
-            <<<grid.blocks(), kThreads, 0, stream>>>(in, out, grid.down, grid.across);
+        const TileGrid grid = tile_grid(in.rows() + kSector - 1, in.cols(), TILE_ROWS, kEdge);
+        WITH_HALO<<<grid.blocks, kThreads, 0, stream>>>(in, out, grid.down);
     }
-    CUDA_CHECK_LAUNCH();
-}
-
-// Into how many pieces to cut each strip of `steps` steps. More pieces keep all multiprocessors
-// busy; each piece costs a step more. The grid runs in waves of `resident` blocks.
-std::size_t pieces_of_strip(std::size_t strips, std::size_t steps, std::size_t resident) {
-    std::size_t best = 1;
-    std::size_t best_time = std::numeric_limits<std::size_t>::max();
-    const std::size_t most = std::min<std::size_t>(steps, ceil_div(4 * resident, strips));
-    for (std::size_t pieces = 1; pieces <= most; ++pieces) {
-        const std::size_t time = ceil_div(strips * pieces, resident) * (ceil_div(steps, pieces) + 1);
-        if (time >= best_time) continue;
-        best = pieces;
-        best_time = time;
-    }
-    return best;
-}
-
-template <class T>
-void launch_streamed(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
-    check_arguments(in, out);
-    if (in.rows() == 0 || in.cols() == 0) return;
-    const bool shifted = !rows_aligned(out, kStep * sizeof(T));
-    const std::size_t end_row = in.rows() + (shifted ? kStep - 1 : 0);
-    const std::size_t steps = ceil_div<std::size_t>(end_row, kStep);
-    const std::size_t strips = ceil_div<std::size_t>(in.cols(), kStripCols);
-    const std::size_t resident = course::resident_blocks(transpose_streamed<T>, kThreads);
-    const std::size_t steps_per_block = ceil_div(steps, pieces_of_strip(strips, steps, resident));
-    const std::size_t pieces = ceil_div(steps, steps_per_block);
-    require(strips <= kMaxGridX / pieces, "transpose: ", shape_text(in), " has ", strips,
-            " strips; a grid has at most 2^31 - 1 blocks");
-    transpose_streamed<T><<<static_cast<unsigned>(strips * pieces), kThreads, 0, stream>>>(
-        in, out, static_cast<unsigned>(strips), steps_per_block * kStep, end_row);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -189,7 +156,7 @@ Transpose float_version(const char* name, const char* idea) {
 // --- The list ----------------------------------------------------------------------------------------------------------
 
 std::span<const Transpose> variants() {
-    static const std::array<Transpose, 9> list = {{
+    static const std::array<Transpose, 8> list = {{
         float_version<transpose_naive, kTile>("naive", "a thread per element; strided stores"),
         float_version<transpose_strided_loads, kTile, GridY::kCols>("strided_loads",
                                                                     "the same with strided loads"),
@@ -204,11 +171,9 @@ std::span<const Transpose> variants() {
          vectorised_constraint},
         {"aligned",
          "tiles begin at sectors of out",
-         {launch_aligned<std::uint32_t>, launch_aligned<std::uint16_t>},
-         work},
-        {"streamed",
-         "a block walks down a strip",
-         {launch_streamed<std::uint32_t>, launch_streamed<std::uint16_t>},
+         {launch_aligned<std::uint32_t, transpose_aligned<0>, transpose_aligned<8>, kEdge>,
+          launch_aligned<std::uint16_t, transpose_aligned_pairs<0>, transpose_aligned_pairs<16>,
+                         kPairedRows>},
          work},
     }};
     return list;

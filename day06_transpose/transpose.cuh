@@ -2,15 +2,14 @@
 //
 //   version         what is new                               what limits it
 //   naive           one thread per element                    strided stores: 32 sectors for 128 B
-//   strided_loads   threadIdx.x walks along `out` instead     strided loads: 32 sectors for 128 B
+//   strided_loads   threadIdx.x walks along `out` instead     strided loads, but L1 keeps sectors
 //   tiled           shared memory turns a 32 x 32 tile        a column of the tile is one bank
 //   padded          33 floats per row of the tile             one load in flight per thread
 //   coarsened       a thread moves four elements              few bytes in flight, small tiles
 //   swizzled        an XOR instead of the padding             the same
 //   and in transpose_any.cuh
 //   vectorised      16-byte accesses                          rows must be 16-byte aligned
-//   aligned         tiles begin at the sectors of `out`       loads 8 rows of each tile twice
-//   streamed        a block walks down `in`, keeps 64 rows    memory
+//   aligned         tiles begin at the sectors of `out`       memory; 8 rows are loaded twice
 //
 // A transpose loads each element once and stores it once. So does a copy: it is the limit.
 //
@@ -56,7 +55,7 @@ __global__ void transpose_strided_loads(const float* in, int in_ld, float* out, 
 // no sectors.
 // Cost removed: 28 of the 32 sectors of each strided request.
 // Still limits it: a warp reads a column of the tile. Its 32 words lie 32 words apart, all in one
-// bank: 32 wavefronts, not 1.
+// bank: 32 wavefronts, not 1. They cost more than the strided loads did.
 __global__ void transpose_tiled(const float* in, int in_ld, float* out, int out_ld, int rows, int cols) {
     __shared__ float tile[kTile][kTile];  // tile[y][x] = in[first_row + y][first_col + x]
     const int first_row = blockIdx.y * kTile;
@@ -126,7 +125,8 @@ __global__ void transpose_coarsened(const float* in, int in_ld, float* out, int 
 // Down a column y runs through 32 values, and so does x ^ y: again all banks.
 // Cost removed: the padding. Rows of the tile stay a power of two long, so 16-byte accesses to the
 // tile are aligned.
-// Still limits it: what limits `coarsened`, and an XOR for each address.
+// Still limits it: what limits `coarsened`, and an XOR for each address, for which this version has
+// no use yet.
 __global__ void transpose_swizzled(const float* in, int in_ld, float* out, int out_ld, int rows, int cols) {
     __shared__ float tile[kTile][kTile];
     const int first_row = blockIdx.y * kTile;

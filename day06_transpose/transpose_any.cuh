@@ -3,12 +3,13 @@
 //   version      what is new                                  what limits it
 //   vectorised   16-byte accesses, 4 x 4 elements turn in     rows must be 16-byte aligned
 //                registers
-//   aligned      tiles begin at the sectors of `out`: any     loads 8 rows of each tile twice
-//                leading dimension
-//   streamed     a block walks down `in`, keeps 64 rows       memory
+//   aligned      tiles begin at the sectors of `out`: any     memory; 8 rows of each tile are
+//                leading dimension                            loaded twice
 //
-// These kernels move bits and never look at them, so T is std::uint16_t or std::uint32_t. Indices
-// have 64 bits.
+// `aligned` has a kernel of its own for 16-bit elements: it moves them in pairs.
+//
+// These kernels move bits and never look at them, so elements are std::uint16_t or std::uint32_t.
+// Indices have 64 bits.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,7 +24,7 @@ namespace day06 {
 
 using course::DeviceMatrix;
 
-constexpr int kThreads = 256;  // of a block, in all three versions
+constexpr int kThreads = 256;  // of a block, in both versions
 
 // Where a block's tile begins in `in`.
 struct Tile {
@@ -31,19 +32,13 @@ struct Tile {
     std::size_t col;
 };
 
-constexpr unsigned kGroup = 16;  // tiles side by side
-
-// Rasterisation order. Blocks that run at the same time should share DRAM pages of both matrices.
-// Row by row, they would read long pieces of `in` and write short pieces of `out`. So blocks take
-// kGroup tiles of a row, then the kGroup tiles below them.
+// Rasterisation order: the blocks go down `in`, then on to the next column of tiles. So blocks that
+// run at the same time store long pieces of rows of `out`. Neighbours share the rows of the halo,
+// too. Measured: faster than across first, and than groups of 8, 16 or 32 tiles side by side.
 template <int TILE_ROWS, int TILE_COLS>
-__device__ Tile tile_of_block(unsigned tiles_down, unsigned tiles_across) {
-    const unsigned in_group = min(kGroup, tiles_across) * tiles_down;
-    const unsigned group = blockIdx.x / in_group;
-    const unsigned place = blockIdx.x % in_group;
-    const unsigned width = min(kGroup, tiles_across - group * kGroup);  // the last group may be narrower
-    return {static_cast<std::size_t>(place / width) * TILE_ROWS,
-            static_cast<std::size_t>(group * kGroup + place % width) * TILE_COLS};
+__device__ Tile tile_of_block(unsigned tiles_down) {
+    return {static_cast<std::size_t>(blockIdx.x % tiles_down) * TILE_ROWS,
+            static_cast<std::size_t>(blockIdx.x / tiles_down) * TILE_COLS};
 }
 
 constexpr int kPacks = 16;  // 16-byte packs in a row of a tile; 16 x 16 threads
@@ -57,14 +52,13 @@ constexpr int kPacks = 16;  // 16-byte packs in a row of a tile; 16 x 16 threads
 // a multiple of four.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
-    transpose_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, unsigned tiles_down,
-                         unsigned tiles_across) {
+    transpose_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, unsigned tiles_down) {
     constexpr int kPack = 16 / sizeof(T);  // elements of a pack
     constexpr int kEdge = kPacks * kPack;  // rows and columns of a tile
     using Pack = course::Pack<T, kPack>;
     __shared__ uint4 tile[kEdge][kPacks];  // tile[x]: column x of the block's tile of `in`, in packs
 
-    const auto [first_row, first_col] = tile_of_block<kEdge, kEdge>(tiles_down, tiles_across);
+    const auto [first_row, first_col] = tile_of_block<kEdge, kEdge>(tiles_down);
     const int tx = threadIdx.x % kPacks;
     const int ty = threadIdx.x / kPacks;
 
@@ -109,19 +103,19 @@ __device__ int elements_into(const T* row_of_out, int bytes) {
 // 32-bit elements. Where all rows of `out` are aligned, HALO is 0.
 // Cost removed: stores of parts of sectors, but at the ends of rows.
 // Still limits it: HALO of HALO + 64 rows are loaded twice, by this block and by the one above it.
-template <class T, int HALO>
-__global__ void __launch_bounds__(kThreads) transpose_aligned(DeviceMatrix<const T> in, DeviceMatrix<T> out,
-                                                              unsigned tiles_down, unsigned tiles_across) {
+template <int HALO>
+__global__ void __launch_bounds__(kThreads)
+    transpose_aligned(DeviceMatrix<const std::uint32_t> in, DeviceMatrix<std::uint32_t> out,
+                      unsigned tiles_down) {
     constexpr int kRows = (HALO + kEdge) / kWarps;  // rows that a warp loads
-    constexpr int kPad = 4 / sizeof(T);             // a word
     // tile[y][x] = in[first_row - HALO + y][first_col + x]
-    __shared__ T tile[HALO + kEdge][kEdge + kPad];
+    __shared__ std::uint32_t tile[HALO + kEdge][kEdge + 1];
 
-    const auto [first_row, first_col] = tile_of_block<kEdge, kEdge>(tiles_down, tiles_across);
+    const auto [first_row, first_col] = tile_of_block<kEdge, kEdge>(tiles_down);
     const int lane = threadIdx.x % 32;
     const int warp = threadIdx.x / 32;
 
-    T loaded[kRows][2];  // all loads are issued before the first value is needed
+    std::uint32_t loaded[kRows][2];  // all loads are issued before the first value is needed
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
         // Above row 0 the subtraction wraps, and the row is out of range.
@@ -129,7 +123,7 @@ __global__ void __launch_bounds__(kThreads) transpose_aligned(DeviceMatrix<const
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const std::size_t col = first_col + lane + half * 32;
-            loaded[i][half] = row < in.rows() && col < in.cols() ? in(row, col) : T{};
+            loaded[i][half] = row < in.rows() && col < in.cols() ? in(row, col) : 0;
         }
     }
 #pragma unroll
@@ -148,77 +142,81 @@ __global__ void __launch_bounds__(kThreads) transpose_aligned(DeviceMatrix<const
         for (int half = 0; half < 2; ++half) {
             const int y = lane + half * 32 - shift;  // from -shift to 63 - shift
             const std::size_t row = first_row + y;
-            const T value = tile[HALO + y][x];
+            const std::uint32_t value = tile[HALO + y][x];
             if (row < in.rows() && col < in.cols()) out(col, row) = value;
         }
     }
 }
 
-constexpr int kStep = 32;         // rows of `in` that a block loads in a step
-constexpr int kRing = 2 * kStep;  // rows that it keeps
-constexpr int kStripCols = 128;   // columns of `in` that a block takes
+constexpr int kPairedRows = 128;  // rows of a tile of 16-bit elements: 64 pairs
 
-// Loads rows [first_row, first_row + kStep) of the strip into registers; zero-filled out of range.
-template <class T>
-__device__ void load_step(T (&loaded)[kStep / kWarps][kStripCols / 32], DeviceMatrix<const T> in,
-                          std::size_t first_row, std::size_t first_col) {
-    const int lane = threadIdx.x % 32;
-    const int warp = threadIdx.x / 32;
-#pragma unroll
-    for (int i = 0; i < kStep / kWarps; ++i) {
-        const std::size_t row = first_row + warp + i * kWarps;
-#pragma unroll
-        for (int j = 0; j < kStripCols / 32; ++j) {
-            const std::size_t col = first_col + lane + j * 32;
-            loaded[i][j] = row < in.rows() && col < in.cols() ? in(row, col) : T{};
-        }
-    }
-}
-
-// Idea: a block walks down a strip of `in`, 128 columns wide, 32 rows in a step. Shared memory is a
-// ring buffer of the last 64 rows. In a step the block stores 32 elements of each of its 128 rows
-// of `out`, shifted back to where a line of 32 elements begins; the rows above are still in the
-// ring. The loads of the next step are in flight meanwhile.
-// Cost removed: rows that are loaded twice, except where a block begins; stores of parts of lines.
-// Still limits it: memory.
-template <class T>
+// Idea: an element and the one below it in `in` are neighbours in `out`. So a thread loads both,
+// and from there on they are one word: in the tile, and in the store to `out`. The tile holds
+// columns of pairs, swapped already.
+// Cost removed: with 16-bit elements `aligned` needs as many instructions as with 32-bit ones, for
+// half the bytes. Here stores to the tile and to `out` are halved, and so is their arithmetic.
+// Still limits it: loads of two bytes each. Rows of `in` may begin in the middle of a word.
+template <int HALO>
 __global__ void __launch_bounds__(kThreads)
-    transpose_streamed(DeviceMatrix<const T> in, DeviceMatrix<T> out, unsigned strips,
-                       std::size_t rows_per_block, std::size_t end_row) {
-    constexpr int kPad = 4 / sizeof(T);
-    __shared__ T ring[kRing][kStripCols + kPad];  // ring[row % kRing][x] = in[row][first_col + x]
+    transpose_aligned_pairs(DeviceMatrix<const std::uint16_t> in, DeviceMatrix<std::uint16_t> out,
+                            unsigned tiles_down) {
+    using Pair = course::Pack<std::uint16_t, 2>;
+    constexpr int kPairs = (HALO + kPairedRows) / 2 / kWarps;  // of rows, that a warp loads
+    // tile[x][y] = in[first_row - HALO + y][first_col + x], padded by a pair
+    __shared__ alignas(Pair) std::uint16_t tile[kEdge][HALO + kPairedRows + 2];
 
+    const auto [first_row, first_col] = tile_of_block<kPairedRows, kEdge>(tiles_down);
     const int lane = threadIdx.x % 32;
     const int warp = threadIdx.x / 32;
-    const std::size_t first_col = static_cast<std::size_t>(blockIdx.x % strips) * kStripCols;
-    const std::size_t begin = blockIdx.x / strips * rows_per_block;  // a multiple of kStep
-    const std::size_t end = begin + rows_per_block < end_row ? begin + rows_per_block : end_row;
 
-    T loaded[kStep / kWarps][kStripCols / 32];
-    const auto keep = [&](std::size_t row) {  // of kStep rows from `row` on
+    // An index that moves down `in`: a product for each row would cost more than its loads.
+    const std::size_t in_ld = in.leading_dimension();
+    const std::size_t col = first_col + lane;
+    std::size_t row = first_row - HALO + 2 * warp;
+    std::size_t upper = row * in_ld + col;
+    Pair loaded[kPairs][2];
 #pragma unroll
-        for (int i = 0; i < kStep / kWarps; ++i)
+    for (int i = 0; i < kPairs; ++i) {
 #pragma unroll
-            for (int j = 0; j < kStripCols / 32; ++j)
-                ring[row % kRing + warp + i * kWarps][lane + j * 32] = loaded[i][j];
-    };
-    load_step(loaded, in, begin - kStep, first_col);  // the shifts reach up into these rows
-    keep(begin - kStep);
-    load_step(loaded, in, begin, first_col);
-
-    for (std::size_t row0 = begin; row0 < end; row0 += kStep) {
-        keep(row0);
-        __syncthreads();  // the rows of this step and of the one before it are in the ring
-        if (row0 + kStep < end) load_step(loaded, in, row0 + kStep, first_col);
-#pragma unroll 4
-        for (int i = 0; i < kStripCols / kWarps; ++i) {
-            const int x = warp + i * kWarps;
-            const std::size_t col = first_col + x;
-            const std::size_t row = row0 + lane - elements_into(&out(col, 0), kStep * sizeof(T));
-            const T value = ring[row % kRing][x];
-            if (row < in.rows() && col < in.cols()) out(col, row) = value;
+        for (int half = 0; half < 2; ++half) {
+            const std::size_t element = upper + half * 32;
+            const bool in_cols = col + half * 32 < in.cols();
+            loaded[i][half] = {
+                {in_cols && row < in.rows() ? in.data()[element] : std::uint16_t{},
+                 in_cols && row + 1 < in.rows() ? in.data()[element + in_ld] : std::uint16_t{}}};
         }
-        __syncthreads();  // the older rows may be overwritten
+        row += 2 * kWarps;
+        upper += 2 * kWarps * in_ld;
+    }
+#pragma unroll
+    for (int i = 0; i < kPairs; ++i) {
+        const int y = 2 * (warp + i * kWarps);
+        loaded[i][0].store(&tile[lane][y]);
+        loaded[i][1].store(&tile[lane + 32][y]);
+    }
+    __syncthreads();
+
+#pragma unroll 4
+    for (int i = 0; i < kEdge / kWarps; ++i) {
+        const int x = warp + i * kWarps;
+        const std::size_t col = first_col + x;
+        const int shift = HALO == 0 ? 0 : elements_into(&out(col, 0), 32);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int y = 2 * (lane + half * 32) - shift;  // and y + 1
+            const std::size_t row = first_row + y;
+            // With an odd shift the pair straddles two words of the tile.
+            const Pair pair =
+                HALO == 0 ? Pair::load(&tile[x][y]) : Pair{{tile[x][HALO + y], tile[x][HALO + y + 1]}};
+            if (col >= in.cols()) continue;
+            if (row < in.rows() && row + 1 < in.rows()) {
+                pair.store(&out(col, row));
+            } else if (row < in.rows()) {
+                out(col, row) = pair.value[0];  // the last row of `in`
+            } else if (row + 1 < in.rows()) {
+                out(col, row + 1) = pair.value[1];  // row 0: the one above it wraps
+            }
+        }
     }
 }
 

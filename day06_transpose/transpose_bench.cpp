@@ -7,13 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "common/bench/program.hpp"
-#include "common/check/check.hpp"
+#include "common/bench/usual_case.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "transpose.hpp"
-#include "transpose_candidates.hpp"
 #include "transpose_peer.hpp"
 
 namespace {
@@ -61,37 +59,19 @@ struct Data {
 template <class T>
 course::Case make_case(const course::Dims& size) {
     if (size.size() != 2) throw std::invalid_argument("expected rows x columns, for example 512x384");
-    const auto data = std::make_shared<Data<T>>(size[0], size[1]);
+    using Inputs = Data<T>;
+    const auto data = std::make_shared<Inputs>(size[0], size[1]);
     const day06::Problem problem = day06::problem_of<T>(data->in_view(), data->out_view());
-    const course::Work work = day06::variants().front().work(problem);
-
-    course::Case result{.problem = "transpose " + std::to_string(size[0]) + "x" + std::to_string(size[1]) +
-                                   (sizeof(T) == 2 ? " 16-bit" : ""),
-                        .dtype = sizeof(T) == 2 ? "uint16" : "uint32"};
-    result.spoil = [data] { data->out.spoil(); };
-    result.verify = [data] {
-        course::VerifyResult verified = course::verify_exact(data->out.to_host(), data->expected, data->rows);
-        verified.damage = data->out.damage();
-        return verified;
-    };
-    for (const day06::Transpose& variant : day06::variants()) {
-        result.contestants.push_back({.name = variant.name,
-                                      .launch =
-                                          [data, &variant](cudaStream_t stream) {
-                                              variant.launcher(data->in_view(), data->out_view(), stream);
-                                          },
-                                      .work = work,
-                                      .cannot_run = variant.cannot_run(problem)});
-    }
+    course::UsualCase<Inputs> usual("transpose " + std::to_string(size[0]) + "x" + std::to_string(size[1]) +
+                                        (sizeof(T) == 2 ? " 16-bit" : ""),
+                                    sizeof(T) == 2 ? "uint16" : "uint32", data);
+    usual.output(&Inputs::out, [](const Inputs& d, const auto& got) {
+        return course::verify_exact(got, d.expected, d.rows);
+    });
+    usual.versions(day06::variants(), problem, [](const auto& version, Inputs& d, cudaStream_t stream) {
+        version.launcher(d.in_view(), d.out_view(), stream);
+    });
     if constexpr (sizeof(T) == 4) {
-        for (const day06::Transpose& variant : day06::candidates())
-            result.contestants.push_back({.name = variant.name,
-                                          .launch =
-                                              [data, &variant](cudaStream_t stream) {
-                                                  variant.launcher(data->in_view(), data->out_view(), stream);
-                                              },
-                                          .work = work,
-                                          .cannot_run = variant.cannot_run(problem)});
         course::Contestant geam =
             day06::cublas_geam({course::DeviceSpan<const float>::from_device_pointer(
                                     reinterpret_cast<const float*>(data->in.data()), data->in.size()),
@@ -99,19 +79,11 @@ course::Case make_case(const course::Dims& size) {
                                {course::DeviceSpan<float>::from_device_pointer(
                                     reinterpret_cast<float*>(data->out.data()), data->out.size()),
                                 size[1], size[0]});
-        geam.work = work;
-        result.contestants.push_back(geam);
+        geam.work = day06::variants().front().work(problem);
+        usual.add(geam);
     }
-    result.contestants.push_back({.name = "cudaMemcpy",
-                                  .role = course::Role::kLimit,
-                                  .launch =
-                                      [data](cudaStream_t stream) {
-                                          CUDA_CHECK(cudaMemcpyAsync(data->copy.data(), data->in.data(),
-                                                                     data->in.bytes(),
-                                                                     cudaMemcpyDeviceToDevice, stream));
-                                      },
-                                  .work = work});
-    return result;
+    usual.limit_copy(&Inputs::in, &Inputs::copy);
+    return usual.result;
 }
 
 }  // namespace

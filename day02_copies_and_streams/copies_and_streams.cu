@@ -1,4 +1,5 @@
-// The list of versions, what they need, and who owns it. The versions themselves: copies_and_streams.cuh.
+// The list of versions, what they need, and who owns it. The versions themselves:
+// copies_and_streams.cuh.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -14,7 +15,7 @@ namespace {
 
 using course::require;
 
-// --- Checks ------------------------------------------------------------------------------------------------------------
+// --- Checks --------------------------------------------------------------------------------------
 
 const char* name(cudaMemoryType type) {
     switch (type) {
@@ -77,7 +78,8 @@ int attribute(cudaDeviceAttr which) {
     return value;
 }
 
-// Oversubscribed managed memory is evicted page by page, which takes minutes. So: never near the limit.
+// Oversubscribed managed memory is evicted page by page, which takes minutes. So: never near the
+// limit.
 std::string no_managed_memory(const Problem& problem) {
     if (attribute(cudaDevAttrConcurrentManagedAccess) == 0)
         return "this device or operating system cannot prefetch managed memory";
@@ -98,7 +100,7 @@ std::string no_mapped_memory(const Problem&) {
     return attribute(cudaDevAttrCanMapHostMemory) != 0 ? "" : "this device cannot map host memory";
 }
 
-// --- Owners ------------------------------------------------------------------------------------------------------------
+// --- Owners --------------------------------------------------------------------------------------
 
 class Stream {
   public:
@@ -211,7 +213,7 @@ HostBuffer::~HostBuffer() {
     }
 }
 
-// --- The list ----------------------------------------------------------------------------------------------------------
+// --- The list ------------------------------------------------------------------------------------
 
 std::span<const Version> variants() {
     using enum HostMemory;

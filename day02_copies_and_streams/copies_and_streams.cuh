@@ -1,4 +1,5 @@
-// Copies and streams: n floats go to the device, a kernel works on them, n floats come back.   PMPP 4th edition, chapter 22
+// Copies and streams: n floats go to the device, a kernel works on them, n floats come back.
+// PMPP 4th edition, chapter 22
 //
 //   version           what is new                                   what limits it
 //   pageable          cudaMemcpy from ordinary memory               each copy passes through a buffer of the driver
@@ -11,7 +12,8 @@
 //   zero_copy         the kernel reads and writes host memory       the bus, at the size of a warp's requests
 //   managed           the driver moves pages                        pages travel that nobody reads
 //
-// 4 n bytes cross the bus in each direction. Perfect overlap takes as long as the longest of the two copies and the kernel.
+// 4 n bytes cross the bus in each direction. Perfect overlap takes as long as the longer one of
+// copying, in both directions at once, and computing.
 //
 //   ./course run day02                                  every version, verified and timed, beside its limits
 //   ./course run day02 --variant graph --size 65536
@@ -32,8 +34,8 @@ namespace day02 {
 
 constexpr int kBlockSize = 256;
 
-// The work: `steps` multiply-adds for each element. It stands for any kernel; `steps` decides whether computing or copying
-// takes longer.
+// The work: `steps` multiply-adds for each element. It stands for any kernel; `steps` decides
+// whether computing or copying takes longer.
 __global__ void iterate(const float* in, float* out, std::size_t n, int steps) {
     const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -49,11 +51,12 @@ void launch_iterate(const float* in, float* out, std::size_t n, int steps, cudaS
     CUDA_CHECK_LAUNCH();
 }
 
-// --- Three calls -------------------------------------------------------------------------------------------------------
+// --- Three calls ---------------------------------------------------------------------------------
 
 constexpr int kStreams = 3;  // one copies in, one computes, one copies out
 
-// What the versions use on the device. Made once, for many jobs: making it takes longer than using it.
+// What the versions use on the device. Made once, for many jobs: making it takes longer than using
+// it.
 struct Device {
     float* in = nullptr;              // n floats
     float* out = nullptr;             // n floats
@@ -67,8 +70,8 @@ struct Device {
 
 // Idea: copy in, compute, copy out, in the default stream.
 // Cost removed: none yet. This is the book's chapter 2.
-// Still limits it: the pages of `in` may move, so the device cannot read them by itself. The driver copies them, piece by
-// piece, into a buffer of its own, and the device copies from there.
+// Still limits it: the pages of `in` may move, so the device cannot read them by itself. The driver
+// copies them, piece by piece, into a buffer of its own, and the device copies from there.
 void pageable(const Job& job, const Device& device) {
     const std::size_t bytes = job.n * sizeof(float);
     CUDA_CHECK(cudaMemcpy(device.in, job.in, bytes, cudaMemcpyHostToDevice));
@@ -78,7 +81,8 @@ void pageable(const Job& job, const Device& device) {
 }
 
 // Idea: the same three calls, with other host memory.
-// Cost removed: the copy on the host. Pinned pages have a fixed physical address, which the device reads directly.
+// Cost removed: the copy on the host. Pinned pages have a fixed physical address, which the device
+// reads directly.
 // Still limits it: cudaMemcpy returns when the copy is complete, so the host waits twice.
 float* allocate_host(HostMemory memory, std::size_t n) {
     const std::size_t bytes = std::max<std::size_t>(n, 1) * sizeof(float);
@@ -98,9 +102,10 @@ float* allocate_host(HostMemory memory, std::size_t n) {
     return data;
 }
 
-// --- One stream --------------------------------------------------------------------------------------------------------
+// --- One stream ----------------------------------------------------------------------------------
 
-// Queues copy, kernel, copy for `n` elements. Work in one stream runs in the order in which it was queued.
+// Queues copy, kernel, copy for `n` elements. Work in one stream runs in the order in which it was
+// queued.
 void queue_piece(const float* in, float* device_in, float* device_out, float* out, std::size_t n, int steps,
                  cudaStream_t stream) {
     const std::size_t bytes = n * sizeof(float);
@@ -120,7 +125,8 @@ void pinned_async(const Job& job, const Device& device) {
 
 // Idea: a job brings its own device memory, as it must when sizes differ from job to job.
 // Cost removed: none. This is the version to compare the next one with.
-// Still limits it: cudaMalloc maps memory, cudaFree unmaps it, and both may wait for the whole device.
+// Still limits it: cudaMalloc maps memory, cudaFree unmaps it, and both may wait for the whole
+// device.
 void malloc_each_time(const Job& job, const Device&) {
     const std::size_t bytes = job.n * sizeof(float);
     float* in = nullptr;
@@ -133,8 +139,8 @@ void malloc_each_time(const Job& job, const Device&) {
     CUDA_CHECK(cudaFree(out));
 }
 
-// A pool gives its free memory back to the system whenever the host waits, unless it may keep it: by default it may keep
-// nothing. Called once, before the first job.
+// A pool gives its free memory back to the system whenever the host waits, unless it may keep it:
+// by default it may keep nothing. Called once, before the first job.
 void keep_pool(const Job&, Device& device) {
     int gpu = 0;
     std::uint64_t everything = std::numeric_limits<std::uint64_t>::max();
@@ -144,8 +150,10 @@ void keep_pool(const Job&, Device& device) {
     CUDA_CHECK(cudaMemPoolSetAttribute(device.pool, cudaMemPoolAttrReleaseThreshold, &everything));
 }
 
-// Idea: allocating and freeing are work of the stream, too. The memory exists for what is queued between the two.
-// Cost removed: mapping memory, and waiting. The second job gets the memory that the first one freed, from a pool.
+// Idea: allocating and freeing are work of the stream, too. The memory exists for what is queued
+// between the two.
+// Cost removed: mapping memory, and waiting. The second job gets the memory that the first one
+// freed, from a pool.
 // Still limits it: copy, kernel and copy still run one after the other.
 void stream_ordered(const Job& job, const Device& device) {
     const std::size_t bytes = job.n * sizeof(float);
@@ -160,7 +168,7 @@ void stream_ordered(const Job& job, const Device& device) {
     CUDA_CHECK(cudaStreamSynchronize(stream));
 }
 
-// --- Several streams ---------------------------------------------------------------------------------------------------
+// --- Several streams -----------------------------------------------------------------------------
 
 // The other streams wait for what is in streams[0] so far. The host does not wait.
 void fork_streams(const Device& device) {
@@ -191,10 +199,12 @@ void queue_chunks(const Job& job, const Device& device) {
     join_streams(device);
 }
 
-// Idea: while one chunk is computed, the next one is copied in and the one before it is copied out. A GPU has a copy engine
-// for each direction, and both work beside the SMs.
+// Idea: while one chunk is computed, the next one is copied in and the one before it is copied out.
+// A GPU has a copy engine for each direction, and both work beside the SMs.
 // Cost removed: the shorter two of copy in, kernel, copy out.
-// Still limits it: the longest of them, plus the first chunk's way in and the last one's way out. Each chunk costs three calls.
+// Still limits it: the longest of them. The first chunk's way in and the last one's way out overlap
+// with little: (c + 2) / c for c chunks. And each chunk has three calls, which take a few
+// microseconds.
 void chunked_streams(const Job& job, const Device& device) {
     queue_chunks(job, device);
     // Enough for all streams, because streams[0] has joined the others.
@@ -213,18 +223,23 @@ void capture_chunks(const Job& job, Device& device) {
 }
 
 // Idea: check and prepare all copies and launches once, then start them by a single call.
-// Cost removed: with 8 chunks about thirty calls per job, in which the host checks arguments and writes commands.
-// Still limits it: addresses and sizes are those of the capture; another job needs another graph, or an update of this one.
+// Cost removed: with 8 chunks about thirty calls per job, in which the host checks arguments and
+// writes commands. They take time only where the device would wait for them: in small jobs.
+// Still limits it: addresses and sizes are those of the capture; another job needs another graph,
+// or an update of this one.
 void graph(const Job&, const Device& device) {
     CUDA_CHECK(cudaGraphLaunch(device.graph, device.streams[0]));
     CUDA_CHECK(cudaStreamSynchronize(device.streams[0]));
 }
 
-// --- No copies ---------------------------------------------------------------------------------------------------------
+// --- No copies -----------------------------------------------------------------------------------
 
-// Idea: pinned memory has an address on the device as well. The kernel loads from it and stores to it across the bus.
-// Cost removed: device memory, and waiting for a first chunk: threads compute while others load and store.
-// Still limits it: the bus. An element that is read twice crosses it twice, so this suits data that is used once.
+// Idea: pinned memory has an address on the device as well. The kernel loads from it and stores to
+// it across the bus.
+// Cost removed: device memory, and the chunks' ends. Threads load, compute and store at the same
+// time, so both directions of the bus are busy from the first warp to the last.
+// Still limits it: the bus. An element that is read twice may cross it twice, so this suits data
+// that is used once.
 void zero_copy(const Job& job, const Device& device) {
     float* in = nullptr;
     float* out = nullptr;
@@ -234,7 +249,8 @@ void zero_copy(const Job& job, const Device& device) {
     CUDA_CHECK(cudaStreamSynchronize(device.streams[0]));
 }
 
-// Asks the driver to move the pages of managed memory to a device, or to the host (cudaCpuDeviceId).
+// Asks the driver to move the pages of managed memory to a device, or to the host
+// (cudaCpuDeviceId).
 void prefetch(const float* data, std::size_t n, int to, cudaStream_t stream) {
 #if CUDART_VERSION >= 13000
     const auto type = to == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
@@ -244,10 +260,13 @@ void prefetch(const float* data, std::size_t n, int to, cudaStream_t stream) {
 #endif
 }
 
-// Idea: one pointer for both sides. A page moves to where it is touched; a prefetch moves it before.
+// Idea: one pointer for both sides. A page moves to where it is touched; a prefetch moves it
+// before.
 // Cost removed: the copies in the program, and one page fault after the other.
-// Still limits it: pages move, whatever they hold. `out` travels to the device although its old content is never read, and
-// `in` has to travel back before the host can use it again: twice the bytes.
+// Still limits it: pages move, whatever they hold. `out` travels to the device although its old
+// content is never read, and `in` has to travel back before the host can use it again: twice the
+// bytes, one prefetch after the other. On an H200 a job takes more than twice as long as that. What
+// else does the driver do for a page that moves?
 void managed(const Job& job, const Device& device) {
     const cudaStream_t stream = device.streams[0];
     int gpu = 0;

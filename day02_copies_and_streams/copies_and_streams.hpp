@@ -1,4 +1,5 @@
-// Host to device, a kernel, and back: the host API of day 2. The versions are in copies_and_streams.cuh.
+// Host to device, a kernel, and back: the host API of day 2. The versions are in
+// copies_and_streams.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,11 +16,12 @@ namespace day02 {
 // Where the host's side of a job lies. It decides which versions can run, and how fast a copy is.
 enum class HostMemory {
     kPageable,  // malloc: the operating system may move a page, or write it to disk
-    kPinned,    // cudaMallocHost: pages that stay where they are, so that the device can reach them by itself
+    kPinned,    // cudaMallocHost: pages that stay where they are, so that the device can reach them
     kManaged,   // cudaMallocManaged: pages that move to where they are used
 };
 
-// n floats of `in` go to the device, a kernel computes n floats from them, and these come back to `out`.
+// n floats of `in` go to the device, a kernel computes n floats from them, and these come back to
+// `out`.
 struct Job {
     const float* in = nullptr;  // host memory of the version's kind
     float* out = nullptr;       // likewise; no byte in common with `in`
@@ -28,7 +30,8 @@ struct Job {
     int chunks = 8;             // into how many pieces the versions with chunks cut the data. >= 1
 };
 
-struct Device;  // what the versions use on the device: streams, events, memory; copies_and_streams.cuh
+// What the versions use on the device: streams, events, memory; copies_and_streams.cuh.
+struct Device;
 
 // How a version runs.
 struct Launcher {
@@ -46,12 +49,14 @@ struct Problem {
 using Version = course::Variant<Launcher, Problem>;
 std::span<const Version> variants();
 
-// A version made ready for a job, which can be done many times: device memory, streams, events, and for `graph` the graph.
-// in and out must stay where they are; what `in` holds may change between two runs.
+// A version made ready for a job, which can be done many times: device memory, streams, events, and
+// for `graph` the graph. in and out must stay where they are; what `in` holds may change between
+// two runs.
 class Runner {
   public:
-    // Throws std::invalid_argument for null or overlapping pointers, memory of another kind than the version's, numbers
-    // out of range, and what the version cannot run; CudaError when CUDA fails.
+    // Throws std::invalid_argument for null or overlapping pointers, memory of another kind than
+    // the version's, numbers out of range, and what the version cannot run; CudaError when CUDA
+    // fails.
     Runner(const Version& version, const Job& job);
     ~Runner();
     Runner(const Runner&) = delete;
@@ -60,12 +65,12 @@ class Runner {
     // Does the job. `out` is complete when this returns.
     void run();
 
-    // The streams that versions use, apart from `pageable`, `pinned` and `malloc_each_time`, which use the default stream.
-    // Others begin and end in the first one.
+    // The streams that versions use, apart from `pageable`, `pinned` and `malloc_each_time`, which
+    // use the default stream. Others begin and end in the first one.
     std::span<const cudaStream_t> streams() const;
 
-    // For a look inside: what the versions use, and two arrays of it, n floats each. `malloc_each_time`, `stream_ordered`,
-    // `zero_copy` and `managed` do not use the arrays.
+    // For a look inside: what the versions use, and two arrays of it, n floats each.
+    // `malloc_each_time`, `stream_ordered`, `zero_copy` and `managed` do not use the arrays.
     const Device& device() const;
     course::DeviceSpan<const float> device_in() const;
     course::DeviceSpan<const float> device_out() const;
@@ -99,10 +104,12 @@ void launch_iterate(const float* in, float* out, std::size_t n, int steps, cudaS
 void fork_streams(const Device& device);
 void join_streams(const Device& device);
 
-// The same computation on the CPU's cores. `in` and `out` have the same length and nothing in common.
+// The same computation on the CPU's cores. `in` and `out` have the same length and nothing in
+// common.
 void iterate_on_cpu(std::span<const float> in, std::span<float> out, int steps);
 
-// One step moves x by a ten-thousandth of the way to 1. Every multiply-add rounds once, so all results are exact.
+// One step moves x by a ten-thousandth of the way to 1. Every multiply-add rounds once, so all
+// results are exact.
 inline constexpr float kFactor = 0.9999f;
 inline constexpr float kAddend = 0.0001f;
 

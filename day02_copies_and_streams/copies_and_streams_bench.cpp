@@ -1,8 +1,11 @@
-// Day 2's program: every version verified and timed by the host's clock, beside what it could overlap: the copies alone, both
-// directions at once, the kernel alone.
+// Day 2's program: every version verified and timed by the host's clock, beside what it could
+// overlap: the copies alone, both directions at once, the kernel alone.
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -29,13 +32,25 @@ struct Options {
     int chunks = 0;                                    // 0: by the size
 };
 
-// More chunks overlap more, and cost more calls: 1 MB or more for each, and no more than 32.
+// How many chunks take the least time, when the kernel takes about as long as a copy. All in units
+// of the time in which one float crosses the bus: c chunks take (c + 2) / c * n, since the first
+// copy in and the last copy out overlap with little, and c * start for the calls. The sum is
+// smallest where c * c is 2 * n / start. At least 2, or nothing overlaps.
 int chunks_for(std::size_t n) {
-    constexpr std::size_t kFloatsPerChunk = (1 << 20) / sizeof(float);
-    return static_cast<int>(std::clamp<std::size_t>(n / kFloatsPerChunk, 2, 32));
+    // In floats: 256 KB cross an H200's bus in about 5 us, and starting a chunk takes as long.
+    constexpr double kStart = 1 << 16;
+    return static_cast<int>(std::max(2.0, std::round(std::sqrt(2 * static_cast<double>(n) / kStart))));
 }
 
-// What all versions of a case share.
+// A second or so for each run on 16 cores.
+std::string too_long_on_cpu(std::size_t n, int steps) {
+    constexpr double kMultiplyAdds = 1ULL << 37;
+    return static_cast<double>(n) * steps <= kMultiplyAdds ? "" : "it would take long on the CPU";
+}
+
+// What all versions of a case share. The CPU computes all expected values, whatever the size: a
+// fused multiply-add has one right result, so every element of every version is compared, and must
+// be equal.
 struct Data {
     Data(std::size_t n, int steps)
         : in(course::make_data<float>(n, course::DataPattern::kSignedUniform, 1)), on_cpu(n) {
@@ -137,16 +152,20 @@ Contestant make_limit(const std::string& name, std::size_t n, const course::Work
             }};
 }
 
+constexpr const char* kIn = "copy_in";
+constexpr const char* kOut = "copy_out";
 constexpr const char* kBothWays = "copy_both_ways";
 constexpr const char* kKernel = "kernel_alone";
 
+// The time of a contestant, in milliseconds; none if it was not asked for, or failed.
 std::optional<double> median_of(std::span<const course::Record> records, const std::string& name) {
     for (const course::Record& record : records)
         if (record.variant == name && record.measurement) return record.measurement->ms.median;
     return std::nullopt;
 }
 
-// Perfect overlap takes as long as the longer one of copying, in both directions at once, and computing.
+// Perfect overlap takes as long as the longer one of copying, in both directions at once, and
+// computing.
 void derive_overlap(std::span<course::Record> records) {
     const std::optional<double> copy = median_of(records, kBothWays);
     const std::optional<double> kernel = median_of(records, kKernel);
@@ -156,6 +175,19 @@ void derive_overlap(std::span<course::Record> records) {
         record.figures.emplace_back("overlap %",
                                     100 * std::max(*copy, *kernel) / record.measurement->ms.median);
     }
+}
+
+// Says what the column `overlap %` is. Without any overlap it is not 0, so that is said, too.
+std::string explain_overlap(std::span<const course::Record> records, int chunks) {
+    const std::optional<double> in = median_of(records, kIn);
+    const std::optional<double> out = median_of(records, kOut);
+    const std::optional<double> copy = median_of(records, kBothWays);
+    const std::optional<double> kernel = median_of(records, kKernel);
+    if (!in || !out || !copy || !kernel) return "";
+    return fmt::format(
+        "overlap % = 100 * longer one of ({}, {}) / median; {:.0f} where copy, kernel and copy follow each "
+        "other.\nchunked_streams and graph: {} chunks\n",
+        kBothWays, kKernel, 100 * std::max(*copy, *kernel) / (*in + *kernel + *out), chunks);
 }
 
 course::Case make_case(const course::Dims& size, int steps, int chunks) {
@@ -169,32 +201,35 @@ course::Case make_case(const course::Dims& size, int steps, int chunks) {
     course::Case result{
         .problem = "copies_and_streams " + std::to_string(n) + " steps " + std::to_string(steps),
         .dtype = "float",
-        .derive_figures = derive_overlap};
-    result.contestants = {make_limit(
-                              "copy_in", n, {.bytes = one_way, .written = one_way},
-                              [](Bus& bus, int) { bus.queue_in(); }, steps),
-                          make_limit(
-                              "copy_out", n, {.bytes = one_way, .written = one_way},
-                              [](Bus& bus, int) { bus.queue_out(); }, steps),
-                          make_limit(
-                              kBothWays, n, {.bytes = 2 * one_way, .written = 2 * one_way},
-                              [](Bus& bus, int) {
-                                  bus.queue_in();
-                                  bus.queue_out();
-                              },
-                              steps),
-                          make_limit(
-                              kKernel, n, {.flops = flops},
-                              [](Bus& bus, int steps_) {
-                                  day02::launch_iterate(bus.device_in.data(), bus.device_out.data(),
-                                                        bus.device_in.size(), steps_, bus.in);
-                              },
-                              steps)};
+        .derive_figures = derive_overlap,
+        .comment = [chunks](std::span<const course::Record> records) {
+            return explain_overlap(records, chunks);
+        }};
+    result.contestants = {
+        make_limit(
+            kIn, n, {.bytes = one_way, .written = one_way}, [](Bus& bus, int) { bus.queue_in(); }, steps),
+        make_limit(
+            kOut, n, {.bytes = one_way, .written = one_way}, [](Bus& bus, int) { bus.queue_out(); }, steps),
+        make_limit(
+            kBothWays, n, {.bytes = 2 * one_way, .written = 2 * one_way},
+            [](Bus& bus, int) {
+                bus.queue_in();
+                bus.queue_out();
+            },
+            steps),
+        make_limit(
+            kKernel, n, {.flops = flops},
+            [](Bus& bus, int steps_) {
+                day02::launch_iterate(bus.device_in.data(), bus.device_out.data(), bus.device_in.size(),
+                                      steps_, bus.in);
+            },
+            steps)};
     result.contestants.push_back(
         {.name = "cpu_openmp",
          .role = course::Role::kPeer,
          .launch = [=](cudaStream_t) { day02::iterate_on_cpu(data->in, data->on_cpu, steps); },
          .work = day02::variants().front().work({n, steps}),
+         .cannot_run = too_long_on_cpu(n, steps),
          .on_host = true,
          .verify =
              [=] {

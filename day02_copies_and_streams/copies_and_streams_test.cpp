@@ -28,7 +28,8 @@ using day02::Runner;
 using day02::Version;
 
 constexpr std::uint64_t kSeed = 2;
-constexpr std::size_t kGuard = 33;  // floats before and behind `out`; odd, so that `out` is not well aligned
+// Floats before and behind `out`. Odd, so that `out` is not aligned to 16 bytes.
+constexpr std::size_t kGuard = 33;
 
 std::vector<float> data(std::size_t n, std::uint64_t seed = kSeed,
                         DataPattern pattern = DataPattern::kSignedUniform) {
@@ -188,8 +189,9 @@ TEST_P(VersionTest, TwoRunnersDoNotDisturbEachOther) {
     EXPECT_TRUE(b.compare(expected_of(data(2999, 6), 5)).ok());
 }
 
-// A missing wait, seen without luck: the stream is kept busy for some milliseconds before the job. A version that does not wait
-// returns at once. The CPU stand-in runs everything when it is queued, so this can only fail on a GPU.
+// A missing wait, seen without luck: the stream is kept busy for some milliseconds before the job.
+// A version that does not wait returns at once. The CPU stand-in runs everything when it is queued,
+// so this can only fail on a GPU.
 TEST_P(VersionTest, NothingIsUnderWayWhenItReturns) {
     HostData host(memory(), 100003);
     const std::vector<float> in = data(100003);
@@ -206,8 +208,8 @@ TEST_P(VersionTest, NothingIsUnderWayWhenItReturns) {
         EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
 }
 
-// And seen on any machine: waiting for a stream that captures is an error, so a version that waits is refused, and one that
-// does not is captured.
+// And seen on any machine: waiting for a stream that captures is an error, so a version that waits
+// is refused, and one that does not is captured.
 TEST_P(CapturableTest, WaitsForItsFirstStream) {
     HostData host(memory(), 1000);
     const std::vector<float> in = data(1000);
@@ -237,8 +239,9 @@ TEST_P(CapturableTest, WaitsForItsFirstStream) {
     EXPECT_TRUE(host.compare(expected_of(in, 2)).ok());
 }
 
-// Chunks that share device memory overwrite each other, but not where one is finished before the next begins. So this looks at
-// the cause: afterwards the device holds all of the input and all of the output.
+// Chunks that share device memory overwrite each other, but not where one is finished before the
+// next begins. So this looks at the cause: afterwards the device holds all of the input and all of
+// the output.
 TEST_P(DeviceMemoryTest, HoldsAllOfTheDataAfterwards) {
     const std::vector<float> in = data(10007);
     HostData host(memory(), in.size());
@@ -330,7 +333,8 @@ class ForkAndJoin : public course::DeviceTest {
     Runner runner_{course::find_variant(day02::variants(), "chunked_streams"), {in_.data(), out_.data(), 1}};
 };
 
-// A capture notes who waits for whom. It refuses to end while a stream has work that the first one does not wait for.
+// A capture notes who waits for whom. It refuses to end while a stream has work that the first one
+// does not wait for.
 TEST_F(ForkAndJoin, MakeOneGraphOfAllStreams) {
     course::DeviceBuffer<float> bytes(64);
     const std::span<const cudaStream_t> streams = runner_.streams();
@@ -354,7 +358,8 @@ TEST_F(ForkAndJoin, MakeOneGraphOfAllStreams) {
     CUDA_CHECK(cudaGraphDestroy(graph));
 }
 
-// Outside of a capture, where only a GPU can fail: the other streams take longer than the first one.
+// Outside of a capture, where only a GPU can fail: the other streams take longer than the first
+// one.
 TEST_F(ForkAndJoin, LeaveNothingUnderWay) {
     const std::span<const cudaStream_t> streams = runner_.streams();
     course::give_head_start(3000, streams[0]);

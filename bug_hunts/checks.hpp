@@ -2,8 +2,9 @@
 // wrong and what was expected.
 #pragma once
 
-#include <string>
+#include <string_view>
 
+#include "common/check/require.hpp"
 #include "hunts.hpp"
 
 namespace hunts {
@@ -19,14 +20,12 @@ DeviceSpan<T> as_span(const DeviceMatrix<T>& row) {
     return DeviceSpan<T>::from_device_pointer(row.data(), row.rows() * row.cols());
 }
 
-void require(const std::string& hunt, bool condition, const std::string& message);
-
-void require_shape(const std::string& hunt, const std::string& argument, DeviceMatrix<const float> matrix,
+void require_shape(std::string_view hunt, std::string_view argument, DeviceMatrix<const float> matrix,
                    const Shape& expected);
 
-void require_size(const std::string& hunt, const std::string& argument, DeviceSpan<const float> span,
+void require_size(std::string_view hunt, std::string_view argument, DeviceSpan<const float> span,
                   std::size_t expected);
 
-void require_apart(const std::string& hunt, DeviceMatrix<const float> in, DeviceMatrix<const float> out);
+void require_apart(std::string_view hunt, DeviceMatrix<const float> in, DeviceMatrix<const float> out);
 
 }  // namespace hunts

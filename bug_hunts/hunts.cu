@@ -15,8 +15,7 @@
 //   ./course run bug_hunts                        all of them, verified and timed
 //   ./course inspect bug_hunts --variant fold     one of them, watched
 #include <array>
-#include <stdexcept>
-#include <string>
+#include <string_view>
 
 #include "checks.hpp"
 #include "common/device/grid.hpp"
@@ -25,10 +24,6 @@
 
 namespace hunts {
 namespace {
-
-std::string text_of(const Shape& shape) {
-    return std::to_string(shape.rows) + " x " + std::to_string(shape.cols);
-}
 
 // One kernel's layouts and launcher, in the order of the list.
 
@@ -91,26 +86,20 @@ Hunt hunt(const char* name, const char* idea, void (*launch)(const Operands&, cu
 
 }  // namespace
 
-void require(const std::string& hunt, bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument(hunt + ": " + message);
-}
-
-void require_shape(const std::string& hunt, const std::string& argument, DeviceMatrix<const float> matrix,
+void require_shape(std::string_view hunt, std::string_view argument, DeviceMatrix<const float> matrix,
                    const Shape& expected) {
-    const Shape shape{matrix.rows(), matrix.cols()};
-    require(hunt, shape.rows == expected.rows && shape.cols == expected.cols,
-            argument + " is " + text_of(shape) + "; expected " + text_of(expected));
+    course::require(matrix.rows() == expected.rows && matrix.cols() == expected.cols, hunt, ": ", argument,
+                    " is ", matrix, "; expected ", expected.rows, " x ", expected.cols);
 }
 
-void require_size(const std::string& hunt, const std::string& argument, DeviceSpan<const float> span,
+void require_size(std::string_view hunt, std::string_view argument, DeviceSpan<const float> span,
                   std::size_t expected) {
-    require(
-        hunt, span.size() == expected,
-        argument + " has " + std::to_string(span.size()) + " elements; expected " + std::to_string(expected));
+    course::require(span.size() == expected, hunt, ": ", argument, " has ", span.size(),
+                    " elements; expected ", expected);
 }
 
-void require_apart(const std::string& hunt, DeviceMatrix<const float> in, DeviceMatrix<const float> out) {
-    require(hunt, !overlap(in, out), "out overlaps an input; expected no common element");
+void require_apart(std::string_view hunt, DeviceMatrix<const float> in, DeviceMatrix<const float> out) {
+    course::require(!overlap(in, out), hunt, ": out overlaps an input; expected no common element");
 }
 
 std::span<const Hunt> hunts() {

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <limits>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/grid.hpp"
 #include "sparse_matrix.hpp"
@@ -97,16 +97,14 @@ class DeviceCsr {
     static Offset checked_entries(Shape shape, std::span<const Offset> row_start, std::size_t cols,
                                   std::size_t values) {
         const auto expect = [](const char* what, std::size_t size, std::size_t expected) {
-            if (size == expected) return;
-            throw std::invalid_argument("DeviceCsr: " + std::string(what) + " has " + std::to_string(size) +
-                                        " elements; expected " + std::to_string(expected));
+            course::require(size == expected, "DeviceCsr: ", what, " has ", size, " elements; expected ",
+                            expected);
         };
         expect("row_start", row_start.size(), static_cast<std::size_t>(shape.rows) + 1);
         const Offset entries = row_start.back();
-        if (entries < 0 || entries > std::numeric_limits<O>::max()) {
-            throw std::invalid_argument("DeviceCsr: row_start ends with " + std::to_string(entries) +
-                                        "; expected 0 to " + std::to_string(std::numeric_limits<O>::max()));
-        }
+        constexpr O kMost = std::numeric_limits<O>::max();
+        course::require(entries >= 0 && entries <= kMost, "DeviceCsr: row_start ends with ", entries,
+                        "; expected 0 to ", kMost);
         const std::size_t padded = course::ceil_div<std::size_t>(entries, kPackedElements) * kPackedElements;
         expect("cols", cols, padded);
         expect("values", values, padded);

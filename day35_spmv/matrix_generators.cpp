@@ -4,9 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
-#include <string>
 
+#include "common/check/require.hpp"
 #include "common/device/random.hpp"
 
 namespace day35 {
@@ -21,15 +20,11 @@ course::Random random_of_row(Index row) {
     return course::Random(kSeed, (static_cast<std::uint64_t>(row) + 1) << 24);
 }
 
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument(message);
-}
-
 void require_shape(const char* name, Shape shape, bool has_entries) {
-    const std::string is = std::string(name) + ": shape is " + std::to_string(shape.rows) + " x " +
-                           std::to_string(shape.cols) + "; expected ";
-    require(shape.rows >= 0 && shape.cols >= 0, is + "0 or more of each");
-    require(shape.cols > 0 || !has_entries, is + "columns for the entries to be in");
+    course::require(shape.rows >= 0 && shape.cols >= 0, name, ": shape is ", shape,
+                    "; expected 0 or more of each");
+    course::require(shape.cols > 0 || !has_entries, name, ": shape is ", shape,
+                    "; expected columns for the entries to be in");
 }
 
 // A matrix whose row r has length(r) columns, written by fill(r, first, random), and random values; columns are sorted here.
@@ -65,9 +60,8 @@ CsrMatrix with_columns_anywhere(Shape shape, const std::vector<Index>& lengths) 
 }  // namespace
 
 CsrMatrix banded(Index rows, Index band) {
-    require(rows >= 0, "banded: rows is " + std::to_string(rows) + "; expected 0 or more");
-    require(band >= 1 && band % 2 == 1,
-            "banded: band is " + std::to_string(band) + "; expected 1, 3, 5, ...");
+    course::require(rows >= 0, "banded: rows is ", rows, "; expected 0 or more");
+    course::require(band >= 1 && band % 2 == 1, "banded: band is ", band, "; expected 1, 3, 5, ...");
     const auto first = [&](Index row) { return std::max(0, row - band / 2); };
     const auto length = [&](Index row) {
         const Offset last = std::min<Offset>(rows - 1, Offset{row} + band / 2);
@@ -79,15 +73,15 @@ CsrMatrix banded(Index rows, Index band) {
 
 CsrMatrix uniform_random(Shape shape, Index per_row) {
     require_shape("uniform_random", shape, per_row > 0);
-    require(per_row >= 0, "uniform_random: per_row is " + std::to_string(per_row) + "; expected 0 or more");
+    course::require(per_row >= 0, "uniform_random: per_row is ", per_row, "; expected 0 or more");
     return with_columns_anywhere(shape, std::vector<Index>(shape.rows, per_row));
 }
 
 // With u uniform in (0, 1], P(m u^(-3/4) > t) = (m / t)^(4/3), and the mean is 4 m. The power by square roots, which are
 // rounded alike everywhere. Rounding lengths down takes a half off.
 CsrMatrix power_law(Shape shape, double mean) {
-    require(mean >= 1 && mean <= kMostIndices,
-            "power_law: mean is " + std::to_string(mean) + "; expected 1 to 2147483647");
+    course::require(mean >= 1 && mean <= kMostIndices, "power_law: mean is ", mean,
+                    "; expected 1 to 2147483647");
     require_shape("power_law", shape, true);
     const double longest = std::max(1, shape.cols / 16);
     std::vector<Index> lengths(shape.rows);
@@ -101,8 +95,7 @@ CsrMatrix power_law(Shape shape, double mean) {
 }
 
 CsrMatrix laplacian_2d(Index side) {
-    require(side >= 0 && side <= 46340,
-            "laplacian_2d: side is " + std::to_string(side) + "; expected 0 to 46340");
+    course::require(side >= 0 && side <= 46340, "laplacian_2d: side is ", side, "; expected 0 to 46340");
     std::vector<Offset> start = {0};
     std::vector<Index> cols;
     std::vector<float> values;
@@ -124,13 +117,12 @@ CsrMatrix laplacian_2d(Index side) {
 }
 
 CsrMatrix node_blocks(Index side, Index unknowns) {
-    require(side >= 0 && side <= 1290,
-            "node_blocks: side is " + std::to_string(side) + "; expected 0 to 1290");
+    course::require(side >= 0 && side <= 1290, "node_blocks: side is ", side, "; expected 0 to 1290");
     const Offset nodes = Offset{side} * side * side;
     // Rows must be counted by an Index, and so must the entries of a row, 27 blocks at most.
     const Offset most = kMostIndices / std::max<Offset>(27, nodes);
-    require(unknowns >= 1 && unknowns <= most, "node_blocks: unknowns is " + std::to_string(unknowns) +
-                                                   "; expected 1 to " + std::to_string(most));
+    course::require(unknowns >= 1 && unknowns <= most, "node_blocks: unknowns is ", unknowns,
+                    "; expected 1 to ", most);
     const auto rows = static_cast<Index>(nodes * unknowns);
     // How many nodes lie within one step of coordinate i, and the first of them.
     const auto near = [&](Index i) { return std::min(side - 1, i + 1) - std::max(0, i - 1) + 1; };

@@ -5,33 +5,26 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
+
+#include "common/check/require.hpp"
 
 namespace day35 {
 namespace {
 
-std::string text(Offset number) {
-    return std::to_string(number);
-}
-
-[[noreturn]] void fail(const char* format, const std::string& message) {
-    throw std::invalid_argument(std::string(format) + ": " + message);
-}
-
-// Conversions are timed: where a check is made for every row, the text is only put together when it fails.
-void require(bool condition, const char* format, const std::string& message) {
-    if (!condition) fail(format, message);
+// The message of a check that reads what exists only when the check fails.
+template <class... Parts>
+void fail(const char* format, const Parts&... parts) {
+    course::require(false, format, ": ", parts...);
 }
 
 void require_size(const char* format, const char* array, std::size_t size, Offset expected) {
-    if (static_cast<Offset>(size) == expected) return;
-    fail(format,
-         std::string(array) + " has " + std::to_string(size) + " elements; expected " + text(expected));
+    course::require(static_cast<Offset>(size) == expected, format, ": ", array, " has ", size,
+                    " elements; expected ", expected);
 }
 
 void check_shape(const char* format, Shape shape) {
-    require(shape.rows >= 0 && shape.cols >= 0, format,
-            "shape is " + text(shape.rows) + " x " + text(shape.cols) + "; expected 0 or more of each");
+    course::require(shape.rows >= 0 && shape.cols >= 0, format, ": shape is ", shape,
+                    "; expected 0 or more of each");
 }
 
 // Loops shorter than this take less time than to wake the other cores.
@@ -64,12 +57,12 @@ std::string fault_of_row(Offset row, Index cols, Offset length, Column column) {
     for (Offset k = 0; k < length; ++k) {
         const Offset col = column(k);
         if (col < 0 || col >= cols) {
-            return "row " + text(row) + " has an entry in column " + text(col) + "; the matrix has " +
-                   text(cols) + " columns";
+            return "row " + std::to_string(row) + " has an entry in column " + std::to_string(col) +
+                   "; the matrix has " + std::to_string(cols) + " columns";
         }
         if (k > 0 && col < column(k - 1)) {
-            return "row " + text(row) + " has column " + text(col) + " after column " + text(column(k - 1)) +
-                   "; expected ascending columns";
+            return "row " + std::to_string(row) + " has column " + std::to_string(col) + " after column " +
+                   std::to_string(column(k - 1)) + "; expected ascending columns";
         }
     }
     return "";
@@ -91,7 +84,7 @@ void check_rows(const char* format, Shape shape, Length length, Column column) {
         }
         return false;
     });
-    require(bad == shape.rows, format, bad == shape.rows ? "" : fault(bad));
+    if (bad != shape.rows) fail(format, fault(bad));
 }
 
 // The number of entries before the first place that only fills up.
@@ -113,7 +106,7 @@ void check_filling(const char* format, Offset rows, Width width, Column column) 
         }
         return false;
     });
-    require(bad == rows, format, "row " + text(bad) + " has an entry behind a place that is empty");
+    course::require(bad == rows, format, ": row ", bad, " has an entry behind a place that is empty");
 }
 
 // CSR from rows of known length: copy(r, k) gives column and value of entry k of row r.
@@ -138,9 +131,9 @@ void check_order(const char* format, std::span<const Index> order, Index rows) {
     std::vector<bool> seen(rows, false);
     for (std::size_t i = 0; i < order.size(); ++i) {
         const Index row = order[i];
-        const auto place = [&] { return "order[" + std::to_string(i) + "] is " + text(row); };
-        if (row < 0 || row >= rows) fail(format, place() + "; the matrix has " + text(rows) + " rows");
-        if (seen[row]) fail(format, place() + ", which came before; expected each row once");
+        const auto place = [&] { return "order[" + std::to_string(i) + "] is " + std::to_string(row); };
+        if (row < 0 || row >= rows) fail(format, place(), "; the matrix has ", rows, " rows");
+        if (seen[row]) fail(format, place(), ", which came before; expected each row once");
         seen[row] = true;
     }
 }
@@ -186,7 +179,7 @@ std::vector<Index> slice_widths(const CsrMatrix& csr, std::span<const Index> ord
 }
 
 std::vector<Index> order_for_slices(const char* format, const CsrMatrix& csr, Index sigma) {
-    require(sigma >= 1, format, "sigma is " + text(sigma) + "; expected 1 or more");
+    course::require(sigma >= 1, format, ": sigma is ", sigma, "; expected 1 or more");
     return sigma == 1 ? std::vector<Index>() : order_by_length(csr, sigma);
 }
 
@@ -225,14 +218,13 @@ CooMatrix::CooMatrix(Shape shape, std::vector<Index> rows, std::vector<Index> co
         return i > 0 && (row[i] < row[i - 1] || (row[i] == row[i - 1] && col[i] < col[i - 1]));
     };
     const auto name = [&](Offset i) {
-        return "entry " + text(i) + " at (" + text(row[i]) + ", " + text(col[i]) + ")";
+        return "entry " + std::to_string(i) + " at (" + std::to_string(row[i]) + ", " +
+               std::to_string(col[i]) + ")";
     };
     const Offset bad = first_bad(entries, [&](Offset i) { return is_outside(i) || is_unsorted(i); });
     if (bad == entries) return;
-    require(!is_outside(bad), "CooMatrix",
-            name(bad) + " is outside of " + text(shape.rows) + " x " + text(shape.cols));
-    require(false, "CooMatrix",
-            name(bad) + " comes after " + name(bad - 1) + "; expected rows, then columns, to ascend");
+    if (is_outside(bad)) fail("CooMatrix", name(bad), " is outside of ", shape);
+    fail("CooMatrix", name(bad), " comes after ", name(bad - 1), "; expected rows, then columns, to ascend");
 }
 
 CooMatrix CooMatrix::sorted(Shape shape, std::span<const Index> rows, std::span<const Index> cols,
@@ -280,17 +272,16 @@ CsrMatrix::CsrMatrix(Shape shape, std::vector<Offset> row_start, std::vector<Ind
     check_shape("CsrMatrix", shape);
     const auto start = this->row_start();
     require_size("CsrMatrix", "row_start", start.size(), Offset{shape.rows} + 1);
-    require(start[0] == 0, "CsrMatrix", "row_start[0] is " + text(start[0]) + "; expected 0");
+    course::require(start[0] == 0, "CsrMatrix: row_start[0] is ", start[0], "; expected 0");
     const Offset bad = first_bad(shape.rows, [&](Offset row) { return start[row + 1] < start[row]; });
-    require(bad == shape.rows, "CsrMatrix",
-            "row " + text(bad) + " ends before it begins" +
-                (bad == shape.rows ? "" : ", at " + text(start[bad + 1]) + " and " + text(start[bad])));
+    if (bad < shape.rows)
+        fail("CsrMatrix", "row ", bad, " ends before it begins, at ", start[bad + 1], " and ", start[bad]);
     constexpr Offset kMostInRow = std::numeric_limits<Index>::max();
     const Offset too_long =
         first_bad(shape.rows, [&](Offset row) { return start[row + 1] - start[row] > kMostInRow; });
     if (too_long < shape.rows) {
-        fail("CsrMatrix", "row " + text(too_long) + " has " + text(start[too_long + 1] - start[too_long]) +
-                              " entries; expected at most " + text(kMostInRow));
+        fail("CsrMatrix", "row ", too_long, " has ", start[too_long + 1] - start[too_long],
+             " entries; expected at most ", kMostInRow);
     }
     require_size("CsrMatrix", "cols", this->cols().size(), start.back());
     require_size("CsrMatrix", "values", this->values().size(), start.back());
@@ -308,7 +299,7 @@ Index CsrMatrix::row_length(Index row) const {
 EllMatrix::EllMatrix(Shape shape, Index width, std::vector<Index> cols, std::vector<float> values)
     : shape_(shape), width_(width), cols_(std::move(cols)), values_(std::move(values)) {
     check_shape("EllMatrix", shape);
-    require(width >= 0, "EllMatrix", "width is " + text(width) + "; expected 0 or more");
+    course::require(width >= 0, "EllMatrix: width is ", width, "; expected 0 or more");
     require_size("EllMatrix", "cols", this->cols().size(), Offset{shape.rows} * width);
     require_size("EllMatrix", "values", this->values().size(), Offset{shape.rows} * width);
     const auto column = [&, col = this->cols()](Offset row, Offset k) { return col[k * shape.rows + row]; };
@@ -339,9 +330,8 @@ CsrMatrix EllMatrix::csr() const {
 // --- Hybrid -------------------------------------------------------------------------------------------------------------
 
 HybridMatrix::HybridMatrix(EllMatrix ell, CooMatrix coo) : ell_(std::move(ell)), coo_(std::move(coo)) {
-    require(ell_.shape() == coo_.shape(), "HybridMatrix",
-            "the COO part is " + text(coo_.shape().rows) + " x " + text(coo_.shape().cols) + "; expected " +
-                text(ell_.shape().rows) + " x " + text(ell_.shape().cols) + " as the ELL part");
+    course::require(ell_.shape() == coo_.shape(), "HybridMatrix: the COO part is ", coo_.shape(),
+                    "; expected ", ell_.shape(), " as the ELL part");
     const Offset width = ell_.width();
     const Offset last = (width - 1) * ell_.shape().rows;
     const auto entries = static_cast<Offset>(coo_.rows().size());
@@ -350,11 +340,10 @@ HybridMatrix::HybridMatrix(EllMatrix ell, CooMatrix coo) : ell_(std::move(ell)),
         const Index ell_col = ell_.cols()[last + coo_.rows()[i]];
         return ell_col == kNoColumn || ell_col > coo_.cols()[i];
     });
-    require(bad == entries, "HybridMatrix",
-            bad == entries
-                ? ""
-                : "row " + text(coo_.rows()[bad]) + " has an entry in the COO part, column " +
-                      text(coo_.cols()[bad]) + ", that does not come after a full row of the ELL part");
+    if (bad < entries) {
+        fail("HybridMatrix", "row ", coo_.rows()[bad], " has an entry in the COO part, column ",
+             coo_.cols()[bad], ", that does not come after a full row of the ELL part");
+    }
 }
 
 HybridMatrix HybridMatrix::from(const CsrMatrix& csr) {
@@ -367,7 +356,7 @@ HybridMatrix HybridMatrix::from(const CsrMatrix& csr) {
 }
 
 HybridMatrix HybridMatrix::from(const CsrMatrix& csr, Index width) {
-    require(width >= 0, "HybridMatrix", "width is " + text(width) + "; expected 0 or more");
+    course::require(width >= 0, "HybridMatrix: width is ", width, "; expected 0 or more");
     const Shape shape = csr.shape();
     const Offset rows = shape.rows;
     const auto start = csr.row_start();
@@ -438,15 +427,14 @@ JdsMatrix::JdsMatrix(Shape shape, std::vector<Index> order, std::vector<Offset> 
     check_shape("JdsMatrix", shape);
     check_order("JdsMatrix", this->order(), shape.rows);
     const auto start = this->diagonal_start();
-    require(!start.empty(), "JdsMatrix", "diagonal_start has 0 elements; expected 1 or more");
-    require(start[0] == 0, "JdsMatrix", "diagonal_start[0] is " + text(start[0]) + "; expected 0");
+    course::require(!start.empty(), "JdsMatrix: diagonal_start has 0 elements; expected 1 or more");
+    course::require(start[0] == 0, "JdsMatrix: diagonal_start[0] is ", start[0], "; expected 0");
     Offset before = shape.rows;
     for (std::size_t k = 0; k + 1 < start.size(); ++k) {
         const Offset length = start[k + 1] - start[k];
         if (length < 0 || length > before) {
-            fail("JdsMatrix", "diagonal " + std::to_string(k) + " has " + text(length) +
-                                  " entries; expected 0 to " + text(before) +
-                                  ", no more than the one before");
+            fail("JdsMatrix", "diagonal ", k, " has ", length, " entries; expected 0 to ", before,
+                 ", no more than the one before");
         }
         before = length;
     }
@@ -523,14 +511,14 @@ SellMatrix::SellMatrix(Shape shape, std::vector<Index> order, std::vector<Offset
     const auto col = this->cols();
     const Offset slices = slices_of(shape.rows);
     require_size("SellMatrix", "slice_start", start.size(), slices + 1);
-    require(start[0] == 0, "SellMatrix", "slice_start[0] is " + text(start[0]) + "; expected 0");
+    course::require(start[0] == 0, "SellMatrix: slice_start[0] is ", start[0], "; expected 0");
     const Offset bad = first_bad(slices, [&](Offset slice) {
         const Offset places = start[slice + 1] - start[slice];
         return places < 0 || places % kSliceRows != 0;
     });
     if (bad < slices) {
-        fail("SellMatrix", "slice " + text(bad) + " has " + text(start[bad + 1] - start[bad]) +
-                               " places; expected a multiple of " + text(kSliceRows));
+        fail("SellMatrix", "slice ", bad, " has ", start[bad + 1] - start[bad],
+             " places; expected a multiple of ", kSliceRows);
     }
     require_size("SellMatrix", "cols", col.size(), start.back());
     require_size("SellMatrix", "values", this->values().size(), start.back());
@@ -549,8 +537,7 @@ SellMatrix::SellMatrix(Shape shape, std::vector<Index> order, std::vector<Offset
         const SellRow nothing = sell_row(start, lane);
         for (Offset k = 0; k < nothing.width; ++k)
             if (col[nothing.first + k * kSliceRows] != kNoColumn)
-                fail("SellMatrix",
-                     "row " + text(lane) + " has an entry; the matrix has " + text(shape.rows) + " rows");
+                fail("SellMatrix", "row ", lane, " has an entry; the matrix has ", shape.rows, " rows");
     }
 }
 
@@ -635,15 +622,14 @@ PackedSellMatrix::PackedSellMatrix(Shape shape, std::vector<Index> order, std::v
     Offset value_groups = 0;
     Offset code_groups = 0;
     for (Offset s = 0; s < count; ++s) {
-        const auto name = [&] { return "slice " + text(s); };
+        const auto name = [&] { return "slice " + std::to_string(s); };
         if (slice[s].first_value != value_groups || slice[s].first_code != code_groups) {
-            fail(kName, name() + " begins with value " + text(slice[s].first_value) + " and code " +
-                            text(slice[s].first_code) + "; expected " + text(value_groups) + " and " +
-                            text(code_groups) + ", where the one before ends");
+            fail(kName, name(), " begins with value ", slice[s].first_value, " and code ",
+                 slice[s].first_code, "; expected ", value_groups, " and ", code_groups,
+                 ", where the one before ends");
         }
-        if (slice[s].code_bytes() > 4) fail(kName, name() + " has codes of 8 bytes; expected 1, 2 or 4");
-        if (slice[s].base < 0)
-            fail(kName, name() + " has base " + text(slice[s].base) + "; expected 0 or more");
+        if (slice[s].code_bytes() > 4) fail(kName, name(), " has codes of 8 bytes; expected 1, 2 or 4");
+        if (slice[s].base < 0) fail(kName, name(), " has base ", slice[s].base, "; expected 0 or more");
         value_groups += slice[s].width();
         code_groups += Offset{slice[s].width()} * slice[s].code_bytes();
     }
@@ -658,9 +644,8 @@ PackedSellMatrix::PackedSellMatrix(Shape shape, std::vector<Index> order, std::v
         return !inside || !whole;
     });
     if (bad < lanes) {
-        fail(kName, "row " + text(bad < shape.rows ? row_at(this->order(), bad) : bad) +
-                        " has an entry outside of " + text(shape.rows) + " x " + text(shape.cols) +
-                        ", or behind a place that is empty");
+        fail(kName, "row ", bad < shape.rows ? row_at(this->order(), bad) : bad, " has an entry outside of ",
+             shape, ", or behind a place that is empty");
     }
 }
 
@@ -698,8 +683,8 @@ PackedSellMatrix PackedSellMatrix::from(const CsrMatrix& csr, Index sigma) {
         if (static_cast<std::uint32_t>(widths[s]) <= PackedSlice::kMostWidth) continue;
         for_slice_rows(static_cast<Offset>(s), [&](Offset, Index row) {
             if (csr.row_length(row) < widths[s]) return;
-            fail("PackedSellMatrix", "row " + text(row) + " has " + text(widths[s]) +
-                                         " entries; expected at most " + text(PackedSlice::kMostWidth));
+            fail("PackedSellMatrix", "row ", row, " has ", widths[s], " entries; expected at most ",
+                 PackedSlice::kMostWidth);
         });
     }
 
@@ -713,9 +698,8 @@ PackedSellMatrix PackedSellMatrix::from(const CsrMatrix& csr, Index sigma) {
         code_groups += Offset{slices[s].width()} * slices[s].code_bytes();
     }
     if (code_groups > UINT32_MAX || value_groups > UINT32_MAX) {
-        fail("PackedSellMatrix", "it would have " + text(32 * value_groups) + " places in " +
-                                     text(32 * code_groups) + " bytes of codes; expected at most " +
-                                     text(32 * Offset{UINT32_MAX}) + " of either");
+        fail("PackedSellMatrix", "it would have ", 32 * value_groups, " places in ", 32 * code_groups,
+             " bytes of codes; expected at most ", 32 * Offset{UINT32_MAX}, " of either");
     }
 
     std::vector<float> values(32 * value_groups, 0.0f);

@@ -34,6 +34,11 @@ struct Shape {
     bool operator==(const Shape&) const = default;
 };
 
+// For the messages of course::require.
+inline std::string to_text(const Shape& shape) {
+    return std::to_string(shape.rows) + " x " + std::to_string(shape.cols);
+}
+
 // An array that is never written again; copies share it. It has no move of its own: what was moved from is still whole.
 template <class T>
 class SharedArray {

@@ -24,8 +24,8 @@
 
 #include <array>
 #include <cmath>
-#include <stdexcept>
 
+#include "common/check/require.hpp"
 #include "spmv.hpp"
 #include "spmv_makers.hpp"
 
@@ -110,14 +110,12 @@ std::unique_ptr<Operator> make_packed_sell(const CsrMatrix& csr, OffsetRule) {
 void Operator::multiply(course::DeviceSpan<const float> x, course::DeviceSpan<float> y,
                         cudaStream_t stream) const {
     const auto expect_size = [&](const char* name, std::size_t size, Index expected) {
-        if (size == static_cast<std::size_t>(expected)) return;
-        throw std::invalid_argument("spmv: " + std::string(name) + " has " + std::to_string(size) +
-                                    " elements; expected " + std::to_string(expected) + ", for a matrix of " +
-                                    std::to_string(shape_.rows) + " x " + std::to_string(shape_.cols));
+        course::require(size == static_cast<std::size_t>(expected), "spmv: ", name, " has ", size,
+                        " elements; expected ", expected, ", for a matrix of ", shape_);
     };
     expect_size("x", x.size(), shape_.cols);
     expect_size("y", y.size(), shape_.rows);
-    if (overlap(x, y)) throw std::invalid_argument("spmv: y overlaps x; expected memory of its own");
+    course::require(!overlap(x, y), "spmv: y overlaps x; expected memory of its own");
     if (shape_.rows > 0) launch(x.data(), y.data(), stream);
 }
 

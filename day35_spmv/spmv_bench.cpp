@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/bench/program.hpp"
+#include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
@@ -149,19 +149,14 @@ course::Case make_case(const std::string& name, const CsrMatrix& csr) {
     const auto data = std::make_shared<Data>(csr);
     const auto formats = std::make_shared<std::vector<Format>>();
     const day35::RowStatistics statistics = row_statistics(csr);
-    course::Case result{.problem = fmt::format("{} {}x{}, {} entries", name, csr.shape().rows,
-                                               csr.shape().cols, csr.entries()),
-                        .dtype = "float"};
-    result.spoil = [data] {
-        data->y_device.spoil();
-        std::fill(data->y_on_cpu.begin(), data->y_on_cpu.end(), std::numeric_limits<float>::quiet_NaN());
-    };
-    result.verify = [data] {
-        course::VerifyResult verified = data->verify(data->y_device.to_host());
-        verified.damage = data->y_device.damage();
-        return verified;
-    };
-    result.comment = [data, formats](std::span<const course::Record> records) {
+    course::UsualCase<Data> usual(
+        fmt::format("{} {}x{}, {} entries", name, csr.shape().rows, csr.shape().cols, csr.entries()), "float",
+        data);
+    usual.output(&Data::y_device, [](const Data& d, const auto& y) { return d.verify(y); });
+    usual.also_spoil([](Data& d) {
+        std::fill(d.y_on_cpu.begin(), d.y_on_cpu.end(), std::numeric_limits<float>::quiet_NaN());
+    });
+    usual.result.comment = [data, formats](std::span<const course::Record> records) {
         return comment(*data, *formats, records);
     };
 
@@ -170,13 +165,10 @@ course::Case make_case(const std::string& name, const CsrMatrix& csr) {
     const auto work = [vectors = vector_bytes(csr), written, flops](double matrix_bytes) {
         return course::Work{.bytes = matrix_bytes + vectors, .written = written, .flops = flops};
     };
-    result.contestants.push_back(
-        {.name = "cpu_openmp",
-         .role = course::Role::kPeer,
-         .launch = [data](cudaStream_t) { multiply_in_float(data->csr, data->x, data->y_on_cpu); },
-         .work = work(8.0 * static_cast<double>(csr.entries() + csr.shape().rows + 1)),
-         .on_host = true,
-         .verify = [data] { return data->verify(data->y_on_cpu); }});
+    usual.cpu(
+        work(8.0 * static_cast<double>(csr.entries() + csr.shape().rows + 1)),
+        [](Data& d) { multiply_in_float(d.csr, d.x, d.y_on_cpu); },
+        [](const Data& d) { return d.verify(d.y_on_cpu); });
     for (const day35::Spmv& variant : day35::variants()) {
         const auto prepare = [data, formats, work, &variant](course::Contestant& contestant) {
             const auto begin = std::chrono::steady_clock::now();
@@ -191,13 +183,12 @@ course::Case make_case(const std::string& name, const CsrMatrix& csr) {
                 made->multiply(data->x_device.span(), data->y_device.span(), stream);
             };
         };
-        result.contestants.push_back(
-            {.name = variant.name, .cannot_run = variant.cannot_run(statistics), .prepare = prepare});
+        usual.add({.name = variant.name, .cannot_run = variant.cannot_run(statistics), .prepare = prepare});
     }
     for (course::Contestant& peer :
          cusparse_products(csr, std::as_const(*data).x_device.span(), data->y_device.span(), work))
-        result.contestants.push_back(std::move(peer));
-    return result;
+        usual.add(std::move(peer));
+    return usual.result;
 }
 
 // --- The five matrices: with whole values, so that a single entry too few or too many shows -------------------------------

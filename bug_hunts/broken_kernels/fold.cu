@@ -25,7 +25,8 @@ __global__ void add_each_element(DeviceSpan<const float> in, DeviceSpan<float> o
 }  // namespace
 
 void fold(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream) {
-    require("fold", in.empty() || !out.empty(), "out is empty; expected a place for the elements of in");
+    course::require(in.empty() || !out.empty(),
+                    "fold: out is empty; expected a place for the elements of in");
     require_apart("fold", as_row(in), as_row(out));
     if (out.empty()) return;
     CUDA_CHECK(cudaMemsetAsync(out.data(), 0, out.size() * sizeof(float), stream));

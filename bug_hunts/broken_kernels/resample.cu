@@ -6,7 +6,6 @@
 //   ./course check bug_hunts/resample     what goes wrong?
 //   ./course hint bug_hunts/resample
 #include <limits>
-#include <string>
 
 #include "checks.hpp"
 #include "common/check/check.hpp"
@@ -29,10 +28,9 @@ __global__ void take_nearest(const float* in, unsigned in_size, float* out, unsi
 
 void resample(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream) {
     constexpr std::size_t kMost = std::numeric_limits<unsigned>::max();
-    require("resample", in.size() <= kMost && out.size() <= kMost,
-            "in has " + std::to_string(in.size()) + " elements, out has " + std::to_string(out.size()) +
-                "; expected less than 2^32");
-    require("resample", !in.empty() || out.empty(), "in is empty; expected elements to take");
+    course::require(in.size() <= kMost && out.size() <= kMost, "resample: in has ", in.size(),
+                    " elements, out has ", out.size(), "; expected less than 2^32");
+    course::require(!in.empty() || out.empty(), "resample: in is empty; expected elements to take");
     require_apart("resample", as_row(in), as_row(out));
     const unsigned blocks = course::blocks_for(out.size(), kBlock);
     if (blocks == 0) return;

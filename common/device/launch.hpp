@@ -11,12 +11,15 @@
 namespace course {
 
 // A block has 48 KB of shared memory, and more only when the kernel asks for it beforehand. Above that limit this asks.
+// The limit holds for static and dynamic shared memory together. `static_bytes` is what the kernel declares without
+// `extern`, or an upper bound of it.
 template <class... Parameters>
-void allow_shared_bytes(void (*kernel)(Parameters...), std::size_t bytes) {
+void allow_shared_bytes(void (*kernel)(Parameters...), std::size_t dynamic_bytes,
+                        std::size_t static_bytes = 0) {
     constexpr std::size_t kWithoutAsking = 48 * 1024;
-    if (bytes <= kWithoutAsking) return;
-    CUDA_CHECK(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+    if (static_bytes + dynamic_bytes <= kWithoutAsking) return;
+    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(dynamic_bytes)));
 }
 
 struct LaunchConfig {

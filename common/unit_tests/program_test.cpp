@@ -99,7 +99,7 @@ class ProgramTest : public course::DeviceTest {
         return code;
     }
 
-    std::string written() const {
+    std::string written_text() const {
         std::ifstream file(json_);
         return {std::istreambuf_iterator<char>(file), {}};
     }
@@ -110,10 +110,7 @@ class ProgramTest : public course::DeviceTest {
     }
     void TearDown() override { std::filesystem::remove(json_); }
     // The records that the program wrote.
-    nlohmann::ordered_json written() const {
-        std::ifstream file(json_);
-        return course::from_json_lines(std::string(std::istreambuf_iterator<char>(file), {}));
-    }
+    nlohmann::ordered_json written() const { return course::from_json_lines(written_text()); }
 
     std::vector<Dims> sweep_sizes_;
     std::function<course::KernelResources()> resources_;
@@ -177,13 +174,13 @@ TEST_F(ProgramTest, FiguresMayComeFromTheTimesOfSeveralRecords) {
     };
     EXPECT_EQ(run({"--json", json_.c_str()}), 0) << out_ << err_;
     EXPECT_NE(out_.find("records seen"), std::string::npos) << out_;
-    EXPECT_NE(written().find("records seen"), std::string::npos);
+    EXPECT_NE(written_text().find("records seen"), std::string::npos);
 }
 
 TEST_F(ProgramTest, WhatTheHostTimesMayBeTheDevicesWork) {
     drives_device_ = true;
     EXPECT_EQ(run({"--json", json_.c_str()}), 0) << out_ << err_;
-    EXPECT_EQ(written().find("host CPU"), std::string::npos) << "the device's records";
+    EXPECT_EQ(written_text().find("host CPU"), std::string::npos) << "the device's records";
 }
 
 TEST_F(ProgramTest, WrongResultIsExitCodeOne) {

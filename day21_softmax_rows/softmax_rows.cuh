@@ -48,6 +48,7 @@ constexpr int kWarpsPerBlock = 8;
 // Idea: a warp keeps a row in registers. Lane l has packs l, l + 32, l + 64, ... of the row.
 // Cost removed: every read except the first; all barriers.
 // Still limits it: memory. 32 values in each of 32 lanes are 1024 columns.
+//
 // kValues: values per lane, enough for `cols`. kWidth: 4 where every row consists of whole packs aligned
 // to 16 bytes, otherwise 1. kOutput: log-softmax needs the values themselves again, softmax only their
 // exponentials. Row r of a matrix begins r * step elements after the first.

@@ -54,19 +54,12 @@ __device__ inline float max_of_parts(const float* maxima, int count) {
     return course::block_reduce<kBlock>(max, course::Max{});
 }
 
-// What is subtracted where the maximum is `max`. A part of a row may be -Inf throughout while other
-// parts are finite. -Inf - (-Inf) would be NaN and spoil the sum of the row; -Inf - 0 gives
-// exp(-Inf) = 0. If the whole row is -Inf, its sum is 0, and 0 / 0 is the NaN that is right.
-__device__ inline float shift_of(float max) {
-    return max == -INFINITY ? 0.0f : max;
-}
-
 // Second kernel.
 __global__ void subtract_maximum(const float* x, float* y, const float* maxima, int count, std::size_t n) {
-    const float shift = shift_of(max_of_parts(maxima, count));
+    const float max = max_of_parts(maxima, count);
     const std::size_t step = std::size_t{gridDim.x} * kBlock;
     for (std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x; i < n; i += step)
-        y[i] = x[i] - shift;
+        y[i] = x[i] - max;
 }
 
 // exp(x - shift) as 2^((x - shift) log2(e)): a GPU has an instruction for powers of two.
@@ -115,16 +108,24 @@ __global__ void divide_by_sum(float* y, const float* sums, int count, std::size_
 // Still limits it: memory. The maximum must be known before the first exponential.
 __global__ void exponentials_and_sums(const float* x, float* y, const float* maxima, float* sums, int count,
                                       std::size_t n) {
-    const float shift = shift_of(max_of_parts(maxima, count));
+    const float max = max_of_parts(maxima, count);
     const std::size_t step = std::size_t{gridDim.x} * kBlock;
     float sum = 0;
     for (std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x; i < n; i += step) {
-        const float e = exponential(x[i], shift);
+        const float e = exponential(x[i], max);
         y[i] = e;
         sum += e;
     }
     sum = course::block_reduce<kBlock>(sum, course::Sum{});
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+// What is subtracted where the maximum of a part is `max`. A part may be -Inf throughout, or have no
+// elements, while other parts are finite. -Inf - (-Inf) would be NaN and spoil the sum of the row;
+// -Inf - 0 gives exp(-Inf) = 0. If the whole row is -Inf, its sum is 0, and 0 / 0 is the NaN that is
+// right.
+__device__ inline float shift_of(float max) {
+    return max == -INFINITY ? 0.0f : max;
 }
 
 // Two parts of a row become one: both sums are rescaled to the larger maximum.

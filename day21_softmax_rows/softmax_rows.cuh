@@ -31,11 +31,6 @@ __device__ inline float exponential(float x, float shift) {
     return exp2f((x - shift) * kLog2OfE);
 }
 
-// The maximum, but 0 for -Inf: -Inf - (-Inf) would be NaN (day 20).
-__device__ inline float shift_of(float max) {
-    return max == -INFINITY ? 0.0f : max;
-}
-
 // A streaming store: results are evicted from the L2 cache first, so the input stays longer. The
 // intrinsic guarantees one 16-byte store; the compiler may split a plain one.
 template <int kWidth>
@@ -53,6 +48,7 @@ constexpr int kWarpsPerBlock = 8;
 // Idea: a warp keeps a row in registers. Lane l has packs l, l + 32, l + 64, ... of the row.
 // Cost removed: every read except the first; all barriers.
 // Still limits it: memory. 32 values in each of 32 lanes are 1024 columns.
+//
 // kValues: values per lane, enough for `cols`. kWidth: 4 where every row consists of whole packs aligned
 // to 16 bytes, otherwise 1. kOutput: log-softmax needs the values themselves again, softmax only their
 // exponentials. Row r of a matrix begins r * step elements after the first.
@@ -86,13 +82,13 @@ __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
     for (int p = 0; p < kPacks; ++p)
         for (const float x : packs[p].value)
             max = fmaxf(max, x);
-    const float shift = shift_of(course::warp_reduce(max, course::Max{}));
+    max = course::warp_reduce(max, course::Max{});
 
     float sum = 0;
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
         for (float& x : packs[p].value) {
-            const float e = exponential(x, shift);
+            const float e = exponential(x, max);
             sum += e;
             if (kOutput == Output::kSoftmax) x = e;
         }
@@ -104,7 +100,7 @@ __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
         for (float& x : packs[p].value)
-            x = kOutput == Output::kSoftmax ? x * factor : (x - shift) - log_of_sum;
+            x = kOutput == Output::kSoftmax ? x * factor : (x - max) - log_of_sum;
         const int col = (p * course::kWarpSize + lane) * kWidth;
         if (col < cols) store_streaming(packs[p], out + col);
     }
@@ -168,6 +164,12 @@ __device__ float exponentiate(course::Pack<float, kWidth> (&packs)[kPacks], floa
 }
 
 // --- A block per row ---------------------------------------------------------------------------------------------------
+
+// What is subtracted where the maximum of a part is `max`. If a part is -Inf throughout, -Inf - (-Inf)
+// would be NaN and spoil the sum of the row (day 20).
+__device__ inline float shift_of(float max) {
+    return max == -INFINITY ? 0.0f : max;
+}
 
 // The packs of a warp as one part of the row: its maximum and the sum of exp(x - maximum). For softmax
 // exp(x - maximum of the warp) replaces each value x.

@@ -161,31 +161,34 @@ __global__ void __launch_bounds__(kThreads)
     transpose_aligned_pairs(DeviceMatrix<const std::uint16_t> in, DeviceMatrix<std::uint16_t> out,
                             unsigned tiles_down) {
     using Pair = course::Pack<std::uint16_t, 2>;
-    constexpr int kPairs = (HALO + kPairedRows) / 2 / kWarps;  // of rows, that a warp loads
+    constexpr int kRows = HALO + kPairedRows;
+    constexpr int kPairs = kRows / 2 / kWarps;  // pairs of rows that a warp loads
     // tile[x][y] = in[first_row - HALO + y][first_col + x], padded by a pair
-    __shared__ alignas(Pair) std::uint16_t tile[kEdge][HALO + kPairedRows + 2];
+    __shared__ alignas(Pair) std::uint16_t tile[kEdge][kRows + 2];
 
     const auto [first_row, first_col] = tile_of_block<kPairedRows, kEdge>(tiles_down);
     const int lane = threadIdx.x % 32;
     const int warp = threadIdx.x / 32;
 
-    // An index that moves down `in`: a product for each row would cost more than its loads.
+    // Of the tile's rows, those from `begin` to before `end` are rows of `in`.
+    const int begin = first_row == 0 ? HALO : 0;
+    const std::size_t to_last = in.rows() + HALO - first_row;
+    const int end = to_last < std::size_t{kRows} ? static_cast<int>(to_last) : kRows;
+
+    // The index moves down `in`: a product for each row would cost more than its loads.
     const std::size_t in_ld = in.leading_dimension();
-    const std::size_t col = first_col + lane;
-    std::size_t row = first_row - HALO + 2 * warp;
-    std::size_t upper = row * in_ld + col;
+    std::size_t upper = (first_row - HALO + 2 * warp) * in_ld + first_col + lane;
     Pair loaded[kPairs][2];
 #pragma unroll
     for (int i = 0; i < kPairs; ++i) {
+        const int y = 2 * (warp + i * kWarps);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             const std::size_t element = upper + half * 32;
-            const bool in_cols = col + half * 32 < in.cols();
-            loaded[i][half] = {
-                {in_cols && row < in.rows() ? in.data()[element] : std::uint16_t{},
-                 in_cols && row + 1 < in.rows() ? in.data()[element + in_ld] : std::uint16_t{}}};
+            const bool inside = begin <= y && first_col + lane + half * 32 < in.cols();
+            loaded[i][half] = {{inside && y < end ? in.data()[element] : std::uint16_t{},
+                                inside && y + 1 < end ? in.data()[element + in_ld] : std::uint16_t{}}};
         }
-        row += 2 * kWarps;
         upper += 2 * kWarps * in_ld;
     }
 #pragma unroll
@@ -200,21 +203,20 @@ __global__ void __launch_bounds__(kThreads)
     for (int i = 0; i < kEdge / kWarps; ++i) {
         const int x = warp + i * kWarps;
         const std::size_t col = first_col + x;
-        const int shift = HALO == 0 ? 0 : elements_into(&out(col, 0), 32);
+        if (col >= in.cols()) break;
+        std::uint16_t* const to = &out(col, first_row);  // first_row is a multiple of a sector
+        const int shift = HALO == 0 ? 0 : elements_into(to, 32);
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const int y = 2 * (lane + half * 32) - shift;  // and y + 1
-            const std::size_t row = first_row + y;
+            const int y = HALO + 2 * (lane + half * 32) - shift;  // this thread stores y and y + 1
             // With an odd shift the pair straddles two words of the tile.
-            const Pair pair =
-                HALO == 0 ? Pair::load(&tile[x][y]) : Pair{{tile[x][HALO + y], tile[x][HALO + y + 1]}};
-            if (col >= in.cols()) continue;
-            if (row < in.rows() && row + 1 < in.rows()) {
-                pair.store(&out(col, row));
-            } else if (row < in.rows()) {
-                out(col, row) = pair.value[0];  // the last row of `in`
-            } else if (row + 1 < in.rows()) {
-                out(col, row + 1) = pair.value[1];  // row 0: the one above it wraps
+            const Pair pair = HALO == 0 ? Pair::load(&tile[x][y]) : Pair{{tile[x][y], tile[x][y + 1]}};
+            if (begin <= y && y + 1 < end) {
+                pair.store(to + y - HALO);
+            } else if (y + 1 == end) {
+                to[y - HALO] = pair.value[0];  // the last row of `in`
+            } else if (y + 1 == begin) {
+                to[y + 1 - HALO] = pair.value[1];  // the first row of `in`
             }
         }
     }

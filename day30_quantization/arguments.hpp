@@ -3,10 +3,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
+#include <string_view>
 
-#include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/device_view.hpp"
 #include "common/device/pack.cuh"
 
@@ -15,24 +15,25 @@ namespace day30 {
 using course::DeviceMatrix;
 using course::DeviceSpan;
 
-inline void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument(message);
-}
-
-inline std::string shape(std::size_t rows, std::size_t cols) {
-    return std::to_string(rows) + " x " + std::to_string(cols);
+// How a message names an argument of a function that is itself a parameter: "function: argument".
+struct Argument {
+    std::string_view function;
+    std::string_view name;
+};
+inline std::string to_text(const Argument& argument) {
+    return std::string(argument.function) + ": " + std::string(argument.name);
 }
 
 // Throws std::invalid_argument unless `matrix`, called `what`, has this shape.
-template <class T>
-void require_shape(const std::string& what, DeviceMatrix<T> matrix, std::size_t rows, std::size_t cols) {
-    require(matrix.rows() == rows && matrix.cols() == cols,
-            what + " is " + shape(matrix.rows(), matrix.cols()) + "; expected " + shape(rows, cols));
+template <class What, class T>
+void require_shape(const What& what, DeviceMatrix<T> matrix, std::size_t rows, std::size_t cols) {
+    course::require(matrix.rows() == rows && matrix.cols() == cols, what, " is ", matrix, "; expected ", rows,
+                    " x ", cols);
 }
 
-inline void require_size(const std::string& what, std::size_t size, std::size_t expected) {
-    require(size == expected,
-            what + " has " + std::to_string(size) + " elements; expected " + std::to_string(expected));
+template <class What>
+void require_size(const What& what, std::size_t size, std::size_t expected) {
+    course::require(size == expected, what, " has ", size, " elements; expected ", expected);
 }
 
 // The memory from the first element to the last.
@@ -65,10 +66,10 @@ bool have_memory_in_common(A a, B b) {
     return course::overlap(extent(a), extent(b));
 }
 
-template <class Out, class In>
-void require_apart(const std::string& out_name, Out out, const std::string& in_name, In in) {
-    require(!have_memory_in_common(out, in),
-            out_name + " overlaps " + in_name + "; expected no memory in common");
+template <class Name, class Out, class In>
+void require_apart(const Name& out_name, Out out, std::string_view in_name, In in) {
+    course::require(!have_memory_in_common(out, in), out_name, " overlaps ", in_name,
+                    "; expected no memory in common");
 }
 
 inline std::size_t remainder_by_16(const void* address) {
@@ -84,24 +85,16 @@ bool rows_are_aligned(DeviceMatrix<T> matrix, std::size_t bytes) {
 
 // Throws std::invalid_argument unless every row of `matrix`, called `what`, begins at a multiple of 16 bytes.
 template <class T>
-void require_aligned_rows(const std::string& what, DeviceMatrix<T> matrix) {
-    require(rows_are_aligned(matrix, 16),
-            what + " has an address % 16 of " + std::to_string(remainder_by_16(matrix.data())) +
-                " and rows that are " + std::to_string(matrix.leading_dimension() * sizeof(T)) +
-                " bytes apart; expected 0 and a multiple of 16");
+void require_aligned_rows(std::string_view what, DeviceMatrix<T> matrix) {
+    course::require(rows_are_aligned(matrix, 16), what, " has an address % 16 of ",
+                    remainder_by_16(matrix.data()), " and rows that are ",
+                    matrix.leading_dimension() * sizeof(T), " bytes apart; expected 0 and a multiple of 16");
 }
 
 // Throws std::invalid_argument unless a block of `block` values may share a scale.
-inline void require_block(const std::string& function, std::size_t block) {
-    require(block >= 16 && block <= 256 && (block & (block - 1)) == 0,
-            function + ": block is " + std::to_string(block) + "; expected 16, 32, 64, 128 or 256");
-}
-
-// More than 48 KB of dynamic shared memory must be asked for.
-template <class Function>
-void allow_shared(Function* kernel, std::size_t bytes) {
-    CUDA_CHECK(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
+inline void require_block(std::string_view function, std::size_t block) {
+    course::require(block >= 16 && block <= 256 && (block & (block - 1)) == 0, function, ": block is ", block,
+                    "; expected 16, 32, 64, 128 or 256");
 }
 
 }  // namespace day30

@@ -154,11 +154,11 @@ __global__ void __launch_bounds__(kThreads)
 
 // Throws std::invalid_argument for a block size that is not in the list, and for shapes that do not belong together.
 template <class T, class Codes, class Scales>
-void check_arguments(const std::string& function, BlockFormat format, DeviceMatrix<T> values, Codes codes,
+void check_arguments(std::string_view function, BlockFormat format, DeviceMatrix<T> values, Codes codes,
                      Scales scales) {
     require_block(function, format.block);
-    require_shape(function + ": codes", codes, values.rows(), format.bytes(values.cols()));
-    require_shape(function + ": scales", scales, values.rows(), format.scales(values.cols()));
+    require_shape(Argument{function, "codes"}, codes, values.rows(), format.bytes(values.cols()));
+    require_shape(Argument{function, "scales"}, scales, values.rows(), format.scales(values.cols()));
 }
 
 template <class Function>

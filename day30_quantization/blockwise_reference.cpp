@@ -23,12 +23,12 @@ double largest_code(Code code) {
     return code == Code::kInt8 ? 127 : code == Code::kInt4 ? 7 : 1;
 }
 
-void require_sizes(const std::string& function, BlockFormat format, std::size_t rows, std::size_t cols,
+void require_sizes(std::string_view function, BlockFormat format, std::size_t rows, std::size_t cols,
                    std::size_t values, std::size_t codes, std::size_t scales) {
     require_block(function, format.block);
-    require_size(function + ": values", values, rows * cols);
-    require_size(function + ": codes", codes, rows * format.bytes(cols));
-    require_size(function + ": scales", scales, rows * format.scales(cols));
+    require_size(Argument{function, "values"}, values, rows * cols);
+    require_size(Argument{function, "codes"}, codes, rows * format.bytes(cols));
+    require_size(Argument{function, "scales"}, scales, rows * format.scales(cols));
 }
 
 }  // namespace

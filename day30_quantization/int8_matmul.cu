@@ -13,6 +13,7 @@
 #include "arguments.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/tensor_core_support.hpp"
 #include "int8_matmul.hpp"
@@ -153,8 +154,8 @@ using Out = DeviceMatrix<std::int32_t>;
 bool check_arguments(In a, In w, Out c) {
     require_shape("int8_matmul: w", w, w.rows(), a.cols());
     require_shape("int8_matmul: c", c, a.rows(), w.rows());
-    require(a.cols() <= kLongestSum, "int8_matmul: k is " + std::to_string(a.cols()) + "; expected at most " +
-                                         std::to_string(kLongestSum) + ", or sums would not fit in 32 bits");
+    course::require(a.cols() <= kLongestSum, "int8_matmul: k is ", a.cols(), "; expected at most ",
+                    kLongestSum, ", or sums would not fit in 32 bits");
     require_apart("int8_matmul: c", c, "a", a);
     require_apart("int8_matmul: c", c, "w", w);
     return c.rows() != 0 && c.cols() != 0;
@@ -189,17 +190,15 @@ void launch_dp4a(In a, In w, Out c, cudaStream_t stream) {
 
 void launch_tensor_cores(In a, In w, Out c, cudaStream_t stream) {
     const std::string reason = tensor_cores_constraint();
-    require(reason.empty(), "int8_matmul: this version " + reason);
+    course::require(reason.empty(), "int8_matmul: this version ", reason);
     require_aligned_rows("int8_matmul: a", a);
     require_aligned_rows("int8_matmul: w", w);
     if (!check_arguments(a, w, c)) return;
     const std::size_t tiles_m = course::ceil_div<std::size_t>(c.rows(), Tile::BM);
     const std::size_t tiles_n = course::ceil_div<std::size_t>(c.cols(), Tile::BN);
-    const auto kernel = tensor_cores<Tile>;
-    allow_shared(kernel, Tile::SHARED);
-    kernel<<<course::blocks_for(tiles_m * tiles_n, 1), Tile::THREADS, Tile::SHARED, stream>>>(
-        a, w, c, static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
-    CUDA_CHECK_LAUNCH();
+    course::launch(tensor_cores<Tile>,
+                   {course::blocks_for(tiles_m * tiles_n, 1), Tile::THREADS, Tile::SHARED, stream}, a, w, c,
+                   static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
 }
 
 void launch_chosen(In a, In w, Out c, cudaStream_t stream) {
@@ -224,7 +223,7 @@ course::KernelResources dp4a_resources() {
     return course::resources_of(dp4a<true>, kDotThreads);
 }
 course::KernelResources tensor_cores_resources() {
-    allow_shared(tensor_cores<Tile>, Tile::SHARED);
+    course::allow_shared_bytes(tensor_cores<Tile>, Tile::SHARED);
     return course::resources_of(tensor_cores<Tile>, Tile::THREADS, Tile::SHARED);
 }
 

@@ -14,10 +14,12 @@
 #include <array>
 #include <cmath>
 #include <string>
+#include <string_view>
 
 #include "arguments.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "int8_matmul.hpp"
 #include "llm_int8.hpp"
@@ -336,17 +338,15 @@ bool check_layer(const Layer& layer, std::size_t workspace) {
     require_shape("llm_int8: w8", layer.w8, outputs, inputs);
     require_size("llm_int8: w_scale", layer.w_scale.size(), outputs);
     require_shape("llm_int8: y", layer.y, tokens, outputs);
-    require(layer.threshold >= 0,
-            "llm_int8: threshold is " + std::to_string(layer.threshold) + "; expected 0 or more");
-    require(inputs <= kLongestSum, "llm_int8: inputs are " + std::to_string(inputs) + "; expected at most " +
-                                       std::to_string(kLongestSum) + ", or sums would not fit in 32 bits");
-    require(layer.workspace.size() >= workspace,
-            "llm_int8: workspace has " + std::to_string(layer.workspace.size()) +
-                " bytes; expected at least " + std::to_string(workspace));
-    require(course::is_aligned(layer.workspace.data(), 16),
-            "llm_int8: workspace has an address % 16 of " +
-                std::to_string(remainder_by_16(layer.workspace.data())) + "; expected 0");
-    const auto apart = [&](const std::string& what, auto operand) {
+    course::require(layer.threshold >= 0, "llm_int8: threshold is ", layer.threshold, "; expected 0 or more");
+    course::require(inputs <= kLongestSum, "llm_int8: inputs are ", inputs, "; expected at most ",
+                    kLongestSum, ", or sums would not fit in 32 bits");
+    course::require(layer.workspace.size() >= workspace, "llm_int8: workspace has ", layer.workspace.size(),
+                    " bytes; expected at least ", workspace);
+    course::require(course::is_aligned(layer.workspace.data(), 16),
+                    "llm_int8: workspace has an address % 16 of ", remainder_by_16(layer.workspace.data()),
+                    "; expected 0");
+    const auto apart = [&](std::string_view what, auto operand) {
         require_apart("llm_int8: y", layer.y, what, operand);
         require_apart("llm_int8: workspace", layer.workspace, what, operand);
     };
@@ -388,7 +388,7 @@ std::string fused_constraint(const LayerShape& = {}) {
 
 void launch_fused(const Layer& layer, cudaStream_t stream) {
     const std::string reason = fused_constraint();
-    require(reason.empty(), "llm_int8: this version " + reason);
+    course::require(reason.empty(), "llm_int8: this version ", reason);
     require_aligned_rows("llm_int8: w8", layer.w8);
     if (!check_layer(layer, fused_workspace(layer.shape()))) return;
     const auto [tokens, outputs, inputs] = layer.shape();
@@ -396,12 +396,10 @@ void launch_fused(const Layer& layer, cudaStream_t stream) {
     prepare(layer, parts, stream);
     const std::size_t tiles_m = course::ceil_div<std::size_t>(tokens, Tile::BM);
     const std::size_t tiles_n = course::ceil_div<std::size_t>(outputs, Tile::BN);
-    const auto kernel = fused_layer<Tile>;
-    allow_shared(kernel, Tile::SHARED);
-    kernel<<<course::blocks_for(tiles_m * tiles_n, 1), Tile::THREADS, Tile::SHARED, stream>>>(
-        parts.x8(layer.shape()), parts.x_scale.data(), layer.w8, layer.w_scale.data(), parts.outliers(),
-        layer.y, static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
-    CUDA_CHECK_LAUNCH();
+    course::launch(fused_layer<Tile>,
+                   {course::blocks_for(tiles_m * tiles_n, 1), Tile::THREADS, Tile::SHARED, stream},
+                   parts.x8(layer.shape()), parts.x_scale.data(), layer.w8, layer.w_scale.data(),
+                   parts.outliers(), layer.y, static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
 }
 
 // At the least: X and W8 once, Y once. That the weights of outlier columns are read in half is left out.
@@ -416,7 +414,7 @@ course::Work work(const LayerShape& shape) {
 }
 
 course::KernelResources fused_resources() {
-    allow_shared(fused_layer<Tile>, Tile::SHARED);
+    course::allow_shared_bytes(fused_layer<Tile>, Tile::SHARED);
     return course::resources_of(fused_layer<Tile>, Tile::THREADS, Tile::SHARED);
 }
 
@@ -434,8 +432,7 @@ void find_outlier_columns(DeviceMatrix<const __half> x, float threshold, DeviceS
     require_size("find_outlier_columns: keep", keep.size(), x.cols());
     require_size("find_outlier_columns: columns", columns.size(), x.cols());
     require_size("find_outlier_columns: count", count.size(), 1);
-    require(threshold >= 0,
-            "find_outlier_columns: threshold is " + std::to_string(threshold) + "; expected 0 or more");
+    course::require(threshold >= 0, "find_outlier_columns: threshold is ", threshold, "; expected 0 or more");
     require_apart("find_outlier_columns: keep", keep, "x", x);
     require_apart("find_outlier_columns: columns", columns, "x", x);
     require_apart("find_outlier_columns: count", count, "x", x);

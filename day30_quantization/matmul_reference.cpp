@@ -30,11 +30,11 @@ std::vector<float> to_float(std::span<const __half> values) {
     return result;
 }
 
-void require_layer(const std::string& function, const HostLayer& layer, std::size_t y) {
+void require_layer(std::string_view function, const HostLayer& layer, std::size_t y) {
     const auto [tokens, outputs, inputs] = layer.shape;
-    require_size(function + ": x", layer.x.size(), tokens * inputs);
-    require_size(function + ": w", layer.w.size(), outputs * inputs);
-    require_size(function + ": y", y, tokens * outputs);
+    require_size(Argument{function, "x"}, layer.x.size(), tokens * inputs);
+    require_size(Argument{function, "w"}, layer.w.size(), outputs * inputs);
+    require_size(Argument{function, "y"}, y, tokens * outputs);
 }
 
 // What a half makes of it.

@@ -228,26 +228,26 @@ void with_constants(Method method, bool aligned, const Function& function) {
 // Throws std::invalid_argument unless there are as many parameters as groups, away from the matrix. `zero_point` may be empty where it
 // has no meaning.
 template <class T, class Scale, class ZeroPoint>
-void check_parameters(const std::string& function, Method method, DeviceMatrix<T> matrix, Scale scale,
+void check_parameters(std::string_view function, Method method, DeviceMatrix<T> matrix, Scale scale,
                       ZeroPoint zero_point) {
     const std::size_t groups = group_count({matrix.rows(), matrix.cols(), method});
-    require_size(function + ": scale", scale.size(), groups);
+    require_size(Argument{function, "scale"}, scale.size(), groups);
     if (method.scheme == Scheme::kAsymmetric || !zero_point.empty())
-        require_size(function + ": zero_point", zero_point.size(), groups);
-    require_apart(function + ": scale", scale, "zero_point", zero_point);
+        require_size(Argument{function, "zero_point"}, zero_point.size(), groups);
+    require_apart(Argument{function, "scale"}, scale, "zero_point", zero_point);
 }
 
 template <class T>
-void check_arguments(const std::string& function, Method method, DeviceMatrix<const T> in,
+void check_arguments(std::string_view function, Method method, DeviceMatrix<const T> in,
                      DeviceMatrix<std::int8_t> out, DeviceSpan<float> scale,
                      DeviceSpan<std::int32_t> zero_point) {
-    require_shape(function + ": out", out, in.rows(), in.cols());
+    require_shape(Argument{function, "out"}, out, in.rows(), in.cols());
     check_parameters(function, method, in, scale, zero_point);
-    require_apart(function + ": out", out, "in", in);
-    require_apart(function + ": scale", scale, "in", in);
-    require_apart(function + ": zero_point", zero_point, "in", in);
-    require_apart(function + ": out", out, "scale", scale);
-    require_apart(function + ": out", out, "zero_point", zero_point);
+    require_apart(Argument{function, "out"}, out, "in", in);
+    require_apart(Argument{function, "scale"}, scale, "in", in);
+    require_apart(Argument{function, "zero_point"}, zero_point, "in", in);
+    require_apart(Argument{function, "out"}, out, "scale", scale);
+    require_apart(Argument{function, "out"}, out, "zero_point", zero_point);
 }
 
 // Rows that follow one another without a gap are one long row to those who do not care for rows.
@@ -287,7 +287,7 @@ void launch_row_in_registers(Method method, DeviceMatrix<const T> in, DeviceMatr
                              DeviceSpan<float> scale, DeviceSpan<std::int32_t> zero_point,
                              cudaStream_t stream) {
     const std::string reason = rows_that_fit({in.rows(), in.cols(), method});
-    require(reason.empty(), "quantize: this version " + reason);
+    course::require(reason.empty(), "quantize: this version ", reason);
     check_arguments("quantize", method, in, out, scale, zero_point);
     if (in.rows() == 0) return;
     const bool aligned = rows_are_aligned(in, 16) && rows_are_aligned(out, 8);

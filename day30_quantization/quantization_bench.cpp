@@ -12,6 +12,7 @@
 
 #include "blockwise.hpp"
 #include "common/bench/program.hpp"
+#include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -326,39 +327,34 @@ course::Case make_matmul(const course::Dims& size) {
     data->expected.resize(sample.size() * n);
     day30::int8_matmul_on_cpu({sample.size(), n, k}, rows_of<std::int8_t>(a, sample, k), w, data->expected);
 
-    course::Case result{.problem = "int8_matmul " + dims({m, n, k}), .dtype = "int8 to int32"};
-    result.spoil = [data] { data->c.spoil(); };
-    result.verify = [=] {
-        course::VerifyResult verified =
-            course::verify_exact(rows_of<std::int32_t>(data->c.to_host(), sample, n), data->expected, n);
-        verified.damage = data->c.damage();
-        return verified;
-    };
+    course::UsualCase<Data> usual("int8_matmul " + dims({m, n, k}), "int8 to int32", data);
+    usual.output(&Data::c, [=](const Data& d, const auto& c) {
+        return course::verify_exact(rows_of<std::int32_t>(c, sample, n), d.expected, n);
+    });
     for (const day30::Int8Matmul& variant : day30::matmul_variants()) {
         if (variant.name == "auto") continue;
         const bool aligned = !variant.launcher.wants_aligned_rows || k % 16 == 0;
         const bool slow = variant.name == "scalar" && m * n * k > std::size_t{1} << 36;
-        result.contestants.push_back({.name = variant.name,
-                                      .launch =
-                                          [=, &variant](cudaStream_t stream) {
-                                              variant.launcher.launch(data->a.matrix(m, k),
-                                                                      data->w.matrix(n, k),
-                                                                      data->c.matrix(m, n), stream);
-                                          },
-                                      .work = variant.work({m, n, k}),
-                                      .cannot_run = !aligned ? "wants rows of a multiple of 16 bytes"
-                                                    : slow   ? "it would take long"
-                                                             : variant.cannot_run({m, n, k}),
-                                      .resources = variant.launcher.resources});
+        usual.add({.name = variant.name,
+                   .launch =
+                       [=, &variant](cudaStream_t stream) {
+                           variant.launcher.launch(data->a.matrix(m, k), data->w.matrix(n, k),
+                                                   data->c.matrix(m, n), stream);
+                       },
+                   .work = variant.work({m, n, k}),
+                   .cannot_run = !aligned ? "wants rows of a multiple of 16 bytes"
+                                 : slow   ? "it would take long"
+                                          : variant.cannot_run({m, n, k}),
+                   .resources = variant.launcher.resources});
     }
     const std::string no_cublas = day30::why_no_cublas();
-    result.contestants.push_back(
+    usual.add(
         {.name = "cublas_int8",
          .role = Role::kPeer,
          .launch = day30::make_cublas_int8(data->a.matrix(m, k), data->w.matrix(n, k), data->c.matrix(m, n)),
          .work = day30::matmul_variants().front().work({m, n, k}),
          .cannot_run = no_cublas.empty() ? day30::cublas_int8_constraint({m, n, k}) : no_cublas});
-    return result;
+    return usual.result;
 }
 
 // --- The layer ---------------------------------------------------------------------------------------------------------------------

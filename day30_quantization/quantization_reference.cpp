@@ -21,13 +21,13 @@ std::size_t group_of(const Problem& problem, std::size_t i) {
     return 0;
 }
 
-void require_sizes(const std::string& function, const Problem& problem, std::size_t in, std::size_t out,
+void require_sizes(std::string_view function, const Problem& problem, std::size_t in, std::size_t out,
                    std::size_t scale, std::size_t zero_point) {
-    require_size(function + ": in", in, problem.rows * problem.cols);
-    require_size(function + ": out", out, in);
-    require_size(function + ": scale", scale, group_count(problem));
+    require_size(Argument{function, "in"}, in, problem.rows * problem.cols);
+    require_size(Argument{function, "out"}, out, in);
+    require_size(Argument{function, "scale"}, scale, group_count(problem));
     if (problem.method.scheme == Scheme::kAsymmetric || zero_point != 0)
-        require_size(function + ": zero_point", zero_point, scale);
+        require_size(Argument{function, "zero_point"}, zero_point, scale);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 //   shared_memory   the tree is in shared memory              a tree and an atomic per 256 elements
 //   coarsened       each thread first sums many elements      a barrier per level; 4-byte loads
 //   shuffle         warps reduce in registers                 one load in flight per thread
-//   vectorised      16-byte loads, eight in flight            a second launch, which sets out to 0
+//   vectorised      16-byte loads, eight in flight            the memset of out, atomics
 //   single_pass     the last block to finish adds up all      memory bandwidth
 //   deterministic   (deterministic.cuh) the same bits with    memory bandwidth
 //                   every grid; any type and operation
@@ -52,7 +52,7 @@ __global__ void reduce_interleaved(const float* in, std::size_t n, float* out, f
 // Idea: the same number of additions, but the partner is half the values away. The working threads
 // are then the first ones: 128, 64, 32, ...
 // Cost removed: divergence. A warp is either busy in all lanes or finished, until one is left.
-// Still limits it: every level reads and writes global memory.
+// Still limits it: every level reads and writes global memory; one atomic per 256 elements.
 __global__ void reduce_sequential(const float* in, std::size_t n, float* out, float* scratch) {
     float* values = scratch + std::size_t{blockIdx.x} * kBlock;
     const unsigned t = threadIdx.x;
@@ -184,7 +184,7 @@ __device__ inline float sum_tiles(const float* in, std::size_t n) {
 
 // Idea: loads of 16 bytes, and eight of them issued before the first is used.
 // Cost removed: three of four load instructions, and the wait after each load.
-// Still limits it: large inputs, only memory. Small ones, the launch that sets *out to 0 first.
+// Still limits it: large inputs, only memory. Small ones, the memset of *out before, and the atomics.
 __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
     reduce_vectorised(const float* in, std::size_t n, float* out) {
     const float sum = block_sum(sum_tiles(in, n));
@@ -204,9 +204,9 @@ __device__ inline bool is_last_block(unsigned* ticket) {
     return last;
 }
 
-// Idea: each block stores its sum and draws a ticket. The block with the last ticket knows that all
-// sums are stored, and adds them up.
-// Cost removed: the launch that sets *out, and the atomics on it. The order of additions no longer
+// Idea: each block stores its sum and draws a ticket. When a block draws the last ticket, all sums are
+// stored: it adds them up.
+// Cost removed: the memset of *out, and the atomics on it. The order of additions no longer
 // depends on which block finishes first, but still on the grid.
 // Still limits it: memory bandwidth.
 __global__ void __launch_bounds__(kBlock, kBlocksPerSm)

@@ -122,8 +122,8 @@ __global__ void exponentials_and_sums(const float* x, float* y, const float* max
 
 // What is subtracted where the maximum of a part is `max`. A part may be -Inf throughout, or have no
 // elements, while other parts are finite. -Inf - (-Inf) would be NaN and spoil the sum of the row;
-// -Inf - 0 gives exp(-Inf) = 0. If the whole row is -Inf, its sum is 0, and 0 / 0 is the NaN that is
-// right.
+// -Inf - 0 gives exp(-Inf) = 0. If the whole row is -Inf, its sum is 0, and 0 * (1 / 0) is the NaN
+// that is right.
 __device__ inline float shift_of(float max) {
     return max == -INFINITY ? 0.0f : max;
 }

@@ -19,10 +19,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <stdexcept>
 
 #include "attention.hpp"
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
@@ -32,14 +32,6 @@ namespace day25 {
 
 using course::DeviceMatrix;
 using course::DeviceSpan;
-
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument("day25: " + message);
-}
-
-std::string shape_text(std::size_t rows, std::size_t cols) {
-    return std::to_string(rows) + " x " + std::to_string(cols);
-}
 
 namespace {
 
@@ -294,11 +286,11 @@ void launch_product(const Product& product, cudaStream_t stream) {
     const auto& [a, b, c, transpose_b, alpha, beta] = product;
     const std::size_t depth = transpose_b ? b.cols() : b.rows();
     const std::size_t cols = transpose_b ? b.rows() : b.cols();
-    require(a.rows() == c.rows() && cols == c.cols() && a.cols() == depth,
-            "product: A is " + shape_text(a.rows(), a.cols()) + ", B " + shape_text(b.rows(), b.cols()) +
-                (transpose_b ? " (transposed)" : "") + " and C " + shape_text(c.rows(), c.cols()) +
-                "; expected m x k, k x n (transposed: n x k) and m x n");
-    require(!overlap(a, c) && !overlap(b, c), "product: C overlaps A or B; expected that it does not");
+    course::require(a.rows() == c.rows() && cols == c.cols() && a.cols() == depth, "day25: product: A is ", a,
+                    ", B ", b, transpose_b ? " (transposed)" : "", " and C ", c,
+                    "; expected m x k, k x n (transposed: n x k) and m x n");
+    course::require(!overlap(a, c) && !overlap(b, c),
+                    "day25: product: C overlaps A or B; expected that it does not");
     const std::size_t tiles =
         course::ceil_div<std::size_t>(c.rows(), Tile::BM) * course::ceil_div<std::size_t>(c.cols(), Tile::BN);
     if (tiles == 0) return;
@@ -329,12 +321,11 @@ std::span<const Multiply> products() {
 
 void masked_softmax(DeviceMatrix<float> scores, const ScoreRows& rows, const Mask& mask,
                     cudaStream_t stream) {
-    require(scores.rows() == rows.count(),
-            "masked_softmax: scores have " + std::to_string(scores.rows()) +
-                " rows; expected batch x heads x queries = " + std::to_string(rows.count()));
-    require(mask.padding.empty() || mask.padding.size() == rows.batch * scores.cols(),
-            "masked_softmax: padding has " + std::to_string(mask.padding.size()) +
-                " elements; expected none or batch x keys = " + std::to_string(rows.batch * scores.cols()));
+    course::require(scores.rows() == rows.count(), "day25: masked_softmax: scores have ", scores.rows(),
+                    " rows; expected batch x heads x queries = ", rows.count());
+    course::require(mask.padding.empty() || mask.padding.size() == rows.batch * scores.cols(),
+                    "day25: masked_softmax: padding has ", mask.padding.size(),
+                    " elements; expected none or batch x keys = ", rows.batch * scores.cols());
     if (scores.rows() == 0 || scores.cols() == 0) return;
     const unsigned blocks = course::blocks_for(scores.rows(), 1);
     const MaskedRows masked{rows.heads * rows.queries, rows.queries, mask.causal,
@@ -350,10 +341,9 @@ void masked_softmax(DeviceMatrix<float> scores, const ScoreRows& rows, const Mas
 }
 
 void transpose(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream) {
-    require(in.rows() == out.cols() && in.cols() == out.rows(),
-            "transpose: in is " + shape_text(in.rows(), in.cols()) + " and out " +
-                shape_text(out.rows(), out.cols()) + "; expected rows and columns exchanged");
-    require(!overlap(in, out), "transpose: out overlaps in; expected that it does not");
+    course::require(in.rows() == out.cols() && in.cols() == out.rows(), "day25: transpose: in is ", in,
+                    " and out ", out, "; expected rows and columns exchanged");
+    course::require(!overlap(in, out), "day25: transpose: out overlaps in; expected that it does not");
     const std::size_t tiles = course::ceil_div<std::size_t>(in.rows(), kTransposeTile) *
                               course::ceil_div<std::size_t>(in.cols(), kTransposeTile);
     if (tiles == 0) return;
@@ -363,11 +353,10 @@ void transpose(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream
 }
 
 void fill_rows(DeviceSpan<const float> row, DeviceMatrix<float> out, cudaStream_t stream) {
-    require(row.size() == out.cols(), "fill_rows: row has " + std::to_string(row.size()) +
-                                          " elements; expected " + std::to_string(out.cols()) +
-                                          ", the columns of out");
-    require(!overlap(DeviceMatrix<const float>(row, 1, row.size()), out),
-            "fill_rows: out overlaps row; expected that it does not");
+    course::require(row.size() == out.cols(), "day25: fill_rows: row has ", row.size(),
+                    " elements; expected ", out.cols(), ", the columns of out");
+    course::require(!overlap(DeviceMatrix<const float>(row, 1, row.size()), out),
+                    "day25: fill_rows: out overlaps row; expected that it does not");
     if (out.rows() == 0 || out.cols() == 0) return;
     with_width(in_packs(out) && course::is_aligned(row.data(), 16), [&]<int WIDTH>() {
         const unsigned across =
@@ -380,12 +369,11 @@ void fill_rows(DeviceSpan<const float> row, DeviceMatrix<float> out, cudaStream_
 
 void multiply_vector(DeviceMatrix<const float> matrix, DeviceSpan<const float> vector, DeviceSpan<float> out,
                      cudaStream_t stream) {
-    require(vector.size() == matrix.cols() && out.size() == matrix.rows(),
-            "multiply_vector: matrix is " + shape_text(matrix.rows(), matrix.cols()) + ", vector has " +
-                std::to_string(vector.size()) + " elements and out " + std::to_string(out.size()) +
-                "; expected as many as columns and rows");
-    require(!overlap(out, vector) && !overlap(DeviceMatrix<float>(out, 1, out.size()), matrix),
-            "multiply_vector: out overlaps matrix or vector; expected that it does not");
+    course::require(vector.size() == matrix.cols() && out.size() == matrix.rows(),
+                    "day25: multiply_vector: matrix is ", matrix, ", vector has ", vector.size(),
+                    " elements and out ", out.size(), "; expected as many as columns and rows");
+    course::require(!overlap(out, vector) && !overlap(DeviceMatrix<float>(out, 1, out.size()), matrix),
+                    "day25: multiply_vector: out overlaps matrix or vector; expected that it does not");
     if (matrix.rows() == 0) return;
     with_width(in_packs(matrix) && course::is_aligned(vector.data(), 16), [&]<int WIDTH>() {
         multiply_rows<WIDTH><<<course::blocks_for(matrix.rows(), kWarpsPerBlock),

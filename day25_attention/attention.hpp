@@ -74,10 +74,4 @@ void fill_rows(course::DeviceSpan<const float> row, course::DeviceMatrix<float> 
 void multiply_vector(course::DeviceMatrix<const float> matrix, course::DeviceSpan<const float> vector,
                      course::DeviceSpan<float> out, cudaStream_t stream);
 
-// Throws std::invalid_argument with "day25: <message>" unless `condition`.
-void require(bool condition, const std::string& message);
-
-// "3 x 4"
-std::string shape_text(std::size_t rows, std::size_t cols);
-
 }  // namespace day25

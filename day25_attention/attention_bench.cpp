@@ -13,6 +13,7 @@
 #include "attention_reference.hpp"
 #include "common/bench/machine.hpp"
 #include "common/bench/program.hpp"
+#include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
@@ -69,23 +70,28 @@ struct Values {
     DeviceBuffer<float> device;
 };
 
-// Work as a method does it.
-course::Work by(const day25::Method& method, course::Work work) {
-    work.arithmetic = method.launcher.arithmetic;
-    return work;
-}
-
 // A case whose versions all write `data->out`, which must be `data->expected`.
 template <class Data>
-course::Case make_case(const std::string& problem, const std::shared_ptr<Data>& data) {
-    course::Case result{.problem = problem, .dtype = "float"};
-    result.spoil = [data] { data->out.spoil(); };
-    result.verify = [data] {
-        course::VerifyResult verified = day25::verify(data->out.to_host(), data->expected);
-        verified.damage = data->out.damage();
-        return verified;
-    };
-    return result;
+course::UsualCase<Data> make_case(const std::string& problem, const std::shared_ptr<Data>& data) {
+    course::UsualCase<Data> usual(problem, "float", data);
+    usual.output(&Data::out, [](const Data& d, const auto& got) { return day25::verify(got, d.expected); });
+    return usual;
+}
+
+// A contestant for each method of self-attention: prepare(method) makes what it launches.
+template <class Data, class Prepare>
+void add_methods(course::UsualCase<Data>& usual, const Size& size, const course::Work& work,
+                 Prepare prepare) {
+    for (const day25::Method& method : day25::methods()) {
+        const std::string reason = method.cannot_run({size.head, size.head});
+        if (!reason.empty()) {
+            usual.add({.name = method.name, .cannot_run = reason});
+            continue;
+        }
+        course::Work own = work;
+        own.arithmetic = method.launcher.arithmetic;
+        usual.add({.name = method.name, .launch = prepare(method), .work = own});
+    }
 }
 
 template <Scoring SCORING>
@@ -111,20 +117,17 @@ course::Case make_scores(const course::Dims& dims) {
         Bounded expected;
     };
     const auto data = std::make_shared<Data>(shape);
-    course::Case result = make_case(
+    auto usual = make_case(
         day25::name(SCORING) + " " + std::to_string(shape.states) + "x" + std::to_string(shape.width), data);
-    for (const day25::Scorer& scorer : day25::scorers(SCORING)) {
-        const auto launch = [data, shape, &scorer](cudaStream_t stream) {
-            scorer.launcher(
-                {.hidden = data->hidden.device.span(),
-                 .states = data->states.device.matrix(shape.states, shape.width),
-                 .weight = data->weight.device.matrix(shape.weight_rows(SCORING), shape.weight_cols(SCORING)),
-                 .v = data->v.device.span()},
-                data->out.span(), data->workspace.span(), stream);
-        };
-        result.contestants.push_back({.name = scorer.name, .launch = launch, .work = scorer.work(shape)});
-    }
-    return result;
+    usual.versions(day25::scorers(SCORING), shape, [shape](const auto& scorer, Data& d, cudaStream_t stream) {
+        scorer.launcher(
+            {.hidden = d.hidden.device.span(),
+             .states = d.states.device.matrix(shape.states, shape.width),
+             .weight = d.weight.device.matrix(shape.weight_rows(SCORING), shape.weight_cols(SCORING)),
+             .v = d.v.device.span()},
+            d.out.span(), d.workspace.span(), stream);
+    });
+    return usual.result;
 }
 
 course::Case make_self_attention(const course::Dims& dims) {
@@ -146,23 +149,16 @@ course::Case make_self_attention(const course::Dims& dims) {
         Bounded expected;
     };
     const auto data = std::make_shared<Data>(shape, size.rows() * size.width());
-    course::Case result = make_case("self_attention " + text(size), data);
-    for (const day25::Method& method : day25::methods()) {
-        const std::string reason = method.cannot_run({size.head, size.head});
-        if (!reason.empty()) {
-            result.contestants.push_back({.name = method.name, .cannot_run = reason});
-            continue;
-        }
+    auto usual = make_case("self_attention " + text(size), data);
+    add_methods(usual, size, shape.work(), [&](const day25::Method& method) {
         const auto attention = std::make_shared<day25::SelfAttention>(method, shape);
-        const auto launch = [data, attention, rows = size.rows(), width = size.width()](cudaStream_t stream) {
+        return [data, attention, rows = size.rows(), width = size.width()](cudaStream_t stream) {
             (*attention)(data->q.device.matrix(rows, width), data->k.device.matrix(rows, width),
                          data->v.device.matrix(rows, width), data->out.matrix(rows, width), data->scale, {},
                          stream);
         };
-        result.contestants.push_back(
-            {.name = method.name, .launch = launch, .work = by(method, shape.work())});
-    }
-    return result;
+    });
+    return usual.result;
 }
 
 course::Case make_layer(const course::Dims& dims) {
@@ -182,23 +178,15 @@ course::Case make_layer(const course::Dims& dims) {
         Bounded expected;
     };
     const auto data = std::make_shared<Data>(config, counts, size.rows() * size.width());
-    course::Case result = make_case("attention_layer " + text(size), data);
-    for (const day25::Method& method : day25::methods()) {
-        const std::string reason = method.cannot_run({size.head, size.head});
-        if (!reason.empty()) {
-            result.contestants.push_back({.name = method.name, .cannot_run = reason});
-            continue;
-        }
+    auto usual = make_case("attention_layer " + text(size), data);
+    add_methods(usual, size, day25::layer_work(config, counts), [&](const day25::Method& method) {
         const auto layer = std::make_shared<day25::AttentionLayer>(config, counts, method, kSeed);
-        const auto launch = [data, layer, counts, rows = size.rows(),
-                             width = size.width()](cudaStream_t stream) {
+        return [data, layer, counts, rows = size.rows(), width = size.width()](cudaStream_t stream) {
             const auto tokens = std::as_const(data->tokens.device).matrix(rows, width);
             layer->forward(tokens, tokens, tokens, data->out.matrix(rows, width), counts, {}, stream);
         };
-        result.contestants.push_back(
-            {.name = method.name, .launch = launch, .work = by(method, day25::layer_work(config, counts))});
-    }
-    return result;
+    });
+    return usual.result;
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 
 #include <cmath>
 
+#include "common/check/require.hpp"
+
 namespace day25 {
 namespace {
 
 void require_length(const char* name, std::size_t length, std::size_t expected) {
-    require(length == expected, std::string("attention layer: ") + name + " has " + std::to_string(length) +
-                                    " elements; expected " + std::to_string(expected));
+    course::require(length == expected, "day25: attention layer: ", name, " has ", length,
+                    " elements; expected ", expected);
 }
 
 }  // namespace
@@ -18,9 +20,8 @@ float xavier_bound(std::size_t inputs, std::size_t outputs) {
 }
 
 void check_config(const AttentionConfig& config) {
-    require(config.heads > 0 && config.width % config.heads == 0,
-            "attention layer: heads is " + std::to_string(config.heads) + "; expected a divisor of width, " +
-                std::to_string(config.width));
+    course::require(config.heads > 0 && config.width % config.heads == 0, "day25: attention layer: heads is ",
+                    config.heads, "; expected a divisor of width, ", config.width);
 }
 
 void check_weights(const AttentionConfig& config, const AttentionWeights& weights) {

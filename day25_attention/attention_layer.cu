@@ -13,6 +13,7 @@
 
 #include "attention_layer.hpp"
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 
 namespace day25 {
@@ -73,9 +74,8 @@ bool same(DeviceMatrix<const float> a, DeviceMatrix<const float> b) {
 
 void require_shape(const char* name, const DeviceMatrix<const float>& matrix, std::size_t rows,
                    std::size_t cols) {
-    require(matrix.rows() == rows && matrix.cols() == cols, std::string("attention layer: ") + name + " is " +
-                                                                shape_text(matrix.rows(), matrix.cols()) +
-                                                                "; expected " + shape_text(rows, cols));
+    course::require(matrix.rows() == rows && matrix.cols() == cols, "day25: attention layer: ", name, " is ",
+                    matrix, "; expected ", rows, " x ", cols);
 }
 
 }  // namespace
@@ -131,16 +131,15 @@ void AttentionLayer::forward(DeviceMatrix<const float> query, DeviceMatrix<const
                              const TokenCounts& counts, const Mask& mask, cudaStream_t stream) {
     const auto [batch, queries, keys] = counts;
     const std::size_t width = config_.width;
-    require(batch <= most_.batch && queries <= most_.queries && keys <= most_.keys,
-            "attention layer: " + std::to_string(batch) + " batches of " + shape_text(queries, keys) +
-                " tokens; expected at most " + std::to_string(most_.batch) + " of " +
-                shape_text(most_.queries, most_.keys));
+    course::require(batch <= most_.batch && queries <= most_.queries && keys <= most_.keys,
+                    "day25: attention layer: ", batch, " batches of ", queries, " x ", keys,
+                    " tokens; expected at most ", most_.batch, " of ", most_.queries, " x ", most_.keys);
     require_shape("query", query, batch * queries, width);
     require_shape("key", key, batch * keys, width);
     require_shape("value", value, batch * keys, width);
     require_shape("out", out, batch * queries, width);
-    require(!overlap(out, query) && !overlap(out, key) && !overlap(out, value),
-            "attention layer: out overlaps query, key or value; expected that it does not");
+    course::require(!overlap(out, query) && !overlap(out, key) && !overlap(out, value),
+                    "day25: attention layer: out overlaps query, key or value; expected that it does not");
 
     // In `projected_`: q beside k beside v, or q and then k beside v, or all three one after the other.
     const auto in_weight = std::as_const(in_weight_).matrix(width, 3 * width);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "common/check/require.hpp"
+
 namespace day25 {
 namespace {
 
@@ -45,8 +47,8 @@ Bounded::Bounded(std::size_t row_count, std::size_t col_count, std::span<const f
       value(values.begin(), values.end()),
       error(values.size()),
       growth(how) {
-    require(values.size() == rows * cols,
-            "Bounded: " + std::to_string(values.size()) + " values; expected " + shape_text(rows, cols));
+    course::require(values.size() == rows * cols, "day25: Bounded: ", values.size(), " values; expected ",
+                    rows, " x ", cols);
 }
 
 Bounded Bounded::piece(std::size_t row, std::size_t row_count, std::size_t col, std::size_t col_count) const {
@@ -71,9 +73,10 @@ void Bounded::put(std::size_t row, std::size_t col, const Bounded& piece) {
 
 Bounded multiply(const Bounded& a, const Bounded& b, bool transpose_b, double alpha) {
     if (transpose_b) return multiply(a, transposed(b), false, alpha);
-    require(a.cols == b.rows, "reference: a is " + shape_text(a.rows, a.cols) + " and b " +
-                                  shape_text(b.rows, b.cols) + "; expected as many columns as rows");
-    require(a.growth == b.growth, "reference: errors of a and b grow differently; expected the same growth");
+    course::require(a.cols == b.rows, "day25: reference: a is ", a.rows, " x ", a.cols, " and b ", b.rows,
+                    " x ", b.cols, "; expected as many columns as rows");
+    course::require(a.growth == b.growth,
+                    "day25: reference: errors of a and b grow differently; expected the same growth");
     Bounded c(a.rows, b.cols, a.growth);
     const bool independent = a.growth == course::Growth::kSquareRoot;
     const double rounding = (grown(a.cols, a.growth) + 10) * kUnit;
@@ -105,8 +108,8 @@ Bounded multiply(const Bounded& a, const Bounded& b, bool transpose_b, double al
 }
 
 Bounded add_to_rows(const Bounded& a, const Bounded& row) {
-    require(row.rows == 1 && row.cols == a.cols,
-            "reference: row is " + shape_text(row.rows, row.cols) + "; expected " + shape_text(1, a.cols));
+    course::require(row.rows == 1 && row.cols == a.cols, "day25: reference: row is ", row.rows, " x ",
+                    row.cols, "; expected 1 x ", a.cols);
     Bounded result = a;
     for (std::size_t i = 0; i < a.value.size(); ++i) {
         result.value[i] += row.value[i % a.cols];
@@ -195,9 +198,8 @@ Bounded self_attention_reference(const AttentionShape& shape, const Bounded& q, 
                                  const Bounded& v, double scale, bool causal,
                                  std::span<const std::uint8_t> padding) {
     const auto [batch, heads, queries, keys, width, value_width] = shape;
-    require(padding.empty() || padding.size() == batch * keys,
-            "reference: padding has " + std::to_string(padding.size()) +
-                " elements; expected none or batch x keys = " + std::to_string(batch * keys));
+    course::require(padding.empty() || padding.size() == batch * keys, "day25: reference: padding has ",
+                    padding.size(), " elements; expected none or batch x keys = ", batch * keys);
     Bounded out(batch * queries, heads * value_width, q.growth);
     for (std::size_t b = 0; b < batch; ++b) {
         const HostMask mask{causal, padding.empty() ? padding : padding.subspan(b * keys, keys)};

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "fused/fused_attention.hpp"
 #include "gemm_ladder/scratch.hpp"
@@ -30,11 +31,7 @@ class Ladder : public Multiplier {
           plain_(course::find_variant(gemm::beyond(), "14_dispatcher")),
           frugal_(course::find_variant(gemm::beyond(), "12_multi_stage")),
           has_tensor_cores_(tensor_.cannot_run({}).empty()) {
-        int device = 0;
-        int count = 0;
-        CUDA_CHECK(cudaGetDevice(&device));
-        CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-        multiprocessors_ = static_cast<std::size_t>(count);
+        multiprocessors_ = course::multiprocessors();
         for (const ProductShape& shape : shapes) {
             const gemm::ScratchSize size = plain_.launcher.scratch({shape.rows, shape.cols, shape.depth});
             size_ = {std::max(size_.partial, size.partial), std::max(size_.tickets, size.tickets)};
@@ -43,7 +40,8 @@ class Ladder : public Multiplier {
     }
 
     void multiply(const Product& product, cudaStream_t stream) override {
-        require(!product.transpose_b, "ladder: transpose_b is set; expected a B that is not transposed");
+        course::require(!product.transpose_b,
+                        "day25: ladder: transpose_b is set; expected a B that is not transposed");
         const gemm::Sgemm gemm{.a = product.a,
                                .b = product.b,
                                .c = product.c,

@@ -18,6 +18,7 @@
 
 #include "attention.hpp"
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
 #include "matmul_tile.cuh"
@@ -146,10 +147,6 @@ __global__ void __launch_bounds__(FusedTile::THREADS)
 
 // --- Launchers -----------------------------------------------------------------------------------------------------------
 
-std::string text(std::size_t number) {
-    return std::to_string(number);
-}
-
 ScoreShape shape_of(const ScoreInputs& inputs) {
     return {inputs.states.rows(), inputs.states.cols(), inputs.hidden.size(), inputs.v.size()};
 }
@@ -158,32 +155,31 @@ ScoreShape shape_of(const ScoreInputs& inputs) {
 bool check(Scoring scoring, const ScoreInputs& inputs, DeviceSpan<float> scores,
            DeviceSpan<float> workspace) {
     const ScoreShape shape = shape_of(inputs);
-    require(scores.size() == shape.states,
-            "scores: " + text(scores.size()) + " elements; expected one per state, " + text(shape.states));
-    require(scoring != Scoring::kDot || shape.hidden == shape.width,
-            "scores: hidden has " + text(shape.hidden) + " elements; expected " + text(shape.width) +
-                ", the states' width");
+    course::require(scores.size() == shape.states, "day25: scores: ", scores.size(),
+                    " elements; expected one per state, ", shape.states);
+    course::require(scoring != Scoring::kDot || shape.hidden == shape.width, "day25: scores: hidden has ",
+                    shape.hidden, " elements; expected ", shape.width, ", the states' width");
     const std::size_t rows = shape.weight_rows(scoring);
     const std::size_t cols = shape.weight_cols(scoring);
-    require(inputs.weight.rows() == rows && inputs.weight.cols() == cols,
-            "scores: weight is " + shape_text(inputs.weight.rows(), inputs.weight.cols()) + "; expected " +
-                shape_text(rows, cols));
+    course::require(inputs.weight.rows() == rows && inputs.weight.cols() == cols, "day25: scores: weight is ",
+                    inputs.weight, "; expected ", rows, " x ", cols);
     const std::size_t needed = score_workspace(scoring, shape);
-    require(workspace.size() >= needed, "scores: workspace has " + text(workspace.size()) +
-                                            " elements; expected at least " + text(needed));
+    course::require(workspace.size() >= needed, "day25: scores: workspace has ", workspace.size(),
+                    " elements; expected at least ", needed);
     const DeviceMatrix<float> used(workspace, 1, workspace.size());
     const auto apart = [](const char* input, bool overlaps) {
-        require(!overlaps,
-                std::string("scores: workspace overlaps ") + input + "; expected that it does not");
+        course::require(!overlaps, "day25: scores: workspace overlaps ", input,
+                        "; expected that it does not");
     };
     apart("hidden", overlap(workspace, inputs.hidden));
     apart("states", overlap(used, inputs.states));
     apart("weight", overlap(used, inputs.weight));
     apart("v", overlap(workspace, inputs.v));
     const DeviceMatrix<float> row(scores, 1, scores.size());
-    require(!overlap(scores, inputs.hidden) && !overlap(scores, workspace) && !overlap(row, inputs.states) &&
-                !overlap(row, inputs.weight) && !overlap(scores, inputs.v),
-            "scores: scores overlap an input or the workspace; expected that they do not");
+    course::require(!overlap(scores, inputs.hidden) && !overlap(scores, workspace) &&
+                        !overlap(row, inputs.states) && !overlap(row, inputs.weight) &&
+                        !overlap(scores, inputs.v),
+                    "day25: scores: scores overlap an input or the workspace; expected that they do not");
     return shape.states > 0;
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "common/check/require.hpp"
 #include "fused/fused_attention.hpp"
 #include "self_attention.hpp"
 
@@ -32,9 +33,8 @@ std::size_t padded(std::size_t keys) {
 
 void require_shape(const char* name, const DeviceMatrix<const float>& matrix, std::size_t rows,
                    std::size_t cols) {
-    require(matrix.rows() == rows && matrix.cols() == cols, std::string("self-attention: ") + name + " is " +
-                                                                shape_text(matrix.rows(), matrix.cols()) +
-                                                                "; expected " + shape_text(rows, cols));
+    course::require(matrix.rows() == rows && matrix.cols() == cols, "day25: self-attention: ", name, " is ",
+                    matrix, "; expected ", rows, " x ", cols);
 }
 
 // Rows [first, first + length) of every batch, as part 4 wants them; a batch has `rows` of them.
@@ -63,17 +63,17 @@ DeviceSpan<T> memory_of(const DeviceMatrix<T>& matrix) {
 void launch_fused(const AttentionShape& shape, const DeviceMatrix<const float>& q,
                   const DeviceMatrix<const float>& k, const DeviceMatrix<const float>& v,
                   const DeviceMatrix<float>& out, float scale, bool causal, cudaStream_t stream) {
-    require(std::isfinite(scale) && scale > 0, "self-attention: scale is " + std::to_string(scale) +
-                                                   "; expected a finite number above 0, as fused needs it");
+    course::require(std::isfinite(scale) && scale > 0, "day25: self-attention: scale is ", scale,
+                    "; expected a finite number above 0, as fused needs it");
     constexpr std::size_t kMost = (std::size_t{1} << 30) - 1;
-    require(shape.queries <= kMost && shape.keys <= kMost,
-            "self-attention: queries are " + std::to_string(shape.queries) + " and keys " +
-                std::to_string(shape.keys) + "; expected at most " + std::to_string(kMost) +
-                ", as fused needs it");
+    course::require(shape.queries <= kMost && shape.keys <= kMost, "day25: self-attention: queries are ",
+                    shape.queries, " and keys ", shape.keys, "; expected at most ", kMost,
+                    ", as fused needs it");
     const auto result = memory_of(out);
-    require(
+    course::require(
         !overlap(result, memory_of(q)) && !overlap(result, memory_of(k)) && !overlap(result, memory_of(v)),
-        "self-attention: out lies between rows of q, k or v; expected memory of its own, as fused needs it");
+        "day25: self-attention: out lies between rows of q, k or v; expected memory of its own, as fused "
+        "needs it");
     const auto versions = fused::variants<float>();
     const auto version = std::find_if(versions.rbegin(), versions.rend(),
                                       [](const auto& candidate) { return candidate.cannot_run({}).empty(); });
@@ -102,7 +102,7 @@ course::Work AttentionShape::work() const {
 SelfAttention::SelfAttention(const Method& method, const AttentionShape& shape)
     : method_(method), largest_(shape) {
     const std::string reason = method.cannot_run({shape.width, shape.value_width});
-    require(reason.empty(), "self-attention: " + method.name + " " + reason);
+    course::require(reason.empty(), "day25: self-attention: ", method.name, " ", reason);
     if (method.launcher.fused) return;
     scores_ = course::DeviceBuffer<float>(shape.score_rows().count() * padded(shape.keys));
     const std::vector<ProductShape> shapes = {{shape.queries, shape.keys, shape.width},
@@ -122,26 +122,24 @@ void SelfAttention::operator()(const AttentionShape& shape, DeviceMatrix<const f
                                DeviceMatrix<const float> k, DeviceMatrix<const float> v,
                                DeviceMatrix<float> out, float scale, const Mask& mask, cudaStream_t stream) {
     const auto [batch, heads, queries, keys, width, value_width] = shape;
-    require(batch <= largest_.batch && queries <= largest_.queries && keys <= largest_.keys &&
-                heads == largest_.heads && width == largest_.width && value_width == largest_.value_width,
-            "self-attention: batch " + std::to_string(batch) + ", heads " + std::to_string(heads) +
-                ", queries " + std::to_string(queries) + ", keys " + std::to_string(keys) + ", width " +
-                std::to_string(width) + ", value width " + std::to_string(value_width) +
-                "; expected at most batch " + std::to_string(largest_.batch) + ", queries " +
-                std::to_string(largest_.queries) + ", keys " + std::to_string(largest_.keys) +
-                ", and heads " + std::to_string(largest_.heads) + ", width " +
-                std::to_string(largest_.width) + ", value width " + std::to_string(largest_.value_width));
+    course::require(
+        batch <= largest_.batch && queries <= largest_.queries && keys <= largest_.keys &&
+            heads == largest_.heads && width == largest_.width && value_width == largest_.value_width,
+        "day25: self-attention: batch ", batch, ", heads ", heads, ", queries ", queries, ", keys ", keys,
+        ", width ", width, ", value width ", value_width, "; expected at most batch ", largest_.batch,
+        ", queries ", largest_.queries, ", keys ", largest_.keys, ", and heads ", largest_.heads, ", width ",
+        largest_.width, ", value width ", largest_.value_width);
     require_shape("q", q, batch * queries, heads * width);
     require_shape("k", k, batch * keys, heads * width);
     require_shape("v", v, batch * keys, heads * value_width);
     require_shape("out", out, batch * queries, heads * value_width);
-    require(!overlap(out, q) && !overlap(out, k) && !overlap(out, v),
-            "self-attention: out overlaps q, k or v; expected that it does not");
-    require(mask.padding.empty() || mask.padding.size() == batch * keys,
-            "self-attention: padding has " + std::to_string(mask.padding.size()) +
-                " elements; expected none or batch x keys = " + std::to_string(batch * keys));
+    course::require(!overlap(out, q) && !overlap(out, k) && !overlap(out, v),
+                    "day25: self-attention: out overlaps q, k or v; expected that it does not");
+    course::require(mask.padding.empty() || mask.padding.size() == batch * keys,
+                    "day25: self-attention: padding has ", mask.padding.size(),
+                    " elements; expected none or batch x keys = ", batch * keys);
     const std::string reason = method_.cannot_run({width, value_width, !mask.padding.empty()});
-    require(reason.empty(), "self-attention: " + method_.name + " " + reason);
+    course::require(reason.empty(), "day25: self-attention: ", method_.name, " ", reason);
     if (batch * heads * queries == 0) return;
     if (method_.launcher.fused) {
         launch_fused(shape, q, k, v, out, scale, mask.causal, stream);

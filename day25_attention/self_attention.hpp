@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "attention.hpp"
+#include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "multiplier.hpp"
 
@@ -60,11 +61,8 @@ class SelfAttention {
 template <class T>
 course::DeviceMatrix<T> piece(const course::DeviceMatrix<T>& matrix, std::size_t row, std::size_t rows,
                               std::size_t col, std::size_t cols) {
-    if (row + rows > matrix.rows() || col + cols > matrix.cols()) {
-        require(false, "piece: " + shape_text(rows, cols) + " at (" + std::to_string(row) + ", " +
-                           std::to_string(col) + ") of " + shape_text(matrix.rows(), matrix.cols()) +
-                           "; expected that it lies inside");
-    }
+    course::require(row + rows <= matrix.rows() && col + cols <= matrix.cols(), "day25: piece: ", rows, " x ",
+                    cols, " at (", row, ", ", col, ") of ", matrix, "; expected that it lies inside");
     if (rows == 0 || cols == 0) return {course::DeviceSpan<T>{}, rows, cols};
     const std::size_t ld = matrix.leading_dimension();
     return {

@@ -15,7 +15,7 @@
 #include "async_pipeline.hpp"
 #include "common/bench/cublas_sgemm.hpp"
 #include "common/bench/machine.hpp"
-#include "common/bench/program.hpp"
+#include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
@@ -65,35 +65,21 @@ std::shared_ptr<Data> make_data(const course::Dims& size) {
 
 course::Case make_case(const course::Dims& size) {
     const auto data = make_data(size);
-    course::Case result{.problem = problem_text(size), .dtype = "float"};
-    result.spoil = [data] { data->c_device.spoil(); };
-    result.verify = [data] {
-        course::VerifyResult verified = course::verify(
-            data->c_device.to_host(), data->product,
-            // The narrow bound: with the wide one, 2 eps K |A| |B|, a missing product would pass at K = 4096.
-            {.terms = data->shape.depth, .growth = course::Growth::kSquareRoot}, data->magnitude,
-            data->shape.cols);
-        verified.damage = data->c_device.damage();
-        return verified;
-    };
-    for (const day38::Pipeline& variant : day38::variants()) {
-        result.contestants.push_back({.name = variant.name,
-                                      .launch =
-                                          [data, &variant](cudaStream_t stream) {
-                                              variant.launcher.launch(data->a_view(), data->b_view(),
-                                                                      data->c_view(), stream);
-                                          },
-                                      .work = variant.work(data->shape),
-                                      .cannot_run = variant.cannot_run(data->shape),
-                                      .resources = variant.launcher.resources});
-    }
-    result.contestants.push_back(
-        {.name = "cublas",
-         .role = course::Role::kPeer,
-         .launch = course::make_cublas_sgemm(data->a_view(), data->b_view(), data->c_view()),
-         .work = day38::variants().front().work(data->shape),
-         .cannot_run = course::why_no_cublas()});
-    return result;
+    course::UsualCase<Data> usual(problem_text(size), "float", data);
+    usual.output(&Data::c_device, [](const Data& d, const auto& c) {
+        // The narrow bound: with the wide one, 2 eps K |A| |B|, a missing product would pass at K = 4096.
+        return course::verify(c, d.product, {.terms = d.shape.depth, .growth = course::Growth::kSquareRoot},
+                              d.magnitude, d.shape.cols);
+    });
+    usual.versions(day38::variants(), data->shape, [](const auto& version, Data& d, cudaStream_t stream) {
+        version.launcher.launch(d.a_view(), d.b_view(), d.c_view(), stream);
+    });
+    usual.add({.name = "cublas",
+               .role = course::Role::kPeer,
+               .launch = course::make_cublas_sgemm(data->a_view(), data->b_view(), data->c_view()),
+               .work = day38::variants().front().work(data->shape),
+               .cannot_run = course::why_no_cublas()});
+    return usual.result;
 }
 
 // {"problem", "block", "device", "clock", "versions": {name: [[warp, activity, tile, time], ...]}}; times from each version's first stamp on.

@@ -4,7 +4,6 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -12,29 +11,23 @@
 #include "async_pipeline.hpp"
 #include "common/bench/kernel_resources.hpp"
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/pack.cuh"
 #include "tile.cuh"
 #include "timeline.cuh"
 
 namespace day38 {
 
-inline std::string text_of(std::size_t rows, std::size_t cols) {
-    return std::to_string(rows) + " x " + std::to_string(cols);
-}
-
-inline void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument("async_pipeline: " + message);
-}
-
 inline void check(const Operands& operands) {
     const auto& [a, b, c] = operands;
-    require(a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols(),
-            "A is " + text_of(a.rows(), a.cols()) + ", B is " + text_of(b.rows(), b.cols()) + ", C is " +
-                text_of(c.rows(), c.cols()) + "; expected A: M x K, B: K x N, C: M x N");
-    require(!overlap(a, c), "C overlaps A; expected no common element");
-    require(!overlap(b, c), "C overlaps B; expected no common element");
+    course::require(a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols(),
+                    "async_pipeline: A is ", a, ", B is ", b, ", C is ", c,
+                    "; expected A: M x K, B: K x N, C: M x N");
+    course::require(!overlap(a, c), "async_pipeline: C overlaps A; expected no common element");
+    course::require(!overlap(b, c), "async_pipeline: C overlaps B; expected no common element");
 }
 
 // Is each row of A and of B a whole number of float4, each at a multiple of 16 bytes? (C is written float by float.)
@@ -74,14 +67,11 @@ struct BlockPerTile {
         if constexpr (std::is_same_v<Watch, Silent>) {
             if (!rows_are_whole_packs(operands)) kernel = Version::template kKernel<1, Watch>;
         } else {  // one watched kernel for each version is enough to learn from
-            require(rows_are_whole_packs(operands),
-                    "A is " + text_of(operands.a.rows(), operands.a.cols()) + ", B is " +
-                        text_of(operands.b.rows(), operands.b.cols()) +
-                        "; expected, for a timeline, rows of whole float4 at multiples of 16 bytes");
+            course::require(rows_are_whole_packs(operands), "async_pipeline: A is ", operands.a, ", B is ",
+                            operands.b,
+                            "; expected, for a timeline, rows of whole float4 at multiples of 16 bytes");
         }
-        allow_shared(kernel);
-        kernel<<<course::blocks_for(tiles, 1), THREADS, kShared, stream>>>(operands, watch);
-        CUDA_CHECK_LAUNCH();
+        course::launch(kernel, {course::blocks_for(tiles, 1), THREADS, kShared, stream}, operands, watch);
     }
 
     static void launch(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
@@ -108,7 +98,7 @@ struct BlockPerTile {
 
     static course::KernelResources resources() {
         Function<Silent>* const kernel = Version::template kKernel<4, Silent>;
-        allow_shared(kernel);
+        course::allow_shared_bytes(kernel, kShared);
         return course::resources_of(kernel, THREADS, kShared);
     }
 
@@ -121,14 +111,6 @@ struct BlockPerTile {
                    ? ""
                    : "needs " + std::to_string(kShared) +
                          " bytes of shared memory in a block; this GPU has " + std::to_string(most);
-    }
-
-  private:
-    // More than 48 KB of dynamic shared memory must be asked for.
-    template <class Watch>
-    static void allow_shared(Function<Watch>* kernel) {
-        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(kShared)));
     }
 };
 

@@ -24,6 +24,7 @@
 
 #include "arguments.hpp"
 #include "common/check/check.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/ptx.cuh"
 #include "common/device/tensor_core_support.hpp"
 #include "common/tile/tile_copies.cuh"
@@ -484,21 +485,13 @@ struct Launch {
             return course::is_aligned(matrix.data(), Plan::kAlignment) && matrix.leading_dimension() % 8 == 0;
         };
         const auto kernel = aligned(a) && aligned(b) ? kernel_for_rows<true>() : kernel_for_rows<false>();
-        allow_shared(kernel);
-        kernel<<<blocks_of(order), S::THREADS, kShared, stream>>>(a, b, make_output(c, alpha, beta), order);
-        CUDA_CHECK_LAUNCH();
+        course::launch(kernel, {blocks_of(order), S::THREADS, kShared, stream}, a, b,
+                       make_output(c, alpha, beta), order);
     }
 
     static course::KernelResources resources() {
-        allow_shared(kernel_for_rows<true>());
+        course::allow_shared_bytes(kernel_for_rows<true>(), kShared);
         return course::resources_of(kernel_for_rows<true>(), S::THREADS, kShared);
-    }
-
-    // More than 48 KB of shared memory must be asked for.
-    template <class Function>
-    static void allow_shared(Function* kernel) {
-        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(kShared)));
     }
 
     static std::string constraint(const Shape&) {

@@ -13,13 +13,14 @@
 //   ./course run day45 --size 8x256x256x64
 #include <algorithm>
 #include <array>
-#include <stdexcept>
 #include <string>
 
 #include "batched.cuh"
 #include "batched_bfloat16.hpp"
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/ptx.cuh"
 #include "common/device/tensor_core_support.hpp"
@@ -271,19 +272,15 @@ void launch_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     const auto& factors = matmul.factors;
     constexpr std::size_t kMost = (std::size_t{1} << 31) - 1024;  // counted in int, with room for a tile
-    if (std::max({factors.m(), factors.n(), factors.k()}) > kMost) {
-        throw std::invalid_argument("batched matmul: m, n and k are " + std::to_string(factors.m()) + " x " +
-                                    std::to_string(factors.n()) + " x " + std::to_string(factors.k()) +
-                                    "; expected each at most " + std::to_string(kMost) + " on tensor cores");
-    }
+    course::require(std::max({factors.m(), factors.n(), factors.k()}) <= kMost,
+                    "batched matmul: m, n and k are ", factors.m(), " x ", factors.n(), " x ", factors.k(),
+                    "; expected each at most ", kMost, " on tensor cores");
     const Kernel kernel = kernel_for(factors.op_a, factors.op_b);
-    CUDA_CHECK(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kShared)));
+    course::allow_shared_bytes(kernel, kShared);
     const auto walk = every_tile<WarpTile>(factors.m(), factors.n(), factors.count());
     const unsigned resident = course::resident_blocks(kernel, WarpTile::THREADS, kShared);
-    kernel<<<PERSISTENT ? std::min(walk.all, resident) : walk.all, WarpTile::THREADS, kShared, stream>>>(
-        matmul, walk);
-    CUDA_CHECK_LAUNCH();
+    const unsigned blocks = PERSISTENT ? std::min(walk.all, resident) : walk.all;
+    course::launch(kernel, {blocks, WarpTile::THREADS, kShared, stream}, matmul, walk);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
 #include "distance.hpp"
@@ -102,10 +103,8 @@ std::size_t norms_size(Metric metric, std::size_t m, std::size_t n, std::size_t 
 void launch_norms(Metric metric, const Factors& factors, course::DeviceSpan<float> norms,
                   cudaStream_t stream) {
     const std::size_t needed = norms_size(metric, factors.m(), factors.n(), factors.count());
-    if (norms.size() < needed) {
-        throw std::invalid_argument("launch_norms: norms has " + std::to_string(norms.size()) +
-                                    " elements; expected at least " + std::to_string(needed));
-    }
+    course::require(norms.size() >= needed, "launch_norms: norms has ", norms.size(),
+                    " elements; expected at least ", needed);
     if (needed == 0) return;
     launch(metric, factors.a, factors.op_a == Op::kNone, norms.data(), stream);
     launch(metric, factors.b, factors.op_b == Op::kTranspose, norms.data() + factors.m() * factors.count(),

@@ -4,25 +4,19 @@
 
 #include <algorithm>
 #include <limits>
-#include <stdexcept>
 #include <utility>
 
+#include "common/check/require.hpp"
 #include "common/device/pack.cuh"
 
 namespace day45 {
 namespace {
 
-std::string text(std::size_t rows, std::size_t cols) {
-    return std::to_string(rows) + " x " + std::to_string(cols);
-}
-
 template <class T>
-void check_batch(const Batch<T>& batch, const std::string& caller, const std::string& name) {
-    if (!batch.pointers.empty() && batch.pointers.size() != batch.count) {
-        throw std::invalid_argument(caller + ": " + name + " has " + std::to_string(batch.pointers.size()) +
-                                    " pointers for " + std::to_string(batch.count) +
-                                    " matrices; expected one for each");
-    }
+void check_batch(const Batch<T>& batch, std::string_view caller, std::string_view name) {
+    course::require(batch.pointers.empty() || batch.pointers.size() == batch.count, caller, ": ", name,
+                    " has ", batch.pointers.size(), " pointers for ", batch.count,
+                    " matrices; expected one for each");
 }
 
 // From the first element of the first matrix to the last one of the last.
@@ -50,69 +44,55 @@ Factors transposed(const Factors& factors) {
 }
 
 template <class T>
-void check(const FactorsOf<T>& factors, const std::string& caller) {
+void check(const FactorsOf<T>& factors, std::string_view caller) {
     const std::size_t depth_of_b =
         factors.op_b == Op::kNone ? factors.b.first.rows() : factors.b.first.cols();
-    if (depth_of_b != factors.k()) {
-        throw std::invalid_argument(caller + ": op(A) is " + text(factors.m(), factors.k()) + " and op(B) " +
-                                    text(depth_of_b, factors.n()) +
-                                    "; expected as many rows of op(B) as op(A) has columns");
-    }
-    if (factors.a.count != factors.b.count) {
-        throw std::invalid_argument(caller + ": there are " + std::to_string(factors.a.count) +
-                                    " matrices A and " + std::to_string(factors.b.count) +
-                                    " matrices B; expected as many");
-    }
+    course::require(depth_of_b == factors.k(), caller, ": op(A) is ", factors.m(), " x ", factors.k(),
+                    " and op(B) ", depth_of_b, " x ", factors.n(),
+                    "; expected as many rows of op(B) as op(A) has columns");
+    course::require(factors.a.count == factors.b.count, caller, ": there are ", factors.a.count,
+                    " matrices A and ", factors.b.count, " matrices B; expected as many");
     constexpr std::size_t kMost = std::numeric_limits<int>::max();
-    if (factors.m() > kMost || factors.n() > kMost || factors.k() > kMost) {
-        throw std::invalid_argument(caller + ": m, n and k are " + text(factors.m(), factors.n()) + " x " +
-                                    std::to_string(factors.k()) + "; expected each at most 2^31 - 1");
-    }
+    course::require(factors.m() <= kMost && factors.n() <= kMost && factors.k() <= kMost, caller,
+                    ": m, n and k are ", factors.m(), " x ", factors.n(), " x ", factors.k(),
+                    "; expected each at most 2^31 - 1");
     constexpr std::size_t kLongest =
         (std::size_t{1} << 26) - 1;  // so that 32 of them can be counted with 31 bits
     const std::size_t longest =
         std::max(factors.a.first.leading_dimension(), factors.b.first.leading_dimension());
-    if (longest > kLongest) {
-        throw std::invalid_argument(caller + ": a leading dimension is " + std::to_string(longest) +
-                                    "; expected at most 2^26 - 1");
-    }
+    course::require(longest <= kLongest, caller, ": a leading dimension is ", longest,
+                    "; expected at most 2^26 - 1");
     check_batch(factors.a, caller, "A");
     check_batch(factors.b, caller, "B");
 }
 
 template <class T>
-void check_output(const FactorsOf<T>& factors, const Batch<float>& c, const std::string& caller) {
+void check_output(const FactorsOf<T>& factors, const Batch<float>& c, std::string_view caller) {
     const auto& first = c.first;
-    if (first.rows() != factors.m() || first.cols() != factors.n() || c.count != factors.count()) {
-        throw std::invalid_argument(caller + ": there are " + std::to_string(c.count) + " matrices C of " +
-                                    text(first.rows(), first.cols()) + "; expected " +
-                                    std::to_string(factors.count()) + " of " +
-                                    text(factors.m(), factors.n()));
-    }
+    course::require(first.rows() == factors.m() && first.cols() == factors.n() && c.count == factors.count(),
+                    caller, ": there are ", c.count, " matrices C of ", first, "; expected ", factors.count(),
+                    " of ", factors.m(), " x ", factors.n());
     check_batch(c, caller, "C");
     if (!c.pointers.empty() || first.rows() == 0 || first.cols() == 0) return;
     const std::size_t length = (first.rows() - 1) * first.leading_dimension() + first.cols();
     const bool side_by_side =
         c.stride >= first.cols() && (c.count - 1) * c.stride + first.cols() <= first.leading_dimension();
-    if (c.count > 1 && c.stride < length && !side_by_side) {
-        throw std::invalid_argument(caller + ": the stride of C is " + std::to_string(c.stride) +
-                                    "; expected at least " + std::to_string(length) +
-                                    ", or matrices side by side, so that they do not overlap");
-    }
+    course::require(c.count <= 1 || c.stride >= length || side_by_side, caller, ": the stride of C is ",
+                    c.stride, "; expected at least ", length,
+                    ", or matrices side by side, so that they do not overlap");
     const auto overlaps = [&](const Batch<const T>& other) {
         return c.count == 1 ? overlap(first, other.first) : overlap(extent_of(c), extent_of(other));
     };
     for (const auto& [batch, name] : {std::pair(&factors.a, "A"), {&factors.b, "B"}}) {
-        if (batch->pointers.empty() && overlaps(*batch))
-            throw std::invalid_argument(caller + ": C overlaps " + name +
-                                        "; expected memory of its own for it");
+        course::require(!batch->pointers.empty() || !overlaps(*batch), caller, ": C overlaps ", name,
+                        "; expected memory of its own for it");
     }
 }
 
-template void check(const FactorsOf<float>&, const std::string&);
-template void check(const FactorsOf<__nv_bfloat16>&, const std::string&);
-template void check_output(const FactorsOf<float>&, const Batch<float>&, const std::string&);
-template void check_output(const FactorsOf<__nv_bfloat16>&, const Batch<float>&, const std::string&);
+template void check(const FactorsOf<float>&, std::string_view);
+template void check(const FactorsOf<__nv_bfloat16>&, std::string_view);
+template void check_output(const FactorsOf<float>&, const Batch<float>&, std::string_view);
+template void check_output(const FactorsOf<__nv_bfloat16>&, const Batch<float>&, std::string_view);
 
 bool a_goes_in_packs(const Factors& factors) {
     return factors.op_a == Op::kTranspose && rows_are_packs(factors.a);

@@ -4,7 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <string>
+#include <string_view>
 
 #include "common/device/device_view.hpp"
 
@@ -48,13 +48,13 @@ Factors transposed(const Factors& factors);
 // Throws std::invalid_argument, beginning with `caller`, when A and B do not fit together, or their counts differ. T: float or
 // __nv_bfloat16.
 template <class T>
-void check(const FactorsOf<T>& factors, const std::string& caller);
+void check(const FactorsOf<T>& factors, std::string_view caller);
 
 // Is C `factors.count()` matrices of m x n, one behind another or side by side, and none of its elements (of several matrices: nothing from
 // its first to its last) in A or B? Throws std::invalid_argument, beginning
 // with `caller`, when it is not. What pointers say is not known, and not checked.
 template <class T>
-void check_output(const FactorsOf<T>& factors, const Batch<float>& c, const std::string& caller);
+void check_output(const FactorsOf<T>& factors, const Batch<float>& c, std::string_view caller);
 
 // Do the rows of A, or of B, run across K, and are they all aligned to 16 bytes, and whole numbers of float4? What `pointers` say is not
 // known: then not.

@@ -7,8 +7,10 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "k_means_step.hpp"
 
@@ -17,15 +19,10 @@ namespace {
 
 constexpr std::uint32_t kNoCentre = 0xffffffff;
 
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument("k_means: " + message);
-}
-
 // How many vectors these are.
-std::size_t vectors(std::span<const float> numbers, std::size_t d, const std::string& name) {
-    require(d > 0 && numbers.size() % d == 0, name + " has " + std::to_string(numbers.size()) +
-                                                  " numbers and d is " + std::to_string(d) +
-                                                  "; expected whole vectors of d, at least 1");
+std::size_t vectors(std::span<const float> numbers, std::size_t d, std::string_view name) {
+    course::require(d > 0 && numbers.size() % d == 0, "k_means: ", name, " has ", numbers.size(),
+                    " numbers and d is ", d, "; expected whole vectors of d, at least 1");
     return numbers.size() / d;
 }
 
@@ -54,8 +51,8 @@ struct Problem {
           k(vectors(start, d, "start")),
           largest(largest_of(points, d, "points")) {
         largest_of(start, d, "start");
-        require(k > 0, "start has no centres; expected at least one");
-        require(most_iterations > 0, "most_iterations is 0; expected at least 1");
+        course::require(k > 0, "k_means: start has no centres; expected at least one");
+        course::require(most_iterations > 0, "k_means: most_iterations is 0; expected at least 1");
     }
 
     std::size_t n, k;
@@ -89,9 +86,10 @@ Clusters<float> k_means(std::span<const float> points, std::span<const float> st
     const Problem problem(points, start, d, options.most_iterations);
     const std::size_t n = problem.n;
     const std::size_t k = problem.k;
-    require(options.metric == Metric::kSquaredL2 || options.metric == Metric::kDifferences,
-            "metric is " + name(options.metric) +
-                "; expected squared_l2 or differences, for a mean is nearest to its points by those alone");
+    course::require(
+        options.metric == Metric::kSquaredL2 || options.metric == Metric::kDifferences, "k_means: metric is ",
+        name(options.metric),
+        "; expected squared_l2 or differences, for a mean is nearest to its points by those alone");
 
     // Everything stays on the device; an iteration tells the host only of its progress.
     const Reduce& fused = find_variant(reduce_variants(), "fused");

@@ -9,10 +9,10 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <stdexcept>
-#include <string>
+#include <string_view>
 
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
 #include "k_means_step.hpp"
@@ -85,23 +85,15 @@ __global__ void move_to_means(Sums sums, course::DeviceMatrix<const float> centr
 
 // --- Launchers -------------------------------------------------------------------------------------------------------
 
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument("k-means step: " + message);
+void require_size(std::size_t size, std::size_t expected, std::string_view name) {
+    course::require(size == expected, "k-means step: ", name, " has ", size, " elements; expected ",
+                    expected);
 }
 
-void require_size(std::size_t size, std::size_t expected, const std::string& name) {
-    require(size == expected,
-            name + " has " + std::to_string(size) + " elements; expected " + std::to_string(expected));
-}
-
-std::string text(std::size_t rows, std::size_t cols) {
-    return std::to_string(rows) + " x " + std::to_string(cols);
-}
-
-void require_packed(course::DeviceMatrix<const float> matrix, const std::string& name) {
-    require(matrix.leading_dimension() == matrix.cols(),
-            name + " has a leading dimension of " + std::to_string(matrix.leading_dimension()) +
-                "; expected " + std::to_string(matrix.cols()) + ", no gaps between rows");
+void require_packed(course::DeviceMatrix<const float> matrix, std::string_view name) {
+    course::require(matrix.leading_dimension() == matrix.cols(), "k-means step: ", name,
+                    " has a leading dimension of ", matrix.leading_dimension(), "; expected ", matrix.cols(),
+                    ", no gaps between rows");
 }
 
 // How many units 1 is: a power of two, so that nothing is rounded but to whole units; as many as can be, so that n numbers up to `largest` do
@@ -165,19 +157,18 @@ void launch_update(const KMeansStep& step, cudaStream_t stream) {
     const course::DeviceMatrix<const float>& points = step.points;
     const course::DeviceMatrix<const float>& centres = step.centres;
     const KMeansShape shape{.n = points.rows(), .k = centres.rows(), .d = centres.cols()};
-    require(points.cols() == shape.d, "points is " + text(shape.n, points.cols()) + " and centres " +
-                                          text(shape.k, shape.d) + "; expected as many columns");
-    require(step.moved.rows() == shape.k && step.moved.cols() == shape.d,
-            "moved is " + text(step.moved.rows(), step.moved.cols()) + "; expected " +
-                text(shape.k, shape.d) + ", as centres");
+    course::require(points.cols() == shape.d, "k-means step: points is ", points, " and centres ", centres,
+                    "; expected as many columns");
+    course::require(step.moved.rows() == shape.k && step.moved.cols() == shape.d, "k-means step: moved is ",
+                    step.moved, "; expected ", shape.k, " x ", shape.d, ", as centres");
     require_packed(centres, "centres");
     require_packed(step.moved, "moved");
     require_size(step.assignment.size(), shape.n, "assignment");
     const std::size_t words = update_scratch_size(shape);
-    require(step.scratch.size() >= words, "scratch has " + std::to_string(step.scratch.size()) +
-                                              " elements; expected at least " + std::to_string(words));
-    require(std::isfinite(step.largest) && step.largest >= 0,
-            "largest is " + std::to_string(step.largest) + "; expected a finite number, at least 0");
+    course::require(step.scratch.size() >= words, "k-means step: scratch has ", step.scratch.size(),
+                    " elements; expected at least ", words);
+    course::require(std::isfinite(step.largest) && step.largest >= 0, "k-means step: largest is ",
+                    step.largest, "; expected a finite number, at least 0");
     if (shape.k * shape.d == 0) return;
 
     auto* const words_of = reinterpret_cast<unsigned long long*>(step.scratch.data());

@@ -12,10 +12,9 @@
 //   ./course run day45 --variant skip_tiles --size 4x512x512x64
 #include <algorithm>
 #include <array>
-#include <stdexcept>
-#include <string>
 
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
 #include "fused_matmul.hpp"
@@ -219,14 +218,6 @@ __global__ __launch_bounds__(T::THREADS) void build_levels(const Batch<const std
 
 // --- Launchers -------------------------------------------------------------------------------------------------------
 
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument("masked matmul: " + message);
-}
-
-std::string text(std::size_t count, std::size_t rows, std::size_t cols) {
-    return std::to_string(count) + " of " + std::to_string(rows) + " x " + std::to_string(cols);
-}
-
 // False: there is nothing to do.
 bool is_worth_a_launch(const MaskedMatmul& matmul) {
     const Factors& factors = matmul.factors;
@@ -236,17 +227,16 @@ bool is_worth_a_launch(const MaskedMatmul& matmul) {
     check_output(factors, matmul.c, "masked matmul");
     if (mask.kind == Mask::Kind::kArray) {
         const auto& bytes = mask.bytes.first;
-        require(bytes.rows() == factors.m() && bytes.cols() == factors.n() &&
-                    (mask.bytes.count == 1 || mask.bytes.count == factors.count()),
-                "the mask's arrays are " + text(mask.bytes.count, bytes.rows(), bytes.cols()) +
-                    "; expected 1 or " + text(factors.count(), factors.m(), factors.n()));
-        require(mask.bytes.pointers.empty() || mask.bytes.pointers.size() == mask.bytes.count,
-                "the mask has " + std::to_string(mask.bytes.pointers.size()) + " pointers for " +
-                    std::to_string(mask.bytes.count) + " arrays; expected one for each");
+        course::require(bytes.rows() == factors.m() && bytes.cols() == factors.n() &&
+                            (mask.bytes.count == 1 || mask.bytes.count == factors.count()),
+                        "masked matmul: the mask's arrays are ", mask.bytes.count, " of ", bytes,
+                        "; expected 1 or ", factors.count(), " of ", factors.m(), " x ", factors.n());
+        course::require(mask.bytes.pointers.empty() || mask.bytes.pointers.size() == mask.bytes.count,
+                        "masked matmul: the mask has ", mask.bytes.pointers.size(), " pointers for ",
+                        mask.bytes.count, " arrays; expected one for each");
     } else {
-        require(-mask.below <= mask.above, "the band is from " + std::to_string(mask.below) +
-                                               " below the diagonal to " + std::to_string(mask.above) +
-                                               " above it; expected a sum of at least 0");
+        course::require(-mask.below <= mask.above, "masked matmul: the band is from ", mask.below,
+                        " below the diagonal to ", mask.above, " above it; expected a sum of at least 0");
     }
     return c.rows() != 0 && c.cols() != 0 && matmul.c.count != 0;
 }
@@ -304,11 +294,10 @@ std::size_t levels_size(const Batch<const std::uint8_t>& bytes) {
 template <class T>
 Levels<T> levels_of(const Batch<const std::uint8_t>& bytes, const course::DeviceSpan<std::uint32_t>& memory) {
     const std::size_t needed = levels_size<T>(bytes);
-    require(memory.size() >= needed, "the mask's levels have " + std::to_string(memory.size()) +
-                                         " elements; expected at least " + std::to_string(needed) +
-                                         ", as MaskLevels of this version has");
-    require(course::is_aligned(memory.data(), 16),
-            "the mask's levels are not aligned; expected a multiple of 16 bytes");
+    course::require(memory.size() >= needed, "masked matmul: the mask's levels have ", memory.size(),
+                    " elements; expected at least ", needed, ", as MaskLevels of this version has");
+    course::require(course::is_aligned(memory.data(), 16),
+                    "masked matmul: the mask's levels are not aligned; expected a multiple of 16 bytes");
     return {memory.data(), bytes.first.rows(), bytes.first.cols(), arrays_of(bytes)};
 }
 

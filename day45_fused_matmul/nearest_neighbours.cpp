@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <numeric>
 #include <stdexcept>
-#include <string>
+#include <string_view>
 
+#include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "top_k.hpp"
 
@@ -12,12 +13,9 @@ namespace day45 {
 namespace {
 
 // How many vectors these are.
-std::size_t vectors(std::span<const float> numbers, std::size_t d, const std::string& name) {
-    if (d == 0 || numbers.size() % d != 0) {
-        throw std::invalid_argument("nearest_neighbours: " + name + " has " + std::to_string(numbers.size()) +
-                                    " numbers and d is " + std::to_string(d) +
-                                    "; expected whole vectors of d, at least 1");
-    }
+std::size_t vectors(std::span<const float> numbers, std::size_t d, std::string_view name) {
+    course::require(d > 0 && numbers.size() % d == 0, "nearest_neighbours: ", name, " has ", numbers.size(),
+                    " numbers and d is ", d, "; expected whole vectors of d, at least 1");
     return numbers.size() / d;
 }
 
@@ -49,11 +47,8 @@ Neighbours nearest_neighbours_on_cpu(std::span<const float> queries, std::span<c
                                      std::size_t d, std::size_t k) {
     const std::size_t m = vectors(queries, d, "queries");
     const std::size_t n = vectors(points, d, "points");
-    if (k > n) {
-        throw std::invalid_argument("nearest_neighbours_on_cpu: k is " + std::to_string(k) +
-                                    " and there are " + std::to_string(n) +
-                                    " points; expected at most as many");
-    }
+    course::require(k <= n, "nearest_neighbours_on_cpu: k is ", k, " and there are ", n,
+                    " points; expected at most as many");
     Neighbours nearest{k, std::vector<std::uint32_t>(m * k), std::vector<float>(m * k)};
 #pragma omp parallel for
     for (std::ptrdiff_t signed_query = 0; signed_query < static_cast<std::ptrdiff_t>(m); ++signed_query) {

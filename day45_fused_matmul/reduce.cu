@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
 #include "distance.cuh"
@@ -188,10 +189,6 @@ Plan plan_of(const ReducedMatmul& matmul) {
     return {matmul.factors.m(), matmul.factors.n(), matmul.factors.count(), matmul.metric};
 }
 
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument("reduced matmul: " + message);
-}
-
 // The problem along rows, checked.
 ReducedMatmul along_rows(const ReducedMatmul& given) {
     ReducedMatmul matmul = given;
@@ -201,22 +198,21 @@ ReducedMatmul along_rows(const ReducedMatmul& given) {
     check(factors, "reduced matmul");
     const std::size_t results = factors.m() * factors.count();
     const bool is_extremum = given.reduction == Reduction::kMin || given.reduction == Reduction::kMax;
-    require(matmul.values.size() == results, "values has " + std::to_string(matmul.values.size()) +
-                                                 " elements; expected " + std::to_string(results) +
-                                                 ", one for each result");
-    require(matmul.indices.empty() || matmul.indices.size() == results,
-            "indices has " + std::to_string(matmul.indices.size()) + " elements; expected " +
-                std::to_string(results) + ", or none");
-    require(matmul.indices.empty() || is_extremum,
-            "there are indices, but a " + name(given.reduction) + " has none; expected no indices");
-    require(!is_extremum || results == 0 || factors.n() > 0,
-            "the " + name(given.reduction) + " of no elements is asked for; expected at least one");
+    course::require(matmul.values.size() == results, "reduced matmul: values has ", matmul.values.size(),
+                    " elements; expected ", results, ", one for each result");
+    course::require(matmul.indices.empty() || matmul.indices.size() == results,
+                    "reduced matmul: indices has ", matmul.indices.size(), " elements; expected ", results,
+                    ", or none");
+    course::require(matmul.indices.empty() || is_extremum, "reduced matmul: there are indices, but a ",
+                    name(given.reduction), " has none; expected no indices");
+    course::require(!is_extremum || results == 0 || factors.n() > 0, "reduced matmul: the ",
+                    name(given.reduction), " of no elements is asked for; expected at least one");
     return matmul;
 }
 
 void require_scratch(const ReducedMatmul& matmul, std::size_t needed) {
-    require(matmul.scratch.size() >= needed, "scratch has " + std::to_string(matmul.scratch.size()) +
-                                                 " elements; expected at least " + std::to_string(needed));
+    course::require(matmul.scratch.size() >= needed, "reduced matmul: scratch has ", matmul.scratch.size(),
+                    " elements; expected at least ", needed);
 }
 
 // Calls `work` with the reduction, as a type.

@@ -16,6 +16,7 @@
 #include <stdexcept>
 
 #include "common/check/check.hpp"
+#include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
 #include "distance.cuh"
@@ -349,10 +350,6 @@ EqualShares<T> equal_shares(std::size_t m, std::size_t n, std::size_t d, std::si
             static_cast<unsigned>(best)};
 }
 
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument("top-k matmul: " + message);
-}
-
 // The scratch memory holds the norms, and then the blocks' lists and pieces, or the matrix of distances.
 struct Plan {
     std::size_t rows;  // of all products
@@ -367,11 +364,10 @@ struct Plan {
           norm_words(course::ceil_div<std::size_t>(norms_size(shape.metric, shape.m, n, shape.count), 2)),
           walk(equal_shares(shape.m, n, shape.d, shape.count)),
           size(shape.k) {
-        const std::string k = std::to_string(shape.k);
-        require(shape.k >= 1 && shape.k <= kMostBest,
-                "k is " + k + "; expected 1 to " + std::to_string(kMostBest));
-        require(shape.k <= n, "k is " + k + ", but there are " + std::to_string(n) +
-                                  " columns of op(B) to choose from; expected at most as many");
+        course::require(shape.k >= 1 && shape.k <= kMostBest, "top-k matmul: k is ", shape.k,
+                        "; expected 1 to ", kMostBest);
+        course::require(shape.k <= n, "top-k matmul: k is ", shape.k, ", but there are ", n,
+                        " columns of op(B) to choose from; expected at most as many");
     }
 
     std::size_t list_words() const { return std::size_t{walk.blocks} * T::BM * size.room; }
@@ -391,10 +387,9 @@ Plan checked_plan(const TopKMatmul& matmul) {
     const Plan plan(
         TopKShape{factors.m(), factors.n(), factors.k(), factors.count(), matmul.k, matmul.metric});
     const std::size_t results = plan.rows * matmul.k;
-    const auto require_size = [&](const std::string& name, std::size_t size) {
-        require(size == results, name + " has " + std::to_string(size) + " elements; expected " +
-                                     std::to_string(results) + ", " + std::to_string(matmul.k) +
-                                     " for each row");
+    const auto require_size = [&](std::string_view name, std::size_t size) {
+        course::require(size == results, "top-k matmul: ", name, " has ", size, " elements; expected ",
+                        results, ", ", matmul.k, " for each row");
     };
     require_size("values", matmul.values.size());
     require_size("indices", matmul.indices.size());
@@ -402,8 +397,8 @@ Plan checked_plan(const TopKMatmul& matmul) {
 }
 
 void require_scratch(const TopKMatmul& matmul, std::size_t needed) {
-    require(matmul.scratch.size() >= needed, "scratch has " + std::to_string(matmul.scratch.size()) +
-                                                 " elements; expected at least " + std::to_string(needed));
+    course::require(matmul.scratch.size() >= needed, "top-k matmul: scratch has ", matmul.scratch.size(),
+                    " elements; expected at least ", needed);
 }
 
 float sign_of(Order order) {

@@ -62,15 +62,18 @@ class UsualCase {
                     .verify = [data = data, verify] { return verify(*data); }});
     }
 
-    // A contestant per version of the list: launch(version, data, stream). `work` is the version's own.
+    // A contestant per version of the list: launch(version, data, stream). `work` is the version's own, and so are
+    // the kernel's resources where its launcher names them.
     template <class Versions, class Problem, class Launch>
     void versions(const Versions& list, const Problem& problem, Launch launch) {
         for (const auto& version : list) {
-            add({.name = version.name,
-                 .launch = [data = data, &version,
-                            launch](cudaStream_t stream) { launch(version, *data, stream); },
-                 .work = version.work(problem),
-                 .cannot_run = version.cannot_run(problem)});
+            Contestant& added = add({.name = version.name,
+                                     .launch = [data = data, &version, launch](
+                                                   cudaStream_t stream) { launch(version, *data, stream); },
+                                     .work = version.work(problem),
+                                     .cannot_run = version.cannot_run(problem)});
+            if constexpr (requires { version.launcher.resources; })
+                added.resources = version.launcher.resources;
         }
     }
 

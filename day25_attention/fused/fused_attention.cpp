@@ -10,13 +10,14 @@
 #include <limits>
 #include <stdexcept>
 
+#include "common/check/require.hpp"
 #include "versions.hpp"
 
 namespace day25::fused {
 namespace {
 
 std::string text(const Extents& e) {
-    return fmt::format("{} x {} x {} x {}", e.batch, e.heads, e.length, e.dim);
+    return course::shape_text(e.batch, e.heads, e.length, e.dim);
 }
 
 bool same(const Extents& a, const Extents& b) {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <stdexcept>
 
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "versions.hpp"
 
 namespace day25::fused {
@@ -35,10 +35,8 @@ template <int BM, class Kernel, class T>
 void launch_tiles(Kernel* kernel, int threads, std::size_t shared, const Attention<T>& attention,
                   cudaStream_t stream) {
     const Grid grid = grid_of<BM>(attention);
-    CUDA_CHECK(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
-    kernel<<<grid.blocks, threads, shared, stream>>>(attention, grid.heads_at_once);
-    CUDA_CHECK_LAUNCH();
+    course::launch(kernel, {grid.blocks, static_cast<unsigned>(threads), shared, stream}, attention,
+                   grid.heads_at_once);
 }
 
 }  // namespace day25::fused

@@ -13,6 +13,7 @@
 
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/ptx.cuh"
 #include "common/device/tensor_core_support.hpp"
 #include "common/tile/tile_copies.cuh"
@@ -161,7 +162,7 @@ struct Launch {
 
     static void launch(const Product<T>& product, cudaStream_t stream) {
         const std::string reason = why_not(product);
-        require(reason.empty(), "eight_bit: " + reason);
+        course::require(reason.empty(), "eight_bit: ", reason);
         const auto& [a, b, c] = product;
         if (c.rows() == 0 || c.cols() == 0) return;
         const Order order = make_order(c, S::BM, S::BN, kBand);
@@ -169,9 +170,8 @@ struct Launch {
             return course::is_aligned(matrix.data(), 16) && matrix.leading_dimension() % 16 == 0;
         };
         const auto kernel = aligned(a) && aligned(b) ? bytes_mma_sync<S, true> : bytes_mma_sync<S, false>;
-        allow_shared(kernel);
-        kernel<<<blocks_of(order), S::THREADS, kShared, stream>>>(a, b, make_output<Sum<T>>(c, 1, 0), order);
-        CUDA_CHECK_LAUNCH();
+        course::launch(kernel, {blocks_of(order), S::THREADS, kShared, stream}, a, b,
+                       make_output<Sum<T>>(c, 1, 0), order);
     }
 
     // Tensor cores have multiplied bytes since compute capability 8.0 and before, FP8 since 8.9.
@@ -193,15 +193,8 @@ struct Launch {
     }
 
     static course::KernelResources resources() {
-        allow_shared(bytes_mma_sync<S, true>);
+        course::allow_shared_bytes(bytes_mma_sync<S, true>, kShared);
         return course::resources_of(bytes_mma_sync<S, true>, S::THREADS, kShared);
-    }
-
-    // More than 48 KB of shared memory must be asked for.
-    template <class Function>
-    static void allow_shared(Function* kernel) {
-        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(kShared)));
     }
 
     static std::string constraint(const Shape&) {

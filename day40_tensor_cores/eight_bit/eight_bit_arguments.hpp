@@ -1,8 +1,6 @@
 // What the versions share on the host: checks of arguments.
 #pragma once
 
-#include <string>
-
 #include "arguments.hpp"
 #include "eight_bit.hpp"
 
@@ -12,18 +10,9 @@ namespace day40::eight_bit {
 template <class T>
 void check(const Product<T>& product) {
     const auto& [a, b, c] = product;
-    const auto shape = [](const auto& m) {
-        return std::to_string(m.rows()) + " x " + std::to_string(m.cols());
-    };
-    if (a.rows() != c.rows() || a.cols() != b.cols() || b.rows() != c.cols())
-        throw std::invalid_argument("eight_bit: A is " + shape(a) + ", B is " + shape(b) + ", C is " +
-                                    shape(c) + "; expected A: M x K, B: N x K, C: M x N");
-    for (const std::size_t extent : {c.rows(), c.cols(), a.cols()})
-        if (extent > kMostExtent)
-            throw std::invalid_argument("eight_bit: M, N or K is " + std::to_string(extent) +
-                                        "; expected at most " + std::to_string(kMostExtent));
-    if (overlap(c, a)) throw std::invalid_argument("eight_bit: C overlaps A; expected no common element");
-    if (overlap(c, b)) throw std::invalid_argument("eight_bit: C overlaps B; expected no common element");
+    course::require(a.rows() == c.rows() && a.cols() == b.cols() && b.rows() == c.cols(), "eight_bit: A is ",
+                    a, ", B is ", b, ", C is ", c, "; expected A: M x K, B: N x K, C: M x N");
+    check_extents_and_overlap("eight_bit", a, b, c);
 }
 
 // What any version must do at least.

@@ -144,7 +144,7 @@ struct Launch {
 
     static void launch(const Product<T>& product, cudaStream_t stream) {
         const std::string reason = why_not(product);
-        require(reason.empty(), "eight_bit: " + reason);
+        course::require(reason.empty(), "eight_bit: ", reason);
         const auto& [a, b, c] = product;
         if (c.rows() == 0 || c.cols() == 0) return;
 
@@ -160,7 +160,7 @@ struct Launch {
     }
 
     static course::KernelResources resources() {
-        kHow.allow_shared(kKernel);
+        course::allow_shared_bytes(kKernel, kHow.shared);
         return course::resources_of(kKernel, kHow.threads, kHow.shared);
     }
 

@@ -271,7 +271,7 @@ struct Launch {
         const Gemm<T> gemm = checked(unchecked);
         const auto& [a, b, c, alpha, beta] = gemm;
         const std::string reason = why_not(gemm);
-        require(reason.empty(), "tensor_cores: " + reason);
+        course::require(reason.empty(), "tensor_cores: ", reason);
         if (c.rows() == 0 || c.cols() == 0) return;
 
         Maps maps{};
@@ -287,7 +287,7 @@ struct Launch {
     }
 
     static course::KernelResources resources() {
-        kHow.allow_shared(kernel());
+        course::allow_shared_bytes(kernel(), kHow.shared);
         return course::resources_of(kernel(), kHow.threads, kHow.shared);
     }
 
@@ -295,14 +295,6 @@ struct Launch {
         return {.launch = launch, .why_not = why_not, .resources = resources};
     }
 };
-
-std::size_t multiprocessors() {
-    int device = 0;
-    int count = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-    return static_cast<std::size_t>(count);
-}
 
 template <class Plan>
 Version version(const char* name, const char* idea) {
@@ -359,8 +351,8 @@ const Version& fastest_tile(const Shape& shape, std::size_t multiprocessors) {
 
 template <class T>
 const KernelFor<T>& fitting(const Gemm<T>& gemm) {
-    return kernel_of<T>(
-        fastest_tile({.m = gemm.c.rows(), .n = gemm.c.cols(), .k = gemm.a.cols()}, multiprocessors()));
+    return kernel_of<T>(fastest_tile({.m = gemm.c.rows(), .n = gemm.c.cols(), .k = gemm.a.cols()},
+                                     course::multiprocessors()));
 }
 
 template <class T>
@@ -385,8 +377,8 @@ void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
     if (fitted.why_not(reachable).empty()) return fitted.launch(reachable, stream);
     const std::size_t large =
         course::ceil_div<std::size_t>(gemm.c.rows(), 256) * course::ceil_div<std::size_t>(gemm.c.cols(), 256);
-    const auto launch =
-        large * 2 < multiprocessors() ? Launch<Specialised, T>::launch : Launch<Persistent, T>::launch;
+    const auto launch = large * 2 < course::multiprocessors() ? Launch<Specialised, T>::launch
+                                                              : Launch<Persistent, T>::launch;
     launch(reachable, stream);
 }
 

@@ -10,6 +10,7 @@
 
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "tensor_cores.hpp"
 
 namespace day40 {
@@ -30,18 +31,11 @@ struct ClusterLaunch {
     int cluster;
     bool persistent;  // no more blocks than run at a time
 
-    // More than 48 KB of shared memory must be asked for.
-    template <class... Parameters>
-    void allow_shared(void (*kernel)(Parameters...)) const {
-        CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(shared)));
-    }
-
     // `blocks`: as many as there is work for.
     template <class... Parameters>
     void start(void (*kernel)(Parameters...), unsigned blocks, cudaStream_t stream,
                const std::type_identity_t<Parameters>&... arguments) const {
-        allow_shared(kernel);
+        course::allow_shared_bytes(kernel, shared);
         const auto of_cluster = static_cast<unsigned>(cluster);
         if (persistent) {
             const unsigned clusters = course::resident_blocks(kernel, threads, shared) / of_cluster;

@@ -189,9 +189,15 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_thread_tile_2d(Sgemm gemm) {
     }
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
+        const std::size_t row = row0 + ty + i * ROWS;
+        const std::size_t col = col0 + tx;
+        if (row >= gemm.m() || col >= gemm.n()) continue;
+        float* const c = &gemm.c(row, col);
+        const std::size_t cols_left = gemm.n() - col;
 #pragma unroll
-        for (int j = 0; j < TN; ++j)
-            store(gemm, row0 + ty + i * ROWS, col0 + tx + j * COLS, sums[i][j]);
+        for (int j = 0; j < TN; ++j) {
+            if (j * COLS < cols_left) c[j * COLS] = updated(gemm, sums[i][j], c[j * COLS]);
+        }
     }
 }
 

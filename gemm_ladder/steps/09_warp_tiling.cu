@@ -78,26 +78,29 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
     const int rows = in_range(gemm.m(), row0);  // of the tile
     const int cols = in_range(gemm.n(), col0);
+    const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
+    const bool cols_fit = col0 + BN <= gemm.n();
 
     float4 a_next[BM / A_DOWN];  // what this thread has loaded of the next tile of A
     float4 b_next[BK / B_DOWN];  // and of B
     const auto load_next = [&](std::size_t k0) {
-        const int depth = in_range(gemm.k(), k0);
-        if (ONE_CHECK && rows >= BM && depth >= BK) {  // the whole tile is in range
+        if (ONE_CHECK && rows_fit && k0 + BK <= gemm.k()) {  // the whole tile is in range
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
+            const int depth = in_range(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
                     load4_or_zero(a + n * A_DOWN * lda, a_row + n * A_DOWN < rows ? depth - a_col : 0);
         }
-        if (ONE_CHECK && cols >= BN && depth >= BK) {
+        if (ONE_CHECK && k0 + BK <= gemm.k() && cols_fit) {
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
+            const int depth = in_range(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =
@@ -206,26 +209,29 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
     const int rows = in_range(gemm.m(), row0);  // of the tile
     const int cols = in_range(gemm.n(), col0);
+    const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
+    const bool cols_fit = col0 + BN <= gemm.n();
 
     float4 a_next[BM / A_DOWN];  // what this thread has loaded of the next tile of A
     float4 b_next[BK / B_DOWN];  // and of B
     const auto load_next = [&](std::size_t k0) {
-        const int depth = in_range(gemm.k(), k0);
-        if (rows >= BM && depth >= BK) {  // the whole tile is in range
+        if (rows_fit && k0 + BK <= gemm.k()) {  // the whole tile is in range
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
+            const int depth = in_range(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
                     load4_or_zero(a + n * A_DOWN * lda, a_row + n * A_DOWN < rows ? depth - a_col : 0);
         }
-        if (cols >= BN && depth >= BK) {
+        if (k0 + BK <= gemm.k() && cols_fit) {
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
+            const int depth = in_range(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =

@@ -1,6 +1,6 @@
-// Where a matrix ends: loads that zero-fill, stores that skip what is out of range. Besides sgemm.hpp,
-// this is the only header that the kernels of steps 1 to 10 use. (launch.hpp and steps.hpp, which their
-// files include too, are host side.)
+// Where a matrix ends: loads that zero-fill, stores that skip what is out of range. Besides
+// sgemm.hpp, this is the only header that the kernels of steps 1 to 10 use. (launch.hpp and
+// steps.hpp, which their files include too, are host side.)
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// C = alpha A B + beta C in single precision, any shape: the host API of the ladder. No kernels here:
-// each of the eleven steps has a file in steps/, and the versions after them are in beyond/.
+// C = alpha A B + beta C in single precision, any shape: the host API of the ladder. No kernels
+// here: each of the eleven steps has a file in steps/, and the versions after them are in beyond/.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -54,10 +54,11 @@ struct Sgemm {
 
 // What it takes to run a step.
 struct Kernel {
-    // Queues the multiplication. Throws std::invalid_argument when shapes do not match, C overlaps A
-    // or B, or the scratch memory is too small; CudaError when a call to CUDA fails.
+    // Queues the multiplication. Throws std::invalid_argument when shapes do not match, C overlaps
+    // A or B, or the scratch memory is too small; CudaError when a call to CUDA fails.
     void (*launch)(const Sgemm& gemm, cudaStream_t stream);
-    // Registers, shared memory and occupancy of its kernel for aligned operands, on the current device.
+    // Registers, shared memory and occupancy of its kernel for aligned operands, on the current
+    // device.
     course::KernelResources (*resources)();
     ScratchSize (*scratch)(const Shape& shape) = [](const Shape&) { return ScratchSize{}; };
 };
@@ -71,12 +72,12 @@ std::span<const Step> steps();
 // The versions after them, from "12_multi_stage" on.
 std::span<const Step> beyond();
 
-// Checks the arguments. If alpha or K is 0, returns a problem with both 0: kernels then read neither A
-// nor B. Throws std::invalid_argument when shapes do not match, or C overlaps A or B.
+// Checks the arguments. If alpha or K is 0, returns a problem with both 0: kernels then read
+// neither A nor B. Throws std::invalid_argument when shapes do not match, or C overlaps A or B.
 Sgemm checked(const Sgemm& gemm);
 
-// The same. It also throws std::invalid_argument when the scratch memory is smaller than `needed`, or
-// does not begin at a multiple of 16 bytes.
+// The same. It also throws std::invalid_argument when the scratch memory is smaller than `needed`,
+// or does not begin at a multiple of 16 bytes.
 Sgemm checked(const Sgemm& gemm, const ScratchSize& needed);
 
 // The reference: plain loops in double, over the host's cores. Packed, row-major: a is m x k, b is

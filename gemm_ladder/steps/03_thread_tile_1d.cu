@@ -48,8 +48,8 @@ __global__ __launch_bounds__(THREADS) void sgemm_thread_tile_1d(Sgemm gemm) {
     const int b_row = thread / BN;
     const int b_col = thread % BN;
 
-    // TM x 1 results of this thread. They stay in registers only if each index is a constant, so all
-    // loops over them are unrolled.
+    // TM x 1 results of this thread. They stay in registers only if each index is a constant, so
+    // all loops over them are unrolled.
     float sums[TM] = {};
     for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
         a_tile[a_row][a_col] = load_or_zero(gemm.a, row0 + a_row, k0 + a_col);

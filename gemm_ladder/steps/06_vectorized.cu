@@ -127,8 +127,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_fours(Sgemm gemm) {
     const int thread = threadIdx.x;
     // Thread to C: rows ty * 4 to ty * 4 + 3 of the tile, the same ROWS * 4 rows further down, and
     // columns likewise. At each float4 of b_tile and of C, neighbouring threads have neighbouring
-    // float4. Result i is in row ty * 4 + i / 4 * ROWS * 4 + i % 4; where i is a multiple of 4, as at
-    // the loads, that is ty * 4 + i * ROWS.
+    // float4. Result i is in row ty * 4 + i / 4 * ROWS * 4 + i % 4; where i is a multiple of 4, as
+    // at the loads, that is ty * 4 + i * ROWS.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;
@@ -205,8 +205,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_vectorized(Sgemm gemm) {
     const int thread = threadIdx.x;
     // Thread to C: rows ty * 4 to ty * 4 + 3 of the tile, the same ROWS * 4 rows further down, and
     // columns likewise. At each float4 of b_tile and of C, neighbouring threads have neighbouring
-    // float4. Result i is in row ty * 4 + i / 4 * ROWS * 4 + i % 4; where i is a multiple of 4, as at
-    // the loads, that is ty * 4 + i * ROWS.
+    // float4. Result i is in row ty * 4 + i / 4 * ROWS * 4 + i % 4; where i is a multiple of 4, as
+    // at the loads, that is ty * 4 + i * ROWS.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: a float4 of A's tile, from (a_row, a_col) on, and a float4 of B's, from

@@ -1,5 +1,5 @@
-// C = alpha A B + beta C in single precision, any shape: the host API of the ladder. No kernels here; each step has a file in
-// steps/, and what lies beyond the eleven in beyond/.
+// C = alpha A B + beta C in single precision, any shape: the host API of the ladder. No kernels
+// here: each of the eleven steps has a file in steps/, and the versions after them are in beyond/.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,11 +20,12 @@ struct Shape {
     std::size_t k = 0;
 };
 
-// Device memory that a step needs beside its operands; scratch.hpp makes it.
+// Device memory that a step needs besides its operands; scratch.hpp allocates it.
 struct Scratch {
-    // Sums of parts of K; what they hold between two launches does not matter.
+    // Sums of parts of K. A launch does not read what an earlier one has left in them.
     course::DeviceSpan<float> partial;
-    course::DeviceSpan<unsigned> tickets;  // all zero before a launch, and again after it
+    // All zero before a launch, and again after it.
+    course::DeviceSpan<unsigned> tickets;
 };
 
 struct ScratchSize {
@@ -32,7 +33,8 @@ struct ScratchSize {
     std::size_t tickets = 0;
 };
 
-// One multiplication. Row-major, with leading dimensions (those of the views). Conventions of the BLAS:
+// One multiplication. Row-major, with leading dimensions (those of the views). Conventions of the
+// BLAS:
 // - beta = 0: C is written, not read; NaN in it does not matter;
 // - alpha = 0: A and B are not read.
 struct Sgemm {
@@ -41,7 +43,8 @@ struct Sgemm {
     course::DeviceMatrix<float> c;
     float alpha = 1;
     float beta = 0;
-    // For steps that ask for it (Kernel::scratch). Two launches that may run at the same time must not share it.
+    // For steps that ask for it (Kernel::scratch). Two launches that may run at the same time must
+    // not share it.
     Scratch scratch{};
 
     __host__ __device__ std::size_t m() const { return c.rows(); }
@@ -51,32 +54,35 @@ struct Sgemm {
 
 // What it takes to run a step.
 struct Kernel {
-    // Queues the multiplication. Throws std::invalid_argument when shapes do not match, C overlaps A or B, or the scratch memory is
-    // too small; CudaError when CUDA refuses.
+    // Queues the multiplication. Throws std::invalid_argument when shapes do not match, C overlaps
+    // A or B, or the scratch memory is too small; CudaError when a call to CUDA fails.
     void (*launch)(const Sgemm& gemm, cudaStream_t stream);
-    // Registers, shared memory and occupancy of its kernel for aligned operands, on the current device.
+    // Registers, shared memory and occupancy of its kernel for aligned operands, on the current
+    // device.
     course::KernelResources (*resources)();
     ScratchSize (*scratch)(const Shape& shape) = [](const Shape&) { return ScratchSize{}; };
 };
 
 using Step = course::Variant<Kernel, Shape>;
 
-// The eleven, "01_naive" to "11_split_k". A letter after the number, as in "09b_larger_bk", marks a version that prepares the
-// step: it changes one thing of several.
+// The eleven, "01_naive" to "11_split_k". A letter after the number, as in "09b_larger_bk", marks a
+// version that prepares the step: it changes one thing of several.
 std::span<const Step> steps();
 
-// What comes after them, from "12_multi_stage" on.
+// The versions after them, from "12_multi_stage" on.
 std::span<const Step> beyond();
 
-// The multiplication as the kernels see it: alpha = 0 leaves nothing of A and B, so K is 0; and where K is 0, so is alpha.
-// Throws std::invalid_argument when shapes do not match, or C overlaps A or B.
+// Checks the arguments. If alpha or K is 0, returns a problem with both 0: kernels then read
+// neither A nor B. Throws std::invalid_argument when shapes do not match, or C overlaps A or B.
 Sgemm checked(const Sgemm& gemm);
 
-// The same; throws std::invalid_argument too when the scratch memory is smaller than `needed`, or does not begin at a multiple of 16 bytes.
+// The same. It also throws std::invalid_argument when the scratch memory is smaller than `needed`,
+// or does not begin at a multiple of 16 bytes.
 Sgemm checked(const Sgemm& gemm, const ScratchSize& needed);
 
-// The reference: plain loops in double, over the host's cores. Packed, row-major: a is m x k, b is k x n.
-//   product:    alpha a b + beta product, element by element (beta = 0: what stood there is not read)
+// The reference: plain loops in double, over the host's cores. Packed, row-major: a is m x k, b is
+// k x n.
+//   product:    alpha a b + beta product, element by element (beta = 0: product is not read)
 //   magnitude:  |alpha| |a| |b| + |beta product|, which bounds the rounding errors of that sum
 // Throws std::invalid_argument when a length does not match the shape.
 void multiply_on_cpu(const Shape& shape, float alpha, std::span<const float> a, std::span<const float> b,

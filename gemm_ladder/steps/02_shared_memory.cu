@@ -1,16 +1,20 @@
 // Step 2: tiles of A and B in shared memory.
 //
 // Change:     a block of 1024 threads loads a 32 x 32 tile of A and of B into shared memory, and
-//             multiplies them there.
-// Why:        a value loaded from global memory serves 32 threads: 1/16 loads for a multiply-add
+//             computes from there.
+// Why:        a value loaded from global memory serves 32 threads: 1/16 loads per multiply-add
 //             instead of 2.
-// Prediction: both factors now come from shared memory, which is still two words for each
-//             multiply-add. But the compiler reads A four at a time: 40 loads for 32 multiply-adds
-//             instead of 64. 1.6 times step 1, if loads decide.
+// Prediction: both factors now come from shared memory, which is still two words per multiply-add.
+//             But the compiler reads A as float4: SASS, the listing of machine instructions
+//             (cuobjdump -sass), has 40 loads for 32 multiply-adds instead of 64. So 1.6 times step
+//             1, if load instructions decide.
 // Counter:    smsp__inst_executed_op_global_ld.sum falls to 1/32 of step 1's;
 //             smsp__inst_executed_op_shared_ld.sum takes its place.
-// Measured:   about 8 TFLOP/s, 1.7 times step 1, at 100 % occupancy.
-// Next:       40 shared loads for 32 multiply-adds.
+// Measured:   as predicted: about 8 TFLOP/s, 1.7 times step 1, at 100 % occupancy. But the time
+//             fits another limit as well: shared memory returns 32 words to lanes in a cycle, so
+//             two words per multiply-add allow 16 multiply-adds of 128, an eighth of the limit.
+//             Which of the two decides? Step 3 changes both.
+// Next:       40 shared loads and 64 words for 32 multiply-adds of a thread.
 #include "../edges.cuh"
 #include "../launch.hpp"
 #include "steps.hpp"
@@ -40,6 +44,8 @@ __global__ __launch_bounds__(THREADS) void sgemm_shared_memory(Sgemm gemm) {
         a_tile[ty][tx] = load_or_zero(gemm.a, row0 + ty, k0 + tx);
         b_tile[ty][tx] = load_or_zero(gemm.b, k0 + ty, col0 + tx);
         __syncthreads();  // the tiles are complete
+        // BK is a constant, so the compiler unrolls the loop: it writes out all 32 iterations. It
+        // places a_tile itself, so it may align the tile for float4 and read four values of k at once.
         for (int k = 0; k < BK; ++k)
             sum += a_tile[ty][k] * b_tile[k][tx];
         __syncthreads();  // the tiles are safe to overwrite

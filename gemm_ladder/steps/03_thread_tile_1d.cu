@@ -1,17 +1,20 @@
 // Step 3: TM results for each thread, one below the other.
 //
-// Change:     a thread has a column of TM = 8 results instead of one; 512 threads have a tile of 64
-//             x 64, BK = 8 deep.
-// Why:        a value of B, once in a register, serves TM multiply-adds. Shared memory delivers 32
-//             words a clock to a multiprocessor that could do 128 multiply-adds with them. Step 2
-//             needs two words for each, this one 1 + 1/TM = 1.125.
-// Prediction: 2 / 1.125 = 1.8 times step 2, as long as these words decide. Global loads: 1/BM +
-//             1/BN = 1/32 for a multiply-add instead of 1/16. In the listing (cuobjdump -sass), the
-//             loop has 24 shared loads for 64 multiply-adds; step 2 has 40 for 32.
+// Change:     a thread has a column of TM = 8 results instead of one, and a block of 512 threads
+//             computes a 64 x 64 tile. Two more things change with them. BK is 8 instead of 32, so
+//             that each thread still loads one element of A and one of B. The sums take registers:
+//             52 instead of 32, so 50 % occupancy instead of 100 %.
+// Why:        a value of B, once in a register, serves TM multiply-adds. Shared memory returns 32
+//             words per cycle to the lanes of an SM that could do 128 multiply-adds with them. Step
+//             2 needs two words per multiply-add, this one 1 + 1/TM = 1.125. The larger tile halves
+//             the global loads: 1/BM + 1/BN = 1/32 per multiply-add instead of 1/16.
+// Prediction: 2 / 1.125 = 1.8 times step 2, as long as these words decide. SASS has 24 shared loads
+//             for 64 multiply-adds, step 2 has 40 for 32.
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.3 of step 2's.
-// Measured:   about 15 TFLOP/s, 1.9 times step 2: the words decided.
-// Next:       A still comes from shared memory once for each multiply-add: a thread needs more than
-//             one column.
+// Measured:   as predicted: about 15 TFLOP/s, 1.9 times step 2. Had load instructions decided, it
+//             would have been 3.3 times.
+// Next:       A still comes from shared memory once per multiply-add: a thread needs more than one
+//             column.
 #include "../edges.cuh"
 #include "../launch.hpp"
 #include "steps.hpp"
@@ -45,7 +48,9 @@ __global__ __launch_bounds__(THREADS) void sgemm_thread_tile_1d(Sgemm gemm) {
     const int b_row = thread / BN;
     const int b_col = thread % BN;
 
-    float sums[TM] = {};  // TM x 1 results of this thread
+    // TM x 1 results of this thread. They stay in registers only if each index is a constant, so
+    // all loops over them are unrolled.
+    float sums[TM] = {};
     for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
         a_tile[a_row][a_col] = load_or_zero(gemm.a, row0 + a_row, k0 + a_col);
         b_tile[b_row][b_col] = load_or_zero(gemm.b, k0 + b_row, col0 + b_col);

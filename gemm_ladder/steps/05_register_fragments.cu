@@ -1,22 +1,27 @@
 // Step 5: operands copied to registers first.
 //
-// Change:     a column of A's tile and a row of B's are copied to register arrays, the fragments,
-//             and then multiplied, row by row in a snake: row 0 from left to right, row 1 from
-//             right to left, and so on.
-// Why:        step 4 names a shared address in each of its multiply-adds. The compiler saw that 64
-//             of them have 16 different operands and kept those in registers: the listing of step 4
-//             has the same 80 shared loads for 512 multiply-adds as this one. What the fragments
-//             change is who decides: from here on, the order of loads and multiply-adds is ours to
-//             write. What the snake changes: at each turn one operand comes from the reuse cache of
-//             the register file. From registers alone, on an H200, that is a few percent faster
-//             than all rows from left to right.
+// Change:     a column of A's tile and a row of B's are copied to register arrays, the fragments.
+//             Then they are multiplied in a snake: row 0 of the results from left to right, row 1
+//             from right to left, and so on.
+// Why:        step 4 names a shared address in each of its multiply-adds. But the compiler saw that
+//             64 of them have 16 different operands, and kept those in registers: SASS has 80
+//             shared loads for 512 multiply-adds in both steps. The compiler still schedules here,
+//             too. The fragments let us write k + 1's loads before k's multiply-adds (step 7).
+//             The snake is for the registers. A multiply-add reads three: sum, a and b. They lie in
+//             two banks, even and odd numbers, so two of the three are in one bank. The reuse cache
+//             of the register file keeps an operand for the next instruction. Along a row it keeps
+//             a[i], and only sum and b[j] are read from the banks. At a turn of the snake it keeps
+//             b[j], so the banks never deliver all three. In a kernel that multiplies registers
+//             alone, on an H200, that is a few percent faster than all rows from left to right.
 // Prediction: the same number of instructions; a few percent from the snake.
 // Counter:    smsp__inst_executed_op_shared_ld.sum stays;
-//             smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active falls.
-// Measured:   about 30 TFLOP/s, as step 4: registers do not decide yet, so the snake gains nothing
-//             here.
+//             smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active falls: a dispatch
+//             stall is a cycle in which a ready instruction is held back, for instance by a
+//             register bank.
+// Measured:   as predicted: about 31 TFLOP/s, a few percent more than step 4. Fragments and snake
+//             were not measured apart; SASS leaves the snake as the probable cause.
 // Next:       80 shared loads, 8 global loads and 8 shared stores, each for one element or, where
-//             the compiler saw it, four.
+//             the compiler saw it, a float4.
 #include "../edges.cuh"
 #include "../launch.hpp"
 #include "steps.hpp"
@@ -33,7 +38,8 @@ constexpr int ROWS = BM / TM;  // of threads
 constexpr int COLS = BN / TN;
 constexpr int THREADS = ROWS * COLS;
 static_assert(BM % TM == 0 && BN % TN == 0, "TM must divide BM, TN must divide BN");
-static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0, "each thread loads as many elements");
+static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0,
+              "each thread loads the same number of elements");
 
 __global__ __launch_bounds__(THREADS, 2) void sgemm_register_fragments(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
@@ -43,8 +49,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_register_fragments(Sgemm gem
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
-    // Thread to C: rows ty, ty + ROWS... and columns tx, tx + COLS... of the tile: at each load of
-    // b_tile and each store to C, neighbouring threads have neighbouring elements.
+    // Thread to C: rows ty, ty + ROWS... and columns tx, tx + COLS... of the tile, as in step 4.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;
@@ -65,10 +70,10 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_register_fragments(Sgemm gem
         const int depth = in_range(gemm.k(), k0);
 #pragma unroll
         for (int down = 0; down < BM; down += THREADS / BK)
-            a_tile[a_row + down][a_col] = a_row + down < rows && a_col < depth ? a[down * lda] : 0;
+            a_tile[a_row + down][a_col] = a_row + down < rows && a_col < depth ? a[down * lda] : 0.0f;
 #pragma unroll
         for (int down = 0; down < BK; down += THREADS / BN)
-            b_tile[b_row + down][b_col] = b_row + down < depth && b_col < cols ? b[down * ldb] : 0;
+            b_tile[b_row + down][b_col] = b_row + down < depth && b_col < cols ? b[down * ldb] : 0.0f;
         a += BK;
         b += BK * ldb;
         __syncthreads();  // the tiles are complete
@@ -83,7 +88,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_register_fragments(Sgemm gem
             for (int j = 0; j < TN; ++j)
                 b_fragment[j] = b_tile[k][tx + j * COLS];
 #pragma unroll
-            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+            for (int i = 0; i < TM; ++i) {  // snake: even rows to the right, odd rows back
 #pragma unroll
                 for (int step = 0; step < TN; ++step) {
                     const int j = i % 2 == 0 ? step : TN - 1 - step;

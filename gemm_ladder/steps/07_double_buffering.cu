@@ -1,17 +1,21 @@
 // Step 7: the next tile is loaded during this one.
 //
-// Change:     two stages in shared memory. The next tile is loaded to registers before this one's
-//             arithmetic and stored to the other stage after it. And two fragments: those of k + 1
-//             are read while those of k are multiplied.
-// Why:        a load from global memory is needed 448 multiply-adds of its warp later, a load from
-//             shared memory 64. A warp that stores need not wait for one that reads, so one barrier
-//             for a tile is enough.
-// Prediction: as many instructions; the waiting for global loads goes. Registers: 8 for the tile
-//             and 16 for the fragments in flight, up to the limit of 128 that two blocks leave;
-//             shared memory 16 KiB instead of 8. The other block hid much already.
+// Change:     two stages in shared memory; a stage is room for one tile of A and one of B. The next
+//             tile is loaded to registers before this one's arithmetic and stored to the other
+//             stage after it. And two fragments: those of k + 1 are read while those of k are
+//             multiplied.
+// Why:        step 6 exposes the latency of global memory once per tile. Here each warp has 448
+//             multiply-adds between a load from global memory and its use, and 64 between a load
+//             from shared memory and its use. A warp that stores need not wait for one that reads,
+//             so one barrier per tile is enough.
+// Prediction: as many instructions; the waiting for global loads goes. (For the time we predicted
+//             no figure: the other block of the SM hid much already, and we could not say how
+//             much.) Registers: 8 for the tile and 16 for the fragments in flight, up to the limit
+//             of 128 that two blocks leave; shared memory 16 KiB instead of 8.
 // Counter:    smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active and
 //             ..._stalled_barrier_... fall.
-// Measured:   about 46 TFLOP/s, 1.3 times step 6, nine tenths of cuBLAS.
+// Measured:   about 49 TFLOP/s, 1.3 times step 6 and 95 % of cuBLAS. Stages and fragments were not
+//             measured apart.
 // Next:       the transposed stores of A meet in the same banks.
 #include "../edges.cuh"
 #include "../launch.hpp"
@@ -32,7 +36,7 @@ static_assert(BM % TM == 0 && BN % TN == 0, "TM must divide BM, TN must divide B
 static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float4");
 static_assert(BM * BK == THREADS * 4 && BK * BN == THREADS * 4,
               "each thread loads a float4 of A and one of B");
-static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
+static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
 
 __global__ __launch_bounds__(THREADS, 2) void sgemm_double_buffering(Sgemm gemm) {
     __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed
@@ -43,8 +47,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_double_buffering(Sgemm gemm)
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: rows ty * 4 to ty * 4 + 3 of the tile, the same ROWS * 4 rows further down, and
-    // columns likewise: at each float4 of b_tile and of C, neighbouring threads have neighbouring
-    // float4.
+    // columns likewise, as in step 6.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: a float4 of A's tile, from (a_row, a_col) on, and a float4 of B's, from
@@ -78,6 +81,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_double_buffering(Sgemm gemm)
     };
     float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
     float b_fragment[2][TN];  // TN values of a row of B
+    // B before A, unlike step 6: with A first, the compiler spills registers (nvcc 13.0, sm_90).
     const auto load_fragments = [&](int stage, int k, int buffer) {
 #pragma unroll
         for (int j = 0; j < TN; j += 4)
@@ -87,6 +91,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_double_buffering(Sgemm gemm)
             load4(&a_tile[stage][k][ty * 4 + i * ROWS], &a_fragment[buffer][i]);
     };
 
+    // Prologue: the first tile, and the fragments of its first k.
     int stage = 0;
     load_next(0);
     store_next(stage);
@@ -104,7 +109,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_double_buffering(Sgemm gemm)
             }
             load_fragments(stage, (k + 1) % BK, (k + 1) % 2);
 #pragma unroll
-            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+            for (int i = 0; i < TM; ++i) {  // snake: even rows to the right, odd rows back
 #pragma unroll
                 for (int step = 0; step < TN; ++step) {
                     const int j = i % 2 == 0 ? step : TN - 1 - step;

@@ -1,25 +1,25 @@
 // Step 8: A's tile in shared memory without bank conflicts.
 //
-// Change:     the columns of A's tile are permuted by an XOR that depends on the row: swizzled().
-//             Nothing else.
-// Why:        32 banks deliver a word each in a cycle, a wavefront. Lanes that need other words of
-//             one bank wait for the next one.
+// Change:     the columns of A's tile are permuted by an XOR that depends on the row. Nothing else.
+// Why:        each of the 32 banks delivers one word in a cycle; together that is a wavefront.
+//             Lanes that need different words of the same bank take one wavefront each. A word that
+//             several lanes need counts once.
 //   access, of a warp        lanes                                       wavefronts: before  after
-//   store A, word of a four  16 rows of A x 2 fours: 2 words in each bank                  2      1
-//   store B, float4          8 lanes at a time, 128 bytes: every bank once                 4      4
-//   load A, float4           2 different ones, each for 16 lanes: 8 banks                  1      1
-//   load B, float4           16 neighbours, 256 bytes: every bank twice                    2      2
+//   store A, word of float4  16 rows of A x 2 float4: 2 words in each bank              2      1
+//   store B, float4          8 lanes at a time, 128 bytes: every bank once              4      4
+//   load A, float4           2 different ones, each for 16 lanes: 8 banks               1      1
+//   load B, float4           16 neighbours, 256 bytes: every bank twice                 2      2
 // Prediction: for a tile, a warp takes 4 x 2 + 4 stored and 8 x (2 x 1 + 2 x 2) loaded = 60
-//             wavefronts, now 56. Its 512 multiply-adds take a scheduler 512 cycles, the 8 warps of
-//             a block 1024 with four of them; 8 x 60 = 480 wavefronts are done in the meantime. So
-//             conflicts go to 0 and no time is gained: no warp waited for them. The second address
-//             of A costs instructions.
+//             wavefronts, now 56. Its 512 multiply-adds take a scheduler 512 cycles; 8 warps on
+//             four schedulers take 1024 cycles. In the meantime 8 x 60 = 480 wavefronts are done.
+//             So conflicts go to 0 and no time is gained. The second address of A costs
+//             instructions.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0;
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -7 %.
-// Measured:   about 43 TFLOP/s, 8 % less than step 7: no time gained. We put the loss down to the
-//             added instructions. The listing suggests another reason, not tested yet: the compiler
-//             chose registers worse than in step 7, and twice as many multiply-adds read two
-//             registers of one bank (step 11).
+// Measured:   as predicted, no time gained: about 47 TFLOP/s, 5 % less than step 7. Why less?
+//             Probably the added instructions, or the registers that the compiler chose: in SASS,
+//             twice as many multiply-adds as in step 7 read sum and b[j] from one register bank
+//             (a[i] comes from the reuse cache, step 5). Neither is tested yet.
 // Next:       the loads, 48 of the 56: which results the threads of one warp have (step 9).
 #include "../edges.cuh"
 #include "../launch.hpp"
@@ -40,12 +40,12 @@ static_assert(BM % TM == 0 && BN % TN == 0, "TM must divide BM, TN must divide B
 static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float4");
 static_assert(BM * BK == THREADS * 4 && BK * BN == THREADS * 4,
               "each thread loads a float4 of A and one of B");
-static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
+static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
 static_assert(ROWS % 8 == 0, "the XOR must not leave the rows of the threads' first float4");
 
 // Row `row` of A is in column swizzled(k, row) of row k of its tile. One store of a warp has 16
 // rows of A and two float4 of each: the second float4 goes to the other 16 banks. The XOR moves
-// whole fours, so that a float4 remains one.
+// groups of four, so that a float4 remains one.
 __device__ int swizzled(int k, int row) {
     return row ^ (k / 4 * 16);
 }
@@ -59,8 +59,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_swizzle(Sgemm gemm) {
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: rows ty * 4 to ty * 4 + 3 of the tile, the same ROWS * 4 rows further down, and
-    // columns likewise: at each float4 of b_tile and of C, neighbouring threads have neighbouring
-    // float4.
+    // columns likewise, as in step 6.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: a float4 of A's tile, from (a_row, a_col) on, and a float4 of B's, from
@@ -103,6 +102,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_swizzle(Sgemm gemm) {
             load4(&a_tile[stage][k][swizzled(k, ty * 4) + i * ROWS], &a_fragment[buffer][i]);
     };
 
+    // Prologue: the first tile, and the fragments of its first k.
     int stage = 0;
     load_next(0);
     store_next(stage);
@@ -120,7 +120,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_swizzle(Sgemm gemm) {
             }
             load_fragments(stage, (k + 1) % BK, (k + 1) % 2);
 #pragma unroll
-            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+            for (int i = 0; i < TM; ++i) {  // snake: even rows to the right, odd rows back
 #pragma unroll
                 for (int step = 0; step < TN; ++step) {
                     const int j = i % 2 == 0 ? step : TN - 1 - step;

@@ -1,4 +1,5 @@
-// The eleven steps; each has a file of its own, from 01_naive.cu on. A step that changes several things has a kernel for each.
+// The eleven steps; each has a file of its own, from 01_naive.cu on. A step that changes several
+// things has a kernel for each.
 #pragma once
 
 #include "../sgemm.hpp"

@@ -16,12 +16,12 @@
 //             instructions.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0;
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -7 %.
-// Measured:   as predicted, no time gained: about 47 TFLOP/s, 5 % less than step 7. An earlier form
-//             of this file, with the same idea, took 9 % more time than this one, and we put the
-//             loss down to the added instructions. That was wrong: most of it is gone, and the
-//             instructions are not. In the earlier SASS, twice as many multiply-adds as in step 7
-//             read sum and b[j] from one register bank (a[i] comes from the reuse cache, step 5).
-//             That is probably what cost the time.
+// Measured:   as predicted, no time gained: about 47 TFLOP/s, 5 % less than step 7. Why less is not
+//             settled. An earlier form of this file, with the same idea, took 9 % more time than
+//             this one, and we put that down to the added instructions. That was wrong: this form
+//             has them, too. In SASS, twice as many multiply-adds as in step 7 read sum and b[j]
+//             from one register bank (a[i] comes from the reuse cache, step 5): probably a part of
+//             it.
 // Next:       the loads, 48 of the 56: which results the threads of one warp have (step 9).
 #include "../edges.cuh"
 #include "../launch.hpp"

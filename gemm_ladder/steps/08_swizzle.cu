@@ -16,10 +16,11 @@
 //             of A costs instructions.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0;
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -7 %.
-// Measured:   about 43 TFLOP/s, 8 % less than step 7: no time gained. We put the loss down to the
-//             added instructions. The listing suggests another reason, not tested yet: the compiler
-//             chose registers worse than in step 7, and twice as many multiply-adds read two
-//             registers of one bank (step 11).
+// Measured:   46.7 TFLOP/s at 4096^3 (2942 us), 5 % less than step 7: no time gained. An earlier form
+//             of this file, with the same idea, took 3203 us, and we put all of the loss down to
+//             added instructions. That was wrong. In its listing, twice as many multiply-adds read
+//             two registers of one bank (step 11) as in step 7. Written differently, the compiler
+//             chose other registers, and most of the loss was gone.
 // Next:       the loads, 48 of the 56: which results the threads of one warp have (step 9).
 #include "../edges.cuh"
 #include "../launch.hpp"

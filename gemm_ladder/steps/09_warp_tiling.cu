@@ -14,8 +14,9 @@
 //             enough to hide its shared loads.
 // Counter:    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum falls to 0.5 of step 7's,
 //             smsp__inst_executed_op_shared_ld.sum to 0.75.
-// Measured:   about 46 TFLOP/s, as step 7: the wavefronts saved were hidden, and what decides is
-//             inside the registers (step 11).
+// Measured:   about 46 TFLOP/s at 4096^3, less than step 7 (49.0) and than 09a alone (48.8). The
+//             wavefronts saved were hidden. Tiles twice as deep (09b) cost more than all else
+//             gained.
 // Next:       the transposed stores of A: with BK = 16, four words meet in each bank that they use.
 //
 // Four kernels measure one change each: 09a_larger_thread_tile, 09b_larger_bk and 09c_one_check are
@@ -40,15 +41,18 @@ static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float
 // 09a_larger_thread_tile <8, false>: 128 threads with 16 x 8 results.
 // Prediction: 0.19 words from shared memory for a multiply-add instead of 0.25. A warp has 32 rows
 //             of 128 columns: 8 wavefronts for each k and 128 multiply-adds of a lane, step 7: 12.
-// Measured:   not yet.
+// Measured:   48.8 TFLOP/s at 4096^3 (2818 us), as step 7. The wavefronts saved were hidden.
 // 09b_larger_bk <16, false>: tiles twice as deep.
 // Prediction: half as many barriers, and twice as many bytes in flight between them. Against it:
 //             four words of A instead of two meet in each bank that a store uses.
-// Measured:   not yet.
+// Measured:   44.5 TFLOP/s (3090 us), 9 % slower than 09a. At 1024^3 189.4 us instead of 108.3. The
+//             prediction was wrong; how much of it the bank conflicts are is not measured.
 // 09c_one_check <16, true>: one bounds check for a tile that is in range as a whole.
 // Prediction: no branch between the loads of a tile, so all eight are issued one after the other.
 //             The loop has as many instructions as before; a warp executes fewer of them.
-// Measured:   not yet.
+// Measured:   45.1 TFLOP/s (3050 us), 1 % faster than 09b; at 1024^3 172.2 us. That was with clamped
+//             counts, which left a branch before the loads. With the check as it is now, the loads
+//             are predicated: not measured yet.
 template <int BK, bool ONE_CHECK>
 __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gemm) {
     static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
@@ -78,26 +82,29 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
     const int rows = in_range(gemm.m(), row0);  // of the tile
     const int cols = in_range(gemm.n(), col0);
+    const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
+    const bool cols_fit = col0 + BN <= gemm.n();
 
     float4 a_next[BM / A_DOWN];  // what this thread has loaded of the next tile of A
     float4 b_next[BK / B_DOWN];  // and of B
     const auto load_next = [&](std::size_t k0) {
-        const int depth = in_range(gemm.k(), k0);
-        if (ONE_CHECK && rows >= BM && depth >= BK) {  // the whole tile is in range
+        if (ONE_CHECK && rows_fit && k0 + BK <= gemm.k()) {  // the whole tile is in range
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
+            const int depth = in_range(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
                     load4_or_zero(a + n * A_DOWN * lda, a_row + n * A_DOWN < rows ? depth - a_col : 0);
         }
-        if (ONE_CHECK && cols >= BN && depth >= BK) {
+        if (ONE_CHECK && k0 + BK <= gemm.k() && cols_fit) {
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
+            const int depth = in_range(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =
@@ -176,7 +183,8 @@ static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
 // 09_warp_tiling: compact tiles for warps.
 // Change:     which results the lanes of a warp have. The loads are those of 09c.
 // Prediction: 6 wavefronts for each k instead of 8.
-// Measured:   not yet, beside 09c.
+// Measured:   with clamped counts 3061 us, as 09c: the shape of a warp's tile gained nothing.
+//             With the check on the whole tile, in an earlier form, 2977 us.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed
     __shared__ alignas(16) float b_tile[2][BK][BN];
@@ -206,26 +214,29 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
     const int rows = in_range(gemm.m(), row0);  // of the tile
     const int cols = in_range(gemm.n(), col0);
+    const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
+    const bool cols_fit = col0 + BN <= gemm.n();
 
     float4 a_next[BM / A_DOWN];  // what this thread has loaded of the next tile of A
     float4 b_next[BK / B_DOWN];  // and of B
     const auto load_next = [&](std::size_t k0) {
-        const int depth = in_range(gemm.k(), k0);
-        if (rows >= BM && depth >= BK) {  // the whole tile is in range
+        if (rows_fit && k0 + BK <= gemm.k()) {  // the whole tile is in range
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
+            const int depth = in_range(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
                     load4_or_zero(a + n * A_DOWN * lda, a_row + n * A_DOWN < rows ? depth - a_col : 0);
         }
-        if (cols >= BN && depth >= BK) {
+        if (k0 + BK <= gemm.k() && cols_fit) {
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
+            const int depth = in_range(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =

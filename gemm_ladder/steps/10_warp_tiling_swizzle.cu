@@ -77,26 +77,29 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm ge
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
     const int rows = in_range(gemm.m(), row0);  // of the tile
     const int cols = in_range(gemm.n(), col0);
+    const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
+    const bool cols_fit = col0 + BN <= gemm.n();
 
     float4 a_next[BM / A_DOWN];  // what this thread has loaded of the next tile of A
     float4 b_next[BK / B_DOWN];  // and of B
     const auto load_next = [&](std::size_t k0) {
-        const int depth = in_range(gemm.k(), k0);
-        if (rows >= BM && depth >= BK) {  // the whole tile is in range
+        if (rows_fit && k0 + BK <= gemm.k()) {  // the whole tile is in range
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
+            const int depth = in_range(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
                     load4_or_zero(a + n * A_DOWN * lda, a_row + n * A_DOWN < rows ? depth - a_col : 0);
         }
-        if (cols >= BN && depth >= BK) {
+        if (cols_fit && k0 + BK <= gemm.k()) {
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
+            const int depth = in_range(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =
@@ -118,9 +121,6 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm ge
     float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
     float b_fragment[2][TN];  // TN values of a row of B
     const auto load_fragments = [&](int stage, int k, int buffer) {
-#pragma unroll
-        for (int j = 0; j < TN; j += 4)
-            load4(&b_tile[stage][k][col + j * LANES_N], &b_fragment[buffer][j]);
         // swizzled(k, row + i * LANES_M), in two parts: below ROUND the XOR changes the address of
         // the lane; from ROUND on it exchanges the lane's own fours, which the compiler does once
         // and for all.
@@ -129,6 +129,9 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm ge
         for (int i = 0; i < TM; i += 4)
             load4(&a_tile[stage][k][(row ^ mask % ROUND) + (i * LANES_M ^ mask / ROUND * ROUND)],
                   &a_fragment[buffer][i]);
+#pragma unroll
+        for (int j = 0; j < TN; j += 4)
+            load4(&b_tile[stage][k][col + j * LANES_N], &b_fragment[buffer][j]);
     };
 
     int stage = 0;

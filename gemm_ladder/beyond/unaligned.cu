@@ -3,7 +3,7 @@
 // Change:     a thread loads A and B, and stores C, one float at a time. A warp loads 8 columns of
 //             4 rows of A. Rows of A's tile are four floats longer: for 8 values of k and 4 rows,
 //             (BM + 4) k + row are 32 different banks. A block has 64 x 128 of C, a thread 8 x 8,
-//             and four blocks share a multiprocessor.
+//             and four blocks share a SM.
 // Why:        a float4 must begin at a multiple of 16 bytes. Where the leading dimension is not a
 //             multiple of 4, most rows do not. In shared memory the tiles are aligned all the same,
 //             and fragments are read as float4. Smaller blocks: when the last ones do not fill the
@@ -62,13 +62,13 @@ __global__ __launch_bounds__(THREADS, 4) void sgemm_unaligned(Sgemm gemm) {
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
 
     float a_next[BM / A_DOWN][BK / A_RIGHT];  // what this thread has loaded of the next tile of A
     float b_next[BK];                         // and of B
     const auto load_next = [&](std::size_t k0) {
-        const int depth = in_range(gemm.k(), k0);
+        const int depth = remaining(gemm.k(), k0);
 #pragma unroll
         for (int m = 0; m < BM / A_DOWN; ++m) {
 #pragma unroll

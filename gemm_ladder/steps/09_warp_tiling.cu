@@ -83,8 +83,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
     const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
     const bool cols_fit = col0 + BN <= gemm.n();
 
@@ -96,7 +96,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
@@ -107,7 +107,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =
@@ -215,8 +215,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
     const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
     const bool cols_fit = col0 + BN <= gemm.n();
 
@@ -228,7 +228,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
@@ -239,7 +239,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =

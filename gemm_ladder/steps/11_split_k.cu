@@ -112,8 +112,8 @@ __device__ __forceinline__ void multiply_tiles(const Sgemm& gemm, unsigned tile,
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col + split * BK;
     const float* b = gemm.b.data() + (b_row + split * BK) * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
     const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
     const bool cols_fit = col0 + BN <= gemm.n();
 
@@ -125,7 +125,7 @@ __device__ __forceinline__ void multiply_tiles(const Sgemm& gemm, unsigned tile,
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
@@ -136,7 +136,7 @@ __device__ __forceinline__ void multiply_tiles(const Sgemm& gemm, unsigned tile,
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =

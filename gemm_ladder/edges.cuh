@@ -18,7 +18,7 @@ __device__ inline float load_or_zero(const course::DeviceMatrix<const float>& ma
 }
 
 // Rows (columns) from `first` to the end, at most 1024: more than any tile has, so an int suffices.
-__device__ inline int in_range(std::size_t extent, std::size_t first) {
+__device__ inline int remaining(std::size_t extent, std::size_t first) {
     if (first >= extent) return 0;
     return extent - first < 1024 ? static_cast<int>(extent - first) : 1024;
 }
@@ -49,7 +49,7 @@ __device__ inline void store(const Sgemm& gemm, std::size_t row, std::size_t col
 __device__ inline void store4(const Sgemm& gemm, std::size_t row, std::size_t col, const float* sums) {
     if (row >= gemm.m() || col >= gemm.n()) return;
     float* const c = &gemm.c(row, col);
-    const int count = in_range(gemm.n(), col);
+    const int count = remaining(gemm.n(), col);
     if (count >= 4) {
         float4 four{};
         if (gemm.beta != 0) four = *reinterpret_cast<const float4*>(c);

@@ -1,24 +1,30 @@
-// Steps 6 to 11 where rows are not aligned: step 9 without float4 in global memory.
+// Steps 6 to 11 where rows are not aligned: warp tiles without float4 in global memory.
 //
 // Change:     a thread loads A and B, and stores C, one float at a time. A warp loads 8 columns of
 //             4 rows of A. Rows of A's tile are four floats longer: for 8 values of k and 4 rows,
-//             (BM + 4) k + row are 32 different banks.
+//             (BM + 4) k + row are 32 different banks. A block has 64 x 128 of C, a thread 8 x 8,
+//             and four blocks share a SM.
 // Why:        a float4 must begin at a multiple of 16 bytes. Where the leading dimension is not a
 //             multiple of 4, most rows do not. In shared memory the tiles are aligned all the same,
-//             and fragments are read as float4.
-// Measured:   not yet.
+//             and fragments are read as float4. Smaller blocks: when the last ones do not fill the
+//             GPU, each has half as much left to do. They take the place of split-K, too.
+// Prediction: 2047 x 2049 x 2051 has 289 tiles of 128 x 128 for 132 x 2 blocks at a time: 25 were
+//             left for a second round, alone. Of 64 x 128 there are 544 for 528: 16 are left, half as
+//             large. So it should beat both the 128 x 128 tiles of this kernel's first form (803 us)
+//             and those of split-K (619 us).
+// Measured:   not yet in this form.
 #include "../edges.cuh"
 #include "../launch.hpp"
 
 namespace gemm {
 namespace {
 
-constexpr int BM = 128;  // a block's tile of C: BM x BN
+constexpr int BM = 64;  // a block's tile of C: BM x BN
 constexpr int BN = 128;
-constexpr int BK = 16;  // columns of A's tile, rows of B's
-constexpr int TM = 16;  // a thread's results: TM x TN
+constexpr int BK = 8;  // columns of A's tile, rows of B's
+constexpr int TM = 8;  // a thread's results: TM x TN
 constexpr int TN = 8;
-constexpr int WM = 64;  // a warp's tile of C: WM x WN
+constexpr int WM = 32;  // a warp's tile of C: WM x WN
 constexpr int WN = 64;
 constexpr int THREADS = (BM / WM) * (BN / WN) * 32;
 constexpr int LANES_M = WM / TM;  // a warp's lanes: LANES_M x LANES_N
@@ -32,7 +38,7 @@ constexpr int PAD = 4;
 static_assert(BM % 32 == 0, "rows of A's tile, with PAD, must begin four banks apart");
 static_assert(BN == THREADS, "each thread loads a column of B's tile");
 
-__global__ __launch_bounds__(THREADS, 2) void sgemm_unaligned(Sgemm gemm) {
+__global__ __launch_bounds__(THREADS, 4) void sgemm_unaligned(Sgemm gemm) {
     __shared__ alignas(16) float a_tile[2][BK][BM + PAD];  // two stages, transposed
     __shared__ alignas(16) float b_tile[2][BK][BN];
     // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
@@ -56,13 +62,13 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_unaligned(Sgemm gemm) {
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
 
     float a_next[BM / A_DOWN][BK / A_RIGHT];  // what this thread has loaded of the next tile of A
     float b_next[BK];                         // and of B
     const auto load_next = [&](std::size_t k0) {
-        const int depth = in_range(gemm.k(), k0);
+        const int depth = remaining(gemm.k(), k0);
 #pragma unroll
         for (int m = 0; m < BM / A_DOWN; ++m) {
 #pragma unroll

@@ -45,7 +45,8 @@ __global__ __launch_bounds__(THREADS) void sgemm_shared_memory(Sgemm gemm) {
         b_tile[ty][tx] = load_or_zero(gemm.b, k0 + ty, col0 + tx);
         __syncthreads();  // the tiles are complete
         // BK is a constant, so the compiler unrolls the loop: it writes out all 32 iterations. It
-        // places a_tile itself, so it may align the tile for float4 and read four values of k at once.
+        // places a_tile itself, so it may align the tile for float4 and read four values of k at
+        // once.
         for (int k = 0; k < BK; ++k)
             sum += a_tile[ty][k] * b_tile[k][tx];
         __syncthreads();  // the tiles are safe to overwrite

@@ -4,18 +4,24 @@
 //             x 128.
 // Why:        TM + TN words from shared memory serve TM * TN multiply-adds: 0.25 words for each,
 //             instead of 1.125.
-// Prediction: 128 multiply-adds a clock need 32 words, just what shared memory delivers: arithmetic
-//             can become the limit. Global loads: 1/64 for a multiply-add. In the listing, 80
-//             shared loads for 512 multiply-adds, 700 instructions in all. The price: 64 sums leave
-//             room for two blocks, 16 of 64 warps; TM = TN = 16 would need 256 registers for sums
-//             alone.
+// Prediction: 128 multiply-adds per cycle need 32 words, just what shared memory returns to lanes:
+//             arithmetic can become the limit, and by the words it should be 4.5 times step 3.
+//             Global loads: 1/64 per multiply-add. In SASS, 80 shared loads for 512 multiply-adds,
+//             700 instructions in all. The price: 64 sums, 16 operands and addresses need up to 128
+//             registers. 256 threads x 128 registers x 4 bytes = 128 KB, so two blocks fit on an
+//             SM: 16 of 64 warps. The 2 in __launch_bounds__ makes the compiler keep to it. TM = TN
+//             = 16 would need over 255 registers per thread, more than there are.
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.4 of step 3's;
 //             sm__inst_executed_pipe_fma.sum.pct_of_peak_sustained_active.
-// Measured:   about 30 TFLOP/s, twice step 3, at 25 % occupancy. Arithmetic does not decide yet.
+// Measured:   not as predicted: about 30 TFLOP/s, twice step 3, at 25 % occupancy. Neither words
+//             nor arithmetic decide. Probably the blocks wait: two on an SM hide less of each
+//             other's loads and barriers than step 3's warps did (see steps 6 and 7). 1024^3 is
+//             even slower than step 3, 171 us instead of 131: 64 tiles for 132 SMs.
 // Next:       of 700 instructions, 188 are no multiply-adds.
 //
-// Three kernels measure one change each: 04a_larger_tile enlarges the block's tile, 04b_plain_loads
-// the thread's, and 04_thread_tile_2d saves work on addresses.
+// Three kernels measure one change each: 04a_larger_tile enlarges the block's tile and the columns
+// of results, 04b_plain_loads gives a thread TM x TN results, and 04_thread_tile_2d saves work on
+// addresses.
 #include "../edges.cuh"
 #include "../launch.hpp"
 #include "steps.hpp"
@@ -32,11 +38,14 @@ constexpr int TALL_THREADS = BM / TALL * BN;
 static_assert(BM * BK == TALL_THREADS && BK * BN == TALL_THREADS,
               "each thread loads one element of A and one of B");
 
-// 04a_larger_tile: the block's tile alone.
-// Change:     step 3's kernel with a tile of 128 x 128 for 1024 threads, 16 x 1 results for each.
+// 04a_larger_tile: a larger tile for the block.
+// Change:     step 3's kernel with a tile of 128 x 128. That takes twice as many results per thread
+//             (16 x 1) and twice as many threads (1024). With more than 32 registers each, an SM
+//             has room for one block.
 // Prediction: half of step 3's global loads, which do not decide; 1.0625 words from shared memory
-//             for a multiply-add instead of 1.125: at most 6 % faster.
-// Measured:   not yet.
+//             per multiply-add instead of 1.125: at most 6 % faster.
+// Measured:   not as predicted: 17.2 TFLOP/s at 4096^3 (7988 us), 14 % faster. So our count of the
+//             words returned to lanes is not a strict limit.
 __global__ __launch_bounds__(TALL_THREADS) void sgemm_larger_tile(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
@@ -79,14 +88,15 @@ constexpr int ROWS = BM / TM;  // of threads
 constexpr int COLS = BN / TN;
 constexpr int THREADS = ROWS * COLS;
 static_assert(BM % TM == 0 && BN % TN == 0, "TM must divide BM, TN must divide BN");
-static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0, "each thread loads as many elements");
+static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0,
+              "each thread loads the same number of elements");
 
 // 04b_plain_loads: the thread's tile.
 // Change:     TM x TN results for each thread. A thread loads four elements of A and four of B,
 //             each as in step 3.
 // Prediction: the whole gain of step 4, but for the time of some 25 integer instructions of 722 in
-//             the loop, which work out addresses and bounds.
-// Measured:   not yet.
+//             the loop, which compute addresses and bounds.
+// Measured:   28.1 TFLOP/s (4889 us), 1.6 times 04a: most of the gain, as predicted.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_plain_loads(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
@@ -96,7 +106,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_plain_loads(Sgemm gemm) {
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: rows ty, ty + ROWS... and columns tx, tx + COLS... of the tile: at each load of
-    // b_tile and each store to C, neighbouring threads have neighbouring elements.
+    // b_tile and each store to C, neighbouring threads have neighbouring elements. With contiguous
+    // results, a load of A would take 2 wavefronts instead of 1, and one of B 4 instead of 1.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;
@@ -134,11 +145,13 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_plain_loads(Sgemm gemm) {
     }
 }
 
-// 04_thread_tile_2d: less work on addresses.
-// Change:     a thread works out its address in A and in B once, and moves both along K. How much
-//             of the tile is in range is counted once for all of its elements.
-// Prediction: 698 instructions in the loop instead of 722; at most 3 % faster.
-// Measured:   not yet, beside 04b.
+// 04_thread_tile_2d: addresses hoisted out of the loop.
+// Change:     a thread computes its address in A and in B once, and moves both along K. How much
+//             of the tile is in range is counted once for all of its elements. The address of a
+//             row of C is computed once, too.
+// Prediction: 699 instructions in the loop instead of 722; at most 3 % faster.
+// Measured:   about 29.9 TFLOP/s (about 4600 us), before C's addresses were changed: 6 % faster
+//             than 04b, more than predicted. As it is now: to be measured again.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_thread_tile_2d(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
@@ -148,7 +161,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_thread_tile_2d(Sgemm gemm) {
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: rows ty, ty + ROWS... and columns tx, tx + COLS... of the tile: at each load of
-    // b_tile and each store to C, neighbouring threads have neighbouring elements.
+    // b_tile and each store to C, neighbouring threads have neighbouring elements. With contiguous
+    // results, a load of A would take 2 wavefronts instead of 1, and one of B 4 instead of 1.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;
@@ -161,18 +175,18 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_thread_tile_2d(Sgemm gemm) {
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
 
     float sums[TM][TN] = {};  // TM x TN results of this thread
     for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
-        const int depth = in_range(gemm.k(), k0);
+        const int depth = remaining(gemm.k(), k0);
 #pragma unroll
         for (int down = 0; down < BM; down += THREADS / BK)
-            a_tile[a_row + down][a_col] = a_row + down < rows && a_col < depth ? a[down * lda] : 0;
+            a_tile[a_row + down][a_col] = a_row + down < rows && a_col < depth ? a[down * lda] : 0.0f;
 #pragma unroll
         for (int down = 0; down < BK; down += THREADS / BN)
-            b_tile[b_row + down][b_col] = b_row + down < depth && b_col < cols ? b[down * ldb] : 0;
+            b_tile[b_row + down][b_col] = b_row + down < depth && b_col < cols ? b[down * ldb] : 0.0f;
         a += BK;
         b += BK * ldb;
         __syncthreads();  // the tiles are complete
@@ -195,7 +209,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_thread_tile_2d(Sgemm gemm) {
         float* const c = &gemm.c(row, col);
         const std::size_t cols_left = gemm.n() - col;
 #pragma unroll
-        for (int j = 0; j < TN; ++j) {
+        for (std::size_t j = 0; j < TN; ++j) {
             if (j * COLS < cols_left) c[j * COLS] = updated(gemm, sums[i][j], c[j * COLS]);
         }
     }

@@ -67,12 +67,12 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_transposed(Sgemm gemm) {
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
 
     float sums[TM][TN] = {};  // TM x TN results of this thread
     for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
-        const int depth = in_range(gemm.k(), k0);
+        const int depth = remaining(gemm.k(), k0);
 #pragma unroll
         for (int down = 0; down < BM; down += THREADS / BK)
             a_tile[a_col][a_row + down] = a_row + down < rows && a_col < depth ? a[down * lda] : 0.0f;
@@ -141,12 +141,12 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_fours(Sgemm gemm) {
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
 
     float sums[TM][TN] = {};  // TM x TN results of this thread
     for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
-        const int depth = in_range(gemm.k(), k0);
+        const int depth = remaining(gemm.k(), k0);
 #pragma unroll
         for (int down = 0; down < BM; down += THREADS / BK)
             a_tile[a_col][a_row + down] = a_row + down < rows && a_col < depth ? a[down * lda] : 0.0f;
@@ -219,12 +219,12 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_vectorized(Sgemm gemm) {
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
 
     float sums[TM][TN] = {};  // TM x TN results of this thread
     for (std::size_t k0 = 0; k0 < gemm.k(); k0 += BK) {
-        const int depth = in_range(gemm.k(), k0);
+        const int depth = remaining(gemm.k(), k0);
         const float4 a_four = load4_or_zero(a, a_row < rows ? depth - a_col : 0);
         a_tile[a_col + 0][a_row] = a_four.x;
         a_tile[a_col + 1][a_row] = a_four.y;

@@ -60,13 +60,13 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_double_buffering(Sgemm gemm)
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
 
     float4 a_next;  // what this thread has loaded of the next tile of A
     float4 b_next;  // and of B
     const auto load_next = [&](std::size_t k0) {
-        const int depth = in_range(gemm.k(), k0);
+        const int depth = remaining(gemm.k(), k0);
         a_next = load4_or_zero(a, a_row < rows ? depth - a_col : 0);
         b_next = load4_or_zero(b, b_row < depth ? cols - b_col : 0);
         a += BK;

@@ -16,10 +16,12 @@
 //             instructions.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0;
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -7 %.
-// Measured:   as predicted, no time gained: about 47 TFLOP/s, 5 % less than step 7. Why less?
-//             Probably the added instructions, or the registers that the compiler chose: in SASS,
-//             twice as many multiply-adds as in step 7 read sum and b[j] from one register bank
-//             (a[i] comes from the reuse cache, step 5). Neither is tested yet.
+// Measured:   as predicted, no time gained: about 47 TFLOP/s, 5 % less than step 7. Why less is not
+//             settled. An earlier form of this file, with the same idea, took 9 % more time than
+//             this one, and we put that down to the added instructions. That was wrong: this form
+//             has them, too. In SASS, twice as many multiply-adds as in step 7 read sum and b[j]
+//             from one register bank (a[i] comes from the reuse cache, step 5): probably a part of
+//             it.
 // Next:       the loads, 48 of the 56: which results the threads of one warp have (step 9).
 #include "../edges.cuh"
 #include "../launch.hpp"
@@ -72,13 +74,13 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_swizzle(Sgemm gemm) {
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
 
     float4 a_next;  // what this thread has loaded of the next tile of A
     float4 b_next;  // and of B
     const auto load_next = [&](std::size_t k0) {
-        const int depth = in_range(gemm.k(), k0);
+        const int depth = remaining(gemm.k(), k0);
         a_next = load4_or_zero(a, a_row < rows ? depth - a_col : 0);
         b_next = load4_or_zero(b, b_row < depth ? cols - b_col : 0);
         a += BK;

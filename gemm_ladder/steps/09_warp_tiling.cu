@@ -1,21 +1,25 @@
 // Step 9: a tile for each warp.
 //
-// Change:     the block's tile is divided among its warps first, 64 x 64 for each, then among the
-//             lanes: 4 x 8 lanes with 16 x 8 results. 128 threads instead of 256; BK = 16. Tiles
-//             that are in range as a whole are loaded after one check.
+// Change:     starting from step 7, without the XOR of step 8, the block's tile is divided among
+//             its warps first, 64 x 64 for each, then among the lanes: 4 x 8 lanes with 16 x 8
+//             results. 128 threads instead of 256; BK = 16. Tiles that are in range as a whole are
+//             loaded after one check.
 // Why:        a warp of step 7 has 16 rows of 128 columns: for each k it reads 144 words for 2048
 //             multiply-adds. A square reads less: 128 words for 4096. A lane reads 16 + 8 words for
-//             128 multiply-adds, 0.19 for each, instead of 0.25. Wavefronts (32 banks, a word each)
-//             of a warp, for each k: 4 of A and 2 of B for 128 multiply-adds of a lane; step 7: as
-//             many for 64.
+//             128 multiply-adds, 0.19 for each, instead of 0.25. Wavefronts of a warp, for each k:
+//             4 of A and 2 of B for 128 multiply-adds of a lane; step 7: 2 of A and 4 of B, also 6,
+//             for only 64.
 // Prediction: for 512 multiply-adds 24 shared loads instead of 32, and 557 instructions instead of
-//             600: 92 % are multiply-adds. The price: 128 sums, so that two blocks fill the
-//             registers with 8 warps of 64. Each has 128 independent multiply-adds for each k,
-//             enough to hide its shared loads.
+//             600: 92 % are multiply-adds. (For the time we predicted no figure; the instructions
+//             allow 8 %.) The price: 128 sums, so that two blocks fill the registers with 8 warps
+//             of 64. Each has 128 independent multiply-adds for each k, enough to hide its shared
+//             loads.
 // Counter:    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum falls to 0.5 of step 7's,
 //             smsp__inst_executed_op_shared_ld.sum to 0.75.
-// Measured:   about 46 TFLOP/s, as step 7: the wavefronts saved were hidden, and what decides is
-//             inside the registers (step 11).
+// Measured:   not as predicted: about 46 TFLOP/s at 4096^3, less than step 7 (49.0) and than 09a
+//             alone (48.8). The wavefronts saved were probably hidden. Tiles twice as deep (09b)
+//             cost more than all else gained. 1024^3: 181 us, step 7 100. Both have 64 tiles for
+//             132 SMs; here, too, 09b costs the time.
 // Next:       the transposed stores of A: with BK = 16, four words meet in each bank that they use.
 //
 // Four kernels measure one change each: 09a_larger_thread_tile, 09b_larger_bk and 09c_one_check are
@@ -40,18 +44,22 @@ static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float
 // 09a_larger_thread_tile <8, false>: 128 threads with 16 x 8 results.
 // Prediction: 0.19 words from shared memory for a multiply-add instead of 0.25. A warp has 32 rows
 //             of 128 columns: 8 wavefronts for each k and 128 multiply-adds of a lane, step 7: 12.
-// Measured:   not yet.
-// 09b_larger_bk <16, false>: tiles twice as deep.
-// Prediction: half as many barriers, and twice as many bytes in flight between them. Against it:
+// Measured:   48.8 TFLOP/s at 4096^3 (2818 us), as step 7: the wavefronts saved were probably
+// hidden. 09b_larger_bk <16, false>: tiles twice as deep. Prediction: half as many barriers, and
+// twice as many bytes in flight between them. Against it:
 //             four words of A instead of two meet in each bank that a store uses.
-// Measured:   not yet.
+// Measured:   not as predicted: 44.5 TFLOP/s (3090 us), 9 % slower than 09a. At 1024^3 189.4 us
+//             instead of 108.3. How much of it the bank conflicts are is not measured.
 // 09c_one_check <16, true>: one bounds check for a tile that is in range as a whole.
 // Prediction: no branch between the loads of a tile, so all eight are issued one after the other.
-//             The loop has as many instructions as before; a warp executes fewer of them.
-// Measured:   not yet.
+//             Both paths are in the listing, SASS; a warp executes one.
+// Measured:   45.1 TFLOP/s (3050 us), 1 % faster than 09b; at 1024^3 172.2 us. That was with
+// clamped
+//             counts, which left a branch before the loads. With the check as it is now, the loads
+//             are predicated: not measured yet.
 template <int BK, bool ONE_CHECK>
 __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gemm) {
-    static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
+    static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
     __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed
     __shared__ alignas(16) float b_tile[2][BK][BN];
     // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
@@ -60,8 +68,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: rows ty * 4 to ty * 4 + 3 of the tile, the same ROWS * 4 rows further down, and
-    // columns likewise: at each float4 of b_tile and of C, neighbouring threads have neighbouring
-    // float4.
+    // columns likewise, as in step 6.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: a float4 of A's tile, from (a_row, a_col) on, and those A_DOWN rows further
@@ -76,8 +83,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
     const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
     const bool cols_fit = col0 + BN <= gemm.n();
 
@@ -89,7 +96,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
@@ -100,7 +107,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =
@@ -130,6 +137,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
             load4(&a_tile[stage][k][ty * 4 + i * ROWS], &a_fragment[buffer][i]);
     };
 
+    // Prologue: the first tile, and the fragments of its first k.
     int stage = 0;
     load_next(0);
     store_next(stage);
@@ -149,7 +157,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
             }
             load_fragments(stage, (k + 1) % BK, (k + 1) % 2);
 #pragma unroll
-            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+            for (int i = 0; i < TM; ++i) {  // snake: even rows to the right, odd rows back
 #pragma unroll
                 for (int step = 0; step < TN; ++step) {
                     const int j = i % 2 == 0 ? step : TN - 1 - step;
@@ -174,12 +182,13 @@ constexpr int LANES_M = WM / TM;  // a warp's lanes: LANES_M x LANES_N
 constexpr int LANES_N = WN / TN;
 static_assert(LANES_M * LANES_N == 32, "WM / TM x WN / TN must be the 32 lanes of a warp");
 static_assert((BM / WM) * (BN / WN) * 32 == THREADS, "the warps' tiles must cover the block's");
-static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
+static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
 
 // 09_warp_tiling: compact tiles for warps.
 // Change:     which results the lanes of a warp have. The loads are those of 09c.
 // Prediction: 6 wavefronts for each k instead of 8.
-// Measured:   not yet, beside 09c.
+// Measured:   with clamped counts 3061 us, as 09c: the shape of a warp's tile gained nothing.
+//             With the check on the whole tile, in an earlier form, 2977 us.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed
     __shared__ alignas(16) float b_tile[2][BK][BN];
@@ -188,9 +197,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
-    // Thread to C: a warp has WM x WN of the tile, and a lane fours of rows, LANES_M fours apart,
-    // and fours of columns, LANES_N fours apart. The first of them begins at (row, col) of the
-    // tile.
+    // Thread to C: a warp has WM x WN of the tile. A lane has groups of four rows, LANES_M groups
+    // apart, and groups of four columns, LANES_N groups apart; the first begins at (row, col).
     const int warp = thread / 32;
     const int lane = thread % 32;
     const int row = warp / (BN / WN) * WM + lane / LANES_N * 4;
@@ -207,8 +215,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
     const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
     const bool cols_fit = col0 + BN <= gemm.n();
 
@@ -220,7 +228,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
@@ -231,7 +239,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =
@@ -261,6 +269,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
             load4(&a_tile[stage][k][row + i * LANES_M], &a_fragment[buffer][i]);
     };
 
+    // Prologue: the first tile, and the fragments of its first k.
     int stage = 0;
     load_next(0);
     store_next(stage);
@@ -280,7 +289,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
             }
             load_fragments(stage, (k + 1) % BK, (k + 1) % 2);
 #pragma unroll
-            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+            for (int i = 0; i < TM; ++i) {  // snake: even rows to the right, odd rows back
 #pragma unroll
                 for (int step = 0; step < TN; ++step) {
                     const int j = i % 2 == 0 ? step : TN - 1 - step;

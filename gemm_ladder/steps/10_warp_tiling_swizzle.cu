@@ -1,22 +1,21 @@
 // Step 10: warp tiling without bank conflicts.
 //
-// Change:     A's tile is stored and read through the XOR of step 8, carried on to BK = 16:
-//             swizzled().
+// Change:     A's tile is stored and read through the XOR of step 8, extended to BK = 16.
 // Why:        of a warp's accesses, the stores of A are the only ones with conflicts:
 //   access, of a warp        lanes                                       wavefronts: before  after
-//   store A, word of a four  8 rows of A x 4 fours: 4 words in each of 8 banks             4      1
-//   store B, float4          8 lanes at a time, 128 bytes: every bank once                 4      4
-//   load A, float4           4 neighbours, 64 bytes, each for 8 lanes: 16 banks            1      1
-//   load B, float4           8 neighbours, 128 bytes: every bank once                      1      1
+//   store A, word of float4  8 rows of A x 4 float4: 4 words in each of 8 banks          4      1
+//   store B, float4          8 lanes at a time, 128 bytes: every bank once               4      4
+//   load A, float4           4 neighbours, 64 bytes, each for 8 lanes: 16 banks          1      1
+//   load B, float4           8 neighbours, 128 bytes: every bank once                    1      1
 // Prediction: for a tile, a warp takes 16 x 4 + 4 x 4 stored and 16 x (4 + 2) loaded = 176
 //             wavefronts, now 128: -27 %. Its 2048 multiply-adds take a scheduler 2048 cycles, and
-//             4 warps with 4 schedulers as many; 4 x 176 = 704 wavefronts are done in the meantime.
-//             So little time is gained: 192 cycles at most just before a barrier, while the other
-//             block computes.
+//             4 warps on 4 schedulers as many; 4 x 176 = 704 wavefronts are done in the meantime.
+//             So little time is gained: 192 cycles (4 warps x 48 wavefronts saved) at most just
+//             before a barrier, while the other block computes.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0,
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -27 %.
-// Measured:   about 46.5 TFLOP/s, 1 % more than step 9.
-// Next:       a small C has fewer tiles than the GPU has multiprocessors.
+// Measured:   as predicted: about 46.5 TFLOP/s, 1 % more than step 9.
+// Next:       a small C has fewer tiles than the GPU has SMs.
 #include "../edges.cuh"
 #include "../launch.hpp"
 #include "steps.hpp"
@@ -38,12 +37,12 @@ constexpr int LANES_M = WM / TM;  // a warp's lanes: LANES_M x LANES_N
 constexpr int LANES_N = WN / TN;
 constexpr int ROUND = LANES_M * 4;  // rows of the first float4 of all lanes
 static_assert(LANES_M * LANES_N == 32, "WM / TM x WN / TN must be the 32 lanes of a warp");
-static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
+static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
 static_assert(BM % 32 == 0 && WM % 32 == 0, "the XOR must stay in a warp's tile");
 
 // Row `row` of A is in column swizzled(k, row) of row k of its tile. One store of a warp has 8 rows
-// of A and four float4 of each: each of the four goes to 8 banks of its own. The XOR moves whole
-// fours, so that a float4 remains one.
+// of A and four float4 of each: each of the four goes to 8 banks of its own. The XOR moves groups
+// of four, so that a float4 remains one.
 __device__ int swizzled(int k, int row) {
     return row ^ (k / 4 * 8);
 }
@@ -56,9 +55,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm ge
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
-    // Thread to C: a warp has WM x WN of the tile, and a lane fours of rows, LANES_M fours apart,
-    // and fours of columns, LANES_N fours apart. The first of them begins at (row, col) of the
-    // tile.
+    // Thread to C: a warp has WM x WN of the tile. A lane has groups of four rows, LANES_M groups
+    // apart, and groups of four columns, LANES_N groups apart; the first begins at (row, col).
     const int warp = thread / 32;
     const int lane = thread % 32;
     const int row = warp / (BN / WN) * WM + lane / LANES_N * 4;
@@ -75,8 +73,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm ge
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
     const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
     const bool cols_fit = col0 + BN <= gemm.n();
 
@@ -88,7 +86,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm ge
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
@@ -99,7 +97,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm ge
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =
@@ -121,19 +119,20 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm ge
     float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
     float b_fragment[2][TN];  // TN values of a row of B
     const auto load_fragments = [&](int stage, int k, int buffer) {
-        // swizzled(k, row + i * LANES_M), in two parts: below ROUND the XOR changes the address of
-        // the lane; from ROUND on it exchanges the lane's own fours, which the compiler does once
-        // and for all.
+        // swizzled(k, row + i * LANES_M) in two parts. four_bits permutes the lane's own float4: an
+        // immediate offset, free. lane_bits changes the address: one XOR.
         const int mask = k / 4 * 8;
+        const int lane_bits = mask % ROUND;
+        const int four_bits = mask - lane_bits;
 #pragma unroll
         for (int i = 0; i < TM; i += 4)
-            load4(&a_tile[stage][k][(row ^ mask % ROUND) + (i * LANES_M ^ mask / ROUND * ROUND)],
-                  &a_fragment[buffer][i]);
+            load4(&a_tile[stage][k][(row ^ lane_bits) + (i * LANES_M ^ four_bits)], &a_fragment[buffer][i]);
 #pragma unroll
         for (int j = 0; j < TN; j += 4)
             load4(&b_tile[stage][k][col + j * LANES_N], &b_fragment[buffer][j]);
     };
 
+    // Prologue: the first tile, and the fragments of its first k.
     int stage = 0;
     load_next(0);
     store_next(stage);
@@ -153,7 +152,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm ge
             }
             load_fragments(stage, (k + 1) % BK, (k + 1) % 2);
 #pragma unroll
-            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+            for (int i = 0; i < TM; ++i) {  // snake: even rows to the right, odd rows back
 #pragma unroll
                 for (int step = 0; step < TN; ++step) {
                     const int j = i % 2 == 0 ? step : TN - 1 - step;

@@ -2,20 +2,23 @@
 //
 // Change:     SPLIT = 2 blocks share a tile of C. Each adds up half of the tiles along K with the
 //             main loop of step 10 and stores its sums in scratch memory: split s has tiles s, s +
-//             SPLIT..., so no split has two tiles more than another. Then the sums are added up and
+//             SPLIT..., so the splits differ by at most one tile. Then the sums are added up and
 //             alpha and beta applied, by a second kernel, or in 11_split_k_in_kernel by the last of
-//             the tile's blocks to finish.
-// Why:        C of 1024 x 1024 has 64 tiles; an H200 has 132 multiprocessors. With two blocks for
-//             each tile, 128 of them have work.
+//             the tile's blocks to finish. That reduction is a pipeline of 5 stages with cp.async,
+//             which step 12 explains: a copy from global to shared memory past the registers.
+//             Commit closes a group of copies; wait<N> waits until at most N groups are in flight.
+//             A round is one float4 of each split. Four rounds are in flight while one is added up,
+//             because a round alone would expose the latency of memory.
+// Why:        C of 1024 x 1024 has 64 tiles; an H200 has 132 SMs. With two blocks for each tile,
+//             128 of them have work.
 // Prediction: 1024^3: up to twice as fast. 4096^3: slower than step 10, which has 1024 blocks and
 //             needs no more: 128 MiB of sums are written and read again, about 0.07 ms of 2.8 at 4
 //             TB/s. In the kernel, much of it is still in the L2 cache, and other tiles are
 //             multiplied in the meantime.
 // Counter:    launch__waves_per_multiprocessor; dram__bytes_write.sum; gpu__time_duration.sum of
 //             both kernels.
-// Measured:   4096^3: about 47 TFLOP/s, 1 % more than step 10, not less: the order in which the
-//             sums are kept saves more than the traffic costs. What split-K alone is worth (11a):
-//             not measured yet.
+// Measured:   not as predicted at 4096^3: about 47 TFLOP/s, 1 % more than step 10, not less. 11a,
+//             which only splits K, is slower. As predicted at 1024^3: 101 us, step 10 180.
 // Next:       work comes in whole tiles, and the last round of blocks does not fill the GPU; B's
 //             tiles pass through registers.
 //
@@ -45,12 +48,12 @@ constexpr int LANES_M = WM / TM;  // a warp's lanes: LANES_M x LANES_N
 constexpr int LANES_N = WN / TN;
 constexpr int ROUND = LANES_M * 4;  // rows of the first float4 of all lanes
 static_assert(LANES_M * LANES_N == 32, "WM / TM x WN / TN must be the 32 lanes of a warp");
-static_assert(BK % 2 == 0, "the fragments must be back at 0 when a tile ends");
+static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
 static_assert(BM % 32 == 0 && WM % 32 == 0, "the XOR must stay in a warp's tile");
 
 // Row `row` of A is in column swizzled(k, row) of row k of its tile. One store of a warp has 8 rows
-// of A and four float4 of each: each of the four goes to 8 banks of its own. The XOR moves whole
-// fours, so that a float4 remains one.
+// of A and four float4 of each: each of the four goes to 8 banks of its own. The XOR moves groups
+// of four, so that a float4 remains one.
 __device__ int swizzled(int k, int row) {
     return row ^ (k / 4 * 8);
 }
@@ -77,8 +80,8 @@ __device__ Origin origin_of(const Sgemm& gemm, unsigned tile) {
     return {std::size_t{tile / tiles_across} * BM, std::size_t{tile % tiles_across} * BN};
 }
 
-// Thread to C: a warp has WM x WN of the tile, and a lane fours of rows, LANES_M fours apart, and
-// fours of columns, LANES_N fours apart. The first of them begins at (row, col) of the tile.
+// Thread to C: a warp has WM x WN of the tile. A lane has groups of four rows, LANES_M groups
+// apart, and groups of four columns, LANES_N groups apart; the first begins at (row, col).
 __device__ int row_of_thread() {
     return threadIdx.x / 32 / (BN / WN) * WM + threadIdx.x % 32 / LANES_N * 4;
 }
@@ -109,8 +112,8 @@ __device__ __forceinline__ void multiply_tiles(const Sgemm& gemm, unsigned tile,
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col + split * BK;
     const float* b = gemm.b.data() + (b_row + split * BK) * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
     const bool rows_fit = row0 + BM <= gemm.m();  // all of the tile's
     const bool cols_fit = col0 + BN <= gemm.n();
 
@@ -122,7 +125,7 @@ __device__ __forceinline__ void multiply_tiles(const Sgemm& gemm, unsigned tile,
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] = *reinterpret_cast<const float4*>(a + n * A_DOWN * lda);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BM / A_DOWN; ++n)
                 a_next[n] =
@@ -133,7 +136,7 @@ __device__ __forceinline__ void multiply_tiles(const Sgemm& gemm, unsigned tile,
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] = *reinterpret_cast<const float4*>(b + n * B_DOWN * ldb);
         } else {
-            const int depth = in_range(gemm.k(), k0);
+            const int depth = remaining(gemm.k(), k0);
 #pragma unroll
             for (int n = 0; n < BK / B_DOWN; ++n)
                 b_next[n] =
@@ -158,14 +161,14 @@ __device__ __forceinline__ void multiply_tiles(const Sgemm& gemm, unsigned tile,
 #pragma unroll
         for (int j = 0; j < TN; j += 4)
             load4(&b_tile[stage][k][col + j * LANES_N], &b_fragment[buffer][j]);
-        // swizzled(k, row + i * LANES_M), in two parts: below ROUND the XOR changes the address of
-        // the lane; from ROUND on it exchanges the lane's own fours, which the compiler does once
-        // and for all.
+        // swizzled(k, row + i * LANES_M) in two parts. four_bits permutes the lane's own float4: an
+        // immediate offset, free. lane_bits changes the address: one XOR.
         const int mask = k / 4 * 8;
+        const int lane_bits = mask % ROUND;
+        const int four_bits = mask - lane_bits;
 #pragma unroll
         for (int i = 0; i < TM; i += 4)
-            load4(&a_tile[stage][k][(row ^ mask % ROUND) + (i * LANES_M ^ mask / ROUND * ROUND)],
-                  &a_fragment[buffer][i]);
+            load4(&a_tile[stage][k][(row ^ lane_bits) + (i * LANES_M ^ four_bits)], &a_fragment[buffer][i]);
     };
 
     int stage = 0;
@@ -186,7 +189,7 @@ __device__ __forceinline__ void multiply_tiles(const Sgemm& gemm, unsigned tile,
             }
             load_fragments(stage, (k + 1) % BK, (k + 1) % 2);
 #pragma unroll
-            for (int i = 0; i < TM; ++i) {  // a snake: even rows to the right, odd rows back
+            for (int i = 0; i < TM; ++i) {  // snake: even rows to the right, odd rows back
 #pragma unroll
                 for (int step = 0; step < TN; ++step) {
                     const int j = i % 2 == 0 ? step : TN - 1 - step;
@@ -256,17 +259,19 @@ __device__ void reduce_tile(const Sgemm& gemm, unsigned tile,
 // 11a_split_k_alone <false>: partial sums in their natural order.
 // Prediction: 1024^3: up to twice as fast as step 10. 4096^3: slower, and by more than the traffic.
 //             A multiply-add reads three registers: sum, a, b. Even and odd registers are two
-//             banks; two operands from one bank are read one after the other. A float4 is four
+//             banks; two operands from one bank are read one after the other. a[i] comes from the
+//             reuse cache (the snake, step 5), so only sum and b[j] are read. A float4 is four
 //             registers in a row, the first of them even. So b[j], which a float4 brought, is in an
 //             even register for even j. Now sums[i][j] leaves by float4, too: in an even register
-//             as well. (Step 10 stores alpha * sum, which takes other registers.) In the listing,
-//             four of five multiply-adds read two registers of one bank; in step 10 one of seven.
-// Measured:   not yet.
+//             as well. (Step 10 stores alpha * sum, which takes other registers.) In SASS, four of
+//             five multiply-adds read two registers of one bank; in step 10 one of seven.
+// Measured:   43.1 TFLOP/s at 4096^3 (3190 us), slower than step 10 by more than the traffic, as
+//             predicted. 1024^3: 104.5 us.
 // 11_split_k <true>: of two neighbours, the second one first.
-// Prediction: sums[i][j] is in an odd register for even j, and in the listing one of eleven
+// Prediction: sums[i][j] is in an odd register for even j, and in SASS one of eleven
 //             multiply-adds reads two registers of one bank. At least as fast as step 10 with the
 //             traffic taken off.
-// Measured:   47 TFLOP/s at 4096^3; beside 11a not yet.
+// Measured:   as predicted: 47 TFLOP/s at 4096^3, 9 % faster than 11a. 1024^3: 102 us.
 template <bool SWAPPED>
 __global__ __launch_bounds__(THREADS, 2) void sgemm_split_k(Sgemm gemm) {
     __shared__ Tiles shared;
@@ -284,11 +289,11 @@ __global__ __launch_bounds__(THREADS) void sgemm_reduce_splits(Sgemm gemm) {
     reduce_tile<SWAPPED>(gemm, blockIdx.x, shared);
 }
 
-// 11_split_k_in_kernel: of the blocks that share a tile, the last one to finish adds up, while
-// other tiles are still being multiplied.
+// 11_split_k_in_kernel: the last block of a tile to finish reduces the partial sums, while other
+// tiles are still being multiplied.
 // Prediction: no second launch, and the partial sums are still in the L2 cache: at least as fast as
 //             11_split_k.
-// Measured:   about 0.2 % faster at 4096^3.
+// Measured:   as predicted: about 0.2 % faster at 4096^3.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_split_k_in_kernel(Sgemm gemm) {
     __shared__ union {
         Tiles tiles;
@@ -313,7 +318,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_split_k_in_kernel(Sgemm gemm
     if (is_last) reduce_tile<true>(gemm, tile, shared.reduce);
 }
 
-// The host side: SPLIT blocks for each tile; then, unless they add up in the kernel, one for each tile.
+// The host side: SPLIT blocks for each tile; then, unless they add up in the kernel, one for each
+// tile.
 template <bool IN_KERNEL>
 ScratchSize scratch(const Shape& shape) {
     const std::size_t tiles = tiles_in<BM, BN>(shape.m, shape.n);

@@ -91,8 +91,8 @@ __global__ __launch_bounds__(T::THREADS, T::BLOCKS) void sgemm_multi_stage(Sgemm
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_col;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_col;
-    const int rows = in_range(gemm.m(), row0);                     // of the tile
-    const int b_count = min(in_range(gemm.n(), col0 + b_col), 4);  // elements of this thread's float4
+    const int rows = remaining(gemm.m(), row0);                     // of the tile
+    const int b_count = min(remaining(gemm.n(), col0 + b_col), 4);  // elements of this thread's float4
     const int tiles = static_cast<int>((gemm.k() + BK - 1) / BK);
     const int last_depth = static_cast<int>((gemm.k() + BK - 1) % BK) + 1;  // columns of the last one
 

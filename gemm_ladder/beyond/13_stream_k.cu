@@ -128,8 +128,8 @@ __device__ __forceinline__ void multiply_tile(const Sgemm& gemm, const Origin& o
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (origin.row + a_row) * lda + begin + a_col;
     const float* b = gemm.b.data() + (begin + b_row) * ldb + origin.col + b_col;
-    const int rows = in_range(gemm.m(), origin.row);                     // of the tile
-    const int b_count = min(in_range(gemm.n(), origin.col + b_col), 4);  // elements of this thread's float4
+    const int rows = remaining(gemm.m(), origin.row);                     // of the tile
+    const int b_count = min(remaining(gemm.n(), origin.col + b_col), 4);  // elements of this thread's float4
     const int tiles = static_cast<int>((end - begin + BK - 1) / BK);
     const int last_depth = static_cast<int>((end - begin + BK - 1) % BK) + 1;  // columns of the last one
 

@@ -132,8 +132,8 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void sgemm_tf32x3(Sgemm gemm) {
     const std::size_t ldb = gemm.b.leading_dimension();
     const float* a = gemm.a.data() + (row0 + a_row) * lda + a_quad * 4;
     const float* b = gemm.b.data() + b_row * ldb + col0 + b_quad * 4;
-    const int rows = in_range(gemm.m(), row0);  // of the tile
-    const int cols = in_range(gemm.n(), col0);
+    const int rows = remaining(gemm.m(), row0);  // of the tile
+    const int cols = remaining(gemm.n(), col0);
     const int tiles = static_cast<int>((gemm.k() + BK - 1) / BK);
 
     // Copies the first `count` of four neighbours, and zeros for the others.
@@ -150,7 +150,7 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void sgemm_tf32x3(Sgemm gemm) {
     const auto copy_next = [&](int tile) {
         if (tile < tiles) {
             Stage& stage = stages[tile % STAGES];
-            const int depth = in_range(gemm.k(), std::size_t{1} * tile * BK);
+            const int depth = remaining(gemm.k(), std::size_t{1} * tile * BK);
 #pragma unroll
             for (int m = 0; m < BM; m += A_DOWN)
                 copy4(&stage.a[a_row + m][swizzled_a(a_row + m, a_quad) * 4], a + m * lda,

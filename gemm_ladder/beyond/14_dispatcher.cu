@@ -1,21 +1,17 @@
 // Step 14: the tile that suits the shape.
 //
-// Change:     seven tiles, each as whole tiles (step 12) and as equal shares (step 13); a table of
-//             what they cost on this GPU, which predicts the time of all of them, and the least one
-//             is launched. Thin products get kernels without tiles (thin.cu).
-// Why:        no tile suits all shapes: one of 128 x 256 wastes most of itself on a C of 100
-//             columns. Beside the speed of a tile it matters how full the last round of blocks is,
-//             how much of the edge tiles is out of range, and for small products what launching,
-//             filling the pipeline and the fix-up cost. A C of a few rows or columns leaves most of
-//             any tile empty, and its time is that of loading the large factor.
+// For each tile and each of the two ways (12: whole tiles; 13: equal shares) the time is predicted from the table that the tuner has
+// measured (tune/), and the least one wins. What counts, beside a tile's speed: how full the last round of blocks is, how much of the
+// edge tiles lies outside C, and for small products the costs of launching, filling the pipeline and adding up. A C of a few rows or
+// columns would leave most of any tile empty: then it is memory that counts, and a kernel without tiles runs (thin.cu).
+//
+// Change:     seven tiles, two ways each, and a table of what they cost on this GPU; and kernels for thin products.
+// Why:        no tile suits all shapes: one of 128 x 256 wastes most of itself on a C of 100 columns.
 // Prediction: on large squares the speed of step 12, and what its last round lost.
 // Counter:    time of each shape beside cuBLAS (./course bench gemm_ladder --sweep).
-// Measured:   large squares with aligned rows: a few percent to a sixth faster than cuBLAS. Small
-//             products whose rows are not aligned: cuBLAS is ahead.
+// Measured:   large squares with aligned rows: a few percent to a sixth faster than cuBLAS. Small products whose rows are not aligned:
+//             cuBLAS is ahead.
 // Next:       the multiply-adds of CUDA cores; for small shapes, launching and filling the pipeline.
-//
-// This file is host code. The kernels are those of 12_multi_stage.cu and 13_stream_k.cu, compiled for
-// each of the tiles in tiles.hpp; the tuner (tune/) measures the table.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -29,6 +25,7 @@
 #include "beyond.hpp"
 #include "launch.hpp"
 #include "thin.hpp"
+#include "tile_lists.hpp"
 #include "tiles.hpp"
 
 namespace gemm {
@@ -38,8 +35,8 @@ constexpr TileCost kCosts[] = {
 #include "../tune/h200.inc"
 };
 
-// How exact a prediction is. The table does not contain how much of A and B stays in the L2 cache. A
-// larger tile loads less, so among choices within this factor it is the better one.
+// Predictions are no better than that. They do not know how much of A and B the L2 cache keeps, and a larger tile asks for less:
+// of choices that seem as good, it is the better one.
 constexpr double kDoubt = 1.02;
 
 const TileCost& cost_of(const TileKernels& tile, bool aligned) {
@@ -51,30 +48,10 @@ const TileCost& cost_of(const TileKernels& tile, bool aligned) {
     };
     if (found == std::end(kCosts) || !measured(found->whole_step) || !measured(found->whole) ||
         !measured(found->shared_step) || !measured(found->shared) || found->owner < 0) {
-        throw std::logic_error("dispatcher: the table of costs is incomplete for tile " +
-                               std::string(tile.name) + "; expected what gemm_ladder_tune writes");
+        throw std::logic_error("dispatcher: the table of costs does not know all of tile " +
+                               std::string(tile.name) + "; expected that gemm_ladder_tune has written it");
     }
     return *found;
-}
-
-template <class T>
-TileKernels entry(const Kernel& whole, const StreamK& shared) {
-    static_assert(T::BLOCKS <= static_cast<int>(kMostBlocks), "the table of costs has no such column");
-    static const std::string name =
-        std::to_string(T::BM) + "x" + std::to_string(T::BN) + "x" + std::to_string(T::BK);
-    return {name, T::BM, T::BN, T::BK, T::BLOCKS, whole, shared.kernel, shared.launch_on};
-}
-
-template <class... T>
-std::vector<TileKernels> kernels_of(TileList<T...>) {
-    const std::vector<Kernel> whole = multi_stage_of_all_tiles();
-    const std::vector<StreamK> shared = stream_k_of_all_tiles();
-    std::size_t tile = 0;
-    // In braces, arguments are evaluated from left to right.
-    return std::vector<TileKernels>{[&] {
-        const std::size_t at = tile++;
-        return entry<T>(whole[at], shared[at]);
-    }()...};
 }
 
 struct Work {
@@ -124,7 +101,7 @@ ScratchSize scratch_of(const Shape& shape) {
 void launch(const Sgemm& gemm, cudaStream_t stream) {
     const Shape shape{gemm.m(), gemm.n(), gemm.k()};
     if (is_worth_a_thin_kernel(shape)) return launch_thin(thin_blocks(), gemm, stream);
-    const Choice choice = choose(shape, rows_are_whole_float4(gemm), course::multiprocessors());
+    const Choice choice = choose(shape, rows_are_whole_packs(gemm), course::multiprocessors());
     if (choice.shared_by == 0) {
         choice.tile->whole.launch(gemm, stream);
     } else {
@@ -132,7 +109,7 @@ void launch(const Sgemm& gemm, cudaStream_t stream) {
     }
 }
 
-// Those of the kernel for large squares; which one runs depends on the shape.
+// Which kernel runs depends on the shape: this is the one for large squares.
 course::KernelResources resources() {
     const Choice choice = choose({4096, 4096, 4096}, true, course::multiprocessors());
     return choice.shared_by == 0 ? choice.tile->whole.resources() : choice.tile->shared.resources();
@@ -141,7 +118,11 @@ course::KernelResources resources() {
 }  // namespace
 
 std::span<const TileKernels> tiles() {
-    static const std::vector<TileKernels> list = kernels_of(AllTiles{});
+    static const std::vector<TileKernels> list = [] {
+        std::vector<TileKernels> all = large_tiles();
+        std::ranges::copy(small_tiles(), std::back_inserter(all));
+        return all;
+    }();
     return list;
 }
 

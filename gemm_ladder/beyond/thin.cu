@@ -13,11 +13,11 @@
 #include <stdexcept>
 #include <string>
 
-#include "../edges.cuh"
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
 #include "launch.hpp"
 #include "thin.hpp"
+#include "tile.cuh"
 #include "tiles.hpp"
 
 namespace gemm {
@@ -211,7 +211,7 @@ __global__ __launch_bounds__(kThreads, T::BLOCKS_EACH) void sgemm_few_rows(Sgemm
     if (k < part.end) multiply_rows<T, VEC, false>(gemm, k, part.end, col, sums);
     add_up_warps<T, VEC>(sums, of_warps, total);
     finish_strip(gemm, division, total, [&](int element, float sum) {
-        store(gemm, element / T::COLS, col + element % T::COLS, sum);
+        write_element(gemm, element / T::COLS, col + element % T::COLS, sum);
     });
 }
 
@@ -300,7 +300,7 @@ __global__ __launch_bounds__(kThreads) void sgemm_few_columns(Sgemm gemm, Divisi
         total.value[0][first * T::COLS + begin + i] = sums[i];
     __syncthreads();  // the total is complete
     finish_strip(gemm, division, total, [&](int element, float sum) {
-        store(gemm, row + element / T::COLS, element % T::COLS, sum);
+        write_element(gemm, row + element / T::COLS, element % T::COLS, sum);
     });
 }
 

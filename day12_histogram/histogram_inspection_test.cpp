@@ -45,6 +45,7 @@ TEST_F(Lesson, ACopyPerLaneHasNoBankConflictsWhateverTheData) {
     for (const Distribution distribution : day12::kDistributions) {
         SCOPED_TRACE(name(distribution));
         EXPECT_CONFLICT_FREE(histogram("lane_copies", distribution));
+        EXPECT_CONFLICT_FREE(histogram("any_bins", distribution));
     }
     EXPECT_FALSE(
         course::conflict_free(course::inspect(histogram("per_warp_copies", Distribution::kUniform))));

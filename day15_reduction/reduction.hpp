@@ -110,6 +110,8 @@ template <class Op>
 using Reduction = course::Variant<Launcher<Op>, std::size_t>;
 template <class Op>
 std::span<const Reduction<Op>> variants();
+template <>
+std::span<const Reduction<Sum<float>>> variants<Sum<float>>();
 
 // --- On the CPU --------------------------------------------------------------------------------------------------------
 

@@ -382,6 +382,21 @@ TEST_F(DeterministicTest, SegmentsOfSeveralTiles) {
     }
 }
 
+// The last block adds up more sums than it has threads: each thread has several, of several rounds of loads.
+TEST_F(DeterministicTest, SinglePassAddsTheSumsOfManyBlocks) {
+    const std::vector<float> in = exact_data<float>(600 * 8192);
+    const DeviceBuffer<float> device{std::span<const float>(in)};
+    GuardedBuffer<float> out(1);
+    Workspace workspace;
+    const auto& variant = course::find_variant(day15::variants<Sum<float>>(), "single_pass");
+    for (const unsigned blocks : {512U, 300U}) {
+        out.spoil();
+        variant.launcher(device.span(), out.span(), workspace, blocks, nullptr);
+        const course::VerifyResult result = compare<Sum<float>>(out, in, 0);
+        EXPECT_TRUE(result.ok()) << blocks << " blocks: " << result.message();
+    }
+}
+
 using WorkspaceTest = course::DeviceTest;
 
 TEST_F(WorkspaceTest, TicketIsZeroWheneverNoReductionRuns) {

@@ -45,18 +45,18 @@ static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float
 // Prediction: 0.19 words from shared memory for a multiply-add instead of 0.25. A warp has 32 rows
 //             of 128 columns: 8 wavefronts for each k and 128 multiply-adds of a lane, step 7: 12.
 // Measured:   48.8 TFLOP/s at 4096^3 (2818 us), as step 7: the wavefronts saved were probably
-// hidden. 09b_larger_bk <16, false>: tiles twice as deep. Prediction: half as many barriers, and
-// twice as many bytes in flight between them. Against it:
+//             hidden.
+//
+// 09b_larger_bk <16, false>: tiles twice as deep.
+// Prediction: half as many barriers, and twice as many bytes in flight between them. Against it:
 //             four words of A instead of two meet in each bank that a store uses.
-// Measured:   not as predicted: 44.5 TFLOP/s (3090 us), 9 % slower than 09a. At 1024^3 189.4 us
-//             instead of 108.3. How much of it the bank conflicts are is not measured.
+// Measured:   not as predicted: 43.8 TFLOP/s (3139 us), 11 % slower than 09a. At 1024^3 187 us
+//             instead of 108. How much of it the bank conflicts are is not measured.
+//
 // 09c_one_check <16, true>: one bounds check for a tile that is in range as a whole.
 // Prediction: no branch between the loads of a tile, so all eight are issued one after the other.
 //             Both paths are in the listing, SASS; a warp executes one.
-// Measured:   45.1 TFLOP/s (3050 us), 1 % faster than 09b; at 1024^3 172.2 us. That was with
-// clamped
-//             counts, which left a branch before the loads. With the check as it is now, the loads
-//             are predicated: not measured yet.
+// Measured:   45.3 TFLOP/s (3032 us), 4 % faster than 09b; at 1024^3 179 us.
 template <int BK, bool ONE_CHECK>
 __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gemm) {
     static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
@@ -187,8 +187,7 @@ static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back
 // 09_warp_tiling: compact tiles for warps.
 // Change:     which results the lanes of a warp have. The loads are those of 09c.
 // Prediction: 6 wavefronts for each k instead of 8.
-// Measured:   with clamped counts 3061 us, as 09c: the shape of a warp's tile gained nothing.
-//             With the check on the whole tile, in an earlier form, 2977 us.
+// Measured:   45.5 TFLOP/s (3023 us), as 09c: the shape of a warp's tile gains nothing here.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed
     __shared__ alignas(16) float b_tile[2][BK][BN];

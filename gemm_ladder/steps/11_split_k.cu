@@ -17,8 +17,8 @@
 //             multiplied in the meantime.
 // Counter:    launch__waves_per_multiprocessor; dram__bytes_write.sum; gpu__time_duration.sum of
 //             both kernels.
-// Measured:   not as predicted at 4096^3: about 47 TFLOP/s, 1 % more than step 10, not less. 11a,
-//             which only splits K, is slower. As predicted at 1024^3: 101 us, step 10 180.
+// Measured:   not as predicted at 4096^3: about 49 TFLOP/s, 1 % more than step 10, not less. 11a,
+//             which only splits K, is slower. As predicted at 1024^3: 102 us, step 10 185.
 // Next:       work comes in whole tiles, and the last round of blocks does not fill the GPU; B's
 //             tiles pass through registers.
 //
@@ -265,13 +265,14 @@ __device__ void reduce_tile(const Sgemm& gemm, unsigned tile,
 //             even register for even j. Now sums[i][j] leaves by float4, too: in an even register
 //             as well. (Step 10 stores alpha * sum, which takes other registers.) In SASS, four of
 //             five multiply-adds read two registers of one bank; in step 10 one of seven.
-// Measured:   43.1 TFLOP/s at 4096^3 (3190 us), slower than step 10 by more than the traffic, as
-//             predicted. 1024^3: 104.5 us.
+// Measured:   45.3 TFLOP/s at 4096^3 (3032 us), 7 % slower than step 10, as predicted. 1024^3: 103 us,
+//             1.8 times as fast as step 10: that is what split-K alone is worth.
+//
 // 11_split_k <true>: of two neighbours, the second one first.
 // Prediction: sums[i][j] is in an odd register for even j, and in SASS one of eleven
 //             multiply-adds reads two registers of one bank. At least as fast as step 10 with the
 //             traffic taken off.
-// Measured:   as predicted: 47 TFLOP/s at 4096^3, 9 % faster than 11a. 1024^3: 102 us.
+// Measured:   as predicted: 49.1 TFLOP/s at 4096^3, 8 % faster than 11a. 1024^3: 102 us.
 template <bool SWAPPED>
 __global__ __launch_bounds__(THREADS, 2) void sgemm_split_k(Sgemm gemm) {
     __shared__ Tiles shared;
@@ -293,7 +294,7 @@ __global__ __launch_bounds__(THREADS) void sgemm_reduce_splits(Sgemm gemm) {
 // tiles are still being multiplied.
 // Prediction: no second launch, and the partial sums are still in the L2 cache: at least as fast as
 //             11_split_k.
-// Measured:   as predicted: about 0.2 % faster at 4096^3.
+// Measured:   as predicted: about 0.3 % faster at 4096^3, 1 % at 1024^3.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_split_k_in_kernel(Sgemm gemm) {
     __shared__ union {
         Tiles tiles;

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "common/bench/build_info.hpp"
+
 namespace {
 
 using course::Record;
@@ -43,7 +45,9 @@ TEST(Report, JsonHasTheRecordOfTheDesign) {
         "median_ms": 2.0, "spread_ms": 0.1, "min_ms": 1.9, "repeats": 12, "launches_per_repeat": 3,
         "stopped_by": "precise", "l2": "warm", "bytes": 12e9, "flops": 1e9, "requested_bytes": 24e9,
         "percent_of_limit": 97.5, "limit_bytes_per_second": 4e12, "limit_flops_per_second": 6e13, "verified": true, "max_error": 1e-7,
-        "device": "NVIDIA H200", "driver": "580.1", "cuda": "13.0", "commit": "abc",
+        "device": "NVIDIA H200", "driver": "580.1", "cuda": "13.0", "compiler": ")" +
+                                                                          course::compiler() +
+                                                                          R"(", "commit": "abc",
         "date": "2026-11-21T10:00:00Z"})");
     EXPECT_EQ(json_of(measured()), expected);
 }

@@ -93,7 +93,7 @@ constexpr int kGpuThreads = 1024;
 // Idea: the registers of the whole GPU hold the row. Blocks form teams of `blocks_per_row`, with one row
 // per team and round. All blocks synchronise once per round at a barrier for the grid. A cooperative
 // launch guarantees that all blocks are resident at the same time.
-// Cost removed: the second read.
+// Cost removed: the limit of 262144 columns.
 // Still limits it: no loads are in flight while the grid synchronises.
 template <Output kOutput, int kWidth>
 __global__ void __launch_bounds__(kGpuThreads, 1)
@@ -131,7 +131,7 @@ constexpr int kChunk = kPassThreads * kValuesPerThread;  // columns that a block
 
 // Idea: two passes over rows of any length. A row is cut into parts of `chunks_per_part` chunks, one
 // block per part. The first pass finds maximum and sum of each part.
-// Cost removed: an exponential per element to rescale the sum. Here it is one per chunk and thread.
+// Cost removed: the limit on columns. The sum is rescaled once per chunk and thread, not per element.
 // Still limits it: the data is read a second time.
 template <int kWidth>
 __global__ void __launch_bounds__(kPassThreads)

@@ -8,7 +8,7 @@
 //   block_per_row     64 to 1024 threads            up to 32768       in shared memory
 //   cluster_per_row   2 to 8 blocks of a cluster    up to 262144      in each other's shared memory
 //   whole_gpu         a team of blocks              some millions     in global memory, at a grid barrier
-//   two_pass          nothing: it is read twice     any               between two kernels
+//   two_pass          blocks, one per part (twice)  any               between two kernels
 //
 // The first two are here, the others in long_rows.cuh.   ./course run day21 --size 4096x1024
 #pragma once

@@ -14,14 +14,12 @@ namespace day05 {
 namespace {
 
 using course::require;
-using course::shape_text;
 
 using Kernel = void(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c);
 
 void check_arguments(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c) {
-    require(a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols(), "matmul_tiled: A is ",
-            shape_text(a), ", B is ", shape_text(b), ", C is ", shape_text(c),
-            "; expected A: M x K, B: K x N, C: M x N");
+    require(a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols(), "matmul_tiled: A is ", a,
+            ", B is ", b, ", C is ", c, "; expected A: M x K, B: K x N, C: M x N");
     require(!overlap(a, c), "matmul_tiled: C overlaps A; expected no common element");
     require(!overlap(b, c), "matmul_tiled: C overlaps B; expected no common element");
 }

@@ -24,8 +24,8 @@ constexpr std::size_t kMaxGridY = 65535;
 
 template <class T>
 void check_arguments(DeviceMatrix<const T> in, DeviceMatrix<T> out) {
-    require(out.rows() == in.cols() && out.cols() == in.rows(), "transpose: in is ", shape_text(in),
-            ", out is ", shape_text(out), "; expected out to be ", shape_text(in.cols(), in.rows()));
+    require(out.rows() == in.cols() && out.cols() == in.rows(), "transpose: in is ", in, ", out is ", out,
+            "; expected out to be ", in.cols(), " x ", in.rows());
     require(!overlap(in, out), "transpose: out overlaps in; expected no common element");
 }
 

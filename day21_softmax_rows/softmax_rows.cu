@@ -18,7 +18,6 @@ namespace {
 using course::DeviceMatrix;
 using course::DeviceSpan;
 using course::require;
-using course::shape_text;
 
 constexpr std::size_t kMostParts = 1024;  // of a row: few enough for a block to merge all of them quickly
 
@@ -31,8 +30,8 @@ std::size_t most_parts(std::size_t cols) {
 void check_arguments(const std::string& reason, DeviceMatrix<const float> in, DeviceMatrix<float> out,
                      DeviceSpan<MaxSum> workspace) {
     require(reason.empty(), "softmax: this version ", reason);
-    require(in.rows() == out.rows() && in.cols() == out.cols(), "softmax: in is ", shape_text(in),
-            " and out ", shape_text(out), "; expected the same shape");
+    require(in.rows() == out.rows() && in.cols() == out.cols(), "softmax: in is ", in, " and out ", out,
+            "; expected the same shape");
     const bool same =
         in.data() == out.data() && (in.rows() <= 1 || in.leading_dimension() == out.leading_dimension());
     require(same || !course::overlap(in, out),

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/bench/machine.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
@@ -84,8 +85,8 @@ TEST_P(TileTest, ManyOwnersOfOneTile) {
         expect_exact({.shape = shape_of(1, 1, 63, 0)}, blocks);
         expect_exact({.shape = shape_of(1, 1, 63, -1), .beta = 1, .padding = 1}, blocks);
     }
-    expect_exact({.shape = {32, 32, 20003}},
-                 1000000u);  // on a large GPU, more blocks than float4 in the smallest tile
+    // More blocks than the smallest tile has float4: a large GPU runs that many at once, the CPU does not.
+    if (!course::is_cpu_stand_in()) expect_exact({.shape = {32, 32, 20003}}, 1000000u);
 }
 
 TEST_P(TileTest, RefusesTooLittleScratch) {

@@ -82,7 +82,7 @@ __global__ void multiply_tiled(DeviceMatrix<const float> a, DeviceMatrix<const f
 
     float sum = 0;
     for (std::size_t k0 = 0; k0 < a.cols(); k0 += kTile) {
-        a_tile[ty][tx] = k0 + tx < a.cols() && row < a.rows() ? a(row, k0 + tx) : 0.0f;
+        a_tile[ty][tx] = row < a.rows() && k0 + tx < a.cols() ? a(row, k0 + tx) : 0.0f;
         b_tile[ty][tx] = k0 + ty < b.rows() && col < b.cols() ? b(k0 + ty, col) : 0.0f;
         __syncthreads();  // the tiles are complete
         for (int k = 0; k < kTile; ++k)

@@ -24,6 +24,7 @@
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
 include(GoogleTest)
 
+add_custom_target(course_tests)  # all tests, and what they run; `all` has the other programs, too
 add_custom_target(course_kernels)  # the libraries with kernels, which is all lessons; no program, nor what only programs need
 
 # Gives `target` a backend: its .cu sources go to nvcc, or through cuda_on_cpu's translator to the host compiler.
@@ -113,6 +114,7 @@ function(course_test name)
       set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 7)
     endif()
   endif()
+  add_dependencies(course_tests ${name})
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
     PROPERTIES TIMEOUT 300 LABELS "${arg_LABEL}")
   # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first.
@@ -182,6 +184,7 @@ function(course_day)
   if(COURSE_INSPECT)
     foreach(size IN LISTS arg_CLEAN_SIZES)
       set(name ${directory}.clean.${size})
+      add_dependencies(course_tests ${directory})
       add_test(NAME ${name} COMMAND ${directory} --size ${size} --inspect ${CMAKE_CURRENT_BINARY_DIR}/clean_${size}.json)
       set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "[1-9][0-9]* finding" TIMEOUT 300 LABELS inspection)
     endforeach()

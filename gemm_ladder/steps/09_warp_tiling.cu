@@ -259,8 +259,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     };
     float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
     float b_fragment[2][TN];  // TN values of a row of B
+    // A before B: the compiler then schedules the main loop better, by about 3 % at 4096^3.
     const auto load_fragments = [&](int stage, int k, int buffer) {
-        // A before B: the compiler then schedules the main loop better, by about 3 % at 4096^3.
 #pragma unroll
         for (int i = 0; i < TM; i += 4)
             load4(&a_tile[stage][k][row + i * LANES_M], &a_fragment[buffer][i]);

@@ -145,7 +145,7 @@ Checkout build_of_preset(const Checkout& checkout, const std::string& preset) {
 
 std::string try_to_build(const Checkout& checkout, const std::string& target) {
     const BuildLock lock(checkout);
-    Progress progress(target == "all" ? "everything" : target);
+    Progress progress(target == "course_tests" ? "all tests" : target);
     const Captured build = capture(build_command(checkout, target), [&progress](std::string_view line) {
         if (is_work(line)) progress.show(line);
     });

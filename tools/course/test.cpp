@@ -63,7 +63,7 @@ int test_days(const Checkout& checkout, const std::optional<std::string>& day) {
         build_target(checkout, target);
         command.insert(command.end(), {"--tests-regex", "^" + target + "\\."});
     } else {
-        build_target(checkout, "all");
+        build_target(checkout, "course_tests");
     }
     if (isatty(STDOUT_FILENO) == 1) command.emplace_back("--progress");
 

@@ -151,7 +151,7 @@ TEST_P(Shifted, EachSectorOfOddRowsIsStoredOnce) {
     EXPECT_LE(sectors_stored(inspect(kRows, kCols)), kCountedWrongly * 53 * kCols);
 }
 
-// The halo is loaded only where it is needed: with it each request of a tile has 72 rows, not 64.
+// With a halo, a tile of 64 rows would load 72.
 TEST_P(Shifted, NoRowIsLoadedTwiceWhereRowsBeginAtSectors) {
     EXPECT_EQ(requests(inspect(128, 192), Space::kGlobal, Operation::kLoad).count, 128 * 192 / 32);
     EXPECT_EQ(requests(inspect<std::uint16_t>(128, 192), Space::kGlobal, Operation::kLoad).count,

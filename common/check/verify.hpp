@@ -92,7 +92,13 @@ double largest_finite_magnitude(std::span<const double> values);
 // Compares one element, and takes note in `result`.
 void compare(VerifyResult& result, std::size_t index, double got, double expected, double roundings_epsilon,
              double magnitude, double smallest);
-void note_mismatch(VerifyResult& result, Mismatch mismatch);
+// Counts a difference. `describe` makes the Mismatch of the first few: of millions, the text would take seconds.
+template <class Describe>
+void note_mismatch(VerifyResult& result, const Describe& describe) {
+    constexpr std::size_t kReported = 5;
+    ++result.differing;
+    if (result.first.size() < kReported) result.first.push_back(describe());
+}
 
 // Counts a value that differs as untouched if all its bits are set.
 template <class T>
@@ -149,16 +155,21 @@ VerifyResult verify_exact(const Got& got, std::span<const std::ranges::range_val
     const std::span<const T> values(got);
     detail::require_lengths(values.size(), expected.size(), 0);
 
-    VerifyResult result;
+    VerifyResult result = detail::compare_in_parts(values.size(), [&](std::size_t begin, std::size_t end) {
+        VerifyResult part;
+        part.compared = end - begin;
+        for (std::size_t i = begin; i < end; ++i) {
+            if (values[i] == expected[i]) continue;
+            const double error = std::abs(static_cast<double>(values[i]) - static_cast<double>(expected[i]));
+            part.max_error = std::max(part.max_error, error);
+            detail::note_mismatch(part, [&] {
+                return Mismatch{i, std::to_string(expected[i]), std::to_string(values[i]), ""};
+            });
+            detail::note_untouched(part, values[i]);
+        }
+        return part;
+    });
     result.cols = cols;
-    result.compared = values.size();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if (values[i] == expected[i]) continue;
-        const double error = std::abs(static_cast<double>(values[i]) - static_cast<double>(expected[i]));
-        result.max_error = std::max(result.max_error, error);
-        detail::note_mismatch(result, {i, std::to_string(expected[i]), std::to_string(values[i]), ""});
-        detail::note_untouched(result, values[i]);
-    }
     return result;
 }
 

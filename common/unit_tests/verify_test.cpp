@@ -198,6 +198,26 @@ TEST(VerifyExact, EveryBitCounts) {
               std::string::npos);
 }
 
+TEST(VerifyExact, LongResultsAreComparedWhole) {
+    constexpr std::size_t kLength = 1'000'003;
+    const std::vector<std::uint16_t> expected(kLength, 7);
+    std::vector<std::uint16_t> got = expected;
+    EXPECT_EQ(course::verify_exact(got, expected).compared, kLength);
+    const std::vector<std::size_t> wrong = {0, 262'143, 262'144, 524'288, 700'000, 999'999, 1'000'002};
+    for (const std::size_t i : wrong)
+        got[i] = 9;
+    got[700'000] = 0xffff;
+    const VerifyResult result = course::verify_exact(got, expected);
+    EXPECT_EQ(result.differing, wrong.size());
+    EXPECT_EQ(result.untouched, 1u);
+    EXPECT_EQ(result.max_error, 0xffff - 7);
+    ASSERT_EQ(result.first.size(), 5u);
+    for (std::size_t i = 0; i < 5; ++i)
+        EXPECT_EQ(result.first[i].index, wrong[i]) << "in order";
+    std::ranges::fill(got, 8);
+    EXPECT_EQ(course::verify_exact(got, expected).differing, kLength);
+}
+
 // --- guarded outputs ----------------------------------------------------------------------------------------------
 
 using course::GuardedBuffer;

@@ -35,8 +35,18 @@ std::string VerifyResult::message() const {
     } else {
         text = fmt::format("{} of {} values differ, largest error {:.3g}", differing, compared, max_error);
     }
-    if (untouched > 0)
-        text += fmt::format("\n  {} of them as before the launch, all bits set: not written", untouched);
+    const auto add = [&](std::size_t count, const char* what) {
+        if (count > 0) text += fmt::format("\n  {} of them {}", count, what);
+    };
+    add(untouched, "as before the launch: not written");
+    add(from_output,
+        "NaN, computed from the output before it was written: does the kernel read its output (+=)?");
+    add(from_shared_memory,
+        "NaN, computed from shared memory that no thread had written: is a barrier missing, or is part of a "
+        "tile "
+        "never loaded?");
+    add(from_device_memory,
+        "NaN, as fresh device memory is, or computed from it: cudaMalloc does not clear memory");
     for (const Mismatch& mismatch : first) {
         const std::string place =
             cols == 0 ? "" : fmt::format(" (row {}, col {})", mismatch.index / cols, mismatch.index % cols);
@@ -117,6 +127,9 @@ VerifyResult compare_in_parts(std::size_t count,
             note_mismatch(all, [&] { return std::move(mismatch); });
         all.differing += unnamed;
         all.untouched += results[i].untouched;
+        all.from_output += results[i].from_output;
+        all.from_shared_memory += results[i].from_shared_memory;
+        all.from_device_memory += results[i].from_device_memory;
     }
     return all;
 }

@@ -14,10 +14,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <ranges>
@@ -26,6 +24,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "common/check/unwritten.hpp"
 
 namespace course {
 
@@ -60,8 +60,12 @@ struct Mismatch {
 struct VerifyResult {
     std::size_t compared = 0;
     std::size_t differing = 0;
-    std::size_t untouched = 0;  // of those: all bits set, as a GuardedBuffer is before anybody writes it
-    double max_error = 0;       // largest |got - expected|; infinite when NaN or Inf stood in the wrong place
+    // Of those (unwritten.hpp): as before the launch; and NaN that was computed from memory which no thread had written.
+    std::size_t untouched = 0;
+    std::size_t from_output = 0;
+    std::size_t from_shared_memory = 0;
+    std::size_t from_device_memory = 0;
+    double max_error = 0;  // largest |got - expected|; infinite when NaN or Inf stood in the wrong place
     std::vector<Mismatch> first;  // the first few that differ
     std::size_t cols = 0;         // when not 0, indices are reported as (row, col) too
     std::string damage;           // of the guards around the output, see guarded_buffer.hpp; empty if none
@@ -100,15 +104,17 @@ void note_mismatch(VerifyResult& result, const Describe& describe) {
     if (result.first.size() < kReported) result.first.push_back(describe());
 }
 
-// Counts a value that differs as untouched if all its bits are set.
+// Counts a value that differs as untouched, or by the memory that it was computed from.
 template <class T>
-void note_untouched(VerifyResult& result, const T& value) {
-    static constexpr auto kUntouched = [] {
-        std::array<unsigned char, sizeof(T)> bytes{};
-        bytes.fill(0xff);
-        return bytes;
-    }();
-    if (std::memcmp(&value, kUntouched.data(), sizeof(T)) == 0) ++result.untouched;
+void note_origin(VerifyResult& result, const T& value) {
+    if (is_unwritten(value)) {
+        ++result.untouched;
+    } else if constexpr (std::is_floating_point_v<T>) {
+        const NanOrigin origin = origin_of_nan(&value, sizeof(T));
+        result.from_output += origin == NanOrigin::kOutput;
+        result.from_shared_memory += origin == NanOrigin::kSharedMemory;
+        result.from_device_memory += origin == NanOrigin::kDeviceMemory;
+    }
 }
 
 // What `part(begin, end)` finds in [0, count), taken in parts on all of the host's cores.
@@ -139,7 +145,7 @@ VerifyResult verify(const Got& got, std::span<const double> expected, const Boun
             detail::compare(part, i, value, expected[i], scale,
                             magnitude.empty() ? common_magnitude : magnitude[i],
                             bound.roundings() * FloatTraits<T>::kSmallest);
-            if (part.differing > differing) detail::note_untouched(part, values[i]);
+            if (part.differing > differing) detail::note_origin(part, values[i]);
         }
         return part;
     });
@@ -165,7 +171,7 @@ VerifyResult verify_exact(const Got& got, std::span<const std::ranges::range_val
             detail::note_mismatch(part, [&] {
                 return Mismatch{i, std::to_string(expected[i]), std::to_string(values[i]), ""};
             });
-            detail::note_untouched(part, values[i]);
+            detail::note_origin(part, values[i]);
         }
         return part;
     });

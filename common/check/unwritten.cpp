@@ -43,7 +43,8 @@ constexpr auto kDevice = of_memory(NanOrigin::kDeviceMemory, 0xFFFD);
 NanOrigin origin_of_mantissa(std::uint64_t mantissa, int mantissa_bits) {
     const int dropped = kDoubleMantissa - mantissa_bits;
     for (const std::span<const Source> sources :
-         {std::span<const Source>(kOutputs), std::span<const Source>(kShared), std::span<const Source>(kDevice)}) {
+         {std::span<const Source>(kOutputs), std::span<const Source>(kShared),
+          std::span<const Source>(kDevice)}) {
         for (const Source& source : sources) {
             if (source.mantissa >> dropped == mantissa >> dropped) return source.origin;
         }
@@ -88,7 +89,8 @@ std::span<const std::byte> all_bits_set(std::size_t size) {
         return all;
     }();
     if (size > bytes.size())
-        throw std::length_error("all_bits_set: size is " + std::to_string(size) + "; expected at most 256 bytes");
+        throw std::length_error("all_bits_set: size is " + std::to_string(size) +
+                                "; expected at most 256 bytes");
     return std::span(bytes).first(size);
 }
 

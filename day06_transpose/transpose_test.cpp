@@ -177,7 +177,7 @@ TEST_P(VariantTest, ALaunchInAGraphOnAnotherStream) {
 }
 
 TEST_P(VariantTest, RefusesWhatIsNotATranspose) {
-    course::DeviceBuffer<std::uint32_t> memory(4096);
+    course::DeviceBuffer<std::uint32_t> memory{std::vector<std::uint32_t>(4096)};
     const auto matrix = [&](std::size_t offset, std::size_t rows, std::size_t cols) {
         return DeviceMatrix<std::uint32_t>(memory.span().subspan(offset, rows * cols), rows, cols);
     };

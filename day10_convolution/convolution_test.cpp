@@ -100,7 +100,7 @@ Result<T> convolve(const day10::Convolution<T>& variant, const std::vector<T>& v
     for (std::size_t i = 0; i < got.size(); ++i) {
         if (i % out_pitch < s.width()) {
             result.values.push_back(got[i]);
-        } else if (std::memcmp(&got[i], "\xff\xff\xff\xff", sizeof(T)) != 0) {
+        } else if (!course::is_unwritten(got[i])) {
             result.damage = "value " + std::to_string(i) + ", between two rows, was overwritten";
         }
     }

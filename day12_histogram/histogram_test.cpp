@@ -266,8 +266,8 @@ TEST_P(VariantTest, RefusesBadArguments) {
 // A version either counts a problem or says why not, and then its launcher says the same.
 TEST_P(VariantTest, SaysWhatItCannotCount) {
     constexpr std::size_t kBins = 100000;
-    DeviceBuffer<std::int32_t> ints(16);
-    DeviceBuffer<std::uint8_t> bytes(16);
+    DeviceBuffer<std::int32_t> ints{std::vector<std::int32_t>(16)};
+    DeviceBuffer<std::uint8_t> bytes{std::vector<std::uint8_t>(16)};
     GuardedBuffer<Counter> counts(kBins);
     const bool any = GetParam()->name == "any_bins";
     const auto expect_same = [&](const auto& values, Range range, std::size_t bins, const std::string& text) {

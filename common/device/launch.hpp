@@ -5,8 +5,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <mutex>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "common/check/check.hpp"
 
@@ -18,17 +21,29 @@ template <class... Parameters>
 void allow_shared_bytes(void (*kernel)(Parameters...), std::size_t dynamic_bytes) {
     constexpr std::size_t kWithoutAsking = 48 * 1024;
     if (dynamic_bytes == 0) return;  // nvcc refuses more static shared memory than that
+    int device = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+
+    // The runtime's answer takes microseconds, as long as a small kernel: it is asked only for more than ever before.
+    static std::mutex mutex;
+    static std::map<std::pair<void (*)(Parameters...), int>, std::size_t>
+        known;  // dynamic bytes that are allowed
+    const std::scoped_lock lock(mutex);
+    std::size_t& known_bytes = known[{kernel, device}];
+    if (dynamic_bytes <= known_bytes) return;
+
     cudaFuncAttributes attributes{};
     CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
     const std::size_t static_bytes = attributes.sharedSizeBytes;
     const auto allowed = static_cast<std::size_t>(attributes.maxDynamicSharedSizeBytes);
     // A GPU may report 48 KB as allowed although static arrays take a part of them.
     const bool fits = static_bytes + dynamic_bytes <= kWithoutAsking || allowed > kWithoutAsking;
-    if (fits && dynamic_bytes <= allowed) return;
+    if (fits && dynamic_bytes <= allowed) {
+        known_bytes = dynamic_bytes;
+        return;
+    }
 
-    int device = 0;
     int limit = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
     CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     const auto most = static_cast<std::size_t>(limit);
     if (static_bytes + dynamic_bytes > most) {
@@ -40,6 +55,7 @@ void allow_shared_bytes(void (*kernel)(Parameters...), std::size_t dynamic_bytes
     const std::size_t raised = std::min(std::max(dynamic_bytes, allowed), most - static_bytes);
     CUDA_CHECK(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(raised)));
+    known_bytes = raised;
 }
 
 struct LaunchConfig {

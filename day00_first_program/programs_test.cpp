@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -101,6 +103,19 @@ TEST_F(VectorAdd, ChoosesASizeWhenNoneIsGiven) {
     expect_prints("vector_add", "", "1000000 elements are right");
 }
 
+// Between the two events: longer than nothing, shorter than the program.
+TEST_F(VectorAdd, MeasuresTheKernel) {
+    const auto begin = std::chrono::steady_clock::now();
+    const ShellOutcome outcome = run("vector_add", "1000003");
+    const std::chrono::duration<double, std::milli> whole = std::chrono::steady_clock::now() - begin;
+    const std::string before = "the kernel took ";
+    const std::size_t at = outcome.text.find(before);
+    ASSERT_NE(at, std::string::npos) << outcome.text;
+    const double kernel = std::strtod(outcome.text.c_str() + at + before.size(), nullptr);
+    EXPECT_GT(kernel, 0) << outcome.text;
+    EXPECT_LT(kernel, whole.count()) << "milliseconds from start to end of the program; " << outcome.text;
+}
+
 TEST_F(VectorAdd, RefusesASizeThatIsNone) {
     for (const std::string size :
          {"0", "-1", "268435457", "99999999999999999999", "abc", "12x", "1.5", "''"}) {
@@ -184,6 +199,21 @@ TEST_F(Grayscale, RefusesWhatItCannotReadOrWrite) {
     write_rgb("in.png", 1, 1, {1, 2, 3});
     expect_fails("grayscale", "in.png no/out.png", 1,
                  "grayscale: cannot write 'no/out.png': No such file or directory");
+}
+
+// The head of a picture is enough to refuse it: 40000 x 40000 pixels are 4.8 GB, and `3 * i` would wrap.
+TEST_F(Grayscale, RefusesMorePixelsThanAnIndexCanCount) {
+    constexpr unsigned char kHead[] = {0x89, 'P',  'N',  'G',  '\r', '\n', 0x1a, '\n',  // signature
+                                       0,    0,    0,    13,   'I',  'H',  'D',  'R',   // 13 bytes
+                                       0,    0,    0x9c, 0x40, 0,    0,    0x9c, 0x40,
+                                       8,    2,    0,    0,    0,  // 40000 x 40000, RGB
+                                       0xde, 0x6e, 0x99, 0x52,     // CRC
+                                       0,    0,    0,    0,    'I',  'D',  'A',  'T'};
+    std::ofstream(path("large.png"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(kHead), sizeof kHead);
+    expect_fails("grayscale", "large.png out.png", 2,
+                 "grayscale: 'large.png' has 40000 x 40000 pixels; expected at most 715827882");
+    EXPECT_FALSE(std::filesystem::exists(path("out.png")));
 }
 
 TEST_F(Grayscale, RefusesAPictureThatIsCutOff) {

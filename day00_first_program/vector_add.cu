@@ -19,7 +19,7 @@
     } while (false)
 
 constexpr int kThreadsPerBlock = 256;
-constexpr int kMostElements = 1 << 28;
+constexpr int kMostElements = 1 << 28;  // three arrays of 1 GB, on either side
 
 // One thread adds one element. The grid consists of whole blocks: threads beyond the end have
 // nothing to do.

@@ -1,4 +1,4 @@
-// The list of versions, what they need, and who owns it. The versions themselves:
+// The list of versions, what they need, and the owners of that. The versions themselves:
 // copies_and_streams.cuh.
 #include <array>
 #include <cstdint>

@@ -9,8 +9,8 @@
 //   stream_ordered    the stream allocates and frees                copy, kernel, copy: one after the other
 //   chunked_streams   pieces in three streams overlap               the longest of copy in, kernel, copy out
 //   graph             the same pieces, launched by one call         the longest of copy in, kernel, copy out
-//   zero_copy         the kernel reads and writes host memory       the bus, at the size of a warp's requests
-//   managed           the driver moves pages                        pages travel that nobody reads
+//   zero_copy         the kernel reads and writes host memory       the bus, in the small pieces that threads ask for
+//   managed           the driver moves pages                        pages move, whatever they hold
 //
 // 4 n bytes cross the bus in each direction. Perfect overlap takes as long as the longer one of
 // copying, in both directions at once, and computing.
@@ -64,7 +64,7 @@ struct Device {
     cudaEvent_t start;                // the job has begun
     cudaEvent_t done[kStreams];       // the pieces in streams[s] are complete
     cudaGraphExec_t graph = nullptr;  // of the version `graph`
-    cudaMemPool_t pool = nullptr;     // of the version `stream_ordered`, and what its threshold was
+    cudaMemPool_t pool = nullptr;     // whose threshold `stream_ordered` has raised, and from what
     std::uint64_t pool_threshold = 0;
 };
 
@@ -127,6 +127,8 @@ void pinned_async(const Job& job, const Device& device) {
 // Cost removed: none. This is the version to compare the next one with.
 // Still limits it: cudaMalloc maps memory, cudaFree unmaps it, and both may wait for the whole
 // device.
+// Left out: owners. CUDA_CHECK throws, and what is allocated by then is lost. Real programs use a
+// class that frees, as course::DeviceBuffer does.
 void malloc_each_time(const Job& job, const Device&) {
     const std::size_t bytes = job.n * sizeof(float);
     float* in = nullptr;
@@ -143,11 +145,14 @@ void malloc_each_time(const Job& job, const Device&) {
 // by default it may keep nothing. Called once, before the first job.
 void keep_pool(const Job&, Device& device) {
     int gpu = 0;
+    cudaMemPool_t pool = nullptr;
     std::uint64_t everything = std::numeric_limits<std::uint64_t>::max();
     CUDA_CHECK(cudaGetDevice(&gpu));
-    CUDA_CHECK(cudaDeviceGetDefaultMemPool(&device.pool, gpu));
-    CUDA_CHECK(cudaMemPoolGetAttribute(device.pool, cudaMemPoolAttrReleaseThreshold, &device.pool_threshold));
-    CUDA_CHECK(cudaMemPoolSetAttribute(device.pool, cudaMemPoolAttrReleaseThreshold, &everything));
+    CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, gpu));
+    CUDA_CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &device.pool_threshold));
+    if (device.pool_threshold == everything) return;  // raised by another, which will lower it
+    CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &everything));
+    device.pool = pool;
 }
 
 // Idea: allocating and freeing are work of the stream, too. The memory exists for what is queued
@@ -265,8 +270,7 @@ void prefetch(const float* data, std::size_t n, int to, cudaStream_t stream) {
 // Cost removed: the copies in the program, and one page fault after the other.
 // Still limits it: pages move, whatever they hold. `out` travels to the device although its old
 // content is never read, and `in` has to travel back before the host can use it again: twice the
-// bytes, one prefetch after the other. On an H200 a job takes more than twice as long as that. What
-// else does the driver do for a page that moves?
+// bytes, one prefetch after the other. And for each page the driver changes two page tables.
 void managed(const Job& job, const Device& device) {
     const cudaStream_t stream = device.streams[0];
     int gpu = 0;

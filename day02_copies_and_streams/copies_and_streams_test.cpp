@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -239,6 +240,33 @@ TEST_P(CapturableTest, WaitsForItsFirstStream) {
     EXPECT_TRUE(host.compare(expected_of(in, 2)).ok());
 }
 
+// Versions that use the default stream. Streams of the runner do not wait for it, nor it for them.
+class DefaultStreamTest : public VersionTest {};
+INSTANTIATE_TEST_SUITE_P(DayTwo, DefaultStreamTest, versions({"pageable", "pinned", "malloc_each_time"}),
+                         course::VariantName());
+
+// What goes to a stream of the runner would be captured instead of running. On a GPU a capture and
+// the default stream do not go together; there EveryRunSeesTheInputOfItsTime finds the race.
+TEST_P(DefaultStreamTest, LeavesTheOtherStreamsAlone) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU refuses the default stream during a capture";
+    HostData host(memory(), 1000);
+    const std::vector<float> in = data(1000);
+    host.set(in);
+    Runner runner(*GetParam(), host.job(2));
+    for (const cudaStream_t stream : runner.streams())
+        CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    runner.run();
+    for (const cudaStream_t stream : runner.streams()) {
+        cudaGraph_t graph = nullptr;
+        CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+        std::size_t nodes = 0;
+        CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+        EXPECT_EQ(nodes, 0U);
+        CUDA_CHECK(cudaGraphDestroy(graph));
+    }
+    EXPECT_TRUE(host.compare(expected_of(in, 2)).ok());
+}
+
 // Chunks that share device memory overwrite each other, but not where one is finished before the
 // next begins. So this looks at the cause: afterwards the device holds all of the input and all of
 // the output.
@@ -257,6 +285,37 @@ TEST_P(DeviceMemoryTest, HoldsAllOfTheDataAfterwards) {
     EXPECT_TRUE(back == expected_of(in, 2)) << "output on the device";
 }
 
+// Right results need neither chunks nor streams. So this counts them: each chunk is three nodes of a
+// graph, and the first one in each stream waits for no other.
+class ChunksTest : public VersionTest {};
+INSTANTIATE_TEST_SUITE_P(DayTwo, ChunksTest, versions({"chunked_streams"}), course::VariantName());
+
+TEST_P(ChunksTest, AreAsManyAsWantedAndInAllStreams) {
+    struct {
+        std::size_t n;
+        int wanted;
+        std::size_t chunks;
+    } const cases[] = {{12, 1, 1}, {12, 4, 4}, {10, 4, 4}, {2, 4, 2}};
+    for (const auto& [n, wanted, chunks] : cases) {
+        HostData host(memory(), n);
+        const Job job = host.job(1, wanted);
+        const Runner runner(*GetParam(), job);
+        const cudaStream_t stream = runner.streams()[0];
+        cudaGraph_t graph = nullptr;
+        std::size_t nodes = 0;
+        std::size_t first_nodes = 0;
+        CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+        day02::queue_chunks(job, runner.device());
+        CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+        CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &nodes));
+        CUDA_CHECK(cudaGraphGetRootNodes(graph, nullptr, &first_nodes));
+        CUDA_CHECK(cudaGraphDestroy(graph));
+        EXPECT_EQ(nodes, 3 * chunks) << n << " elements, " << wanted << " chunks";
+        EXPECT_EQ(first_nodes, std::min(chunks, runner.streams().size()))
+            << "streams with work, " << n << " elements, " << wanted << " chunks";
+    }
+}
+
 TEST_P(VersionTest, GivesBackAllMemory) {
     if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU's driver keeps memory for the next time";
     std::size_t before = 0;
@@ -267,6 +326,48 @@ TEST_P(VersionTest, GivesBackAllMemory) {
         EXPECT_TRUE(run(data(5000), 1, 3).ok());
     CUDA_CHECK(cudaMemGetInfo(&after, &total));
     EXPECT_EQ(before, after);
+}
+
+// A pool belongs to the whole program: its threshold is as before when the last runner has ended, in
+// whatever order they end.
+TEST(MemoryPool, HasItsOldThresholdAfterwards) {
+    if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    const Version& version = course::find_variant(day02::variants(), "stream_ordered");
+    if (!version.cannot_run({1, 1}).empty()) GTEST_SKIP() << version.cannot_run({1, 1});
+    const auto threshold = [] {
+        cudaMemPool_t pool = nullptr;
+        std::uint64_t bytes = 0;
+        CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
+        CUDA_CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes));
+        return bytes;
+    };
+    const std::uint64_t before = threshold();
+    HostData host(HostMemory::kPinned, 1);
+    std::optional<Runner> first(std::in_place, version, host.job(1));
+    std::optional<Runner> second(std::in_place, version, host.job(1));
+    EXPECT_EQ(threshold(), std::numeric_limits<std::uint64_t>::max()) << "keeps all of its memory";
+    first.reset();
+    second.reset();
+    EXPECT_EQ(threshold(), before);
+}
+
+// 2^31 bytes in each direction, and a few. A number of bytes in an int would be negative.
+class LargeTest : public VersionTest {};
+INSTANTIATE_TEST_SUITE_P(DayTwo, LargeTest, versions({"pageable", "chunked_streams", "zero_copy"}),
+                         course::VariantName());
+
+TEST_P(LargeTest, MoreBytesThan31BitsCount) {
+    const std::size_t n = (std::size_t{1} << 29) + 1003;
+    if (const std::string reason = course::why_not_so_large(2 * n * sizeof(float)); !reason.empty())
+        GTEST_SKIP() << reason;
+    HostData host(memory(), n);
+    for (std::size_t i = 0; i < n; ++i)
+        host.in.data()[i] = static_cast<float>(i % 1009);
+    Runner runner(*GetParam(), host.job(1));
+    runner.run();
+    std::vector<float> expected(n);
+    day02::iterate_on_cpu(host.in.span(), expected, 1);
+    EXPECT_EQ(std::memcmp(host.out(), expected.data(), n * sizeof(float)), 0);
 }
 
 TEST_P(VersionTest, RefusesBadArguments) {
@@ -324,29 +425,41 @@ TEST_P(VersionTest, RefusesMemoryOfAnotherKind) {
     job.out = device.data();
     EXPECT_EQ(course::refusal([&] { const Runner runner(*GetParam(), job); }),
               name + ": out is device memory (cudaMalloc); expected " + expected);
+
+    // Memory of the right kind that ends too early. Where `malloc` ends is not known.
+    if (memory() == HostMemory::kPageable) return;
+    job = right.job(1);
+    job.n = std::size_t{1} << 24;
+    EXPECT_EQ(course::refusal([&] { const Runner runner(*GetParam(), job); }),
+              name + ": in is pageable memory (malloc); expected " + expected);
 }
 
 class ForkAndJoin : public course::DeviceTest {
   protected:
-    HostBuffer in_{HostMemory::kPinned, 1};
-    HostBuffer out_{HostMemory::kPinned, 1};
-    Runner runner_{course::find_variant(day02::variants(), "chunked_streams"), {in_.data(), out_.data(), 1}};
+    void SetUp() override {
+        course::DeviceTest::SetUp();
+        if (IsSkipped()) return;
+        host_.emplace(HostMemory::kPinned, 1);
+        runner_.emplace(course::find_variant(day02::variants(), "chunked_streams"), host_->job(1));
+    }
+    std::optional<HostData> host_;
+    std::optional<Runner> runner_;
 };
 
-// A capture notes who waits for whom. It refuses to end while a stream has work that the first one
+// A capture notes which stream waits for which. It refuses to end while a stream has work that the first one
 // does not wait for.
 TEST_F(ForkAndJoin, MakeOneGraphOfAllStreams) {
     course::DeviceBuffer<float> bytes(64);
-    const std::span<const cudaStream_t> streams = runner_.streams();
+    const std::span<const cudaStream_t> streams = runner_->streams();
     CUDA_CHECK(cudaStreamBeginCapture(streams[0], cudaStreamCaptureModeThreadLocal));
-    day02::fork_streams(runner_.device());
+    day02::fork_streams(runner_->device());
     for (std::size_t s = 0; s < streams.size(); ++s) {
         cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
         CUDA_CHECK(cudaStreamIsCapturing(streams[s], &status));
         EXPECT_EQ(status, cudaStreamCaptureStatusActive) << "stream " << s << " does not wait for stream 0";
         CUDA_CHECK(cudaMemsetAsync(bytes.data() + s, 0, sizeof(float), streams[s]));
     }
-    day02::join_streams(runner_.device());
+    day02::join_streams(runner_->device());
     cudaGraph_t graph = nullptr;
     EXPECT_EQ(cudaStreamEndCapture(streams[0], &graph), cudaSuccess)
         << "stream 0 does not wait for all others";
@@ -361,12 +474,12 @@ TEST_F(ForkAndJoin, MakeOneGraphOfAllStreams) {
 // Outside of a capture, where only a GPU can fail: the other streams take longer than the first
 // one.
 TEST_F(ForkAndJoin, LeaveNothingUnderWay) {
-    const std::span<const cudaStream_t> streams = runner_.streams();
+    const std::span<const cudaStream_t> streams = runner_->streams();
     course::give_head_start(3000, streams[0]);
-    day02::fork_streams(runner_.device());
+    day02::fork_streams(runner_->device());
     for (const cudaStream_t stream : streams.subspan(1))
         course::give_head_start(3000, stream);
-    day02::join_streams(runner_.device());
+    day02::join_streams(runner_->device());
     CUDA_CHECK(cudaStreamSynchronize(streams[0]));
     for (std::size_t s = 0; s < streams.size(); ++s)
         EXPECT_EQ(cudaStreamQuery(streams[s]), cudaSuccess) << "stream " << s;

@@ -83,7 +83,7 @@ void launch_chains(const ChainsProblem& problem, DeviceSpan<float> out, cudaStre
     require(out.size() == threads, "chains: out has ", out.size(), " elements; expected ", threads,
             ", one for each thread");
     require(problem.multiply_adds >= 0 && problem.multiply_adds % 8 == 0, "chains: multiply_adds is ",
-            problem.multiply_adds, "; expected a multiple of 8");
+            problem.multiply_adds, "; expected a multiple of 8 that is not negative");
     const unsigned blocks =
         course::multiprocessors() * static_cast<unsigned>(blocks_per_sm(problem.warps_per_sm));
     // Factor and summand are arguments: the compiler cannot replace the chain by its result.

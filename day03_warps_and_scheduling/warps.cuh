@@ -4,7 +4,7 @@
 // time for all of its lanes. Each kernel here computes little and shows one consequence.
 //
 //   version          what is new                                what limits it
-//   uniform          all lanes take the same way                arithmetic
+//   uniform          all lanes take the same way                a coefficient from shared memory per step
 //   diverge_by_lane  odd lanes take another branch              both branches, one after the other
 //   diverge_by_warp  the same results; whole warps branch       a load with stride 2
 //   unequal_loops    each lane has its own number of steps      the longest lane of each warp
@@ -46,7 +46,8 @@ __device__ float horner(const float* c, float x, int terms) {
 // Idea: a thread per point. All lanes take kTerms steps, so they are at the same instruction all
 // the time.
 // Cost removed: the loop over the points.
-// Still limits it: arithmetic. This is what the others are compared with.
+// Still limits it: shared memory, which delivers a coefficient for each multiply-add. The others are
+// compared with this one.
 __global__ void uniform(const float* x, const float* coefficients, float* y, int n) {
     __shared__ float c[kTerms];
     load_coefficients(coefficients, c);

@@ -65,7 +65,7 @@ Expected evaluate_on_cpu(Rule rule, std::span<const float> x, std::span<const in
 
 struct ChainsProblem {
     int warps_per_sm = 0;   // 1 to 32, or 64
-    int multiply_adds = 0;  // of each thread; a multiple of 8
+    int multiply_adds = 0;  // of each thread; a multiple of 8, >= 0
 };
 
 // Threads of a grid with so many warps on each SM of the current device.
@@ -79,7 +79,7 @@ struct Chains : course::Variant<ChainsLauncher, ChainsProblem> {
 };
 std::span<const Chains> chains_variants();
 
-// What thread t writes: a whole number, exact in float for fewer than 2^20 multiply-adds.
+// What thread t writes: a whole number, exact in float up to 2^20 multiply-adds.
 double chains_on_cpu(int chains, int multiply_adds, std::size_t t);
 
 // --- Occupancy ---------------------------------------------------------------------------------------------------------

@@ -114,10 +114,10 @@ struct ChainsData {
     course::GuardedBuffer<float> out;
 };
 
-// As many multiply-adds per thread as points / 16.
+// As many multiply-adds per thread as points / 16, and not more than 2^20, up to which float is exact.
 course::Case chains_case(const course::Dims& size) {
     const std::size_t n = course::only_extent(size, "points");
-    const int multiply_adds = static_cast<int>(std::clamp<std::size_t>(n / 16 / 8 * 8, 8, 1 << 18));
+    const int multiply_adds = static_cast<int>(std::clamp<std::size_t>(n / 16 / 8 * 8, 8, 1 << 20));
     const day03::ChainsProblem problem{kWarpsPerSm, multiply_adds};
     course::UsualCase<ChainsData> usual(
         fmt::format("{} multiply-adds per thread, {} warps per SM", multiply_adds, kWarpsPerSm), "float",

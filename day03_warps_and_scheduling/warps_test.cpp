@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "common/check/data_pattern.hpp"
@@ -98,20 +100,71 @@ TEST_P(VariantTest, RunsOnTheGivenStreamOrNotAtAll) {
     EXPECT_EQ(nothing.nodes(), 0U) << "no points: no launch";
 }
 
+// 2^31 bytes and a few: looked at where the first points, the middle ones and the last ones are.
+TEST_P(VariantTest, MoreBytesThan31BitsCount) {
+    const std::size_t n = (std::size_t{1} << 29) + 1003;
+    if (const std::string reason = course::why_not_so_large(4 * n * sizeof(float)); !reason.empty())
+        GTEST_SKIP() << reason;
+    constexpr std::size_t kWindow = 1003;
+    const std::size_t places[] = {0, std::size_t{1} << 28, n - kWindow};  // even: odd points stay odd
+    const std::vector<float> x = points_of(kWindow);
+    const std::vector<int> terms = random_terms(kWindow);
+    const std::vector<float> coefficients = some_coefficients();
+    DeviceBuffer<float> x_device(n);
+    DeviceBuffer<int> terms_device(n);
+    CUDA_CHECK(cudaMemset(x_device.data(), 0, x_device.bytes()));
+    CUDA_CHECK(cudaMemset(terms_device.data(), 0, terms_device.bytes()));
+    for (const std::size_t place : places) {
+        CUDA_CHECK(
+            cudaMemcpy(x_device.data() + place, x.data(), kWindow * sizeof(float), cudaMemcpyHostToDevice));
+        CUDA_CHECK(cudaMemcpy(terms_device.data() + place, terms.data(), kWindow * sizeof(int),
+                              cudaMemcpyHostToDevice));
+    }
+    std::vector<int> order(GetParam()->name == "sorted_loops" ? n : 0);
+    std::iota(order.rbegin(), order.rend(), 0);
+    const DeviceBuffer<int> order_device{std::span<const int>(order)};
+    const DeviceBuffer<float> coefficients_device{std::span(coefficients)};
+    GuardedBuffer<float> y(n);
+    GetParam()->launcher({x_device.span(), terms_device.span(), order_device.span()},
+                         coefficients_device.span(), y.span(), nullptr);
+    const day03::Expected expected = day03::evaluate_on_cpu(GetParam()->rule, x, terms, coefficients);
+    for (const std::size_t place : places) {
+        std::vector<float> got(kWindow);
+        CUDA_CHECK(
+            cudaMemcpy(got.data(), y.span().data() + place, kWindow * sizeof(float), cudaMemcpyDeviceToHost));
+        const course::VerifyResult result =
+            course::verify(got, expected.y, {.terms = day03::kCoefficients}, expected.magnitude);
+        EXPECT_TRUE(result.ok()) << "from point " << place << ": " << result.message();
+    }
+    EXPECT_EQ(y.damage(), "");
+}
+
 TEST_P(VariantTest, RefusesWhatDoesNotFitTogether) {
     DeviceBuffer<float> x(8);
     DeviceBuffer<float> y(8);
-    const DeviceBuffer<int> list(8);
-    const DeviceBuffer<float> coefficients(day03::kCoefficients);
+    DeviceBuffer<int> list(8);
+    DeviceBuffer<int> other_list(8);
+    DeviceBuffer<float> coefficients(day03::kCoefficients);
     const auto refused = [&](const day03::Points& points, std::size_t count, course::DeviceSpan<float> out) {
         return refusal(
             [&] { GetParam()->launcher(points, coefficients.span().subspan(0, count), out, nullptr); });
     };
-    const day03::Points eight = {x.span(), list.span(), list.span()};
+    const day03::Points eight = {x.span(), list.span(), other_list.span()};
     EXPECT_EQ(refused(eight, 255, y.span()), "warps: there are 255 coefficients; expected 256");
     EXPECT_EQ(refused(eight, 256, y.span().subspan(0, 7)),
               "warps: x and y have 8 and 7 elements; expected the same number");
-    EXPECT_EQ(refused(eight, 256, x.span()), "warps: y overlaps an input; expected memory of its own");
+    for (void* input :
+         std::initializer_list<void*>{x.data(), list.data(), other_list.data(), coefficients.data()}) {
+        const auto span = course::DeviceSpan<float>::from_device_pointer(static_cast<float*>(input), 8);
+        EXPECT_EQ(refused(eight, 256, span), "warps: y overlaps an input; expected memory of its own");
+    }
+    // Nothing is launched, so the addresses need not exist.
+    const std::size_t many = (std::size_t{1} << 30) + 1;
+    const auto much = [many](auto* first) {
+        return course::DeviceSpan<std::remove_pointer_t<decltype(first)>>::from_device_pointer(first, many);
+    };
+    EXPECT_EQ(refused({much(x.data()), much(list.data()), much(list.data())}, 256, much(y.data())),
+              "warps: there are 1073741825 points; expected at most 1073741824");
     if (GetParam()->rule == day03::Rule::kOwnTerms) {
         EXPECT_EQ(refused({x.span(), list.span().subspan(0, 7), list.span()}, 256, y.span()),
                   "warps: x and terms have 8 and 7 elements; expected the same number");
@@ -174,7 +227,8 @@ TEST_P(ChainsTest, RefusesOtherShapes) {
     for (const int warps : {0, 33, 65})
         EXPECT_EQ(refused({warps, 8}),
                   "chains: warps_per_sm is " + std::to_string(warps) + "; expected 1 to 32, or 64");
-    EXPECT_EQ(refused({4, 12}), "chains: multiply_adds is 12; expected a multiple of 8");
+    EXPECT_EQ(refused({4, 12}), "chains: multiply_adds is 12; expected a multiple of 8 that is not negative");
+    EXPECT_EQ(refused({4, -8}), "chains: multiply_adds is -8; expected a multiple of 8 that is not negative");
     EXPECT_NE(refused({2, 8}).find("one for each thread"), std::string::npos);
 }
 
@@ -217,7 +271,8 @@ TEST(OccupancyByHand, TheScarcestResourceDecides) {
     EXPECT_EQ(resident_blocks({.threads = 32, .registers = 136}, h100), 12) << "registers of a partition";
     EXPECT_EQ(resident_blocks({.threads = 128, .shared_bytes = 48 << 10}, h100), 4) << "shared memory";
     EXPECT_EQ(resident_blocks({.threads = 128, .shared_bytes = 227 << 10}, h100), 1) << "all of it";
-    EXPECT_EQ(resident_blocks({.threads = 32, .shared_bytes = 8193}, t4), 7) << "shared memory, in portions";
+    EXPECT_EQ(resident_blocks({.threads = 128, .shared_bytes = 57 << 10}, h100), 3) << "1 KB is reserved";
+    EXPECT_EQ(resident_blocks({.threads = 32, .shared_bytes = 13107}, t4), 4) << "shared memory, in portions";
 }
 
 TEST(OccupancyByHand, AgreesWithTheCoursesOwn) {
@@ -229,7 +284,7 @@ TEST(OccupancyByHand, AgreesWithTheCoursesOwn) {
                                              .reserved_shared_bytes = 1024};
     for (int threads = 1; threads <= 1024; threads += 31) {
         for (const int registers : {0, 16, 33, 64, 100, 168, 255}) {
-            for (const std::size_t shared : {0, 1, 1000, 10000, 50000, 99 << 10}) {
+            for (const std::size_t shared : {0, 1, 1000, 10000, 13604, 50000, 99 << 10}) {
                 const course::BlockNeeds block = {threads, registers, shared};
                 ASSERT_EQ(day03::resident_blocks(block, sm), course::occupancy(block, sm).blocks)
                     << threads << " threads, " << registers << " registers, " << shared << " bytes";

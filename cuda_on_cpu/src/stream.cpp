@@ -27,6 +27,7 @@ struct CUevent_st {
 
 struct CUgraph_st {
     std::vector<Work> nodes;
+    std::size_t roots = 0;
 };
 
 struct CUgraphExec_st {
@@ -146,6 +147,7 @@ cudaError_t submit(cudaStream_t stream, const char* function, Work work) {
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, function, capture); error != cudaSuccess) return error;
     if (capture != nullptr) {
+        if (stream->after.empty()) ++capture->roots;
         stream->after.insert(capture->nodes.size());
         capture->nodes.push_back(std::move(work));
         return cudaSuccess;
@@ -345,7 +347,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
         return refuse(cudaErrorStreamCaptureUnjoined, __func__,
                       "work of another stream that this one did not wait for");
     }
-    *graph = graphs().create({capture->nodes});
+    *graph = graphs().create({capture->nodes, capture->roots});
     return cudaSuccess;
 }
 
@@ -385,6 +387,14 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::si
     if (nodes != nullptr)
         return refuse(cudaErrorNotSupported, __func__, "only the number of nodes can be asked for");
     *count = graph->nodes.size();
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+    if (!graphs().contains(graph)) return no_such_graph(__func__);
+    if (nodes != nullptr)
+        return refuse(cudaErrorNotSupported, __func__, "only the number of nodes can be asked for");
+    *count = graph->roots;
     return cudaSuccess;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -16,6 +17,7 @@ using Work = std::function<cudaError_t()>;
 // What one capture has noted so far. Streams that join it through events share it.
 struct Capture {
     std::vector<Work> nodes;
+    std::size_t roots = 0;  // nodes that come after no other
     cudaStream_t origin = nullptr;
     bool relaxed = false;  // allows calls that a GPU's driver may answer by waiting
     bool invalidated = false;

@@ -951,6 +951,32 @@ TEST(Graphs, MayForkWithoutWork) {
     EXPECT_TRUE(gives(cudaGraphDestroy(nullptr), cudaErrorInvalidValue));
 }
 
+TEST(Graphs, KnowWhichNodesComeFirst) {
+    for (const bool work_before_the_fork : {false, true}) {
+        const Stream origin;
+        const Stream side;
+        const Event forked(cudaEventDisableTiming);
+        const Event joined(cudaEventDisableTiming);
+        ASSERT_EQ(cudaStreamBeginCapture(origin, cudaStreamCaptureModeGlobal), cudaSuccess);
+        if (work_before_the_fork) nothing<<<1, 1, 0, origin>>>();
+        ASSERT_EQ(cudaEventRecord(forked, origin), cudaSuccess);
+        ASSERT_EQ(cudaStreamWaitEvent(side, forked), cudaSuccess);
+        for (const cudaStream_t stream : {cudaStream_t(origin), cudaStream_t(side)}) {
+            nothing<<<1, 1, 0, stream>>>();
+            nothing<<<1, 1, 0, stream>>>();
+        }
+        ASSERT_EQ(cudaEventRecord(joined, side), cudaSuccess);
+        ASSERT_EQ(cudaStreamWaitEvent(origin, joined), cudaSuccess);
+        nothing<<<1, 1, 0, origin>>>();
+        cudaGraph_t captured = nullptr;
+        ASSERT_EQ(cudaStreamEndCapture(origin, &captured), cudaSuccess);
+        std::size_t roots = 0;
+        EXPECT_EQ(cudaGraphGetRootNodes(captured, nullptr, &roots), cudaSuccess);
+        EXPECT_EQ(roots, work_before_the_fork ? 1u : 2u);
+        EXPECT_EQ(cudaGraphDestroy(captured), cudaSuccess);
+    }
+}
+
 TEST(Graphs, RefuseAForkThatIsNotJoined) {
     const Stream origin;
     const Stream side;

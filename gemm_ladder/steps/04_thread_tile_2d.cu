@@ -44,7 +44,7 @@ static_assert(BM * BK == TALL_THREADS && BK * BN == TALL_THREADS,
 //             has room for one block.
 // Prediction: half of step 3's global loads, which do not decide; 1.0625 words from shared memory
 //             per multiply-add instead of 1.125: at most 6 % faster.
-// Measured:   not as predicted: 17.2 TFLOP/s at 4096^3 (7988 us), 14 % faster. So our count of the
+// Measured:   not as predicted: 17.0 TFLOP/s at 4096^3 (8068 us), 13 % faster. So our count of the
 //             words returned to lanes is not a strict limit.
 __global__ __launch_bounds__(TALL_THREADS) void sgemm_larger_tile(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
@@ -96,7 +96,7 @@ static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0,
 //             each as in step 3.
 // Prediction: the whole gain of step 4, but for the time of some 25 integer instructions of 722 in
 //             the loop, which compute addresses and bounds.
-// Measured:   28.1 TFLOP/s (4889 us), 1.6 times 04a: most of the gain, as predicted.
+// Measured:   28.2 TFLOP/s (4867 us), 1.7 times 04a: most of the gain, as predicted.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_plain_loads(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
@@ -150,7 +150,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_plain_loads(Sgemm gemm) {
 //             of the tile is in range is counted once for all of its elements. The address of a
 //             row of C is computed once, too.
 // Prediction: 699 instructions in the loop instead of 722; at most 3 % faster.
-// Measured:   29.7 TFLOP/s (4620 us): 6 % faster than 04b, more than predicted.
+// Measured:   29.6 TFLOP/s (4639 us): 5 % faster than 04b, more than predicted.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_thread_tile_2d(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];

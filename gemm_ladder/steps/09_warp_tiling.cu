@@ -16,9 +16,9 @@
 //             loads.
 // Counter:    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum falls to 0.5 of step 7's,
 //             smsp__inst_executed_op_shared_ld.sum to 0.75.
-// Measured:   not as predicted: about 46 TFLOP/s at 4096^3, less than step 7 (49.0) and than 09a
+// Measured:   not as predicted: about 47 TFLOP/s at 4096^3, less than step 7 (49.0) and than 09a
 //             alone (48.8). The wavefronts saved were probably hidden. Tiles twice as deep (09b)
-//             cost more than all else gained. 1024^3: 181 us, step 7 100. Both have 64 tiles for
+//             cost more than all else gained. 1024^3: 179 us, step 7 100. Both have 64 tiles for
 //             132 SMs; here, too, 09b costs the time.
 // Next:       the transposed stores of A: with BK = 16, four words meet in each bank that they use.
 //
@@ -44,19 +44,19 @@ static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float
 // 09a_larger_thread_tile <8, false>: 128 threads with 16 x 8 results.
 // Prediction: 0.19 words from shared memory for a multiply-add instead of 0.25. A warp has 32 rows
 //             of 128 columns: 8 wavefronts for each k and 128 multiply-adds of a lane, step 7: 12.
-// Measured:   48.8 TFLOP/s at 4096^3 (2818 us), as step 7: the wavefronts saved were probably
+// Measured:   48.8 TFLOP/s at 4096^3 (2817 us), as step 7: the wavefronts saved were probably
 //             hidden.
 //
 // 09b_larger_bk <16, false>: tiles twice as deep.
 // Prediction: half as many barriers, and twice as many bytes in flight between them. Against it:
 //             four words of A instead of two meet in each bank that a store uses.
-// Measured:   not as predicted: 43.8 TFLOP/s (3139 us), 11 % slower than 09a. At 1024^3 187 us
+// Measured:   not as predicted: 43.7 TFLOP/s (3143 us), 12 % slower than 09a. At 1024^3 187 us
 //             instead of 108. How much of it the bank conflicts are is not measured.
 //
 // 09c_one_check <16, true>: one bounds check for a tile that is in range as a whole.
 // Prediction: no branch between the loads of a tile, so all eight are issued one after the other.
 //             Both paths are in the listing, SASS; a warp executes one.
-// Measured:   45.3 TFLOP/s (3032 us), 4 % faster than 09b; at 1024^3 179 us.
+// Measured:   45.3 TFLOP/s (3035 us), 4 % faster than 09b; at 1024^3 179 us.
 template <int BK, bool ONE_CHECK>
 __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gemm) {
     static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
@@ -187,7 +187,8 @@ static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back
 // 09_warp_tiling: compact tiles for warps.
 // Change:     which results the lanes of a warp have. The loads are those of 09c.
 // Prediction: 6 wavefronts for each k instead of 8.
-// Measured:   45.5 TFLOP/s (3023 us), as 09c: the shape of a warp's tile gains nothing here.
+// Measured:   46.9 TFLOP/s (2931 us), 4 % faster than 09c. But the shape of a warp's tile gains
+//             nothing: 3 of the 4 % come from the order in which fragments are loaded, see there.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed
     __shared__ alignas(16) float b_tile[2][BK][BN];
@@ -259,7 +260,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     };
     float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
     float b_fragment[2][TN];  // TN values of a row of B
-    // A before B: the compiler then schedules the main loop better, by about 3 % at 4096^3.
+    // A before B: the compiler then schedules the main loop better. B before A took 3030 us.
     const auto load_fragments = [&](int stage, int k, int buffer) {
 #pragma unroll
         for (int i = 0; i < TM; i += 4)

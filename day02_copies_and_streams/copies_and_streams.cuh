@@ -2,14 +2,14 @@
 // PMPP 4th edition, chapter 22
 //
 //   version           what is new                                   what limits it
-//   pageable          cudaMemcpy from ordinary memory               each copy passes through a buffer of the driver
+//   pageable          cudaMemcpy from ordinary memory               the driver copies everything, too
 //   pinned            the same calls, memory that cannot move       the host waits in each call
 //   pinned_async      everything queued, one wait                   copy, kernel, copy: one after the other
 //   malloc_each_time  device memory for each job                    cudaMalloc and cudaFree
 //   stream_ordered    the stream allocates and frees                copy, kernel, copy: one after the other
 //   chunked_streams   pieces in three streams overlap               the longest of copy in, kernel, copy out
 //   graph             the same pieces, launched by one call         the longest of copy in, kernel, copy out
-//   zero_copy         the kernel reads and writes host memory       the bus, in the small pieces that threads ask for
+//   zero_copy         the kernel reads and writes host memory       the bus, in small pieces
 //   managed           the driver moves pages                        pages move, whatever they hold
 //
 // 4 n bytes cross the bus in each direction. Perfect overlap takes as long as the longer one of

@@ -72,23 +72,24 @@ class Lesson : public testing::TestWithParam<Claim> {
         if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
     }
 
-    // Runs this version on a rows x cols matrix, and expects the right result without findings.
+    // Runs this version on a rows x cols matrix, and expects the right result without findings. `out`
+    // begins so many elements after an aligned address.
     template <class T = std::uint32_t>
-    course::Inspection inspect(std::size_t rows, std::size_t cols) {
+    course::Inspection inspect(std::size_t rows, std::size_t cols, std::size_t out_offset = 0) {
         std::vector<T> elements(rows * cols);
         for (std::size_t i = 0; i < elements.size(); ++i)
             elements[i] = static_cast<T>(i + 1);
         const DeviceBuffer<T> in{std::span<const T>(elements)};
-        DeviceBuffer<T> out = course::zeros<T>(rows * cols);
+        DeviceBuffer<T> out = course::zeros<T>(out_offset + rows * cols);
         const auto& launch = course::find_variant(day06::variants(), GetParam().version).launcher;
         const course::Inspection seen = course::inspect(
             [&] {
-                launch(DeviceMatrix<const T>(in.span(), rows, cols), DeviceMatrix<T>(out.span(), cols, rows),
-                       nullptr);
+                launch(DeviceMatrix<const T>(in.span(), rows, cols),
+                       DeviceMatrix<T>(out.span().subspan(out_offset, rows * cols), cols, rows), nullptr);
             },
             {.blocks_per_launch = 1024});  // all of them
-        std::vector<T> expected(elements.size());
-        day06::transpose_on_cpu(elements, rows, cols, expected);
+        std::vector<T> expected(out_offset + elements.size());
+        day06::transpose_on_cpu(elements, rows, cols, std::span(expected).subspan(out_offset));
         EXPECT_EQ(out.to_host(), expected);
         EXPECT_TRUE(course::without_findings(seen));
         return seen;
@@ -162,6 +163,12 @@ TEST_P(Shifted, TilesOfHalvesHaveNoBankConflicts) {
     const course::Inspection seen = inspect<std::uint16_t>(133, 191);
     EXPECT_LE(requests(seen, Space::kShared, Operation::kStore).each(), kCountedWrongly);
     EXPECT_LE(requests(seen, Space::kShared, Operation::kLoad).each(), kCountedWrongly);
+}
+
+// A pair of halves is stored in one access, which must be aligned.
+TEST_P(Shifted, MisalignedMatricesHaveNoFindings) {
+    inspect(64, 75, 1);
+    inspect<std::uint16_t>(128, 75, 1);
 }
 
 TEST_P(Shifted, HalvesAreStoredInPairs) {

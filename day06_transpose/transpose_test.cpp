@@ -129,8 +129,8 @@ TEST_P(VariantTest, LeadingDimensionsOfTheirOwn) {
 
 TEST_P(VariantTest, MisalignedMatrices) {
     for (std::size_t offset = 1; offset < 8; ++offset) {
-        check({66, 130, 0, 0, offset, 0});
-        check({66, 130, 0, 0, 0, offset});
+        check({72, 136, 0, 0, offset, 0});
+        check({72, 136, 0, 0, 0, offset});
         check({96, 64, 0, 0, offset, 8 - offset});
     }
 }
@@ -244,6 +244,24 @@ TEST(Constraints, PacksMustBeAligned) {
               "matrices");
     EXPECT_NE(why_not("vectorised", {4, 8, 8, 4, 2, true}), "");
     EXPECT_NE(why_not("vectorised", {8, 8, 9, 8, 4, false}), "");
+}
+
+// An address and a leading dimension of each matrix: none of the four may be forgotten.
+TEST(Constraints, ProblemOfLooksAtBothMatrices) {
+    course::DeviceBuffer<std::uint32_t> memory(512);
+    const auto packs_aligned = [&](std::size_t in_offset, std::size_t in_ld, std::size_t out_offset,
+                                   std::size_t out_ld) {
+        const DeviceMatrix<const std::uint32_t> in(memory.span().subspan(in_offset, 8 * in_ld), 8, 8, in_ld);
+        const DeviceMatrix<std::uint32_t> out(memory.span().subspan(256 + out_offset, 8 * out_ld), 8, 8,
+                                              out_ld);
+        return day06::problem_of(in, out).packs_aligned;
+    };
+    EXPECT_TRUE(packs_aligned(0, 8, 0, 8));
+    EXPECT_TRUE(packs_aligned(4, 12, 8, 16));
+    EXPECT_FALSE(packs_aligned(1, 8, 0, 8));
+    EXPECT_FALSE(packs_aligned(0, 9, 0, 8));
+    EXPECT_FALSE(packs_aligned(0, 8, 2, 8));
+    EXPECT_FALSE(packs_aligned(0, 8, 0, 10));
 }
 
 // --- Large ------------------------------------------------------------------------------------------------------------

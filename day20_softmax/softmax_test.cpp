@@ -108,6 +108,17 @@ TEST_P(VariantTest, LongRows) {
         expect_right(n, DataPattern::kNormal);
 }
 
+// Its exponential is infinite if the maximum of any part is left out. 257 parts are more than a block
+// has threads; element 65536 is in the last part.
+TEST_P(VariantTest, TheMaximumMayBeAnywhere) {
+    const std::size_t n = 256 * 1024 + 1;
+    for (const std::size_t place : {std::size_t{0}, std::size_t{65536}, n - 1}) {
+        std::vector<float> data(n, -1.0f);
+        data[place] = 200;
+        expect_right_for(data, "200 at " + std::to_string(place));
+    }
+}
+
 TEST_P(VariantTest, Patterns) {
     for (const DataPattern pattern :
          {DataPattern::kSignedUniform, DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
@@ -282,6 +293,15 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     EXPECT_TRUE(result.ok()) << "before the last window: " << result.message();
 }
 
+// One part for 1024 elements, and never more than every block can reduce quickly.
+TEST(Workspace, HasAtMost1024Parts) {
+    EXPECT_EQ(day20::workspace_size(0), 0u);
+    EXPECT_EQ(day20::workspace_size(1024), 1u);
+    EXPECT_EQ(day20::workspace_size(1025), 2u);
+    EXPECT_EQ(day20::workspace_size(std::size_t{1} << 20), 1024u);
+    EXPECT_EQ(day20::workspace_size(std::size_t{1} << 33), 1024u);
+}
+
 TEST(SoftmaxOnCpu, KnownValues) {
     std::vector<double> out(3);
     day20::softmax_on_cpu(Output::kSoftmax, std::vector<float>{0, 0, 0}, out);
@@ -344,9 +364,10 @@ TEST_P(ElementwiseTest, AllSizesAndAlignments) {
         std::vector<float> in = course::make_data<float>(n, DataPattern::kNormal, kSeed);
         for (float& x : in)
             x *= 4;
-        for (const std::size_t offset : {0, 1, 2}) {
-            const course::VerifyResult result = run(in, offset, n % 2 == 0 ? offset : 0);
-            EXPECT_TRUE(result.ok()) << n << " elements, in " << offset
+        const std::pair<std::size_t, std::size_t> offsets[] = {{0, 0}, {1, 1}, {2, 0}, {0, 2}, {0, 1}};
+        for (const auto& [in_offset, out_offset] : offsets) {
+            const course::VerifyResult result = run(in, in_offset, out_offset);
+            EXPECT_TRUE(result.ok()) << n << " elements, in " << in_offset << " and out " << out_offset
                                      << " floats after an aligned address: " << result.message();
         }
     }

@@ -49,6 +49,8 @@ if(COURSE_BACKEND STREQUAL "gpu")
     set(CMAKE_CUDA_ARCHITECTURES ${architectures} CACHE STRING "GPU architectures to build for")
   endif()
   enable_language(CUDA)
+  # As nvcc does by itself: assert() in a kernel stops it, in Release too.
+  string(REPLACE "-DNDEBUG" "" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
   if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake 3.25 does not know that nvcc 12 speaks C++20
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")

@@ -54,6 +54,7 @@ function(course_cuda_target target)
     else()
       set(options $<$<CONFIG:Release>:-O1>)  # on the CPU nobody waits for a kernel as long as for the compiler
     endif()
+    list(APPEND options -UNDEBUG)  # as nvcc does: assert() in a kernel stops it
     set_source_files_properties(${cuda_sources} PROPERTIES COMPILE_OPTIONS "${options}")
     add_dependencies(${target} cuda_on_cpu_compile)
   endif()

@@ -52,6 +52,13 @@ __global__ void declared_first(int* out, int value) {
     out[threadIdx.x] = value;
 }
 
+// nvcc leaves assert() in a kernel unless it is told otherwise; so does a Release build of the course.
+TEST(Kernels, KeepTheirAssertions) {
+#ifdef NDEBUG
+    FAIL() << "NDEBUG is defined where kernels are compiled";
+#endif
+}
+
 TEST(Kernels, AreWrittenInAnyOrderOfWords) {
     DeviceVector<int> out(3);
     const auto all = [&out](int expected) { EXPECT_EQ(out.to_host(), std::vector<int>(3, expected)); };

@@ -145,10 +145,10 @@ std::size_t chain_threads(int warps_per_sm) {
 
 std::span<const Chains> chains_variants() {
     static const std::array<Chains, 4> list = {{
-        {"chains_1", "each multiply-add waits for the one before", launch_chains<1>, work_of_chains},
-        {"chains_2", "two independent chains per thread", launch_chains<2>, work_of_chains},
-        {"chains_4", "four independent chains per thread", launch_chains<4>, work_of_chains},
-        {"chains_8", "eight independent chains per thread", launch_chains<8>, work_of_chains},
+        {{"chains_1", "each multiply-add waits for the one before", launch_chains<1>, work_of_chains}, 1},
+        {{"chains_2", "two independent chains per thread", launch_chains<2>, work_of_chains}, 2},
+        {{"chains_4", "four independent chains per thread", launch_chains<4>, work_of_chains}, 4},
+        {{"chains_8", "eight independent chains per thread", launch_chains<8>, work_of_chains}, 8},
     }};
     return list;
 }

@@ -74,7 +74,9 @@ std::size_t chain_threads(int warps_per_sm);
 // Enqueues the kernel; out has an element for each thread. Throws as above.
 using ChainsLauncher = void (*)(const ChainsProblem& problem, course::DeviceSpan<float> out,
                                 cudaStream_t stream);
-using Chains = course::Variant<ChainsLauncher, ChainsProblem>;
+struct Chains : course::Variant<ChainsLauncher, ChainsProblem> {
+    int chains = 1;  // of each thread
+};
 std::span<const Chains> chains_variants();
 
 // What thread t writes: a whole number, exact in float for fewer than 2^20 multiply-adds.

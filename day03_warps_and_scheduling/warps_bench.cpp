@@ -83,16 +83,12 @@ course::Case polynomial_case(const course::Dims& size) {
     course::UsualCase<Polynomial> usual("polynomial " + std::to_string(n), "float",
                                         std::make_shared<Polynomial>(n));
     usual.also_spoil([](Polynomial& data) { data.y.spoil(); });
-    usual.versions(day03::variants(), day03::Problem{n, usual.data->steps()},
-                   [](const day03::Divergence& version, Polynomial& data, cudaStream_t stream) {
-                       version.launcher(data.points(), data.coefficients_device.span(), data.y.span(),
-                                        stream);
-                   });
-    for (std::size_t v = 0; v < day03::variants().size(); ++v) {
-        usual.result.contestants[v].verify = [data = usual.data, rule = day03::variants()[v].rule] {
-            return compare(*data, rule);
-        };
-    }
+    usual.versions(
+        day03::variants(), day03::Problem{n, usual.data->steps()},
+        [](const day03::Divergence& version, Polynomial& data, cudaStream_t stream) {
+            version.launcher(data.points(), data.coefficients_device.span(), data.y.span(), stream);
+        },
+        [](const day03::Divergence& version, Polynomial& data) { return compare(data, version.rule); });
     usual.limit_copy(&Polynomial::x_device, &Polynomial::copy);
     return usual.result;
 }
@@ -127,15 +123,12 @@ course::Case chains_case(const course::Dims& size) {
         fmt::format("{} multiply-adds per thread, {} warps per SM", multiply_adds, kWarpsPerSm), "float",
         std::make_shared<ChainsData>(problem));
     usual.also_spoil([](ChainsData& data) { data.out.spoil(); });
-    usual.versions(day03::chains_variants(), problem,
-                   [](const day03::Chains& version, ChainsData& data, cudaStream_t stream) {
-                       version.launcher(data.problem, data.out.span(), stream);
-                   });
-    for (std::size_t v = 0; v < usual.result.contestants.size(); ++v) {
-        usual.result.contestants[v].verify = [data = usual.data, chains = 1 << v] {
-            return data->compare(chains);
-        };
-    }
+    usual.versions(
+        day03::chains_variants(), problem,
+        [](const day03::Chains& version, ChainsData& data, cudaStream_t stream) {
+            version.launcher(data.problem, data.out.span(), stream);
+        },
+        [](const day03::Chains& version, const ChainsData& data) { return data.compare(version.chains); });
     return usual.result;
 }
 

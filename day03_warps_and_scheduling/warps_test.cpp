@@ -144,7 +144,7 @@ TEST(Reference, OrdersPointsFromTheLongestLoopToTheShortest) {
 
 class ChainsTest : public course::DeviceTestWithParam<const day03::Chains*> {
   protected:
-    int chains() const { return std::stoi(GetParam()->name.substr(GetParam()->name.find('_') + 1)); }
+    int chains() const { return GetParam()->chains; }
 };
 
 INSTANTIATE_TEST_SUITE_P(DayThree, ChainsTest, course::each_of(day03::chains_variants()),

@@ -29,9 +29,11 @@ template <class T>
 DeviceMatrix<T> part_of(DeviceMatrix<T> matrix, std::size_t row, std::size_t rows, std::size_t col,
                         std::size_t cols) {
     const std::size_t ld = matrix.leading_dimension();
-    const std::size_t elements = rows == 0 || cols == 0 ? 0 : (rows - 1) * ld + cols;
-    const auto span = course::DeviceSpan<T>::from_device_pointer(matrix.data() + row * ld + col, elements);
-    return DeviceMatrix<T>(span, rows, cols, ld);
+    // An empty matrix may have no address to count from.
+    const bool empty = rows == 0 || cols == 0;
+    T* const first = empty ? matrix.data() : matrix.data() + row * ld + col;
+    const std::size_t elements = empty ? 0 : (rows - 1) * ld + cols;
+    return DeviceMatrix<T>(course::DeviceSpan<T>::from_device_pointer(first, elements), rows, cols, ld);
 }
 
 // Starts blocks of tile x tile threads, each of which computes tile x (tile * coarse) elements of

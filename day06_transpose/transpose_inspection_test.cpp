@@ -151,6 +151,13 @@ TEST_P(Shifted, EachSectorOfOddRowsIsStoredOnce) {
     EXPECT_LE(sectors_stored(inspect(kRows, kCols)), kCountedWrongly * 53 * kCols);
 }
 
+// With a halo, a tile of 64 rows would load 72.
+TEST_P(Shifted, NoRowIsLoadedTwiceWhereRowsBeginAtSectors) {
+    EXPECT_EQ(requests(inspect(128, 192), Space::kGlobal, Operation::kLoad).count, 128 * 192 / 32);
+    EXPECT_EQ(requests(inspect<std::uint16_t>(128, 192), Space::kGlobal, Operation::kLoad).count,
+              128 * 192 / 32);
+}
+
 TEST_P(Shifted, TilesOfHalvesHaveNoBankConflicts) {
     const course::Inspection seen = inspect<std::uint16_t>(133, 191);
     EXPECT_LE(requests(seen, Space::kShared, Operation::kStore).each(), kCountedWrongly);

@@ -209,6 +209,11 @@ TEST(Constraints, TheFirstVersionsCountInInts) {
               "rows * leading dimension is more than 2^31 - 1; this version counts elements in an int");
     EXPECT_EQ(why_not("tiled", {n - 1, n - 1, n - 1, n - 1, 4, false}), "");
     EXPECT_EQ(why_not("aligned", large), "");
+    // Rows belong to in_ld, columns to out_ld.
+    const std::size_t wide = std::size_t{1} << 29;
+    EXPECT_EQ(why_not("naive", {3, wide, wide, 3, 4, false}), "");
+    EXPECT_NE(why_not("naive", {4, wide, wide, 4, 4, false}), "");
+    EXPECT_NE(why_not("naive", {3, wide, wide, 4, 4, false}), "");
 }
 
 TEST(Constraints, TheFirstVersionsEndWithTheGrid) {

@@ -20,10 +20,11 @@
 #include <vector>
 
 #include "common/bench/machine.hpp"
-#include "common/bench/program.hpp"
+#include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
+#include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "convolution.hpp"
 #include "convolution_verify.hpp"
@@ -31,6 +32,7 @@
 
 namespace {
 
+using course::require;
 using day10::Border;
 using day10::BorderKind;
 
@@ -184,40 +186,27 @@ course::Case make_case(std::shared_ptr<Data<T>> data, const std::string& asked_f
     const Shape& shape = data->shape;
     const std::size_t taps = data->filter.rows();
     const day10::Problem problem = data->problem();
-    course::Case result{.problem = "gaussian_blur " + std::to_string(shape.rows) + "x" +
-                                   std::to_string(shape.cols) + (shape.channels == 3 ? "x3 " : " ") +
-                                   std::to_string(taps) + "x" + std::to_string(taps),
-                        .dtype = std::is_same_v<T, float> ? "float" : "uint8"};
-    result.spoil = [data] { data->spoil(); };
-    result.verify = [data] { return data->verify(); };
-    result.contestants.push_back(opencv(data, day10::variants<T>().front().work(problem)));
+    course::UsualCase<Data<T>> usual(fmt::format("gaussian_blur {}x{}{} {}x{}", shape.rows, shape.cols,
+                                                 shape.channels == 3 ? "x3" : "", taps, taps),
+                                     std::is_same_v<T, float> ? "float" : "uint8", data);
+    usual.also_spoil([](Data<T>& d) { d.spoil(); });
+    usual.result.verify = [data] { return data->verify(); };
+    usual.add(opencv(data, day10::variants<T>().front().work(problem)));
     for (const day10::Convolution<T>& variant : day10::variants<T>()) {
-        result.contestants.push_back(
-            {.name = variant.name,
-             .launch = [data, &variant](cudaStream_t stream) { data->launch(variant, stream); },
-             .work = variant.work(problem),
-             .cannot_run = cannot_run(variant, problem, asked_for)});
+        usual.add({.name = variant.name,
+                   .launch = [data, &variant](cudaStream_t stream) { data->launch(variant, stream); },
+                   .work = variant.work(problem),
+                   .cannot_run = cannot_run(variant, problem, asked_for)});
     }
-    const auto bytes = static_cast<double>(data->in_device.bytes());
-    result.contestants.push_back(
-        {.name = "cudaMemcpy",
-         .role = course::Role::kLimit,
-         .launch =
-             [data](cudaStream_t stream) {
-                 CUDA_CHECK(cudaMemcpyAsync(data->out_device.data(), data->in_device.data(),
-                                            data->in_device.bytes(), cudaMemcpyDeviceToDevice, stream));
-             },
-         .work = {.bytes = 2 * bytes, .written = bytes}});
-    return result;
+    usual.limit_copy(&Data<T>::in_device, &Data<T>::out_device);
+    return usual.result;
 }
 
 // --- Random pictures: --size and --bench ---------------------------------------------------------------------------------
 
 template <class T>
 course::Case random_case(const Shape& shape, std::size_t taps, Border border, const std::string& asked_for) {
-    if (taps > kMostTaps)
-        throw std::invalid_argument(
-            fmt::format("a filter of {}; expected an odd number, at most {}", taps, kMostTaps));
+    require(taps <= kMostTaps, "a filter of ", taps, "; expected an odd number, at most ", kMostTaps);
     const double sigma = static_cast<double>(taps) / 6;
     return make_case(std::make_shared<Data<T>>(shape,
                                                course::make_data<T>(shape.rows * shape.cols * shape.channels,
@@ -235,10 +224,6 @@ course::Case random_case(const course::Dims& size, Border border, const std::str
 }
 
 // --- The program's own options ----------------------------------------------------------------------------------------
-
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument(message);
-}
 
 template <class Function>
 auto with_name_of(const std::string& option, Function function) {
@@ -283,7 +268,7 @@ void prepare_picture(const Choice& choice, bool write, Border border, course::Pr
         if (!choice.variant.empty()) variant = &course::find_variant(variants, choice.variant);
         const std::string reason =
             variant->cannot_run({picture.rows, picture.cols, picture.channels, taps, taps, true});
-        require(reason.empty(), variant->name + " cannot run: " + reason);
+        require(reason.empty(), variant->name, " cannot run: ", reason);
     });
     program.finish = [=] {
         day10::write_picture(
@@ -300,20 +285,19 @@ void add_options(CLI::App& app, course::Program& program, Choice& choice) {
     app.add_option("--out", choice.out, "write what --variant, or the last version, makes of it");
     app.footer("Example: " + program.day + " --image in.png --sigma 4 --out out.png");
     app.callback([&] {
-        require(std::isfinite(choice.sigma) && choice.sigma > 0,
-                fmt::format("--sigma {}: expected a finite number > 0", choice.sigma));
-        require(
-            app.count("--filter") != 0 || choice.sigma <= static_cast<double>(kMostTaps / 6),
-            fmt::format("--sigma {}: expected at most {}, or --filter as well", choice.sigma, kMostTaps / 6));
+        require(std::isfinite(choice.sigma) && choice.sigma > 0, "--sigma ", choice.sigma,
+                ": expected a finite number > 0");
+        require(app.count("--filter") != 0 || choice.sigma <= static_cast<double>(kMostTaps / 6), "--sigma ",
+                choice.sigma, ": expected at most ", kMostTaps / 6, ", or --filter as well");
         require(app.count("--filter") == 0 ||
                     (choice.filter > 0 && choice.filter <= static_cast<std::int64_t>(kMostTaps) &&
                      choice.filter % 2 == 1),
-                fmt::format("--filter {}: expected an odd number, at most {}", choice.filter, kMostTaps));
+                "--filter ", choice.filter, ": expected an odd number, at most ", kMostTaps);
         const Border border{with_name_of("--border", [&] { return day10::border_named(choice.border); })};
         const bool random = app.count("--size") + app.count("--bench") != 0;
         for (const char* option : {"--image", "--sigma", "--filter", "--out"})
-            require(!random || app.count(option) == 0,
-                    std::string(option) + ": expected without --size and --bench, whose pictures are random");
+            require(!random || app.count(option) == 0, option,
+                    ": expected without --size and --bench, whose pictures are random");
         if (app.count("--variant") != 0) choice.variant = app.get_option("--variant")->as<std::string>();
         program.make_cases = {[border, asked_for = choice.variant](const course::Dims& size) {
             return random_case(size, border, asked_for);

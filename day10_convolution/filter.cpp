@@ -1,6 +1,4 @@
 // Filters and the names of borders: what is computed once, before any kernel runs.
-#include <fmt/format.h>
-
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
@@ -8,19 +6,24 @@
 #include <utility>
 
 #include "common/check/nearest.hpp"
+#include "common/check/require.hpp"
 #include "convolution.hpp"
 
 namespace day10 {
 namespace {
 
-constexpr std::string_view kNames[] = {"replicate", "reflect", "constant", "wrap"};
+using course::require;
+using course::shape_text;
 
-void require(bool condition, const std::string& message) {
-    if (!condition) throw std::invalid_argument(message);
-}
+constexpr std::string_view kNames[] = {"replicate", "reflect", "constant", "wrap"};
 
 bool is_odd(std::size_t size) {
     return size % 2 == 1;
+}
+
+void require_odd(std::size_t rows, std::size_t cols) {
+    require(is_odd(rows) && is_odd(cols), "filter: ", shape_text(rows, cols),
+            "; expected odd numbers, so that there is a middle");
 }
 
 std::vector<float> outer_product(const std::vector<float>& column, const std::vector<float>& row) {
@@ -65,18 +68,14 @@ Filter::Filter(std::size_t rows, std::size_t cols, std::vector<float> weights, s
       on_device_(joined_on_device(weights_, column_, row_)) {}
 
 Filter Filter::general(std::size_t rows, std::size_t cols, std::vector<float> weights) {
-    require(is_odd(rows) && is_odd(cols), "filter: " + std::to_string(rows) + " x " + std::to_string(cols) +
-                                              "; expected odd numbers, so that there is a middle");
-    require(weights.size() == rows * cols, "filter: " + std::to_string(weights.size()) + " weights for " +
-                                               std::to_string(rows) + " x " + std::to_string(cols) +
-                                               "; expected their product");
+    require_odd(rows, cols);
+    require(weights.size() == rows * cols, "filter: ", weights.size(), " weights for ",
+            shape_text(rows, cols), "; expected their product");
     return Filter(rows, cols, std::move(weights), {}, {});
 }
 
 Filter Filter::separable(std::vector<float> column, std::vector<float> row) {
-    require(is_odd(column.size()) && is_odd(row.size()),
-            "filter: " + std::to_string(column.size()) + " x " + std::to_string(row.size()) +
-                "; expected odd numbers, so that there is a middle");
+    require_odd(column.size(), row.size());
     return Filter(column.size(), row.size(), outer_product(column, row), column, row);
 }
 
@@ -86,9 +85,9 @@ double Filter::weight(std::size_t dy, std::size_t dx) const {
 }
 
 std::vector<float> gaussian_weights(std::size_t size, double sigma) {
-    require(is_odd(size), "gaussian filter: size " + std::to_string(size) + "; expected an odd number");
-    require(std::isfinite(sigma) && sigma > 0,
-            fmt::format("gaussian filter: sigma {}; expected a finite number > 0", sigma));
+    require(is_odd(size), "gaussian filter: size ", size, "; expected an odd number");
+    require(std::isfinite(sigma) && sigma > 0, "gaussian filter: sigma ", sigma,
+            "; expected a finite number > 0");
     std::vector<double> exact(size);
     for (std::size_t i = 0; i < size; ++i) {
         const double z = (static_cast<double>(i) - static_cast<double>(size / 2)) / sigma;
@@ -106,8 +105,8 @@ Filter gaussian_filter(std::size_t size, double sigma) {
 }
 
 std::size_t gaussian_size(double sigma) {
-    require(std::isfinite(sigma) && sigma > 0 && sigma <= 10000,
-            fmt::format("gaussian filter: sigma {}; expected a number > 0, at most 10000", sigma));
+    require(std::isfinite(sigma) && sigma > 0 && sigma <= 10000, "gaussian filter: sigma ", sigma,
+            "; expected a number > 0, at most 10000");
     return 2 * static_cast<std::size_t>(std::ceil(3 * sigma)) + 1;
 }
 

@@ -97,7 +97,8 @@ void launch_any_bins(DeviceSpan<const Value> values, Range range, DeviceSpan<Cou
     const EqualBins bins(range, counts.size());
     const std::size_t slot_count = sizeof(Value) == 1 ? 256 : counts.size() + 1;
     const std::size_t slot_bytes = slot_count * sizeof(unsigned);  // of one copy
-    if (slot_bytes > most_shared_bytes()) {
+    const std::size_t most_bytes = most_shared_bytes();
+    if (slot_bytes > most_bytes) {
         const unsigned blocks = course::blocks_for(values.size(), kBlock);
         count_any_bins_in_global<<<blocks, kBlock, 0, stream>>>(values.data(), values.size(), bins,
                                                                 counts.data());
@@ -105,7 +106,7 @@ void launch_any_bins(DeviceSpan<const Value> values, Range range, DeviceSpan<Cou
         return;
     }
     // The largest power of two of copies that fits, at least one and at most one per lane.
-    const std::size_t fit = std::min(kLaneBytes, most_shared_bytes()) / slot_bytes;
+    const std::size_t fit = std::min(kLaneBytes, most_bytes) / slot_bytes;
     const Slots<Value> slots{
         .bins = bins,
         .count = static_cast<unsigned>(slot_count),

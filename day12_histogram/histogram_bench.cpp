@@ -63,7 +63,7 @@ course::Case make_case(const std::string& problem, std::size_t n, Distribution d
     usual.cpu(
         work, [](Inputs& data) { day12::histogram_on_cpu(data.values, data.range, data.counts); },
         [](const Inputs& data) { return course::verify_exact(data.counts, data.expected); });
-    // All but the last version count bytes only.
+    // The other versions refuse ints: their 256 counters are indexed by the byte itself.
     const auto versions = sizeof(Value) == 1 ? day12::variants() : day12::variants().last(1);
     usual.versions(versions, shape, [](const auto& version, Inputs& data, cudaStream_t stream) {
         version.launcher(data.device.span(), data.range, data.counts_device.span(), stream);

@@ -186,6 +186,19 @@ TEST_P(AnyBinsTest, SubRangesOfIntsWithAnyAlignment) {
     }
 }
 
+TEST_P(VariantTest, RandomSizesOfBytes) {
+    course::Random random(20260113);
+    SCOPED_TRACE("course::Random seed 20260113");
+    for (int round = 0; round < 20; ++round) {
+        const std::size_t n = random.below(40000);
+        const Distribution distribution = day12::kDistributions[random.below(day12::kDistributions.size())];
+        const std::size_t offset = random.below(16);
+        expect_right(day12::make_values<std::uint8_t>(n, distribution, day12::kAllBytes, random.next()),
+                     day12::kAllBytes, 256,
+                     std::string(name(distribution)) + ", offset " + std::to_string(offset), offset);
+    }
+}
+
 TEST_P(AnyBinsTest, RandomShapes) {
     course::Random random(20260112);
     SCOPED_TRACE("course::Random seed 20260112");

@@ -337,6 +337,30 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     EXPECT_EQ(sum.to_host()[0], expected);
 }
 
+// The same for integers, none of them 0: an element that is read twice or not at all changes the sum.
+TEST_P(AnyOperation, MoreIntegersThan32BitsCount) {
+    const std::size_t n = (std::size_t{1} << 32) + 5;
+    if (const std::string reason = course::why_not_so_large(n * sizeof(std::int32_t)); !reason.empty())
+        GTEST_SKIP() << reason;
+    DeviceBuffer<std::int32_t> in(n);
+    CUDA_CHECK(cudaMemset(in.data(), 1, in.bytes()));
+    constexpr std::int64_t kEach = 0x01010101;
+    std::int64_t expected = kEach * static_cast<std::int64_t>(n);
+    std::int32_t value = 2;
+    for (const std::size_t place : {std::size_t{0}, std::size_t{1} << 31, n - 6, n - 1}) {
+        CUDA_CHECK(cudaMemcpy(in.data() + place, &value, sizeof(value), cudaMemcpyHostToDevice));
+        expected += value - kEach;
+        value *= -3;
+    }
+    GuardedBuffer<std::int64_t> sum(1);
+    launch<Sum<std::int32_t>>(in.span(), sum.span());
+    EXPECT_EQ(sum.to_host()[0], expected);
+    // The last of the four.
+    GuardedBuffer<std::int32_t> least(1);
+    launch<Min<std::int32_t>>(in.span(), least.span());
+    EXPECT_EQ(least.to_host()[0], -54);
+}
+
 using DeterministicTest = course::DeviceTest;
 
 // The sum has the same bits with several grids and alignments, and in every run.

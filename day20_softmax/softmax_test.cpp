@@ -353,7 +353,7 @@ TEST_P(ElementwiseTest, AllSizesAndAlignments) {
 }
 
 TEST_P(ElementwiseTest, WholeRange) {
-    std::vector<float> in = {0, -0.0f, 1e-30f, -1e-30f, 1e30f, kHuge, kNan, kInf};
+    std::vector<float> in = {0, -0.0f, 1e-30f, -1e-30f, 1e30f, -1e30f, kHuge, -kHuge, kNan, kInf, -kInf};
     for (int i = -12000; i <= 12000; ++i)
         in.push_back(static_cast<float>(i) / 100);
     const course::VerifyResult result = run(in, 0, 0);

@@ -43,7 +43,7 @@ constexpr int kValuesPerThread = 32;
 // Idea: a cluster of blocks, on neighbouring SMs, shares a row. Each block finds maximum and sum of its
 // slice and reads the pairs of the other blocks from their shared memory.
 // Cost removed: the limit of 32768 columns.
-// Still limits it: memory. A cluster has at most 8 blocks.
+// Still limits it: memory. Clusters of more than 8 blocks are not portable.
 template <Output kOutput, int kWidth, int kThreads>
 __global__ void __launch_bounds__(kThreads)
     cluster_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t cols,

@@ -134,7 +134,7 @@ void launch_block_per_row(Output output, DeviceMatrix<const float> in, DeviceMat
     });
 }
 
-constexpr std::size_t kMostBlocksOfCluster = 8;  // every GPU with clusters can run that many
+constexpr std::size_t kMostBlocksOfCluster = 8;  // the portable limit
 constexpr std::size_t kSmallClusterCols = kMostBlocksOfCluster * 256 * kValuesPerThread;
 constexpr std::size_t kClusterCols = kMostBlocksOfCluster * 1024 * kValuesPerThread;
 

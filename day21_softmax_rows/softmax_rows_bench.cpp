@@ -72,11 +72,16 @@ course::Case make_case(const course::Dims& size) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    const course::Program program{
-        .day = "day21_softmax_rows",
-        .title = "softmax of each row of a matrix",
-        .default_size = {256, 1024},
-        .bench_sizes = {{4096, 1024}, {8192, 8192}, {1024, 32768}, {65536, 128}, {16, 1 << 20}, {1, 1 << 22}},
-        .make_cases = {make_case}};
+    const course::Program program{.day = "day21_softmax_rows",
+                                  .title = "softmax of each row of a matrix",
+                                  .default_size = {256, 1024},
+                                  .bench_sizes = {{4096, 1024},
+                                                  {8192, 8192},
+                                                  {1024, 32768},
+                                                  {65536, 128},
+                                                  {512, 131072},
+                                                  {16, 1 << 20},
+                                                  {1, 1 << 22}},
+                                  .make_cases = {make_case}};
     return course::run_program(program, argc, argv);
 }

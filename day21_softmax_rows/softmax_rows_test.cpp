@@ -17,6 +17,7 @@
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 
@@ -364,6 +365,28 @@ TEST(TwoPass, SeveralChunksForABlock) {
     EXPECT_EQ(out.damage(), "");
 }
 
+// The longest row of each version, and one that is a column longer.
+TEST(Constraints, ByTheRegistersOfTheThreadsThatShareARow) {
+    if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    const auto why_not = [](const char* version, std::size_t cols) {
+        return course::find_variant(day21::variants(), version).cannot_run({3, cols, Output::kSoftmax});
+    };
+    EXPECT_EQ(why_not("warp_per_row", 1024), "");
+    EXPECT_EQ(why_not("warp_per_row", 1025), "keeps at most 1024 columns, not 1025");
+    EXPECT_EQ(why_not("block_per_row", 32768), "");
+    EXPECT_EQ(why_not("block_per_row", 32769), "keeps at most 32768 columns, not 32769");
+    if (why_not("cluster_per_row", 1).empty()) {
+        EXPECT_EQ(why_not("cluster_per_row", 262144), "");
+        EXPECT_EQ(why_not("cluster_per_row", 262145), "keeps at most 262144 columns, not 262145");
+    }
+    const std::size_t of_gpu = std::size_t{course::multiprocessors()} * 32768;
+    EXPECT_EQ(why_not("whole_gpu", of_gpu), "");
+    EXPECT_EQ(why_not("whole_gpu", of_gpu + 1),
+              "keeps at most " + std::to_string(of_gpu) + " columns, not " + std::to_string(of_gpu + 1));
+    EXPECT_EQ(why_not("two_pass", std::size_t{1} << 33), "");
+    EXPECT_EQ(why_not("auto", std::size_t{1} << 33), "");
+}
+
 TEST(Chosen, ByTheLengthOfTheRow) {
     if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
     const auto chosen = [](std::size_t rows, std::size_t cols) {
@@ -379,10 +402,9 @@ TEST(Chosen, ByTheLengthOfTheRow) {
         EXPECT_EQ(chosen(16, 65536), "cluster_per_row");
     }
     // Beyond clusters: the whole GPU, as long as each row has its team of blocks of 32768 columns.
-    int multiprocessors = 0;
-    CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
-    const std::size_t cols = std::min<std::size_t>(9, static_cast<std::size_t>(multiprocessors)) * 32768;
-    const std::size_t teams = static_cast<std::size_t>(multiprocessors) / (cols / 32768);
+    const std::size_t multiprocessors = course::multiprocessors();
+    const std::size_t cols = std::min<std::size_t>(9, multiprocessors) * 32768;
+    const std::size_t teams = multiprocessors / (cols / 32768);
     if (cols > 262144) {
         EXPECT_EQ(chosen(teams, cols), "whole_gpu");
         EXPECT_EQ(chosen(teams + 1, cols), "two_pass");

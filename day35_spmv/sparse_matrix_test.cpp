@@ -395,10 +395,7 @@ TEST(Generators, ShapesAndLengths) {
     EXPECT_EQ(refusal([] { node_blocks(2000, 3); }), "node_blocks: side is 2000; expected 0 to 1290");
     EXPECT_EQ(refusal([] { node_blocks(1290, 2); }), "node_blocks: unknowns is 2; expected 1 to 1");
     EXPECT_EQ(refusal([] { node_blocks(2, 0); }), "node_blocks: unknowns is 0; expected 1 to 79536431");
-    EXPECT_EQ(refusal([] {
-                  power_law({5, 5}, 0.5);
-              }),
-              "power_law: mean is 0.500000; expected 1 to 2147483647");
+    EXPECT_EQ(refusal([] { power_law({5, 5}, 0.5); }), "power_law: mean is 0.5; expected 1 to 2147483647");
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include "common/check/check.hpp"
 #include "common/device/launch.hpp"
 #include "main_loop.cuh"
 #include "tiles.cuh"
@@ -41,7 +40,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void matmul(const __grid_consta
 // Whose rows go float4 by float4 where they run across K and are aligned. Both: twice as many kernels to be compiled.
 enum class Packs { kOfB, kOfBoth };
 
-// The kernel for a tile of which BLOCKS fit on a multiprocessor, ready to be launched.
+// The kernel for a tile of which BLOCKS fit on a multiprocessor.
 template <class T, int BLOCKS, class Tiles, class Epilogue, class Add = course::MultiplyAdd,
           Packs PACKS = Packs::kOfB>
 class Matmul {
@@ -49,28 +48,18 @@ class Matmul {
     static constexpr auto kKernel = matmul<T, BLOCKS, CopyA<T::BM, T::BK, T::THREADS>,
                                            CopyB<T::BN, T::BK, T::THREADS>, Tiles, Add, Epilogue>;
     static constexpr std::size_t kShared = sizeof(Stage<T>) * T::STAGES;
-    // An upper bound of an epilogue's static arrays (ReduceRows: 32 KB with LargeTile). Beside the stages of a smaller
-    // tile they could pass 48 KB although neither does alone.
-    static constexpr std::size_t kMostOfEpilogue = 48 * 1024;
 
   public:
-    Matmul() {
-        for (const bool a_in_packs : {false, true}) {
-            for (const bool b_in_packs : {false, true})
-                course::allow_shared_bytes(kernel(a_in_packs, b_in_packs), kShared, kMostOfEpilogue);
-        }
-    }
-
     // Blocks that the current device can run at the same time.
     unsigned resident_blocks() const {
+        course::allow_shared_bytes(kernel(false, false), kShared);
         return course::resident_blocks(kernel(false, false), T::THREADS, kShared);
     }
 
     void launch(unsigned grid, const Factors& factors, const Tiles& tiles, const Epilogue& epilogue,
                 cudaStream_t stream) const {
         const auto chosen = kernel(a_goes_in_packs(factors), b_goes_in_packs(factors));
-        chosen<<<grid, T::THREADS, kShared, stream>>>(factors, tiles, Add{}, epilogue);
-        CUDA_CHECK_LAUNCH();
+        course::launch(chosen, {grid, T::THREADS, kShared, stream}, factors, tiles, Add{}, epilogue);
     }
 
   private:

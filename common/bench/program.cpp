@@ -165,6 +165,16 @@ void prepare(Contestant& contestant) {
     }
 }
 
+// How a result of the contestant is checked: its own way, or that of its case. Empty for a limit that has none.
+// Throws std::logic_error where there should be one: a result that nothing checks must not count as right.
+std::function<VerifyResult()> verify_of(const Case& problem, const Contestant& contestant) {
+    if (contestant.verify || contestant.role == Role::kLimit) return contestant.verify;
+    if (!problem.verify)
+        throw std::logic_error(
+            fmt::format("{} has no verify, and neither has its case; expected one of them", contestant.name));
+    return problem.verify;
+}
+
 // Launches a version once while it is watched. A failure of its kernels, or a wrong result, is in the answer.
 InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) {
     InspectedVariant seen{.problem = problem.problem, .variant = contestant.name};
@@ -172,6 +182,7 @@ InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) 
         prepare(contestant);
         seen.cannot_run = contestant.cannot_run;
         if (!seen.cannot_run.empty()) return seen;
+        const std::function<VerifyResult()> verify = verify_of(problem, contestant);
         seen.flops = contestant.work.flops;
         if (problem.spoil) problem.spoil();
         seen.kernels =
@@ -182,7 +193,7 @@ InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) 
                 seen.seconds =
                     std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
             }).kernels;
-        const VerifyResult result = contestant.verify ? contestant.verify() : problem.verify();
+        const VerifyResult result = verify();
         seen.verified = result.ok();
         if (!result.ok()) seen.failure = result.message();
     } catch (const std::exception& error) {
@@ -326,8 +337,10 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
     record.role = contestant.role;
     record.dtype = problem.dtype;
     if (contestant.on_host && !contestant.drives_device) record.device = "host CPU";
+    std::function<VerifyResult()> verify;
     try {
         prepare(contestant);
+        if (contestant.cannot_run.empty()) verify = verify_of(problem, contestant);
     } catch (const std::exception& error) {
         record.failure = error.what();
         return {record};
@@ -336,8 +349,6 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
     record.cannot_run = contestant.cannot_run;
     if (!record.cannot_run.empty()) return {record};
 
-    const std::function<VerifyResult()>& verify =
-        contestant.verify || contestant.role == Role::kLimit ? contestant.verify : problem.verify;
     // Everything queued must be done, and done right. False when it was not.
     const auto check = [&](Record& checked) {
         CUDA_CHECK(cudaDeviceSynchronize());

@@ -39,7 +39,7 @@ struct Contestant {
     bool on_host = false;      // runs on the host, inside launch(): timed by the host's clock
     bool drives_device =
         false;  // on_host, and what launch() waits for is the device's work: its records are the device's
-    std::function<VerifyResult()> verify{};        // instead of the case's
+    std::function<VerifyResult()> verify{};        // instead of the case's; only a limit may have neither
     std::function<KernelResources()> resources{};  // of its kernel; asked once it has run
     std::function<Figures()> figures{};            // of its result; asked once, when it is verified
     // Fills in what is costly to make, `launch` and what that owns, when it is this one's turn; freed when its turn is over.

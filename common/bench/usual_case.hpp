@@ -6,19 +6,23 @@
 //     usual.limit_copy(&Data::a_device, &Data::c_device);
 //     return usual.result;
 //
-// `Data` holds the inputs, the outputs and the expected values. All functions of the case share it.
+// `Data` holds the inputs, the outputs and the expected values. All functions of the case share it. A mistake in such a
+// list throws std::logic_error.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include <functional>
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
 
 #include "common/bench/program.hpp"
+#include "common/bench/work.hpp"
 #include "common/check/check.hpp"
 #include "common/check/verify.hpp"
 
@@ -31,9 +35,12 @@ class UsualCase {
         : result{.problem = std::move(problem), .dtype = std::move(dtype)}, data(std::move(shared)) {}
 
     // The guarded output: spoiled before each measurement, and compared afterwards by
-    // verify(data, contents of the output) -> VerifyResult.
+    // verify(data, contents of the output) -> VerifyResult. A case has one such output.
     template <class Buffer, class Verify>
     void output(Buffer Data::*buffer, Verify verify) {
+        if (result.verify)
+            throw std::logic_error("UsualCase: " + result.problem +
+                                   " has a verify already; expected one call of output()");
         also_spoil([buffer](Data& d) { (d.*buffer).spoil(); });
         result.verify = [data = data, buffer, verify] {
             VerifyResult verified = verify(*data, ((*data).*buffer).to_host());
@@ -62,26 +69,37 @@ class UsualCase {
                     .verify = [data = data, verify] { return verify(*data); }});
     }
 
-    // A contestant per version of the list: launch(version, data, stream). `work` is the version's own, and so are
-    // the kernel's resources where its launcher names them.
-    template <class Versions, class Problem, class Launch>
-    void versions(const Versions& list, const Problem& problem, Launch launch) {
+    // A contestant per version of the list, of which it has a copy: launch(version, data, stream). `work` is the
+    // version's own, and so are the kernel's resources where its launcher names them. Where versions compute different
+    // things, verify(version, data) -> VerifyResult checks each of them.
+    template <class Versions, class Problem, class Launch, class Verify = std::nullptr_t>
+    void versions(const Versions& list, const Problem& problem, Launch launch, Verify verify = {}) {
         for (const auto& version : list) {
             Contestant& added = add({.name = version.name,
-                                     .launch = [data = data, &version, launch](
+                                     .launch = [data = data, version, launch](
                                                    cudaStream_t stream) { launch(version, *data, stream); },
                                      .work = version.work(problem),
                                      .cannot_run = version.cannot_run(problem)});
             if constexpr (requires { version.launcher.resources; })
                 added.resources = version.launcher.resources;
+            if constexpr (!std::is_null_pointer_v<Verify>)
+                added.verify = [data = data, version, verify] { return verify(version, *data); };
         }
     }
 
-    // The bandwidth limit: cudaMemcpy of the first `bytes` of one buffer to another; without a number, all of `from`.
+    // The bandwidth limit: cudaMemcpy of the first `size` bytes of one buffer to another; without a number, of all of
+    // `from`, and then `to` is as large.
     template <class From, class To>
     Contestant& limit_copy(From Data::*from, To Data::*to, std::optional<std::size_t> size = {},
                            std::string name = "cudaMemcpy") {
-        const std::size_t bytes = size.value_or(((*data).*from).bytes());
+        const std::size_t from_bytes = bytes_of((*data).*from);
+        const std::size_t to_bytes = bytes_of((*data).*to);
+        const std::size_t bytes = size.value_or(from_bytes);
+        if (size ? bytes > std::min(from_bytes, to_bytes) : from_bytes != to_bytes)
+            throw std::logic_error("UsualCase: " + name + " of " + std::to_string(bytes) +
+                                   " bytes, from a buffer of " + std::to_string(from_bytes) + " to one of " +
+                                   std::to_string(to_bytes) +
+                                   (size ? "; expected no more than either has" : "; expected equal sizes"));
         return add(
             {.name = std::move(name),
              .role = Role::kLimit,
@@ -100,6 +118,12 @@ class UsualCase {
 
     Case result;
     std::shared_ptr<Data> data;
+
+  private:
+    template <class Buffer>
+    static std::size_t bytes_of(Buffer& buffer) {
+        return buffer.size() * sizeof(*buffer.data());
+    }
 };
 
 // The only number of a size that has one dimension. Throws std::invalid_argument for other sizes.

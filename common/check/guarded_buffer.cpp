@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 
 #include "common/check/check.hpp"
@@ -10,7 +11,6 @@ namespace course::detail {
 namespace {
 
 constexpr int kGuard = 0xA5;
-constexpr int kNan = 0xFF;
 
 // Which bytes of a guard have changed; `signed_offset(i)` tells byte i's distance from the payload.
 template <class Offset>
@@ -36,9 +36,21 @@ std::vector<std::byte> read_bytes(const DeviceBuffer<std::byte>& memory, std::si
 
 }  // namespace
 
-void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std::size_t payload_bytes) {
+void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std::size_t payload_bytes,
+                std::span<const std::byte> element) {
     CUDA_CHECK(cudaMemset(memory.data(), kGuard, memory.size()));
-    if (payload_bytes > 0) CUDA_CHECK(cudaMemset(memory.data() + payload_offset, kNan, payload_bytes));
+    if (payload_bytes > 0) {
+        // The first few from the host; then what is filled is copied behind itself, twice as much each time.
+        std::byte* const payload = memory.data() + payload_offset;
+        const std::size_t first = std::min(payload_bytes, element.size() * 1024);
+        std::vector<std::byte> elements(first);
+        for (std::size_t i = 0; i < first; ++i)
+            elements[i] = element[i % element.size()];
+        CUDA_CHECK(cudaMemcpy(payload, elements.data(), first, cudaMemcpyHostToDevice));
+        for (std::size_t filled = first; filled < payload_bytes; filled *= 2)
+            CUDA_CHECK(cudaMemcpyAsync(payload + filled, payload, std::min(filled, payload_bytes - filled),
+                                       cudaMemcpyDeviceToDevice, nullptr));
+    }
     CUDA_CHECK(
         cudaStreamSynchronize(nullptr));  // a launch on a stream of its own would not wait for the fill
 }

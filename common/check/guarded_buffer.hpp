@@ -1,4 +1,4 @@
-// An output buffer that shows what a kernel did wrong with it: the payload starts as NaN (every byte 0xFF), so that
+// An output buffer that shows what a kernel did wrong with it: the payload starts as NaN (unwritten.hpp), so that
 // elements never written do not pass for results, and stands between two rows of known bytes, so that a write outside shows.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/check/unwritten.hpp"
 #include "common/device/device_buffer.hpp"
 
 namespace course {
@@ -19,8 +20,9 @@ namespace detail {
 
 inline constexpr std::size_t kGuardBytes = 256;  // a multiple of what cudaMalloc aligns to
 
-// Fills guard, payload and guard of a buffer laid out as they follow one another.
-void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std::size_t payload_bytes);
+// Fills guard, payload and guard of a buffer laid out as they follow one another; the payload with `element`, repeated.
+void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std::size_t payload_bytes,
+                std::span<const std::byte> element);
 std::string find_guard_damage(const DeviceBuffer<std::byte>& memory, std::size_t payload_offset,
                               std::size_t payload_bytes);
 
@@ -40,7 +42,7 @@ class GuardedBuffer {
     }
 
     // Fills the payload with NaN again and renews the guards.
-    void spoil() { detail::arm_guards(memory_, offset_, size_ * sizeof(T)); }
+    void spoil() { detail::arm_guards(memory_, offset_, size_ * sizeof(T), unwritten_bytes<T>()); }
 
     // What was written outside the payload, in words; empty if nothing was. Waits for the device.
     std::string damage() const { return detail::find_guard_damage(memory_, offset_, size_ * sizeof(T)); }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -62,18 +61,12 @@ class GuardedMatrix {
         const std::vector<T> padded = memory_.to_host();
         std::size_t written = 0;
         for (std::size_t i = 0; i < padded.size(); ++i)
-            written += i % stride_ >= cols_ && !untouched(padded[i]) ? 1 : 0;
+            written += i % stride_ >= cols_ && !is_unwritten(padded[i]) ? 1 : 0;
         return memory_.damage() +
                (written == 0 ? "" : std::to_string(written) + " elements written between rows");
     }
 
   private:
-    static bool untouched(const T& value) {
-        T unset;
-        std::memset(static_cast<void*>(&unset), 0xff, sizeof(T));
-        return std::memcmp(&value, &unset, sizeof(T)) == 0;
-    }
-
     std::size_t rows_;
     std::size_t cols_;
     std::size_t stride_;

@@ -8,6 +8,7 @@
 // number, a matrix (printed as its shape), or of a type that has a function to_text() of its own.
 #pragma once
 
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <stdexcept>
@@ -19,9 +20,20 @@ namespace course {
 inline std::string to_text(std::string_view text) {
     return std::string(text);
 }
+// A bool is true or false, and a char is itself. A floating-point number is the shortest text that reads as the same
+// number: 0.1, 3, 1e-07.
 template <class Number>
 requires std::integral<Number> || std::floating_point<Number> std::string to_text(Number number) {
-    return std::to_string(number);
+    if constexpr (std::same_as<Number, bool>) {
+        return number ? "true" : "false";
+    } else if constexpr (std::same_as<Number, char>) {
+        return std::string(1, number);
+    } else if constexpr (std::integral<Number>) {
+        return std::to_string(number);
+    } else {
+        char text[64];
+        return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
+    }
 }
 
 // "3 x 4": how messages, test names and tables print a shape.

@@ -11,7 +11,6 @@
 namespace course {
 namespace {
 
-constexpr std::size_t kReported = 5;
 constexpr std::size_t kPart = std::size_t{1} << 18;  // elements: some 0.3 ms, which hides what a thread costs
 
 bool same_non_finite(double got, double expected) {
@@ -36,8 +35,18 @@ std::string VerifyResult::message() const {
     } else {
         text = fmt::format("{} of {} values differ, largest error {:.3g}", differing, compared, max_error);
     }
-    if (untouched > 0)
-        text += fmt::format("\n  {} of them as before the launch, all bits set: not written", untouched);
+    const auto add = [&](std::size_t count, const char* what) {
+        if (count > 0) text += fmt::format("\n  {} of them {}", count, what);
+    };
+    add(untouched, "as before the launch: not written");
+    add(from_output,
+        "NaN, computed from the output before it was written: does the kernel read its output (+=)?");
+    add(from_shared_memory,
+        "NaN, computed from shared memory that no thread had written: is a barrier missing, or is part of a "
+        "tile "
+        "never loaded?");
+    add(from_device_memory,
+        "NaN, as fresh device memory is, or computed from it: cudaMalloc does not clear memory");
     for (const Mismatch& mismatch : first) {
         const std::string place =
             cols == 0 ? "" : fmt::format(" (row {}, col {})", mismatch.index / cols, mismatch.index % cols);
@@ -70,11 +79,6 @@ double largest_finite_magnitude(std::span<const double> values) {
     return largest;
 }
 
-void note_mismatch(VerifyResult& result, Mismatch mismatch) {
-    ++result.differing;
-    if (result.first.size() < kReported) result.first.push_back(std::move(mismatch));
-}
-
 void compare(VerifyResult& result, std::size_t index, double got, double expected, double roundings_epsilon,
              double magnitude, double smallest) {
     ++result.compared;
@@ -87,15 +91,17 @@ void compare(VerifyResult& result, std::size_t index, double got, double expecte
         const double allowed = roundings_epsilon * magnitude + smallest;
         result.max_error = std::max(result.max_error, error);
         if (error <= allowed) return;
-        note_mismatch(result, {index, fmt::format("{:.9g}", expected), fmt::format("{:.9g}", got),
-                               fmt::format("{:.3g}", allowed)});
+        note_mismatch(result, [&] {
+            return Mismatch{index, fmt::format("{:.9g}", expected), fmt::format("{:.9g}", got),
+                            fmt::format("{:.3g}", allowed)};
+        });
         return;
     }
     if (same_non_finite(got, expected)) return;
     result.max_error = std::numeric_limits<double>::infinity();
     // A NaN's sign means nothing.
     const auto text = [](double value) { return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value); };
-    note_mismatch(result, {index, text(expected), text(got), ""});
+    note_mismatch(result, [&] { return Mismatch{index, text(expected), text(got), ""}; });
 }
 
 VerifyResult compare_in_parts(std::size_t count,
@@ -118,9 +124,12 @@ VerifyResult compare_in_parts(std::size_t count,
         all.max_error = std::max(all.max_error, results[i].max_error);
         const std::size_t unnamed = results[i].differing - results[i].first.size();
         for (Mismatch& mismatch : results[i].first)
-            note_mismatch(all, std::move(mismatch));
+            note_mismatch(all, [&] { return std::move(mismatch); });
         all.differing += unnamed;
         all.untouched += results[i].untouched;
+        all.from_output += results[i].from_output;
+        all.from_shared_memory += results[i].from_shared_memory;
+        all.from_device_memory += results[i].from_device_memory;
     }
     return all;
 }

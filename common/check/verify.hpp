@@ -14,10 +14,8 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <ranges>
@@ -26,6 +24,8 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "common/check/unwritten.hpp"
 
 namespace course {
 
@@ -60,8 +60,12 @@ struct Mismatch {
 struct VerifyResult {
     std::size_t compared = 0;
     std::size_t differing = 0;
-    std::size_t untouched = 0;  // of those: all bits set, as a GuardedBuffer is before anybody writes it
-    double max_error = 0;       // largest |got - expected|; infinite when NaN or Inf stood in the wrong place
+    // Of those (unwritten.hpp): as before the launch; and NaN that was computed from memory which no thread had written.
+    std::size_t untouched = 0;
+    std::size_t from_output = 0;
+    std::size_t from_shared_memory = 0;
+    std::size_t from_device_memory = 0;
+    double max_error = 0;  // largest |got - expected|; infinite when NaN or Inf stood in the wrong place
     std::vector<Mismatch> first;  // the first few that differ
     std::size_t cols = 0;         // when not 0, indices are reported as (row, col) too
     std::string damage;           // of the guards around the output, see guarded_buffer.hpp; empty if none
@@ -92,17 +96,25 @@ double largest_finite_magnitude(std::span<const double> values);
 // Compares one element, and takes note in `result`.
 void compare(VerifyResult& result, std::size_t index, double got, double expected, double roundings_epsilon,
              double magnitude, double smallest);
-void note_mismatch(VerifyResult& result, Mismatch mismatch);
+// Counts a difference. `describe` makes the Mismatch of the first few: of millions, the text would take seconds.
+template <class Describe>
+void note_mismatch(VerifyResult& result, const Describe& describe) {
+    constexpr std::size_t kReported = 5;
+    ++result.differing;
+    if (result.first.size() < kReported) result.first.push_back(describe());
+}
 
-// Counts a value that differs as untouched if all its bits are set.
+// Counts a value that differs as untouched, or by the memory that it was computed from.
 template <class T>
-void note_untouched(VerifyResult& result, const T& value) {
-    static constexpr auto kUntouched = [] {
-        std::array<unsigned char, sizeof(T)> bytes{};
-        bytes.fill(0xff);
-        return bytes;
-    }();
-    if (std::memcmp(&value, kUntouched.data(), sizeof(T)) == 0) ++result.untouched;
+void note_origin(VerifyResult& result, const T& value) {
+    if (is_unwritten(value)) {
+        ++result.untouched;
+    } else if constexpr (std::is_floating_point_v<T>) {
+        const NanOrigin origin = origin_of_nan(&value, sizeof(T));
+        result.from_output += origin == NanOrigin::kOutput;
+        result.from_shared_memory += origin == NanOrigin::kSharedMemory;
+        result.from_device_memory += origin == NanOrigin::kDeviceMemory;
+    }
 }
 
 // What `part(begin, end)` finds in [0, count), taken in parts on all of the host's cores.
@@ -133,7 +145,7 @@ VerifyResult verify(const Got& got, std::span<const double> expected, const Boun
             detail::compare(part, i, value, expected[i], scale,
                             magnitude.empty() ? common_magnitude : magnitude[i],
                             bound.roundings() * FloatTraits<T>::kSmallest);
-            if (part.differing > differing) detail::note_untouched(part, values[i]);
+            if (part.differing > differing) detail::note_origin(part, values[i]);
         }
         return part;
     });
@@ -149,16 +161,21 @@ VerifyResult verify_exact(const Got& got, std::span<const std::ranges::range_val
     const std::span<const T> values(got);
     detail::require_lengths(values.size(), expected.size(), 0);
 
-    VerifyResult result;
+    VerifyResult result = detail::compare_in_parts(values.size(), [&](std::size_t begin, std::size_t end) {
+        VerifyResult part;
+        part.compared = end - begin;
+        for (std::size_t i = begin; i < end; ++i) {
+            if (values[i] == expected[i]) continue;
+            const double error = std::abs(static_cast<double>(values[i]) - static_cast<double>(expected[i]));
+            part.max_error = std::max(part.max_error, error);
+            detail::note_mismatch(part, [&] {
+                return Mismatch{i, std::to_string(expected[i]), std::to_string(values[i]), ""};
+            });
+            detail::note_origin(part, values[i]);
+        }
+        return part;
+    });
     result.cols = cols;
-    result.compared = values.size();
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if (values[i] == expected[i]) continue;
-        const double error = std::abs(static_cast<double>(values[i]) - static_cast<double>(expected[i]));
-        result.max_error = std::max(result.max_error, error);
-        detail::note_mismatch(result, {i, std::to_string(expected[i]), std::to_string(values[i]), ""});
-        detail::note_untouched(result, values[i]);
-    }
     return result;
 }
 

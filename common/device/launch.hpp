@@ -3,23 +3,43 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <string>
 #include <type_traits>
 
 #include "common/check/check.hpp"
 
 namespace course {
 
-// A block has 48 KB of shared memory, and more only when the kernel asks for it beforehand. Above that limit this asks.
-// The limit holds for static and dynamic shared memory together. `static_bytes` is what the kernel declares without
-// `extern`, or an upper bound of it.
+// A block has 48 KB of shared memory, static and dynamic together, and more only when the kernel asks for it beforehand.
+// Above that limit this asks. What an earlier call has asked for stays allowed. Throws CudaError if the device has less.
 template <class... Parameters>
-void allow_shared_bytes(void (*kernel)(Parameters...), std::size_t dynamic_bytes,
-                        std::size_t static_bytes = 0) {
+void allow_shared_bytes(void (*kernel)(Parameters...), std::size_t dynamic_bytes) {
     constexpr std::size_t kWithoutAsking = 48 * 1024;
-    if (static_bytes + dynamic_bytes <= kWithoutAsking) return;
-    CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    static_cast<int>(dynamic_bytes)));
+    if (dynamic_bytes == 0) return;  // nvcc refuses more static shared memory than that
+    cudaFuncAttributes attributes{};
+    CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
+    const std::size_t static_bytes = attributes.sharedSizeBytes;
+    const auto allowed = static_cast<std::size_t>(attributes.maxDynamicSharedSizeBytes);
+    // A GPU may report 48 KB as allowed although static arrays take a part of them.
+    const bool fits = static_bytes + dynamic_bytes <= kWithoutAsking || allowed > kWithoutAsking;
+    if (fits && dynamic_bytes <= allowed) return;
+
+    int device = 0;
+    int limit = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    const auto most = static_cast<std::size_t>(limit);
+    if (static_bytes + dynamic_bytes > most) {
+        throw CudaError(cudaErrorInvalidValue, "launch: a block has " + std::to_string(static_bytes) +
+                                                   " bytes of static and " + std::to_string(dynamic_bytes) +
+                                                   " bytes of dynamic shared memory; expected at most " +
+                                                   std::to_string(most) + " together on this device");
+    }
+    const std::size_t raised = std::min(std::max(dynamic_bytes, allowed), most - static_bytes);
+    CUDA_CHECK(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(raised)));
 }
 
 struct LaunchConfig {

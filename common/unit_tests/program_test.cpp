@@ -75,6 +75,7 @@ class ProgramTest : public course::DeviceTest {
                                result.contestants.back().on_host = drives_device_;
                                result.contestants.back().drives_device = drives_device_;
                                result.derive_figures = derive_figures_;
+                               if (without_verify_) result.verify = nullptr;
                                result.comment = [](std::span<const course::Record> records) {
                                    return "comment on " + records.back().variant + "\n";
                                };
@@ -118,6 +119,7 @@ class ProgramTest : public course::DeviceTest {
     std::function<void(Contestant&)> prepare_{};
     std::function<void(std::span<course::Record>)> derive_figures_{};
     bool drives_device_ = false;
+    bool without_verify_ = false;
     std::string out_;
     std::string err_;
     const std::string json_ = testing::TempDir() + "course_program_" +
@@ -189,6 +191,30 @@ TEST_F(ProgramTest, WrongResultIsExitCodeOne) {
         1);
     EXPECT_NE(out_.find("[999]: expected 1"), std::string::npos) << out_;
     EXPECT_NE(out_.find("WRONG"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, AResultThatNothingChecksIsExitCodeOne) {
+    without_verify_ = true;
+    EXPECT_EQ(run({}), 1);
+    EXPECT_NE(out_.find("right has no verify, and neither has its case; expected one of them"),
+              std::string::npos)
+        << out_;
+}
+
+TEST_F(ProgramTest, OnlyALimitNeedsNoVerify) {
+    course::Case problem = make_case({1000}, fill_right);
+    problem.verify = nullptr;
+    const auto failed = [&](Contestant contestant) {
+        const auto records = course::run_contestant("day00_fill", problem, contestant, nullptr,
+                                                    {.min_repeats = 1, .max_repeats = 1});
+        return records.at(0).failed();
+    };
+    Contestant contestant = problem.contestants.front();
+    EXPECT_TRUE(failed(contestant));
+    contestant.role = course::Role::kPeer;
+    EXPECT_TRUE(failed(contestant));
+    contestant.role = course::Role::kLimit;
+    EXPECT_FALSE(failed(contestant));
 }
 
 TEST_F(ProgramTest, WriteOutsideIsExitCodeOne) {
@@ -346,6 +372,11 @@ TEST_F(ProgramTest, InspectWritesWhatEachVersionDid) {
     EXPECT_NE(results()[0].failure, "");
     EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tried"}, fill_right, "too odd"), 0);
     EXPECT_EQ(results()[0].cannot_run, "too odd");
+
+    without_verify_ = true;
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tried"}), 1);
+    EXPECT_EQ(results()[0].failure, "tried has no verify, and neither has its case; expected one of them");
+    without_verify_ = false;
 
     EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tired"}), 2);
     EXPECT_NE(err_.find("tried"), std::string::npos) << err_;

@@ -20,6 +20,15 @@ __global__ void fill_kernel(float* payload, float value, std::int64_t first, std
     if (i < count) payload[first + i] = value;
 }
 
+__global__ void compute_from_unwritten_kernel(float* out, const float* fresh) {
+    __shared__ float tile[32];
+    const unsigned i = threadIdx.x;
+    out[i] += 1;
+    out[32 + i] = 2 * tile[i] + 1;
+    out[64 + i] = sqrtf(3 - fresh[i]);
+    if (i < 8) out[96 + i] = 1;
+}
+
 __global__ void number_kernel(DeviceMatrix<float> out) {
     const std::size_t row = blockIdx.x;
     const std::size_t col = threadIdx.x;
@@ -104,6 +113,11 @@ void fill(DeviceSpan<float> out, float value, std::int64_t first, std::int64_t c
     constexpr int kBlock = 128;
     fill_kernel<<<static_cast<unsigned>((count + kBlock - 1) / kBlock), kBlock, 0, stream>>>(
         out.data(), value, first, count);
+    CUDA_CHECK_LAUNCH();
+}
+
+void compute_from_unwritten(DeviceSpan<float> out, DeviceSpan<const float> fresh) {
+    compute_from_unwritten_kernel<<<1, 32>>>(out.data(), fresh.data());
     CUDA_CHECK_LAUNCH();
 }
 

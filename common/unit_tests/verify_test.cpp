@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
+#include "common/bench/machine.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/guarded_matrix.hpp"
 #include "common/test/device_test.hpp"
@@ -198,6 +201,26 @@ TEST(VerifyExact, EveryBitCounts) {
               std::string::npos);
 }
 
+TEST(VerifyExact, LongResultsAreComparedWhole) {
+    constexpr std::size_t kLength = 1'000'003;
+    const std::vector<std::uint16_t> expected(kLength, 7);
+    std::vector<std::uint16_t> got = expected;
+    EXPECT_EQ(course::verify_exact(got, expected).compared, kLength);
+    const std::vector<std::size_t> wrong = {0, 262'143, 262'144, 524'288, 700'000, 999'999, 1'000'002};
+    for (const std::size_t i : wrong)
+        got[i] = 9;
+    got[700'000] = 0xffff;
+    const VerifyResult result = course::verify_exact(got, expected);
+    EXPECT_EQ(result.differing, wrong.size());
+    EXPECT_EQ(result.untouched, 1u);
+    EXPECT_EQ(result.max_error, 0xffff - 7);
+    ASSERT_EQ(result.first.size(), 5u);
+    for (std::size_t i = 0; i < 5; ++i)
+        EXPECT_EQ(result.first[i].index, wrong[i]) << "in order";
+    std::ranges::fill(got, 8);
+    EXPECT_EQ(course::verify_exact(got, expected).differing, kLength);
+}
+
 // --- guarded outputs ----------------------------------------------------------------------------------------------
 
 using course::GuardedBuffer;
@@ -216,9 +239,51 @@ TEST_F(GuardedBufferTest, UntouchedOutputIsNan) {
     const VerifyResult result = verify(output.to_host(), std::vector<double>(1000, 1.0));
     EXPECT_EQ(result.differing, 1u);
     EXPECT_EQ(result.first.at(0).index, 999u);
-    EXPECT_NE(result.message().find("1 of them as before the launch, all bits set: not written"),
-              std::string::npos)
+    EXPECT_NE(result.message().find("1 of them as before the launch: not written"), std::string::npos)
         << result.message();
+}
+
+// A NaN tells which memory it was computed from, as long as arithmetic keeps its mantissa.
+TEST_F(GuardedBufferTest, NanTellsWhichMemoryWasNotWritten) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU makes the same NaN of all of them";
+    GuardedBuffer<float> output(110);
+    course::DeviceBuffer<float> fresh(32);
+    course::testing::compute_from_unwritten(output.span(), fresh.span());
+    const VerifyResult result = verify(output.to_host(), std::vector<double>(110, 1.0));
+    EXPECT_EQ(result.differing, 102u);
+    EXPECT_EQ(result.from_output, 32u);
+    EXPECT_EQ(result.from_shared_memory, 32u);
+    EXPECT_EQ(result.from_device_memory, 32u);
+    EXPECT_EQ(result.untouched, 6u);
+    for (const char* words : {"6 of them as before the launch: not written", "is a barrier missing",
+                              "does the kernel read its output", "cudaMalloc does not clear memory"})
+        EXPECT_NE(result.message().find(words), std::string::npos) << result.message();
+}
+
+TEST(OriginOfNan, SurvivesConversions) {
+    const auto origin = [](auto value) { return course::origin_of_nan(&value, sizeof value); };
+    float output = 0;
+    double wide_output = 0;
+    std::memcpy(&output, course::unwritten_bytes<float>().data(), sizeof output);
+    std::memcpy(&wide_output, course::unwritten_bytes<double>().data(), sizeof wide_output);
+    EXPECT_EQ(origin(static_cast<double>(output)), course::NanOrigin::kOutput);
+    EXPECT_EQ(origin(static_cast<float>(wide_output)), course::NanOrigin::kOutput);
+    const std::pair<std::uint32_t, course::NanOrigin> patterns[] = {
+        {0xFFFEFFFE, course::NanOrigin::kSharedMemory}, {0xFFFDFFFD, course::NanOrigin::kDeviceMemory}};
+    for (const auto& [bits, expected] : patterns) {
+        const auto value = std::bit_cast<float>(bits);
+        const auto wide = std::bit_cast<double>(std::uint64_t{bits} << 32 | bits);
+        EXPECT_EQ(origin(value), expected);
+        EXPECT_EQ(origin(static_cast<double>(value)), expected);
+        EXPECT_EQ(origin(wide), expected);
+        EXPECT_EQ(origin(static_cast<float>(wide)), expected);
+        EXPECT_EQ(origin(std::bit_cast<float>(bits << 16)), expected);  // a bfloat16, widened
+    }
+    EXPECT_EQ(origin(std::numeric_limits<float>::quiet_NaN()), course::NanOrigin::kUnknown);
+    EXPECT_EQ(origin(-std::numeric_limits<double>::quiet_NaN()), course::NanOrigin::kUnknown);
+    EXPECT_EQ(origin(std::numeric_limits<float>::infinity()), course::NanOrigin::kUnknown);
+    EXPECT_EQ(origin(1.0f), course::NanOrigin::kUnknown);
+    EXPECT_EQ(origin(std::uint16_t{0xFFFE}), course::NanOrigin::kUnknown);
 }
 
 // Only what nobody wrote counts: no NaN that a kernel computed, and no -1 where -1 is right.

@@ -19,7 +19,7 @@ void AsyncCopies::clear() {
 void AsyncCopies::issue(unsigned thread, void* shared, const std::array<unsigned char, kMaxBytes>& data,
                         unsigned bytes) {
     used_ = true;
-    std::memset(shared, kPoison, bytes);
+    fill(shared, bytes, kSharedPoison);
     unsigned index = unused_;
     if (index != kNone) {
         unused_ = pool_[index].next;

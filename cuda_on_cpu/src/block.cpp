@@ -655,7 +655,7 @@ void BlockRunner::place_dynamic_shared(std::size_t size) {
     char* start = arena_ + kArenaSize - room;
     dynamic_shared_ = start;
     dynamic_shared_size_ = size;
-    std::memset(start, kPoison, size);
+    fill(start, size, kSharedPoison);
     std::memset(start + size, kCanary, room - size);
 }
 
@@ -680,7 +680,7 @@ void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, cons
     if (std::ranges::find(entered_, object) != entered_.end()) return;
     entered_.push_back(object);
     static_shared_ += size;
-    if (poison) std::memset(object, kPoison, size);
+    if (poison) fill(object, size, kSharedPoison);
     if (observer_ != nullptr) observer_->shared_entered(name, object, size, gap);
     if (launch_ == nullptr) return;
     const DeviceLimits& limits = device_limits();

@@ -17,7 +17,7 @@ void BulkLoads::clear() {
 bool BulkLoads::add(const Load& load) {
     const std::scoped_lock lock(mutex_);
     if (ended_) return false;
-    std::memset(load.shared, kPoison, load.map.box_bytes());
+    fill(load.shared, load.map.box_bytes(), kSharedPoison);
     loads_.push_back(load);
     return true;
 }

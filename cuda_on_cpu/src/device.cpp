@@ -41,6 +41,12 @@ unsigned multiprocessors() {
     return environment().threads;
 }
 
+std::size_t allowed_dynamic_shared(const Kernel& kernel) {
+    if (kernel.max_dynamic_shared >= 0) return static_cast<std::size_t>(kernel.max_dynamic_shared);
+    const std::size_t shared = device_limits().shared_per_block;
+    return shared - std::min<std::size_t>(shared, kernel.static_shared);
+}
+
 unsigned blocks_per_multiprocessor(unsigned threads, std::size_t shared) {
     const DeviceLimits& limits = device_limits();
     if (threads == 0 || threads > limits.threads_per_block) return 0;
@@ -58,7 +64,7 @@ cudaError_t get_attributes(cudaFuncAttributes* attributes, const Kernel* kernel)
     attributes->sharedSizeBytes = kernel->static_shared;
     attributes->maxThreadsPerBlock = static_cast<int>(kernel->max_threads_per_block);
     attributes->ptxVersion = attributes->binaryVersion = 90;
-    attributes->maxDynamicSharedSizeBytes = kernel->max_dynamic_shared;
+    attributes->maxDynamicSharedSizeBytes = static_cast<int>(allowed_dynamic_shared(*kernel));
     attributes->preferredShmemCarveout = kernel->preferred_carveout;
     return cudaSuccess;
 }
@@ -96,7 +102,7 @@ cudaError_t max_active_blocks(int* blocks, const Kernel* kernel, int block_size,
     if (kernel == nullptr) return refuse(cudaErrorInvalidDeviceFunction, kFunction, "not a kernel");
     if (block_size <= 0) return refuse(cudaErrorInvalidValue, kFunction, "block size %d", block_size);
     const auto threads = static_cast<unsigned>(block_size);
-    const bool fits = dynamic_shared <= static_cast<std::size_t>(kernel->max_dynamic_shared);
+    const bool fits = dynamic_shared <= allowed_dynamic_shared(*kernel);
     *blocks =
         fits ? static_cast<int>(blocks_per_multiprocessor(threads, dynamic_shared + kernel->static_shared))
              : 0;

@@ -5,6 +5,8 @@
 
 namespace cuda_on_cpu {
 
+class Kernel;
+
 struct DeviceLimits {
     unsigned threads_per_block = 1024;
     unsigned block_z = 64;
@@ -28,6 +30,10 @@ inline const DeviceLimits& device_limits() {
 
 // Multiprocessors: as many as OS threads run blocks.
 unsigned multiprocessors();
+
+// The dynamic shared memory with which a kernel may be launched: what cudaFuncSetAttribute has set, or what its static
+// shared memory leaves of 48 KB. The first launch runs with all of 48 KB: only a block that runs shows the static part.
+std::size_t allowed_dynamic_shared(const Kernel& kernel);
 
 // Blocks of this shape that fit on one multiprocessor at a time, by threads and shared memory.
 unsigned blocks_per_multiprocessor(unsigned threads, std::size_t shared);

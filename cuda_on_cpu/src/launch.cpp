@@ -91,12 +91,15 @@ cudaError_t check(const Kernel& kernel, const LaunchConfiguration& c) {
                       "block %s has more threads than its __launch_bounds__(%u)", text_of(c.block).c_str(),
                       kernel.max_threads_per_block);
     }
-    if (c.dynamic_shared > static_cast<std::size_t>(kernel.max_dynamic_shared)) {
+    if (c.dynamic_shared > allowed_dynamic_shared(kernel)) {
+        const std::size_t static_shared = kernel.static_shared;
         return refuse(
             cudaErrorInvalidValue, function,
-            "%zu bytes of dynamic shared memory; allowed are %d. More, up to %zu, must be asked for with "
-            "cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)",
-            c.dynamic_shared, kernel.max_dynamic_shared, limits.shared_per_block_optin);
+            "%zu bytes of dynamic shared memory; allowed are %zu beside %zu static ones. More, up to %zu, "
+            "must be asked for with cudaFuncSetAttribute(kernel, "
+            "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes)",
+            c.dynamic_shared, allowed_dynamic_shared(kernel), static_shared,
+            limits.shared_per_block_optin - static_shared);
     }
     const unsigned fit = blocks_per_multiprocessor(static_cast<unsigned>(volume(c.block)),
                                                    c.dynamic_shared + kernel.static_shared);

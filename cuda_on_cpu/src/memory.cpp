@@ -138,6 +138,18 @@ std::string damage_report(const Allocation&) {
 
 }  // namespace
 
+void fill(void* memory, std::size_t size, std::uint16_t pattern) {
+    auto* bytes = static_cast<unsigned char*>(memory);
+    if (size > 0 && reinterpret_cast<std::uintptr_t>(bytes) % 2 != 0) {
+        *bytes++ = static_cast<unsigned char>(pattern >> 8);
+        --size;
+    }
+    const std::uint64_t word = pattern * std::uint64_t{0x0001000100010001};
+    for (; size >= sizeof word; size -= sizeof word, bytes += sizeof word)
+        std::memcpy(bytes, &word, sizeof word);
+    std::memcpy(bytes, &word, size);
+}
+
 void* allocate(std::size_t size, cudaMemoryType type) {
     const std::size_t pages = round_up(size, kPage);
     if (pages < size || size > total_bytes() - std::min(total_bytes(), allocated_bytes())) return nullptr;
@@ -153,7 +165,7 @@ void* allocate(std::size_t size, cudaMemoryType type) {
 
     char* begin = first_page + pages - round_up(size, kAlignment);
     std::memset(first_page, kCanary, static_cast<std::size_t>(begin - first_page));
-    std::memset(begin, kPoison, size);
+    fill(begin, size, kDevicePoison);
     std::memset(begin + size, kCanary, round_up(size, kAlignment) - size);
     ASAN_POISON_MEMORY_REGION(first_page, begin - first_page);
     ASAN_POISON_MEMORY_REGION(begin + size, round_up(size, kAlignment) - size);

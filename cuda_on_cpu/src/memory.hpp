@@ -11,7 +11,14 @@
 
 namespace cuda_on_cpu {
 
-inline constexpr unsigned char kPoison = 0xFF;  // all-ones bytes are NaN in every floating-point format
+// What memory holds before anything is written to it: 16 bits, repeated. Each is NaN in every floating-point format, also two or
+// four in a row; and arithmetic keeps a NaN's mantissa, so a result tells which memory it was computed from.
+inline constexpr std::uint16_t kSharedPoison = 0xFFFE;
+inline constexpr std::uint16_t kDevicePoison = 0xFFFD;
+inline constexpr unsigned char kPoison = 0xFF;  // of registers, and of what lies outside a tensor
+
+// Fills memory with a pattern of 16 bits, in phase with its address: what begins at an odd one begins with the high byte.
+void fill(void* memory, std::size_t size, std::uint16_t pattern);
 
 struct Allocation {
     char* begin;

@@ -1032,6 +1032,24 @@ TEST(Launch, RefusesTooMuchSharedMemory) {
               cudaErrorInvalidValue));
 }
 
+// 48 KB, of which the static part is used already. The stand-in learns that part when the kernel runs.
+TEST(Launch, CountsStaticSharedMemoryToo) {
+    DeviceVector<int> out(1024);
+    const auto launch = [&](std::size_t bytes) {
+        static_shared_4096<<<1, 1024, bytes>>>(out.data());
+        return cudaGetLastError();
+    };
+    ASSERT_EQ(launch(0), cudaSuccess);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(launch(44 * 1024), cudaSuccess);
+    EXPECT_TRUE(gives(launch(44 * 1024 + 1), cudaErrorInvalidValue));
+    ASSERT_EQ(
+        cudaFuncSetAttribute(static_shared_4096, cudaFuncAttributeMaxDynamicSharedMemorySize, 45 * 1024),
+        cudaSuccess);
+    EXPECT_EQ(launch(45 * 1024), cudaSuccess);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
 TEST(Launch, IsAFunctionToo) {
     DeviceVector<int> out(64);
     int* pointer = out.data();

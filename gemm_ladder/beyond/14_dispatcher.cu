@@ -1,17 +1,22 @@
 // Step 14: the tile that suits the shape.
 //
-// For each tile and each of the two ways (12: whole tiles; 13: equal shares) the time is predicted from the table that the tuner has
-// measured (tune/), and the least one wins. What counts, beside a tile's speed: how full the last round of blocks is, how much of the
-// edge tiles lies outside C, and for small products the costs of launching, filling the pipeline and adding up. A C of a few rows or
-// columns would leave most of any tile empty: then it is memory that counts, and a kernel without tiles runs (thin.cu).
-//
-// Change:     seven tiles, two ways each, and a table of what they cost on this GPU; and kernels for thin products.
-// Why:        no tile suits all shapes: one of 128 x 256 wastes most of itself on a C of 100 columns.
+// Change:     seven tiles, two ways each, and a table of what they cost on this GPU; and kernels
+//             for thin products.
+// Why:        no tile suits all shapes: one of 128 x 256 wastes most of itself on a C of 100
+//             columns.
 // Prediction: on large squares the speed of step 12, and what its last round lost.
 // Counter:    time of each shape beside cuBLAS (./course bench gemm_ladder --sweep).
-// Measured:   large squares with aligned rows: a few percent to a sixth faster than cuBLAS. Small products whose rows are not aligned:
-//             cuBLAS is ahead.
-// Next:       the multiply-adds of CUDA cores; for small shapes, launching and filling the pipeline.
+// Measured:   large squares with aligned rows: a few percent to a sixth faster than cuBLAS. Small
+//             products whose rows are not aligned: cuBLAS is ahead.
+// Next:       the multiply-adds of CUDA cores; for small shapes, the launch and the prologue.
+//
+// This file is host code. For each tile and each of the two ways (step 12: a block for each tile;
+// step 13: equal shares) it predicts the time from the table that the tuner has measured (tune/),
+// and takes the least. The prediction counts how full the last round of blocks is, how much of the
+// edge tiles is out of range, and for small products the launch, the prologue and the fix-up.
+//
+// A C of a few rows or columns would leave most of any tile empty. There memory bandwidth is the
+// limit, and a kernel without tiles runs (thin.cu).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -25,7 +30,6 @@
 #include "beyond.hpp"
 #include "launch.hpp"
 #include "thin.hpp"
-#include "tile_lists.hpp"
 #include "tiles.hpp"
 
 namespace gemm {
@@ -35,8 +39,8 @@ constexpr TileCost kCosts[] = {
 #include "../tune/h200.inc"
 };
 
-// Predictions are no better than that. They do not know how much of A and B the L2 cache keeps, and a larger tile asks for less:
-// of choices that seem as good, it is the better one.
+// Predictions are no more accurate than that. They do not model the L2 cache, and a larger tile
+// loads less: among choices predicted to be about as fast, it is preferred.
 constexpr double kDoubt = 1.02;
 
 const TileCost& cost_of(const TileKernels& tile, bool aligned) {
@@ -48,7 +52,7 @@ const TileCost& cost_of(const TileKernels& tile, bool aligned) {
     };
     if (found == std::end(kCosts) || !measured(found->whole_step) || !measured(found->whole) ||
         !measured(found->shared_step) || !measured(found->shared) || found->owner < 0) {
-        throw std::logic_error("dispatcher: the table of costs does not know all of tile " +
+        throw std::logic_error("dispatcher: the table of costs lacks costs of tile " +
                                std::string(tile.name) + "; expected that gemm_ladder_tune has written it");
     }
     return *found;
@@ -56,7 +60,7 @@ const TileCost& cost_of(const TileKernels& tile, bool aligned) {
 
 struct Work {
     double tiles;
-    double steps;  // of each
+    double steps;  // of BK columns along K, of each tile
 };
 
 Work work_of(const TileKernels& tile, const Shape& shape) {
@@ -66,7 +70,7 @@ Work work_of(const TileKernels& tile, const Shape& shape) {
     return {pieces(shape.m, tile.bm) * pieces(shape.n, tile.bn), std::max(pieces(shape.k, tile.bk), 1.0)};
 }
 
-// Full rounds of blocks, then a last one with fewer on each multiprocessor.
+// A block for each tile: full rounds of blocks, then a last one with fewer blocks per SM.
 double time_of_whole(const TileCost& cost, const Work& work, int most_blocks, double multiprocessors) {
     const double at_once = most_blocks * multiprocessors;
     const double full_rounds = std::floor(work.tiles / at_once);
@@ -78,6 +82,7 @@ double time_of_whole(const TileCost& cost, const Work& work, int most_blocks, do
     return time + cost.whole[(last > 0 && full_rounds == 0 ? last : full) - 1];
 }
 
+// Equal shares for `blocks` blocks per SM.
 double time_of_shared(const TileCost& cost, const Work& work, std::size_t blocks, double multiprocessors) {
     const double share = std::ceil(work.tiles * work.steps / (static_cast<double>(blocks) * multiprocessors));
     const double owners = static_cast<double>(blocks) * multiprocessors / work.tiles;
@@ -85,7 +90,7 @@ double time_of_shared(const TileCost& cost, const Work& work, std::size_t blocks
            cost.owner * std::max(owners, 1.0);
 }
 
-// Enough for the shape, whether its rows are aligned or not.
+// Enough for aligned and for unaligned rows.
 ScratchSize scratch_of(const Shape& shape) {
     if (is_worth_a_thin_kernel(shape)) return thin_scratch(shape, thin_blocks());
     ScratchSize most;
@@ -109,7 +114,7 @@ void launch(const Sgemm& gemm, cudaStream_t stream) {
     }
 }
 
-// Which kernel runs depends on the shape: this is the one for large squares.
+// Of the kernel for large squares: which kernel runs depends on the shape.
 course::KernelResources resources() {
     const Choice choice = choose({4096, 4096, 4096}, true, course::multiprocessors());
     return choice.shared_by == 0 ? choice.tile->whole.resources() : choice.tile->shared.resources();

@@ -1,4 +1,4 @@
-// What comes after the eleven steps; each has a file of its own, from 12_multi_stage.cu on.
+// The steps after the eleven. Each has a file of its own, from 12_multi_stage.cuh on.
 #pragma once
 
 #include <string>
@@ -11,6 +11,7 @@ Kernel multi_stage();
 Kernel stream_k();
 Kernel dispatcher();
 Kernel tf32x3();
-std::string why_no_tf32(const Shape& shape);  // its constraint
+// The constraint of tf32x3(): empty if it can run.
+std::string why_no_tf32(const Shape& shape);
 
 }  // namespace gemm

@@ -1,5 +1,4 @@
 #include "tile_kernels.cuh"
-#include "tile_lists.hpp"
 
 namespace gemm {
 

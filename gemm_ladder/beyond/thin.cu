@@ -1,13 +1,15 @@
 // Products whose C has few rows or few columns (for step 14).
 //
-// Most of a tile would lie outside C, and arithmetic is not what such a product waits for: every element of the large factor is needed
-// in at most kThin multiply-adds. So the large factor is read once, past shared memory, as fast as memory delivers it; the thin one
-// comes from the cache, or waits in shared memory.
+// Change:     no tiles. The large factor is loaded once, from global memory to registers; the thin
+//             one is read from the cache, or from shared memory.
+// Why:        most of a tile would be out of range. And memory bandwidth is the limit: an element
+//             of the large factor is used in at most kThin multiply-adds.
 //
-//     few rows       C    = A (thin) x B         a lane adds up 4 columns, its warp 8 of every 64 rows of B
-//     few columns    C    = A x B (thin)         a lane adds up every 32nd float4 of 4 rows of A
+//     few rows       C = A (thin) x B     a lane adds up 4 columns, a warp 8 of every 64 rows of B
+//     few columns    C = A x B (thin)     a lane adds up every 32nd float4 of 4 rows of A
 //
-// A strip of C and a part of K is a block's share; so many parts that the GPU is busy. PMPP chapter 10 (reduction).
+// A block has a strip of C and a part of K. There are enough parts to keep the GPU busy; their sums
+// are a reduction (PMPP chapter 10).
 #include <algorithm>
 #include <cuda/atomic>
 #include <stdexcept>
@@ -25,10 +27,10 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / course::kWarpSize;
-constexpr unsigned kBlocksEach = 4;                      // on a multiprocessor
+constexpr unsigned kBlocksEach = 4;                      // per SM
 constexpr std::size_t kMostSums = std::size_t{1} << 16;  // that one block adds up at the end
 
-// How C and K are divided: block b has strip b / parts, and part b % parts of K.
+// How C and K are divided: block b has strip b / parts of C, and part b % parts of K.
 struct Division {
     unsigned strips;
     unsigned parts;
@@ -36,7 +38,7 @@ struct Division {
     std::size_t blocks() const { return std::size_t{strips} * parts; }
 };
 
-// The columns of A that belong to a part: whole chunks, the last one perhaps shorter.
+// The columns of A in a part: whole chunks, of which K may cut off the last.
 template <int CHUNK>
 struct Part {
     std::size_t begin;
@@ -50,7 +52,8 @@ struct Part {
     }
 };
 
-// A block's sums of its strip; after finish_strip(), SLICES of each, which the block adds up as it writes them.
+// A block's sums of its strip, in value[0]. In finish_strip(), each sum is one of SLICES, which the
+// block adds up when it stores them.
 template <int ELEMENTS>
 struct Sums {
     static constexpr int SLICES = ELEMENTS < kThreads ? kThreads / ELEMENTS : 1;
@@ -58,12 +61,12 @@ struct Sums {
     float value[SLICES][ELEMENTS];
 };
 
-// The sums of all parts, ELEMENTS each, one part after the other: slice s of `sums` has those of parts s, s + SLICES...
+// Adds up ELEMENTS partial sums of each part. Slice s of `sums` gets parts s, s + SLICES...
 template <int ELEMENTS>
 __device__ void add_up_parts(const float* partial, unsigned parts, Sums<ELEMENTS>& sums) {
     constexpr int SLICES = Sums<ELEMENTS>::SLICES;
-    constexpr int EACH = SLICES * ELEMENTS /
-                         kThreads;  // sums of a thread, all of whose loads are on their way at the same time
+    // Sums of a thread: their loads are in flight at the same time.
+    constexpr int EACH = SLICES * ELEMENTS / kThreads;
     const int slice = static_cast<int>(threadIdx.x) / ELEMENTS;
     const int first = static_cast<int>(threadIdx.x) % ELEMENTS;
     float total[EACH] = {};
@@ -78,8 +81,8 @@ __device__ void add_up_parts(const float* partial, unsigned parts, Sums<ELEMENTS
         sums.value[slice][first + i * kThreads] = total[i];
 }
 
-// Brings together what the parts have added up of this strip: the last one to arrive reads the others', always in the same order, and
-// calls write(element, sum). With one part, it has nothing to wait for.
+// Adds up the sums of all parts of this strip. The last block to finish reads those of the others,
+// always in the same order, and calls write(element, sum). With one part, it calls write() at once.
 template <int ELEMENTS, class Write>
 __device__ void finish_strip(const Sgemm& gemm, const Division& division, Sums<ELEMENTS>& sums, Write write) {
     constexpr int SLICES = Sums<ELEMENTS>::SLICES;
@@ -91,17 +94,18 @@ __device__ void finish_strip(const Sgemm& gemm, const Division& division, Sums<E
         float* const partial = gemm.scratch.partial.data() + std::size_t{strip} * division.parts * ELEMENTS;
         for (int i = static_cast<int>(threadIdx.x); i < ELEMENTS; i += kThreads)
             partial[part * ELEMENTS + i] = sums.value[0][i];
-        __syncthreads();  // all of the block have stored
+        __syncthreads();  // all threads of the block have stored
         if (threadIdx.x == 0) {
-            // Release: the block's sums are there for whoever sees its ticket. Acquire: those of all who drew before are there for it.
+            // Release: a block that draws a later ticket sees this block's sums. Acquire: this
+            // block sees those of all earlier tickets.
             cuda::atomic_ref<unsigned, cuda::thread_scope_device> ticket(gemm.scratch.tickets[strip]);
             is_last = ticket.fetch_add(1, cuda::memory_order_acq_rel) == division.parts - 1;
             if (is_last) ticket.store(0, cuda::memory_order_relaxed);  // for the next launch
         }
-        __syncthreads();  // everyone knows
+        __syncthreads();  // is_last is set
         if (!is_last) return;
         add_up_parts<ELEMENTS>(partial, division.parts, sums);
-        __syncthreads();  // all slices are there
+        __syncthreads();  // all slices are complete
         slices = SLICES;
     }
     for (int i = static_cast<int>(threadIdx.x); i < ELEMENTS; i += kThreads) {
@@ -112,14 +116,16 @@ __device__ void finish_strip(const Sgemm& gemm, const Division& division, Sums<E
     }
 }
 
-// Of the values that a warp has in a row, the place of the i-th that this lane has: packs of VEC neighbours, lane after lane.
+// A warp's values of a row are divided among its lanes in packs of VEC, one after the other. This
+// is the place in the row of the lane's i-th value.
 template <int VEC>
 __device__ int place_in_row(int i) {
     const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
     return (i / VEC * course::kWarpSize + lane) * VEC + i % VEC;
 }
 
-// This lane's part of a row of `count` floats; 0 past its end. VEC = 4: the row is aligned, and `count` a multiple of 4.
+// This lane's values of a row of `count` floats, zero-filled past its end. VEC = 4: the row is
+// 16-byte aligned, and `count` is a multiple of 4.
 template <int VEC, int COUNT>
 __device__ void load_row(const float* row, std::size_t count, float (&values)[COUNT]) {
 #pragma unroll
@@ -138,29 +144,30 @@ struct FewRows {
     static constexpr int ROWS = ROWS_;
     static constexpr int EACH = 4;                         // columns of a lane
     static constexpr int COLS = EACH * course::kWarpSize;  // of a block
-    static constexpr int DEPTH = 8;  // rows of B of a warp, all on their way at the same time
+    static constexpr int DEPTH = 8;                        // rows of B that a warp loads at once
     static constexpr int CHUNK = DEPTH * kWarps;
     static constexpr int ELEMENTS = ROWS * COLS;
-    static constexpr int AT_ONCE = std::min(ROWS, 4);  // rows of C that the warps bring together at a time
-    // So many that the registers they leave hold DEPTH rows of B, and the compiler does not load them one after the other.
+    static constexpr int AT_ONCE = std::min(ROWS, 4);  // rows of C in one step of add_up_warps()
+    // Blocks per SM: few enough to leave registers for DEPTH rows of B. Without them, the compiler
+    // would load one row after the other.
     static constexpr int BLOCKS_EACH = ROWS == 1 ? 4 : ROWS <= 8 ? 2 : 1;
     static_assert(ROWS % AT_ONCE == 0, "FewRows: ROWS must be at most 4, or a multiple of 4");
 };
 
-// Adds up what each warp has of the strip, AT_ONCE rows of C at a time.
+// Adds up the warps' sums of the strip, AT_ONCE rows of C at a time.
 template <class T, int VEC>
 __device__ void add_up_warps(const float (&sums)[T::ROWS][T::EACH],
                              float (&of_warps)[kWarps][T::AT_ONCE][T::COLS], Sums<T::ELEMENTS>& total) {
 #pragma unroll
     for (int row = 0; row < T::ROWS; row += T::AT_ONCE) {
-        __syncthreads();  // nobody needs the rows before
+        __syncthreads();  // of_warps is safe to overwrite
 #pragma unroll
         for (int r = 0; r < T::AT_ONCE; ++r) {
 #pragma unroll
             for (int j = 0; j < T::EACH; ++j)
                 of_warps[threadIdx.x / course::kWarpSize][r][place_in_row<VEC>(j)] = sums[row + r][j];
         }
-        __syncthreads();  // all warps' sums are there
+        __syncthreads();  // of_warps is complete
         for (int i = static_cast<int>(threadIdx.x); i < T::AT_ONCE * T::COLS; i += kThreads) {
             float sum = 0;
 #pragma unroll
@@ -172,7 +179,8 @@ __device__ void add_up_warps(const float (&sums)[T::ROWS][T::EACH],
     __syncthreads();  // the total is complete
 }
 
-// Adds what rows [k, k + DEPTH) of the strip give. WHOLE: all of them belong to the part; otherwise those before `end` do.
+// sums += columns [k, k + DEPTH) of A times these rows of the strip of B. WHOLE: all of them belong
+// to the part; otherwise only those before `end`.
 template <class T, int VEC, bool WHOLE>
 __device__ void multiply_rows(const Sgemm& gemm, std::size_t k, std::size_t end, std::size_t col,
                               float (&sums)[T::ROWS][T::EACH]) {
@@ -182,8 +190,8 @@ __device__ void multiply_rows(const Sgemm& gemm, std::size_t k, std::size_t end,
         load_row<VEC>(&gemm.b(k + d, col), WHOLE || k + d < end ? gemm.n() - col : 0, b[d]);
 #pragma unroll
     for (int r = 0; r < T::ROWS; ++r) {
-        const std::size_t row =
-            min(static_cast<std::size_t>(r), gemm.m() - 1);  // past the last: nobody writes it
+        // Past the last row: any row, because that sum is not stored.
+        const std::size_t row = min(static_cast<std::size_t>(r), gemm.m() - 1);
 #pragma unroll
         for (int d = 0; d < T::DEPTH; ++d) {
             const float a = WHOLE || k + d < end ? gemm.a(row, k + d) : 0.0f;
@@ -194,8 +202,9 @@ __device__ void multiply_rows(const Sgemm& gemm, std::size_t k, std::size_t end,
     }
 }
 
-// Idea: a block reads a strip of B, each warp DEPTH rows of it at a time, and multiplies them by the few rows of A, which the cache has.
-// Cost removed: the empty part of a tile, and the way through shared memory with its barriers.
+// Idea: a block loads a strip of B, each warp DEPTH rows of it at a time, and multiplies them by
+// the few rows of A, which the cache holds.
+// Cost removed: the part of a tile that is out of range; shared memory and its barriers.
 // Still limits it: memory bandwidth.
 template <class T, int VEC>
 __global__ __launch_bounds__(kThreads, T::BLOCKS_EACH) void sgemm_few_rows(Sgemm gemm, Division division) {
@@ -220,13 +229,14 @@ struct FewColumns {
     static constexpr int COLS = COLS_;
     static constexpr int EACH = 4;              // rows of A of a warp
     static constexpr int ROWS = EACH * kWarps;  // of a block
-    static constexpr int DEPTH = 8;             // values of each row that a lane has on their way
+    static constexpr int DEPTH = 8;             // values of each row that a lane loads at once
     static constexpr int CHUNK = DEPTH * course::kWarpSize;
-    static constexpr int PADDED = CHUNK + 4;  // a warp's neighbours in a row go to different banks
+    static constexpr int PADDED = CHUNK + 4;  // columns of B begin four banks apart
     static constexpr int ELEMENTS = ROWS * COLS;
 };
 
-// B's rows [k, end), of CHUNK at most, to shared memory, transposed; 0 where B has none.
+// Stores rows [k, end) of B, at most CHUNK, to shared memory, transposed. Out-of-range elements are
+// zero-filled.
 template <class T>
 __device__ void stage_columns(const Sgemm& gemm, std::size_t k, std::size_t end,
                               float (&b)[T::COLS][T::PADDED]) {
@@ -238,9 +248,10 @@ __device__ void stage_columns(const Sgemm& gemm, std::size_t k, std::size_t end,
     }
 }
 
-// Adds up COUNT values of each lane over the warp. Each exchange halves what a lane still has: one half goes to the lane whose number
-// differs in one bit, for the same half of its own. At the end values[0], values[1]... of a lane are COUNT / 32 sums, at least one;
-// returned is which one values[0] is.
+// Adds up COUNT values of each lane over the warp. Each exchange halves the number of values: two
+// lanes whose numbers differ in one bit exchange halves, and each adds up one half. At the end
+// values[0], values[1]... of a lane are COUNT / 32 of the sums, at least one. Returns the number of
+// the first of them.
 template <int COUNT, int DISTANCE = course::kWarpSize / 2, int SIZE>
 __device__ int add_up_lanes(float (&values)[SIZE]) {
     constexpr int HALF = COUNT / 2;
@@ -261,16 +272,17 @@ __device__ int add_up_lanes(float (&values)[SIZE]) {
     return first;
 }
 
-// Idea: a warp reads four rows of A, and multiplies them by the few columns of B in shared memory; then its lanes add up.
-// Cost removed: the empty part of a tile, and A's way through shared memory.
+// Idea: a warp loads four rows of A, and multiplies them by the few columns of B in shared memory.
+// Then its lanes add up their sums.
+// Cost removed: the part of a tile that is out of range; A's copy in shared memory.
 // Still limits it: memory bandwidth.
 template <class T, int VEC>
 __global__ __launch_bounds__(kThreads) void sgemm_few_columns(Sgemm gemm, Division division) {
     alignas(16) __shared__ float b[T::COLS][T::PADDED];
     __shared__ Sums<T::ELEMENTS> total;
     const std::size_t row = std::size_t{blockIdx.x / division.parts} * T::ROWS;
-    const int first =
-        static_cast<int>(threadIdx.x) / course::kWarpSize * T::EACH;  // the warp's rows in the strip
+    // The warp's first row in the strip.
+    const int first = static_cast<int>(threadIdx.x) / course::kWarpSize * T::EACH;
     const Part<T::CHUNK> part(division, gemm.k());
     float sums[T::EACH * T::COLS] = {};
 
@@ -280,7 +292,7 @@ __global__ __launch_bounds__(kThreads) void sgemm_few_columns(Sgemm gemm, Divisi
         for (int r = 0; r < T::EACH; ++r)
             load_row<VEC>(&gemm.a(row + first + r, k), row + first + r < gemm.m() ? part.end - k : 0, a[r]);
         stage_columns<T>(gemm, k, part.end, b);
-        __syncthreads();
+        __syncthreads();  // the chunk of B is complete
 #pragma unroll
         for (int c = 0; c < T::COLS; ++c) {
 #pragma unroll
@@ -291,7 +303,7 @@ __global__ __launch_bounds__(kThreads) void sgemm_few_columns(Sgemm gemm, Divisi
                     sums[r * T::COLS + c] += a[r][d] * value;
             }
         }
-        __syncthreads();  // nobody needs this chunk of B any more
+        __syncthreads();  // the chunk of B is safe to overwrite
     }
     const int begin = add_up_lanes<T::EACH * T::COLS>(sums);
     constexpr int LEFT = std::max(T::EACH * T::COLS / course::kWarpSize, 1);
@@ -304,13 +316,13 @@ __global__ __launch_bounds__(kThreads) void sgemm_few_columns(Sgemm gemm, Divisi
     });
 }
 
-// Are the rows aligned to 16 bytes, and whole numbers of float4?
+// Are the rows 16-byte aligned, and do they consist of whole float4?
 bool is_whole_packs(const course::DeviceMatrix<const float>& matrix) {
     return course::is_aligned(matrix.data(), 16) && matrix.cols() % 4 == 0 &&
            matrix.leading_dimension() % 4 == 0;
 }
 
-// What it takes to launch one of the kernels.
+// One of the kernels, and its strips.
 struct Thin {
     void (*whole_packs)(Sgemm, Division);
     void (*any)(Sgemm, Division);
@@ -347,7 +359,7 @@ Thin few_columns() {
     return {sgemm_few_columns<T, 4>, sgemm_few_columns<T, 1>, T::ROWS, COLS, T::CHUNK};
 }
 
-// Of a shape with few of both, A's rows are long and B's short: what whole warps read is A, and not all of them have a row.
+// With few rows and few columns, rows of A are long and rows of B short: warps load rows of A.
 bool has_few_columns(const Shape& shape) {
     return shape.n <= kThin;
 }

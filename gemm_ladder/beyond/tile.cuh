@@ -1,4 +1,5 @@
-// What the kernels of beyond/ begin with: which tile of C a block has.
+// Which tile of C a block has, and how a thread stores its results there: what the kernels of
+// beyond/ share. Where a thread is in the tile: common/tile/tile_shape.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,10 +10,16 @@
 #include "../sgemm.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
+#include "common/tile/tile_shape.cuh"
 
 namespace gemm {
 
 using course::DeviceMatrix;
+using course::Place;
+using course::place_of;
+using course::place_of_thread;
+using course::place_of_warp;
+using course::TileShape;
 
 // Where a tile begins in C.
 struct Origin {
@@ -20,7 +27,7 @@ struct Origin {
     std::size_t col;
 };
 
-// Tiles are counted along the rows of C: tile 1 is to the right of tile 0.
+// Tile 1 is to the right of tile 0.
 template <int BM, int BN>
 __device__ Origin origin_of_tile(const Sgemm& gemm, unsigned tile) {
     const auto tiles_across = static_cast<unsigned>(course::ceil_div<std::size_t>(gemm.n(), BN));
@@ -28,14 +35,46 @@ __device__ Origin origin_of_tile(const Sgemm& gemm, unsigned tile) {
             static_cast<std::size_t>(tile % tiles_across) * BN};
 }
 
-// element = alpha sum + beta element. With beta = 0, the element is not read.
-__device__ inline void update(const Sgemm& gemm, float& element, float sum) {
-    element = gemm.beta == 0 ? gemm.alpha * sum : gemm.alpha * sum + gemm.beta * element;
+// C(row, col) = alpha sum + beta C(row, col), if it is in range.
+__device__ inline void write_element(const Sgemm& gemm, std::size_t row, std::size_t col, float sum) {
+    if (row >= gemm.m() || col >= gemm.n()) return;
+    float& element = gemm.c(row, col);
+    element = updated(gemm, sum, element);
 }
 
-// Updates C(row, col), if it is in range.
-__device__ inline void write_element(const Sgemm& gemm, std::size_t row, std::size_t col, float sum) {
-    if (row < gemm.m() && col < gemm.n()) update(gemm, gemm.c(row, col), sum);
+// VEC neighbours in a row of C, in one access.
+template <int VEC>
+__device__ void update_pack(const Sgemm& gemm, float* elements, const float* sums) {
+    using Pack = course::Pack<float, VEC>;
+    Pack pack{};
+    if (gemm.beta != 0) pack = Pack::load(elements);
+#pragma unroll
+    for (int j = 0; j < VEC; ++j)
+        pack.value[j] = updated(gemm, sums[j], pack.value[j]);
+    pack.store(elements);
+}
+
+// N elements in a row of C: groups of four, THREADS groups apart, the first of them at (row, col).
+// A pack that is partly out of range is stored element by element.
+template <int VEC, int THREADS, int N>
+__device__ void write_row_of_packs(const Sgemm& gemm, std::size_t row, std::size_t col,
+                                   const float (&sums)[N]) {
+    if (row >= gemm.m() || col >= gemm.n()) return;
+    const std::size_t cols_left = gemm.n() - col;
+    float* const elements = &gemm.c(row, col);
+#pragma unroll
+    for (int i = 0; i < N; i += VEC) {
+        const std::size_t place = place_of<THREADS>(0, i);
+        if (place + VEC <= cols_left) {
+            update_pack<VEC>(gemm, elements + place, sums + i);
+        } else {
+#pragma unroll
+            for (int j = 0; j < VEC; ++j) {
+                if (place + j < cols_left)
+                    elements[place + j] = updated(gemm, sums[i + j], elements[place + j]);
+            }
+        }
+    }
 }
 
 }  // namespace gemm

@@ -17,36 +17,45 @@ struct TileKernels {
     int bm;
     int bn;
     int bk;
-    int most_blocks;  // that a multiprocessor runs at the same time, at most
+    int most_blocks;  // that an SM runs at the same time
     Kernel whole;     // a block for each tile (step 12)
     Kernel shared;    // equal shares (step 13)
     // Equal shares for `blocks` blocks, at most as many as run at the same time.
     void (*launch_shared_on)(unsigned blocks, const Sgemm& gemm, cudaStream_t stream);
 };
 
-// What the tuner measures of a tile, in microseconds, with 1, 2, ... blocks on each multiprocessor.
+// What the tuner measures of a tile, in microseconds, with 1, 2, ... blocks per SM. A step is one
+// of BK columns along K.
 inline constexpr std::size_t kMostBlocks = 8;
 struct TileCost {
     std::string_view name;
     bool aligned;                                // rows of A, B and C
-    std::array<double, kMostBlocks> whole_step;  // a step of BK columns of A, in a whole tile
-    std::array<double, kMostBlocks> whole;  // beside its steps, a whole tile: launch, first loads, writing C
-    std::array<double, kMostBlocks> shared_step;  // a step of an equal share
-    std::array<double, kMostBlocks> shared;       // beside its steps, an equal share: the same, and adding up
-    double owner;                                 // what each block adds that shares a tile with others
+    std::array<double, kMostBlocks> whole_step;  // step 12: one step
+    // All of a tile but its steps: launch, prologue, epilogue.
+    std::array<double, kMostBlocks> whole;
+    std::array<double, kMostBlocks> shared_step;  // step 13: one step
+    // All of an equal share but its steps: the same, and the fix-up.
+    std::array<double, kMostBlocks> shared;
+    // What each owner of a shared tile adds to that.
+    double owner;
 };
 
+// All of them. They come from two files, so that these are compiled at the same time.
 std::span<const TileKernels> tiles();
+std::vector<TileKernels> large_tiles();
+std::vector<TileKernels> small_tiles();
 
 // How the dispatcher multiplies a shape.
 struct Choice {
     const TileKernels* tile = nullptr;
-    unsigned shared_by = 0;   // blocks; 0: a block for each tile
+    unsigned shared_by = 0;   // blocks with equal shares; 0: a block for each tile
     double microseconds = 0;  // as predicted
 };
 
-// The cheapest of all tiles and ways (of those that seem as cheap, the largest tile) on a device with so many multiprocessors, by the table of costs in tune/. `aligned`: rows of A, B
-// and C begin at multiples of 16 bytes, and N and K are multiples of 4. Throws std::invalid_argument when `multiprocessors` is 0.
+// The fastest of all tiles and both ways on a device with that many SMs, by the table of costs in
+// tune/; of those that are predicted to be about as fast, the largest tile. `aligned`: rows of A, B
+// and C begin at multiples of 16 bytes, and N and K are multiples of 4. Throws
+// std::invalid_argument when `multiprocessors` is 0.
 Choice choose(const Shape& shape, bool aligned, unsigned multiprocessors);
 
 }  // namespace gemm

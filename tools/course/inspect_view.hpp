@@ -43,7 +43,7 @@ std::string array_of(const AccessLine& line);
 // "wavefronts" or "sectors"
 std::string_view unit(const AccessLine& line);
 
-// "day05::multiply_tiled [with int TILE = 32]" -> "multiply_tiled<32>"
+// "day03::chains [with int kChains = 8]" -> "chains<8>"
 std::string short_name(std::string_view kernel);
 // "64 blocks of 1024 threads", with "in 3 launches" and "sampled 256 of 4096 blocks" where it is so
 std::string extent(const KernelInspection& kernel);

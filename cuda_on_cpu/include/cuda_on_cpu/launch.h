@@ -55,7 +55,7 @@ class Kernel {
     unsigned max_threads_per_block;
     dim3 cluster_dims;
     std::atomic<std::size_t> static_shared = 0;  // learnt when a block runs
-    int max_dynamic_shared = 48 * 1024;          // raised by cudaFuncSetAttribute
+    int max_dynamic_shared = -1;                 // set by cudaFuncSetAttribute; -1: 48 KB less static_shared
     int preferred_carveout = -1;
     bool non_portable_cluster = false;
 

@@ -207,8 +207,11 @@ TEST_F(CommandLine, AStepsHeadThatItsRecordContradictsIsFound) {
     EXPECT_EQ(course({"tables"}), kSuccess);
     EXPECT_EQ(complaints_of_check(), "");
     directory_.write("gemm_ladder/steps/01_naive.cu", "// Measured:   about 7 TFLOP/s.\n");
-    EXPECT_NE(complaints_of_check().find("gemm_ladder/steps/01_naive.cu: says 'about 7 TFLOP/s'"),
-              std::string::npos);
+    directory_.write("gemm_ladder/beyond/01_naive.cuh", "// Measured:   about 8 TFLOP/s.\n");
+    const std::string said = complaints_of_check();
+    EXPECT_NE(said.find("gemm_ladder/steps/01_naive.cu: says 'about 7 TFLOP/s'"), std::string::npos) << said;
+    EXPECT_NE(said.find("gemm_ladder/beyond/01_naive.cuh: says 'about 8 TFLOP/s'"), std::string::npos)
+        << said;
 }
 
 TEST_F(CommandLine, WithoutTheScriptItSaysSo) {

@@ -1,24 +1,43 @@
-// Stream-K (step 13; also of 14): the work is not cut at the borders of tiles, but into equal shares.
+// Step 13: equal shares for all blocks (stream-K).
 //
-// Number all steps of all tiles, BK columns of A each, one tile after the other. Of the S steps, block b of G does those from
-// b S / G to (b + 1) S / G: the end of one tile, perhaps some whole tiles, the beginning of another. Whole tiles go to C at once.
-// Sums over a part of K go to scratch memory; when all blocks that have a share in a tile have brought theirs, each of them
-// adds up a part of the tile and writes it to C, always in the same order.
-// M. Osama et al., "Stream-K: Work-centric parallel decomposition for dense matrix-matrix multiplication on the GPU", 2023.
+// Change:     as many blocks as run at the same time. Each has the same number of steps of BK
+//             columns along K, across the borders of tiles. Where blocks share a tile, their sums
+//             go through scratch memory. A tile is multiplied as in step 12: this step changes only
+//             which block multiplies which part.
+// Why:        the last round of blocks is as full as the others, for every shape.
+// Prediction: 4096^3: the main loop leaves no SM idle, where step 12 loses 3 %; but shared tiles
+//             cost memory traffic and waiting. And a tile of 64 x 128 with 8 x 8 results per thread
+//             needs all words that shared memory can return: slower than step 12 on squares, faster
+//             on shapes of few tiles and a deep K.
+// Counter:    sm__cycles_active.avg over sm__cycles_elapsed.max nears 1; dram__bytes_write.sum.
+// Measured:   about 51 TFLOP/s, a little less than step 12 on this shape.
+// Next:       which tile is fastest, and which of steps 12 and 13, depends on the shape.
+//
+// Number the steps of all tiles one after the other. Of the S steps, block b of G has those from
+// b S / G to (b + 1) S / G: the end of a tile, perhaps whole tiles, the beginning of another. Three
+// tiles of 8 steps for four blocks:
+//
+//     tile    0 0 0 0 0 0 0 0   1 1 1 1 1 1 1 1   2 2 2 2 2 2 2 2
+//     block   0 0 0 0 0 0 1 1   1 1 1 1 2 2 2 2   2 2 3 3 3 3 3 3
+//
+// A block stores a whole tile to C at once. A partial sum goes to scratch memory. When all blocks
+// that share a tile, its owners, have stored theirs, each owner adds up a part of the tile, always
+// in the same order, and stores it to C: the fix-up.
+//
+// M. Osama et al., "Stream-K: Work-centric parallel decomposition for dense matrix-matrix
+// multiplication on the GPU", 2023.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cuda/atomic>
-#include <stdexcept>
 
-#include "launch.hpp"
-#include "pipelined_tile.cuh"
+#include "12_multi_stage.cuh"
 
 namespace gemm {
 
+// Which steps a block has, and which block has a step.
 struct Division {
     std::size_t steps_in_tile;
     std::size_t steps;
@@ -30,30 +49,20 @@ struct Division {
     }
 };
 
-// The blocks that share a tile: [first, last].
-struct Owners {
-    unsigned first;
-    unsigned last;
-
-    __device__ Owners(const Division& division, std::size_t tile)
-        : first(division.owner_of(tile * division.steps_in_tile)),
-          last(division.owner_of((tile + 1) * division.steps_in_tile - 1)) {}
-
-    __device__ unsigned count() const { return last - first + 1; }
-};
-
-// A block shares at most two tiles with others, the one it begins with and the one it ends with: its sums of the first go to slot 0,
-// of the second to slot 1.
+// A block shares at most two tiles with others: the one that its steps begin in, and the one that
+// they end in. So it has room for two partial sums in scratch memory, slot 0 and slot 1.
 template <class T>
 __device__ float* partial_of(const Sgemm& gemm, unsigned block, int slot) {
     return gemm.scratch.partial.data() + (2 * static_cast<std::size_t>(block) + slot) * T::BM * T::BN;
 }
 
+// The slot of `block` for `tile`, one of the two.
 __device__ inline int slot_of(const Division& division, unsigned block, std::size_t tile) {
     return division.first_of(block) / division.steps_in_tile == tile ? 0 : 1;
 }
 
-// Stores a thread's results as float4: neighbouring threads, neighbouring float4.
+// Stores a thread's results to scratch memory, float4 by float4; neighbouring threads have
+// neighbouring float4.
 template <class T>
 __device__ void store_partial(float* partial, const float (&sums)[T::TM][T::TN]) {
 #pragma unroll
@@ -66,7 +75,19 @@ __device__ void store_partial(float* partial, const float (&sums)[T::TM][T::TN])
     }
 }
 
-// Adds four floats of a partial sum, stored by store_partial(), each to its own.
+// The blocks that share a tile: `first` to `last`.
+struct Owners {
+    unsigned first;
+    unsigned last;
+
+    __device__ Owners(const Division& division, std::size_t tile)
+        : first(division.owner_of(tile * division.steps_in_tile)),
+          last(division.owner_of((tile + 1) * division.steps_in_tile - 1)) {}
+
+    __device__ unsigned count() const { return last - first + 1; }
+};
+
+// sum += a float4 that store_partial() has stored, and its order undone.
 __device__ inline void add_swapped(float (&sum)[4], const course::Pack<float, 4>& four) {
     sum[0] += four.value[1];
     sum[1] += four.value[0];
@@ -74,7 +95,7 @@ __device__ inline void add_swapped(float (&sum)[4], const course::Pack<float, 4>
     sum[3] += four.value[2];
 }
 
-// Writes a finished float4 of the tile at `origin` to C; they are counted as store_partial() stores them.
+// Stores a finished float4 of the tile at `origin` to C. `quad` is its number in store_partial().
 template <class T, int VEC>
 __device__ void write_quad(const Sgemm& gemm, const Origin& origin, unsigned quad, const float (&sum)[4]) {
     const Place place = place_of_thread<T>(static_cast<int>(quad % T::THREADS));
@@ -84,12 +105,13 @@ __device__ void write_quad(const Sgemm& gemm, const Origin& origin, unsigned qua
         origin.col + place.col + place_of<T::LANES_N>(0, result % T::TN), sum);
 }
 
-// Adds up this block's part of a shared tile, and writes it to C. All its owners but the first begin with it.
+// The fix-up of a tile with few owners: this block adds up its part of the tile and stores it to C.
+// All owners but the first begin with this tile: their partial sums are in slot 0.
 template <class T, int VEC>
-__device__ void finish_tile(const Sgemm& gemm, const Division& division, std::size_t tile,
-                            const Owners& owners) {
+__device__ void fix_up_for_few(const Sgemm& gemm, const Division& division, std::size_t tile,
+                               const Owners& owners) {
     constexpr unsigned QUADS = T::QUADS * T::THREADS;
-    constexpr unsigned AT_ONCE = 4;  // loads that are on their way at the same time, for each thread
+    constexpr unsigned AT_ONCE = 4;  // loads of a thread that are in flight at the same time
     const unsigned part = blockIdx.x - owners.first;
     const unsigned end = (part + 1) * QUADS / owners.count();
     const Origin origin = origin_of_tile<T::BM, T::BN>(gemm, static_cast<unsigned>(tile));
@@ -119,15 +141,16 @@ __device__ void finish_tile(const Sgemm& gemm, const Division& division, std::si
     }
 }
 
-// From so many owners on, each has so little of a tile that half of its threads would have nothing to add up.
+// From this number of owners on, a part is so small that half of the block's threads would be idle.
 template <class T>
 inline constexpr unsigned kManyOwners = 2 * T::QUADS;
 
-// The same for many owners, who have a few float4 each: several threads add up the same one, each what some of the owners have, and
-// then one of them what they have. A function of its own, so that the main loop is compiled as if it were not there.
+// The fix-up of a tile with many owners. A part is a few float4, so several threads add up the same
+// one: each reads the partial sums of some of the owners, a slice. Then one of the threads adds up
+// the slices. Not inlined, so that the compiler gives the main loop the registers it had without.
 template <class T, int VEC>
-__device__ __noinline__ void finish_tile_of_many(const Sgemm& gemm, const Division& division,
-                                                 std::size_t tile, const Owners& owners, float* shared) {
+__device__ __noinline__ void fix_up_for_many(const Sgemm& gemm, const Division& division, std::size_t tile,
+                                             const Owners& owners, float* shared) {
     constexpr unsigned QUADS = T::QUADS * T::THREADS;
     const unsigned part = blockIdx.x - owners.first;
     const unsigned begin = part * QUADS / owners.count();
@@ -149,7 +172,7 @@ __device__ __noinline__ void finish_tile_of_many(const Sgemm& gemm, const Divisi
         }
     }
     course::Pack<float, 4>{{sum[0], sum[1], sum[2], sum[3]}}.store(shared + threadIdx.x * 4);
-    __syncthreads();  // all slices are there
+    __syncthreads();  // all slices are complete
     if (slice > 0) return;
     for (unsigned other = 1; other < slices; ++other) {
 #pragma unroll
@@ -159,41 +182,53 @@ __device__ __noinline__ void finish_tile_of_many(const Sgemm& gemm, const Divisi
     write_quad<T, VEC>(gemm, origin_of_tile<T::BM, T::BN>(gemm, static_cast<unsigned>(tile)), quad, sum);
 }
 
-// A tile's ticket counts the blocks that have brought their part, then those that have finished; the last one leaves it at zero.
+template <class T, int VEC>
+__device__ __forceinline__ void fix_up(const Sgemm& gemm, const Division& division, std::size_t tile,
+                                       const Owners& owners, float* shared) {
+    if (owners.count() < kManyOwners<T>) {
+        fix_up_for_few<T, VEC>(gemm, division, tile, owners);
+    } else {
+        fix_up_for_many<T, VEC>(gemm, division, tile, owners, shared);
+    }
+}
+
+// A tile's ticket counts the owners that have stored their partial sums, then those that have
+// finished the fix-up. The last of them sets it to 0 again, for the next launch.
 using Ticket = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
 
-// Idea: every block does the same number of steps, whatever the number of tiles.
-// Cost removed: the last, half empty round of blocks; and for few tiles with a long K, multiprocessors without any work.
-// Still limits it: sums over parts of K go through memory; blocks that begin at different places along K have less of A and B in common
-// in the caches.
+// What limits it: partial sums go through memory, and blocks that begin at different places along K
+// have less of A and B in common in the caches.
 template <class T, int VEC, int BLOCKS>
 __global__ __launch_bounds__(T::THREADS,
                              BLOCKS) void sgemm_stream_k(const __grid_constant__ Sgemm gemm,
                                                          const __grid_constant__ Division division) {
-    extern __shared__ float4 shared[];
+    extern __shared__ float4 shared[];  // the stages; between products, rows of C and slices
     const std::size_t begin = division.first_of(blockIdx.x);
     const std::size_t end = division.first_of(blockIdx.x + 1);
 
+    // Multiply: this block's steps, tile after tile.
     for (std::size_t step = begin; step < end;) {
         const std::size_t tile = step / division.steps_in_tile;
-        const std::size_t first = step % division.steps_in_tile;
+        const std::size_t first = step % division.steps_in_tile;  // in the tile
         const std::size_t count = min(division.steps_in_tile - first, end - step);
         const Origin origin = origin_of_tile<T::BM, T::BN>(gemm, static_cast<unsigned>(tile));
-        float sums[T::TM][T::TN] = {};
+        float sums[T::TM][T::TN] = {};  // TM x TN results of this thread
         multiply_pipelined<T, VEC>(gemm, origin, first * T::BK, min((first + count) * T::BK, gemm.k()),
                                    reinterpret_cast<Stage<T>*>(shared), sums);
         if (count == division.steps_in_tile) {
             write_tile<T, VEC>(gemm, origin, sums, reinterpret_cast<float*>(shared));
-            __syncthreads();  // the stages are free again
+            __syncthreads();  // the stages are safe to overwrite
         } else {
             store_partial<T>(partial_of<T>(gemm, blockIdx.x, step == begin ? 0 : 1), sums);
-            __syncthreads();  // all of the block have stored
+            __syncthreads();  // all threads of the block have stored
+            // Release: an owner that reads this count sees the block's partial sum.
             if (threadIdx.x == 0) Ticket(gemm.scratch.tickets[tile]).fetch_add(1, cuda::memory_order_release);
         }
         step += count;
     }
 
-    // Nobody waits before all his work is done, and all blocks run at the same time (a cooperative launch): so nobody waits for ever.
+    // Fix up the shared tiles. A block waits only after all of its own products, and all blocks run
+    // at the same time (a cooperative launch): so none waits for ever.
     for (std::size_t tile = begin / division.steps_in_tile; tile * division.steps_in_tile < end; ++tile) {
         const Owners owners(division, tile);
         if (owners.count() == 1) continue;
@@ -202,63 +237,12 @@ __global__ __launch_bounds__(T::THREADS,
             while (ticket.load(cuda::memory_order_acquire) < owners.count()) {
             }
         }
-        __syncthreads();  // all parts are there
-        if (owners.count() < kManyOwners<T>) {
-            finish_tile<T, VEC>(gemm, division, tile, owners);
-        } else {
-            finish_tile_of_many<T, VEC>(gemm, division, tile, owners, reinterpret_cast<float*>(shared));
-        }
-        __syncthreads();  // all of the block have read
+        __syncthreads();  // the partial sums of all owners are visible to all threads
+        fix_up<T, VEC>(gemm, division, tile, owners, reinterpret_cast<float*>(shared));
+        __syncthreads();  // all threads of the block have read
         if (threadIdx.x == 0 && ticket.fetch_add(1, cuda::memory_order_relaxed) == 2 * owners.count() - 1)
             ticket.store(0, cuda::memory_order_relaxed);
     }
 }
-
-template <class T, int BLOCKS>
-struct StreamK {
-    static constexpr std::size_t SHARED = sizeof(Stage<T>) * T::STAGES;
-    template <int VEC>
-    static constexpr auto kKernel = sgemm_stream_k<T, VEC, BLOCKS>;
-
-    // How many blocks the device runs at the same time.
-    static unsigned resident() {
-        course::allow_shared_bytes(kKernel<4>, SHARED);
-        course::allow_shared_bytes(kKernel<1>, SHARED);
-        return std::min(course::resident_blocks(kKernel<4>, T::THREADS, SHARED),
-                        course::resident_blocks(kKernel<1>, T::THREADS, SHARED));
-    }
-
-    static ScratchSize scratch(const Shape& shape) {
-        const std::size_t tiles = tiles_in<T::BM, T::BN>(shape.m, shape.n);
-        return {.partial = std::size_t{2} * resident() * T::BM * T::BN, .tickets = tiles};
-    }
-
-    // On `blocks` blocks, or as many as there are steps or run at the same time, if that is less.
-    static void launch_on(unsigned blocks, const Sgemm& given, cudaStream_t stream) {
-        if (blocks == 0)
-            throw std::invalid_argument("sgemm: blocks is 0; expected at least 1 to share the work");
-        Sgemm gemm = checked(given, scratch({given.m(), given.n(), given.k()}));
-        const unsigned tiles = tiles_of<T::BM, T::BN>(gemm);
-        if (tiles == 0) return;
-        // K = 0 has a step too, an empty one, so that C is written.
-        Division division{};
-        division.steps_in_tile = std::max<std::size_t>(course::ceil_div<std::size_t>(gemm.k(), T::BK), 1);
-        division.steps = division.steps_in_tile * tiles;
-        division.blocks = static_cast<unsigned>(std::min<std::size_t>({blocks, resident(), division.steps}));
-        const auto kernel = rows_are_whole_packs(gemm) ? kKernel<4> : kKernel<1>;
-        void* arguments[] = {&gemm, &division};
-        CUDA_CHECK(cudaLaunchCooperativeKernel(kernel, dim3(division.blocks), dim3(T::THREADS), arguments,
-                                               SHARED, stream));
-    }
-
-    static void launch(const Sgemm& gemm, cudaStream_t stream) { launch_on(resident(), gemm, stream); }
-
-    static course::KernelResources resources() {
-        course::allow_shared_bytes(kKernel<4>, SHARED);
-        return course::resources_of(kKernel<4>, T::THREADS, SHARED);
-    }
-
-    static Kernel kernel() { return {launch, resources, scratch}; }
-};
 
 }  // namespace gemm

@@ -1,0 +1,102 @@
+#include "common/check/unwritten.hpp"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace course {
+namespace {
+
+constexpr std::uint32_t kFloat = 0xFFBFFFFC;
+constexpr std::uint64_t kDouble = 0xFFF7FFFFFFFFFFFC;
+
+// A NaN's mantissa, quiet, as a double has it: conversion between the formats keeps the leading bits.
+constexpr int kDoubleMantissa = 52;
+constexpr std::uint64_t mantissa_in_double(std::uint64_t bits, int mantissa_bits) {
+    const std::uint64_t mantissa = bits & ((std::uint64_t{1} << mantissa_bits) - 1);
+    const std::uint64_t quiet = std::uint64_t{1} << (kDoubleMantissa - 1);
+    return mantissa << (kDoubleMantissa - mantissa_bits) | quiet;
+}
+
+struct Source {
+    NanOrigin origin;
+    std::uint64_t mantissa;
+};
+
+// 16 bits repeated, read as half, bfloat16, float and double.
+constexpr std::array<Source, 4> of_memory(NanOrigin origin, std::uint64_t bits) {
+    const std::uint64_t twice = bits << 16 | bits;
+    return {{{origin, mantissa_in_double(twice << 32 | twice, 52)},
+             {origin, mantissa_in_double(twice, 23)},
+             {origin, mantissa_in_double(bits, 10)},
+             {origin, mantissa_in_double(bits, 7)}}};
+}
+
+constexpr Source kOutputs[] = {{NanOrigin::kOutput, mantissa_in_double(kDouble, 52)},
+                               {NanOrigin::kOutput, mantissa_in_double(kFloat, 23)}};
+constexpr auto kShared = of_memory(NanOrigin::kSharedMemory, 0xFFFE);
+constexpr auto kDevice = of_memory(NanOrigin::kDeviceMemory, 0xFFFD);
+
+NanOrigin origin_of_mantissa(std::uint64_t mantissa, int mantissa_bits) {
+    const int dropped = kDoubleMantissa - mantissa_bits;
+    for (const std::span<const Source> sources :
+         {std::span<const Source>(kOutputs), std::span<const Source>(kShared),
+          std::span<const Source>(kDevice)}) {
+        for (const Source& source : sources) {
+            if (source.mantissa >> dropped == mantissa >> dropped) return source.origin;
+        }
+    }
+    return NanOrigin::kUnknown;
+}
+
+}  // namespace
+
+NanOrigin origin_of_nan(const void* value, std::size_t size) {
+    if (size == sizeof(float)) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, value, sizeof bits);
+        if (!std::isnan(std::bit_cast<float>(bits))) return NanOrigin::kUnknown;
+        return origin_of_mantissa(mantissa_in_double(bits, 23), 23);
+    }
+    if (size == sizeof(double)) {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, value, sizeof bits);
+        if (!std::isnan(std::bit_cast<double>(bits))) return NanOrigin::kUnknown;
+        return origin_of_mantissa(mantissa_in_double(bits, 52), 52);
+    }
+    return NanOrigin::kUnknown;
+}
+
+namespace detail {
+
+std::span<const std::byte> unwritten_float() {
+    static const auto bytes = std::bit_cast<std::array<std::byte, sizeof kFloat>>(kFloat);
+    return bytes;
+}
+
+std::span<const std::byte> unwritten_double() {
+    static const auto bytes = std::bit_cast<std::array<std::byte, sizeof kDouble>>(kDouble);
+    return bytes;
+}
+
+std::span<const std::byte> all_bits_set(std::size_t size) {
+    static const auto bytes = [] {
+        std::array<std::byte, 256> all{};
+        all.fill(std::byte{0xFF});
+        return all;
+    }();
+    if (size > bytes.size())
+        throw std::length_error("all_bits_set: size is " + std::to_string(size) +
+                                "; expected at most 256 bytes");
+    return std::span(bytes).first(size);
+}
+
+bool same_bytes(const void* value, std::span<const std::byte> bytes) {
+    return std::memcmp(value, bytes.data(), bytes.size()) == 0;
+}
+
+}  // namespace detail
+}  // namespace course

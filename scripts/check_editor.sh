@@ -33,21 +33,23 @@ if ! command -v clangd >/dev/null; then
     exit 2
 fi
 
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
 # The blank exercises, as `./course next` puts them into my/: build/editor/DAY/FILE, and none of the files that they include.
 blank=build/editor
 write_blank_exercises() {
-    local preset=${COURSE_PRESET:-cpu} maker exercises day tree named
-    maker=build/$preset/bin/make_exercise_sources
-    if [[ ! -d build/$preset ]]; then
-        cmake --preset "$preset" >/dev/null || return 1
-    fi
-    cmake --build "build/$preset" --target make_exercise_sources >/dev/null || return 1
+    local build=build/cpu maker exercises day tree named
+    [[ -d $build || ! -d build/gpu ]] || build=build/gpu
+    [[ -f $build/build.ninja ]] || cmake --preset "${build#build/}" >"$log" 2>&1 || return 1
+    cmake --build "$build" --target make_exercise_sources >"$log" 2>&1 || return 1
+    maker=$build/bin/make_exercise_sources
     rm -rf "$blank"
     for exercises in */exercises.md; do
         day=${exercises%/*}
         tree=$blank/$day
         mapfile -t named < <(sed -nE 's/^- file:[ `]*([^` ]+)[ `]*$/\1/p' "$exercises" | sort -u)
-        "$maker" "$PWD/$day" /nonexistent "$PWD/$tree" "${named[@]}" || return 1
+        "$maker" "$PWD/$day" /nonexistent "$PWD/$tree" "${named[@]}" >"$log" 2>&1 || return 1
         # A copy for the build begins with a #line that names the lesson.
         (cd "$tree" && sed -i '1{/^#line /d}' "${named[@]}") || return 1
         files+=("${named[@]/#/$tree/}")
@@ -125,7 +127,8 @@ export -f check_file
 if [[ ${#files[@]} == 0 ]]; then
     mapfile -t files < <(git ls-files 'day*.cu' 'day*.cuh' 'gemm_ladder/*.cu' 'gemm_ladder/*.cuh' 'bug_hunts/*.cu' 'common/*.cu' 'common/*.cuh')
     if ! write_blank_exercises; then
-        echo "check_editor.sh: the blank exercises could not be made" >&2
+        cat "$log" >&2
+        echo "check_editor.sh: the blank exercises could not be made; the messages are above" >&2
         exit 2
     fi
 fi

@@ -74,8 +74,10 @@
 #include "mma.h"
 #pragma clang force_cuda_host_device end
 
-// printf in a kernel.
+// printf and assert in a kernel.
 extern "C" __device__ int printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
+extern "C" __device__ void __assert_fail(const char* assertion, const char* file, unsigned line,
+                                         const char* function) noexcept __attribute__((noreturn));
 
 // What `<<<...>>>` calls; which of the two depends on the toolkit that clang finds.
 int cudaConfigureCall(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr);

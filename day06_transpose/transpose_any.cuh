@@ -164,7 +164,7 @@ __global__ void __launch_bounds__(kThreads)
     constexpr int kRows = HALO + kPairedRows;
     constexpr int kPairs = kRows / 2 / kWarps;  // pairs of rows that a warp loads
     // tile[x][y] = in[first_row - HALO + y][first_col + x], padded by a pair
-    __shared__ alignas(Pair) std::uint16_t tile[kEdge][kRows + 2];
+    alignas(Pair) __shared__ std::uint16_t tile[kEdge][kRows + 2];
 
     const auto [first_row, first_col] = tile_of_block<kPairedRows, kEdge>(tiles_down);
     const int lane = threadIdx.x % 32;

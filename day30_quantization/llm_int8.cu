@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(kLongThreads)
         mask<kAligned>(octet, keep, column, x.cols());
         return octet;
     };
-    Range range;
+    Range range = {};
     for (std::size_t column = threadIdx.x * kOctet; column < x.cols(); column += kLongThreads * kOctet) {
         const auto octet = kept(column);
         range = merge<Scheme::kSymmetric>(range, range_of<Scheme::kSymmetric>(&octet, 1));

@@ -135,6 +135,9 @@ TEST_P(LayerTest, LongRows) {
     expect_right({2, 3, 4100}, {4099});
     expect_right({2, 3, 16388}, {0, 8191, 16387});
     expect_right({1, 2, 33001}, {7, 33000});
+    // Rows that are read in passes, of which the second and third do not begin where the one before ends.
+    for (const Layout layout : {Layout{0, 7}, Layout{1, 3}})
+        expect_right({3, 2, 33001}, {7, 33000}, day30::kThreshold, {layout, layout, layout, 16});
 }
 
 TEST_P(LayerTest, Layouts) {

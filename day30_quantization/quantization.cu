@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads)
     const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
     const int warp = static_cast<int>(threadIdx.x) / course::kWarpSize;
 
-    Range range[kOctet];
+    Range range[kOctet] = {};
 #pragma unroll 4
     for (std::size_t row = begin + warp; row < end; row += kColumnRows) {
         const auto octet = Octet<T>::template load<kAligned>(in.data() + row * in.leading_dimension(),
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(kThreads)
         of_warp[warp][lane * kOctet + k] = range[k];
     __syncthreads();
     static_assert(kThreads == kColumnTile, "a thread for each column");
-    Range of_column;
+    Range of_column = {};
     for (int w = 0; w < kColumnRows; ++w)
         of_column = merge<kScheme>(of_column, of_warp[w][threadIdx.x]);
     if (tile + threadIdx.x < in.cols()) collect<kScheme>(of_column, scale, zero_point, tile + threadIdx.x);
@@ -99,7 +99,7 @@ template <Scheme kScheme>
 __global__ void finish_parameters(float* scale, std::int32_t* zero_point, std::size_t groups) {
     const std::size_t group = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
     if (group >= groups) return;
-    Range range{.above = __float_as_uint(scale[group])};
+    Range range{.above = __float_as_uint(scale[group]), .below = 0};
     if constexpr (kScheme == Scheme::kAsymmetric) range.below = static_cast<unsigned>(zero_point[group]);
     const Parameters parameters = parameters_of<kScheme>(range);
     scale[group] = parameters.scale;

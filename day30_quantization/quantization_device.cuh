@@ -141,10 +141,9 @@ struct Place {
 constexpr unsigned kInfinityBits = 0x7f800000u;
 
 // Symmetric: the bits of max |x|, in `above`. Asymmetric: those of max x in `above` and of max -x in `below`, each at least 0; a
-// NaN is in one of them.
+// NaN is in one of them. Without initial values: shared memory holds some.
 struct Range {
-    unsigned above = 0;
-    unsigned below = 0;
+    unsigned above, below;
 
     template <Scheme kScheme>
     __device__ void include(float x) {
@@ -161,7 +160,7 @@ struct Range {
 // The range of `count` octets. Magnitudes of halves are compared two at a time.
 template <Scheme kScheme, class T>
 __device__ Range range_of(const Octet<T>* octets, int count) {
-    Range range;
+    Range range = {};
     if constexpr (kScheme == Scheme::kSymmetric && std::is_same_v<T, __half>) {
         __half2 largest = __float2half2_rn(0);
 #pragma unroll
@@ -181,7 +180,7 @@ __device__ Range range_of(const Octet<T>* octets, int count) {
 
 template <Scheme kScheme>
 __device__ inline Range merge(Range a, Range b) {
-    Range merged{.above = max(a.above, b.above)};
+    Range merged{.above = max(a.above, b.above), .below = 0};
     if constexpr (kScheme == Scheme::kAsymmetric) merged.below = max(a.below, b.below);
     return merged;
 }

@@ -82,7 +82,7 @@ __device__ float sum_with_lanes(const float* values, int begin, int end, int lan
 template <class O>
 __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
     csr_adaptive_kernel(CsrView<O> a, const Piece* pieces, float* carries, const float* x, float* y) {
-    __shared__ alignas(16) float products[kTile];
+    alignas(16) __shared__ float products[kTile];
     const Piece piece = pieces[blockIdx.x];
     const Offset end = pieces[blockIdx.x + 1].begin;
     stage_products<kBlock, kPacks>(a, x, piece.begin, end, products);

@@ -84,7 +84,7 @@ template <class O>
 __global__ void __launch_bounds__(kBlock)
     csr_merge_kernel(CsrView<O> a, Offset entries, const Index* tile_rows, float* carries, const float* x,
                      float* y) {
-    __shared__ alignas(16) float products[kPacks * kBlock * kPackedElements];
+    alignas(16) __shared__ float products[kPacks * kBlock * kPackedElements];
     __shared__ int row_ends[kTile + 1];
     const Offset first_step = static_cast<Offset>(blockIdx.x) * kTile;
     const Index first_row = tile_rows[blockIdx.x];

@@ -45,14 +45,19 @@ class Tf32x3Test : public course::DeviceTest {
     }
 };
 
+// alpha A B + beta C, where C was `before` if there is one.
 std::vector<float> product(const gemm::Step& step, const Shape& shape, const std::vector<float>& a,
-                           const std::vector<float>& b) {
+                           const std::vector<float>& b, float alpha = 1, float beta = 0,
+                           const std::vector<float>& before = {}) {
     const DeviceBuffer<float> a_device{std::span<const float>(a)};
     const DeviceBuffer<float> b_device{std::span<const float>(b)};
     DeviceBuffer<float> c_device(shape.m * shape.n);
+    if (!before.empty()) c_device.copy_from(before);
     step.launcher.launch({.a = a_device.matrix(shape.m, shape.k),
                           .b = b_device.matrix(shape.k, shape.n),
-                          .c = c_device.matrix(shape.m, shape.n)},
+                          .c = c_device.matrix(shape.m, shape.n),
+                          .alpha = alpha,
+                          .beta = beta},
                          nullptr);
     return c_device.to_host();
 }
@@ -194,6 +199,25 @@ TEST_F(Tf32x3Test, InfAndNanStayInTheirRowsAndColumns) {
     a[149 * shape.k + 18] = FLT_MAX;
     b[7 * shape.n + 300] = std::numeric_limits<float>::quiet_NaN();
     expect_same(product(tf32x3(), shape, a, b), product(fp32(), shape, a, b), shape.n);
+}
+
+// Of two tiles one above the other, the upper one is computed again. C is read and every element must be written once: an element that is
+// written a second time has beta applied twice.
+TEST_F(Tf32x3Test, InfLeavesTheTileBelowAsItIs) {
+    const Shape shape{150, 70, 19};
+    course::Random random(7);
+    const auto integers = [&](std::size_t count) {
+        std::vector<float> values(count);
+        for (float& value : values)
+            value = static_cast<float>(random.integer(-8, 8));
+        return values;
+    };
+    auto a = integers(shape.m * shape.k);
+    a[3 * shape.k + 5] = kInf;
+    const auto b = integers(shape.k * shape.n);
+    const auto before = integers(shape.m * shape.n);
+    expect_same(product(tf32x3(), shape, a, b, 2, -0.5f, before),
+                product(fp32(), shape, a, b, 2, -0.5f, before), shape.n);
 }
 
 // What TF32 has no exponent for is lost, and no more: 2^-126 of a factor.

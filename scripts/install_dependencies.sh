@@ -7,10 +7,11 @@ usage() {
     cat <<'END'
 Installs what the course is built with (Debian and Ubuntu, by apt-get; elsewhere it prints the list).
 
-usage: scripts/install_dependencies.sh [--check] [--python] [--developer] [--help]
+usage: scripts/install_dependencies.sh [--check] [--python] [--developer] [--editor] [--help]
   --check       only report what is missing
   --python      also Python's headers and venv, with which the Python package is built
   --developer   also clang-format 14, with which the sources are laid out (other versions lay them out differently)
+  --editor      also clangd, with which an editor reads the sources, and gdb
 example: scripts/install_dependencies.sh --check
 
 exit codes: 0 everything is there, 1 something is missing, 2 unknown argument
@@ -37,6 +38,10 @@ python_packages=(
     "python3-venv|Python's venv|python3-venv|a place to install the Python package in"
 )
 developer_package="clang-format-14|clang-format 14|clang-format-14|the layout of the sources"
+editor_packages=(
+    "clangd|clangd|clangd|errors and completion in an editor"
+    "gdb|gdb|gdb|stops inside kernels"
+)
 
 check_only=no
 for argument in "$@"; do
@@ -44,6 +49,7 @@ for argument in "$@"; do
         --check) check_only=yes ;;
         --python) packages+=("${python_packages[@]}") ;;
         --developer) packages+=("$developer_package") ;;
+        --editor) packages+=("${editor_packages[@]}") ;;
         --help | -h) usage; exit 0 ;;
         *) echo "install_dependencies.sh: unknown argument '$argument'" >&2; usage >&2; exit 2 ;;
     esac

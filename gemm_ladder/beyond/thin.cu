@@ -278,7 +278,7 @@ __device__ int add_up_lanes(float (&values)[SIZE]) {
 // Still limits it: memory bandwidth.
 template <class T, int VEC>
 __global__ __launch_bounds__(kThreads) void sgemm_few_columns(Sgemm gemm, Division division) {
-    __shared__ alignas(16) float b[T::COLS][T::PADDED];
+    alignas(16) __shared__ float b[T::COLS][T::PADDED];
     __shared__ Sums<T::ELEMENTS> total;
     const std::size_t row = std::size_t{blockIdx.x / division.parts} * T::ROWS;
     // The warp's first row in the strip.

@@ -40,8 +40,8 @@ static_assert(BM % 32 == 0, "rows of A's tile, with PAD, must begin four banks a
 static_assert(BN == THREADS, "each thread loads a column of B's tile");
 
 __global__ __launch_bounds__(THREADS, 4) void sgemm_unaligned(Sgemm gemm) {
-    __shared__ alignas(16) float a_tile[2][BK][BM + PAD];  // two stages, transposed
-    __shared__ alignas(16) float b_tile[2][BK][BN];
+    alignas(16) __shared__ float a_tile[2][BK][BM + PAD];  // two stages, transposed
+    alignas(16) __shared__ float b_tile[2][BK][BN];
     // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;

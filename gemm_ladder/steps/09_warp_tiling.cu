@@ -60,8 +60,8 @@ static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float
 template <int BK, bool ONE_CHECK>
 __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gemm) {
     static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
-    __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed
-    __shared__ alignas(16) float b_tile[2][BK][BN];
+    alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed
+    alignas(16) __shared__ float b_tile[2][BK][BN];
     // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
@@ -190,8 +190,8 @@ static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back
 // Measured:   46.9 TFLOP/s (2931 us), 4 % faster than 09c. But the shape of a warp's tile gains
 //             nothing: 3 of the 4 % come from the order in which fragments are loaded, see there.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
-    __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed
-    __shared__ alignas(16) float b_tile[2][BK][BN];
+    alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed
+    alignas(16) __shared__ float b_tile[2][BK][BN];
     // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;

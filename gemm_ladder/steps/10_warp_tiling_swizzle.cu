@@ -49,8 +49,8 @@ __device__ int swizzled(int k, int row) {
 }
 
 __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm gemm) {
-    __shared__ alignas(16) float a_tile[2][BK][BM];  // two stages, transposed and swizzled
-    __shared__ alignas(16) float b_tile[2][BK][BN];
+    alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed and swizzled
+    alignas(16) __shared__ float b_tile[2][BK][BN];
     // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;

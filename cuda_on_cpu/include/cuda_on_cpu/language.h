@@ -2,6 +2,7 @@
 // `__global__`, `__shared__`, `__launch_bounds__` and `__noinline__` stay in the text; the translator rewrites them.
 #pragma once
 
+#ifndef __CUDA__  // an editor's clang, which knows CUDA itself: cuda_on_cpu/editor.h has defined them
 #define __device__
 #define __host__
 #ifdef CUDA_ON_CPU_INSPECT  // constant memory is known by its place: what is read there is not counted
@@ -13,6 +14,7 @@
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
+#endif
 
 namespace cuda_on_cpu {
 

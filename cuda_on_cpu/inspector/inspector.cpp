@@ -30,14 +30,40 @@ Recorders& recorders() {
     return all;
 }
 
+// "in", or "in and out", after the parameters that point into the allocation; then its size where one of these points into
+// others, too, or where there is none.
+std::string name_of(const Allocation& allocation, const std::vector<Allocation>& all,
+                    const std::vector<NamedAddress>& addresses) {
+    const auto is_in = [](const NamedAddress& named, const Allocation& in) {
+        return named.address - reinterpret_cast<std::uintptr_t>(in.begin) < in.size;
+    };
+    const std::string size = "allocation of " + std::to_string(allocation.size) + " bytes";
+    std::vector<std::string> names;
+    bool ambiguous = false;
+    for (const NamedAddress& named : addresses) {
+        if (!is_in(named, allocation) || std::ranges::find(names, named.parameter) != names.end()) continue;
+        names.push_back(named.parameter);
+        ambiguous = ambiguous || std::ranges::any_of(addresses, [&](const NamedAddress& other) {
+                        return other.parameter == named.parameter && !is_in(other, allocation) &&
+                               std::ranges::any_of(all, [&](const Allocation& a) { return is_in(other, a); });
+                    });
+    }
+    if (names.empty()) return size;
+    std::string text = names.front();
+    for (std::size_t i = 1; i < names.size(); ++i)
+        text += (i + 1 < names.size() ? ", " : " and ") + names[i];
+    return ambiguous ? text + ", " + size : text;
+}
+
 // The memory that all blocks share, its pieces apart from each other as a GPU would place them.
-void add_global_memory(LaunchRecord& record) {
+void add_global_memory(LaunchRecord& record, const std::vector<NamedAddress>& addresses) {
     std::vector<std::pair<std::unique_ptr<Region>, std::string>> pieces;
     std::uint64_t gpu = kGpuAlignment;
-    for (const Allocation& allocation : live_allocations()) {
+    const std::vector<Allocation> allocations = live_allocations();
+    for (const Allocation& allocation : allocations) {
         const auto begin = reinterpret_cast<std::uint64_t>(allocation.begin);
         pieces.emplace_back(std::make_unique<Region>(begin, begin + allocation.size, gpu, 0),
-                            "allocation of " + std::to_string(allocation.size) + " bytes");
+                            name_of(allocation, allocations, addresses));
         gpu += (allocation.size / kGpuAlignment + 2) * kGpuAlignment;
     }
     const ImageRange variables = writable_image();
@@ -132,7 +158,7 @@ void Inspector::begin_launch(LaunchState& launch) {
     record->threads_per_block = static_cast<unsigned>(volume(launch.configuration.block));
     record->dynamic_shared = launch.configuration.dynamic_shared;
     record->blocks = volume(launch.configuration.grid);
-    add_global_memory(*record);
+    add_global_memory(*record, launch.addresses);
     record->checks = std::make_unique<LaunchChecks>(launch);
     launch.observed = record.get();
     const std::scoped_lock lock(mutex_);

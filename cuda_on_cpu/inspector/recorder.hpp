@@ -94,7 +94,7 @@ struct LaunchRecord {
     std::uint64_t dropped_accesses = 0;
     bool all_memory_watched = true;
     std::vector<std::unique_ptr<Region>> global;  // in the order of their addresses
-    // Names of arrays: "tile", or "allocation of 4096 bytes". Those of shared arrays are added as blocks reach them.
+    // Names of arrays: "tile", "in", or "allocation of 4096 bytes". Those of shared arrays are added as blocks reach them.
     std::vector<std::string> arrays;
     unsigned variables = 0;  // the piece of global memory, and array, that `__device__` variables are in
     std::mutex arrays_mutex;

@@ -8,10 +8,12 @@
 #include <functional>
 #include <latch>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "block.hpp"
 #include "device.hpp"
@@ -32,6 +34,7 @@ struct Prepared {
     std::shared_ptr<const void> closure;
     void (*run)(const void*) = nullptr;
     cudaError_t error = cudaSuccess;
+    std::vector<NamedAddress> addresses;
 };
 thread_local Prepared prepared;
 constinit thread_local bool asking = false;
@@ -60,6 +63,27 @@ std::string short_name(const char* pretty) {
     }
     if (const auto space = name.rfind(' '); space != std::string::npos) name.erase(0, space + 1);
     return name + bindings;
+}
+
+// All that may be an address in the arguments: pointers, and those in structures. Arguments beyond the last name are those of a
+// parameter pack.
+std::vector<NamedAddress> addresses_in(std::string_view names, std::span<const Argument> arguments) {
+    std::vector<NamedAddress> found;
+    std::string_view name;
+    for (const Argument& argument : arguments) {
+        if (!names.empty()) {
+            name = names.substr(0, names.find(", "));
+            names.remove_prefix(std::min(names.size(), name.size() + 2));
+            if (name.ends_with("...")) name.remove_suffix(3);
+        }
+        for (std::size_t i = 0; i + sizeof(std::uintptr_t) <= argument.size; i += sizeof(std::uintptr_t)) {
+            std::uintptr_t word = 0;
+            std::memcpy(&word, static_cast<const char*>(const_cast<const void*>(argument.bytes)) + i,
+                        sizeof word);
+            if (word != 0) found.push_back({std::string(name), word});
+        }
+    }
+    return found;
 }
 
 // What a GPU refuses before it starts a kernel.
@@ -230,6 +254,7 @@ cudaError_t run(const Prepared& call, const LaunchConfiguration& configuration) 
     launch.name = short_name(call.kernel->pretty_name);
     launch.closure = call.closure;
     launch.run = call.run;
+    launch.addresses = call.addresses;
     launch.configuration = configuration;
     launch.observer = launch_observer;
     if (launch.observer != nullptr) {
@@ -272,13 +297,16 @@ void Kernel::check_pointer(int position, const volatile void* pointer) {
     prepared.error = cudaErrorIllegalAddress;
 }
 
-void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*)) {
+void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*),
+                            const char* names, const Argument* arguments, std::size_t count) {
     std::shared_ptr<const void> owned(closure, destroy);
     if (on_device()) {
         device_failure(cudaErrorNotSupported, "a kernel launched by a kernel: this is not supported",
                        Site{"", 0});
     }
-    prepared = {this, std::move(owned), run, prepared.error};
+    std::vector<NamedAddress> addresses;
+    if (launch_observer != nullptr) addresses = addresses_in(names, {arguments, count});
+    prepared = {this, std::move(owned), run, prepared.error, std::move(addresses)};
 }
 
 void begin_asking() {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "cuda_on_cpu/launch.h"
 #include "observer.hpp"
@@ -87,12 +88,19 @@ struct ClusterState {
     std::array<Block, 16> block{};
 };
 
+// What a kernel's parameter holds, or a part of it: perhaps an address.
+struct NamedAddress {
+    std::string parameter;
+    std::uintptr_t address = 0;
+};
+
 struct LaunchState {
     Kernel* kernel = nullptr;
     std::string name;
     std::shared_ptr<const void> closure;
     void (*run)(const void*) = nullptr;
     LaunchConfiguration configuration;
+    std::vector<NamedAddress> addresses;  // of the arguments; only where an observer watches
 
     // Independent blocks: the loop that takes the next block, and the OS threads that run it.
     std::atomic<std::uint64_t> next_block{0};

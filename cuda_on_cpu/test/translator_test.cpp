@@ -155,6 +155,8 @@ TEST(Kernels, BecomeClosuresOverTheirParameters) {
             contains(translated, std::string("Kernel cuda_on_cpu_kernel_(") + kernel.constructor + ");"))
             << translated;
         EXPECT_TRUE(contains(translated, std::string("}") + kernel.arguments + ");}")) << translated;
+        const std::string names = std::string(kernel.arguments).empty() ? "" : kernel.arguments + 2;
+        EXPECT_TRUE(contains(translated, ".prepare(\"" + names + "\", [=]")) << translated;
         for (const char* word : {"__global__", "__launch_bounds__", "__cluster_dims__"}) {
             EXPECT_FALSE(contains(translated, word)) << translated;
         }

@@ -251,11 +251,11 @@ class Translation {
             constructor += ", ::cuda_on_cpu::first_of(" + (bounds.empty() ? "1024"s : bounds) + ")";
         }
         if (!cluster.empty()) constructor += ", dim3(" + cluster + ")";
-        after_[body] =
-            " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
-            "); if (cuda_on_cpu_kernel_.asked()) return; cuda_on_cpu_kernel_.prepare([=]() mutable {" +
-            after_[body];
-        text_[closing(body)] = "}" + parameter_names({parameters + 1, closing(parameters)}) + ");}";
+        const std::string names = parameter_names({parameters + 1, closing(parameters)});
+        after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
+                       "); if (cuda_on_cpu_kernel_.asked()) return; cuda_on_cpu_kernel_.prepare(\"" +
+                       (names.empty() ? "" : names.substr(2)) + "\", [=]() mutable {" + after_[body];
+        text_[closing(body)] = "}" + names + ");}";
     }
 
     // --- Lists of declarations ---------------------------------------------------------------------------------------------

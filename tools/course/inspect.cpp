@@ -98,6 +98,10 @@ std::optional<MultiprocessorLimits> limits_of_device() {
     }
 }
 
+PageHead head_of(const Day& day) {
+    return {day.number ? fmt::format("Day {}: {}", *day.number, day.title) : day.title, day.question};
+}
+
 void write(const std::string& file, const std::string& text) {
     if (file.empty()) return;
     write_file(file, text);
@@ -107,8 +111,9 @@ void write(const std::string& file, const std::string& text) {
 }  // namespace
 
 int inspect_day(const Checkout& checkout, const InspectOptions& options) {
-    const std::string day =
-        find_day_with_versions(load_calendar(checkout.calendar()), options.day, "inspect").directory;
+    const Calendar calendar = load_calendar(checkout.calendar());
+    const Day& lesson = find_day_with_versions(calendar, options.day, "inspect");
+    const std::string& day = lesson.directory;
     require_writable("--html", options.html);
     require_writable("--json", options.json);
     if (!options.html.empty() && options.html == options.json)
@@ -130,7 +135,7 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options) {
     const auto limits = limits_of_device();
     Sources sources(checkout.root);
     fmt::print("{}", inspection_text(file, limits, sources, use_colour(stdout)));
-    if (!options.html.empty()) write(options.html, inspection_page(file, limits, sources));
+    if (!options.html.empty()) write(options.html, inspection_page(head_of(lesson), file, limits, sources));
     add_sentences(json, file);
     write(options.json, json.dump(2) + "\n");
     return outcome.exit_code == kSuccess && count_findings(file) == 0 ? kSuccess : kFailed;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "inspect_request.hpp"
+#include "inspect_view.hpp"
 
 namespace course::tool {
 namespace {
@@ -446,6 +447,31 @@ std::string explain(const AccessLine& line) {
         explanation.text.insert(0, "At worst: ");
     }
     return few.empty() ? explanation.text : fmt::format("{} {}.", explanation.text, few);
+}
+
+double lanes_per_element(const AccessLine& line) {
+    if (line.operation != Operation::kLoad || line.bytes_used == 0) return 0;
+    return static_cast<double>(line.active_lanes * line.bytes) / static_cast<double>(line.bytes_used);
+}
+
+std::string explain_sharing(const AccessLine& line) {
+    const double sharing = lanes_per_element(line);
+    if (sharing < 2 || grade(line) == Grade::kBad) return "";
+    const double lanes = per_request(line.active_lanes, line);
+    const bool shared = line.space == Space::kShared;
+    const std::string one_element =
+        is_broadcast(line) ? fmt::format("A broadcast: {:.3g} lanes want the same element", lanes)
+                           : fmt::format("Each element goes to {:.3g} lanes", sharing);
+    const std::string once = shared ? "The memory reads it once and hands it to each of them, so it costs no "
+                                      "more than the load of one lane."
+                                    : "It is fetched once and handed to each of them, so it costs no more "
+                                      "than the load of one lane.";
+    const auto useful = static_cast<std::uint64_t>(per_request(line.bytes_used, line) + 0.5);
+    const std::string price = fmt::format(
+        "It is not free: the warp issues a load and gets {} different bytes, where {:.3g} neighbouring "
+        "elements would be {:.0f}. A value that several instructions need belongs in a register.",
+        useful, lanes, lanes * line.bytes);
+    return fmt::format("{}. {} {}", one_element, once, price);
 }
 
 }  // namespace course::tool

@@ -9,85 +9,97 @@
 #include <utility>
 #include <vector>
 
+#include "inspect_code.hpp"
 #include "inspect_explain.hpp"
 #include "inspect_picture.hpp"
+#include "inspect_style.hpp"
 
 namespace course::tool {
 namespace {
-
-constexpr std::string_view kStyle = R"css(
-:root { --text: #1c2128; --ground: #fff; --quiet: #66707c; --rule: #d8dde3; --empty: #eceff3; --card: #f6f8fa;
-        --good: #1a7f37; --fair: #9a6700; --bad: #c0392b; }
-@media (prefers-color-scheme: dark) {
-  :root { --text: #e3e8ee; --ground: #14181d; --quiet: #93a0ad; --rule: #303840; --empty: #232a31; --card: #1b2128;
-          --good: #4ac26b; --fair: #d4a72c; --bad: #ff7b6b; } }
-body { margin: 2rem auto; max-width: 1180px; padding: 0 1rem; color: var(--text); background: var(--ground);
-       font: 15px/1.45 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.25rem; margin-top: 3rem; border-top: 1px solid var(--rule); padding-top: 1rem; }
-h3 { font-size: 1.05rem; margin-bottom: .3rem; } a { color: inherit; }
-.quiet { color: var(--quiet); } .good { color: var(--good); } .fair { color: var(--fair); } .bad { color: var(--bad); }
-table { border-collapse: collapse; margin: .5rem 0 1rem; } td, th { padding: .15rem .9rem .15rem 0; text-align: left; vertical-align: top; }
-th { font-weight: normal; color: var(--quiet); } td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-.source { border: 1px solid var(--rule); border-radius: 6px; overflow-x: auto; margin: .6rem 0 1.4rem; padding: .3rem 0; }
-.row { display: grid; grid-template-columns: 3.2rem 4.6rem 20rem 1fr; column-gap: .7rem; min-width: 60rem;
-       font: 12.5px/1.5 ui-monospace, monospace; }
-.row .number { text-align: right; color: var(--quiet); } .row code { font: inherit; white-space: pre; }
-.share { position: relative; text-align: right; color: var(--quiet); }
-.share i { position: absolute; right: 0; top: .12rem; bottom: .12rem; background: var(--bad); opacity: .22; border-radius: 2px; }
-summary.row { cursor: pointer; list-style: none; } summary.row::-webkit-details-marker { display: none; }
-summary.row:hover, details[open] > summary.row { background: var(--card); }
-.counts span { display: block; border-left: 4px solid; padding-left: .45rem; white-space: nowrap; }
-.cut { border-top: 1px dashed var(--rule); margin: .3rem 0; }
-.card { margin: .2rem 0 .8rem 3.9rem; padding: .5rem .9rem; background: var(--card); border-radius: 6px; }
-.card p { margin: .3rem 0; } .finding { border-left: 4px solid var(--bad); padding: .1rem .9rem; margin: .6rem 0; }
-button { font: inherit; }
-)css";
-
-// Only convenience: everything is there without it.
-constexpr std::string_view kScript = R"js(
-const tools = document.getElementById("tools");
-for (const [text, open] of [["open all lines", true], ["close all lines", false]]) {
-  const button = document.createElement("button");
-  button.textContent = text;
-  button.onclick = () => document.querySelectorAll("details").forEach(each => each.open = open);
-  tools.append(button, " ");
-}
-)js";
 
 std::string_view style_of(Grade grade) {
     return grade == Grade::kGood ? "good" : grade == Grade::kFair ? "fair" : "bad";
 }
 
+// "32", "4.25"
+std::string number(double value) {
+    std::string text = fmt::format("{:.2f}", value);
+    while (text.back() == '0')
+        text.pop_back();
+    if (text.back() == '.') text.pop_back();
+    return text;
+}
+
+std::string chip(std::string_view style, std::string_view text) {
+    return fmt::format(R"(<b class="chip {}">{}</b>)", style, text);
+}
+
+// Equal neighbours as one, with how many they are.
+std::string folded(const std::vector<std::string>& lines) {
+    std::string text;
+    for (auto line = lines.begin(); line != lines.end();) {
+        const auto end =
+            std::find_if(line, lines.end(), [&](const std::string& other) { return other != *line; });
+        text += fmt::format(R"(<span class="count">{}{}</span>)", *line,
+                            end - line > 1 ? fmt::format(" (x {})", end - line) : "");
+        line = end;
+    }
+    return text;
+}
+
 // --- One access ------------------------------------------------------------------------------------------------------
 
 // "1 sector", "32 wavefronts"
-std::string count_of(unsigned count, std::string_view units) {
-    return fmt::format("{} {}", count, count == 1 ? units.substr(0, units.size() - 1) : units);
+std::string count_of(double count, std::string_view units) {
+    return fmt::format("{} {}", number(count), count == 1 ? units.substr(0, units.size() - 1) : units);
 }
 
-// "shared load, tile 32.00 / 1.00"
-std::string margin_of(const AccessLine& access) {
-    const std::string all = what(access);
+// Of the costs: "8 x ideal", "ideal", "broadcast"
+std::string chip_of(const AccessLine& access) {
+    const Grade graded = grade(access);
+    if (graded != Grade::kGood) {
+        const double times =
+            access.ideal == 0 ? 0
+                              : static_cast<double>(access.transactions) / static_cast<double>(access.ideal);
+        return chip(style_of(graded), fmt::format("{:.3g} x ideal", times));
+    }
+    return is_broadcast(access) ? chip("quiet", "broadcast") : chip("good", "ideal");
+}
+
+// "tile load: 32 wavefronts, ideal 1"
+std::string count_line(const AccessLine& access) {
+    std::string operation(name(access.operation));
+    std::ranges::replace(operation, '_', ' ');
     const std::string array = array_of(access);
-    return fmt::format(
-        R"(<span class="{}" title="{} per request, and the ideal">{}{}{} {:.2f} / {:.2f}</span>)",
-        style_of(grade(access)), unit(access), all.substr(0, all.find(" of ")), array.empty() ? "" : ", ",
-        escaped(array), transactions_per_request(access), ideal_per_request(access));
+    const double taken = transactions_per_request(access);
+    const double lanes = lanes_per_element(access);
+    std::string more;
+    if (grade(access) != Grade::kGood) {
+        more = fmt::format(", ideal {}", number(ideal_per_request(access)));
+    } else if (lanes >= 2) {
+        more = fmt::format(", each element for {:.3g} lanes", lanes);
+    }
+    return fmt::format("{} {}{}: {}{}", chip_of(access),
+                       array.empty() ? "" : fmt::format("<code>{}</code> ", escaped(array)), operation,
+                       count_of(taken, unit(access)), more);
 }
 
-std::string card(const AccessLine& access) {
+std::string card(const AccessLine& access, std::string_view how_often) {
     const WorstRequest& worst = access.worst;
-    std::string facts = fmt::format("{} requests, {:.2f} {} each (ideal {:.2f}), {:.1f} lanes",
-                                    access.requests, transactions_per_request(access), unit(access),
-                                    ideal_per_request(access), lanes_per_request(access));
+    const std::string array = array_of(access);
+    std::string facts = fmt::format("{} requests, {} each (ideal {}), {:.3g} of 32 lanes", access.requests,
+                                    count_of(transactions_per_request(access), unit(access)),
+                                    number(ideal_per_request(access)), lanes_per_request(access));
     if (access.space == Space::kGlobal)
-        facts += fmt::format(", {:.1f} % of the bytes used", 100 * share_of_bytes_used(access));
-    return fmt::format(R"(<div class="card"><p><b>{}</b>: {}.</p><p>{}</p>)"
-                       R"(<p class="quiet">The worst request: warp {} of block ({}), {}, in {}.</p>{}</div>)"
-                       "\n",
-                       escaped(what(access)), escaped(facts), escaped(explain(access)), worst.warp,
-                       fmt::join(worst.block, ", "), count_of(worst.transactions, unit(access)),
-                       worst.array.empty() ? "memory" : escaped(worst.array), picture(access));
+        facts += fmt::format(", {:.3g} % of the bytes used", 100 * share_of_bytes_used(access));
+    const std::string sharing = explain_sharing(access);
+    return fmt::format(
+        R"(<div class="card"><p><b>{}{}</b>{}. {}.</p><p>{}</p>{}<p class="quiet small">The request that takes most: warp {} of block ({}), {}.</p>{}</div>)"
+        "\n",
+        escaped(what(access)), array.empty() ? "" : fmt::format(", <code>{}</code>", escaped(array)),
+        how_often, facts, escaped(explain(access)),
+        sharing.empty() ? "" : fmt::format("<p>{}</p>", escaped(sharing)), worst.warp,
+        fmt::join(worst.block, ", "), count_of(worst.transactions, unit(access)), picture(access));
 }
 
 // --- Source ----------------------------------------------------------------------------------------------------------
@@ -156,66 +168,99 @@ std::vector<std::pair<int, int>> parts_of(const KernelInspection& kernel, const 
     return parts;
 }
 
-// The four cells of a line: number, share of the kernel's transactions, counts, text.
-std::string cells(int number, std::string_view share, std::string_view counts, std::string_view text) {
-    return fmt::format(R"(<span class="number">{}</span><span class="share">{}</span>)"
-                       R"(<span class="counts">{}</span><code>{}</code>)",
-                       number, share, counts, escaped(text));
+// Number, code and, where there are any, counts.
+std::string cells(int number, std::string_view code, std::string_view counts, std::string_view share) {
+    std::string text = fmt::format(R"(<span class="line">{}</span><code>{}</code>)",
+                                   number == 0 ? "?" : std::to_string(number), code);
+    if (!counts.empty())
+        text += fmt::format(R"(<span class="counts"><span>{}</span><span class="share">{}</span></span>)",
+                            counts, share);
+    return text;
 }
 
-std::string source_row(int number, const Annotations& annotations, std::string_view text,
-                       std::uint64_t transactions, const InspectedLine* opened) {
-    std::string counts;
-    if (annotations.findings.contains(number)) counts = R"(<span class="bad"><b>finding</b></span>)";
+std::string source_row(int number, const Annotations& annotations, std::string_view code, std::uint64_t bytes,
+                       const InspectedLine* opened) {
+    std::vector<std::string> counts;
+    if (annotations.findings.contains(number)) counts.push_back(chip("bad", "finding"));
     const auto found = annotations.accesses.find(number);
     if (found == annotations.accesses.end())
-        return fmt::format("<div class=\"row\">{}</div>\n", cells(number, "", counts, text));
+        return fmt::format("<div class=\"row\">{}</div>\n", cells(number, code, folded(counts), ""));
 
     const InspectedLine& line = *found->second;
-    std::string cards;
+    std::vector<std::string> cards;
     for (const AccessLine* access : line.accesses) {
-        counts += margin_of(*access);
-        cards += card(*access);
+        counts.push_back(count_line(*access));
+        cards.push_back(card(*access, ""));
+    }
+    std::string details;
+    for (auto each = cards.begin(); each != cards.end();) {
+        const auto end =
+            std::find_if(each, cards.end(), [&](const std::string& other) { return other != *each; });
+        const auto access = line.accesses[static_cast<std::size_t>(each - cards.begin())];
+        details += end - each == 1 ? *each : card(*access, fmt::format(" (x {})", end - each));
+        each = end;
     }
     const double percent =
-        transactions == 0 ? 0
-                          : 100 * static_cast<double>(line.transactions) / static_cast<double>(transactions);
-    const std::string share = fmt::format(R"(<i style="width: {0:.0f}%"></i>{0:.0f} %)", percent);
+        bytes == 0 ? 0 : 100 * static_cast<double>(bytes_moved(line)) / static_cast<double>(bytes);
     return fmt::format("<details{}><summary class=\"row\">{}</summary>\n{}</details>\n",
-                       &line == opened ? " open" : "", cells(number, share, counts, text), cards);
+                       &line == opened ? " open" : "",
+                       cells(number, code, folded(counts),
+                             fmt::format("{:.0f} %<span class=\"narrow\"> of the bytes</span>", percent)),
+                       details);
 }
 
-std::string source_listing(const KernelInspection& kernel, Sources& sources) {
-    const std::vector<InspectedLine> lines = costliest_first(kernel);
-    std::uint64_t transactions = 0;
-    for (const InspectedLine& line : lines)
-        transactions += line.transactions;
-    const InspectedLine* const opened = lines.empty() ? nullptr : &lines.front();
+// Makes the parts of the page that show source.
+class Listings {
+  public:
+    explicit Listings(Sources& sources) : sources_(sources) {}
 
-    std::string listing;
-    for (const auto& [file, annotations] : annotations_of(kernel, lines)) {
-        const std::vector<std::string>& text = sources.lines(file);
-        listing += fmt::format("<p class=\"quiet\">{}</p><div class=\"source\">\n", escaped(file));
-        bool first_part = true;
-        for (const auto& [first, last] : parts_of(kernel, annotations, text)) {
-            if (!std::exchange(first_part, false)) listing += "<div class=\"cut\"></div>\n";
-            for (int number = first; number <= last; ++number) {
-                listing += source_row(number, annotations, line_of(text, number), transactions, opened);
+    std::string of(const KernelInspection& kernel) {
+        const std::vector<InspectedLine> lines = costliest_first(kernel);
+        std::uint64_t bytes = 0;
+        for (const InspectedLine& line : lines)
+            bytes += bytes_moved(line);
+        const InspectedLine* const opened = lines.empty() ? nullptr : &lines.front();
+        std::string listing;
+        for (const auto& [file, annotations] : annotations_of(kernel, lines)) {
+            const std::vector<std::string>& text = sources_.lines(file);
+            const std::string name = escaped(file.empty() ? "an unknown place" : file);
+            listing += fmt::format(
+                "<p class=\"quiet small\"><code>{0}</code></p>\n<div class=\"source\" role=\"region\" "
+                "aria-label=\"{0}, with counts\" tabindex=\"0\"><div class=\"lines\">\n"
+                "<div class=\"row head\"><span class=\"line\">line</span><span>code</span><span "
+                "class=\"counts\"><span>each request of a warp</span><span "
+                "class=\"share\">bytes</span></span></div>\n",
+                name);
+            bool first_part = true;
+            for (const auto& [first, last] : parts_of(kernel, annotations, text)) {
+                if (!std::exchange(first_part, false)) listing += "<div class=\"cut\"></div>\n";
+                for (int number = first; number <= last; ++number)
+                    listing += source_row(number, annotations, line_of(code(file), number), bytes, opened);
             }
+            listing += "</div></div>\n";
         }
-        listing += "</div>\n";
+        return listing;
     }
-    return listing;
-}
+
+  private:
+    const std::vector<std::string>& code(const std::string& file) {
+        const auto [known, is_new] = code_.try_emplace(file);
+        if (is_new) known->second = coloured(sources_.lines(file));
+        return known->second;
+    }
+
+    Sources& sources_;
+    std::map<std::string, std::vector<std::string>> code_;
+};
 
 // --- Kernels and versions --------------------------------------------------------------------------------------------
 
-std::string facts_table(const Facts& facts) {
+std::string facts_list(const Facts& facts) {
     if (facts.empty()) return "";
     std::string rows;
     for (const auto& [fact, value] : facts)
-        rows += fmt::format("<tr><th>{}</th><td>{}</td></tr>", escaped(fact), escaped(value));
-    return fmt::format("<table>{}</table>\n", rows);
+        rows += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(fact), escaped(value));
+    return fmt::format("<dl>{}</dl>\n", rows);
 }
 
 std::string finding_box(const Finding& finding) {
@@ -232,118 +277,198 @@ std::string finding_box(const Finding& finding) {
         escaped(finding.why));
 }
 
-std::string kernel_section(const KernelInspection& kernel, const std::optional<MultiprocessorLimits>& limits,
-                           Sources& sources) {
-    std::string section = fmt::format("<h3><code>{}</code> <span class=\"quiet\">{}</span></h3>\n",
-                                      escaped(short_name(kernel.name)), escaped(extent(kernel)));
+std::string kernel_part(const KernelInspection& kernel, const std::optional<MultiprocessorLimits>& limits,
+                        Listings& listings) {
+    std::string part = fmt::format("<h3><code>{}</code> <span class=\"quiet\">{}</span></h3>\n",
+                                   escaped(short_name(kernel.name)), escaped(extent(kernel)));
     for (const Finding& finding : kernel.findings)
-        section += finding_box(finding);
-    return section + facts_table(facts_of(kernel, limits)) + source_listing(kernel, sources);
+        part += finding_box(finding);
+    return part + facts_list(facts_of(kernel, limits)) + listings.of(kernel);
 }
 
+std::size_t findings_of(const InspectedVariant& variant) {
+    std::size_t findings = 0;
+    for (const KernelInspection& kernel : variant.kernels)
+        findings += kernel.findings.size();
+    return findings;
+}
+
+// "verified", "wrong result, 2 findings"
 std::string state_of(const InspectedVariant& variant) {
-    if (!variant.cannot_run.empty()) return "<span class=\"quiet\">not run</span>";
-    return variant.verified ? "<span class=\"good\">verified</span>"
-                            : "<span class=\"bad\">wrong result</span>";
+    if (!variant.cannot_run.empty()) return R"(<span class="quiet">not run</span>)";
+    const std::size_t findings = findings_of(variant);
+    const std::string found =
+        findings == 0 ? "" : fmt::format(", {} finding{}", findings, findings == 1 ? "" : "s");
+    return fmt::format(R"(<span class="{}">{}{}</span>)", variant.verified && findings == 0 ? "good" : "bad",
+                       variant.verified ? "verified" : "wrong result", found);
 }
 
 std::string variant_section(const InspectedVariant& variant, std::size_t number,
-                            const std::optional<MultiprocessorLimits>& limits, Sources& sources) {
-    std::string section = fmt::format("<h2 id=\"v{}\">{} <span class=\"quiet\">{}</span> {}</h2>\n", number,
-                                      escaped(variant.variant), escaped(variant.problem), state_of(variant));
+                            const std::optional<MultiprocessorLimits>& limits, Listings& listings) {
+    std::string section =
+        fmt::format("<section id=\"v{}\">\n<h2>{} <span class=\"quiet\">{}</span> {}</h2>\n", number,
+                    escaped(variant.variant), escaped(variant.problem), state_of(variant));
     for (const std::string* note : {&variant.cannot_run, &variant.failure}) {
         if (!note->empty()) section += fmt::format("<p>{}</p>\n", escaped(*note));
     }
-    section += facts_table(facts_of(variant));
+    section += facts_list(facts_of(variant));
     for (const KernelInspection& kernel : variant.kernels)
-        section += kernel_section(kernel, limits, sources);
-    return section;
+        section += kernel_part(kernel, limits, listings);
+    return section + "</section>\n";
 }
 
-// Transactions against their ideal, of all kernels of a version in one space.
-std::string total_of(const InspectedVariant& variant, Space space) {
-    AccessLine total;
-    total.space = space;
-    for (const KernelInspection& kernel : variant.kernels) {
-        for (const AccessLine& line : kernel.lines) {
-            if (line.space != space) continue;
-            total.transactions += line.transactions;
-            total.ideal += line.ideal;
-        }
+// --- Overview --------------------------------------------------------------------------------------------------------
+
+constexpr std::pair kGlobal(Space::kGlobal, std::string_view("global"));
+constexpr std::pair kShared(Space::kShared, std::string_view("shared"));
+
+std::string bar(const InspectedVariant& variant, const std::pair<Space, std::string_view>& space,
+                double longest) {
+    const BytesMoved moved = bytes_moved(variant, space.first);
+    const auto piece = [&](double bytes, std::string_view style) {
+        return bytes <= 0
+                   ? ""
+                   : fmt::format(R"(<i class="{}" style="width:{:.2f}%"></i>)", style, 100 * bytes / longest);
+    };
+    if (moved.all() <= 0) {
+        return fmt::format("<div class=\"bar quiet\"><span>{}</span><span>none</span></div>\n", space.second);
     }
-    if (total.transactions == 0) return "-";
-    return fmt::format("<span class=\"{}\">{} / {}</span>", style_of(grade(total)), total.transactions,
-                       total.ideal);
+    const double times = moved.ideal > 0 ? moved.all() / moved.ideal : 1;
+    return fmt::format(
+        R"(<div class="bar"><span class="quiet">{}</span><span class="track" aria-hidden="true">{}{}</span><span class="amount">{}{}</span></div>)"
+        "\n",
+        space.second, piece(moved.ideal, space.second), piece(moved.beyond_ideal, "waste"),
+        bytes_text(moved.all()),
+        times >= 1.05
+            ? fmt::format(R"( <span class="{}">{:.3g} x ideal</span>)", times < 2 ? "fair" : "bad", times)
+            : "");
+}
+
+// The versions of one problem, all on one scale.
+std::string bars_of(const InspectionFile& file, const std::string& problem) {
+    double longest = 0;
+    bool sampled = false;
+    for (const InspectedVariant& variant : file.results) {
+        if (variant.problem != problem) continue;
+        for (const auto& space : {kGlobal, kShared})
+            longest = std::max(longest, bytes_moved(variant, space.first).all());
+        sampled = sampled || is_sampled(variant);
+    }
+    std::string items;
+    std::string not_run;
+    for (std::size_t i = 0; i < file.results.size(); ++i) {
+        const InspectedVariant& variant = file.results[i];
+        if (variant.problem != problem) continue;
+        const std::string link = fmt::format("<a href=\"#v{}\">{}</a>", i, escaped(variant.variant));
+        if (variant.kernels.empty()) {
+            not_run += (not_run.empty() ? "" : ", ") + link;
+            continue;
+        }
+        items +=
+            fmt::format("<li><div>{} <span class=\"small\">{}</span></div>\n<div>{}{}</div></li>\n", link,
+                        state_of(variant), bar(variant, kGlobal, longest), bar(variant, kShared, longest));
+    }
+    if (!not_run.empty())
+        items += fmt::format("<li><div class=\"quiet\">not run</div>\n<div>{}</div></li>\n", not_run);
+    return fmt::format(
+        "<h3>{}</h3>\n<ul class=\"bars\">\n{}</ul>\n<p class=\"quiet small\">These bars have one scale: the "
+        "longest is "
+        "{}.{}</p>\n",
+        escaped(problem), items, bytes_text(longest),
+        sampled
+            ? " Of large grids some blocks were watched; the bytes of all blocks are estimated from these."
+            : "");
 }
 
 std::string overview(const InspectionFile& file) {
-    std::string rows;
-    for (std::size_t i = 0; i < file.results.size(); ++i) {
-        const InspectedVariant& variant = file.results[i];
-        std::size_t findings = 0;
-        for (const KernelInspection& kernel : variant.kernels)
-            findings += kernel.findings.size();
-        rows += fmt::format(
-            "<tr><td><a href=\"#v{}\">{}</a></td><td>{}</td><td>{}</td><td class=\"number\">{}</td>"
-            "<td class=\"number\">{}</td><td class=\"number{}\">{}</td></tr>\n",
-            i, escaped(variant.variant), escaped(variant.problem), state_of(variant),
-            total_of(variant, Space::kShared), total_of(variant, Space::kGlobal), findings > 0 ? " bad" : "",
-            findings);
+    std::vector<std::string> problems;
+    for (const InspectedVariant& variant : file.results) {
+        if (std::ranges::find(problems, variant.problem) == problems.end())
+            problems.push_back(variant.problem);
     }
+    std::string charts;
+    for (const std::string& problem : problems)
+        charts += bars_of(file, problem);
     return fmt::format(
-        "<table><tr><th>version</th><th>problem</th><th></th><th class=\"number\">wavefronts / ideal</th>"
-        "<th class=\"number\">sectors / ideal</th><th class=\"number\">findings</th></tr>\n{}</table>\n",
-        rows);
+        "<section id=\"bytes\">\n<h2>Bytes that each version moves</h2>\n<p class=\"small\">"
+        "<span class=\"key\"><span class=\"swatch global\"></span>global memory, 32 bytes a sector</span> "
+        "<span class=\"key\"><span class=\"swatch shared\"></span>shared memory, 128 bytes a "
+        "wavefront</span> "
+        "<span class=\"key\"><span class=\"swatch waste\"></span>beyond the ideal: uncoalesced accesses, "
+        "bank "
+        "conflicts</span></p>\n{}</section>\n",
+        charts);
 }
 
-constexpr std::string_view kHowToRead =
-    "<p class=\"quiet\">The margin of a line: its share of the kernel's transactions, then what its requests "
-    "take and "
-    "what they would take at best. A request is what the lanes of a warp ask for with one instruction. "
-    "Shared memory "
-    "answers in wavefronts, one a clock; global memory is moved in sectors of 32 bytes. Click a line to see "
-    "its worst "
-    "request: numbers in it are lanes; blue is the first word of a bank, or bytes that lanes want; red are "
-    "further words of a "
-    "bank, a wavefront each; pale red are bytes that are moved and that nobody wants.</p>\n<p "
-    "id=\"tools\"></p>\n";
+std::string legend() {
+    return fmt::format(
+        "<section id=\"reading\">\n<h2>How to read the page</h2>\n"
+        "<p>A <b>request</b> is what the 32 lanes of a warp ask for with one instruction. Shared memory "
+        "answers it in "
+        "<b>wavefronts</b>: one for all lanes whose words are in different banks. Global memory is moved in "
+        "<b>sectors</b> of 32 bytes. The <b>ideal</b> is the smallest number that the same bytes can "
+        "take.</p>\n"
+        "<p>Beside each line that accesses memory you see what its requests take. Open the line to see the "
+        "request "
+        "that takes most. The numbers in the boxes are lanes; 16x are sixteen of them.</p>\n"
+        "<div class=\"legend\"><div>{}</div>\n<ul class=\"swatches\">\n"
+        "<li><span class=\"swatch once\"></span><span>the first word that lanes want of a bank, or bytes of "
+        "a sector "
+        "that lanes want</span></li>\n"
+        "<li><span class=\"swatch again\"></span><span>a further word of the same bank: one more "
+        "wavefront</span></li>\n"
+        "<li><span class=\"swatch moved\"></span><span>bytes that are moved with the sector, and that no "
+        "lane "
+        "wants</span></li>\n"
+        "<li><span class=\"swatch idle\"></span><span>a bank with nothing to do, or a sector that is not "
+        "moved</span></li>\n</ul></div>\n<p id=\"tools\"></p>\n</section>\n",
+        picture_of_example());
+}
+
+std::string navigation(const InspectionFile& file) {
+    std::string items =
+        "<li><a href=\"#bytes\">Bytes moved</a></li>\n<li><a href=\"#reading\">How to read</a></li>\n";
+    const bool one_problem = std::ranges::all_of(file.results, [&](const InspectedVariant& each) {
+        return each.problem == file.results.front().problem;
+    });
+    for (std::size_t i = 0; i < file.results.size(); ++i) {
+        const InspectedVariant& variant = file.results[i];
+        if (!variant.cannot_run.empty()) continue;
+        items += fmt::format(
+            "<li><a href=\"#v{}\">{}{}{}</a></li>\n", i, escaped(variant.variant),
+            one_problem ? "" : fmt::format(" <span class=\"quiet\">{}</span>", escaped(variant.problem)),
+            findings_of(variant) > 0 || (!variant.verified && variant.cannot_run.empty())
+                ? " <b class=\"bad\">!</b>"
+                : "");
+    }
+    return fmt::format("<nav aria-label=\"Versions\"><ul>\n{}</ul></nav>\n", items);
+}
 
 }  // namespace
 
-std::string escaped(std::string_view text) {
-    std::string html;
-    for (const char character : text) {
-        switch (character) {
-            case '&':
-                html += "&amp;";
-                break;
-            case '<':
-                html += "&lt;";
-                break;
-            case '>':
-                html += "&gt;";
-                break;
-            case '"':
-                html += "&quot;";
-                break;
-            default:
-                html += character;
-        }
-    }
-    return html;
-}
-
-std::string inspection_page(const InspectionFile& file, const std::optional<MultiprocessorLimits>& limits,
-                            Sources& sources) {
-    std::string body = fmt::format("<h1>{}, inspected</h1>\n<p class=\"quiet\">commit {}</p>\n{}{}",
-                                   escaped(file.day), escaped(file.commit), overview(file), kHowToRead);
+std::string inspection_page(const PageHead& head, const InspectionFile& file,
+                            const std::optional<MultiprocessorLimits>& limits, Sources& sources) {
+    Listings listings(sources);
+    std::string sections = overview(file) + legend();
     for (std::size_t i = 0; i < file.results.size(); ++i)
-        body += variant_section(file.results[i], i, limits, sources);
+        sections += variant_section(file.results[i], i, limits, listings);
+    const std::size_t findings = count_findings(file);
     return fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{}, inspected</title>\n"
-        "<style>{}{}</style>\n</head>\n<body>\n{}<script>{}</script>\n</body>\n</html>\n",
-        escaped(file.day), kStyle, kPictureStyle, body, kScript);
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<meta name=\"color-scheme\" content=\"light dark\">\n<title>{0}, inspected</title>\n"
+        "<style>{1}</style>\n</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the inspection</a>\n"
+        "<header><h1>{0}</h1>\n{2}<p class=\"quiet\">How the kernels of <code>{3}</code> use memory: every "
+        "access of "
+        "every thread was watched, on the CPU. {4}</p></header>\n"
+        "<div class=\"layout\">\n{5}<main id=\"main\" tabindex=\"-1\">\n{6}</main>\n</div>\n"
+        "<footer class=\"quiet small\"><code>{3}</code>, commit <code>{7}</code></footer>\n"
+        "<script>{8}</script>\n</body>\n</html>\n",
+        escaped(head.title), kPageStyle,
+        head.question.empty() ? "" : fmt::format("<p>{}</p>\n", escaped(head.question)), escaped(file.day),
+        findings == 0 ? "No findings."
+                      : fmt::format("<b class=\"bad\">{} finding{}</b>.", findings, findings == 1 ? "" : "s"),
+        navigation(file), sections, escaped(file.commit), kPageScript);
 }
 
 }  // namespace course::tool

@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "common/bench/inspection.hpp"
 #include "common/bench/occupancy.hpp"
@@ -11,12 +10,15 @@
 
 namespace course::tool {
 
-// The source of each kernel, line by line, with its counts as coloured margins; behind each line what its accesses look like, with a
-// picture of the worst request; findings.
-std::string inspection_page(const InspectionFile& file, const std::optional<MultiprocessorLimits>& limits,
-                            Sources& sources);
+// What stands at the top.
+struct PageHead {
+    std::string title;     // "Day 5: Tiled matrix multiplication"
+    std::string question;  // that the lesson answers; empty: none
+};
 
-// `text` with what means something in HTML replaced.
-std::string escaped(std::string_view text);
+// Bars of the bytes that each version moves; how to read the page; the source of each kernel, line by line, with its counts beside
+// it; behind each line what its accesses look like, with a picture of the worst request; findings.
+std::string inspection_page(const PageHead& head, const InspectionFile& file,
+                            const std::optional<MultiprocessorLimits>& limits, Sources& sources);
 
 }  // namespace course::tool

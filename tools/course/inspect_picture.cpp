@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <initializer_list>
 #include <map>
 #include <utility>
 #include <vector>
@@ -32,14 +34,44 @@ std::string box(int x, int y, int width, std::string_view style, std::string_vie
 // What fits into a cell: a lane, a run of lanes, or how many they are.
 std::string in_a_cell(const std::vector<unsigned>& lanes) {
     const std::string text = runs(lanes);
-    const bool fits = text.size() <= 4 && text.find(',') == std::string::npos;
+    const bool fits = text.size() <= 3 && text.find(',') == std::string::npos;
     return fits ? text : fmt::format("{}x", lanes.size());
 }
 
-std::string svg(int height, std::string_view description, std::string_view content) {
-    return fmt::format(R"(<svg class="picture" role="img" viewBox="0 0 {0} {1}" width="{0}" height="{1}">)"
-                       "<title>{2}</title>{3}</svg>\n",
-                       kRight + kGap, height, description, content);
+std::string svg(int width, int height, std::string_view description, std::string_view content) {
+    return fmt::format(R"(<svg role="img" viewBox="0 0 {0} {1}" width="{0}" height="{1}">)"
+                       "<title>{2}</title>{3}</svg>",
+                       width, height, description, content);
+}
+
+// Which rows are drawn: of five and more in a row that look alike the first two and the last. The others stand for those left out.
+struct DrawnRow {
+    std::size_t row = 0;
+    std::size_t left_out = 0;  // of rows like this one, which follow it
+};
+template <class Shape>
+std::vector<DrawnRow> drawn_rows(const std::vector<Shape>& shapes) {
+    constexpr std::size_t kAlike = 5;
+    std::vector<DrawnRow> drawn;
+    for (std::size_t row = 0; row < shapes.size();) {
+        std::size_t end = row + 1;
+        while (end < shapes.size() && shapes[end] == shapes[row])
+            ++end;
+        if (end - row >= kAlike) {
+            drawn.insert(drawn.end(), {{row, 0}, {row + 1, end - row - 3}, {end - 1, 0}});
+        } else {
+            for (std::size_t each = row; each < end; ++each)
+                drawn.push_back({each, 0});
+        }
+        row = end;
+    }
+    return drawn;
+}
+
+std::string note_of_left_out(std::size_t left_out, int y) {
+    return label(kMargin - kGap, y + 12, "end", "...") +
+           label(kMargin, y + 12, "start",
+                 fmt::format("and {} more rows like these (x {} in all)", left_out, left_out + 3), "fold");
 }
 
 // --- Banks -----------------------------------------------------------------------------------------------------------
@@ -70,7 +102,13 @@ std::string picture_of_banks(const AccessLine& line) {
         std::ranges::sort(lanes);
         lanes.erase(std::ranges::unique(lanes).begin(), lanes.end());
         content += label(kMargin - kGap, y + 12, "end", fmt::format("lanes {}", in_a_cell(lanes)));
-        for (std::size_t row = 0; row < group.most_words(); ++row, y += kCellHeight, ++wavefronts) {
+        wavefronts += group.most_words();
+        std::vector<std::array<bool, kBanks>> shapes(group.most_words());
+        for (std::size_t row = 0; row < shapes.size(); ++row) {
+            for (std::size_t bank = 0; bank < kBanks; ++bank)
+                shapes[row][bank] = row < group.banks[bank].size();
+        }
+        for (const auto& [row, left_out] : drawn_rows(shapes)) {
             for (std::size_t bank = 0; bank < kBanks; ++bank) {
                 const std::vector<Wanted>& words = group.banks[bank];
                 content += row < words.size()
@@ -78,10 +116,16 @@ std::string picture_of_banks(const AccessLine& line) {
                                : box(kMargin + static_cast<int>(bank) * kCellWidth, y, kCellWidth - 2, "idle",
                                      fmt::format("bank {}: nothing to do", bank));
             }
+            y += kCellHeight;
+            if (left_out == 0) continue;
+            content += note_of_left_out(left_out, y);
+            y += kCellHeight;
         }
         y += kGap / 2;
     }
-    return svg(y + 4, fmt::format("{} rows of banks", wavefronts), content);
+    return svg(kRight + kGap, y + 4,
+               fmt::format("The banks of {} wavefronts, and the lanes that each serves", wavefronts),
+               content);
 }
 
 // --- Sectors ---------------------------------------------------------------------------------------------------------
@@ -94,8 +138,10 @@ constexpr int kSectorWidth = kWordsOfSector * kCellWidth;
 std::string word_in_sector(const Sector& sector, int word, int x, int y) {
     std::vector<unsigned> lanes;
     std::string content;
+    bool all = true;  // of its bytes are wanted
     for (unsigned byte = 0; byte < kWordBytes; ++byte) {
         const std::vector<unsigned>& wanted = sector.bytes[static_cast<unsigned>(word) * kWordBytes + byte];
+        all = all && !wanted.empty();
         if (wanted.empty()) continue;
         lanes.insert(lanes.end(), wanted.begin(), wanted.end());
         const int from = kCellWidth * static_cast<int>(byte) / 4;
@@ -109,7 +155,7 @@ std::string word_in_sector(const Sector& sector, int word, int x, int y) {
     const auto offset = sector.index * kSectorBytes + word * static_cast<int>(kWordBytes);
     return fmt::format("<g><title>byte {}: lane{} {}</title>{}{}</g>", offset, lanes.size() == 1 ? "" : "s",
                        runs(lanes), content,
-                       label(x + kCellWidth / 2, y + 12, "middle", in_a_cell(lanes), "lane"));
+                       label(x + kCellWidth / 2, y + 12, "middle", in_a_cell(lanes), all ? "lane" : "part"));
 }
 
 std::string touched_sector(const Sector& sector, int x, int y) {
@@ -120,6 +166,17 @@ std::string touched_sector(const Sector& sector, int x, int y) {
         content +=
             word_in_sector(sector, word, x + word * kCellWidth - (word + 1 == kWordsOfSector ? 2 : 0), y);
     return content;
+}
+
+// Which bytes of which sectors are wanted.
+std::string shape_of(const std::vector<const Sector*>& sectors_of_line) {
+    std::string shape;
+    for (const Sector* sector : sectors_of_line) {
+        shape += std::to_string(sector->index % kSectorsOfLine);
+        for (const auto& lanes : sector->bytes)
+            shape += lanes.empty() ? '-' : '+';
+    }
+    return shape;
 }
 
 std::string picture_of_sectors(const AccessLine& line) {
@@ -133,8 +190,13 @@ std::string picture_of_sectors(const AccessLine& line) {
         content += label(kMargin + sector * kSectorWidth, 12, "start",
                          fmt::format("+{}", sector * static_cast<int>(kSectorBytes)));
     }
+    std::vector<std::pair<std::int64_t, std::vector<const Sector*>>> rows(lines.begin(), lines.end());
+    std::vector<std::string> shapes;
+    for (const auto& [number, sectors_of_line] : rows)
+        shapes.push_back(shape_of(sectors_of_line));
     int y = 20;
-    for (const auto& [number, sectors_of_line] : lines) {
+    for (const auto& [row, left_out] : drawn_rows(shapes)) {
+        const auto& [number, sectors_of_line] = rows[row];
         content += label(kMargin - kGap, y + 12, "end",
                          std::to_string(number * kSectorsOfLine * static_cast<int>(kSectorBytes)));
         for (int i = 0; i < kSectorsOfLine; ++i) {
@@ -145,21 +207,53 @@ std::string picture_of_sectors(const AccessLine& line) {
                                                       : touched_sector(**found, x, y);
         }
         y += kCellHeight;
+        if (left_out == 0) continue;
+        content += note_of_left_out(left_out, y);
+        y += kCellHeight;
     }
-    return svg(y + 4, fmt::format("{} sectors of 32 bytes", touched.size()), content);
+    return svg(kRight + kGap, y + 4,
+               fmt::format("{} sectors of 32 bytes, and the lanes that want their bytes", touched.size()),
+               content);
 }
 
 }  // namespace
 
-const std::string_view kPictureStyle = R"css(
-.picture { max-width: 100%; height: auto; font: 10px ui-monospace, monospace; }
-.picture .axis { fill: var(--quiet); }
-.picture .lane { fill: #fff; pointer-events: none; }
-.picture .once { fill: #2f6fb0; }
-.picture .again { fill: #c0392b; }
-.picture .moved { fill: #e0b4ae; }
-.picture .idle { fill: var(--empty); }
-)css";
+std::string picture_of_example() {
+    constexpr int kBanksShown = 8;
+    constexpr int kLabels = kMargin + kBanksShown * kCellWidth + kGap;
+    const auto words = [](std::initializer_list<int> lanes, std::string_view style, int y) {
+        std::string row;
+        int x = kMargin;
+        for (const int lane : lanes) {
+            row += box(x, y, kCellWidth - 2, lane < 0 ? "idle" : style,
+                       lane < 0 ? "nothing to do" : fmt::format("lane {}", lane));
+            if (lane >= 0)
+                row += label(x + kCellWidth / 2 - 1, y + 12, "middle", std::to_string(lane), "lane");
+            x += kCellWidth;
+        }
+        return row;
+    };
+    std::string content = label(kMargin - kGap, 12, "end", "bank");
+    for (int bank = 0; bank < kBanksShown; ++bank)
+        content +=
+            label(kMargin + bank * kCellWidth + kCellWidth / 2 - 1, 12, "middle", std::to_string(bank));
+    content += label(kMargin - kGap, 32, "end", "shared") + words({0, 1, 2, 3, 4, 5, -1, -1}, "once", 20) +
+               label(kLabels, 32, "start", "first wavefront");
+    content += words({-1, -1, 6, -1, -1, 7, -1, -1}, "again", 20 + kCellHeight) +
+               label(kLabels, 32 + kCellHeight, "start", "second wavefront");
+    Sector sector;
+    for (unsigned byte = 8; byte < 24; ++byte)
+        sector.bytes[byte].push_back(byte / kWordBytes - 2);
+    constexpr int kBelow = 20 + 3 * kCellHeight;
+    content += label(kMargin - kGap, kBelow + 12, "end", "global") + touched_sector(sector, kMargin, kBelow) +
+               label(kLabels, kBelow + 12, "start", "moved") +
+               box(kMargin, kBelow + kCellHeight, kSectorWidth - 2, "idle", "not moved") +
+               label(kLabels, kBelow + kCellHeight + 12, "start", "not moved");
+    return fmt::format(
+        "<div class=\"picture\">{}</div>",
+        svg(kLabels + 100, kBelow + 2 * kCellHeight + 4,
+            "Example: a request to shared memory in two wavefronts, and a sector of global memory", content));
+}
 
 std::string runs(const std::vector<unsigned>& numbers) {
     std::string text;
@@ -177,7 +271,10 @@ std::string runs(const std::vector<unsigned>& numbers) {
 }
 
 std::string picture(const AccessLine& line) {
-    return line.space == Space::kShared ? picture_of_banks(line) : picture_of_sectors(line);
+    return fmt::format(
+        "<div class=\"picture\" role=\"region\" aria-label=\"The request as a picture\" "
+        "tabindex=\"0\">{}</div>\n",
+        line.space == Space::kShared ? picture_of_banks(line) : picture_of_sectors(line));
 }
 
 }  // namespace course::tool

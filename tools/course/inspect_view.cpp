@@ -18,15 +18,6 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// "8.39 MB", "160 B"
-std::string bytes_text(double bytes) {
-    constexpr std::array kUnits = {"B", "KB", "MB", "GB", "TB"};
-    std::size_t unit = 0;
-    for (; bytes >= 999.5 && unit + 1 < kUnits.size(); ++unit)
-        bytes /= 1000;
-    return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
-}
-
 std::string traffic(std::uint64_t moved, std::uint64_t unique) {
     if (moved == 0) return "none";
     const double times = ratio(moved, unique);
@@ -76,8 +67,13 @@ struct Cost {
     auto operator<=>(const Cost&) const = default;
 };
 
+// Of a transaction: a wavefront, or a sector.
+unsigned bytes_of(Space space) {
+    return space == Space::kShared ? kBanks * kWordBytes : kSectorBytes;
+}
+
 Cost cost_of(const AccessLine* access) {
-    const std::int64_t bytes = access->space == Space::kShared ? kBanks * kWordBytes : kSectorBytes;
+    const std::int64_t bytes = bytes_of(access->space);
     const auto all = static_cast<std::int64_t>(access->transactions);
     return {bytes * std::max<std::int64_t>(0, all - static_cast<std::int64_t>(access->ideal)),
             access->transactions * static_cast<std::uint64_t>(bytes)};
@@ -99,8 +95,7 @@ std::vector<InspectedLine> costliest_first(const KernelInspection& kernel) {
     std::vector<InspectedLine> lines;
     for (const AccessLine& access : kernel.lines) {
         auto line = std::ranges::find(lines, access.source, &InspectedLine::source);
-        if (line == lines.end()) line = lines.insert(lines.end(), {access.source, 0, {}});
-        line->transactions += access.transactions;
+        if (line == lines.end()) line = lines.insert(lines.end(), {access.source, {}});
         line->accesses.push_back(&access);
     }
     for (InspectedLine& line : lines)
@@ -133,11 +128,12 @@ double share_of_bytes_used(const AccessLine& line) {
 std::string array_of(const AccessLine& line) {
     constexpr std::string_view kAllocation = "allocation of ";
     const std::string& array = line.worst.array;
-    if (!array.starts_with(kAllocation)) return array;
+    const auto allocation = array.find(kAllocation);
+    if (allocation == std::string::npos) return array;
     double bytes = 0;
-    const char* const digits = array.data() + kAllocation.size();
+    const char* const digits = array.data() + allocation + kAllocation.size();
     const auto [end, error] = std::from_chars(digits, array.data() + array.size(), bytes);
-    return error == std::errc() ? bytes_text(bytes) : array;
+    return error == std::errc() ? array.substr(0, allocation) + bytes_text(bytes) : array;
 }
 
 std::string what(const AccessLine& line) {
@@ -151,6 +147,11 @@ std::string_view unit(const AccessLine& line) {
     return line.space == Space::kShared ? "wavefronts" : "sectors";
 }
 
+bool is_broadcast(const AccessLine& line) {
+    return line.operation == Operation::kLoad && line.active_lanes > line.requests &&
+           line.bytes_used == line.requests * line.bytes;
+}
+
 std::string short_name(std::string_view kernel) {
     constexpr std::string_view kWith = " [with ";
     const auto with = kernel.find(kWith);
@@ -160,6 +161,14 @@ std::string short_name(std::string_view kernel) {
         kernel.substr(with + kWith.size(), kernel.size() - with - kWith.size() - 1);
     return fmt::format("{}<{}>", without_namespaces(kernel.substr(0, with)),
                        fmt::join(template_arguments(bindings), ", "));
+}
+
+std::string bytes_text(double bytes) {
+    constexpr std::array kUnits = {"B", "KB", "MB", "GB", "TB"};
+    std::size_t unit = 0;
+    for (; bytes >= 999.5 && unit + 1 < kUnits.size(); ++unit)
+        bytes /= 1000;
+    return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
 }
 
 std::string extent(const KernelInspection& kernel) {
@@ -219,6 +228,30 @@ Facts facts_of(const InspectedVariant& variant) {
     if (!sampled && unique > 0)  // blocks share bytes: those of a few say little about all
         text += fmt::format(", {:.3g} if a cache kept all", variant.flops / unique);
     return {{"arithmetic intensity", text}};
+}
+
+BytesMoved bytes_moved(const InspectedVariant& variant, Space space) {
+    BytesMoved moved;
+    for (const KernelInspection& kernel : variant.kernels) {
+        const double bytes = bytes_of(space) * ratio(kernel.blocks, kernel.inspected_blocks);
+        for (const AccessLine& line : kernel.lines) {
+            if (line.space != space) continue;
+            const std::uint64_t ideal = std::min(line.ideal, line.transactions);
+            moved.ideal += bytes * static_cast<double>(ideal);
+            moved.beyond_ideal += bytes * static_cast<double>(line.transactions - ideal);
+        }
+    }
+    return moved;
+}
+
+std::uint64_t bytes_moved(const InspectedLine& line) {
+    return cost_of_line(line).all;
+}
+
+bool is_sampled(const InspectedVariant& variant) {
+    return std::ranges::any_of(variant.kernels, [](const KernelInspection& kernel) {
+        return kernel.inspected_blocks != kernel.blocks;
+    });
 }
 
 std::string place(const SourceLine& source) {

@@ -18,7 +18,6 @@ namespace course::tool {
 // All accesses of one line of source.
 struct InspectedLine {
     SourceLine source;
-    std::uint64_t transactions = 0;  // a wavefront and a sector count the same
     std::vector<const AccessLine*> accesses;
 };
 
@@ -38,13 +37,17 @@ double share_of_bytes_used(const AccessLine& line);
 
 // "shared load of 4 bytes"
 std::string what(const AccessLine& line);
-// The array's name, or what is known of it: "tile", "131 KB" for an allocation of that size
+// The array's name, or what is known of it: "tile", "131 KB" for an allocation of that size, "matrices, 131 KB"
 std::string array_of(const AccessLine& line);
 // "wavefronts" or "sectors"
 std::string_view unit(const AccessLine& line);
+// Does each request load one element, which all of its lanes want?
+bool is_broadcast(const AccessLine& line);
 
 // "day03::chains [with int kChains = 8]" -> "chains<8>"
 std::string short_name(std::string_view kernel);
+// "8.39 MB", "160 B"
+std::string bytes_text(double bytes);
 // "64 blocks of 1024 threads", with "in 3 launches" and "sampled 256 of 4096 blocks" where it is so
 std::string extent(const KernelInspection& kernel);
 
@@ -60,6 +63,21 @@ Facts facts_of(const InspectedVariant& variant);
 std::string place(const SourceLine& source);
 // "thread (3, 0, 0) of block (0, 0, 0)"
 std::string who(const std::array<unsigned, 3>& thread, const std::array<unsigned, 3>& block);
+
+// Bytes that a version moves between its threads and memory: a sector is 32, a wavefront 128. Of a sampled grid those of all blocks,
+// as the sampled ones suggest.
+struct BytesMoved {
+    double ideal = 0;
+    double beyond_ideal = 0;
+
+    double all() const { return ideal + beyond_ideal; }
+    bool operator==(const BytesMoved&) const = default;
+};
+BytesMoved bytes_moved(const InspectedVariant& variant, Space space);
+// Of one line, and of the blocks that were watched.
+std::uint64_t bytes_moved(const InspectedLine& line);
+// Were only some of the blocks watched?
+bool is_sampled(const InspectedVariant& variant);
 
 // Of all versions and kernels together.
 std::size_t count_findings(const InspectionFile& file);

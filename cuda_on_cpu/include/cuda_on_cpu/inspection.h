@@ -30,7 +30,9 @@ struct WorstRequest {
     unsigned warp = 0;
     // Of each of the 32 lanes, in bytes from the first byte of the array; -1: not active. Of a matrix load: the rows.
     std::vector<std::int64_t> offsets;
-    std::string array;  // "tile" where the name is known, or "allocation of 4096 bytes"
+    // Of a shared array its name; of global memory the kernel's parameters that point there, "in"; else, or where a parameter points
+    // to several allocations, "allocation of 4096 bytes".
+    std::string array;
 
     bool operator==(const WorstRequest&) const = default;
 };

@@ -3,7 +3,7 @@
 // The translator turns the body of every kernel into a closure over its parameters,
 //
 //     __global__ void scale(float* x, float a) { x[threadIdx.x] *= a; }
-//     void scale(float* x, float a) { <Kernel object>; ...prepare([=]() mutable { x[threadIdx.x] *= a; }, x, a); }
+//     void scale(float* x, float a) { <Kernel object>; ...prepare("x, a", [=]() mutable { x[threadIdx.x] *= a; }, x, a); }
 //
 // and every launch into a call of that function followed by the configuration:
 //
@@ -27,6 +27,12 @@ constexpr unsigned first_of(unsigned first, Rest...) {
     return first;
 }
 
+// One argument of a launch, as it lies in memory.
+struct Argument {
+    const volatile void* bytes;
+    std::size_t size;
+};
+
 // What is known of one kernel (one instantiation of a template is one kernel).
 class Kernel {
   public:
@@ -37,10 +43,11 @@ class Kernel {
     // True when somebody calls the kernel's function only to learn which Kernel it is (kernel_of below).
     bool asked();
 
-    // Copies the closure, checks pointer arguments, and leaves both for launch() to find.
+    // Copies the closure, checks pointer arguments, and leaves both for launch() to find. `names` of the arguments: "x, a".
     template <class Closure, class... Arguments>
-    void prepare(const Closure& closure, const Arguments&... arguments) {
+    void prepare(const char* names, const Closure& closure, const Arguments&... arguments) {
         int position = 0;
+        const Argument list[] = {{__builtin_addressof(arguments), sizeof arguments}..., {nullptr, 0}};
         (check_argument(++position, arguments), ...);
         prepare_erased(
             new Closure(closure),
@@ -48,7 +55,8 @@ class Kernel {
                 Closure own = *static_cast<const Closure*>(prepared);  // a thread may write to its parameters
                 own();
             },
-            [](const void* prepared) { delete static_cast<const Closure*>(prepared); });
+            [](const void* prepared) { delete static_cast<const Closure*>(prepared); }, names, list,
+            sizeof...(arguments));
     }
 
     const char* pretty_name;
@@ -68,7 +76,8 @@ class Kernel {
     }
     void check_pointer(int position, const volatile void* pointer);
     // Owns the closure from here on.
-    void prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*));
+    void prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*),
+                        const char* names, const Argument* arguments, std::size_t count);
 };
 
 struct LaunchConfiguration {

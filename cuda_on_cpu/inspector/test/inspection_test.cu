@@ -516,7 +516,41 @@ TEST(Inspection, NamesTheLineOfTheAccess) {
                                  Space::kGlobal, Operation::kLoad);
     EXPECT_EQ(load.source.file, "cuda_on_cpu/inspector/test/inspection_test.cu");
     EXPECT_GT(load.source.line, 200);
-    EXPECT_EQ(load.worst.array, "allocation of 128 bytes");
+    EXPECT_EQ(load.worst.array, "in");
+}
+
+struct Matrices {
+    std::size_t rows;
+    const float* left;
+    float* right;
+};
+
+__global__ void copy_in_structure(Matrices matrices) {
+    matrices.right[threadIdx.x] = matrices.left[threadIdx.x];
+}
+
+template <class... Parts>
+__global__ void add_parts(float* sum, const Parts*... parts) {
+    sum[threadIdx.x] = (0.0f + ... + parts[threadIdx.x]);
+}
+
+TEST(Inspection, NamesGlobalMemoryAfterTheParameterThatPointsThere) {
+    const Buffer<float> in(32), out(64), other(32);
+    const auto array = [](const std::function<void()>& launch, Operation operation) {
+        return line(inspect_one(launch), Space::kGlobal, operation).worst.array;
+    };
+    EXPECT_EQ(array([&] { copy<<<1, 32>>>(in.get(), out.get() + 32, 32, 1, 0); }, Operation::kStore), "out");
+    EXPECT_EQ(array([&] { copy<<<1, 32>>>(in.get(), in.get(), 32, 1, 0); }, Operation::kLoad), "in and out");
+    const auto in_structure = [&] { copy_in_structure<<<1, 32>>>({32, in.get(), out.get()}); };
+    EXPECT_EQ(array(in_structure, Operation::kLoad), "matrices, allocation of 128 bytes");
+    EXPECT_EQ(array(in_structure, Operation::kStore), "matrices, allocation of 256 bytes");
+    const Matrices one = {32, in.get(), in.get()};
+    EXPECT_EQ(array([&] { copy_in_structure<<<1, 32>>>(one); }, Operation::kLoad), "matrices");
+    EXPECT_EQ(array([&] { add_parts<<<1, 32>>>(out.get(), in.get()); }, Operation::kLoad), "parts");
+    const auto both = [&] { add_parts<<<1, 32>>>(out.get(), in.get(), other.get()); };
+    const auto loads = lines(inspect_one(both), Space::kGlobal, Operation::kLoad);
+    ASSERT_EQ(loads.size(), 2u);
+    EXPECT_EQ(loads[0].worst.array, "parts, allocation of 128 bytes");
 }
 
 __global__ void copy_by_helper(const float* in, float* out) {

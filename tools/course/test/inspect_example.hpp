@@ -1,13 +1,15 @@
-// Accesses of a warp as an inspection tells of them, for tests.
+// Accesses of a warp, and a small inspection, as a program tells of them: for tests.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "common/bench/inspection.hpp"
+#include "common/bench/occupancy.hpp"
 
 namespace course::tool {
 
@@ -30,9 +32,12 @@ inline AccessLine access(Space space, Operation operation, unsigned bytes, unsig
     line.worst.transactions = transactions;
     line.worst.array = "tile";
     line.active_lanes = requests * line.worst.active_lanes;
-    line.bytes_used = line.active_lanes * bytes;
+    std::set<std::int64_t> elements(line.worst.offsets.begin(), line.worst.offsets.end());
+    elements.erase(-1);
+    const auto distinct = static_cast<unsigned>(elements.size()) * bytes;
+    line.bytes_used = requests * distinct;
     line.ideal = requests * (space == Space::kShared ? (line.worst.active_lanes * bytes + 127) / 128
-                                                     : (line.worst.active_lanes * bytes + 31) / 32);
+                                                     : (distinct + 31) / 32);
     return line;
 }
 
@@ -51,6 +56,75 @@ inline OffsetOf first_lanes(std::int64_t count, const OffsetOf& offset) {
 
 inline OffsetOf stride(std::int64_t bytes, std::int64_t first = 0) {
     return [=](std::int64_t lane) { return first + lane * bytes; };
+}
+
+inline constexpr const char* kExampleSource =
+    "// Idea: a column.\n"
+    "template <int TILE>\n"
+    "__global__ void transpose(const float* in, float* out) {\n"
+    "    tile[y][x] = in[i];\n"
+    "    out[i] = tile[x][y] < limit && \"&\";\n"
+    "}\n";
+
+inline const MultiprocessorLimits kExampleLimits = {.warps = 64,
+                                                    .blocks = 32,
+                                                    .registers = 65536,
+                                                    .shared_bytes = 228 * 1024,
+                                                    .shared_bytes_of_block = 227 * 1024,
+                                                    .reserved_shared_bytes = 1024};
+
+inline AccessLine at(int number, AccessLine line) {
+    line.source.line = number;
+    return line;
+}
+
+inline KernelInspection example_kernel() {
+    return {.name = "day::transpose [with int TILE = 32; bool VECTOR = true]",
+            .launches = 1,
+            .blocks = 16,
+            .inspected_blocks = 16,
+            .threads_per_block = 1024,
+            .static_shared = 4096,
+            .barriers = 16,
+            .global_read_bytes = 131072,
+            .global_written_bytes = 65536,
+            .unique_read_bytes = 65536,
+            .unique_written_bytes = 65536,
+            .lines = {at(4, global_load(4, 4, stride(4))), at(5, shared_load(4, 1, stride(0))),
+                      at(5, shared_load(4, 32, stride(128)))},
+            .findings = {}};
+}
+
+inline Finding example_race() {
+    return {.kind = "race",
+            .source = {"day/kernel.cu", 4},
+            .message = "tile[0][1] is written while it may be read",
+            .why = "No barrier between the two.",
+            .block = {1, 0, 0},
+            .thread = {2, 0, 0},
+            .other = SourceLine{"day/kernel.cu", 5},
+            .other_block = {1, 0, 0},
+            .other_thread = {3, 4, 0},
+            .count = 12};
+}
+
+inline InspectionFile example_inspection() {
+    return {.day = "day",
+            .commit = "abc",
+            .results = {{.problem = "matrix 128x128",
+                         .variant = "plain",
+                         .verified = true,
+                         .flops = 393216,
+                         .kernels = {example_kernel()}},
+                        {.problem = "matrix 128x128", .variant = "wide", .cannot_run = "too wide"}}};
+}
+
+// How often `part` is in `text`.
+inline std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        ++found;
+    return found;
 }
 
 }  // namespace course::tool

@@ -255,6 +255,37 @@ TEST(ExplainLine, NothingIsSaidOfNothing) {
     EXPECT_EQ(explain(global_load(4, 0, stride(-1, -1))), "");
 }
 
+TEST(ExplainSharing, TellsWhatABroadcastCostsAndSaves) {
+    const std::string shared = explain_sharing(shared_load(4, 1, stride(0)));
+    EXPECT_EQ(shared,
+              "A broadcast: 32 lanes want the same element. The memory reads it once and hands it to each of "
+              "them, so "
+              "it costs no more than the load of one lane. It is not free: the warp issues a load and gets 4 "
+              "different bytes, where 32 neighbouring elements would be 128. A value that several "
+              "instructions need "
+              "belongs in a register.");
+    const std::string global = explain_sharing(global_load(8, 1, first_lanes(16, stride(0))));
+    EXPECT_TRUE(global.starts_with("A broadcast: 16 lanes want the same element. It is fetched once"))
+        << global;
+    EXPECT_NE(global.find("gets 8 different bytes, where 16 neighbouring elements would be 128"),
+              std::string::npos)
+        << global;
+    EXPECT_TRUE(explain_sharing(global_load(4, 1, [](auto lane) {
+                    return lane / 8 * 4;
+                })).starts_with("Each element goes to 8 lanes."));
+}
+
+TEST(ExplainSharing, IsOnlyForLoadsThatShareAndAreGood) {
+    EXPECT_EQ(explain_sharing(shared_load(4, 1, stride(4))), "") << "an element for each lane";
+    EXPECT_EQ(explain_sharing(with(Operation::kStore, shared_load(4, 1, stride(0)))), "");
+    EXPECT_EQ(explain_sharing(with(Operation::kAtomic, shared_load(4, 32, stride(0)))), "");
+    EXPECT_EQ(explain_sharing(global_load(4, 16, [](auto lane) { return lane / 2 * 4096; })), "")
+        << "there is something else to mend";
+    EXPECT_EQ(explain_sharing({}), "");
+    EXPECT_EQ(lanes_per_element(shared_load(4, 1, stride(0))), 32);
+    EXPECT_EQ(lanes_per_element({}), 0);
+}
+
 // Words at a distance of s meet in a bank if s has a factor in common with the number of banks (PMPP 6.2): gcd(s, 32) of them.
 TEST(BankGroups, StridesMeetAsTheirGreatestCommonDivisorSays) {
     for (std::int64_t words = 1; words <= 65; ++words) {

@@ -147,7 +147,7 @@ inline constexpr unsigned kManyOwners = 2 * T::QUADS;
 
 // The fix-up of a tile with many owners. A part is a few float4, so several threads add up the same
 // one: each reads the partial sums of some of the owners, a slice. Then one of the threads adds up
-// the slices. Not inlined, so that the compiler gives the main loop the registers it had without.
+// the slices. Not inlined, because that would change the registers of the main loop.
 template <class T, int VEC>
 __device__ __noinline__ void fix_up_for_many(const Sgemm& gemm, const Division& division, std::size_t tile,
                                              const Owners& owners, float* shared) {
@@ -182,6 +182,7 @@ __device__ __noinline__ void fix_up_for_many(const Sgemm& gemm, const Division& 
     write_quad<T, VEC>(gemm, origin_of_tile<T::BM, T::BN>(gemm, static_cast<unsigned>(tile)), quad, sum);
 }
 
+// The fix-up of a shared tile. All threads of all its owners call it.
 template <class T, int VEC>
 __device__ __forceinline__ void fix_up(const Sgemm& gemm, const Division& division, std::size_t tile,
                                        const Owners& owners, float* shared) {

@@ -103,16 +103,16 @@ class Copies {
           leading_dimension_(matrix.leading_dimension()) {}
 
     // Issues the copies of a tile of which `rows` x `cols` elements are in range; the others are
-    // zero-filled. Quad `quad` of row `row` is stored as quad place(row, quad).
-    template <class Place>
-    __device__ void issue(float (&tile)[ROWS][COLS], int rows, int cols, Place place) const {
+    // zero-filled. Quad `quad` of row `row` is stored as quad swizzle(row, quad).
+    template <class Swizzle>
+    __device__ void issue(float (&tile)[ROWS][COLS], int rows, int cols, Swizzle swizzle) const {
         const int below = rows - static_cast<int>(first_row());
         const int inside = min(max(cols - static_cast<int>(quad()) * 4, 0), 4);
 #pragma unroll
         for (int down = 0; down < ROWS; down += ROWS_AT_ONCE) {
             const unsigned row = first_row() + down;
             const int count = down < below ? inside : 0;
-            float* const to = &tile[row][place(row, quad()) * 4];
+            float* const to = &tile[row][swizzle(row, quad()) * 4];
             const float* const from = from_ + down * leading_dimension_;
             if constexpr (VEC == 4) {
                 course::ptx::cp_async_16(to, from, static_cast<unsigned>(count) * sizeof(float));

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "build.hpp"
+#include "device_side.hpp"
 #include "errors.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
@@ -182,7 +183,12 @@ CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, con
         const int before = result.schedules;
         result = run_tests(build.program(target), entry, schedule, options, build.root.string());
         result.schedules += before;
-        if (result.verdict != Verdict::kPassed) break;
+        if (result.verdict != Verdict::kPassed) return result;
+    }
+    if (const std::string uses = host_code_in_kernels(book, entry, build.root); !uses.empty()) {
+        return {Verdict::kDoesNotCompile,
+                "its tests pass on the CPU, but nvcc does not compile it:\n\n" + uses +
+                    "\n  A kernel can only call what is declared __device__, and CUDA's own functions.\n"};
     }
     return result;
 }

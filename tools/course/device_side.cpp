@@ -1,0 +1,124 @@
+#include "device_side.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <regex>
+
+#include "functions.hpp"
+#include "subprocess.hpp"
+#include "text_file.hpp"
+
+namespace course::tool {
+namespace {
+
+std::string_view next_line(std::string_view& text) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    return line;
+}
+
+// The line of "FILE:LINE:COLUMN: ..."; 0 if it is about another file.
+int line_of(std::string_view message, std::string_view file) {
+    if (!message.starts_with(file) || message.size() == file.size() || message[file.size()] != ':') return 0;
+    message.remove_prefix(file.size() + 1);
+    int line = 0;
+    std::from_chars(message.data(), message.data() + message.size(), line);
+    return line;
+}
+
+std::string quoted(std::string_view message) {
+    const std::size_t begin = message.find('\'');
+    const std::size_t end = message.find('\'', begin + 1);
+    return end == std::string_view::npos ? "" : std::string(message.substr(begin + 1, end - begin - 1));
+}
+
+// As .clangd asks: clang's own CUDA, on our headers. Found by PATH; what it says, or nothing where there is none.
+std::string ask_clang(const std::filesystem::path& file, const std::filesystem::path& lesson,
+                      const std::filesystem::path& root, const std::string& day) {
+    const Command command = {"clang++",
+                             "-std=c++20",
+                             "-I" + root.string(),
+                             "-I" + (root / "cuda_on_cpu/include").string(),
+                             "-I" + (root / day).string(),
+                             "-I" + lesson.parent_path().string(),
+                             "-xcuda",
+                             "--cuda-host-only",
+                             "-nocudainc",
+                             "-nocudalib",
+                             "-w",
+                             "-fno-color-diagnostics",
+                             "-include",
+                             "cuda_on_cpu/editor.h",
+                             "-fsyntax-only",
+                             file.string()};
+    return capture(command, {}, std::chrono::seconds(20)).output;
+}
+
+}  // namespace
+
+std::vector<HostUse> host_library_in(std::string_view text, const std::vector<std::string>& kernels) {
+    static const std::regex names(
+        R"(std::(vector|string|deque|list|map|set|unordered_map|unordered_set|function|cout|cerr|sort|accumulate|reduce|thread|mutex|atomic|unique_ptr|shared_ptr)\b)");
+    std::vector<HostUse> found;
+    for (const std::string& kernel : kernels) {
+        for (const FunctionDefinition& function : find_functions(text, kernel)) {
+            const std::string_view head = text.substr(function.head, function.body_begin - function.head);
+            const char* caller = head.find("__global__") != std::string_view::npos   ? "__global__"
+                                 : head.find("__device__") != std::string_view::npos ? "__device__"
+                                                                                     : nullptr;
+            if (caller == nullptr || head.find("__host__") != std::string_view::npos) continue;
+            const std::string body(text.substr(function.body_begin, function.body_end - function.body_begin));
+            for (std::sregex_iterator match(body.begin(), body.end(), names), end; match != end; ++match) {
+                const auto at = static_cast<std::size_t>(match->position());
+                const std::string before = body.substr(0, at);
+                const bool in_comment = before.find("//", before.rfind('\n') + 1) != std::string::npos;
+                if (in_comment || before.ends_with("::")) continue;  // cuda::std::atomic is the device's
+                const std::size_t place = function.body_begin + at;
+                found.push_back({line_at(text, place), match->str(), caller});
+            }
+        }
+    }
+    return found;
+}
+
+std::vector<HostUse> host_calls_in(std::string_view clang_says, std::string_view file) {
+    std::vector<HostUse> found;
+    HostUse error;  // the last one that has not been understood
+    while (!clang_says.empty()) {
+        const std::string_view line = next_line(clang_says);
+        if (line.find(": error: ") != std::string_view::npos) {
+            error = {line_of(line, file), quoted(line.substr(line.find(": error: "))), ""};
+        } else if (line.find("call to __host__ function from ") == std::string_view::npos) {
+            continue;
+        }
+        // "reference to __host__ function 'f' in __global__ function", or a note: "call to __host__ function from __global__ function"
+        const bool is_reference = line.find("reference to __host__ function") != std::string_view::npos;
+        const bool is_note = line.find("call to __host__ function from ") != std::string_view::npos;
+        if ((!is_reference && !is_note) || error.line == 0) continue;
+        error.caller =
+            line.find("__global__ function") != std::string_view::npos ? "__global__" : "__device__";
+        if (std::ranges::find(found, error) == found.end()) found.push_back(error);
+        error.line = 0;
+    }
+    return found;
+}
+
+std::string host_code_in_kernels(const Workbook& book, const WorkbookEntry& entry,
+                                 const std::filesystem::path& root) {
+    const std::filesystem::path file = book.mine(entry);
+    std::vector<HostUse> uses = host_library_in(read_text_file(file), entry.exercise->kernels);
+    const std::vector<HostUse> calls =
+        host_calls_in(ask_clang(file, book.lesson(entry), root, entry.chapter->directory), file.string());
+    uses.insert(uses.end(), calls.begin(), calls.end());
+    std::string text;
+    for (const HostUse& use : uses) {
+        text +=
+            fmt::format("    {}:{}: calling a __host__ function(\"{}\") from a {} function is not allowed\n",
+                        Workbook::shown(file), use.line, use.name, use.caller);
+    }
+    return text;
+}
+
+}  // namespace course::tool

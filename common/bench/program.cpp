@@ -21,6 +21,7 @@
 #include "common/bench/inspection.hpp"
 #include "common/bench/machine_limits.hpp"
 #include "common/bench/record_file.hpp"
+#include "common/bench/unknown_argument.hpp"
 #include "common/check/check.hpp"
 #include "common/check/nearest.hpp"
 
@@ -414,6 +415,9 @@ int run_program(const Program& given, int argc, const char* const* argv) {
         const int code = run(program, options);
         if (code == 0 && program.finish) as_bad_arguments(program.finish);
         return code;
+    } catch (const CLI::ExtrasError&) {
+        fmt::print(stderr, "{}: {}\n", program.day, unknown_argument(app));
+        return kBadArguments;
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : kBadArguments;
     } catch (const BadArguments& error) {

@@ -260,6 +260,10 @@ TEST_F(ProgramTest, BadArgumentsAreExitCodeTwo) {
     EXPECT_EQ(run({"--variant", "rigth"}), 2);
     EXPECT_NE(err_.find("did you mean 'right'? Known: right, tried, only_here"), std::string::npos) << err_;
     EXPECT_EQ(run({"--no-such-option"}), 2);
+    EXPECT_EQ(run({"--vairant", "right"}), 2);
+    EXPECT_NE(err_.find("unknown option '--vairant': did you mean '--variant'?"), std::string::npos) << err_;
+    EXPECT_EQ(run({"--size", "-5"}), 2);
+    EXPECT_NE(err_.find("'-5' is no size: expected numbers > 0"), std::string::npos) << err_;
     EXPECT_EQ(run({"--bench", "--size", "5"}), 2);
     EXPECT_EQ(run({"--help"}), 0);
     EXPECT_NE(out_.find("Example: day00_fill --size 1000"), std::string::npos) << out_;

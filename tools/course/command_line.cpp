@@ -8,6 +8,7 @@
 #include <initializer_list>
 
 #include "commands.hpp"
+#include "common/bench/unknown_argument.hpp"
 #include "errors.hpp"
 #include "styles.hpp"
 
@@ -214,6 +215,9 @@ int run_command_line(int argc, const char* const* argv) {
 
     try {
         app.parse(with_separator({run, inspect}, argc, argv));
+    } catch (const CLI::ExtrasError&) {
+        fmt::print(stderr, "course: {}\n", unknown_argument(app));
+        return kUsage;
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? kSuccess : kUsage;
     }

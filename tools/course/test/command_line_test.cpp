@@ -76,7 +76,13 @@ TEST_F(CommandLine, HelpIsNoError) {
 }
 
 TEST_F(CommandLine, WrongUsageIsTwo) {
+    testing::internal::CaptureStderr();
     EXPECT_EQ(course({"rum"}), kUsage);
+    EXPECT_EQ(course({"check", "--inspekt"}), kUsage);
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("course: unknown command 'rum': did you mean 'run'?"), std::string::npos) << said;
+    EXPECT_NE(said.find("course: unknown option '--inspekt': did you mean '--inspect'?"), std::string::npos)
+        << said;
     EXPECT_EQ(course({"run"}), kUsage);
     EXPECT_EQ(course({"run", "--sise", "3", "day01"}), kUsage);
     EXPECT_EQ(course({"run", "day03"}), kUsage);

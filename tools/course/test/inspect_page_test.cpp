@@ -79,8 +79,8 @@ TEST_F(Page, PutsTheCountsBehindTheCode) {
     const auto row = html.find("<span class=\"line\">5</span>");
     EXPECT_EQ(html.find("<code>", row), row + std::string("<span class=\"line\">5</span>").size());
     EXPECT_LT(html.find("</code>", row), html.find("class=\"counts\"", row));
-    EXPECT_TRUE(shows(
-        html, "<b class=\"chip bad\">32 x ideal</b> <code>tile</code> load: 32 wavefronts, ideal 1<"))
+    EXPECT_TRUE(
+        shows(html, "<b class=\"chip bad\">32 x ideal</b> <code>tile</code> load: 32 wavefronts, ideal 1<"))
         << "of a bad access the ideal is told";
     EXPECT_TRUE(shows(html, "<b class=\"chip good\">ideal</b> <code>tile</code> load: 4 sectors<"));
 }
@@ -88,8 +88,8 @@ TEST_F(Page, PutsTheCountsBehindTheCode) {
 TEST_F(Page, ABroadcastIsExplained) {
     const std::string html = page(example_inspection());
     EXPECT_TRUE(shows(html,
-                         "<b class=\"chip quiet\">broadcast</b> <code>tile</code> load: 1 wavefront, each "
-                         "element for 32 lanes<"));
+                      "<b class=\"chip quiet\">broadcast</b> <code>tile</code> load: 1 wavefront, each "
+                      "element for 32 lanes<"));
     EXPECT_TRUE(shows(html, "A broadcast: 32 lanes want the same element."));
 }
 
@@ -109,12 +109,12 @@ TEST_F(Page, BytesOfVersionsAreBarsOfOneScale) {
     file.results = {version("slow", 1000, 16), version("fast", 500, 4)};
     const std::string html = page(file);
     EXPECT_TRUE(shows(html,
-                         "<i class=\"global\" style=\"width:25.00%\"></i><i class=\"waste\" "
-                         "style=\"width:75.00%\"></i></span><span class=\"amount\">512 KB <span "
-                         "class=\"bad\">4 x ideal</span>"));
+                      "<i class=\"global\" style=\"width:25.00%\"></i><i class=\"waste\" "
+                      "style=\"width:75.00%\"></i></span><span class=\"amount\">512 KB <span "
+                      "class=\"bad\">4 x ideal</span>"));
     EXPECT_TRUE(shows(html,
-                         "<i class=\"global\" style=\"width:12.50%\"></i></span><span "
-                         "class=\"amount\">64 KB</span>"));
+                      "<i class=\"global\" style=\"width:12.50%\"></i></span><span "
+                      "class=\"amount\">64 KB</span>"));
     EXPECT_EQ(count(html, "<span>shared</span><span>none</span>"), 2U);
     EXPECT_TRUE(shows(html, "the longest is 512 KB."));
 }
@@ -150,7 +150,9 @@ TEST_F(Page, ListsTheVersionsAndMarksThoseWithFindings) {
         const std::string html = page(file);
         return html.substr(html.find("<nav"), html.find("</nav>") - html.find("<nav"));
     };
-    EXPECT_TRUE(shows(navigation(), "<a href=\"#v0\">plain</a>"));
+    EXPECT_TRUE(
+        shows(navigation(), "<li class=\"group\">matrix 128x128</li>\n<li><a href=\"#v0\">plain</a>"));
+    EXPECT_FALSE(shows(navigation(), "wide")) << "it has not run";
     file.results[0].kernels[0].findings = {example_race()};
     EXPECT_TRUE(shows(navigation(), "<a href=\"#v0\">plain <b class=\"bad\">!</b></a>"));
     EXPECT_TRUE(shows(page(file), "<b class=\"bad\">1 finding</b>"));

@@ -62,10 +62,10 @@ button { font: inherit; font-size: .875rem; padding: .3rem .7rem; color: var(--t
 
 .source { border: 1px solid var(--rule); border-radius: 6px; overflow-x: auto; margin: .3rem 0 1.4rem; container-type: inline-size; }
 .lines { width: max-content; min-width: 100%; padding: .3rem 0; }
-.row { display: grid; grid-template-columns: 2.4rem auto; column-gap: .6rem; background: var(--ground); font: .8rem/1.55 ui-monospace, monospace; }
-.row .line { text-align: right; color: var(--quiet); user-select: none; }
+.row { display: grid; grid-template-columns: 2.9rem auto; column-gap: .6rem; background: var(--ground); font: .8rem/1.55 ui-monospace, monospace; }
+.row .line { text-align: right; white-space: nowrap; color: var(--quiet); user-select: none; }
 .row code { font: inherit; white-space: pre; padding-right: .6rem; }
-.row .counts { grid-column: 1 / -1; position: sticky; left: 0; width: 100cqw; padding: 0 .6rem .2rem 3rem; }
+.row .counts { grid-column: 1 / -1; position: sticky; left: 0; width: 100cqw; padding: 0 .6rem .2rem 3.5rem; }
 .row.head { display: none; }
 summary.row { cursor: pointer; list-style: none; background: var(--card); } summary.row::-webkit-details-marker { display: none; }
 summary.row:focus-visible { outline-offset: -3px; }
@@ -98,14 +98,14 @@ svg .moved { fill: var(--moved); stroke: var(--again); } svg .idle { fill: var(-
 @media (min-width: 70rem) {
   .layout { display: grid; grid-template-columns: 12rem minmax(0, 1fr); gap: 2.5rem; }
   nav { align-self: start; top: 1rem; max-height: calc(100vh - 2rem); overflow-y: auto; margin: 1.5rem 0 0; border-bottom: 0; }
-  nav ul { display: block; padding: 0; } nav .group { padding: .8rem 0 .1rem .7rem; } nav a { white-space: normal; overflow-wrap: anywhere; }
+  nav ul { display: block; padding: 0; } nav .group { padding: .8rem 0 .1rem .7rem; white-space: normal; } nav a { white-space: normal; overflow-wrap: anywhere; }
   section { scroll-margin-top: 0; }
   .bars li { display: grid; grid-template-columns: 14rem 1fr; }
 }
 @container (min-width: 56rem) {
-  .row { grid-template-columns: 3.2rem minmax(max-content, 1fr) 23.5rem; }
+  .row { grid-template-columns: 3.2rem minmax(max-content, 1fr) 25rem; }
   .row.head { display: grid; color: var(--quiet); font: .75rem/1.6 system-ui, sans-serif; border-bottom: 1px solid var(--rule); }
-  .row .counts { grid-column: 3; right: 0; left: auto; width: 23.5rem; padding: 0 .6rem; border-left: 1px solid var(--rule);
+  .row .counts { grid-column: 3; right: 0; left: auto; width: 25rem; padding: 0 .6rem; border-left: 1px solid var(--rule);
     display: grid; grid-template-columns: minmax(0, 1fr) 2.4rem; column-gap: .5rem; background: inherit; }
   .narrow { display: none; }
   .share { text-align: right; }

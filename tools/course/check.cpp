@@ -5,6 +5,8 @@
 #include "commands.hpp"
 #include "errors.hpp"
 #include "file_lock.hpp"
+#include "inspect_output.hpp"
+#include "inspect_text.hpp"
 #include "learner.hpp"
 #include "score.hpp"
 #include "styles.hpp"
@@ -22,18 +24,35 @@ Checkout build_for(const Checkout& checkout, const WorkbookEntry& entry, const C
 // Inspection takes a build of its own: where it is asked for, and afterwards for that day always.
 bool inspects(const Checkout& checkout, const WorkbookEntry& entry, const CheckCommand& command) {
     if (entry.exercise->variant.empty() || entry.exercise->needs_inspection) return false;
-    return command.inspect ||
+    return command.inspect || !command.html.empty() ||
            std::filesystem::exists(
                preset_checkout(checkout, "inspect").program(entry.chapter->directory + "_exercise_program"));
 }
 
+// What was asked for is shown in full: on the terminal the learner's kernel, in the page the lesson's beside it.
+void show_inspection(const InspectionScore& score, const WorkbookEntry& entry, const Checkout& checkout,
+                     const CheckCommand& command, bool in_sentences) {
+    Sources sources(checkout.root);
+    const auto limits = limits_of_device();
+    if (command.inspect && in_sentences)
+        fmt::print("{}\n", inspection_text(score.mine, limits, sources, use_colour(stdout)));
+    if (command.html.empty()) return;
+    const Calendar calendar = load_calendar(checkout.calendar());
+    PageHead head = head_of(find_day(calendar, entry.chapter->directory));
+    head.title = fmt::format("{}: your {}", entry.id, entry.exercise->variant);
+    write_file(command.html, inspection_page(head, side_by_side(score.mine, score.lesson), limits, sources));
+    fmt::print("  written: {}\n", command.html);
+}
+
 std::vector<Merit> merits(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
-                          const CheckCommand& command) {
+                          const CheckCommand& command, bool in_sentences) {
     std::vector<Merit> all;
     if (inspects(checkout, entry, command)) {
         const Checkout inspecting = build_of_preset(checkout, "inspect");
         set_cache_path(inspecting, "COURSE_MY", desk.book.my_directory());
-        all = score_by_inspection(entry, inspecting);
+        const InspectionScore score = score_by_inspection(entry, inspecting);
+        show_inspection(score, entry, checkout, command, in_sentences);
+        all = score.merits;
     }
     if (command.gpu && !entry.exercise->variant.empty()) {
         if (const auto merit = score_by_time(entry, build_of_preset(checkout, "gpu"))) all.push_back(*merit);
@@ -58,9 +77,9 @@ int print_score(const CheckResult& result, const std::vector<Merit>& all) {
 
 // The merits of a right answer. That they are not to be had is told, and changes nothing.
 std::vector<Merit> merits_if_any(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
-                                 const CheckCommand& command) {
+                                 const CheckCommand& command, bool in_sentences) {
     try {
-        return merits(desk, entry, checkout, command);
+        return merits(desk, entry, checkout, command, in_sentences);
     } catch (const Interrupted&) {
         throw;
     } catch (const std::runtime_error& error) {
@@ -72,7 +91,9 @@ std::vector<Merit> merits_if_any(const Desk& desk, const WorkbookEntry& entry, c
 void print_findings(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
                     const CheckCommand& command) {
     if (!inspects(checkout, entry, command)) return;
-    for (const Merit& merit : merits_if_any(desk, entry, checkout, {.name = {}, .inspect = true})) {
+    CheckCommand without_gpu = command;
+    without_gpu.gpu = false;
+    for (const Merit& merit : merits_if_any(desk, entry, checkout, without_gpu, false)) {
         if (merit.is_finding) fmt::print("  {}\n", merit.text);
     }
 }
@@ -85,6 +106,19 @@ void print_what_was_not_looked_at(const Checkout& checkout, const WorkbookEntry&
     fmt::print("{}\n",
                styled(fmt::format("  ? as good as the lesson's? ./course check {} --inspect", entry.id),
                       kQuiet, stdout));
+}
+
+// A page shows one kernel that the day's program can run by itself.
+void require_one_with_version(const std::vector<WorkbookEntry>& entries) {
+    const WorkbookEntry& first = entries.front();
+    if (entries.size() > 1)
+        throw UsageError(
+            fmt::format("--html: a page shows one exercise; expected one, such as {}", first.id));
+    if (first.exercise->variant.empty() || first.exercise->needs_inspection) {
+        throw UsageError(fmt::format(
+            "--html: the day's program does not run {} by itself; expected an exercise that is a version",
+            first.id));
+    }
 }
 
 }  // namespace
@@ -102,7 +136,7 @@ bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
     });
     if (passed) {
         fmt::print("{} {}\n", styled("solved", kGood, stdout), entry.id);
-        const int count = print_score(result, merits_if_any(desk, entry, checkout, command));
+        const int count = print_score(result, merits_if_any(desk, entry, checkout, command, true));
         print_what_was_not_looked_at(checkout, entry, command);
         desk.logbook.update(
             entry.id, [count](ExerciseRecord& record) { record.stars = std::max(record.stars, count); });
@@ -117,11 +151,13 @@ bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
 }
 
 int check_exercises(const Checkout& checkout, const CheckCommand& command) {
+    require_writable("--html", command.html);
     Desk desk(checkout);
     std::vector<WorkbookEntry> entries = {desk.choose(command.name)};
     if (command.name) {
         if (const auto meant = desk.book.find(*command.name); meant.size() > 1) entries = meant;
     }
+    if (!command.html.empty()) require_one_with_version(entries);
     for (const WorkbookEntry& entry : entries) {
         if (!check_one(desk, entry, checkout, command)) return kFailed;
     }

@@ -155,6 +155,8 @@ int run_command_line(int argc, const char* const* argv) {
     };
     auto* check = app.add_subcommand("check", "Builds an exercise with your file and tests it");
     add_check_options(check);
+    check->add_option("--html", checked.html, "--inspect, and writes a page with your source and its counts")
+        ->type_name("FILE");
     check->footer("exit code: 1 when it is not solved\nexample: ./course check day05/coalesced");
     check->callback([&] {
         checked.limit = std::chrono::seconds(seconds);

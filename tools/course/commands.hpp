@@ -57,6 +57,7 @@ struct CheckCommand {
     std::optional<std::string> name;  // of a day: all of its exercises, to the first that is not solved
     bool gpu = false;
     bool inspect = false;            // also count accesses, in a build of its own
+    std::string html;                // file for the page of the inspection; empty: none
     std::chrono::seconds limit{60};  // of one run of the tests
 };
 // kFailed when one is not solved.

@@ -15,7 +15,7 @@
 #include "days.hpp"
 #include "errors.hpp"
 #include "inspect_explain.hpp"
-#include "inspect_page.hpp"
+#include "inspect_output.hpp"
 #include "inspect_text.hpp"
 #include "inspect_view.hpp"
 #include "styles.hpp"
@@ -23,21 +23,6 @@
 
 namespace course::tool {
 namespace {
-
-// Before anything is built: whether the file that `option` names can be written.
-void require_writable(const char* option, const std::filesystem::path& file) {
-    const auto refuse = [&](const std::string& reason) {
-        throw UsageError(fmt::format("{}: cannot write '{}': {}", option, file.string(), reason));
-    };
-    if (file.empty()) return;
-    std::error_code error;
-    const bool existed = std::filesystem::exists(file, error);
-    if (existed && !std::filesystem::is_regular_file(file)) refuse("it is there, and is no file");
-    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
-    if (error) refuse(error.message());
-    if (!std::ofstream(file, std::ios::app)) refuse("no permission, or no such directory");
-    if (!existed) std::filesystem::remove(file);
-}
 
 // Where a run of the program leaves its figures; removed at the end.
 class FiguresFile {
@@ -90,6 +75,28 @@ void add_sentences(nlohmann::ordered_json& json, const InspectionFile& file) {
     }
 }
 
+void write(const std::string& file, const std::string& text) {
+    if (file.empty()) return;
+    write_file(file, text);
+    fmt::print("written: {}\n", file);
+}
+
+}  // namespace
+
+void require_writable(const char* option, const std::filesystem::path& file) {
+    const auto refuse = [&](const std::string& reason) {
+        throw UsageError(fmt::format("{}: cannot write '{}': {}", option, file.string(), reason));
+    };
+    if (file.empty()) return;
+    std::error_code error;
+    const bool existed = std::filesystem::exists(file, error);
+    if (existed && !std::filesystem::is_regular_file(file)) refuse("it is there, and is no file");
+    if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), error);
+    if (error) refuse(error.message());
+    if (!std::ofstream(file, std::ios::app)) refuse("no permission, or no such directory");
+    if (!existed) std::filesystem::remove(file);
+}
+
 std::optional<MultiprocessorLimits> limits_of_device() {
     try {
         return multiprocessor_limits();
@@ -101,14 +108,6 @@ std::optional<MultiprocessorLimits> limits_of_device() {
 PageHead head_of(const Day& day) {
     return {day.number ? fmt::format("Day {}: {}", *day.number, day.title) : day.title, day.question};
 }
-
-void write(const std::string& file, const std::string& text) {
-    if (file.empty()) return;
-    write_file(file, text);
-    fmt::print("written: {}\n", file);
-}
-
-}  // namespace
 
 int inspect_day(const Checkout& checkout, const InspectOptions& options) {
     const Calendar calendar = load_calendar(checkout.calendar());

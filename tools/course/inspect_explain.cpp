@@ -456,7 +456,7 @@ double lanes_per_element(const AccessLine& line) {
 
 std::string explain_sharing(const AccessLine& line) {
     const double sharing = lanes_per_element(line);
-    if (sharing < 2 || grade(line) == Grade::kBad) return "";
+    if (sharing < 2 || grade(line) == Grade::kPoor) return "";
     const double lanes = per_request(line.active_lanes, line);
     const bool shared = line.space == Space::kShared;
     const std::string one_element =

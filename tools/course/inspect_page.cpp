@@ -18,7 +18,7 @@ namespace course::tool {
 namespace {
 
 std::string_view style_of(Grade grade) {
-    return grade == Grade::kGood ? "good" : grade == Grade::kFair ? "fair" : "bad";
+    return grade == Grade::kIdeal ? "good" : grade == Grade::kFair ? "fair" : "bad";
 }
 
 // "32", "4.25"
@@ -57,7 +57,7 @@ std::string count_of(double count, std::string_view units) {
 // Of the costs: "8 x ideal", "ideal", "broadcast"
 std::string chip_of(const AccessLine& access) {
     const Grade graded = grade(access);
-    if (graded != Grade::kGood) {
+    if (graded != Grade::kIdeal) {
         const double times =
             access.ideal == 0 ? 0
                               : static_cast<double>(access.transactions) / static_cast<double>(access.ideal);
@@ -74,7 +74,7 @@ std::string count_line(const AccessLine& access) {
     const double taken = transactions_per_request(access);
     const double lanes = lanes_per_element(access);
     std::string more;
-    if (grade(access) != Grade::kGood) {
+    if (grade(access) != Grade::kIdeal) {
         more = fmt::format(", ideal {}", number(ideal_per_request(access)));
     } else if (lanes >= 2) {
         more = fmt::format(", each element for {:.3g} lanes", lanes);
@@ -428,18 +428,15 @@ std::string legend() {
 std::string navigation(const InspectionFile& file) {
     std::string items =
         "<li><a href=\"#bytes\">Bytes moved</a></li>\n<li><a href=\"#reading\">How to read</a></li>\n";
-    const bool one_problem = std::ranges::all_of(file.results, [&](const InspectedVariant& each) {
-        return each.problem == file.results.front().problem;
-    });
+    std::string problem;
     for (std::size_t i = 0; i < file.results.size(); ++i) {
         const InspectedVariant& variant = file.results[i];
         if (!variant.cannot_run.empty()) continue;
-        items += fmt::format(
-            "<li><a href=\"#v{}\">{}{}{}</a></li>\n", i, escaped(variant.variant),
-            one_problem ? "" : fmt::format(" <span class=\"quiet\">{}</span>", escaped(variant.problem)),
-            findings_of(variant) > 0 || (!variant.verified && variant.cannot_run.empty())
-                ? " <b class=\"bad\">!</b>"
-                : "");
+        if (variant.problem != problem)
+            items += fmt::format("<li class=\"group\">{}</li>\n", escaped(problem = variant.problem));
+        const bool wrong = findings_of(variant) > 0 || !variant.verified;
+        items += fmt::format("<li><a href=\"#v{}\">{}{}</a></li>\n", i, escaped(variant.variant),
+                             wrong ? " <b class=\"bad\">!</b>" : "");
     }
     return fmt::format("<nav aria-label=\"Versions\"><ul>\n{}</ul></nav>\n", items);
 }

@@ -85,6 +85,12 @@ std::string word_in_bank(std::size_t bank, std::size_t row, const Wanted& word, 
            label(x + kCellWidth / 2 - 1, y + 12, "middle", in_a_cell(word.lanes), "lane");
 }
 
+// "lanes 8-15", or "5 lanes" where that is too long.
+std::string label_of(const std::vector<unsigned>& lanes) {
+    const std::string text = runs(lanes);
+    return text.size() <= 5 ? "lanes " + text : fmt::format("{} lanes", lanes.size());
+}
+
 std::string picture_of_banks(const AccessLine& line) {
     std::string content = label(kMargin - kGap, 12, "end", "bank");
     for (unsigned bank = 0; bank < kBanks; ++bank) {
@@ -101,7 +107,7 @@ std::string picture_of_banks(const AccessLine& line) {
         }
         std::ranges::sort(lanes);
         lanes.erase(std::ranges::unique(lanes).begin(), lanes.end());
-        content += label(kMargin - kGap, y + 12, "end", fmt::format("lanes {}", in_a_cell(lanes)));
+        content += label(kMargin - kGap, y + 12, "end", label_of(lanes));
         wavefronts += group.most_words();
         std::vector<std::array<bool, kBanks>> shapes(group.most_words());
         for (std::size_t row = 0; row < shapes.size(); ++row) {
@@ -109,13 +115,17 @@ std::string picture_of_banks(const AccessLine& line) {
                 shapes[row][bank] = row < group.banks[bank].size();
         }
         for (const auto& [row, left_out] : drawn_rows(shapes)) {
+            std::string idle;
             for (std::size_t bank = 0; bank < kBanks; ++bank) {
                 const std::vector<Wanted>& words = group.banks[bank];
-                content += row < words.size()
-                               ? word_in_bank(bank, row, words[row], y)
-                               : box(kMargin + static_cast<int>(bank) * kCellWidth, y, kCellWidth - 2, "idle",
-                                     fmt::format("bank {}: nothing to do", bank));
+                if (row < words.size()) {
+                    content += word_in_bank(bank, row, words[row], y);
+                } else {
+                    idle += fmt::format("M{} {}h{}v{}h-{}z", kMargin + static_cast<int>(bank) * kCellWidth, y,
+                                        kCellWidth - 2, kCellHeight - 2, kCellWidth - 2);
+                }
             }
+            if (!idle.empty()) content += fmt::format(R"(<path class="idle" d="{}"/>)", idle);
             y += kCellHeight;
             if (left_out == 0) continue;
             content += note_of_left_out(left_out, y);

@@ -37,6 +37,7 @@ nav { position: sticky; top: 0; z-index: 2; background: var(--ground); border-bo
 nav ul { display: flex; gap: .2rem; list-style: none; margin: 0; padding: .3rem 1rem; }
 nav a { display: block; padding: .3rem .5rem; white-space: nowrap; text-decoration: none; font-size: .875rem;
   border-left: 3px solid transparent; }
+nav .group { padding: .3rem .2rem .3rem .7rem; font-size: .875rem; white-space: nowrap; color: var(--quiet); }
 nav a:hover, nav a[aria-current] { background: var(--card); border-left-color: var(--link); }
 
 .bars { list-style: none; margin: 1rem 0; padding: 0; }
@@ -53,18 +54,18 @@ i.global { background: var(--global); } i.shared { background: var(--shared); } 
 .swatch.once { background: var(--once); } .swatch.again { background: var(--again); }
 .swatch.moved { background: var(--moved); border: 1px solid var(--again); } .swatch.idle { background: var(--idle); border: 1px solid var(--edge); }
 
-dl { display: grid; grid-template-columns: 1fr; margin: .5rem 0; font-size: .9rem; }
-dt { color: var(--quiet); } dd { margin: 0 0 .3rem; }
+dl { display: grid; grid-template-columns: 8.5rem 1fr; gap: .2rem .6rem; margin: .5rem 0; font-size: .9rem; }
+dt { color: var(--quiet); } dd { margin: 0; }
 .finding { border-left: 4px solid var(--bad); padding: .1rem .9rem; margin: .6rem 0; } .finding p { margin: .3rem 0; }
 button { font: inherit; font-size: .875rem; padding: .3rem .7rem; color: var(--text); background: var(--card);
   border: 1px solid var(--edge); border-radius: 4px; cursor: pointer; }
 
 .source { border: 1px solid var(--rule); border-radius: 6px; overflow-x: auto; margin: .3rem 0 1.4rem; container-type: inline-size; }
 .lines { width: max-content; min-width: 100%; padding: .3rem 0; }
-.row { display: grid; grid-template-columns: 2.4rem auto; column-gap: .6rem; background: var(--ground); font: .8rem/1.55 ui-monospace, monospace; }
-.row .line { text-align: right; color: var(--quiet); user-select: none; }
+.row { display: grid; grid-template-columns: 2.9rem auto; column-gap: .6rem; background: var(--ground); font: .8rem/1.55 ui-monospace, monospace; }
+.row .line { text-align: right; white-space: nowrap; color: var(--quiet); user-select: none; }
 .row code { font: inherit; white-space: pre; padding-right: .6rem; }
-.row .counts { grid-column: 1 / -1; position: sticky; left: 0; width: 100cqw; padding: 0 .6rem .2rem 3rem; }
+.row .counts { grid-column: 1 / -1; position: sticky; left: 0; width: 100cqw; padding: 0 .6rem .2rem 3.5rem; }
 .row.head { display: none; }
 summary.row { cursor: pointer; list-style: none; background: var(--card); } summary.row::-webkit-details-marker { display: none; }
 summary.row:focus-visible { outline-offset: -3px; }
@@ -90,22 +91,22 @@ svg .once { fill: var(--once); } svg .again { fill: var(--again); }
 svg .moved { fill: var(--moved); stroke: var(--again); } svg .idle { fill: var(--idle); }
 
 @media (min-width: 40rem) {
-  dl { grid-template-columns: max-content 1fr; column-gap: 1.2rem; } dd { margin: 0; }
+  dl { grid-template-columns: max-content 1fr; gap: 0 1.2rem; }
   .bar { grid-template-columns: 3.6rem 1fr 15rem; } .bar .amount { grid-column: auto; }
   .legend { display: grid; grid-template-columns: max-content 1fr; gap: 0 2rem; }
 }
 @media (min-width: 70rem) {
   .layout { display: grid; grid-template-columns: 12rem minmax(0, 1fr); gap: 2.5rem; }
   nav { align-self: start; top: 1rem; max-height: calc(100vh - 2rem); overflow-y: auto; margin: 1.5rem 0 0; border-bottom: 0; }
-  nav ul { display: block; padding: 0; } nav a { white-space: normal; overflow-wrap: anywhere; }
+  nav ul { display: block; padding: 0; } nav .group { padding: .8rem 0 .1rem .7rem; white-space: normal; } nav a { white-space: normal; overflow-wrap: anywhere; }
   section { scroll-margin-top: 0; }
   .bars li { display: grid; grid-template-columns: 14rem 1fr; }
 }
 @container (min-width: 56rem) {
-  .row { grid-template-columns: 3.2rem minmax(max-content, 1fr) 21rem 4.5rem; }
+  .row { grid-template-columns: 3.2rem minmax(max-content, 1fr) 25rem; }
   .row.head { display: grid; color: var(--quiet); font: .75rem/1.6 system-ui, sans-serif; border-bottom: 1px solid var(--rule); }
-  .row .counts { grid-column: 3 / -1; right: 0; left: auto; width: 26rem; padding: 0 .6rem 0 0; display: grid;
-    grid-template-columns: minmax(0, 1fr) 3rem; column-gap: .5rem; background: inherit; }
+  .row .counts { grid-column: 3; right: 0; left: auto; width: 25rem; padding: 0 .6rem; border-left: 1px solid var(--rule);
+    display: grid; grid-template-columns: minmax(0, 1fr) 2.4rem; column-gap: .5rem; background: inherit; }
   .narrow { display: none; }
   .share { text-align: right; }
   .card { padding-left: 4rem; }
@@ -121,11 +122,13 @@ for (const [text, open] of [["Open all lines", true], ["Close all lines", false]
   button.onclick = () => document.querySelectorAll("details").forEach(each => each.open = open);
   tools.append(button, " ");
 }
+const nav = document.querySelector("nav");
 const links = new Map([...document.querySelectorAll("nav a")].map(link => [link.hash.slice(1), link]));
 const seen = new Set();
 const observer = new IntersectionObserver(entries => {
   for (const entry of entries) entry.isIntersecting ? seen.add(entry.target.id) : seen.delete(entry.target.id);
   const current = [...links.keys()].find(id => seen.has(id));
+  if (current) nav.scrollLeft = links.get(current).offsetLeft - 16;
   for (const [id, link] of links) id === current ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current");
 }, {rootMargin: "-15% 0px -60% 0px"});
 document.querySelectorAll("section[id]").forEach(section => observer.observe(section));

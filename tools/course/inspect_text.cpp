@@ -70,11 +70,11 @@ Cells cells_of(const AccessLine& access) {
 
 fmt::text_style style_of(Grade grade) {
     switch (grade) {
-        case Grade::kGood:
+        case Grade::kIdeal:
             return kGood;
         case Grade::kFair:
             return kNotice;
-        case Grade::kBad:
+        case Grade::kPoor:
             break;
     }
     return kBad;
@@ -115,7 +115,7 @@ void add_lines(Text& text, std::vector<InspectedLine> lines, Sources& sources) {
                               text.in(kHeading, sources.text(line.source))));
         for (const AccessLine* access : line.accesses) {
             text.line(row_of(cells_of(*access), widths, text, style_of(grade(*access))));
-            text.paragraph(6, explain(*access), grade(*access) == Grade::kGood ? kQuiet : fmt::text_style());
+            text.paragraph(6, explain(*access), grade(*access) == Grade::kIdeal ? kQuiet : fmt::text_style());
         }
     }
     if (left_out > 0)

@@ -106,7 +106,7 @@ std::vector<InspectedLine> costliest_first(const KernelInspection& kernel) {
 
 Grade grade(const AccessLine& line) {
     const double times = ratio(line.transactions, line.ideal);
-    return times < 1.05 ? Grade::kGood : times < 2 ? Grade::kFair : Grade::kBad;
+    return times < 1.05 ? Grade::kIdeal : times < 2 ? Grade::kFair : Grade::kPoor;
 }
 
 double transactions_per_request(const AccessLine& line) {

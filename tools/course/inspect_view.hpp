@@ -26,7 +26,7 @@ struct InspectedLine {
 std::vector<InspectedLine> costliest_first(const KernelInspection& kernel);
 
 // How far the transactions are from the ideal.
-enum class Grade { kGood, kFair, kBad };
+enum class Grade { kIdeal, kFair, kPoor };
 Grade grade(const AccessLine& line);
 
 double transactions_per_request(const AccessLine& line);

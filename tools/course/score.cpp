@@ -172,12 +172,15 @@ std::string run_program_for(const WorkbookEntry& entry, const Checkout& build, c
     return read_text_file(file.path());
 }
 
-InspectedVariant inspected(const WorkbookEntry& entry, const Checkout& build, const std::string& program) {
+InspectionFile inspected(const WorkbookEntry& entry, const Checkout& build, const std::string& program) {
     const auto json = nlohmann::ordered_json::parse(run_program_for(entry, build, program, "--inspect"));
-    const auto found = all_problems(inspection_file_from_json(json), entry.exercise->variant);
-    if (!found)
+    InspectionFile file = inspection_file_from_json(json);
+    std::erase_if(file.results, [&](const InspectedVariant& seen) {
+        return seen.variant != entry.exercise->variant || !seen.cannot_run.empty();
+    });
+    if (file.results.empty())
         throw std::runtime_error(fmt::format("{} has inspected no '{}'", program, entry.exercise->variant));
-    return *found;
+    return file;
 }
 
 std::vector<MeasuredRecord> measured(const WorkbookEntry& entry, const Checkout& build,
@@ -237,10 +240,27 @@ std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
     return Merit{slowest >= kAsFast, text, false};
 }
 
-std::vector<Merit> score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting) {
+InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting) {
     const std::string day = entry.chapter->directory;
-    return merits_of_inspection(inspected(entry, inspecting, day + "_exercise_program"),
-                                inspected(entry, inspecting, day));
+    const std::string& variant = entry.exercise->variant;
+    InspectionFile mine = inspected(entry, inspecting, day + "_exercise_program");
+    InspectionFile lesson = inspected(entry, inspecting, day);
+    return {merits_of_inspection(*all_problems(mine, variant), *all_problems(lesson, variant)),
+            std::move(mine), std::move(lesson)};
+}
+
+InspectionFile side_by_side(const InspectionFile& mine, const InspectionFile& lesson) {
+    InspectionFile both = {.day = lesson.day, .commit = lesson.commit, .results = {}};
+    for (const InspectedVariant& seen : mine.results) {
+        both.results.push_back(seen);
+        both.results.back().variant = "your " + seen.variant;
+        for (const InspectedVariant& other : lesson.results) {
+            if (other.problem != seen.problem) continue;
+            both.results.push_back(other);
+            both.results.back().variant = "the lesson's " + other.variant;
+        }
+    }
+    return both;
 }
 
 std::optional<Merit> score_by_time(const WorkbookEntry& entry, const Checkout& gpu) {

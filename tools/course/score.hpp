@@ -32,7 +32,15 @@ std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
 
 // Runs the programs of the learner's and the lesson's version of `entry`, which names a variant, in a build that inspects. The
 // findings also come from a version whose result is wrong. Throws std::runtime_error when one writes no figures.
-std::vector<Merit> score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting);
+struct InspectionScore {
+    std::vector<Merit> merits;
+    InspectionFile mine;    // of the entry's version only
+    InspectionFile lesson;  // likewise
+};
+InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting);
+
+// One file for both: of each problem "your tiled_static" and then "the lesson's tiled_static".
+InspectionFile side_by_side(const InspectionFile& mine, const InspectionFile& lesson);
 
 // Likewise in a build for a GPU.
 std::optional<Merit> score_by_time(const WorkbookEntry& entry, const Checkout& gpu);

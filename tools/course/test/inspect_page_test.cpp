@@ -150,7 +150,9 @@ TEST_F(Page, ListsTheVersionsAndMarksThoseWithFindings) {
         const std::string html = page(file);
         return html.substr(html.find("<nav"), html.find("</nav>") - html.find("<nav"));
     };
-    EXPECT_TRUE(shows(navigation(), "<a href=\"#v0\">plain</a>"));
+    EXPECT_TRUE(
+        shows(navigation(), "<li class=\"group\">matrix 128x128</li>\n<li><a href=\"#v0\">plain</a>"));
+    EXPECT_FALSE(shows(navigation(), "wide")) << "it has not run";
     file.results[0].kernels[0].findings = {example_race()};
     EXPECT_TRUE(shows(navigation(), "<a href=\"#v0\">plain <b class=\"bad\">!</b></a>"));
     EXPECT_TRUE(shows(page(file), "<b class=\"bad\">1 finding</b>"));

@@ -11,6 +11,7 @@
 #include "command_line.hpp"
 #include "common/bench/inspection.hpp"
 #include "errors.hpp"
+#include "inspect_example.hpp"
 #include "logbook.hpp"
 #include "subprocess.hpp"
 #include "temporary_directory.hpp"
@@ -128,6 +129,27 @@ class Learner : public testing::Test {
     }
     ExerciseRecord record(const char* id) const {
         return Logbook(directory_.path() / "mine/progress.json").of(id);
+    }
+    // Makes "first" a version, and a build whose programs have seen `kernel` in it.
+    void make_inspection(const KernelInspection& kernel) const {
+        const std::string root = directory_.path().string();
+        std::string hints = kHints;
+        directory_.write("day01_add/exercises.md",
+                         hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n"));
+        directory_.write("CMakeLists.txt", read_text(directory_.path() / "CMakeLists.txt") +
+                                               "add_custom_target(day01_add)\n"
+                                               "add_custom_target(day01_add_exercise_program)\n");
+        ASSERT_EQ(capture({"cmake", "-S", root, "-B", root + "/build/inspect", "-G", "Ninja"}).exit_code, 0);
+        for (const std::string program : {"day01_add", "day01_add_exercise_program"})
+            std::filesystem::permissions(
+                directory_.write("build/inspect/bin/" + program,
+                                 "#!/bin/sh\ncp \"$COURSE_ROOT/figures.json\" \"$2\"\n"),
+                std::filesystem::perms::owner_all);
+        const InspectionFile figures = {
+            .day = "day01_add",
+            .commit = "",
+            .results = {{.problem = "p", .variant = "v", .verified = true, .kernels = {kernel}}}};
+        directory_.write("figures.json", to_json(figures).dump());
     }
     void wait_for_a_failure(const char* id) const {
         for (int i = 0; i < 600 && record(id).failures == 0; ++i)
@@ -261,28 +283,52 @@ TEST_F(Learner, ASolvedExerciseIsKeptWhenItCannotBeCompared) {
 
 TEST_F(Learner, AWrongAnswerIsInspectedUnlessItHangs) {
     if (capture({"g++", "-v"}).exit_code != 0) GTEST_SKIP() << "inspection wants g++";
-    const std::string root = directory_.path().string();
-    std::string hints = kHints;
-    directory_.write("day01_add/exercises.md",
-                     hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n"));
-    directory_.write("CMakeLists.txt", read_text(directory_.path() / "CMakeLists.txt") +
-                                           "add_custom_target(day01_add)\n"
-                                           "add_custom_target(day01_add_exercise_program)\n");
-    ASSERT_EQ(capture({"cmake", "-S", root, "-B", root + "/build/inspect", "-G", "Ninja"}).exit_code, 0);
-    for (const std::string program : {"day01_add", "day01_add_exercise_program"})
-        std::filesystem::permissions(directory_.write("build/inspect/bin/" + program,
-                                                      "#!/bin/sh\ncp \"$COURSE_ROOT/figures.json\" \"$2\"\n"),
-                                     std::filesystem::perms::owner_all);
     KernelInspection kernel;
     kernel.findings = {{.kind = "race", .source = {"a.cu", 7}, .message = "m", .why = "w", .other = {}}};
-    const InspectionFile figures = {
-        .day = "day01_add", .commit = "", .results = {{.problem = "p", .variant = "v", .kernels = {kernel}}}};
-    directory_.write("figures.json", to_json(figures).dump());
+    make_inspection(kernel);
     EXPECT_EQ(course({"check", "first", "--inspect"}), kFailed);
     EXPECT_TRUE(says("inspection found 1:\n      a.cu:7: m\n      w\n"));
+    EXPECT_FALSE(says("=== v")) << "the finding is enough";
     write_mine("hangs");
     EXPECT_EQ(course({"check", "first", "--inspect", "--limit", "1"}), kFailed);
     EXPECT_FALSE(says("inspection found"));
+}
+
+TEST_F(Learner, TheLearnersKernelIsExplainedAndPutOnAPageBesideTheLessons) {
+    if (capture({"g++", "-v"}).exit_code != 0) GTEST_SKIP() << "inspection wants g++";
+    KernelInspection kernel;
+    kernel.blocks = kernel.inspected_blocks = 1;
+    kernel.lines = {shared_load(4, 32, stride(128))};
+    make_inspection(kernel);
+    const std::string page = (directory_.path() / "page.html").string();
+    write_mine("int one() { return 1; }");
+    EXPECT_EQ(course({"check", "first", "--html", page.c_str()}), kSuccess);
+    EXPECT_TRUE(says("written: " + page));
+    EXPECT_FALSE(says("32 lanes hit bank 0")) << "the page has it";
+    const std::string html = read_text(page);
+    EXPECT_NE(html.find("<h1>day01/first: your v</h1>"), std::string::npos);
+    ASSERT_NE(html.find("<h2>the lesson's v "), std::string::npos);
+    EXPECT_LT(html.find("<h2>your v "), html.find("<h2>the lesson's v "));
+
+    EXPECT_EQ(course({"check", "first", "--inspect"}), kSuccess);
+    EXPECT_TRUE(says("32 lanes hit bank 0: a column of a 32-wide tile. Pad the row by one word."));
+    EXPECT_TRUE(says("=== v, p"));
+
+    write_mine("int one() { return 7; }");
+    std::filesystem::remove(page);
+    EXPECT_EQ(course({"check", "first", "--html", page.c_str()}), kFailed);
+    EXPECT_TRUE(std::filesystem::exists(page)) << "most of all of a wrong answer";
+}
+
+TEST_F(Learner, WhatCannotBeOnAPageIsSaidBeforeAnythingIsBuilt) {
+    const std::string page = (directory_.path() / "page.html").string();
+    EXPECT_EQ(course({"check", "first", "--html", page.c_str()}), kUsage);
+    EXPECT_TRUE(says("does not run day01/first by itself"));
+    EXPECT_EQ(course({"check", "day01", "--html", page.c_str()}), kUsage);
+    EXPECT_TRUE(says("a page shows one exercise"));
+    EXPECT_EQ(course({"check", "first", "--html", directory_.path().c_str()}), kUsage);
+    EXPECT_TRUE(says("--html: cannot write"));
+    EXPECT_EQ(runs(), "");
 }
 
 TEST_F(Learner, AFilterThatMatchesNothingIsNoSuccess) {

@@ -21,6 +21,22 @@ InspectedVariant variant(std::vector<AccessLine> lines, std::vector<Finding> fin
     return {.problem = "p", .variant = "v", .verified = true, .kernels = {kernel}};
 }
 
+TEST(SideBySide, PutsTheLessonsVersionBehindYoursProblemByProblem) {
+    const auto seen = [](const char* problem) {
+        return InspectedVariant{.problem = problem, .variant = "v"};
+    };
+    const InspectionFile mine = {
+        .day = "d", .commit = "", .results = {seen("p"), seen("q"), seen("mine only")}};
+    const InspectionFile lesson = {
+        .day = "d", .commit = "abc", .results = {seen("p"), seen("q"), seen("lesson only")}};
+    std::vector<std::string> names;
+    for (const InspectedVariant& each : side_by_side(mine, lesson).results)
+        names.push_back(each.variant + " " + each.problem);
+    EXPECT_EQ(names, (std::vector<std::string>{"your v p", "the lesson's v p", "your v q", "the lesson's v q",
+                                               "your v mine only"}));
+    EXPECT_EQ(side_by_side(mine, lesson).commit, "abc");
+}
+
 TEST(Score, AsManyTransactionsAsTheLessonsIsAStar) {
     const InspectedVariant lesson = variant({line(Space::kShared, 20, 10, 1), line(Space::kGlobal, 4, 4, 2)});
     const std::vector<Merit> merits = merits_of_inspection(lesson, lesson);

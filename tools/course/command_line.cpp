@@ -193,9 +193,17 @@ int run_command_line(int argc, const char* const* argv) {
     auto* progress = app.add_subcommand("progress", "All exercises, and which are solved");
     progress->footer("example: ./course progress");
     bool as_json = false;
-    progress->add_flag("--json", as_json, "For other programs");
-    progress->callback(
-        [&] { command = [&](const Checkout& checkout) { return show_progress(checkout, as_json); }; });
+    bool all_days = false;
+    auto* json = progress->add_flag("--json", as_json, "For other programs");
+    progress->add_flag("--all", all_days, "Every exercise of every day")->excludes(json);
+    progress->callback([&] {
+        command = [&](const Checkout& checkout) { return show_progress(checkout, as_json, all_days); };
+    });
+
+    auto* cleaned =
+        app.add_subcommand("clean", "Removes all builds, which can take some GB; your files stay");
+    cleaned->footer("example: ./course clean");
+    cleaned->callback([&] { command = [&](const Checkout& checkout) { return clean(checkout); }; });
 
     SolutionCommand solved;
     auto* solution = app.add_subcommand("solution", "How the lesson does it");

@@ -77,7 +77,10 @@ int show_hint(const Checkout& checkout, const std::optional<std::string>& name);
 int reset_exercise(const Checkout& checkout, const std::string& name);
 
 // As a table, or as JSON: a list of {"id", "solved", "failures", "hints", "stars", "minutes", "needs_inspection"}.
-int show_progress(const Checkout& checkout, bool as_json);
+int show_progress(const Checkout& checkout, bool as_json, bool all);
+
+// Removes build/, and says how much that was. The learner's files stay.
+int clean(const Checkout& checkout);
 
 struct SolutionCommand {
     std::optional<std::string> name;

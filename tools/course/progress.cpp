@@ -45,7 +45,8 @@ int print_json(const Desk& desk) {
 
 }  // namespace
 
-int show_progress(const Checkout& checkout, bool as_json) {
+// A line for each day; in full the day of the next exercise, or with `all` every one.
+int show_progress(const Checkout& checkout, bool as_json, bool all) {
     const Desk desk(checkout);
     if (as_json) return print_json(desk);
     const auto next = desk.first_unsolved();
@@ -58,11 +59,16 @@ int show_progress(const Checkout& checkout, bool as_json) {
             entries, [&](const WorkbookEntry& entry) { return desk.logbook.of(entry.id).solved; });
         fmt::print("{}\n", styled(fmt::format("{}, {} of {}", chapter.name, solved, entries.size()), kHeading,
                                   stdout));
+        all_solved += solved;
+        if (!all && (!next || next->chapter != &chapter)) continue;
         for (const WorkbookEntry& entry : entries)
             print_line(*entry.exercise, desk.logbook.of(entry.id), next && next->id == entry.id);
-        all_solved += solved;
     }
     fmt::print("\n{} of {} exercises solved\n", all_solved, desk.book.entries().size());
+    fmt::print("{}\n", styled("Stars: right; no finding and no more bank conflicts than the lesson's; no "
+                              "more sectors; on a GPU as "
+                              "fast.\nEvery exercise: ./course progress --all",
+                              kQuiet, stdout));
     return kSuccess;
 }
 

@@ -192,6 +192,21 @@ TEST_F(Learner, FromNextToTheLastExercise) {
     EXPECT_TRUE(says("2 of 2 exercises solved"));
 }
 
+TEST_F(Learner, ProgressShowsTheDayOfTheNextExerciseInFull) {
+    EXPECT_EQ(course({"progress"}), kSuccess);
+    EXPECT_TRUE(says("first"));
+    EXPECT_TRUE(says("<- next"));
+    EXPECT_TRUE(says("Stars: "));
+    write_mine("int one() { return 1; } void two() { solved_two(); }");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
+    EXPECT_EQ(course({"check", "second"}), kSuccess) << said();
+    EXPECT_EQ(course({"progress"}), kSuccess);
+    EXPECT_EQ(said().find("second"), std::string::npos) << said();
+    EXPECT_TRUE(says("2 of 2 exercises solved"));
+    EXPECT_EQ(course({"progress", "--all"}), kSuccess);
+    EXPECT_TRUE(says("second"));
+}
+
 TEST_F(Learner, BothOrdersAreRunAndTheSecondOnlyAfterTheFirst) {
     EXPECT_EQ(course({"check", "first"}), kFailed);
     EXPECT_EQ(runs(), "ascending prompt --gtest_color=no --gtest_fail_fast --gtest_filter=*/one\n");

@@ -116,10 +116,13 @@ END
 
 # The first line only is tested for completion and the like, which is what takes time; diagnostics are those of the whole file.
 check_file() { # FILE
-    local log
+    local log errors
     log=$(clangd --check="$1" --check-lines=1 2>&1) && return
+    # clangd 14 may take operator new and delete, out of headers that it has read before, for device code; clang does not.
+    errors=$(grep -E '^E\[' <<<"$log" | grep -vE "'operator (new|delete)'" | sed -E 's/^E\[[^]]*\]/ /')
+    [[ -n $errors ]] || ! grep -q 'All checks completed' <<<"$log" || return 0
     echo "$1:"
-    grep -E '^E\[' <<<"$log" | sed -E 's/^E\[[^]]*\]/ /'
+    echo "$errors"
     return 1
 }
 export -f check_file

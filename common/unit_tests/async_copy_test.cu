@@ -28,7 +28,7 @@ constexpr unsigned kThreads = 96;
 // Each thread copies a value or four, and gives out what another thread has copied.
 template <int kValues>
 __global__ void reverse(float* out, const float* in) {
-    __shared__ alignas(16) float tile[kThreads * kValues];
+    alignas(16) __shared__ float tile[kThreads * kValues];
     const unsigned mine = threadIdx.x * kValues;
     if constexpr (kValues == 4) {
         ptx::cp_async_16(tile + mine, in + mine);
@@ -60,8 +60,8 @@ TEST_F(AsyncCopyTest, WholeCopiesArrive) {
 // Thread v copies 16 bytes, of which v are valid, over others; and 4 if v is odd.
 constexpr unsigned kCounts = 17;
 __global__ void copy_valid_bytes(std::uint8_t* out16, std::uint8_t* out4, const std::uint8_t* in) {
-    __shared__ alignas(16) std::uint8_t wide[16 * kCounts];
-    __shared__ alignas(16) std::uint8_t narrow[4 * kCounts];
+    alignas(16) __shared__ std::uint8_t wide[16 * kCounts];
+    alignas(16) __shared__ std::uint8_t narrow[4 * kCounts];
     const unsigned valid = threadIdx.x;
     std::uint8_t* my_wide = wide + 16 * valid;
     std::uint8_t* my_narrow = narrow + 4 * valid;
@@ -98,7 +98,7 @@ TEST_F(AsyncCopyTest, BytesThatAreNotValidBecomeZero) {
 }
 
 __global__ void copy_nothing_from(const float* nowhere, float* out) {
-    __shared__ alignas(16) float tile[5];
+    alignas(16) __shared__ float tile[5];
     for (float& value : tile)
         value = 9;
     ptx::cp_async_16(tile, nowhere, 0);

@@ -13,7 +13,9 @@
 
 #include <stdlib.h>
 
-#include <memory>  // reads __noinline__ as the compiler's own word
+// Clang's own <new> adds operators for device code as soon as it knows `__device__`; clangd 14 would take them for the host's.
+#include <new>
+#define __CLANG_CUDA_WRAPPERS_NEW
 
 #define __CUDACC__
 #define __CUDACC_VER_MAJOR__ 13
@@ -29,8 +31,10 @@
 #define __maxnreg__(...)
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __noinline__ __attribute__((noinline))
 #define __align__(n) __attribute__((aligned(n)))
+
+#include <memory>  // has __noinline__ as the compiler's own word
+#define __noinline__ __attribute__((noinline))
 
 #include <algorithm>
 #include <array>
@@ -74,10 +78,12 @@
 #include "mma.h"
 #pragma clang force_cuda_host_device end
 
-// printf and assert in a kernel.
-extern "C" __device__ int printf(const char* format, ...) __attribute__((format(printf, 1, 2)));
-extern "C" __device__ void __assert_fail(const char* assertion, const char* file, unsigned line,
-                                         const char* function) noexcept __attribute__((noreturn));
+// In a kernel. Templates: clangd 14 would take another extern "C" function for the host's.
+template <class... Arguments>
+__device__ int printf(const char* format, Arguments... arguments);
+template <class Line>
+[[noreturn]] __device__ void __assert_fail(const char* assertion, const char* file, Line line,
+                                           const char* function) noexcept;
 
 // What `<<<...>>>` calls; which of the two depends on the toolkit that clang finds.
 int cudaConfigureCall(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr);

@@ -189,7 +189,7 @@ struct Place {
 
 // sums += the tile of A times the tile of B.
 template <class T>
-__device__ __forceinline__ void multiply(const Stage<T>& stage, Place<T> place, float (&sums)[T::TM][T::TN]) {
+__device__ void multiply(const Stage<T>& stage, Place<T> place, float (&sums)[T::TM][T::TN]) {
     using Pack = course::Pack<float, T::WIDE>;
 #pragma unroll
     for (int k0 = 0; k0 < T::BK; k0 += T::WIDE) {

@@ -22,9 +22,8 @@ namespace {
 // The same lock that the ./course script takes: two builds in one directory would spoil each other.
 class BuildLock : public FileLock {
   public:
-    explicit BuildLock(const Checkout& checkout)
-        : FileLock(checkout.build.string() + ".lock",
-                   "course: waiting for another ./course that is building") {}
+    BuildLock(const Checkout& checkout, const std::string& purpose)
+        : FileLock(checkout.build.string() + ".lock", purpose) {}
 };
 
 // Ninja's "[3/40] Building CXX object ...".
@@ -117,7 +116,7 @@ std::string find_gcc() {
 void configure(const Checkout& checkout, const std::string& preset,
                const std::vector<std::string>& settings) {
     std::filesystem::create_directories(checkout.build);
-    const BuildLock lock(checkout);
+    const BuildLock lock(checkout, "configuring " + checkout.build.filename().string());
     if (is_configured(checkout)) return;
     fmt::print(stderr, "course: configuring {}\n", checkout.build.string());
     Command command = {"cmake", "--fresh", "-S", checkout.root.string(), "--preset", preset};
@@ -144,8 +143,9 @@ Checkout build_of_preset(const Checkout& checkout, const std::string& preset) {
 }
 
 std::string try_to_build(const Checkout& checkout, const std::string& target) {
-    const BuildLock lock(checkout);
-    Progress progress(target == "course_tests" ? "all tests" : target);
+    const std::string what = target == "course_tests" ? "all tests" : target;
+    const BuildLock lock(checkout, "building " + what);
+    Progress progress(what);
     const Captured build = capture(build_command(checkout, target), [&progress](std::string_view line) {
         if (is_work(line)) progress.show(line);
     });
@@ -166,7 +166,7 @@ void build_target(const Checkout& checkout, const std::string& target) {
 
 void set_cache_path(const Checkout& checkout, const std::string& name, const std::filesystem::path& path) {
     if (has_line(checkout.build / "CMakeCache.txt", fmt::format("{}:PATH={}", name, path.string()))) return;
-    const BuildLock lock(checkout);
+    const BuildLock lock(checkout, "configuring " + checkout.build.filename().string());
     const Command command = {"cmake", "-S",           checkout.root,
                              "-B",    checkout.build, fmt::format("-D{}:PATH={}", name, path.string())};
     const Captured configured = capture(command);

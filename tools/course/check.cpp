@@ -126,9 +126,10 @@ void require_one_with_version(const std::vector<WorkbookEntry>& entries) {
 bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
                const CheckCommand& command) {
     // Two at once would build each other's answers: the learners' files may be others, the programs are the same.
-    const FileLock lock(checkout.root / "build" / "check.lock", "course: waiting for another check");
+    const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
     const CheckResult result =
-        check_exercise(desk.book, entry, build_for(checkout, entry, command), {.limit = command.limit});
+        check_exercise(desk.book, entry, build_for(checkout, entry, command),
+                       {.limit = command.limit, .failures_shown = command.failures_shown});
     const bool passed = result.verdict == Verdict::kPassed;
     desk.logbook.update(entry.id, [&](ExerciseRecord& record) {
         record.solved = record.solved || passed;

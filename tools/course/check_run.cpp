@@ -16,8 +16,7 @@
 namespace course::tool {
 namespace {
 
-constexpr std::size_t kMessagesShown = 2;  // of the test that fails
-constexpr std::size_t kLinesShown = 12;    // of each message
+constexpr std::size_t kLinesShown = 12;  // of each message
 
 std::string indented(std::string_view text, std::size_t lines, const std::string& root) {
     std::string result;
@@ -44,16 +43,16 @@ std::string_view last_lines(std::string_view text, std::size_t count) {
 }
 
 // The tests end with the first that fails.
-std::string text_of_failures(const GtestOutput& output, const std::string& root) {
+std::string text_of_failures(const GtestOutput& output, std::size_t shown, const std::string& root) {
     if (output.failed.empty()) return "";
     const FailedTest& test = output.failed.front();
     std::string text = fmt::format("\n  {}\n", styled(test.name, kBad, stdout));
     if (!test.printed.empty()) text += "    it printed:\n" + indented(test.printed, kLinesShown, root);
     text += indented(test.report, kLinesShown, root);
-    for (std::size_t i = 0; i < std::min(kMessagesShown, test.messages.size()); ++i)
+    for (std::size_t i = 0; i < std::min(shown, test.messages.size()); ++i)
         text += indented(test.messages[i], kLinesShown, root);
-    if (test.messages.size() > kMessagesShown)
-        text += fmt::format("    ... and {} more of its checks\n", test.messages.size() - kMessagesShown);
+    if (test.messages.size() > shown)
+        text += fmt::format("    ... and {} more of its checks\n", test.messages.size() - shown);
     return text;
 }
 
@@ -130,7 +129,7 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
     const std::string before =
         output.passed == 0 ? "" : fmt::format("{} of its tests pass, then ", output.passed);
     std::string text = fmt::format("{}this one fails{}:\n", before, schedule.words);
-    text += text_of_failures(output, root);
+    text += text_of_failures(output, options.failures_shown, root);
     if (ended_early) text += text_of_end(output, run, options.limit, root);
     return {.verdict = Verdict::kFailed, .text = std::move(text), .timed_out = run.timed_out};
 }

@@ -22,6 +22,7 @@ struct CheckResult {
 
 struct CheckOptions {
     std::chrono::milliseconds limit{60'000};  // of one run of the tests
+    std::size_t failures_shown = 2;           // of the test that fails
 };
 
 // `build` is the configured build to do it in. The blank files of the entry's day are copied first, if need be.

@@ -41,7 +41,7 @@ std::unique_ptr<FileLock> Logbook::lock_directory() const {
     std::error_code none;
     fs::create_directories(file_.parent_path(), none);
     return fs::is_directory(file_.parent_path(), none)
-               ? std::make_unique<FileLock>(file_.parent_path(), /*waiting=*/nullptr)
+               ? std::make_unique<FileLock>(file_.parent_path(), /*purpose=*/"")
                : nullptr;
 }
 

@@ -37,9 +37,11 @@ class Logbook {
         write();
     }
 
+    // Again, after another process has written it.
+    void read();
+
   private:
     std::unique_ptr<FileLock> lock_directory() const;
-    void read();
     void write() const;
     void set_aside(const std::string& damage, const std::string& loss) const;
 

@@ -1,6 +1,13 @@
 #include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstring>
+#include <optional>
+#include <thread>
 
 #include "commands.hpp"
 #include "errors.hpp"
@@ -10,6 +17,9 @@
 
 namespace course::tool {
 namespace {
+
+constexpr std::chrono::milliseconds kPollInterval{50};  // while a check runs
+constexpr std::chrono::milliseconds kWhileIdle{1000};
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -30,13 +40,95 @@ class CtrlC {
     struct sigaction before_ {};
 };
 
-// Until the file is saved; throws Interrupted.
-void wait_for_save(FileWatcher& watcher) {
-    fmt::print("{}\n", styled("  Checked again when you save. Ctrl-C leaves.", kQuiet, stdout));
-    std::fflush(stdout);
-    while (!watcher.wait(std::chrono::seconds(1))) {
-        if (interrupted != 0) throw Interrupted();
+// A check that can be cancelled. It ends in good order then: its build removes what is half written, no result is kept.
+class CheckInBackground {
+  public:
+    // A copy of this process checks, in a process group of its own: Ctrl-C and a save are this process's to answer.
+    CheckInBackground(const WorkbookEntry& entry, const Checkout& checkout, const CheckCommand& command) {
+        std::fflush(stdout);
+        child_ = fork();
+        if (child_ < 0) throw std::runtime_error(fmt::format("fork: {}", std::strerror(errno)));
+        if (child_ > 0) return;
+        setpgid(0, 0);
+        prctl(PR_SET_PDEATHSIG, SIGINT);
+        std::signal(SIGINT, SIG_DFL);
+        const int exit_code = check_in_child(entry, checkout, command);
+        std::fflush(stdout);
+        _exit(exit_code);
     }
+    ~CheckInBackground() { cancel(); }
+    CheckInBackground(const CheckInBackground&) = delete;
+    CheckInBackground& operator=(const CheckInBackground&) = delete;
+
+    // Its exit code, once it has one; kInterrupted when it was cancelled.
+    std::optional<int> result() {
+        if (child_ != 0 && waitpid(child_, &status_, WNOHANG) == child_) child_ = 0;
+        if (child_ != 0) return std::nullopt;
+        return WIFEXITED(status_) ? WEXITSTATUS(status_) : kInterrupted;
+    }
+
+    void cancel() {
+        while (!result()) {
+            kill(-child_, SIGINT);  // again and again: between two programs that it runs nobody may hear it
+            std::this_thread::sleep_for(kPollInterval);
+        }
+    }
+
+  private:
+    static int check_in_child(const WorkbookEntry& entry, const Checkout& checkout,
+                              const CheckCommand& command) {
+        try {
+            Desk desk(checkout);
+            CheckCommand one_failure = command;
+            one_failure.failures_shown = 1;
+            return check_one(desk, entry, checkout, one_failure) ? kSuccess : kFailed;
+        } catch (const Interrupted&) {
+            return kInterrupted;
+        } catch (const BuildError& error) {
+            fmt::print(stderr, "course: {}\n", error.what());
+            return kBuildFailed;
+        } catch (const std::exception& error) {
+            fmt::print(stderr, "course: {}\n", error.what());
+            return kFailed;
+        }
+    }
+
+    pid_t child_ = 0;
+    int status_ = 0;
+};
+
+void clear_screen() {
+    if (isatty(STDOUT_FILENO) == 1) fmt::print("\033[H\033[2J");
+}
+
+// Checks until the answer is right, anew with every save: what is being checked then is outdated, and ends. Throws Interrupted.
+void check_until_solved(const WorkbookEntry& entry, const Checkout& checkout, const WatchCommand& command,
+                        FileWatcher& watcher) {
+    for (;;) {
+        CheckInBackground check(entry, checkout, command.check);
+        bool saved = false, told = false;
+        while (!saved) {
+            if (interrupted != 0) throw Interrupted();
+            const auto result = check.result();
+            if (result == kSuccess) return;
+            if (result && !told) {
+                fmt::print("{}\n", styled("  Checked again when you save. Ctrl-C leaves.", kQuiet, stdout));
+                std::fflush(stdout);
+                told = true;
+            }
+            saved = watcher.wait(result ? kWhileIdle : kPollInterval);
+        }
+        check.cancel();
+        clear_screen();
+    }
+}
+
+// After the last exercise of a day.
+void print_day_done(const Desk& desk, const Chapter& chapter) {
+    if (desk.first_unsolved(&chapter)) return;
+    const auto count = chapter.sheet.exercises.size();
+    fmt::print("{}: {} exercise{} solved\n\n", styled(chapter.name + " done", kGood, stdout), count,
+               count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -51,8 +143,9 @@ int watch_exercise(const Checkout& checkout, const WatchCommand& command) {
             fmt::print("\n");
             FileWatcher watcher({desk.book.mine(entry).parent_path()},
                                 command.poll ? FileWatcher::Method::kPolling : FileWatcher::Method::kBest);
-            while (!check_one(desk, entry, checkout, command.check))
-                wait_for_save(watcher);
+            check_until_solved(entry, checkout, command, watcher);
+            desk.logbook.read();
+            print_day_done(desk, *entry.chapter);
             const auto next = desk.first_unsolved(command.check.name ? entry.chapter : nullptr);
             if (!next) return kSuccess;
             entry = *next;

@@ -99,12 +99,25 @@ check "a failed build is 3" 3 "$code"
 contains "a failed build says why" 'the compiler said this' "$messages"
 
 export BUILD_SECONDS=1
-"$root/course" list >"$work/first" 2>&1 &
+"$root/course" run >"$work/first" 2>&1 &
 first=$!
-run "$root/course" list
+run "$root/course" run
 first_code=0
 wait "$first" || first_code=$?
 check "two at once: both get through" '7 7' "$first_code $code"
+
+# Somebody builds for as long as file descriptor 8 is open here.
+exec 8>>"$root/build/cpu.lock"
+flock 8
+echo "building day01" >"$root/build/cpu.lock"
+: >"$LOG"
+run timeout 20 "$root/course" hint
+check "who builds nothing does not wait" 7 "$code"
+check "who does not wait does not build" '' "$(cat "$LOG")"
+run timeout 2 "$root/course" run
+check "who builds waits" 124 "$code"
+contains "who waits is told for what" "waiting for another ./course, which has been building day01 for " "$messages"
+exec 8>&-
 
 # Which GPU tools there are decides, not the machine that the test runs on.
 printf '#!/bin/sh\necho "GPU 0: made up"\n' >"$work/tools/nvidia-smi"

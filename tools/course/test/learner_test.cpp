@@ -452,7 +452,23 @@ TEST_F(Learner, WatchChecksOnEverySaveUntilAllIsSolved) {
         editor.join();
         EXPECT_TRUE(says("not yet day01/first"));
         EXPECT_TRUE(says("solved day01/second"));
+        EXPECT_TRUE(says("day01 done: 2 exercises solved"));
     }
+}
+
+TEST_F(Learner, WatchCancelsACheckThatASaveMadeOutdated) {
+    write_mine("int one() { hangs }\nvoid two() {}\n");
+    std::thread editor([&] {
+        for (int i = 0; i < 600 && !std::filesystem::exists(directory_.path() / "runs"); ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        write_mine("int one() { return 1; }\nvoid two() { solved_two(); }\n");
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(course({"watch"}), kSuccess);
+    editor.join();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+    EXPECT_EQ(record("day01/first").failures, 0) << "an outdated check is no failure";
+    EXPECT_TRUE(says("solved day01/first"));
 }
 
 TEST_F(Learner, ExercisesThatCannotBeMadeAreNamed) {

@@ -1,0 +1,66 @@
+#include "file_lock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <regex>
+#include <thread>
+
+#include "errors.hpp"
+#include "temporary_directory.hpp"
+
+namespace course::tool {
+namespace {
+
+// What a process says that waits a moment for the lock that this one holds for `purpose`.
+std::string said_while_waiting(const std::filesystem::path& file, const std::string& purpose,
+                               const std::string& purpose_of_the_other) {
+    auto lock = std::make_unique<FileLock>(file, purpose);
+    std::atomic<bool> got_it = false;
+    testing::internal::CaptureStderr();
+    std::thread other([&] {
+        const FileLock second(file, purpose_of_the_other);
+        got_it = true;
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    EXPECT_FALSE(got_it);
+    lock.reset();
+    other.join();
+    EXPECT_TRUE(got_it);
+    return testing::internal::GetCapturedStderr();
+}
+
+testing::AssertionResult tells(const std::string& said, const std::string& purpose) {
+    const std::regex wanted("course: waiting for another ./course, which has been " + purpose +
+                            " for [0-9] s\n");
+    return (std::regex_match(said, wanted) ? testing::AssertionSuccess() : testing::AssertionFailure())
+           << "said: " << said;
+}
+
+TEST(FileLock, WhoWaitsIsToldForWhatAndHowLong) {
+    const TemporaryDirectory directory;
+    EXPECT_THAT(
+        said_while_waiting(directory.path() / "lock", "building day01", "building day02"),
+        MatchesRegex("course: waiting for another ./course, which has been building day01 for [0-9] s\n"));
+}
+
+TEST(FileLock, OfTwoHoldersTheSecondIsNamed) {
+    const TemporaryDirectory directory;
+    { const FileLock first(directory.path() / "lock", "building a day with a long name"); }
+    EXPECT_TRUE(tells(said_while_waiting(directory.path() / "lock", "x", "y"), "x"));
+}
+
+TEST(FileLock, WithoutAPurposeItWaitsInSilence) {
+    const TemporaryDirectory directory;
+    EXPECT_EQ(said_while_waiting(directory.path(), "", ""), "");
+}
+
+TEST(FileLock, AFileThatCannotBeMadeIsNamed) {
+    const TemporaryDirectory directory;
+    EXPECT_THROW(FileLock(directory.path() / "none" / "lock", "building"), BuildError);
+}
+
+}  // namespace
+}  // namespace course::tool

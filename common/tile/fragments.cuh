@@ -61,9 +61,9 @@ struct Fragments {
 
 // sums += a b, in the order of multiply_row(). Between its rows, the fragments of column k of `stage` are read into `next`.
 template <class T, class Stage, class Add = MultiplyAdd>
-__device__ __forceinline__ void multiply_and_read_ahead(const Fragments<T>& now, float (&sums)[T::TM][T::TN],
-                                                        Fragments<T>& next, const Stage& stage, int k,
-                                                        const Place& place, Add add = {}) {
+__device__ void multiply_and_read_ahead(const Fragments<T>& now, float (&sums)[T::TM][T::TN],
+                                        Fragments<T>& next, const Stage& stage, int k, const Place& place,
+                                        Add add = {}) {
     constexpr int QUADS = Fragments<T>::QUADS;
 #pragma unroll
     for (int i = 0; i < T::TM; ++i) {

@@ -177,9 +177,9 @@ struct Fragments {
 // sums += the outer product of `now`. Between its rows, `next` is loaded from row k of `stage`: the
 // loads of k + 1 are spread over the multiply-adds of k.
 template <class T>
-__device__ __forceinline__ void multiply_and_load_ahead(const Fragments<T>& now, float (&sums)[T::TM][T::TN],
-                                                        Fragments<T>& next, const Stage<T>& stage, int k,
-                                                        const Place& place) {
+__device__ void multiply_and_load_ahead(const Fragments<T>& now, float (&sums)[T::TM][T::TN],
+                                        Fragments<T>& next, const Stage<T>& stage, int k,
+                                        const Place& place) {
     constexpr int QUADS = Fragments<T>::QUADS;
 #pragma unroll
     for (int i = 0; i < T::TM; ++i) {
@@ -208,9 +208,8 @@ __device__ void clear_first_k(Stage<T>& stage) {
 // the block call it. `stages` are T::STAGES stages in shared memory; when it returns, they are safe
 // to overwrite.
 template <class T, int VEC>
-__device__ __forceinline__ void multiply_pipelined(const Sgemm& gemm, const Origin& origin, std::size_t begin,
-                                                   std::size_t end, Stage<T>* stages,
-                                                   float (&sums)[T::TM][T::TN]) {
+__device__ void multiply_pipelined(const Sgemm& gemm, const Origin& origin, std::size_t begin,
+                                   std::size_t end, Stage<T>* stages, float (&sums)[T::TM][T::TN]) {
     static_assert(T::STAGES >= 2, "multiply_pipelined: one stage is multiplied, at least one is in flight");
     static_assert(T::BK % 2 == 0,
                   "multiply_pipelined: BK must be even: the fragments have to be back at 0 when a tile ends");

@@ -184,8 +184,8 @@ __device__ __noinline__ void fix_up_for_many(const Sgemm& gemm, const Division& 
 
 // The fix-up of a shared tile. All threads of all its owners call it.
 template <class T, int VEC>
-__device__ __forceinline__ void fix_up(const Sgemm& gemm, const Division& division, std::size_t tile,
-                                       const Owners& owners, float* shared) {
+__device__ void fix_up(const Sgemm& gemm, const Division& division, std::size_t tile, const Owners& owners,
+                       float* shared) {
     if (owners.count() < kManyOwners<T>) {
         fix_up_for_few<T, VEC>(gemm, division, tile, owners);
     } else {

@@ -92,8 +92,8 @@ __device__ int col_of_thread() {
 
 // The main loop of step 10, over the tiles `split`, split + SPLIT... along K. All threads of the
 // block call it.
-__device__ __forceinline__ void multiply_tiles(const Sgemm& gemm, unsigned tile, int split, Tiles& shared,
-                                               float (&sums)[TM][TN]) {
+__device__ void multiply_tiles(const Sgemm& gemm, unsigned tile, int split, Tiles& shared,
+                               float (&sums)[TM][TN]) {
     auto& a_tile = shared.a;
     auto& b_tile = shared.b;
     const auto [row0, col0] = origin_of(gemm, tile);

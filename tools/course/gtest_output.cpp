@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gtest_phrases.hpp"
+
 namespace course::tool {
 namespace {
 
@@ -45,7 +47,7 @@ std::string message_of(std::string_view lines) {
     if (message.find_first_not_of(" \n") == std::string::npos) message = frame;
     while (message.ends_with('\n'))
         message.pop_back();
-    return message + "\n(" + std::string(place.substr(0, place.rfind(": Failure"))) + ")";
+    return in_plain_words(message) + "\n(" + std::string(place.substr(0, place.rfind(": Failure"))) + ")";
 }
 
 // The failures in what one test printed; what else it printed is left out, and that a failure is one of a function that was called.
@@ -77,6 +79,16 @@ void take_words(std::string_view output, FailedTest& test) {
         const bool is_report = !test.report.empty() || line.starts_with("cuda_on_cpu: ");
         (is_report ? test.report : test.printed) += std::string(line) + "\n";
     }
+}
+
+// What a test printed that did not come to its end: its own words, then what had failed until then.
+std::string words_of_unfinished(std::string_view output) {
+    FailedTest test;
+    take_words(output, test);
+    std::string words = test.printed + test.report;
+    for (const std::string& message : messages_of(output))
+        words += message + "\n";
+    return words;
 }
 
 // "[       OK ] Suite.Test (0 ms)" of the test that runs, which may follow what a kernel printed without an end of line.
@@ -120,6 +132,7 @@ GtestOutput parse_gtest_output(std::string_view output) {
         }
         result.unfinished.clear();
     }
+    if (!result.unfinished.empty()) result.last_words = words_of_unfinished(result.last_words);
     return result;
 }
 

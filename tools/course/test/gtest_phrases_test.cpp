@@ -1,0 +1,72 @@
+// The phrases are made by GoogleTest itself here, so that they are those of the version that is installed.
+#include "gtest_phrases.hpp"
+
+#include <gtest/gtest-spi.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace course::tool {
+namespace {
+
+// What the failing assertions in `statement` print, in plain words.
+template <class Statement>
+std::string plain(Statement statement) {
+    testing::TestPartResultArray results;
+    {
+        const testing::ScopedFakeTestPartResultReporter reporter(
+            testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+        statement();
+    }
+    if (results.size() != 1) return "no failure";
+    std::string message = results.GetTestPartResult(0).message();
+    while (message.ends_with('\n'))
+        message.pop_back();
+    return in_plain_words(message);
+}
+
+void refuse() {
+    throw std::invalid_argument("n is 3");
+}
+
+TEST(GtestPhrases, TwoValuesThatDiffer) {
+    const int blocks = 3, expected = 4;
+    EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, 4); }), "blocks is 3; expected 4");
+    EXPECT_EQ(plain([&] { EXPECT_EQ(4, blocks); }), "blocks is 3; expected 4");
+    EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, expected); }), "blocks is 3; expected expected, which is 4");
+    EXPECT_EQ(plain([&] { EXPECT_EQ(1, 2); }), "1 is not 2");
+}
+
+TEST(GtestPhrases, WhatTheAuthorAddedStays) {
+    const int blocks = 3;
+    EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, 4) << "n = 1000"; }), "blocks is 3; expected 4\nn = 1000");
+}
+
+TEST(GtestPhrases, Comparisons) {
+    const int blocks = 3, limit = 2;
+    EXPECT_EQ(plain([&] { EXPECT_LT(blocks, 2); }), "blocks is 3; expected < 2");
+    EXPECT_EQ(plain([&] { EXPECT_LT(blocks, limit); }), "blocks is 3; expected < limit, which is 2");
+    EXPECT_EQ(plain([&] { EXPECT_NE(blocks, 3); }), "blocks is 3; expected != 3");
+}
+
+TEST(GtestPhrases, Truth) {
+    const bool done = false;
+    EXPECT_EQ(plain([&] { EXPECT_TRUE(done); }), "done is false; expected true");
+}
+
+TEST(GtestPhrases, Exceptions) {
+    EXPECT_EQ(plain([] { EXPECT_NO_THROW(refuse()); }), "refuse() throws std::invalid_argument: n is 3");
+    EXPECT_EQ(plain([] { EXPECT_THROW(refuse(), std::out_of_range); }),
+              "refuse() throws std::invalid_argument (n is 3); expected std::out_of_range");
+    EXPECT_EQ(plain([] { EXPECT_THROW(static_cast<void>(0), std::out_of_range); }),
+              "static_cast<void>(0) throws nothing; expected std::out_of_range");
+    EXPECT_EQ(in_plain_words("C++ exception with description \"n is 3\" thrown in the test body."), "n is 3");
+}
+
+TEST(GtestPhrases, ALongTextIsLeftAsItIs) {
+    const std::string text = "Value of: " + std::string(1'000'000, 'x') + "\n  Actual: false\nExpected: true";
+    EXPECT_EQ(in_plain_words(text), text);
+}
+
+}  // namespace
+}  // namespace course::tool

@@ -84,12 +84,13 @@ std::string count_line(const AccessLine& access) {
                        count_of(taken, unit(access)), more);
 }
 
-std::string card(const AccessLine& access, std::string_view how_often) {
+std::string card(const AccessLine& access, double blocks_each, std::string_view how_often) {
     const WorstRequest& worst = access.worst;
     const std::string array = array_of(access);
-    std::string facts = fmt::format("{} requests, {} each (ideal {}), {:.3g} of 32 lanes", access.requests,
-                                    count_of(transactions_per_request(access), unit(access)),
-                                    number(ideal_per_request(access)), lanes_per_request(access));
+    std::string facts =
+        fmt::format("{} requests, {} each (ideal {}), {:.3g} of 32 lanes", requests_text(access, blocks_each),
+                    count_of(transactions_per_request(access), unit(access)),
+                    number(ideal_per_request(access)), lanes_per_request(access));
     if (access.space == Space::kGlobal)
         facts += fmt::format(", {:.3g} % of the bytes used", 100 * share_of_bytes_used(access));
     const std::string sharing = explain_sharing(access);
@@ -190,14 +191,15 @@ std::string source_row(int number, const Annotations& annotations, std::string_v
     std::vector<std::string> cards;
     for (const AccessLine* access : line.accesses) {
         counts.push_back(count_line(*access));
-        cards.push_back(card(*access, ""));
+        cards.push_back(card(*access, line.blocks_each, ""));
     }
     std::string details;
     for (auto each = cards.begin(); each != cards.end();) {
         const auto end =
             std::find_if(each, cards.end(), [&](const std::string& other) { return other != *each; });
         const auto access = line.accesses[static_cast<std::size_t>(each - cards.begin())];
-        details += end - each == 1 ? *each : card(*access, fmt::format(" (x {})", end - each));
+        details +=
+            end - each == 1 ? *each : card(*access, line.blocks_each, fmt::format(" (x {})", end - each));
         each = end;
     }
     const double percent =

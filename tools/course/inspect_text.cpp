@@ -58,10 +58,10 @@ std::string label_of(const AccessLine& access) {
     return array.empty() ? what(access) : fmt::format("{}, {}", what(access), array);
 }
 
-Cells cells_of(const AccessLine& access) {
+Cells cells_of(const AccessLine& access, double blocks_each) {
     return {
         label_of(access),
-        fmt::format("{}", access.requests),
+        requests_text(access, blocks_each),
         fmt::format("{:.2f} {:<10}", transactions_per_request(access), unit(access)),
         fmt::format("{:.2f}", ideal_per_request(access)),
         fmt::format("{:.1f}", lanes_per_request(access)),
@@ -100,7 +100,7 @@ std::array<std::size_t, kCells> widths_of(const std::vector<InspectedLine>& line
     widen(kColumnNames);
     for (const InspectedLine& line : lines) {
         for (const AccessLine* access : line.accesses)
-            widen(cells_of(*access));
+            widen(cells_of(*access, line.blocks_each));
     }
     return widths;
 }
@@ -114,7 +114,7 @@ void add_lines(Text& text, std::vector<InspectedLine> lines, Sources& sources) {
         text.line(fmt::format("  {}: {}", text.in(kQuiet, place(line.source)),
                               text.in(kHeading, sources.text(line.source))));
         for (const AccessLine* access : line.accesses) {
-            text.line(row_of(cells_of(*access), widths, text, style_of(grade(*access))));
+            text.line(row_of(cells_of(*access, line.blocks_each), widths, text, style_of(grade(*access))));
             text.paragraph(6, explain(*access), grade(*access) == Grade::kIdeal ? kQuiet : fmt::text_style());
         }
     }

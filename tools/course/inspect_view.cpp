@@ -18,8 +18,10 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string traffic(std::uint64_t moved, std::uint64_t unique) {
+// Of a sampled grid the bytes of all blocks; which of them are the same bytes a few blocks do not show.
+std::string traffic(std::uint64_t moved, std::uint64_t unique, double blocks_each) {
     if (moved == 0) return "none";
+    if (blocks_each > 1) return "about " + bytes_text(static_cast<double>(moved) * blocks_each);
     const double times = ratio(moved, unique);
     const std::string how_often = times < 1.005 ? "" : fmt::format(" ({:.3g} times)", times);
     return fmt::format("{}, unique {}{}", bytes_text(static_cast<double>(moved)),
@@ -91,11 +93,20 @@ Cost cost_of_line(const InspectedLine& line) {
 
 }  // namespace
 
+double blocks_each(const KernelInspection& kernel) {
+    return kernel.inspected_blocks == 0 ? 1 : ratio(kernel.blocks, kernel.inspected_blocks);
+}
+
+std::string requests_text(const AccessLine& access, double blocks_each) {
+    return fmt::format("{}{:.0f}", blocks_each > 1 ? "~" : "",
+                       blocks_each * static_cast<double>(access.requests));
+}
+
 std::vector<InspectedLine> costliest_first(const KernelInspection& kernel) {
     std::vector<InspectedLine> lines;
     for (const AccessLine& access : kernel.lines) {
         auto line = std::ranges::find(lines, access.source, &InspectedLine::source);
-        if (line == lines.end()) line = lines.insert(lines.end(), {access.source, {}});
+        if (line == lines.end()) line = lines.insert(lines.end(), {access.source, {}, blocks_each(kernel)});
         line->accesses.push_back(&access);
     }
     for (InspectedLine& line : lines)
@@ -182,8 +193,8 @@ std::string extent(const KernelInspection& kernel) {
 
 Facts facts_of(const KernelInspection& kernel, const std::optional<MultiprocessorLimits>& limits) {
     Facts facts = {
-        {"read", traffic(kernel.global_read_bytes, kernel.unique_read_bytes)},
-        {"written", traffic(kernel.global_written_bytes, kernel.unique_written_bytes)},
+        {"read", traffic(kernel.global_read_bytes, kernel.unique_read_bytes, blocks_each(kernel))},
+        {"written", traffic(kernel.global_written_bytes, kernel.unique_written_bytes, blocks_each(kernel))},
         {"barriers per block", fmt::format("{:.4g}", ratio(kernel.barriers, kernel.inspected_blocks))}};
     std::uint64_t requests = 0;
     std::uint64_t active_lanes = 0;
@@ -216,10 +227,8 @@ Facts facts_of(const InspectedVariant& variant) {
     double unique = 0;
     bool sampled = false;
     for (const KernelInspection& kernel : variant.kernels) {
-        const double all_of_inspected =
-            kernel.inspected_blocks == 0 ? 0 : ratio(kernel.blocks, kernel.inspected_blocks);
         moved +=
-            all_of_inspected * static_cast<double>(kernel.global_read_bytes + kernel.global_written_bytes);
+            blocks_each(kernel) * static_cast<double>(kernel.global_read_bytes + kernel.global_written_bytes);
         unique += static_cast<double>(kernel.unique_read_bytes + kernel.unique_written_bytes);
         sampled = sampled || kernel.inspected_blocks != kernel.blocks;
     }
@@ -233,7 +242,7 @@ Facts facts_of(const InspectedVariant& variant) {
 BytesMoved bytes_moved(const InspectedVariant& variant, Space space) {
     BytesMoved moved;
     for (const KernelInspection& kernel : variant.kernels) {
-        const double bytes = bytes_of(space) * ratio(kernel.blocks, kernel.inspected_blocks);
+        const double bytes = bytes_of(space) * blocks_each(kernel);
         for (const AccessLine& line : kernel.lines) {
             if (line.space != space) continue;
             const std::uint64_t ideal = std::min(line.ideal, line.transactions);

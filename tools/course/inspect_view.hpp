@@ -19,7 +19,13 @@ namespace course::tool {
 struct InspectedLine {
     SourceLine source;
     std::vector<const AccessLine*> accesses;
+    double blocks_each = 1;  // blocks_each(kernel)
 };
+
+// How many blocks each block that was watched stands for: 1, unless the grid was sampled.
+double blocks_each(const KernelInspection& kernel);
+// Of all blocks, so that versions compare: "128", or of a sampled grid, as the watched blocks suggest, "~4096".
+std::string requests_text(const AccessLine& access, double blocks_each);
 
 // The line with the most to gain first: the most beyond its ideal, a wavefront counted as 128 bytes and a sector as 32. Of lines
 // with as much to gain the one that moves the most; so are the accesses of each.

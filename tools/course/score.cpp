@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -65,10 +66,14 @@ const AccessLine* worst(const Traffic& mine, Traffic lesson) {
 Traffic traffic(const InspectedVariant& variant, Space space) {
     Traffic sum;
     for (const KernelInspection& kernel : variant.kernels) {
+        // My grid may be another than the lesson's: of each so many blocks are watched.
+        const auto of_all_blocks = [each = blocks_each(kernel)](std::uint64_t count) {
+            return static_cast<std::uint64_t>(std::llround(each * static_cast<double>(count)));
+        };
         for (const AccessLine& line : kernel.lines) {
             if (line.space != space) continue;
-            sum.transactions += line.transactions;
-            sum.ideal += line.ideal;
+            sum.transactions += of_all_blocks(line.transactions);
+            sum.ideal += of_all_blocks(line.ideal);
             sum.lines.push_back(&line);
         }
     }

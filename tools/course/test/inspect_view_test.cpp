@@ -78,6 +78,8 @@ TEST_F(View, SamplingAndSeveralLaunchesAreSaid) {
     EXPECT_NE(text(file).find("  arithmetic intensity  0.125 operations for each byte moved\n"),
               std::string::npos)
         << "the bytes of all blocks follow from those of the sampled ones, the unique ones do not";
+    EXPECT_NE(text(file).find("tile      ~160  32.00 wavefronts"), std::string::npos) << text(file);
+    EXPECT_NE(text(file).find("read                  about 2.1 MB\n"), std::string::npos) << text(file);
     EXPECT_NE(text(file).find("barriers per block    0.0625\n"), std::string::npos);
 }
 

@@ -49,6 +49,17 @@ TEST(Score, AsManyTransactionsAsTheLessonsIsAStar) {
     EXPECT_EQ(merits_of_inspection(global_only, global_only)[0].text, "shared memory: not used");
 }
 
+TEST(Score, OfSampledGridsAllBlocksCount) {
+    InspectedVariant lesson = variant({line(Space::kGlobal, 4, 4, 2)});
+    lesson.kernels[0].blocks = 64;
+    lesson.kernels[0].inspected_blocks = 16;
+    InspectedVariant mine = lesson;
+    EXPECT_EQ(merits_of_inspection(mine, lesson)[1].text, "global memory: 16 sectors, 1.00 times the ideal");
+    mine.kernels[0].blocks = 128;  // as much for each watched block, and twice the blocks
+    EXPECT_EQ(merits_of_inspection(mine, lesson)[1].text,
+              "global memory: 32 sectors, 1.00 times the ideal; the lesson's has 16");
+}
+
 TEST(Score, MoreIsNoneAndTheLineIsNamed) {
     const InspectedVariant lesson = variant({line(Space::kShared, 10, 10, 1), line(Space::kGlobal, 4, 4, 2)});
     const InspectedVariant mine = variant(

@@ -63,6 +63,11 @@ run() { # sets `output` (stdout), `messages` (stderr) and `code`
 }
 
 cd "$work/elsewhere"
+run "$root/course" list
+contains "the first build says what it takes of the disk" "2 GB; ./course clean removes it" "$messages"
+run "$root/course" list
+[[ $messages != *GB* ]] && echo "ok: it is said once" || check "it is said once" '' "$messages"
+rm -r "$root/build" && : >"$LOG"
 run "$root/course" run 'two words' "a'b" '*' ''
 check "from another directory, arguments as they are" \
     "$work/elsewhere|$root|$root/build/cpu|run|two words|a'b|*||" "$output"

@@ -46,11 +46,23 @@ std::optional<WorkbookEntry> Desk::first_unsolved(const Chapter* chapter) const 
     return std::nullopt;
 }
 
-WorkbookEntry Desk::choose(const std::optional<std::string>& name) const {
-    const std::vector<WorkbookEntry> meant = name ? book.find(*name) : book.entries();
+WorkbookEntry Desk::choose(const std::optional<std::string>& name) {
+    if (!name) return choose_again();
+    const std::vector<WorkbookEntry> meant = book.find(*name);
     const auto unsolved = std::ranges::find_if(
         meant, [this](const WorkbookEntry& entry) { return !logbook.of(entry.id).solved; });
-    return unsolved == meant.end() ? meant.back() : *unsolved;
+    const WorkbookEntry entry = unsolved == meant.end() ? meant.back() : *unsolved;
+    logbook.set_current(entry.id);
+    return entry;
+}
+
+WorkbookEntry Desk::choose_again() const {
+    const auto current = std::ranges::find(book.entries(), logbook.current(), &WorkbookEntry::id);
+    if (current != book.entries().end()) {
+        if (!logbook.of(current->id).solved) return *current;
+        if (const auto next = first_unsolved(current->chapter)) return *next;
+    }
+    return first_unsolved().value_or(book.entries().back());
 }
 
 std::string describe(const Workbook& book, const WorkbookEntry& entry) {

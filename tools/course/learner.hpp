@@ -17,11 +17,15 @@ struct Desk {
 
     // The first that is not solved; nothing when all are. With `chapter`: of that one.
     std::optional<WorkbookEntry> first_unsolved(const Chapter* chapter = nullptr) const;
-    // The exercise that `name` means: of a day's, and without a name of all, the first that is not solved, else the last.
-    WorkbookEntry choose(const std::optional<std::string>& name) const;
+    // The exercise that `name` means: of a day's the first that is not solved, else the last. Without a name: the one that was named
+    // last or, when that is solved, the next of its day or of all.
+    WorkbookEntry choose(const std::optional<std::string>& name);
 
     Workbook book;
     Logbook logbook;
+
+  private:
+    WorkbookEntry choose_again() const;
 };
 
 // "my/day05_matmul_tiled/matmul_tiled.cu:57, about 10 minutes": where to write.

@@ -45,6 +45,14 @@ std::unique_ptr<FileLock> Logbook::lock_directory() const {
                : nullptr;
 }
 
+void Logbook::set_current(const std::string& id) {
+    if (id == current_) return;
+    const auto lock = lock_directory();
+    read();
+    current_ = id;
+    write();
+}
+
 void Logbook::read() {
     if (!fs::exists(file_)) return;
     nlohmann::json json;
@@ -66,6 +74,7 @@ void Logbook::read() {
     }
     if (!lost.empty()) set_aside(damage, "lost is the record of " + lost);
     records_ = std::move(records);
+    current_ = json.contains("current") && json["current"].is_string() ? json["current"] : "";
     if (!lost.empty()) write();
 }
 
@@ -79,7 +88,9 @@ void Logbook::set_aside(const std::string& damage, const std::string& loss) cons
 }
 
 void Logbook::write() const {
-    nlohmann::ordered_json json = {{"version", 1}, {"exercises", nlohmann::ordered_json::object()}};
+    nlohmann::ordered_json json = {{"version", 1}};
+    if (!current_.empty()) json["current"] = current_;
+    json["exercises"] = nlohmann::ordered_json::object();
     for (const auto& [id, record] : records_) {
         json["exercises"][id] = {{"solved", record.solved},
                                  {"failures", record.failures},

@@ -37,6 +37,10 @@ class Logbook {
         write();
     }
 
+    // The exercise that was named last; empty: none was.
+    const std::string& current() const { return current_; }
+    void set_current(const std::string& id);
+
     // Again, after another process has written it.
     void read();
 
@@ -47,6 +51,7 @@ class Logbook {
 
     std::filesystem::path file_;
     std::map<std::string, ExerciseRecord> records_;
+    std::string current_;
 };
 
 }  // namespace course::tool

@@ -21,7 +21,7 @@ void print_exercise(const Desk& desk, const WorkbookEntry& entry) {
 }
 
 int next_exercise(const Checkout& checkout, const std::optional<std::string>& name) {
-    const Desk desk(checkout);
+    Desk desk(checkout);
     if (!name && !desk.first_unsolved()) {
         fmt::print("All {} exercises are solved. ./course progress shows them.\n",
                    desk.book.entries().size());

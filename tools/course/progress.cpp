@@ -47,9 +47,10 @@ int print_json(const Desk& desk) {
 
 // A line for each day; in full the day of the next exercise, or with `all` every one.
 int show_progress(const Checkout& checkout, bool as_json, bool all) {
-    const Desk desk(checkout);
+    Desk desk(checkout);
     if (as_json) return print_json(desk);
-    const auto next = desk.first_unsolved();
+    auto next = desk.first_unsolved();
+    if (next) next = desk.choose(std::nullopt);
     std::ptrdiff_t all_solved = 0;
     for (const Chapter& chapter : desk.book.chapters()) {
         std::vector<WorkbookEntry> entries;

@@ -42,7 +42,7 @@ void replace_bodies(const Desk& desk, const WorkbookEntry& entry, std::string af
 }  // namespace
 
 int show_solution(const Checkout& checkout, const SolutionCommand& command) {
-    const Desk desk(checkout);
+    Desk desk(checkout);
     const WorkbookEntry entry = desk.choose(command.name);
     const ExerciseRecord& record = desk.logbook.of(entry.id);
     if (!record.solved && record.failures == 0 && !command.force) {

@@ -192,6 +192,19 @@ TEST_F(Learner, FromNextToTheLastExercise) {
     EXPECT_TRUE(says("2 of 2 exercises solved"));
 }
 
+TEST_F(Learner, WithoutANameTheExerciseIsMeantThatWasNamedLast) {
+    EXPECT_EQ(course({"next", "second"}), kSuccess);
+    EXPECT_EQ(course({"check"}), kFailed);
+    EXPECT_TRUE(says("not yet day01/second"));
+    EXPECT_EQ(course({"hint"}), kSuccess);
+    EXPECT_TRUE(says("Hint D."));
+    EXPECT_EQ(course({"solution", "--paste"}), kSuccess);
+    EXPECT_EQ(course({"check"}), kSuccess);
+    EXPECT_TRUE(says("solved day01/second"));
+    EXPECT_EQ(course({"check"}), kFailed) << "solved: now the other of its day";
+    EXPECT_TRUE(says("not yet day01/first"));
+}
+
 TEST_F(Learner, ProgressShowsTheDayOfTheNextExerciseInFull) {
     EXPECT_EQ(course({"progress"}), kSuccess);
     EXPECT_TRUE(says("first"));

@@ -54,7 +54,7 @@ int doctor(const Checkout& checkout);
 int next_exercise(const Checkout& checkout, const std::optional<std::string>& name);
 
 struct CheckCommand {
-    std::optional<std::string> name;  // of a day: all of its exercises, to the first that is not solved
+    std::optional<std::string> name;  // of a day: its exercises, to the first that is not solved or not begun
     bool gpu = false;
     bool inspect = false;            // also count accesses, in a build of its own
     std::string html;                // file for the page of the inspection; empty: none

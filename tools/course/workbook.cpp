@@ -9,6 +9,8 @@
 #include "common/check/nearest.hpp"
 #include "errors.hpp"
 #include "exercise_file.hpp"
+#include "functions.hpp"
+#include "text_file.hpp"
 
 namespace course::tool {
 namespace {
@@ -103,6 +105,17 @@ std::string Workbook::blank(const WorkbookEntry& entry) const {
 
 fs::path Workbook::mine(const WorkbookEntry& entry) const {
     return mine_ / entry.chapter->directory / entry.exercise->file;
+}
+
+bool Workbook::is_begun(const WorkbookEntry& entry) const {
+    if (!fs::exists(mine(entry))) return false;
+    const std::string text = read_text_file(mine(entry));
+    if (entry.exercise->by_hand()) return text != blank(entry);
+    try {
+        return text != with_bodies_from(text, blank(entry), entry.exercise->kernels);
+    } catch (const ExerciseError&) {
+        return true;  // other functions than the blank file's
+    }
 }
 
 std::vector<fs::path> Workbook::files_of(const Chapter& chapter) const {

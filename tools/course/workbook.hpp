@@ -43,7 +43,8 @@ class Workbook {
 
     std::filesystem::path lesson(const WorkbookEntry& entry) const;  // the file with the solution
     std::string blank(const WorkbookEntry& entry) const;             // what the learner's file holds at first
-    std::filesystem::path mine(const WorkbookEntry& entry) const;    // the learner's
+    bool is_begun(const WorkbookEntry& entry) const;  // has the learner written something into its functions?
+    std::filesystem::path mine(const WorkbookEntry& entry) const;  // the learner's
     // All of the chapter's that are the learner's, each once.
     std::vector<std::filesystem::path> files_of(const Chapter& chapter) const;
     const std::filesystem::path& my_directory() const { return mine_; }

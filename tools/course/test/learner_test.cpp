@@ -11,6 +11,7 @@
 #include "command_line.hpp"
 #include "common/bench/inspection.hpp"
 #include "errors.hpp"
+#include "functions.hpp"
 #include "inspect_example.hpp"
 #include "logbook.hpp"
 #include "subprocess.hpp"
@@ -190,6 +191,21 @@ TEST_F(Learner, FromNextToTheLastExercise) {
     EXPECT_TRUE(says("All 2 exercises are solved"));
     EXPECT_EQ(course({"progress"}), kSuccess);
     EXPECT_TRUE(says("2 of 2 exercises solved"));
+}
+
+TEST_F(Learner, OfADayTheExercisesAreCheckedThatAreBegun) {
+    EXPECT_EQ(course({"next", "day01"}), kSuccess);
+    const std::string blank = read_text(mine());
+    std::string solved = with_bodies(blank, find_functions(blank, "one"), {"{ return 1; }"});
+    write_mine(solved);
+    EXPECT_EQ(course({"check", "day01"}), kSuccess) << said();
+    EXPECT_TRUE(says("Next: day01/second"));
+    EXPECT_EQ(said().find("not yet"), std::string::npos) << said();
+    write_mine(solved + "// my remark\n");
+    EXPECT_EQ(course({"check", "day01"}), kSuccess) << "outside of its functions";
+    write_mine(with_bodies(solved, find_functions(solved, "two"), {"{ return; }"}));
+    EXPECT_EQ(course({"check", "day01"}), kFailed);
+    EXPECT_TRUE(says("not yet day01/second"));
 }
 
 TEST_F(Learner, WithoutANameTheExerciseIsMeantThatWasNamedLast) {

@@ -28,13 +28,29 @@ bool is_frame(std::string_view line) {
 // "  Actual: false (what the assertion has to say" begins a message, whose last line ends with ")".
 constexpr std::string_view kActual = "  Actual: false (";
 
-// "file.cpp:76: Failure", then the message's lines.
+// "/root/day/a_test.cpp:76: n = 3" of a trace -> "n = 3"
+std::string_view trace_of(std::string_view line) {
+    const auto place = line.find(": ");
+    return place == std::string_view::npos ? line : line.substr(place + 2);
+}
+
+// "file.cpp:76: Failure", then the message's lines; at last, from SCOPED_TRACE, in which case it failed.
 std::string message_of(std::string_view lines) {
     const std::string_view place = next_line(lines);
     std::string message, frame;
     bool in_brackets = false;
+    std::string trace;
+    bool in_trace = false;
     while (!lines.empty()) {
         std::string_view line = next_line(lines);
+        if (line == "Google Test trace:") {
+            in_trace = true;
+            continue;
+        }
+        if (in_trace && !line.empty()) {
+            trace += (trace.empty() ? "in the case: " : ", ") + std::string(trace_of(line));
+            continue;
+        }
         if (line.starts_with(kActual)) {
             in_brackets = true;
             line.remove_prefix(kActual.size());
@@ -47,7 +63,8 @@ std::string message_of(std::string_view lines) {
     if (message.find_first_not_of(" \n") == std::string::npos) message = frame;
     while (message.ends_with('\n'))
         message.pop_back();
-    return in_plain_words(message) + "\n(" + std::string(place.substr(0, place.rfind(": Failure"))) + ")";
+    return in_plain_words(message) + (trace.empty() ? "" : "\n" + trace) + "\n(" +
+           std::string(place.substr(0, place.rfind(": Failure"))) + ")";
 }
 
 // The failures in what one test printed; what else it printed is left out, and that a failure is one of a function that was called.

@@ -67,6 +67,14 @@ TEST(GtestOutput, WhatATestLooksAtIsToldWhereItSaysNothingElse) {
     EXPECT_EQ(output.failed[0].messages[0], "x.ok() is false; expected true\n(a.cpp:1)");
 }
 
+TEST(GtestOutput, TheCaseStandsBehindTheMessage) {
+    const GtestOutput output = parse_gtest_output(
+        "[ RUN      ] A.B\na.cpp:1: Failure\nFailed\nwrong\nGoogle Test trace:\n/d/a.cpp:7: n = 3\n"
+        "/d/random.hpp:9: seed 5\n\n[  FAILED  ] A.B (0 ms)\n");
+    ASSERT_EQ(output.failed.size(), 1U);
+    EXPECT_EQ(output.failed[0].messages[0], "wrong\nin the case: n = 3, seed 5\n(a.cpp:1)");
+}
+
 TEST(GtestOutput, WhereAFunctionFailedIsToldOnce) {
     const GtestOutput output = parse_gtest_output(
         "[ RUN      ] A.B\na.cpp:1: Failure\nFailed\n3 x 3: wrong\n\na.cpp:9: Failure\nExpected: check() "

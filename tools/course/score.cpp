@@ -22,11 +22,17 @@ constexpr double kAsFast = 0.9;         // of the lesson's speed
 constexpr std::uint64_t kSpare = 1000;  // one in so many more is no more: which values meet is the data's
 constexpr double kAlike = 1.01;         // of two lines, when the one to blame is looked for
 
+// An exercise about traffic is solved when its idea is there: a little more than the lesson's costs a star, and no more.
+constexpr double kMuchMore = 1.25;  // transactions, of the lesson's
+constexpr double kMuchMisuse =
+    0.02;  // transactions beyond the ideal, and beyond the lesson's: of all of the lesson's
+
 struct Traffic {
     std::uint64_t transactions = 0;
     std::uint64_t ideal = 0;
     std::vector<const AccessLine*> lines{};
 
+    std::uint64_t beyond_ideal() const { return transactions - std::min(ideal, transactions); }
     double excess() const {
         return ideal == 0 ? 1 : static_cast<double>(transactions) / static_cast<double>(ideal);
     }
@@ -89,6 +95,37 @@ Merit compare(const Traffic& mine, const Traffic& lesson, const char* what, cons
     text += fmt::format("; the lesson's has {}", lesson.transactions);
     if (const AccessLine* line = worst(mine, lesson)) text += ". See " + place_of(line->source);
     return {false, text, false};
+}
+
+bool much_more(const Traffic& mine, const Traffic& lesson) {
+    const auto theirs = static_cast<double>(lesson.transactions);
+    return static_cast<double>(mine.transactions) > kMuchMore * theirs ||
+           static_cast<double>(mine.beyond_ideal()) >
+               static_cast<double>(lesson.beyond_ideal()) + kMuchMisuse * theirs;
+}
+
+// "a.cu:7: each request of a warp touches 32 sectors; expected 4"
+std::string text_of_worst(const AccessLine& line) {
+    const auto per_request = [&](std::uint64_t count) {
+        return static_cast<double>(count) / static_cast<double>(std::max<std::uint64_t>(line.requests, 1));
+    };
+    const bool is_global = line.space == Space::kGlobal;
+    const char* const unit = is_global ? "sectors" : "wavefronts";
+    if (line.transactions > line.ideal)
+        return fmt::format("{}: each request of a warp {} {:.3g} {}; expected {:.3g}", place_of(line.source),
+                           is_global ? "touches" : "takes", per_request(line.transactions), unit,
+                           per_request(line.ideal));
+    return fmt::format("{}: {} requests of {:.3g} {} each", place_of(line.source), line.requests,
+                       per_request(line.transactions), unit);
+}
+
+std::string objection_to(const Traffic& mine, const Traffic& lesson, std::string_view memory,
+                         std::string_view unit) {
+    if (!much_more(mine, lesson)) return "";
+    std::string text = fmt::format("  In {} memory it needs {} {}, the lesson's version {}.\n", memory,
+                                   mine.transactions, unit, lesson.transactions);
+    if (const AccessLine* line = worst(mine, lesson)) text += "    " + text_of_worst(*line) + "\n";
+    return text;
 }
 
 std::string text_of_findings(const InspectedVariant& variant, std::size_t& count) {
@@ -219,6 +256,18 @@ std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const Insp
     return {clean, global};
 }
 
+std::string objection_to_traffic(const InspectedVariant& mine, const InspectedVariant& lesson,
+                                 const std::vector<std::string>& memory) {
+    if (!mine.failure.empty()) return "  Inspected, its result is wrong: " + mine.failure + "\n";
+    std::string text;
+    for (const std::string& each : memory) {
+        const Space space = each == "global" ? Space::kGlobal : Space::kShared;
+        text += objection_to(traffic(mine, space), traffic(lesson, space), each,
+                             each == "global" ? "sectors" : "wavefronts");
+    }
+    return text;
+}
+
 std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
                                    const std::vector<MeasuredRecord>& lesson, const std::string& variant) {
     double slowest = 0;
@@ -245,8 +294,11 @@ InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& 
     const std::string& variant = entry.exercise->variant;
     InspectionFile mine = inspected(entry, inspecting, day + "_exercise_program");
     InspectionFile lesson = inspected(entry, inspecting, day);
-    return {merits_of_inspection(*all_problems(mine, variant), *all_problems(lesson, variant)),
-            std::move(mine), std::move(lesson)};
+    const InspectedVariant my_problems = *all_problems(mine, variant);
+    const InspectedVariant lessons_problems = *all_problems(lesson, variant);
+    return {merits_of_inspection(my_problems, lessons_problems),
+            objection_to_traffic(my_problems, lessons_problems, entry.exercise->traffic), std::move(mine),
+            std::move(lesson)};
 }
 
 InspectionFile side_by_side(const InspectionFile& mine, const InspectionFile& lesson) {

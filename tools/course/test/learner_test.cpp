@@ -130,12 +130,12 @@ class Learner : public testing::Test {
     ExerciseRecord record(const char* id) const {
         return Logbook(directory_.path() / "mine/progress.json").of(id);
     }
-    // Makes "first" a version, and a build whose programs have seen `kernel` in it.
-    void make_inspection(const KernelInspection& kernel) const {
+    // Makes "first" a version with more `settings`, and a build whose programs have seen `kernel` in it.
+    void make_inspection(const KernelInspection& kernel, const std::string& settings = "") const {
         const std::string root = directory_.path().string();
         std::string hints = kHints;
         directory_.write("day01_add/exercises.md",
-                         hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n"));
+                         hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n" + settings));
         directory_.write("CMakeLists.txt", read_text(directory_.path() / "CMakeLists.txt") +
                                                "add_custom_target(day01_add)\n"
                                                "add_custom_target(day01_add_exercise_program)\n");
@@ -143,13 +143,18 @@ class Learner : public testing::Test {
         for (const std::string program : {"day01_add", "day01_add_exercise_program"})
             std::filesystem::permissions(
                 directory_.write("build/inspect/bin/" + program,
-                                 "#!/bin/sh\ncp \"$COURSE_ROOT/figures.json\" \"$2\"\n"),
+                                 "#!/bin/sh\ncp \"$COURSE_ROOT/$(basename \"$0\").json\" \"$2\"\n"),
                 std::filesystem::perms::owner_all);
+        write_figures("day01_add", kernel);
+        write_figures("day01_add_exercise_program", kernel);
+    }
+    // What `program` of that build has seen.
+    void write_figures(const std::string& program, const KernelInspection& kernel) const {
         const InspectionFile figures = {
             .day = "day01_add",
             .commit = "",
             .results = {{.problem = "p", .variant = "v", .verified = true, .kernels = {kernel}}}};
-        directory_.write("figures.json", to_json(figures).dump());
+        directory_.write(program + ".json", to_json(figures).dump());
     }
     void wait_for_a_failure(const char* id) const {
         for (int i = 0; i < 600 && record(id).failures == 0; ++i)
@@ -333,6 +338,33 @@ TEST_F(Learner, TheLearnersKernelIsExplainedAndPutOnAPageBesideTheLessons) {
     std::filesystem::remove(page);
     EXPECT_EQ(course({"check", "first", "--html", page.c_str()}), kFailed);
     EXPECT_TRUE(std::filesystem::exists(page)) << "most of all of a wrong answer";
+}
+
+TEST_F(Learner, ARightResultWithTooMuchTrafficIsNotSolvedWhereTheExerciseIsAboutTraffic) {
+    if (capture({"g++", "-v"}).exit_code != 0) GTEST_SKIP() << "inspection wants g++";
+    KernelInspection kernel;
+    kernel.lines = {{.source = {"a.cu", 7}, .requests = 10, .transactions = 40, .ideal = 40}};
+    make_inspection(kernel, "- traffic: `global`\n");
+    kernel.lines.front().transactions = 320;
+    write_figures("day01_add_exercise_program", kernel);
+    write_mine("int one() { return 1; }");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("not yet day01/first: its tests pass, but "));
+    EXPECT_TRUE(says("a.cu:7: each request of a warp touches 32 sectors; expected 4"));
+    EXPECT_EQ(record("day01/first"), (ExerciseRecord{false, 1, 0, 0}));
+
+    kernel.lines.front().transactions = 40;
+    write_figures("day01_add_exercise_program", kernel);
+    EXPECT_EQ(course({"check", "first"}), kSuccess);
+    EXPECT_EQ(record("day01/first"), (ExerciseRecord{true, 1, 0, 3}));
+}
+
+TEST_F(Learner, AWrongResultIsNotInspectedUnasked) {
+    make_inspection({}, "- traffic: `global`\n");
+    std::filesystem::remove(directory_.path() / "build/inspect/bin/day01_add_exercise_program");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_FALSE(says("not compared with the lesson's"));
+    EXPECT_FALSE(says("building day01_add_exercise_program"));
 }
 
 TEST_F(Learner, WhatCannotBeOnAPageIsSaidBeforeAnythingIsBuilt) {

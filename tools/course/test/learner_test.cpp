@@ -343,9 +343,12 @@ TEST_F(Learner, TheLearnersKernelIsExplainedAndPutOnAPageBesideTheLessons) {
 TEST_F(Learner, ARightResultWithTooMuchTrafficIsNotSolvedWhereTheExerciseIsAboutTraffic) {
     if (capture({"g++", "-v"}).exit_code != 0) GTEST_SKIP() << "inspection wants g++";
     KernelInspection kernel;
-    kernel.lines = {{.source = {"a.cu", 7}, .requests = 10, .transactions = 40, .ideal = 40}};
+    AccessLine& line = kernel.lines.emplace_back();
+    line.source = {"a.cu", 7};
+    line.requests = 10;
+    line.transactions = line.ideal = 40;
     make_inspection(kernel, "- traffic: `global`\n");
-    kernel.lines.front().transactions = 320;
+    line.transactions = 320;
     write_figures("day01_add_exercise_program", kernel);
     write_mine("int one() { return 1; }");
     EXPECT_EQ(course({"check", "first"}), kFailed);
@@ -353,7 +356,7 @@ TEST_F(Learner, ARightResultWithTooMuchTrafficIsNotSolvedWhereTheExerciseIsAbout
     EXPECT_TRUE(says("a.cu:7: each request of a warp touches 32 sectors; expected 4"));
     EXPECT_EQ(record("day01/first"), (ExerciseRecord{false, 1, 0, 0}));
 
-    kernel.lines.front().transactions = 40;
+    line.transactions = 40;
     write_figures("day01_add_exercise_program", kernel);
     EXPECT_EQ(course({"check", "first"}), kSuccess);
     EXPECT_EQ(record("day01/first"), (ExerciseRecord{true, 1, 0, 3}));
@@ -393,6 +396,17 @@ TEST_F(Learner, HintsComeOneByOneAndTheLastStays) {
     EXPECT_EQ(course({"hint", "day01/second"}), kSuccess);
     EXPECT_TRUE(says("Hint D."));
     EXPECT_EQ(record("day01/first").hints, 3);
+}
+
+TEST_F(Learner, TheLastHintNamesOnlyCommandsThatRun) {
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(course({"hint", "first"}), kSuccess);
+    EXPECT_TRUE(says("That was the last. Now try: ./course check day01/first"));
+    EXPECT_TRUE(says("After a check, ./course solution day01/first shows"));
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_EQ(course({"hint", "first"}), kSuccess);
+    EXPECT_TRUE(says("That was the last. How the lesson does it: ./course solution day01/first"));
+    EXPECT_EQ(course({"solution", "first"}), kSuccess);
 }
 
 TEST_F(Learner, TheSolutionIsForThoseWhoTried) {
@@ -512,6 +526,29 @@ TEST_F(Learner, ExercisesThatCannotBeMadeAreNamed) {
     EXPECT_TRUE(says("add.cuh: no file of the day includes it"));
     directory_.write("day01_add/add.cu", std::string("#include \"add.cuh\"\n") + kLesson);
     EXPECT_EQ(course({"exercises"}), kSuccess) << said();
+}
+
+TEST_F(Learner, CommandsInTheTextsOfExercisesMustBeOfUse) {
+    const auto mistake_of = [this](const std::string& hint) {
+        std::string hints = kHints;
+        hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n");
+        directory_.write("day01_add/exercises.md", hints.replace(hints.find("Hint C."), 7, hint));
+        const int code = course({"exercises"});
+        EXPECT_EQ(code, said() == "exercises: 2, files: 1\n" ? kSuccess : kFailed) << said();
+        return said();
+    };
+    EXPECT_EQ(mistake_of("Run `./course check day01/first --inspect` and `./course hint`."),
+              "exercises: 2, files: 1\n");
+    EXPECT_NE(
+        mistake_of("See `./course solution first`.").find("day01/first: `./course solution first` refuses"),
+        std::string::npos);
+    EXPECT_NE(mistake_of("See `./course inspect day01 --variant v`.").find("shows the lesson's kernel"),
+              std::string::npos);
+    EXPECT_EQ(mistake_of("See `./course inspect day01 --variant other`."), "exercises: 2, files: 1\n");
+    EXPECT_NE(mistake_of("See `./course check day01/frist`.").find("did you mean 'first'"),
+              std::string::npos);
+    EXPECT_NE(mistake_of("See `./course check day01/second --inspect`.").find("day01/second is no version"),
+              std::string::npos);
 }
 
 TEST_F(Learner, AHuntStartsFromAFileThatAPersonWrote) {

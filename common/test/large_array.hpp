@@ -2,22 +2,24 @@
 // them: only the parts around some places exist, and kernels run only the blocks that belong there.
 //
 //     const std::size_t n = (std::size_t{1} << 32) + 5;
-//     course::LargeArray<float> a(n), c(n);                       // parts at 0, n / 2 and n
+//     course::LargeArray<float> a(n), c(n);  // parts at 0, n / 2 and n
 //     course::run_few_blocks([&] { launch(a.span(), c.span()); });
 //     EXPECT_EQ(c[n / 2], ...) << course::large_element(n / 2, n);
 //
-// A kernel that computes an index in 32 bits stores nothing where it should, or touches what does not exist: the stand-in
-// reports that as an access out of bounds.
+// A kernel that computes an index in 32 bits stores nothing where it should, or touches what does not exist.
 #pragma once
 
 #include <cuda_runtime.h>
+#include <gtest/gtest.h>
 #include <sys/mman.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/bench/inspection.hpp"
@@ -46,27 +48,35 @@ inline std::string large_element(std::size_t element, std::size_t size) {
            ": is its index computed in 64 bits?";
 }
 
-// Calls `launch`; of its kernels the blocks around kLargePlaces run.
+// Calls `launch`; of its kernels the blocks around `places` run. One that leaves the parts that exist fails the test.
 template <class Launch>
-void run_few_blocks(const Launch& launch) {
+void run_few_blocks(const Launch& launch, const std::vector<double>& places = kLargePlaces) {
 #ifdef CUDA_ON_CPU
-    const cuda_on_cpu::FewBlocks few(kLargePlaces);
+    const cuda_on_cpu::FewBlocks few(places);
 #endif
-    launch();
-    CUDA_CHECK(cudaDeviceSynchronize());
+    try {
+        launch();
+        CUDA_CHECK(cudaDeviceSynchronize());
+    } catch (const CudaError& error) {
+        FAIL() << "of the large arrays only the elements exist that belong to the blocks that run: is each "
+                  "index "
+                  "computed in 64 bits?\n"
+               << error.what();
+    }
 }
 
-// `size` elements, of which those that are at most `reach` away from a place exist, and are 0 at first.
+// `size` elements, of which those exist that are at most `reach` away from one of `places`. They are 0 at first.
 template <class T>
 class LargeArray {
   public:
-    explicit LargeArray(std::size_t size, std::size_t reach = std::size_t{1} << 16)
-        : size_(size), reach_(std::min(reach, size)) {
+    explicit LargeArray(std::size_t size, std::size_t reach = std::size_t{1} << 16,
+                        std::vector<double> places = kLargePlaces)
+        : size_(size), reach_(std::min(reach, size)), places_(std::move(places)) {
         void* const memory =
             mmap(nullptr, bytes(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (memory == MAP_FAILED) throw std::bad_alloc();
         data_ = static_cast<T*>(memory);
-        for (std::size_t i = 0; i < kLargePlaces.size(); ++i)
+        for (std::size_t i = 0; i < places_.size(); ++i)
             make_accessible(part(i));
         CUDA_CHECK(cudaHostRegister(data_, bytes(), cudaHostRegisterDefault));
     }
@@ -78,9 +88,9 @@ class LargeArray {
     LargeArray& operator=(const LargeArray&) = delete;
 
     DeviceSpan<T> span() const { return DeviceSpan<T>::from_device_pointer(data_, size_); }
-    // The elements around place `i` of kLargePlaces.
+    // The elements around place `i`.
     std::span<T> part(std::size_t i) const {
-        const std::size_t at = static_cast<std::size_t>(kLargePlaces[i] * static_cast<double>(size_));
+        const std::size_t at = static_cast<std::size_t>(places_[i] * static_cast<double>(size_));
         const std::size_t begin = at - std::min(at, reach_);
         return {data_ + begin, std::min(at + reach_, size_) - begin};
     }
@@ -102,6 +112,7 @@ class LargeArray {
 
     std::size_t size_;
     std::size_t reach_;
+    std::vector<double> places_;
     T* data_ = nullptr;
 };
 

@@ -58,10 +58,10 @@ void run_few_blocks(const Launch& launch, const std::vector<double>& places = kL
         launch();
         CUDA_CHECK(cudaDeviceSynchronize());
     } catch (const CudaError& error) {
-        FAIL() << "of the large arrays only the elements exist that belong to the blocks that run: is each "
-                  "index "
-                  "computed in 64 bits?\n"
-               << error.what();
+        FAIL()
+            << error.what()
+            << "\nOf the grid only some blocks run, and of the arrays only the elements around theirs exist. "
+               "Is each index computed in 64 bits? Do neighbouring threads take neighbouring elements?";
     }
 }
 

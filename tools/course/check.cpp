@@ -59,6 +59,12 @@ Appraisal appraise(const Desk& desk, const WorkbookEntry& entry, const Checkout&
                    const CheckCommand& command, bool in_sentences) {
     Appraisal all;
     if (inspects_if_right(checkout, entry, command)) {
+        if (!inspects(checkout, entry, command)) {
+            fmt::print(stderr, "{}\n",
+                       styled("course: this exercise is about how it uses memory: what counts that is built "
+                              "once, which takes a minute or more",
+                              kQuiet, stderr));
+        }
         const Checkout inspecting = build_of_preset(checkout, "inspect");
         set_cache_path(inspecting, "COURSE_MY", desk.book.my_directory());
         const InspectionScore score = score_by_inspection(entry, inspecting);

@@ -23,13 +23,15 @@ constexpr std::uint64_t kSpare = 1000;  // one in so many more is no more: which
 constexpr double kAlike = 1.01;         // of two lines, when the one to blame is looked for
 
 // An exercise about traffic is solved when its idea is there: a little more than the lesson's costs a star, and no more.
-constexpr double kMuchMore = 1.25;  // transactions, of the lesson's
+constexpr double kMuchMore = 1.25;  // sectors or wavefronts: so many times the lesson's
 constexpr double kMuchMisuse =
-    0.02;  // transactions beyond the ideal, and beyond the lesson's: of all of the lesson's
+    0.02;  // beyond the ideal, and beyond the lesson's: this part of all of the lesson's
+constexpr double kManyRequests = 1.5;  // to global memory: so many times the lesson's
 
 struct Traffic {
     std::uint64_t transactions = 0;
     std::uint64_t ideal = 0;
+    std::uint64_t requests = 0;
     std::vector<const AccessLine*> lines{};
 
     std::uint64_t beyond_ideal() const { return transactions - std::min(ideal, transactions); }
@@ -75,6 +77,7 @@ Traffic traffic(const InspectedVariant& variant, Space space) {
             if (line.space != space) continue;
             sum.transactions += line.transactions;
             sum.ideal += line.ideal;
+            sum.requests += line.requests;
             sum.lines.push_back(&line);
         }
     }
@@ -119,11 +122,21 @@ std::string text_of_worst(const AccessLine& line) {
                        per_request(line.transactions), unit);
 }
 
-std::string objection_to(const Traffic& mine, const Traffic& lesson, std::string_view memory,
-                         std::string_view unit) {
-    if (!much_more(mine, lesson)) return "";
-    std::string text = fmt::format("  In {} memory it needs {} {}, the lesson's version {}.\n", memory,
-                                   mine.transactions, unit, lesson.transactions);
+std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space) {
+    const bool is_global = space == Space::kGlobal;
+    // Narrow loads of neighbours touch as many sectors as wide ones, with more instructions.
+    const bool many_requests = is_global && static_cast<double>(mine.requests) >
+                                                kManyRequests * static_cast<double>(lesson.requests);
+    std::string text;
+    if (much_more(mine, lesson)) {
+        text = fmt::format("  In {} memory it needs {} {}, the lesson's version {}.\n", name(space),
+                           mine.transactions, is_global ? "sectors" : "wavefronts", lesson.transactions);
+    } else if (many_requests) {
+        text = fmt::format("  To {} memory it makes {} requests, the lesson's version {}.\n", name(space),
+                           mine.requests, lesson.requests);
+    } else {
+        return "";
+    }
     if (const AccessLine* line = worst(mine, lesson)) text += "    " + text_of_worst(*line) + "\n";
     return text;
 }
@@ -260,10 +273,9 @@ std::string objection_to_traffic(const InspectedVariant& mine, const InspectedVa
                                  const std::vector<std::string>& memory) {
     if (!mine.failure.empty()) return "  Inspected, its result is wrong: " + mine.failure + "\n";
     std::string text;
-    for (const std::string& each : memory) {
-        const Space space = each == "global" ? Space::kGlobal : Space::kShared;
-        text += objection_to(traffic(mine, space), traffic(lesson, space), each,
-                             each == "global" ? "sectors" : "wavefronts");
+    for (const Space space : {Space::kGlobal, Space::kShared}) {
+        if (std::ranges::find(memory, name(space)) != memory.end())
+            text += objection_to(traffic(mine, space), traffic(lesson, space), space);
     }
     return text;
 }

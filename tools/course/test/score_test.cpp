@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace course::tool {
 namespace {
 
@@ -108,6 +110,20 @@ TEST(Score, ALittleMoreTrafficCostsAStarAndIsNoObjection) {
     EXPECT_TRUE(objects(1251, 1251));
     EXPECT_FALSE(objects(1020, 1000));
     EXPECT_TRUE(objects(1021, 1000)) << "few, and each of them far from its best";
+}
+
+TEST(Score, NarrowLoadsInThePlaceOfWideOnesAreAnObjection) {
+    // 128 lanes' worth of floats: one request of 16 sectors, or four of 4.
+    AccessLine narrow = line(Space::kGlobal, 16, 16, 7);
+    AccessLine wide = narrow;
+    std::tie(narrow.requests, narrow.bytes) = std::pair(4U, 4U);
+    std::tie(wide.requests, wide.bytes) = std::pair(1U, 16U);
+    EXPECT_EQ(objection_to_traffic(variant({narrow}), variant({wide}), {"global"}),
+              "  To global memory it makes 4 requests, the lesson's version 1.\n"
+              "    my/a.cu:7: 4 requests of 4 sectors each\n");
+    EXPECT_EQ(objection_to_traffic(variant({wide}), variant({narrow}), {"global"}), "");
+    narrow.space = wide.space = Space::kShared;
+    EXPECT_EQ(objection_to_traffic(variant({narrow}), variant({wide}), {"shared"}), "");
 }
 
 TEST(Score, AResultThatIsWrongWhenInspectedIsAnObjection) {

@@ -340,6 +340,9 @@ TEST(Errors, ALaunchOfAFunctionThatIsNoKernelNamesItAndItsDefinition) {
         "__global__ void f(...), or call it without <<<...>>>");
     EXPECT_EQ(line_of_error("void f(int x) {}\nint main() {\n f<<<1, 1>>>(3);\n}\n"), 3);
     EXPECT_TRUE(
+        contains(text_of_error("# 7 \"a.cuh\" 1\nvoid f() {}\n# 2 \"a.cu\" 2\nvoid g() { f<<<1, 1>>>(); }\n"),
+                 "its definition in a.cuh:7 has no __global__"));
+    EXPECT_TRUE(
         contains(text_of_error("namespace n { namespace {\ntemplate <class T>\nT* g(T* x) { return x; }\n} "
                                "void h() { g<float><<<1, 1>>>(x); } }\n"),
                  "'g' is launched"));

@@ -115,6 +115,10 @@ class Translation {
         }
         return "";
     }
+    std::string place_of(std::size_t i) const {
+        const std::string file = file_of(i);
+        return (file.empty() ? "line " : file + ":") + std::to_string(tokens_[i].line);
+    }
     [[noreturn]] void fail(std::size_t i, const std::string& message) const {
         const std::size_t place = std::min(i, tokens_.size() - 1);
         throw TranslationError(file_of(place), tokens_[place].line, message);
@@ -168,9 +172,8 @@ class Translation {
         for (std::size_t p = open + 1; p < tokens_.match(open) && !tokens_[p].is(":"); ++p) {
             if (tokens_[p].kind == TokenKind::literal && is_ptx(tokens_[p].text))
                 fail(i,
-                     "asm with PTX: this build runs kernels on the CPU, which has other instructions. Use "
-                     "CUDA's "
-                     "functions, such as __shfl_down_sync or __ldg, or put it between #ifndef CUDA_ON_CPU "
+                     "asm with PTX: this build runs kernels on the CPU, which has other instructions. Use a "
+                     "function of CUDA's, such as __shfl_down_sync, or put it between #ifndef CUDA_ON_CPU "
                      "and #endif");
         }
     }
@@ -229,10 +232,9 @@ class Translation {
         const std::size_t definition = plain_function(tokens_[name].text);
         if (definition == kNone) return;
         const std::string function(tokens_[name].text);
-        fail(launch,
-             "'" + function + "' is launched with <<<...>>> and is no kernel: its definition in line " +
-                 std::to_string(tokens_[definition].line) + " has no __global__. Write __global__ void " +
-                 function + "(...), or call it without <<<...>>>");
+        fail(launch, "'" + function + "' is launched with <<<...>>> and is no kernel: its definition in " +
+                         place_of(definition) + " has no __global__. Write __global__ void " + function +
+                         "(...), or call it without <<<...>>>");
     }
 
     // The name before the template argument list that ends at `close`; kNone if it is not clear.

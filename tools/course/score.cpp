@@ -23,10 +23,10 @@ constexpr std::uint64_t kSpare = 1000;  // one in so many more is no more: which
 constexpr double kAlike = 1.01;         // of two lines, when the one to blame is looked for
 
 // An exercise about traffic is solved when its idea is there: a little more than the lesson's costs a star, and no more.
-constexpr double kMuchMore = 1.25;  // sectors or wavefronts: so many times the lesson's
-constexpr double kMuchMisuse =
-    0.02;  // beyond the ideal, and beyond the lesson's: this part of all of the lesson's
-constexpr double kManyRequests = 1.5;  // to global memory: so many times the lesson's
+// The figures are in parts of the lesson's sectors or wavefronts, and of its requests to global memory.
+constexpr double kMuchMore = 1.25;
+constexpr double kMuchMisuse = 0.02;  // beyond the ideal, in addition to what the lesson's version misuses
+constexpr double kManyRequests = 1.5;
 
 struct Traffic {
     std::uint64_t transactions = 0;
@@ -113,13 +113,13 @@ std::string text_of_worst(const AccessLine& line) {
         return static_cast<double>(count) / static_cast<double>(std::max<std::uint64_t>(line.requests, 1));
     };
     const bool is_global = line.space == Space::kGlobal;
-    const char* const unit = is_global ? "sectors" : "wavefronts";
+    const double count = per_request(line.transactions);
+    const std::string counted =
+        fmt::format("{:.3g} {}{}", count, is_global ? "sector" : "wavefront", count == 1 ? "" : "s");
     if (line.transactions > line.ideal)
-        return fmt::format("{}: each request of a warp {} {:.3g} {}; expected {:.3g}", place_of(line.source),
-                           is_global ? "touches" : "takes", per_request(line.transactions), unit,
-                           per_request(line.ideal));
-    return fmt::format("{}: {} requests of {:.3g} {} each", place_of(line.source), line.requests,
-                       per_request(line.transactions), unit);
+        return fmt::format("{}: each request of a warp {} {}; expected {:.3g}", place_of(line.source),
+                           is_global ? "touches" : "takes", counted, per_request(line.ideal));
+    return fmt::format("{}: {} requests of {} each", place_of(line.source), line.requests, counted);
 }
 
 std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space) {

@@ -18,6 +18,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
@@ -132,6 +133,28 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
     EXPECT_EQ(work.nodes(), 1U) << "launches on the stream that was given: expected 1, got " << work.nodes();
 }
 
+// A loop over the grid needs no more blocks than run at the same time. The kernel takes few registers: threads are the limit.
+TEST(GridStride, StartsNoMoreBlocksThanTheDeviceHolds) {
+    if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    const auto blocks = [](std::size_t n) {
+        const DeviceBuffer<float> a = course::zeros<float>(n);
+        DeviceBuffer<float> c(n);
+        const course::CapturedWork work([&](cudaStream_t stream) {
+            course::find_variant(day01::variants(), "grid_stride")
+                .launcher(a.span(), a.span(), c.span(), stream);
+        });
+        return work.grid().x;
+    };
+    cudaDeviceProp device{};
+    CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
+    const auto most =
+        static_cast<unsigned>(device.multiProcessorCount * (device.maxThreadsPerMultiProcessor / 256));
+    EXPECT_LE(blocks(most * 1024UL), most)
+        << "blocks for " << most * 1024UL << " elements; at the same time the device holds " << most
+        << " blocks of 256 threads";
+    EXPECT_EQ(blocks(257), 2U) << "blocks for 257 elements; two blocks of 256 threads are enough";
+}
+
 TEST_P(VariantTest, NothingToAddIsNoLaunch) {
     const DeviceBuffer<float> nothing(0);
     DeviceBuffer<float> result(0);
@@ -193,6 +216,28 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
         std::vector<float> got(kWindow);
         CUDA_CHECK(cudaMemcpy(got.data(), c.data() + place, kWindow * sizeof(float), cudaMemcpyDeviceToHost));
         EXPECT_EQ(got, expected_sum(data, data)) << "from element " << place;
+    }
+}
+
+// The same on the CPU, where only the blocks at the beginning, in the middle (an int ends at element 2^31) and at the end run.
+TEST_P(VariantTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::size_t n = (std::size_t{1} << 32) + 5;
+    const course::LargeArray<float> a(n);
+    const course::LargeArray<float> b(n);
+    const course::LargeArray<float> c(n);
+    for (std::size_t place = 0; place < course::kLargePlaces.size(); ++place) {
+        const std::vector<float> data =
+            course::make_data<float>(a.part(place).size(), DataPattern::kSignedUniform, place);
+        std::ranges::copy(data, a.part(place).begin());
+        std::ranges::copy(data, b.part(place).begin());
+    }
+    course::run_few_blocks([&] { launch(a.span(), b.span(), c.span()); });
+    if (HasFatalFailure()) return;
+    // Blocks have at least 256 elements, and four of them run on each side.
+    for (const std::size_t begin : {std::size_t{0}, n / 2 - 512, n / 2, n - 512}) {
+        for (std::size_t i = begin; i < begin + 512; ++i)
+            ASSERT_EQ(c[i], a[i] + b[i]) << course::large_element(i, n);
     }
 }
 

@@ -18,6 +18,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
@@ -224,6 +225,37 @@ TEST_P(VariantTest, MoreElementsThan31BitsCount) {
     course::VerifyResult result = course::verify(c.to_host(), expected, {.terms = depth}, magnitude, 3);
     result.damage = c.damage();
     EXPECT_TRUE(result.ok()) << result.message();
+}
+
+// The same on the CPU, where only the last blocks run.
+TEST_P(VariantTest, IndicesBeyond31Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::size_t rows = 65535 * 16;  // of one launch
+    const std::size_t depth = 2051;
+    const std::vector<double> end = {1};
+    course::LargeArray<float> a(rows * depth, 192 * depth, end);
+    const std::vector<float> last_row = course::make_data<float>(depth, DataPattern::kSignedUniform, kSeed);
+    for (std::size_t k = 0; k < depth; ++k)
+        a[(rows - 1) * depth + k] = last_row[k];
+    const std::vector<float> b = course::make_data<float>(depth * 3, DataPattern::kSignedUniform, kSeed + 1);
+    const DeviceBuffer<float> b_device{std::span(b)};
+    DeviceBuffer<float> c(rows * 3);
+    course::run_few_blocks(
+        [&] {
+            GetParam()->launcher(DeviceMatrix<const float>(a.span(), rows, depth), b_device.matrix(depth, 3),
+                                 c.matrix(rows, 3), nullptr);
+        },
+        end);
+    if (HasFatalFailure()) return;
+
+    std::vector<double> expected(3);
+    std::vector<double> magnitude(3);
+    day05::multiply_on_cpu({1, 3, depth}, last_row, b, expected, magnitude);
+    const std::vector<float> all = c.to_host();
+    const std::vector<float> got(all.end() - 3, all.end());
+    const course::VerifyResult result = course::verify(got, expected, {.terms = depth}, magnitude, 3);
+    EXPECT_TRUE(result.ok()) << course::large_element((rows - 1) * depth, rows * depth) << "\n"
+                             << result.message();
 }
 
 TEST(MultiplyOnCpu, AProductWorkedOutByHand) {

@@ -16,6 +16,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
@@ -319,6 +320,47 @@ TEST_F(Large, MoreThanTwoToThe31Elements) {
         GTEST_SKIP() << reason;
     there_and_back("aligned", extent, extent + 2);
     there_and_back("vectorised", extent + 3, extent + 3);
+}
+
+// The corners of a matrix of more than 2^31 elements, of which the other blocks do not run.
+template <class T>
+void expect_corners(const char* name, std::size_t extent) {
+    SCOPED_TRACE(name);
+    const std::vector<double> ends = {0, 1};
+    course::LargeArray<T> in(extent * extent, 1000 * extent, ends);
+    course::LargeArray<T> out(extent * extent, 1000 * extent, ends);
+    const auto for_corners = [&](auto visit) {
+        for (const std::size_t first : {std::size_t{0}, extent - 60}) {
+            for (std::size_t row = first; row < first + 60; ++row) {
+                for (std::size_t col = first; col < first + 60; ++col)
+                    visit(row, col);
+            }
+        }
+    };
+    course::Random random(6);
+    for_corners(
+        [&](std::size_t row, std::size_t col) { in[row * extent + col] = static_cast<T>(random.next()); });
+    course::run_few_blocks(
+        [&] {
+            course::find_variant(day06::variants(), name)
+                .launcher(DeviceMatrix<const T>(in.span(), extent, extent),
+                          DeviceMatrix<T>(out.span(), extent, extent), nullptr);
+        },
+        ends);
+    if (testing::Test::HasFatalFailure()) return;
+    for_corners([&](std::size_t row, std::size_t col) {
+        ASSERT_EQ(out[col * extent + row], in[row * extent + col])
+            << course::large_element(col * extent + row, extent * extent);
+    });
+}
+
+TEST_F(Large, IndicesBeyond31Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    // The last tile is whole, or lacks a row and a column.
+    expect_corners<std::uint32_t>("vectorised", 363 * 128);
+    expect_corners<std::uint16_t>("vectorised", 363 * 128);
+    expect_corners<std::uint32_t>("aligned", 363 * 128 - 1);
+    expect_corners<std::uint16_t>("aligned", 363 * 128 - 1);
 }
 
 TEST(Reference, RefusesWrongSizes) {

@@ -20,6 +20,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 #include "convolution_verify.hpp"
 #include "normal_density.hpp"
 
@@ -321,6 +322,19 @@ TEST_P(VariantTest, RefusesWhatItCannotDo) {
     }
 }
 
+// The last rows of a convolved picture; `data` are its last rows, and above them it is zeros.
+course::VerifyResult verify_last_rows(const std::vector<float>& got, const std::vector<float>& data,
+                                      std::size_t cols, const Filter& filter) {
+    std::vector<float> with_row_above(cols);
+    with_row_above.insert(with_row_above.end(), data.begin(), data.end());
+    day10::Expected expected =
+        day10::convolve_on_cpu<float>(with_row_above, data.size() / cols + 1, cols, 1, filter, {});
+    expected.value.erase(expected.value.begin(), expected.value.begin() + static_cast<std::ptrdiff_t>(cols));
+    expected.magnitude.erase(expected.magnitude.begin(),
+                             expected.magnitude.begin() + static_cast<std::ptrdiff_t>(cols));
+    return day10::verify_convolution(got, expected, filter);
+}
+
 // 2^31 values and more, 17 GB: offsets in 32 bits would wrap. Only the last rows are looked at; a row of ones before zeros.
 TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     const std::size_t rows = 32771;
@@ -340,14 +354,34 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     std::vector<float> got(tail * cols);
     CUDA_CHECK(cudaMemcpy(got.data(), out.data() + (rows - tail) * cols, got.size() * sizeof(float),
                           cudaMemcpyDeviceToHost));
-    std::vector<float> with_row_above(cols);
-    with_row_above.insert(with_row_above.end(), data.begin(), data.end());
-    day10::Expected expected = day10::convolve_on_cpu<float>(with_row_above, tail + 1, cols, 1, filter, {});
-    expected.value.erase(expected.value.begin(), expected.value.begin() + static_cast<std::ptrdiff_t>(cols));
-    expected.magnitude.erase(expected.magnitude.begin(),
-                             expected.magnitude.begin() + static_cast<std::ptrdiff_t>(cols));
-    const course::VerifyResult result = day10::verify_convolution(got, expected, filter);
+    const course::VerifyResult result = verify_last_rows(got, data, cols, filter);
     EXPECT_TRUE(result.ok()) << result.message();
+}
+
+// The same on the CPU, where only the last blocks run: the picture is so narrow that they have its last rows.
+TEST_P(VariantTest, IndicesBeyond31Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::size_t rows = 13421824;
+    const std::size_t cols = 160;
+    const std::size_t tail = 4 * cols;  // values of the last rows
+    const std::vector<double> end = {1};
+    const course::LargeArray<float> in(rows * cols, 4096 * cols, end);
+    const course::LargeArray<float> out(rows * cols, 4096 * cols, end);
+    const course::LargeArray<float> workspace(rows * cols, 4096 * cols, end);
+    const std::vector<float> data = course::make_data<float>(tail, DataPattern::kSignedUniform, kSeed);
+    std::ranges::copy(data, &in[rows * cols - tail]);
+    const Filter filter = some_separable(3, 3);
+    course::run_few_blocks(
+        [&] {
+            variant<float>().launcher(DevicePicture<float>(in.span(), rows, cols, 1),
+                                      {out.span(), rows, cols, 1}, filter, {}, workspace.span(), nullptr);
+        },
+        end);
+    if (HasFatalFailure()) return;
+    const std::vector<float> got(&out[rows * cols - tail], &out[rows * cols - 1] + 1);
+    const course::VerifyResult result = verify_last_rows(got, data, cols, filter);
+    EXPECT_TRUE(result.ok()) << course::large_element(rows * cols - tail, rows * cols) << '\n'
+                             << result.message();
 }
 
 // --- Against OpenCV ------------------------------------------------------------------------------------------------------

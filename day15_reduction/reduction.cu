@@ -1,5 +1,5 @@
 // Day 15's launchers: argument checks, the size of the grid, the list of versions. The kernels are in
-// reduction.cuh and deterministic.cuh.
+// reduction.cuh, deterministic.cuh and warp_sums.cuh.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -11,6 +11,8 @@
 #include "deterministic.cuh"
 #include "reduction.cuh"
 #include "reduction.hpp"
+#include "warp_sums.cuh"
+#include "warp_sums.hpp"
 
 namespace day15 {
 namespace {
@@ -148,5 +150,28 @@ template std::span<const Reduction<Min<std::int64_t>>> variants<Min<std::int64_t
 template std::span<const Reduction<Max<float>>> variants<Max<float>>();
 template std::span<const Reduction<Max<std::int32_t>>> variants<Max<std::int32_t>>();
 template std::span<const Reduction<Max<std::int64_t>>> variants<Max<std::int64_t>>();
+
+void sum_each_warp(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream) {
+    require(out.size() == course::ceil_div<std::size_t>(in.size(), kWarpSize), "sum_each_warp: in has ",
+            in.size(), " elements, out ", out.size(), "; expected one for each 32 of in, rounded up");
+    if (in.empty()) return;
+    sum_by_warps<<<course::blocks_for(in.size(), kBlock), kBlock, 0, stream>>>(in.data(), in.size(),
+                                                                               out.data());
+    CUDA_CHECK_LAUNCH();
+}
+
+std::size_t shared_bytes_of_sum_each_warp() {
+    cudaFuncAttributes attributes{};
+    CUDA_CHECK(cudaFuncGetAttributes(&attributes, sum_by_warps));
+    return attributes.sharedSizeBytes;
+}
+
+void sum_in_a_row(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream) {
+    require(in.size() == out.size() * kBlock, "sum_in_a_row: in has ", in.size(), " elements, out ",
+            out.size(), "; expected ", kBlock, " of in for each of out");
+    if (out.empty()) return;
+    sum_by_one_block<<<1, kBlock, 0, stream>>>(in.data(), out.size(), out.data());
+    CUDA_CHECK_LAUNCH();
+}
 
 }  // namespace day15

@@ -20,6 +20,7 @@
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
@@ -347,6 +348,30 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     const course::VerifyResult result =
         compare({1, kCols, Output::kSoftmax}, std::vector<float>(kCols, 0.0f), got);
     EXPECT_TRUE(result.ok()) << "row " << kRows - 2 << ": " << result.message();
+}
+
+// The same on the CPU, where only the blocks of the first rows, of some in the middle and of the last ones run.
+TEST_P(VariantTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    if (GetParam()->name == "cluster_per_row" || GetParam()->name == "whole_gpu")
+        GTEST_SKIP() << "its blocks wait for each other: all run, or none";
+    constexpr std::size_t kCols = 1024;
+    constexpr std::size_t kRows = (std::size_t{1} << 22) + 3;
+    const course::LargeArray<float> data(kRows * kCols);
+    const course::LargeArray<MaxSum> workspace(day21::workspace_size(kRows, kCols));
+    const std::vector<float> row = course::make_data<float>(kCols, DataPattern::kNormal, kSeed);
+    const std::size_t places[] = {0, kRows / 2, kRows - 1};
+    for (const std::size_t place : places)
+        std::ranges::copy(row, &data[place * kCols]);
+    const DeviceMatrix<float> matrix(data.span(), kRows, kCols);
+    course::run_few_blocks([&] { launch(Output::kSoftmax, matrix, matrix, workspace.span()); });
+    if (HasFatalFailure()) return;
+    for (const std::size_t place : places) {
+        const std::vector<float> got(&data[place * kCols], &data[place * kCols] + kCols);
+        const course::VerifyResult result = compare({1, kCols, Output::kSoftmax}, row, got);
+        EXPECT_TRUE(result.ok()) << course::large_element(place * kCols, kRows * kCols) << '\n'
+                                 << result.message();
+    }
 }
 
 // So long that a block of two_pass has two chunks, and the last block only one.

@@ -98,6 +98,17 @@ class CapturedWork {
         return count;
     }
 
+    // The grid of the only thing that is queued, a kernel; zeros if nothing is.
+    dim3 grid() const {
+        if (nodes() == 0) return {0, 0, 0};
+        std::size_t count = 1;
+        cudaGraphNode_t node = nullptr;
+        CUDA_CHECK(cudaGraphGetNodes(graph_, &node, &count));
+        cudaKernelNodeParams kernel{};
+        CUDA_CHECK(cudaGraphKernelNodeGetParams(node, &kernel));
+        return kernel.gridDim;
+    }
+
     // Launches the graph `times` times, and waits.
     void run(int times = 1) const {
         cudaGraphExec_t executable = nullptr;

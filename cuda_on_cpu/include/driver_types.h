@@ -240,6 +240,15 @@ using cudaEvent_t = struct CUevent_st*;
 using cudaGraph_t = struct CUgraph_st*;
 using cudaGraphExec_t = struct CUgraphExec_st*;
 using cudaGraphNode_t = struct CUgraphNode_st*;
+// How a graph's node launches a kernel; the stand-in leaves pointers null.
+struct cudaKernelNodeParams {
+    void* func;
+    dim3 gridDim;
+    dim3 blockDim;
+    unsigned sharedMemBytes;
+    void** kernelParams;
+    void** extra;
+};
 using cudaMemPool_t = struct CUmemPool_st*;
 using cudaHostFn_t = void (*)(void* user_data);
 using cudaStreamCallback_t = void (*)(cudaStream_t stream, cudaError_t status, void* user_data);

@@ -12,6 +12,7 @@
 #include "cuda_on_cpu/kernel_api.h"
 #include "environment.hpp"
 #include "errors.hpp"
+#include "few_blocks.hpp"
 #include "memory.hpp"
 #include "stream.hpp"
 
@@ -38,7 +39,8 @@ cudaError_t check_device(int device, const char* function) {
 }  // namespace
 
 unsigned multiprocessors() {
-    return environment().threads;
+    const unsigned pretended = pretended_multiprocessors();
+    return pretended > 0 ? pretended : environment().threads;
 }
 
 std::size_t allowed_dynamic_shared(const Kernel& kernel) {

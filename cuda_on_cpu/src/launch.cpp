@@ -20,6 +20,7 @@
 #include "environment.hpp"
 #include "errors.hpp"
 #include "fault.hpp"
+#include "few_blocks.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
 #include "stream.hpp"
@@ -161,14 +162,16 @@ uint3 index_in(dim3 extent, std::uint64_t i) {
 
 // Blocks that know nothing of each other, handed out in ascending order.
 void run_independent(LaunchState& launch) {
-    const std::uint64_t blocks = volume(launch.configuration.grid);
+    const std::uint64_t all = volume(launch.configuration.grid);
+    const auto few = few_blocks_of(all);
+    const std::uint64_t blocks = few ? few->size() : all;
     Team team;
-    launch.work = [&launch, blocks] {
+    launch.work = [&launch, &few, blocks] {
         BlockRunner& runner = block_runner();
         while (!launch.failed) {
-            const std::uint64_t block = launch.next_block++;
-            if (block >= blocks) break;
-            runner.run(launch, index_in(launch.configuration.grid, block), nullptr);
+            const std::uint64_t next = launch.next_block++;
+            if (next >= blocks) break;
+            runner.run(launch, index_in(launch.configuration.grid, few ? (*few)[next] : next), nullptr);
         }
     };
     launch.team = &team;
@@ -333,7 +336,8 @@ cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
         lose_context(call.error);
         return cudaSuccess;
     }
-    return submit(complete.stream, "kernel launch", [call, complete] { return run(call, complete); });
+    return submit(
+        complete.stream, "kernel launch", [call, complete] { return run(call, complete); }, complete);
 }
 
 // --- LaunchState -----------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 #include "stream.hpp"
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 
@@ -7,7 +8,7 @@
 #include "errors.hpp"
 
 using cuda_on_cpu::Capture;
-using cuda_on_cpu::Work;
+using cuda_on_cpu::GraphNode;
 
 struct CUstream_st {
     unsigned flags = cudaStreamDefault;
@@ -26,12 +27,12 @@ struct CUevent_st {
 };
 
 struct CUgraph_st {
-    std::vector<Work> nodes;
+    std::vector<GraphNode> nodes;
     std::size_t roots = 0;
 };
 
 struct CUgraphExec_st {
-    std::vector<Work> nodes;
+    std::vector<GraphNode> nodes;
 };
 
 namespace cuda_on_cpu {
@@ -142,14 +143,15 @@ cudaError_t check_no_capture(const char* function, Forbidden forbidden) {
     return refuse(cudaErrorStreamCaptureUnsupported, function, "not while a stream captures");
 }
 
-cudaError_t submit(cudaStream_t stream, const char* function, Work work) {
+cudaError_t submit(cudaStream_t stream, const char* function, Work work,
+                   std::optional<LaunchConfiguration> launch) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, function, capture); error != cudaSuccess) return error;
     if (capture != nullptr) {
         if (stream->after.empty()) ++capture->roots;
         stream->after.insert(capture->nodes.size());
-        capture->nodes.push_back(std::move(work));
+        capture->nodes.push_back({std::move(work), launch});
         return cudaSuccess;
     }
     if ((stream == nullptr || stream == cudaStreamLegacy) && invalidate_captures(is_blocking)) {
@@ -375,8 +377,8 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (!executables().contains(executable)) return no_such_graph(__func__);
     return submit(stream, __func__, [nodes = executable->nodes] {
-        for (const Work& node : nodes) {
-            if (const cudaError_t error = node(); error != cudaSuccess) return error;
+        for (const GraphNode& node : nodes) {
+            if (const cudaError_t error = node.work(); error != cudaSuccess) return error;
         }
         return cudaSuccess;
     });
@@ -384,9 +386,32 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
 
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
     if (!graphs().contains(graph)) return no_such_graph(__func__);
-    if (nodes != nullptr)
-        return refuse(cudaErrorNotSupported, __func__, "only the number of nodes can be asked for");
+    if (nodes != nullptr) {
+        *count = std::min(*count, graph->nodes.size());
+        for (std::size_t i = 0; i < *count; ++i)
+            nodes[i] = reinterpret_cast<cudaGraphNode_t>(&graph->nodes[i]);
+        return cudaSuccess;
+    }
     *count = graph->nodes.size();
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* params) {
+    const GraphNode* found = nullptr;
+    graphs().for_each([&](CUgraph_st& graph) {
+        for (const GraphNode& candidate : graph.nodes) {
+            if (reinterpret_cast<cudaGraphNode_t>(const_cast<GraphNode*>(&candidate)) == node)
+                found = &candidate;
+        }
+    });
+    if (found == nullptr) return no_such_graph(__func__);
+    if (!found->launch) return refuse(cudaErrorInvalidValue, __func__, "this node launches no kernel");
+    *params = {.func = nullptr,  // nor its arguments: nobody has asked yet
+               .gridDim = found->launch->grid,
+               .blockDim = found->launch->block,
+               .sharedMemBytes = static_cast<unsigned>(found->launch->dynamic_shared),
+               .kernelParams = nullptr,
+               .extra = nullptr};
     return cudaSuccess;
 }
 

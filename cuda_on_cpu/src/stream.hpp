@@ -6,17 +6,25 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "cuda_on_cpu/launch.h"
 #include "driver_types.h"
 
 namespace cuda_on_cpu {
 
 using Work = std::function<cudaError_t()>;
 
+// What a capture has noted: something to do, and if that is to launch a kernel, how.
+struct GraphNode {
+    Work work;
+    std::optional<LaunchConfiguration> launch;
+};
+
 // What one capture has noted so far. Streams that join it through events share it.
 struct Capture {
-    std::vector<Work> nodes;
+    std::vector<GraphNode> nodes;
     std::size_t roots = 0;  // nodes that come after no other
     cudaStream_t origin = nullptr;
     bool relaxed = false;  // allows calls that a GPU's driver may answer by waiting
@@ -34,6 +42,8 @@ enum class Forbidden { by_every_capture, by_strict_captures };
 cudaError_t check_no_capture(const char* function, Forbidden forbidden);
 
 // Runs `work` now, or notes it when the stream captures. Refuses when the context is lost or the handle is invalid.
-cudaError_t submit(cudaStream_t stream, const char* function, Work work);
+// `launch`: of a kernel.
+cudaError_t submit(cudaStream_t stream, const char* function, Work work,
+                   std::optional<LaunchConfiguration> launch = std::nullopt);
 
 }  // namespace cuda_on_cpu

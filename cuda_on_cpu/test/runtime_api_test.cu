@@ -813,6 +813,34 @@ void count_call(void* calls) {
     ++*static_cast<int*>(calls);
 }
 
+TEST(Graphs, TellHowTheirKernelsAreLaunched) {
+    const Stream stream;
+    DeviceVector<int> value(std::vector<int>{1});
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    times_two_plus<<<dim3(2, 3), dim3(32, 4), 48, stream>>>(value.data(), 1);
+    ASSERT_EQ(cudaMemsetAsync(value.data(), 0, sizeof(int), stream), cudaSuccess);
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    cudaGraphNode_t nodes[2] = {};
+    std::size_t count = 2;
+    ASSERT_EQ(cudaGraphGetNodes(graph, nodes, &count), cudaSuccess);
+    ASSERT_EQ(count, 2u);
+    int kernels = 0;
+    for (const cudaGraphNode_t node : nodes) {
+        cudaKernelNodeParams params{};
+        if (cudaGraphKernelNodeGetParams(node, &params) != cudaSuccess) continue;  // the memset
+        ++kernels;
+        EXPECT_EQ(params.gridDim.x, 2u);
+        EXPECT_EQ(params.gridDim.y, 3u);
+        EXPECT_EQ(params.blockDim.y, 4u);
+        EXPECT_EQ(params.sharedMemBytes, 48u);
+    }
+    EXPECT_EQ(kernels, 1);
+    static_cast<void>(cudaGetLastError());
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+}
+
 TEST(Graphs, ReplayWhatAStreamCaptured) {
     for (const auto mode :
          {cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed}) {

@@ -324,6 +324,61 @@ TEST(Errors, NameTheLine) {
     EXPECT_EQ(line_of_error("k<<<\nf(R\"(\n)\"), 1>>>();\n"), 2);
 }
 
+std::string text_of_error(std::string_view input) {
+    try {
+        static_cast<void>(gnu(input));
+    } catch (const TranslationError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Errors, ALaunchOfAFunctionThatIsNoKernelNamesItAndItsDefinition) {
+    EXPECT_EQ(
+        text_of_error("void f(int x) {}\nint main() {\n f<<<1, 1>>>(3);\n}\n"),
+        "'f' is launched with <<<...>>> and is no kernel: its definition in line 1 has no __global__. Write "
+        "__global__ void f(...), or call it without <<<...>>>");
+    EXPECT_EQ(line_of_error("void f(int x) {}\nint main() {\n f<<<1, 1>>>(3);\n}\n"), 3);
+    EXPECT_TRUE(
+        contains(text_of_error("# 7 \"a.cuh\" 1\nvoid f() {}\n# 2 \"a.cu\" 2\nvoid g() { f<<<1, 1>>>(); }\n"),
+                 "its definition in a.cuh:7 has no __global__"));
+    EXPECT_TRUE(
+        contains(text_of_error("namespace n { namespace {\ntemplate <class T>\nT* g(T* x) { return x; }\n} "
+                               "void h() { g<float><<<1, 1>>>(x); } }\n"),
+                 "'g' is launched"));
+}
+
+TEST(Errors, WhatMayBeAKernelIsLaunched) {
+    for (const char* source :
+         {"__global__ void f() {} void g() { f<<<1, 1>>>(); }",
+          "__global__ void f(); void g() { f<<<1, 1>>>(); }",
+          "__global__ void f(int) {} void f(float) {} void g() { f<<<1, 1>>>(); }",
+          "template <class F> void g(F f) { f<<<1, 1>>>(); } void f() {}",
+          "void f() {} void g(void (*f)()) { f<<<1, 1>>>(); }",
+          "void f() {} void g() { auto f = k; f<<<1, 1>>>(); }",
+          "struct S { void f() {} }; void g() { f<<<1, 1>>>(); }", "void g() { f<<<1, 1>>>(); }"})
+        EXPECT_EQ(text_of_error(source), "no error") << source;
+}
+
+TEST(Errors, InlinePtxIsNamed) {
+    for (const char* source :
+         {"__global__ void k(int* x) { asm(\"add.s32 %0, %0, 1;\" : \"+r\"(*x)); }",
+          "void f() { asm volatile(\"bar.sync 0;\"); }",
+          "void f() { __asm__ __volatile__(\"{\\n\" \"mov.u32 %0, %%laneid;\\n}\" : \"=r\"(x)); }"})
+        EXPECT_TRUE(text_of_error(source).starts_with("asm with PTX: this build runs kernels on the CPU"))
+            << source;
+    EXPECT_EQ(line_of_error("void f() {\n  int x;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x));\n}\n"), 3);
+}
+
+TEST(Errors, TheHostsOwnAssemblyIsLeftAlone) {
+    for (const char* source :
+         {"void f() { asm volatile(\"pause\" ::: \"memory\"); }",
+          "extern int f() __asm__(\"\" \"__isoc99_scanf\");", "int f() asm(\"f@GLIBC_2.2.5\");",
+          "void f() { asm(\"movl $1, %0\" : \"=r\"(x)); }", "void f() { asm(\".byte 0x90\"); }",
+          "void f() { asm(\"\" :: \"r\"(a.b)); }"})
+        EXPECT_EQ(text_of_error(source), "no error") << source;
+}
+
 TEST(Errors, CountFromTheLineMarker) {
     EXPECT_EQ(line_of_error(
                   "# 1 \"a.cu\"\n# 1 \"header.h\" 1\nint x;\n# 40 \"a.cu\" 2\nint y;\n\n__global__ int z;\n"),

@@ -115,6 +115,10 @@ class Translation {
         }
         return "";
     }
+    std::string place_of(std::size_t i) const {
+        const std::string file = file_of(i);
+        return (file.empty() ? "line " : file + ":") + std::to_string(tokens_[i].line);
+    }
     [[noreturn]] void fail(std::size_t i, const std::string& message) const {
         const std::size_t place = std::min(i, tokens_.size() - 1);
         throw TranslationError(file_of(place), tokens_[place].line, message);
@@ -137,8 +141,40 @@ class Translation {
             }
         } else if (word.is("while") || word.is("for")) {
             if (!translate_empty_loop(i)) translate_loop_over_volatile(i);
+        } else if (word.is("asm") || word.is("__asm__") || word.is("__asm")) {
+            refuse_ptx(i);
         } else if (takes_kernel(word.text)) {
             remove_casts_of_kernels(i);
+        }
+    }
+
+    // --- asm(...) ------------------------------------------------------------------------------------------------------
+
+    // `add.s32 %0, %1, %2;` is PTX: the host's own instructions have no dots between letters.
+    static bool is_ptx(std::string_view literal) {
+        const auto is_letter = [&](std::size_t i) {
+            return i < literal.size() && std::islower(static_cast<unsigned char>(literal[i])) != 0;
+        };
+        for (std::size_t dot = literal.find('.'); dot != std::string_view::npos;
+             dot = literal.find('.', dot + 1)) {
+            const bool follows_word =
+                dot > 0 && std::isalnum(static_cast<unsigned char>(literal[dot - 1])) != 0;
+            if (follows_word && is_letter(dot + 1)) return true;
+        }
+        return false;
+    }
+
+    void refuse_ptx(std::size_t i) const {
+        std::size_t open = tokens_.next(i);
+        while (open != kNone && tokens_[open].kind == TokenKind::identifier)  // volatile
+            open = tokens_.next(open);
+        if (!tokens_.is(open, "(") || tokens_.match(open) == kNone) return;
+        for (std::size_t p = open + 1; p < tokens_.match(open) && !tokens_[p].is(":"); ++p) {
+            if (tokens_[p].kind == TokenKind::literal && is_ptx(tokens_[p].text))
+                fail(i,
+                     "asm with PTX: this build runs kernels on the CPU, which has other instructions. Use a "
+                     "function of CUDA's, such as __shfl_down_sync, or put it between #ifndef CUDA_ON_CPU "
+                     "and #endif");
         }
     }
 
@@ -181,10 +217,70 @@ class Translation {
                 tokens_[close].kind == TokenKind::punctuation && tokens_.match(close) != kNone;
             close = bracket && tokens_.match(close) > close ? tokens_.match(close) + 1 : close + 1;
         }
+        require_kernel(open);
         const std::size_t arguments = tokens_.next(close + 2);
         after_[closing(arguments)] =
             ", ::cuda_on_cpu::launch(" + flat({open + 3, close}) + ")" + after_[closing(arguments)];
         erase({open, close + 3});
+    }
+
+    // `f<<<...>>>()` calls f here, whatever it is. What is known to be a function, and no kernel, is refused as by nvcc.
+    void require_kernel(std::size_t launch) const {
+        std::size_t name = tokens_.previous(launch);
+        if (tokens_.is(name, ">")) name = before_template_arguments(name);
+        if (name == kNone || tokens_[name].kind != TokenKind::identifier) return;
+        const std::size_t definition = plain_function(tokens_[name].text);
+        if (definition == kNone) return;
+        const std::string function(tokens_[name].text);
+        fail(launch, "'" + function + "' is launched with <<<...>>> and is no kernel: its definition in " +
+                         place_of(definition) + " has no __global__. Write __global__ void " + function +
+                         "(...), or call it without <<<...>>>");
+    }
+
+    // The name before the template argument list that ends at `close`; kNone if it is not clear.
+    std::size_t before_template_arguments(std::size_t close) const {
+        int depth = 0;
+        for (std::size_t p = close; p != kNone; p = tokens_.previous(p)) {
+            if (tokens_[p].is(">")) ++depth;
+            if (tokens_[p].is("<") && --depth == 0) return tokens_.previous(p);
+            if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;
+        }
+        return kNone;
+    }
+
+    // Where the file defines the function `name`, if that is all the name stands for: no kernel, no variable and no member.
+    std::size_t plain_function(std::string_view name) const {
+        std::size_t definition = kNone;
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            if (tokens_[i].kind != TokenKind::identifier || !tokens_[i].is(name)) continue;
+            const std::size_t before = tokens_.previous(i);
+            const std::size_t behind = tokens_.next(i);
+            const bool is_declared = before != kNone && (tokens_[before].kind == TokenKind::identifier ||
+                                                         tokens_[before].is("*") || tokens_[before].is("&") ||
+                                                         tokens_[before].is(">"));
+            if (!is_declared) continue;
+            if (!tokens_.is(behind, "(")) {
+                if (!tokens_.is(behind, "<")) return kNone;
+                continue;
+            }
+            for (std::size_t p = declaration_begin(i); p < i; ++p) {
+                if (tokens_[p].is("__global__")) return kNone;
+            }
+            if (!tokens_.is(tokens_.next(closing(behind)), "{")) continue;
+            if (!is_namespace(tokens_.enclosing_brace(i))) return kNone;
+            definition = i;
+        }
+        return definition;
+    }
+
+    // Is this brace one of a namespace, or of no function, class or the like at all?
+    bool is_namespace(std::size_t brace) const {
+        if (brace == kNone) return true;
+        for (std::size_t p = tokens_.previous(brace); p != kNone; p = tokens_.previous(p)) {
+            if (tokens_[p].is("namespace")) return true;
+            if (tokens_[p].kind != TokenKind::identifier && !tokens_[p].is("::")) return false;
+        }
+        return false;
     }
 
     // --- __global__ ------------------------------------------------------------------------------------------------------

@@ -29,6 +29,11 @@ bool inspects(const Checkout& checkout, const WorkbookEntry& entry, const CheckC
                preset_checkout(checkout, "inspect").program(entry.chapter->directory + "_exercise_program"));
 }
 
+// A right answer is inspected also where traffic is what the exercise is about.
+bool inspects_if_right(const Checkout& checkout, const WorkbookEntry& entry, const CheckCommand& command) {
+    return !entry.exercise->traffic.empty() || inspects(checkout, entry, command);
+}
+
 // What was asked for is shown in full: on the terminal the learner's kernel, in the page the lesson's beside it.
 void show_inspection(const InspectionScore& score, const WorkbookEntry& entry, const Checkout& checkout,
                      const CheckCommand& command, bool in_sentences) {
@@ -44,18 +49,31 @@ void show_inspection(const InspectionScore& score, const WorkbookEntry& entry, c
     fmt::print("  written: {}\n", command.html);
 }
 
-std::vector<Merit> merits(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
-                          const CheckCommand& command, bool in_sentences) {
-    std::vector<Merit> all;
-    if (inspects(checkout, entry, command)) {
+// What is to be said of an answer beyond its result.
+struct Appraisal {
+    std::vector<Merit> merits;
+    std::string objection;  // why it is not what the exercise asks for, though its result is right
+};
+
+Appraisal appraise(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
+                   const CheckCommand& command, bool in_sentences) {
+    Appraisal all;
+    if (inspects_if_right(checkout, entry, command)) {
+        if (!inspects(checkout, entry, command)) {
+            fmt::print(stderr, "{}\n",
+                       styled("course: this exercise is about how it uses memory: what counts that is built "
+                              "once, which takes a minute or more",
+                              kQuiet, stderr));
+        }
         const Checkout inspecting = build_of_preset(checkout, "inspect");
         set_cache_path(inspecting, "COURSE_MY", desk.book.my_directory());
         const InspectionScore score = score_by_inspection(entry, inspecting);
         show_inspection(score, entry, checkout, command, in_sentences);
-        all = score.merits;
+        all = {score.merits, score.objection};
     }
     if (command.gpu && !entry.exercise->variant.empty()) {
-        if (const auto merit = score_by_time(entry, build_of_preset(checkout, "gpu"))) all.push_back(*merit);
+        if (const auto merit = score_by_time(entry, build_of_preset(checkout, "gpu")))
+            all.merits.push_back(*merit);
     }
     return all;
 }
@@ -75,15 +93,16 @@ int print_score(const CheckResult& result, const std::vector<Merit>& all) {
     return count;
 }
 
-// The merits of a right answer. That they are not to be had is told, and changes nothing.
-std::vector<Merit> merits_if_any(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
-                                 const CheckCommand& command, bool in_sentences) {
+// That there is no appraisal is told, and changes nothing.
+Appraisal appraise_if_possible(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
+                               const CheckCommand& command, bool in_sentences) {
     try {
-        return merits(desk, entry, checkout, command, in_sentences);
+        return appraise(desk, entry, checkout, command, in_sentences);
     } catch (const Interrupted&) {
         throw;
     } catch (const std::runtime_error& error) {
-        return {{.star = false, .text = fmt::format("not compared with the lesson's: {}", error.what())}};
+        return {{{.star = false, .text = fmt::format("not compared with the lesson's: {}", error.what())}},
+                ""};
     }
 }
 
@@ -93,15 +112,22 @@ void print_findings(const Desk& desk, const WorkbookEntry& entry, const Checkout
     if (!inspects(checkout, entry, command)) return;
     CheckCommand without_gpu = command;
     without_gpu.gpu = false;
-    for (const Merit& merit : merits_if_any(desk, entry, checkout, without_gpu, false)) {
+    for (const Merit& merit : appraise_if_possible(desk, entry, checkout, without_gpu, false).merits) {
         if (merit.is_finding) fmt::print("  {}\n", merit.text);
     }
+}
+
+std::string text_of(const std::string& objection, const WorkbookEntry& entry) {
+    return fmt::format(
+        "its tests pass, but the exercise is about how it uses memory:\n\n{}\n"
+        "  Line by line: ./course check {} --inspect\n",
+        objection, entry.id);
 }
 
 void print_what_was_not_looked_at(const Checkout& checkout, const WorkbookEntry& entry,
                                   const CheckCommand& command) {
     if (entry.exercise->variant.empty() || entry.exercise->needs_inspection ||
-        inspects(checkout, entry, command))
+        inspects_if_right(checkout, entry, command))
         return;
     fmt::print("{}\n",
                styled(fmt::format("  ? as good as the lesson's? ./course check {} --inspect", entry.id),
@@ -130,19 +156,23 @@ bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
     const CheckResult result =
         check_exercise(desk.book, entry, build_for(checkout, entry, command),
                        {.limit = command.limit, .failures_shown = command.failures_shown});
-    const bool passed = result.verdict == Verdict::kPassed;
+    const bool is_right = result.verdict == Verdict::kPassed;
+    const Appraisal appraisal =
+        is_right ? appraise_if_possible(desk, entry, checkout, command, true) : Appraisal{};
+    const bool passed = is_right && appraisal.objection.empty();
     desk.logbook.update(entry.id, [&](ExerciseRecord& record) {
         record.solved = record.solved || passed;
-        record.failures += result.verdict == Verdict::kFailed || result.verdict == Verdict::kDoesNotCompile;
+        record.failures += !passed && result.verdict != Verdict::kCannotRun;
     });
     if (passed) {
         fmt::print("{} {}\n", styled("solved", kGood, stdout), entry.id);
-        const int count = print_score(result, merits_if_any(desk, entry, checkout, command, true));
+        const int count = print_score(result, appraisal.merits);
         print_what_was_not_looked_at(checkout, entry, command);
         desk.logbook.update(
             entry.id, [count](ExerciseRecord& record) { record.stars = std::max(record.stars, count); });
     } else {
-        fmt::print("{} {}: {}\n", styled("not yet", kBad, stdout), entry.id, result.text);
+        fmt::print("{} {}: {}\n", styled("not yet", kBad, stdout), entry.id,
+                   is_right ? text_of(appraisal.objection, entry) : result.text);
         // What does not end would not end when it is watched.
         if (result.verdict == Verdict::kFailed && !result.timed_out)
             print_findings(desk, entry, checkout, command);

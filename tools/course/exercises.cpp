@@ -1,6 +1,7 @@
 // ./course exercises: for authors. Can every blank file be made, and does it take part in the exercise's build?
 #include <fmt/format.h>
 
+#include <regex>
 #include <set>
 
 #include "commands.hpp"
@@ -59,6 +60,40 @@ std::vector<std::string> mistakes(const fs::path& directory, const ExerciseSheet
     return all;
 }
 
+// Why `./course COMMAND REST`, which a text of `entry` names, is of no use to a learner; "" if it is.
+std::string why_no_use(const Workbook& book, const WorkbookEntry& entry, const std::string& command,
+                       const std::string& rest) {
+    if (command == "solution") return "refuses until the exercise has been checked";
+    if ((command == "inspect" || command == "run") && rest.ends_with("--variant " + entry.exercise->variant))
+        return fmt::format("shows the lesson's kernel, not the learner's; expected ./course check {}",
+                           entry.id);
+    if (command != "check") return "";
+    try {
+        for (const WorkbookEntry& meant : book.find(rest.substr(0, rest.find(' ')))) {
+            const bool is_version = !meant.exercise->variant.empty() && !meant.exercise->needs_inspection;
+            if (rest.ends_with("--inspect") && !is_version)
+                return fmt::format("{} is no version that could be inspected by itself", meant.id);
+        }
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+// Commands in the texts of an exercise, `./course check day05/naive --inspect`.
+std::vector<std::string> useless_commands(const Workbook& book, const WorkbookEntry& entry) {
+    static const std::regex kCommand("`\\./course ([a-z]+) ?([^`]*)`");
+    std::string text = entry.exercise->whole_task();
+    for (const std::string& hint : entry.exercise->hints)
+        text += "\n" + hint;
+    std::vector<std::string> all;
+    for (std::sregex_iterator match(text.begin(), text.end(), kCommand), end; match != end; ++match) {
+        const std::string why = why_no_use(book, entry, match->str(1), match->str(2));
+        if (!why.empty()) all.push_back(fmt::format("{}: {} {}", entry.id, match->str(), why));
+    }
+    return all;
+}
+
 }  // namespace
 
 int try_exercises(const Checkout& checkout, const std::optional<std::string>& day) {
@@ -73,6 +108,13 @@ int try_exercises(const Checkout& checkout, const std::optional<std::string>& da
         exercises += chapter.sheet.exercises.size();
         files += files_of(chapter.sheet).size();
         for (const std::string& mistake : mistakes(checkout.root / chapter.directory, chapter.sheet)) {
+            fmt::print(stderr, "{}\n", mistake);
+            all_well = false;
+        }
+    }
+    for (const WorkbookEntry& entry : book.entries()) {
+        if (only != nullptr && entry.chapter != only) continue;
+        for (const std::string& mistake : useless_commands(book, entry)) {
             fmt::print(stderr, "{}\n", mistake);
             all_well = false;
         }

@@ -8,6 +8,19 @@
 #include "styles.hpp"
 
 namespace course::tool {
+namespace {
+
+// ./course solution refuses those who have not tried.
+std::string after_the_last(const std::string& id, const ExerciseRecord& record) {
+    if (record.is_tried())
+        return fmt::format("That was the last. How the lesson does it: ./course solution {}", id);
+    return fmt::format(
+        "That was the last. Now try: ./course check {}\n"
+        "  After a check, ./course solution {} shows how the lesson does it.",
+        id, id);
+}
+
+}  // namespace
 
 int show_hint(const Checkout& checkout, const std::optional<std::string>& name) {
     Desk desk(checkout);
@@ -16,10 +29,8 @@ int show_hint(const Checkout& checkout, const std::optional<std::string>& name) 
     const int number = std::min(desk.logbook.of(entry.id).hints + 1, all);
     fmt::print("{}\n\n", styled(fmt::format("{}, hint {} of {}", entry.id, number, all), kHeading, stdout));
     print_prose(entry.exercise->hints.at(static_cast<std::size_t>(number - 1)));
-    fmt::print("\n  {}\n",
-               number < all ? fmt::format("More: ./course hint {}", entry.id)
-                            : fmt::format("That was the last. How the lesson does it: ./course solution {}",
-                                          entry.id));
+    fmt::print("\n  {}\n", number < all ? fmt::format("More: ./course hint {}", entry.id)
+                                        : after_the_last(entry.id, desk.logbook.of(entry.id)));
     desk.logbook.update(entry.id, [number](ExerciseRecord& record) { record.hints = number; });
     return kSuccess;
 }

@@ -126,7 +126,7 @@ class Parser {
 
     void take_setting(std::string_view line) {
         static const std::vector<std::string> kKeys = {"kernels", "file",  "starts_from", "tests",
-                                                       "variant", "needs", "minutes"};
+                                                       "variant", "needs", "traffic",     "minutes"};
         Exercise& exercise = sheet_.exercises.back();
         const auto colon = line.find(':');
         if (colon == std::string_view::npos) fail(fmt::format("'- {}'; expected '- key: value'", line));
@@ -147,6 +147,12 @@ class Parser {
         } else if (key == "needs") {
             if (value != "inspection") fail(fmt::format("needs is '{}'; expected inspection", value));
             exercise.needs_inspection = true;
+        } else if (key == "traffic") {
+            for (const std::string& memory : values) {
+                if (memory != "global" && memory != "shared")
+                    fail(fmt::format("traffic is '{}'; expected global, shared or both", memory));
+            }
+            exercise.traffic = values;
         } else if (key == "minutes") {
             const auto [end, error] =
                 std::from_chars(value.data(), value.data() + value.size(), exercise.minutes);
@@ -155,7 +161,7 @@ class Parser {
         } else {
             fail(unknown_name("key", key, kKeys));
         }
-        if (values.size() > 1 && key != "kernels")
+        if (values.size() > 1 && key != "kernels" && key != "traffic")
             fail(fmt::format("'{}' is a list; expected one value", key));
     }
 
@@ -174,6 +180,8 @@ class Parser {
             fail("expected either '- kernels:' or '- starts_from:'");
         if (exercise.tests.empty()) fail("no '- tests:'");
         if (exercise.minutes == 0) fail("no '- minutes:'");
+        if (!exercise.traffic.empty() && exercise.variant.empty())
+            fail("'- traffic:' compares versions; expected '- variant:', too");
         if (exercise.whole_task().empty()) fail("no text says what is asked");
         for (std::size_t i = 0; i < exercise.hints.size(); ++i) {
             if (exercise.hints[i].empty()) fail(fmt::format("no text for '### Hint {}'", i + 1));

@@ -8,6 +8,8 @@
 //     - tests: `*/coalesced_*`                                GoogleTest filter: they fail unsolved, pass solved
 //     - variant: `coalesced_32x32`                            the version that the score compares; optional
 //     - needs: inspection                                     for tests that count accesses; optional
+//     - traffic: `global`, `shared`                             the memory to which the version must not have more traffic
+//                                                             than the lesson's; optional
 //     - minutes: 10                                           for a learner who has solved those before
 //     What is asked.
 //     ### `helper`                                            what is asked of this function; optional
@@ -38,6 +40,7 @@ struct Exercise {
     std::string tests{};
     std::string variant{};
     bool needs_inspection = false;
+    std::vector<std::string> traffic{};  // of "global" and "shared"
     int minutes = 0;
     std::string task{};
     std::vector<FunctionTask> function_tasks{};

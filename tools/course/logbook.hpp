@@ -16,6 +16,9 @@ struct ExerciseRecord {
     int hints = 0;     // shown so far
     int stars = 0;     // of the best check
 
+    // Who has tried may see the solution.
+    bool is_tried() const { return solved || failures > 0; }
+
     bool operator==(const ExerciseRecord&) const = default;
 };
 

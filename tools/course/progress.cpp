@@ -31,13 +31,14 @@ int print_json(const Desk& desk) {
     auto list = nlohmann::ordered_json::array();
     for (const WorkbookEntry& entry : desk.book.entries()) {
         const ExerciseRecord& record = desk.logbook.of(entry.id);
-        list.push_back({{"id", entry.id},
-                        {"solved", record.solved},
-                        {"failures", record.failures},
-                        {"hints", record.hints},
-                        {"stars", record.stars},
-                        {"minutes", entry.exercise->minutes},
-                        {"needs_inspection", entry.exercise->needs_inspection}});
+        list.push_back(
+            {{"id", entry.id},
+             {"solved", record.solved},
+             {"failures", record.failures},
+             {"hints", record.hints},
+             {"stars", record.stars},
+             {"minutes", entry.exercise->minutes},
+             {"needs_inspection", entry.exercise->needs_inspection || !entry.exercise->traffic.empty()}});
     }
     fmt::print("{}\n", list.dump(2));
     return kSuccess;

@@ -23,11 +23,19 @@ constexpr double kAsFast = 0.9;         // of the lesson's speed
 constexpr std::uint64_t kSpare = 1000;  // one in so many more is no more: which values meet is the data's
 constexpr double kAlike = 1.01;         // of two lines, when the one to blame is looked for
 
+// An exercise about traffic is solved when its idea is there: a little more than the lesson's costs a star, and no more.
+// The figures are in parts of the lesson's sectors or wavefronts, and of its requests to global memory.
+constexpr double kMuchMore = 1.25;
+constexpr double kMuchMisuse = 0.02;  // beyond the ideal, in addition to what the lesson's version misuses
+constexpr double kManyRequests = 1.5;
+
 struct Traffic {
     std::uint64_t transactions = 0;
     std::uint64_t ideal = 0;
+    std::uint64_t requests = 0;
     std::vector<const AccessLine*> lines{};
 
+    std::uint64_t beyond_ideal() const { return transactions - std::min(ideal, transactions); }
     double excess() const {
         return ideal == 0 ? 1 : static_cast<double>(transactions) / static_cast<double>(ideal);
     }
@@ -74,6 +82,7 @@ Traffic traffic(const InspectedVariant& variant, Space space) {
             if (line.space != space) continue;
             sum.transactions += of_all_blocks(line.transactions);
             sum.ideal += of_all_blocks(line.ideal);
+            sum.requests += of_all_blocks(line.requests);
             sum.lines.push_back(&line);
         }
     }
@@ -94,6 +103,47 @@ Merit compare(const Traffic& mine, const Traffic& lesson, const char* what, cons
     text += fmt::format("; the lesson's has {}", lesson.transactions);
     if (const AccessLine* line = worst(mine, lesson)) text += ". See " + place_of(line->source);
     return {false, text, false};
+}
+
+bool much_more(const Traffic& mine, const Traffic& lesson) {
+    const auto theirs = static_cast<double>(lesson.transactions);
+    return static_cast<double>(mine.transactions) > kMuchMore * theirs ||
+           static_cast<double>(mine.beyond_ideal()) >
+               static_cast<double>(lesson.beyond_ideal()) + kMuchMisuse * theirs;
+}
+
+// "a.cu:7: each request of a warp touches 32 sectors; expected 4"
+std::string text_of_worst(const AccessLine& line) {
+    const auto per_request = [&](std::uint64_t count) {
+        return static_cast<double>(count) / static_cast<double>(std::max<std::uint64_t>(line.requests, 1));
+    };
+    const bool is_global = line.space == Space::kGlobal;
+    const double count = per_request(line.transactions);
+    const std::string counted =
+        fmt::format("{:.3g} {}{}", count, is_global ? "sector" : "wavefront", count == 1 ? "" : "s");
+    if (line.transactions > line.ideal)
+        return fmt::format("{}: each request of a warp {} {}; expected {:.3g}", place_of(line.source),
+                           is_global ? "touches" : "takes", counted, per_request(line.ideal));
+    return fmt::format("{}: {} requests of {} each", place_of(line.source), line.requests, counted);
+}
+
+std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space) {
+    const bool is_global = space == Space::kGlobal;
+    // Narrow loads of neighbours touch as many sectors as wide ones, with more instructions.
+    const bool many_requests = is_global && static_cast<double>(mine.requests) >
+                                                kManyRequests * static_cast<double>(lesson.requests);
+    std::string text;
+    if (much_more(mine, lesson)) {
+        text = fmt::format("  In {} memory it needs {} {}, the lesson's version {}.\n", name(space),
+                           mine.transactions, is_global ? "sectors" : "wavefronts", lesson.transactions);
+    } else if (many_requests) {
+        text = fmt::format("  To {} memory it makes {} requests, the lesson's version {}.\n", name(space),
+                           mine.requests, lesson.requests);
+    } else {
+        return "";
+    }
+    if (const AccessLine* line = worst(mine, lesson)) text += "    " + text_of_worst(*line) + "\n";
+    return text;
 }
 
 std::string text_of_findings(const InspectedVariant& variant, std::size_t& count) {
@@ -224,6 +274,17 @@ std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const Insp
     return {clean, global};
 }
 
+std::string objection_to_traffic(const InspectedVariant& mine, const InspectedVariant& lesson,
+                                 const std::vector<std::string>& memory) {
+    if (!mine.failure.empty()) return "  Inspected, its result is wrong: " + mine.failure + "\n";
+    std::string text;
+    for (const Space space : {Space::kGlobal, Space::kShared}) {
+        if (std::ranges::find(memory, name(space)) != memory.end())
+            text += objection_to(traffic(mine, space), traffic(lesson, space), space);
+    }
+    return text;
+}
+
 std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
                                    const std::vector<MeasuredRecord>& lesson, const std::string& variant) {
     double slowest = 0;
@@ -250,8 +311,11 @@ InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& 
     const std::string& variant = entry.exercise->variant;
     InspectionFile mine = inspected(entry, inspecting, day + "_exercise_program");
     InspectionFile lesson = inspected(entry, inspecting, day);
-    return {merits_of_inspection(*all_problems(mine, variant), *all_problems(lesson, variant)),
-            std::move(mine), std::move(lesson)};
+    const InspectedVariant my_problems = *all_problems(mine, variant);
+    const InspectedVariant lessons_problems = *all_problems(lesson, variant);
+    return {merits_of_inspection(my_problems, lessons_problems),
+            objection_to_traffic(my_problems, lessons_problems, entry.exercise->traffic), std::move(mine),
+            std::move(lesson)};
 }
 
 InspectionFile side_by_side(const InspectionFile& mine, const InspectionFile& lesson) {

@@ -25,6 +25,11 @@ std::optional<InspectedVariant> all_problems(const InspectionFile& file, const s
 // sectors of global memory. Findings are named, and of the learner's lines that the lesson has none like, that with the most to spare.
 std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const InspectedVariant& lesson);
 
+// Why an answer to an exercise about traffic is none: what it needs much more of than the lesson's version in one of the `memory`
+// ("global", "shared"), and the line that is to blame. "" if it does not; also for no `memory`.
+std::string objection_to_traffic(const InspectedVariant& mine, const InspectedVariant& lesson,
+                                 const std::vector<std::string>& memory);
+
 // Of measured times: a merit when the learner's version takes no more than 10/9 of the lesson's time on the problems that both ran.
 // `variant` chooses among the records. Nothing when there is no problem of both.
 std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
@@ -34,6 +39,7 @@ std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
 // findings also come from a version whose result is wrong. Throws std::runtime_error when one writes no figures.
 struct InspectionScore {
     std::vector<Merit> merits;
+    std::string objection;  // to its traffic, where the exercise is about that
     InspectionFile mine;    // of the entry's version only
     InspectionFile lesson;  // likewise
 };

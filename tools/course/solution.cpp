@@ -44,8 +44,7 @@ void replace_bodies(const Desk& desk, const WorkbookEntry& entry, std::string af
 int show_solution(const Checkout& checkout, const SolutionCommand& command) {
     Desk desk(checkout);
     const WorkbookEntry entry = desk.choose(command.name);
-    const ExerciseRecord& record = desk.logbook.of(entry.id);
-    if (!record.solved && record.failures == 0 && !command.force) {
+    if (!desk.logbook.of(entry.id).is_tried() && !command.force) {
         throw UsageError(fmt::format(
             "{} has not been tried yet: ./course check {}, then ./course hint; --force shows it anyway",
             entry.id, entry.id));

@@ -17,6 +17,7 @@ Read this.
 - file: `steps/add.cu`
 - tests: `*/one:Other.*`
 - variant: `one`
+- traffic: `global`, `shared`
 - minutes: 10
 
 What is asked.
@@ -81,6 +82,7 @@ TEST(ParseHints, ReadsAllOfASheet) {
     EXPECT_EQ(first.file, "steps/add.cu");
     EXPECT_EQ(first.tests, "*/one:Other.*");
     EXPECT_EQ(first.variant, "one");
+    EXPECT_EQ(first.traffic, (std::vector<std::string>{"global", "shared"}));
     EXPECT_EQ(first.minutes, 10);
     EXPECT_FALSE(first.needs_inspection);
     EXPECT_EQ(first.task, "What is asked.\n\nA second paragraph.");
@@ -96,6 +98,7 @@ TEST(ParseHints, ReadsAllOfASheet) {
     EXPECT_EQ(sheet.exercises[1].starts_from, "wrong/hunt.cu");
     EXPECT_TRUE(sheet.exercises[1].needs_inspection);
     EXPECT_EQ(sheet.exercises[1].variant, "");
+    EXPECT_TRUE(sheet.exercises[1].traffic.empty());
 }
 
 TEST(ParseHints, LineEndsOfAnotherSystemAreNoContent) {
@@ -112,13 +115,15 @@ TEST(ParseHints, NamesWhatIsWrongAndWhere) {
         {"- file: `steps/add.cu`\n", "", "add_one: no '- file:'"},
         {"- tests: `*/one:Other.*`\n", "", "add_one: no '- tests:'"},
         {"- minutes: 10\n", "", "add_one: no '- minutes:'"},
-        {"minutes: 10", "minutes: ten", "exercises.md:10: add_one: minutes is 'ten'"},
+        {"minutes: 10", "minutes: ten", "exercises.md:11: add_one: minutes is 'ten'"},
         {"minutes: 10", "minutes: 0", "minutes is '0'"},
         {"- kernels", "- kernel", "did you mean 'kernels'"},
         {"- variant: `one`", "- variant:", "'variant' has no value"},
         {"- variant: `one`", "- variant one", "expected '- key: value'"},
         {"- variant: `one`", "- variant: `one`, `two`", "'variant' is a list"},
         {"needs: inspection", "needs: a GPU", "needs is 'a GPU'; expected inspection"},
+        {"`global`, `shared`", "`global`, `local`", "traffic is 'local'; expected global, shared or both"},
+        {"- variant: `one`\n", "", "'- traffic:' compares versions; expected '- variant:', too"},
         {"A story.\n", "", "no text says what is asked"},
         {"- kernels: `add_one`, `helper`\n", "", "helper"},
         {"- starts_from: `wrong/hunt.cu`\n", "", "hunt: expected either '- kernels:' or '- starts_from:'"},
@@ -132,7 +137,7 @@ TEST(ParseHints, NamesWhatIsWrongAndWhere) {
         {"### Hint 3\nWrite.", "", "no text for '### Hint 3'"},
         {"Write.", "", "no text for '### Hint 3'"},
         {"### Hint 3\nc", "### Hint 3\nc\n### Hint 4\nd", "more than three hints"},
-        {"## hunt", "## add_one", "exercises.md:31: add_one: there are two exercises 'add_one'"},
+        {"## hunt", "## add_one", "exercises.md:32: add_one: there are two exercises 'add_one'"},
         {"## hunt", "## A Hunt", "'A Hunt' is no name"},
         {"## hunt", "#### hunt", "'#### hunt' has no place here"},
         {"# Exercises", "Exercises", "exercises.md:1: expected '# title' first"},

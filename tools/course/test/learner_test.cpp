@@ -131,12 +131,12 @@ class Learner : public testing::Test {
     ExerciseRecord record(const char* id) const {
         return Logbook(directory_.path() / "mine/progress.json").of(id);
     }
-    // Makes "first" a version, and a build whose programs have seen `kernel` in it.
-    void make_inspection(const KernelInspection& kernel) const {
+    // Makes "first" a version with more `settings`, and a build whose programs have seen `kernel` in it.
+    void make_inspection(const KernelInspection& kernel, const std::string& settings = "") const {
         const std::string root = directory_.path().string();
         std::string hints = kHints;
         directory_.write("day01_add/exercises.md",
-                         hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n"));
+                         hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n" + settings));
         directory_.write("CMakeLists.txt", read_text(directory_.path() / "CMakeLists.txt") +
                                                "add_custom_target(day01_add)\n"
                                                "add_custom_target(day01_add_exercise_program)\n");
@@ -144,13 +144,18 @@ class Learner : public testing::Test {
         for (const std::string program : {"day01_add", "day01_add_exercise_program"})
             std::filesystem::permissions(
                 directory_.write("build/inspect/bin/" + program,
-                                 "#!/bin/sh\ncp \"$COURSE_ROOT/figures.json\" \"$2\"\n"),
+                                 "#!/bin/sh\ncp \"$COURSE_ROOT/$(basename \"$0\").json\" \"$2\"\n"),
                 std::filesystem::perms::owner_all);
+        write_figures("day01_add", kernel);
+        write_figures("day01_add_exercise_program", kernel);
+    }
+    // What `program` of that build has seen.
+    void write_figures(const std::string& program, const KernelInspection& kernel) const {
         const InspectionFile figures = {
             .day = "day01_add",
             .commit = "",
             .results = {{.problem = "p", .variant = "v", .verified = true, .kernels = {kernel}}}};
-        directory_.write("figures.json", to_json(figures).dump());
+        directory_.write(program + ".json", to_json(figures).dump());
     }
     void wait_for_a_failure(const char* id) const {
         for (int i = 0; i < 600 && record(id).failures == 0; ++i)
@@ -364,6 +369,36 @@ TEST_F(Learner, TheLearnersKernelIsExplainedAndPutOnAPageBesideTheLessons) {
     EXPECT_TRUE(std::filesystem::exists(page)) << "most of all of a wrong answer";
 }
 
+TEST_F(Learner, ARightResultWithTooMuchTrafficIsNotSolvedWhereTheExerciseIsAboutTraffic) {
+    if (capture({"g++", "-v"}).exit_code != 0) GTEST_SKIP() << "inspection wants g++";
+    KernelInspection kernel;
+    AccessLine& line = kernel.lines.emplace_back();
+    line.source = {"a.cu", 7};
+    line.requests = 10;
+    line.transactions = line.ideal = 40;
+    make_inspection(kernel, "- traffic: `global`\n");
+    line.transactions = 320;
+    write_figures("day01_add_exercise_program", kernel);
+    write_mine("int one() { return 1; }");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("not yet day01/first: its tests pass, but "));
+    EXPECT_TRUE(says("a.cu:7: each request of a warp touches 32 sectors; expected 4"));
+    EXPECT_EQ(record("day01/first"), (ExerciseRecord{false, 1, 0, 0}));
+
+    line.transactions = 40;
+    write_figures("day01_add_exercise_program", kernel);
+    EXPECT_EQ(course({"check", "first"}), kSuccess);
+    EXPECT_EQ(record("day01/first"), (ExerciseRecord{true, 1, 0, 3}));
+}
+
+TEST_F(Learner, AWrongResultIsNotInspectedUnasked) {
+    make_inspection({}, "- traffic: `global`\n");
+    std::filesystem::remove(directory_.path() / "build/inspect/bin/day01_add_exercise_program");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_FALSE(says("not compared with the lesson's"));
+    EXPECT_FALSE(says("building day01_add_exercise_program"));
+}
+
 TEST_F(Learner, WhatCannotBeOnAPageIsSaidBeforeAnythingIsBuilt) {
     const std::string page = (directory_.path() / "page.html").string();
     EXPECT_EQ(course({"check", "first", "--html", page.c_str()}), kUsage);
@@ -390,6 +425,17 @@ TEST_F(Learner, HintsComeOneByOneAndTheLastStays) {
     EXPECT_EQ(course({"hint", "day01/second"}), kSuccess);
     EXPECT_TRUE(says("Hint D."));
     EXPECT_EQ(record("day01/first").hints, 3);
+}
+
+TEST_F(Learner, TheLastHintNamesOnlyCommandsThatRun) {
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(course({"hint", "first"}), kSuccess);
+    EXPECT_TRUE(says("That was the last. Now try: ./course check day01/first"));
+    EXPECT_TRUE(says("After a check, ./course solution day01/first shows"));
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_EQ(course({"hint", "first"}), kSuccess);
+    EXPECT_TRUE(says("That was the last. How the lesson does it: ./course solution day01/first"));
+    EXPECT_EQ(course({"solution", "first"}), kSuccess);
 }
 
 TEST_F(Learner, TheSolutionIsForThoseWhoTried) {
@@ -525,6 +571,29 @@ TEST_F(Learner, ExercisesThatCannotBeMadeAreNamed) {
     EXPECT_TRUE(says("add.cuh: no file of the day includes it"));
     directory_.write("day01_add/add.cu", std::string("#include \"add.cuh\"\n") + kLesson);
     EXPECT_EQ(course({"exercises"}), kSuccess) << said();
+}
+
+TEST_F(Learner, CommandsInTheTextsOfExercisesMustBeOfUse) {
+    const auto mistake_of = [this](const std::string& hint) {
+        std::string hints = kHints;
+        hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n");
+        directory_.write("day01_add/exercises.md", hints.replace(hints.find("Hint C."), 7, hint));
+        const int code = course({"exercises"});
+        EXPECT_EQ(code, said() == "exercises: 2, files: 1\n" ? kSuccess : kFailed) << said();
+        return said();
+    };
+    EXPECT_EQ(mistake_of("Run `./course check day01/first --inspect` and `./course hint`."),
+              "exercises: 2, files: 1\n");
+    EXPECT_NE(
+        mistake_of("See `./course solution first`.").find("day01/first: `./course solution first` refuses"),
+        std::string::npos);
+    EXPECT_NE(mistake_of("See `./course inspect day01 --variant v`.").find("shows the lesson's kernel"),
+              std::string::npos);
+    EXPECT_EQ(mistake_of("See `./course inspect day01 --variant other`."), "exercises: 2, files: 1\n");
+    EXPECT_NE(mistake_of("See `./course check day01/frist`.").find("did you mean 'first'"),
+              std::string::npos);
+    EXPECT_NE(mistake_of("See `./course check day01/second --inspect`.").find("day01/second is no version"),
+              std::string::npos);
 }
 
 TEST_F(Learner, AHuntStartsFromAFileThatAPersonWrote) {

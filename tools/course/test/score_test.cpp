@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace course::tool {
 namespace {
 
@@ -84,6 +86,62 @@ TEST(Score, TheLineNamedIsNoneThatTheLessonHasToo) {
                     .ends_with("See my/a.cu:2"));
     EXPECT_TRUE(text({conflicts, line(Space::kShared, 25, 25, 2), line(Space::kShared, 40, 25, 3)})
                     .ends_with("See my/a.cu:3"));
+}
+
+// An access of a warp of 32 lanes, 4 bytes each: 4 sectors at best.
+InspectedVariant loads(std::uint64_t requests, std::uint64_t sectors_of_each, Space space = Space::kGlobal) {
+    AccessLine access = line(space, requests * sectors_of_each, requests * 4, 7);
+    access.requests = requests;
+    return variant({access});
+}
+
+TEST(Score, MoreTrafficThanTheLessonsIsAnObjectionWhereTheExerciseIsAboutIt) {
+    EXPECT_EQ(objection_to_traffic(loads(10, 32), loads(10, 4), {"global"}),
+              "  In global memory it needs 320 sectors, the lesson's version 40.\n"
+              "    my/a.cu:7: each request of a warp touches 32 sectors; expected 4\n");
+    EXPECT_EQ(objection_to_traffic(loads(10, 32), loads(10, 4), {"shared"}), "");
+    EXPECT_EQ(objection_to_traffic(loads(10, 32), loads(10, 4), {}), "");
+    EXPECT_EQ(objection_to_traffic(loads(10, 32), loads(10, 32), {"global"}), "") << "meant to be naive";
+    // Each request at its best, and twice as many of them.
+    EXPECT_EQ(objection_to_traffic(loads(20, 4), loads(10, 4), {"global"}),
+              "  In global memory it needs 80 sectors, the lesson's version 40.\n"
+              "    my/a.cu:7: 20 requests of 4 sectors each\n");
+    EXPECT_NE(objection_to_traffic(loads(9, 8, Space::kShared), loads(10, 4, Space::kShared), {"shared"})
+                  .find("a warp takes 8 wavefronts; expected 4"),
+              std::string::npos);
+}
+
+TEST(Score, ALittleMoreTrafficCostsAStarAndIsNoObjection) {
+    const InspectedVariant lesson = variant({line(Space::kGlobal, 1000, 1000, 1)});
+    const auto objects = [&](std::uint64_t transactions, std::uint64_t ideal) {
+        const InspectedVariant mine = variant({line(Space::kGlobal, transactions, ideal, 1)});
+        return !objection_to_traffic(mine, lesson, {"global"}).empty();
+    };
+    EXPECT_FALSE(objects(1250, 1250));
+    EXPECT_TRUE(objects(1251, 1251));
+    EXPECT_FALSE(objects(1020, 1000));
+    EXPECT_TRUE(objects(1021, 1000)) << "few, and each of them far from its best";
+}
+
+TEST(Score, NarrowLoadsInThePlaceOfWideOnesAreAnObjection) {
+    // 128 lanes' worth of floats: one request of 16 sectors, or four of 4.
+    AccessLine narrow = line(Space::kGlobal, 16, 16, 7);
+    AccessLine wide = narrow;
+    std::tie(narrow.requests, narrow.bytes) = std::pair(4U, 4U);
+    std::tie(wide.requests, wide.bytes) = std::pair(1U, 16U);
+    EXPECT_EQ(objection_to_traffic(variant({narrow}), variant({wide}), {"global"}),
+              "  To global memory it makes 4 requests, the lesson's version 1.\n"
+              "    my/a.cu:7: 4 requests of 4 sectors each\n");
+    EXPECT_EQ(objection_to_traffic(variant({wide}), variant({narrow}), {"global"}), "");
+    narrow.space = wide.space = Space::kShared;
+    EXPECT_EQ(objection_to_traffic(variant({narrow}), variant({wide}), {"shared"}), "");
+}
+
+TEST(Score, AResultThatIsWrongWhenInspectedIsAnObjection) {
+    InspectedVariant mine = variant({});
+    mine.failure = "1 of 3 values differ";
+    EXPECT_EQ(objection_to_traffic(mine, variant({}), {"global"}),
+              "  Inspected, its result is wrong: 1 of 3 values differ\n");
 }
 
 TEST(Score, OneInAThousandMoreIsNoMore) {

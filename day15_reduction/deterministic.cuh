@@ -19,7 +19,7 @@ namespace day15 {
 
 // block_sum() for any operation.
 template <class Op, class T = typename Op::Result>
-__device__ T block_reduce(T value) {
+__device__ T block_combine(T value) {
     __shared__ T of_warp[kWarps];
     const auto warp_reduce = [](T x) {
         for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
@@ -99,7 +99,7 @@ __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
         for (int j = 1; j < kPack<Element>; ++j)
             values[0] = Op{}(values[0], values[j]);
 
-        const Result of_segment = block_reduce<Op>(values[0]);
+        const Result of_segment = block_combine<Op>(values[0]);
         if (threadIdx.x == 0) results[segment] = of_segment;
     }
     if (!is_last_block(ticket)) return;
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
             value = Op{}(value, i < segments ? results[i] : Op::identity());
         }
     }
-    value = block_reduce<Op>(value);
+    value = block_combine<Op>(value);
     if (threadIdx.x == 0) *out = value;
 }
 

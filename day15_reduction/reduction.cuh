@@ -1,12 +1,12 @@
 // Day 15: reduction. n numbers become one.                 PMPP chapter 10 (4th and 5th edition)
 //
 //   version         what is new                               what limits it
-//   interleaved     a tree over pairs of neighbours           divergence: idle lanes in every warp
-//   sequential      pairs half the values apart               each level goes through global memory
+//   interleaved     a tree over pairs of neighbours           an atomic per 256 elements; idle lanes
+//   sequential      pairs half the values apart               an atomic per 256 elements; global memory
 //   shared_memory   the tree is in shared memory              a tree and an atomic per 256 elements
-//   coarsened       each thread first sums many elements      a barrier per level; 4-byte loads
-//   shuffle         warps reduce in registers                 one load in flight per thread
-//   vectorised      16-byte loads, eight in flight            the memset of out, atomics
+//   coarsened       each thread first sums many elements      one 4-byte load in flight per thread
+//   shuffle         warps reduce in registers                 one 4-byte load in flight per thread
+//   vectorised      16-byte loads, eight in flight            memory bandwidth
 //   single_pass     the last block to finish adds up all      memory bandwidth
 //   deterministic   (deterministic.cuh) the same bits with    memory bandwidth
 //                   every grid; any type and operation
@@ -30,7 +30,7 @@ constexpr int kBlock = 256;  // threads of a block
 // Idea: a tree. On each level, pairs of neighbours become one: 256 values in 8 steps, not 255.
 // Cost removed: the chain of n - 1 dependent additions.
 // Still limits it: from the second level on, most lanes of every warp are idle, and a warp takes as
-// long for one working lane as for 32.
+// long for one working lane as for 32. At 2^28 elements the atomics hide this: see the README.
 //
 // A block takes kBlock elements at a time. The input is not ours to overwrite, so the tree is
 // built in `scratch`, which has kBlock values for every block.
@@ -69,9 +69,9 @@ __global__ void reduce_sequential(const float* in, std::size_t n, float* out, fl
 }
 
 // Idea: the tree is in shared memory.
-// Cost removed: the round trip to global memory on each level. The input is only read, once.
-// Still limits it: one tree, with nine barriers and nearly idle last warps, and one atomic per 256
-// elements.
+// Cost removed: the round trip to global memory on each level.
+// Still limits it: per 256 elements one tree, with nine barriers and five levels in which one warp
+// works, and one atomic.
 __global__ void reduce_shared_memory(const float* in, std::size_t n, float* out) {
     __shared__ float values[kBlock];
     const unsigned t = threadIdx.x;
@@ -87,10 +87,10 @@ __global__ void reduce_shared_memory(const float* in, std::size_t n, float* out)
     }
 }
 
-// Idea: thread coarsening. The grid is as large as the GPU can hold at once. Each thread adds its
-// share of the input in a register; only then does the block build one tree.
+// Idea: thread coarsening. Each thread adds its share of the input in a register; only then does the
+// block build one tree.
 // Cost removed: all trees and atomics but one per block.
-// Still limits it: the tree's barriers, and loads of 4 bytes, each used before the next is issued.
+// Still limits it: one 4-byte load in flight per thread: each is used before the next is issued.
 __global__ void reduce_coarsened(const float* in, std::size_t n, float* out) {
     __shared__ float values[kBlock];
     const unsigned t = threadIdx.x;
@@ -133,8 +133,8 @@ __device__ inline float block_sum(float value) {
 }
 
 // Idea: the lanes of a warp exchange registers with __shfl_xor_sync.
-// Cost removed: shared memory and barriers on all levels but one.
-// Still limits it: the loads. Only one is in flight per thread.
+// Cost removed: shared memory and barriers on all levels but one. At 2^28 elements that gains nothing.
+// Still limits it: one 4-byte load in flight per thread.
 __global__ void reduce_shuffle(const float* in, std::size_t n, float* out) {
     const std::size_t step = std::size_t{gridDim.x} * kBlock;
     float sum = 0;
@@ -184,7 +184,7 @@ __device__ inline float sum_tiles(const float* in, std::size_t n) {
 
 // Idea: loads of 16 bytes, and eight of them issued before the first is used.
 // Cost removed: three of four load instructions, and the wait after each load.
-// Still limits it: large inputs, only memory. Small ones, the memset of *out before, and the atomics.
+// Still limits it: memory bandwidth. And the order of additions depends on which block finishes first.
 __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
     reduce_vectorised(const float* in, std::size_t n, float* out) {
     const float sum = block_sum(sum_tiles(in, n));
@@ -206,8 +206,9 @@ __device__ inline bool is_last_block(unsigned* ticket) {
 
 // Idea: each block stores its sum and draws a ticket. When a block draws the last ticket, all sums are
 // stored: it adds them up.
-// Cost removed: the memset of *out, and the atomics on it. The order of additions no longer
-// depends on which block finishes first, but still on the grid.
+// Cost removed: the memset of *out. An atomic on the ticket replaces the one on the result, and at
+// 2^20 elements that takes 7 % longer. Gained: the order of additions no longer depends on which
+// block finishes first, but still on the grid.
 // Still limits it: memory bandwidth.
 __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
     reduce_single_pass(const float* in, std::size_t n, float* out, float* sums, unsigned* ticket) {

@@ -179,8 +179,9 @@ TEST_P(VariantTest, RandomSizesGridsAndAlignments) {
         const Options options{.offset = random.below(5), .blocks = random.below(9)};
         for_each_operation([&]<class Op>() {
             const course::VerifyResult result = reduce<Op>(exact_data<typename Op::Element>(n), options);
-            EXPECT_TRUE(result.ok()) << "n = " << n << ", offset " << options.offset << ", blocks "
-                                     << options.blocks << ": " << result.message();
+            EXPECT_TRUE(result.ok()) << "n = " << n << ", which begin " << options.offset
+                                     << " behind an aligned address, a grid of " << options.blocks
+                                     << " blocks (0: the launcher's choice): " << result.message();
         });
     }
 }
@@ -191,7 +192,7 @@ TEST_P(VariantTest, AnyGrid) {
         for_each_operation([&]<class Op>() {
             const course::VerifyResult result =
                 reduce<Op>(exact_data<typename Op::Element>(17001), {.blocks = blocks});
-            EXPECT_TRUE(result.ok()) << "blocks = " << blocks << ": " << result.message();
+            EXPECT_TRUE(result.ok()) << "a grid of " << blocks << " blocks: " << result.message();
         });
     }
 }
@@ -202,7 +203,8 @@ TEST_P(VariantTest, SubRangesWithAnyAlignment) {
             for_each_operation([&]<class Op>() {
                 const course::VerifyResult result =
                     reduce<Op>(exact_data<typename Op::Element>(n), {.offset = offset});
-                EXPECT_TRUE(result.ok()) << "n = " << n << ", offset " << offset << ": " << result.message();
+                EXPECT_TRUE(result.ok()) << "n = " << n << ", which begin " << offset
+                                         << " behind an aligned address: " << result.message();
             });
         }
     }

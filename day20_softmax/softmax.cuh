@@ -1,16 +1,19 @@
 // Day 20: softmax of one row, y[i] = exp(x[i] - max) / sum of all exp(x[j] - max).
 //
 //   version         kernels   passes over the data     what limits it
-//   five_kernels    5         5 reads, 3 writes        memory: every kernel rereads what the last one wrote
-//   three_kernels   3         3 reads, 2 writes        memory: the maximum is found in a pass of its own
-//   online          2         2 reads, 1 write         memory: the row is read a second time
+//   five_kernels    5         5 reads, 3 writes        every kernel rereads what the last one wrote
+//   three_kernels   3         3 reads, 2 writes        the maximum is found in a pass of its own
+//   online          2         2 reads, 1 write         the row is read a second time
+//
+// And in each of these plain loops a thread has one 4-byte load in flight, which day 15 measured at
+// about half of the bandwidth.
 //
 // An element must be read once and written once, so 8 n bytes / (memory bandwidth) is the best
 // possible time. Day 21 reaches one read: it keeps a row in registers.
 //
 // A maximum or a sum of the whole row needs all blocks to have finished, and blocks cannot wait for
-// each other. The end of a kernel is such a moment. So each block stores the result of its elements
-// in global memory (a part), and every block of the next kernel first reduces all parts.
+// each other. They have all finished only at the end of a kernel. So each block stores the result of
+// its elements in global memory (a part), and every block of the next kernel first reduces all parts.
 //
 //   ./course run day20                          every version, verified and timed
 //   ./course run day20 --variant online --size 4194304
@@ -34,8 +37,8 @@ constexpr int kBlock = 256;
 
 // Idea: one kernel for each operation: maximum, difference, exponential, sum, quotient.
 // Cost removed: none yet.
-// Still limits it: memory. Each kernel reads what the kernel before it wrote, for one operation per
-// element.
+// Still limits it: eight passes. Each kernel reads what the kernel before it wrote, for one operation
+// per element, with one 4-byte load in flight per thread (day 15: about half of the bandwidth).
 //
 // First kernel: the largest element of each block's share. n may be anything: a thread has the
 // element at its global index, then the one a whole grid further on, and so on.
@@ -107,7 +110,7 @@ __global__ void divide_by_sum(float* y, const float* sums, int count, std::size_
 // Idea: fuse the three kernels in the middle. Difference, exponential and sum of an element follow
 // each other in a register. part_maxima runs before this kernel, divide_by_sum after it.
 // Cost removed: two reads and one write of the whole row.
-// Still limits it: memory. The maximum must be known before the first exponential.
+// Still limits it: five passes. The maximum must be known before the first exponential.
 __global__ void exponentials_and_sums(const float* x, float* y, const float* maxima, float* sums, int count,
                                       std::size_t n) {
     const float max = max_of_parts(maxima, count);
@@ -163,8 +166,8 @@ __device__ inline MaxSum block_merge(MaxSum part) {
 
 // Idea: maximum and sum in one pass (online softmax). Each thread keeps a running maximum and a sum
 // relative to it, and rescales the sum when the maximum grows.
-// Cost removed: the pass for the maximum, and the exponentials in memory, written to be divided.
-// Still limits it: memory. The second kernel reads the row again.
+// Cost removed: the pass for the maximum, and storing the exponentials: they are computed again.
+// Still limits it: the second kernel reads the row again, and a thread has one 4-byte load in flight.
 __global__ void part_maxima_and_sums(const float* x, MaxSum* parts, std::size_t n) {
     const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
     MaxSum part = nothing();

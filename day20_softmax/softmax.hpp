@@ -59,7 +59,7 @@ std::span<const Softmax> variants();
 void softmax_on_cpu(Output output, std::span<const float> in, std::span<double> out);
 
 // The bound for comparing a version with softmax_on_cpu: the magnitudes that verify() scales with
-// 2 * epsilon, one per element. `expected` is softmax_on_cpu's result. The README derives it.
+// 2 * epsilon, one per element. `expected` is softmax_on_cpu's result. Derived where it is defined.
 void error_magnitudes(Output output, std::span<const float> in, std::span<const double> expected,
                       std::span<double> magnitude);
 

@@ -29,16 +29,16 @@ double Bound::roundings() const {
 }
 
 std::string VerifyResult::message() const {
-    std::string text;
-    if (differing == 0) {
-        text = fmt::format("{} values agree, largest error {:.3g}", compared, max_error);
-    } else {
-        text = fmt::format("{} of {} values differ, largest error {:.3g}", differing, compared, max_error);
-    }
+    std::string text = differing == 0 ? fmt::format("{} values agree", compared)
+                                      : fmt::format("{} of {} values differ", differing, compared);
+    // Where a NaN stands beside a number, there is no error to tell.
+    if (std::isfinite(max_error)) text += fmt::format(", largest error {:.3g}", max_error);
+    if (untouched > 0)
+        text += fmt::format("\n  {} never written",
+                            untouched == 1 ? "1 value was" : fmt::format("{} values were", untouched));
     const auto add = [&](std::size_t count, const char* what) {
         if (count > 0) text += fmt::format("\n  {} of them {}", count, what);
     };
-    add(untouched, "as before the launch: not written");
     add(from_output,
         "NaN, computed from the output before it was written: does the kernel read its output (+=)?");
     add(from_shared_memory,
@@ -46,7 +46,8 @@ std::string VerifyResult::message() const {
         "tile "
         "never loaded?");
     add(from_device_memory,
-        "NaN, as fresh device memory is, or computed from it: cudaMalloc does not clear memory");
+        "NaN, as fresh device memory is, or computed from it: cudaMalloc does not clear memory. Did a thread "
+        "leave before it stored its value?");
     for (const Mismatch& mismatch : first) {
         const std::string place =
             cols == 0 ? "" : fmt::format(" (row {}, col {})", mismatch.index / cols, mismatch.index % cols);

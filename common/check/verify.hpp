@@ -72,7 +72,7 @@ struct VerifyResult {
 
     bool ok() const { return differing == 0 && damage.empty(); }
 
-    // "1000 values agree, largest error 1.2e-07"; or how many differ, how many of them nobody wrote, and the first few.
+    // "1000 values agree, largest error 1.2e-07"; or how many differ, how many of them were never written, and the first few.
     std::string message() const;
 };
 

@@ -14,6 +14,7 @@
 
 #include "errors.hpp"
 #include "file_lock.hpp"
+#include "styles.hpp"
 #include "subprocess.hpp"
 
 namespace course::tool {
@@ -140,6 +141,13 @@ Checkout build_of_preset(const Checkout& checkout, const std::string& preset) {
     if (preset == "inspect") settings.push_back("CMAKE_CXX_COMPILER=" + find_gcc());
     configure(other, preset, settings);
     return other;
+}
+
+void announce_first_build(const Checkout& checkout, const std::string& target, const std::string& what) {
+    if (std::filesystem::exists(checkout.program(target))) return;
+    fmt::print(stderr, "{}\n",
+               styled(fmt::format("course: {}, which may take minutes. Those after it take seconds", what),
+                      kQuiet, stderr));
 }
 
 std::string try_to_build(const Checkout& checkout, const std::string& target) {

@@ -21,6 +21,9 @@ Checkout build_of_preset(const Checkout& checkout, const std::string& preset);
 // what the compiler said is shown if it fails. Throws BuildError then.
 void build_target(const Checkout& checkout, const std::string& target);
 
+// Where `target` was never built: `what` is built now, and how long that may take.
+void announce_first_build(const Checkout& checkout, const std::string& target, const std::string& what);
+
 // As build_target, but returns what was said when it failed: the messages of the compiler or linker, without the build's own;
 // empty when all went well.
 std::string try_to_build(const Checkout& checkout, const std::string& target);

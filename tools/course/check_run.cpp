@@ -126,8 +126,10 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
         if (output.failed.empty() && run.exit_code == kSuccess)
             return {Verdict::kPassed, "", output.passed, 1};
     }
-    const std::string before =
-        output.passed == 0 ? "" : fmt::format("{} of its tests pass, then ", output.passed);
+    const std::string before = output.passed == 0 ? ""
+                               : output.passed == 1
+                                   ? "1 of its tests passes, then "
+                                   : fmt::format("{} of its tests pass, then ", output.passed);
     std::string text = fmt::format("{}this one fails{}:\n", before, schedule.words);
     text += text_of_failures(output, options.failures_shown, root);
     if (ended_early) text += text_of_end(output, run, options.limit, root);
@@ -146,7 +148,10 @@ std::string text_of_errors(std::string_view messages, const std::string& root) {
         // g++ tells of a flag that only clang++ has, but only where it has something else to tell, too.
         const bool is_about_flags = line.find("unrecognized command-line option") != std::string_view::npos ||
                                     line.ends_with("At global scope:");
-        if (!is_head && !is_command && !is_about_flags && !line.starts_with("ninja: "))
+        // On the CPU a kernel's body is a lambda.
+        const bool is_about_translation = line.ends_with("In lambda function:");
+        if (!is_head && !is_command && !is_about_flags && !is_about_translation &&
+            !line.starts_with("ninja: "))
             errors += std::string(line) + "\n";
         is_command = is_head;
     }
@@ -165,14 +170,9 @@ CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, con
     book.copy_blank_files(*entry.chapter);
     set_cache_path(build, "COURSE_MY", book.my_directory());
     const std::string target = target_of(entry);
-    if (!std::filesystem::exists(build.program(target))) {
-        fmt::print(
-            stderr, "{}\n",
-            styled(fmt::format("course: the first check of {} builds its lesson and tests, too: a minute or "
-                               "more. Those after it take seconds",
-                               entry.chapter->name),
-                   kQuiet, stderr));
-    }
+    announce_first_build(
+        build, target,
+        fmt::format("the first check of {} builds its lesson and tests, too", entry.chapter->name));
     if (const std::string messages = try_to_build(build, target); !messages.empty())
         return {Verdict::kDoesNotCompile,
                 "does not compile:\n\n" + text_of_errors(messages, build.root.string())};

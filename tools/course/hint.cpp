@@ -26,8 +26,11 @@ int show_hint(const Checkout& checkout, const std::optional<std::string>& name) 
     Desk desk(checkout);
     const WorkbookEntry entry = desk.choose(name);
     const int all = static_cast<int>(entry.exercise->hints.size());
-    const int number = std::min(desk.logbook.of(entry.id).hints + 1, all);
-    fmt::print("{}\n\n", styled(fmt::format("{}, hint {} of {}", entry.id, number, all), kHeading, stdout));
+    const int shown = desk.logbook.of(entry.id).hints;
+    const int number = std::min(shown + 1, all);
+    fmt::print("{}\n\n", styled(fmt::format("{}, hint {} of {}{}", entry.id, number, all,
+                                            number == shown ? ", shown before" : ""),
+                                kHeading, stdout));
     print_prose(entry.exercise->hints.at(static_cast<std::size_t>(number - 1)));
     fmt::print("\n  {}\n", number < all ? fmt::format("More: ./course hint {}", entry.id)
                                         : after_the_last(entry.id, desk.logbook.of(entry.id)));

@@ -119,6 +119,9 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options) {
         throw UsageError(fmt::format("--html and --json are both '{}'; expected two files", options.html));
 
     const Checkout inspecting = build_of_preset(checkout, "inspect");
+    announce_first_build(
+        inspecting, day,
+        fmt::format("the first inspection of {} builds it anew, to watch every access", day));
     build_target(inspecting, day);
 
     const FiguresFile figures(inspecting, day);

@@ -428,9 +428,9 @@ std::string best_result(const std::vector<MeasuredRecord>& records, const std::s
             throw std::runtime_error(fmt::format("'{}' has no warm record of '{}'", problem, version));
     }
     const MeasuredRecord& best = fastest_of(ours);
-    if (const MeasuredRecord* const peer = peer_of(best, records); peer != nullptr)
-        return fmt::format("{} {}", factor(ratio(&best, peer)), without_number(peer->variant));
-    return best.percent_of_limit ? fmt::format("{:.0f} % of the limit", *best.percent_of_limit) : "";
+    const MeasuredRecord* const peer = peer_of(best, records);
+    return peer == nullptr ? ""
+                           : fmt::format("{} {}", factor(ratio(&best, peer)), without_number(peer->variant));
 }
 
 std::string one_figure(const std::vector<MeasuredRecord>& records, const std::string& problem,

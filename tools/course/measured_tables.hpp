@@ -48,7 +48,7 @@ std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::
 // A sweep in one sentence: how many problems, geometric mean, lowest, highest.
 std::string sweep_summary(const std::vector<MeasuredRecord>& records, std::string_view link);
 
-// Of `version`, or of the fastest where that is empty: "1.02× cub", or without a peer "93 % of the limit"; empty where there is neither.
+// Of `version`, or of the fastest where that is empty: "1.02× cub"; empty without a peer.
 std::string best_result(const std::vector<MeasuredRecord>& records, const std::string& problem,
                         const std::string& version);
 

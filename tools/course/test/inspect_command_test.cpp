@@ -131,6 +131,13 @@ TEST_F(Inspect, BuildsRunsAndShowsInADirectoryOfItsOwn) {
     EXPECT_FALSE(contains(messages_, "configuring")) << "once is enough";
 }
 
+TEST_F(Inspect, AnnouncesADaysFirstBuildOnly) {
+    EXPECT_EQ(inspect({"day02"}), kBuildFailed) << messages_;
+    EXPECT_TRUE(contains(messages_, "the first inspection of day02_broken")) << messages_;
+    EXPECT_EQ(inspect({"day01"}), kSuccess);
+    EXPECT_FALSE(contains(messages_, "the first inspection")) << "it was built before: " << messages_;
+}
+
 TEST_F(Inspect, HandsTheProgramsOwnOptionsOver) {
     EXPECT_EQ(inspect({"day01", "--size", "3", "--sigma", "4", "--size", "5"}), kSuccess);
     EXPECT_TRUE(read_text(path("arguments")).ends_with("|--size|3|--sigma|4|--size|5|"));

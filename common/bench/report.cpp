@@ -121,9 +121,12 @@ std::vector<Column> columns_of(std::span<const Record> records) {
     });
     add_resource("shared", false,
                  [](const KernelResources& k) { return fmt::format("{:.4g} KB", k.shared_bytes / 1024.0); });
-    add_resource("occupancy", false,
-                 [](const KernelResources& k) { return fmt::format("{:.0f} %", 100 * k.occupancy); });
-    add_resource("limited by", true, [](const KernelResources& k) { return k.limit; });
+    // On the CPU a kernel has no registers, and without them its occupancy on a GPU is not known.
+    add_resource("occupancy", false, [](const KernelResources& k) {
+        return k.registers == 0 ? "-" : fmt::format("{:.0f} %", 100 * k.occupancy);
+    });
+    add_resource("limited by", true,
+                 [](const KernelResources& k) { return k.registers == 0 ? "-" : k.limit; });
     for (const std::string& figure : figure_names(records))
         add(figure, false, [&](const Record& r) { return figure_of(r, figure, "-"); });
     add("result", false, result_word);

@@ -118,6 +118,14 @@ const course::KernelResources kResources = {.threads = 256,
                                             .occupancy = 0.25,
                                             .limit = "registers"};
 
+TEST(Report, WithoutRegistersTheOccupancyIsNotKnown) {
+    Record on_cpu = measured();
+    on_cpu.resources = kResources;
+    on_cpu.resources->registers = 0;
+    const std::string table = course::table(std::vector{on_cpu}, false);
+    EXPECT_NE(table.find("        -   33 KB          -  -               ok\n"), std::string::npos) << table;
+}
+
 TEST(Report, WhatAKernelTakesIsShownWhereItIsKnown) {
     Record known = measured();
     known.resources = kResources;

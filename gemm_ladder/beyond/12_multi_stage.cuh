@@ -1,9 +1,9 @@
 // Step 12: asynchronous copies, several stages.
 //
-// Change:     cp.async copies tiles from global to shared memory past the registers, into a ring
-//             buffer of four stages: while one tile is multiplied, three are in flight. A block has
-//             128 x 256 results: one block of 256 threads per SM instead of two of 128. Sums are
-//             stored in swapped order (step 11).
+// Change:     cp.async copies tiles from global to shared memory without passing through registers,
+//             into a ring buffer of four stages: while one tile is multiplied, three are in flight.
+//             A block has 128 x 256 results: one block of 256 threads per SM instead of two of 128.
+//             Sums are stored in swapped order (step 11).
 // Why:        registers no longer hold what is in flight, and three tiles are in flight instead of
 //             one. A tile twice as wide needs 3/256 words from global memory for a multiply-add
 //             instead of 4/256. The swapped order puts sums and operands into different banks of

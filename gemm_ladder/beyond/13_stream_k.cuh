@@ -10,7 +10,7 @@
 //             needs all words that shared memory can return: slower than step 12 on squares, faster
 //             on shapes of few tiles and a deep K.
 // Counter:    sm__cycles_active.avg over sm__cycles_elapsed.max nears 1; dram__bytes_write.sum.
-// Measured:   about 52 TFLOP/s, a little less than step 12 on this shape.
+// Measured:   about 51 TFLOP/s, a little less than step 12 on this shape.
 // Next:       which tile is fastest, and which of steps 12 and 13, depends on the shape.
 //
 // Number the steps of all tiles one after the other. Of the S steps, block b of G has those from

@@ -1,7 +1,7 @@
 // Step 1: a thread for each element of C.
 //
-// Change:     from cuBLAS to the definition: each thread computes the dot product of a row of A and
-//             a column of B.
+// Change:     none yet. The definition: each thread computes the dot product of a row of A and a
+//             column of B.
 // Why:        neighbouring threads have neighbouring columns, so that a warp reads B and writes C
 //             along rows (day 5).
 // Prediction: a warp issues two loads for its 32 multiply-adds, and the load unit takes at most one

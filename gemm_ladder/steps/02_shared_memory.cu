@@ -10,11 +10,12 @@
 //             1, if load instructions decide.
 // Counter:    smsp__inst_executed_op_global_ld.sum falls to 1/32 of step 1's;
 //             smsp__inst_executed_op_shared_ld.sum takes its place.
-// Measured:   as predicted: about 8 TFLOP/s, 1.7 times step 1, at 100 % occupancy. But the time
-//             fits another limit as well: shared memory returns 32 words to lanes in a cycle, so
-//             two words per multiply-add allow 16 multiply-adds of 128, an eighth of the limit.
-//             Which of the two decides? Step 3 changes both.
-// Next:       40 shared loads and 64 words for 32 multiply-adds of a thread.
+// Measured:   as predicted: about 8 TFLOP/s, 1.7 times step 1, at 100 % occupancy. What limits it?
+//             A load of B occupies shared memory for one cycle, a 16-byte load of one address for
+//             two (day 3). 32 multiply-adds of a warp need 32 + 8 x 2 = 48 cycles, in which an SM
+//             could do 192: 17 % of the limit. Day 5's tile_limit, this inner loop without global
+//             loads, reaches 17.5 %. Step 2 also waits for its tiles: 13 %.
+// Next:       40 shared loads for 32 multiply-adds of a thread.
 #include "../edges.cuh"
 #include "../launch.hpp"
 #include "steps.hpp"

@@ -4,15 +4,17 @@
 //             computes a 64 x 64 tile. Two more things change with them. BK is 8 instead of 32, so
 //             that each thread still loads one element of A and one of B. The sums take registers:
 //             52 instead of 32, so 50 % occupancy instead of 100 %.
-// Why:        a value of B, once in a register, serves TM multiply-adds. Shared memory returns 32
-//             words per cycle to the lanes of an SM that could do 128 multiply-adds with them. Step
-//             2 needs two words per multiply-add, this one 1 + 1/TM = 1.125. The larger tile halves
-//             the global loads: 1/BM + 1/BN = 1/32 per multiply-add instead of 1/16.
+// Why:        a value of B, once in a register, serves TM multiply-adds. Our model: shared memory
+//             returns 32 words per cycle to the lanes of an SM that could do 128 multiply-adds with
+//             them. Step 2 needs two words per multiply-add, this one 1 + 1/TM = 1.125. The larger
+//             tile halves the global loads: 1/BM + 1/BN = 1/32 per multiply-add instead of 1/16.
 // Prediction: 2 / 1.125 = 1.8 times step 2, as long as these words decide. SASS has 24 shared loads
 //             for 64 multiply-adds, step 2 has 40 for 32.
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.3 of step 2's.
-// Measured:   as predicted: about 15 TFLOP/s, 1.9 times step 2. Had load instructions decided, it
-//             would have been 3.3 times.
+// Measured:   about 15 TFLOP/s, 1.9 times step 2: the right figure from a wrong model, as 04a
+//             shows. In cycles of shared memory, counted as in step 2's head, 64 multiply-adds need
+//             8 + 16 x 2 = 40: that allows 40 % of the limit, and this is 24 %. So shared memory no
+//             longer decides. Nor do load instructions: then it would have been 3.3 times step 2.
 // Next:       A still comes from shared memory once per multiply-add: a thread needs more than one
 //             column.
 #include "../edges.cuh"

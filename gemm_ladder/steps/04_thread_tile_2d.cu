@@ -13,14 +13,15 @@
 //             = 16 would need over 255 registers per thread, more than there are.
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.4 of step 3's;
 //             sm__inst_executed_pipe_fma.sum.pct_of_peak_sustained_active.
-// Measured:   not as predicted: about 30 TFLOP/s, twice step 3, at 25 % occupancy. Neither words
-//             nor arithmetic decide. Probably the blocks wait: two on an SM hide less of each
-//             other's loads and barriers than step 3's warps did (see steps 6 and 7). 1024^3 is
-//             even slower than step 3, 168 us instead of 130: 64 tiles for 132 SMs.
-// Next:       of 700 instructions, 188 are no multiply-adds.
+// Measured:   not as predicted: about 30 TFLOP/s, twice step 3, at 25 % occupancy. Neither shared
+//             memory nor arithmetic decides. Probably the blocks wait: with two blocks on an SM,
+//             few warps are left to issue while one block loads or waits at a barrier (see steps 6
+//             and 7). 1024^3 is even slower than step 3, 168 us instead of 131: 64 tiles for 132
+//             SMs.
+// Next:       of 699 instructions, 187 are not multiply-adds.
 //
-// Three kernels measure one change each: 04a_larger_tile enlarges the block's tile and the columns
-// of results, 04b_plain_loads gives a thread TM x TN results, and 04_thread_tile_2d saves work on
+// Three kernels separate the changes: 04a_larger_tile enlarges the block's tile and the results per
+// thread, 04b_plain_loads gives a thread TM x TN results, and 04_thread_tile_2d saves work on
 // addresses.
 #include "../edges.cuh"
 #include "../launch.hpp"
@@ -44,8 +45,9 @@ static_assert(BM * BK == TALL_THREADS && BK * BN == TALL_THREADS,
 //             has room for one block.
 // Prediction: half of step 3's global loads, which do not decide; 1.0625 words from shared memory
 //             per multiply-add instead of 1.125: at most 6 % faster.
-// Measured:   not as predicted: 17.0 TFLOP/s at 4096^3 (8068 us), 13 % faster. So our count of the
-//             words returned to lanes is not a strict limit.
+// Measured:   not as predicted: 17.2 TFLOP/s at 4096^3 (7987 us), 14 % faster. That is 27 % of the
+//             limit, and 32 words per cycle would allow 24 %: our model is wrong. A word for
+//             several lanes, a broadcast, costs less than one word for each lane.
 __global__ __launch_bounds__(TALL_THREADS) void sgemm_larger_tile(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
@@ -96,7 +98,7 @@ static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0,
 //             each as in step 3.
 // Prediction: the whole gain of step 4, but for the time of some 25 integer instructions of 722 in
 //             the loop, which compute addresses and bounds.
-// Measured:   28.2 TFLOP/s (4867 us), 1.7 times 04a: most of the gain, as predicted.
+// Measured:   28.1 TFLOP/s (4891 us), 1.6 times 04a: most of the gain, as predicted.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_plain_loads(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
@@ -107,7 +109,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_plain_loads(Sgemm gemm) {
     const int thread = threadIdx.x;
     // Thread to C: rows ty, ty + ROWS... and columns tx, tx + COLS... of the tile: at each load of
     // b_tile and each store to C, neighbouring threads have neighbouring elements. With contiguous
-    // results, a load of A would take 2 wavefronts instead of 1, and one of B 4 instead of 1.
+    // results, a load of A would take 2 wavefronts (step 8) instead of 1, and one of B 4 instead of
+    // 1.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;
@@ -150,7 +153,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_plain_loads(Sgemm gemm) {
 //             of the tile is in range is counted once for all of its elements. The address of a
 //             row of C is computed once, too.
 // Prediction: 699 instructions in the loop instead of 722; at most 3 % faster.
-// Measured:   29.6 TFLOP/s (4639 us): 5 % faster than 04b, more than predicted.
+// Measured:   29.7 TFLOP/s (4624 us): 6 % faster than 04b, more than predicted.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_thread_tile_2d(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
@@ -161,7 +164,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_thread_tile_2d(Sgemm gemm) {
     const int thread = threadIdx.x;
     // Thread to C: rows ty, ty + ROWS... and columns tx, tx + COLS... of the tile: at each load of
     // b_tile and each store to C, neighbouring threads have neighbouring elements. With contiguous
-    // results, a load of A would take 2 wavefronts instead of 1, and one of B 4 instead of 1.
+    // results, a load of A would take 2 wavefronts (step 8) instead of 1, and one of B 4 instead of
+    // 1.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;

@@ -17,7 +17,7 @@
 //             block only loads. All its warps wait there for the same loads, and none of them
 //             multiplies.
 //
-// Three kernels measure one change each: 06a_transposed stores A's tile transposed, 06b_fours reads
+// Three kernels separate the changes: 06a_transposed stores A's tile transposed, 06b_fours reads
 // fragments as float4, and 06_vectorized moves float4 in global memory.
 #include "../edges.cuh"
 #include "../launch.hpp"

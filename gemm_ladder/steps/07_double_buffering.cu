@@ -8,15 +8,15 @@
 //             multiply-adds between a load from global memory and its use, and 64 between a load
 //             from shared memory and its use. A warp that stores need not wait for one that reads,
 //             so one barrier per tile is enough.
-// Prediction: as many instructions; the waiting for global loads goes. (For the time we predicted
-//             no figure: the other block of the SM hid much already, and we could not say how
-//             much.) Registers: 8 for the tile and 16 for the fragments in flight, up to the limit
+// Prediction: as many instructions; warps no longer wait for global loads. (For the time we
+//             predicted no figure: the other block of the SM hid much already, and we could not say
+//             how much.) Registers: 8 for the tile and 16 for the fragments in flight, up to the limit
 //             of 128 that two blocks leave; shared memory 16 KiB instead of 8.
 // Counter:    smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active and
 //             ..._stalled_barrier_... fall.
-// Measured:   about 49 TFLOP/s, 1.3 times step 6 and 95 % of cuBLAS. Stages and fragments were not
+// Measured:   about 49 TFLOP/s, 1.3 times step 6 and 96 % of cuBLAS. Stages and fragments were not
 //             measured apart.
-// Next:       the transposed stores of A meet in the same banks.
+// Next:       each transposed store of A puts two words into each of its banks.
 #include "../edges.cuh"
 #include "../launch.hpp"
 #include "steps.hpp"

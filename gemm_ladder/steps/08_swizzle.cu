@@ -12,16 +12,14 @@
 // Prediction: for a tile, a warp takes 4 x 2 + 4 stored and 8 x (2 x 1 + 2 x 2) loaded = 60
 //             wavefronts, now 56. Its 512 multiply-adds take a scheduler 512 cycles; 8 warps on
 //             four schedulers take 1024 cycles. In the meantime 8 x 60 = 480 wavefronts are done.
-//             So conflicts go to 0 and no time is gained. The second address of A costs
-//             instructions.
+//             So conflicts go to 0 and no time is gained. Rows 0 to 3 and rows 4 to 7 of A's tile
+//             need an address each instead of one for both, which costs instructions.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0;
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -7 %.
 // Measured:   as predicted, no time gained: about 47 TFLOP/s, 5 % less than step 7. Why less is not
-//             settled. An earlier form of this file, with the same idea, took 9 % more time than
-//             this one, and we put that down to the added instructions. That was wrong: this form
-//             has them, too. In SASS, twice as many multiply-adds as in step 7 read sum and b[j]
-//             from one register bank (a[i] comes from the reuse cache, step 5): probably a part of
-//             it.
+//             settled. In SASS, 286 of the main loop's 512 multiply-adds read two operands from one
+//             register bank, in step 7 126. (An operand in the reuse cache, step 5, is not read.)
+//             That is probably a part of it.
 // Next:       the loads, 48 of the 56: which results the threads of one warp have (step 9).
 #include "../edges.cuh"
 #include "../launch.hpp"
@@ -95,6 +93,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_swizzle(Sgemm gemm) {
     };
     float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
     float b_fragment[2][TN];  // TN values of a row of B
+    // B before A, as in step 7.
     const auto load_fragments = [&](int stage, int k, int buffer) {
 #pragma unroll
         for (int j = 0; j < TN; j += 4)

@@ -2,8 +2,8 @@
 //
 // Change:     starting from step 7, without the XOR of step 8, the block's tile is divided among
 //             its warps first, 64 x 64 for each, then among the lanes: 4 x 8 lanes with 16 x 8
-//             results. 128 threads instead of 256; BK = 16. Tiles that are in range as a whole are
-//             loaded after one check.
+//             results. 128 threads instead of 256; BK = 16. A tile that is in range as a whole is
+//             loaded after one check. Fragments of A are loaded before those of B.
 // Why:        a warp of step 7 has 16 rows of 128 columns: for each k it reads 144 words for 2048
 //             multiply-adds. A square reads less: 128 words for 4096. A lane reads 16 + 8 words for
 //             128 multiply-adds, 0.19 for each, instead of 0.25. Wavefronts of a warp, for each k:
@@ -11,19 +11,21 @@
 //             for only 64.
 // Prediction: for 512 multiply-adds 24 shared loads instead of 32, and 557 instructions instead of
 //             600: 92 % are multiply-adds. (For the time we predicted no figure; the instructions
-//             allow 8 %.) The price: 128 sums, so that two blocks fill the registers with 8 warps
-//             of 64. Each has 128 independent multiply-adds for each k, enough to hide its shared
-//             loads.
+//             allow 8 %.) The price: 128 sums, so that two blocks fill the registers with 8 of 64
+//             possible warps. Each has 128 independent multiply-adds for each k, enough to hide its
+//             shared loads.
 // Counter:    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum falls to 0.5 of step 7's,
 //             smsp__inst_executed_op_shared_ld.sum to 0.75.
 // Measured:   not as predicted: about 47 TFLOP/s at 4096^3, less than step 7 (49.0) and than 09a
 //             alone (48.8). The wavefronts saved were probably hidden. Tiles twice as deep (09b)
-//             cost more than all else gained. 1024^3: 179 us, step 7 100. Both have 64 tiles for
+//             cost more than all else gained. 1024^3: 178 us, step 7 101. Both have 64 tiles for
 //             132 SMs; here, too, 09b costs the time.
-// Next:       the transposed stores of A: with BK = 16, four words meet in each bank that they use.
+// Next:       the transposed stores of A: with BK = 16, each store puts four words into each bank
+//             that it uses.
 //
-// Four kernels measure one change each: 09a_larger_thread_tile, 09b_larger_bk and 09c_one_check are
-// one template, and keep the thread layout of step 7; 09_warp_tiling changes it.
+// Four kernels separate the changes: 09a_larger_thread_tile, 09b_larger_bk and 09c_one_check are
+// one template, and keep the thread layout of step 7; 09_warp_tiling changes it, and the order in
+// which fragments are loaded.
 #include "../edges.cuh"
 #include "../launch.hpp"
 #include "steps.hpp"
@@ -44,19 +46,20 @@ static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float
 // 09a_larger_thread_tile <8, false>: 128 threads with 16 x 8 results.
 // Prediction: 0.19 words from shared memory for a multiply-add instead of 0.25. A warp has 32 rows
 //             of 128 columns: 8 wavefronts for each k and 128 multiply-adds of a lane, step 7: 12.
-// Measured:   48.8 TFLOP/s at 4096^3 (2817 us), as step 7: the wavefronts saved were probably
+// Measured:   48.8 TFLOP/s at 4096^3 (2818 us), as step 7: the wavefronts saved were probably
 //             hidden.
 //
 // 09b_larger_bk <16, false>: tiles twice as deep.
 // Prediction: half as many barriers, and twice as many bytes in flight between them. Against it:
-//             four words of A instead of two meet in each bank that a store uses.
-// Measured:   not as predicted: 43.7 TFLOP/s (3143 us), 12 % slower than 09a. At 1024^3 187 us
+//             a store of A puts four words into each bank that it uses, not two.
+// Measured:   not as predicted: 43.7 TFLOP/s (3142 us), 11 % more time than 09a. At 1024^3 185 us
 //             instead of 108. How much of it the bank conflicts are is not measured.
 //
 // 09c_one_check <16, true>: one bounds check for a tile that is in range as a whole.
-// Prediction: no branch between the loads of a tile, so all eight are issued one after the other.
-//             Both paths are in the listing, SASS; a warp executes one.
-// Measured:   45.3 TFLOP/s (3035 us), 4 % faster than 09b; at 1024^3 179 us.
+// Prediction: no branch between the four loads of A's tile, nor between the four of B's, so they
+//             are issued one after the other. Both paths are in the listing, SASS; a warp executes
+//             one.
+// Measured:   45.4 TFLOP/s (3027 us), 4 % faster than 09b; at 1024^3 179 us.
 template <int BK, bool ONE_CHECK>
 __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gemm) {
     static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
@@ -185,10 +188,12 @@ static_assert((BM / WM) * (BN / WN) * 32 == THREADS, "the warps' tiles must cove
 static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
 
 // 09_warp_tiling: compact tiles for warps.
-// Change:     which results the lanes of a warp have. The loads are those of 09c.
+// Change:     which results the lanes of a warp have, and the order in which fragments are loaded.
+//             The loads of tiles are those of 09c.
 // Prediction: 6 wavefronts for each k instead of 8.
-// Measured:   46.9 TFLOP/s (2931 us), 4 % faster than 09c. But the shape of a warp's tile gains
-//             nothing: 3 of the 4 % come from the order in which fragments are loaded, see there.
+// Measured:   46.9 TFLOP/s (2928 us), 3 % faster than 09c. But the shape of a warp's tile gains
+//             nothing. What gains is the order in which fragments are loaded: in the order of 09c
+//             it takes 3030 us (see load_fragments).
 __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed
     alignas(16) __shared__ float b_tile[2][BK][BN];
@@ -260,7 +265,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     };
     float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
     float b_fragment[2][TN];  // TN values of a row of B
-    // A before B: the compiler then schedules the main loop better. B before A took 3030 us.
+    // A before B, unlike 09c: the compiler then schedules the main loop better. B before A took 3030
+    // us.
     const auto load_fragments = [&](int stage, int k, int buffer) {
 #pragma unroll
         for (int i = 0; i < TM; i += 4)

@@ -14,8 +14,8 @@
 //             before a barrier, while the other block computes.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0,
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -27 %.
-// Measured:   about 48.5 TFLOP/s, 3 % more than step 9: little, as predicted. 1024^3: 185 us, step
-//             9 179 us.
+// Measured:   about 48.5 TFLOP/s, 3 % more than step 9: little, as predicted. 1024^3: 184 us, step
+//             9 178 us.
 // Next:       a small C has fewer tiles than the GPU has SMs.
 #include "../edges.cuh"
 #include "../launch.hpp"

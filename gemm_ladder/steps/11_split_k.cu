@@ -5,10 +5,10 @@
 //             SPLIT..., so the splits differ by at most one tile. Then the sums are added up and
 //             alpha and beta applied, by a second kernel, or in 11_split_k_in_kernel by the last of
 //             the tile's blocks to finish. That reduction is a pipeline of 5 stages with cp.async,
-//             which step 12 explains: a copy from global to shared memory past the registers.
-//             Commit closes a group of copies; wait<N> waits until at most N groups are in flight.
-//             A round is one float4 of each split. Four rounds are in flight while one is added up,
-//             because a round alone would expose the latency of memory.
+//             which step 12 explains: a copy from global to shared memory that does not pass
+//             through registers. Commit closes a group of copies; wait<N> waits until at most N
+//             groups are in flight. A round is one float4 of each split. Four rounds are in flight
+//             while one is added up, because a round alone would expose the latency of memory.
 // Why:        C of 1024 x 1024 has 64 tiles; an H200 has 132 SMs. With two blocks for each tile,
 //             128 of them have work.
 // Prediction: 1024^3: up to twice as fast. 4096^3: slower than step 10, which has 1024 blocks and
@@ -18,11 +18,11 @@
 // Counter:    launch__waves_per_multiprocessor; dram__bytes_write.sum; gpu__time_duration.sum of
 //             both kernels.
 // Measured:   not as predicted at 4096^3: about 49 TFLOP/s, 1 % more than step 10, not less. 11a,
-//             which only splits K, is slower. As predicted at 1024^3: 102 us, step 10 185.
+//             which only splits K, is slower. As predicted at 1024^3: 102 us, step 10 184.
 // Next:       work comes in whole tiles, and the last round of blocks does not fill the GPU; B's
 //             tiles pass through registers.
 //
-// Three kernels measure one change each: 11a_split_k_alone splits, 11_split_k changes the order of
+// Three kernels separate the changes: 11a_split_k_alone splits, 11_split_k changes the order of
 // the sums, and 11_split_k_in_kernel does without the second launch.
 #include <cuda/atomic>
 
@@ -265,14 +265,14 @@ __device__ void reduce_tile(const Sgemm& gemm, unsigned tile,
 //             even register for even j. Now sums[i][j] leaves by float4, too: in an even register
 //             as well. (Step 10 stores alpha * sum, which takes other registers.) In SASS, four of
 //             five multiply-adds read two registers of one bank; in step 10 one of seven.
-// Measured:   45.3 TFLOP/s at 4096^3 (3032 us), 7 % slower than step 10, as predicted. 1024^3: 103 us,
-//             1.8 times as fast as step 10: that is what split-K alone is worth.
+// Measured:   45.3 TFLOP/s at 4096^3 (3036 us), 7 % slower than step 10, as predicted. 1024^3: 104
+//             us, 1.8 times as fast as step 10: that is what split-K alone is worth.
 //
 // 11_split_k <true>: of two neighbours, the second one first.
 // Prediction: sums[i][j] is in an odd register for even j, and in SASS one of eleven
 //             multiply-adds reads two registers of one bank. At least as fast as step 10 with the
 //             traffic taken off.
-// Measured:   as predicted: 49.1 TFLOP/s at 4096^3, 8 % faster than 11a. 1024^3: 102 us.
+// Measured:   as predicted: 49.1 TFLOP/s at 4096^3, 9 % faster than 11a. 1024^3: 102 us.
 template <bool SWAPPED>
 __global__ __launch_bounds__(THREADS, 2) void sgemm_split_k(Sgemm gemm) {
     __shared__ Tiles shared;
@@ -294,7 +294,7 @@ __global__ __launch_bounds__(THREADS) void sgemm_reduce_splits(Sgemm gemm) {
 // tiles are still being multiplied.
 // Prediction: no second launch, and the partial sums are still in the L2 cache: at least as fast as
 //             11_split_k.
-// Measured:   as predicted: about 0.3 % faster at 4096^3, 1 % at 1024^3.
+// Measured:   as predicted: as fast at 4096^3, 1 % faster at 1024^3.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_split_k_in_kernel(Sgemm gemm) {
     __shared__ union {
         Tiles tiles;

@@ -1,5 +1,5 @@
-// The eleven steps; each has a file of its own, from 01_naive.cu on. A step that changes several
-// things has a kernel for each.
+// The eleven steps; each has a file of its own, from 01_naive.cu on. Most steps that change several
+// things have a kernel for each.
 #pragma once
 
 #include "../sgemm.hpp"

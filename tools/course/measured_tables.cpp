@@ -16,7 +16,6 @@ namespace course::tool {
 namespace {
 
 constexpr std::size_t kMostRows = 10;
-constexpr int kSteps = 11;
 
 // Three digits that mean something: 4.36, 43.6, 436, 4360.
 std::string three_digits(double value) {
@@ -53,8 +52,30 @@ std::string markdown(const Columns& columns, const std::vector<Row>& rows) {
     return fmt::format("{}\n{}\n{}\n", heading, rule, fmt::join(lines, "\n"));
 }
 
+double tera_flops(const MeasuredRecord& record) {
+    return record.flops / record.median_ms * 1e-9;
+}
+
+// Of the measured FP32 multiply-adds; 0 where these were not measured.
+double percent_of_fma_limit(const MeasuredRecord& record) {
+    const double limit = record.limit_flops_per_second * 1e-12;
+    return limit > 0 ? 100 * tera_flops(record) / limit : 0;
+}
+
+// Tensor cores, for instance, whose limit is not measured. A record has the share of the nearer limit. Where that is less than the
+// share of multiply-adds, it is the share of memory, because its arithmetic is not FP32.
+bool on_other_units(const MeasuredRecord& record) {
+    constexpr double kRounding = 0.99;
+    return record.percent_of_limit && *record.percent_of_limit < kRounding * percent_of_fma_limit(record);
+}
+
+std::optional<double> percent_of_limit(const MeasuredRecord& record) {
+    return on_other_units(record) ? std::nullopt : record.percent_of_limit;
+}
+
 std::string percent(const MeasuredRecord& record) {
-    return record.percent_of_limit ? fmt::format("{:.1f}", *record.percent_of_limit) : "";
+    const std::optional<double> share = percent_of_limit(record);
+    return share ? fmt::format("{:.1f}", *share) : "";
 }
 
 std::string named(const MeasuredRecord& record) {
@@ -76,10 +97,6 @@ std::string factor(double value) {
 
 std::string ratio_text(double value, double unit, int decimals) {
     return value == 0 ? "" : fmt::format("{:.{}f}", unit * value, decimals);
-}
-
-double tera_flops(const MeasuredRecord& record) {
-    return record.flops / record.median_ms * 1e-9;
 }
 
 // How many times as fast as `b` `a` is; 0 where one of them was not measured.
@@ -216,7 +233,7 @@ std::optional<int> step_of(std::string_view version) {
     if (version.size() < 3 || version[2] != '_') return std::nullopt;
     const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : -100; };
     const int number = 10 * digit(version[0]) + digit(version[1]);
-    return number >= 1 && number <= kSteps ? std::optional(number) : std::nullopt;
+    return number >= 1 ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -377,26 +394,22 @@ std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::
     const std::string peer_name = only_name(records_about(records, problem), "peer");
     const MeasuredRecord* const peer = find_record(records, problem, peer_name, "warm");
     if (peer == nullptr) throw std::runtime_error(fmt::format("'{}' has no warm record", peer_name));
-    std::vector<MeasuredRecord> shown = {*peer};
+    std::vector<MeasuredRecord> steps;
     std::set<int> seen;
     for (const MeasuredRecord& record : ours) {
+        if (on_other_units(record)) continue;
         if (const auto step = step_of(record.variant); step && seen.insert(*step).second)
-            shown.push_back(record);
+            steps.push_back(record);
     }
-    const MeasuredRecord& best = fastest_of(ours);
-    if (std::ranges::find(shown, best.variant, &MeasuredRecord::variant) == shown.end())
-        shown.push_back(best);
+    std::vector<MeasuredRecord> shown = most_telling(steps, kMostRows - 1);
+    shown.insert(shown.begin(), *peer);
     std::vector<Row> rows;
-    for (const MeasuredRecord& record : shown) {
-        const double limit = record.limit_flops_per_second * 1e-12;
-        rows.push_back({record.variant, format_time(record.median_ms), three_digits(tera_flops(record)),
-                        factor(ratio(&record, &ours.front())), ratio_text(ratio(&record, peer), 100, 1),
-                        limit > 0 ? fmt::format("{:.1f}", 100 * tera_flops(record) / limit) : ""});
-    }
+    for (const MeasuredRecord& record : shown)
+        rows.push_back({record.variant, three_digits(tera_flops(record)),
+                        ratio_text(ratio(&record, peer), 100, 1),
+                        ratio_text(percent_of_fma_limit(record), 1, 1)});
     return markdown({{"version", kLeft},
-                     {"time", kRight},
                      {"TFLOP/s", kRight},
-                     {"speed-up", kRight},
                      {"% of " + without_number(peer_name), kRight},
                      {"% of FMA limit", kRight}},
                     rows) +

@@ -40,8 +40,8 @@ std::string main_problem(const std::vector<MeasuredRecord>& records);
 std::string summary_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
                           std::string_view link);
 
-// The eleven steps of the ladder, the first version of each number from 01_ to 11_, beside the one peer, and the fastest of ours
-// where it is none of them.
+// Steps of the ladder beside the one peer, no more than ten rows: of the first version of each number (01_, 02_...) those that stay in
+// a summary_table. Steps on other units than FP32 multiply-adds, such as tensor cores, are left out.
 std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
                          std::string_view link);
 

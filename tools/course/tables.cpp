@@ -229,7 +229,7 @@ std::string measured_page(const std::string& day, const std::vector<std::string>
         "- *median*: of all repeats; *±*: half the interquartile range. *warm*: the data is in the L2 cache "
         "as far as it fits; *flushed*: it is not.\n"
         "- *% of limit*: of the speed that the machine's measured limits, memory or multiply-adds, allow for "
-        "this work.\n"
+        "this work; empty for tensor cores, whose limit is not measured.\n"
         "- *peer / this*: how many times as fast as the fastest peer on the same device, in the same state "
         "of the cache.\n",
         day, title,

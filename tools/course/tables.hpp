@@ -2,7 +2,7 @@
 // Markdown files what stands between these markers, each on a line of its own:
 //
 //     <!-- measurements: h200/day15_reduction, sum 268435456 -->   at most ten rows of that problem; without one, of the main problem
-//     <!-- ladder: h200/gemm_ladder, sgemm 4096x4096x4096 -->      the eleven steps, the peer and the best
+//     <!-- ladder: h200/gemm_ladder, sgemm 4096x4096x4096 -->      steps and the peer, at most ten rows
 //     <!-- sweep: h200/gemm_ladder_sweep -->                       one sentence about many shapes
 //     <!-- days: h200 -->                                          one row for each day (the front page)
 //     ...

@@ -147,7 +147,7 @@ TEST(MainProblem, HasTheMostVersionsAndOfSuchTheMostBytes) {
     EXPECT_TRUE(contains(error_of([] { main_problem({record("c", 1, "peer")}); }), "no warm record of ours"));
 }
 
-TEST(LadderTable, ShowsTheFirstVersionOfEachStepThePeerAndTheBest) {
+TEST(LadderTable, ShowsThePeerAndTheFirstVersionOfEachStep) {
     const std::vector<MeasuredRecord> records = {
         record("00_cublas", 0.8, "peer"),
         record("01_naive", 4),
@@ -156,21 +156,41 @@ TEST(LadderTable, ShowsTheFirstVersionOfEachStepThePeerAndTheBest) {
         record("11_split_k", 0.9),
         record("11_split_k_in_kernel", 0.85),
         record("12_stages", 0.6),
-        record("15_tensor_cores", 0.5),
         record("01_naive", 77, "ours", "other"),
-        record("13_unaligned", 0.95, "ours"),
     };
     EXPECT_EQ(ladder_table(records, "p", kLink),
-              "| version | time | TFLOP/s | speed-up | % of cublas | % of FMA limit |\n"
-              "| --- | --: | --: | --: | --: | --: |\n"
-              "| 00_cublas | 800 µs | 2.50 | 5.00× | 100.0 | 50.0 |\n"
-              "| 01_naive | 4.00 ms | 0.50 | 1.00× | 20.0 | 10.0 |\n"
-              "| 02_new | 1.00 ms | 2.00 | 4.00× | 80.0 | 40.0 |\n"
-              "| 11_split_k | 900 µs | 2.22 | 4.44× | 88.9 | 44.4 |\n"
-              "| 15_tensor_cores | 500 µs | 4.00 | 8.00× | 160.0 | 80.0 |\n"
+              "| version | TFLOP/s | % of cublas | % of FMA limit |\n"
+              "| --- | --: | --: | --: |\n"
+              "| 00_cublas | 2.50 | 100.0 | 50.0 |\n"
+              "| 01_naive | 0.50 | 20.0 | 10.0 |\n"
+              "| 02_new | 2.00 | 80.0 | 40.0 |\n"
+              "| 11_split_k | 2.22 | 88.9 | 44.4 |\n"
+              "| 12_stages | 3.33 | 133.3 | 66.7 |\n"
               "\n"
               "*p (float), warm cache, NVIDIA H200, 2026-11-21.* All versions, other sizes, all columns: "
               "[page](page.md).\n");
+}
+
+TEST(LadderTable, HasNoStepOnTensorCores) {
+    MeasuredRecord tensor_cores = record("15_tensor_cores", 0.3);
+    tensor_cores.percent_of_limit = 2.3;  // of memory; 133 % of the multiply-adds
+    MeasuredRecord multiply_adds = record("12_stages", 0.6);
+    multiply_adds.percent_of_limit = 66.7;
+    const std::string table =
+        ladder_table({record("00_cublas", 0.8, "peer"), multiply_adds, tensor_cores}, "p", kLink);
+    EXPECT_TRUE(contains(table, "12_stages")) << table;
+    EXPECT_FALSE(contains(table, "15_tensor_cores")) << table;
+}
+
+TEST(LadderTable, OfMoreStepsThanFitThoseThatGainedTheMostStay) {
+    std::vector<MeasuredRecord> records = {record("00_cublas", 1, "peer")};
+    for (int step = 1; step <= 9; ++step)
+        records.push_back(record(fmt::format("0{}_step", step), 10 - step));
+    records.insert(records.begin() + 5, record("10_slower", 8));
+    const std::string table = ladder_table(records, "p", kLink);
+    EXPECT_FALSE(contains(table, "10_slower")) << table;
+    for (int step = 0; step <= 9; ++step)
+        EXPECT_TRUE(contains(table, fmt::format("| 0{}_", step))) << table;
 }
 
 TEST(LadderTable, MistakesAreNamed) {
@@ -261,6 +281,16 @@ TEST(FullTable, ShowsEveryRecordWithItsKernelAndItsFigures) {
               "0.0123 |\n"
               "| a | flushed | 3.00 ms | 2.10 µs | 333 | 667 |  | 0.50 |  |  |  |  |  |\n"
               "| cub (peer) | flushed | 1.50 ms | 2.10 µs | 667 | 1333 |  |  |  |  |  |  |  |\n");
+}
+
+// 2.3 % of memory, and 133 % of FP32 multiply-adds: what tensor cores could do is not known.
+TEST(FullTable, HasNoShareOfALimitForTensorCores) {
+    MeasuredRecord tensor_cores = record("a", 0.3);
+    tensor_cores.percent_of_limit = 2.3;
+    EXPECT_FALSE(contains(full_table({tensor_cores}), "2.3")) << full_table({tensor_cores});
+    MeasuredRecord multiply_adds = record("a", 0.5);
+    multiply_adds.percent_of_limit = 80.04;
+    EXPECT_TRUE(contains(full_table({multiply_adds}), "| 80.0 |")) << full_table({multiply_adds});
 }
 
 TEST(ComparisonTable, HasTheBestOfOursBesideTheBestPeerForEachProblem) {

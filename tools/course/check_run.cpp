@@ -161,22 +161,28 @@ std::string target_of(const WorkbookEntry& entry) {
 
 }  // namespace
 
+std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
+                       const MyTarget& target) {
+    set_cache_path(build, "COURSE_MY", book.my_directory());
+    if (!std::filesystem::exists(build.program(target.name))) {
+        fmt::print(stderr, "{}\n",
+                   styled(fmt::format("course: the first {} of {} builds its {}, too: a minute or "
+                                      "more. Those after it take seconds",
+                                      target.command, entry.chapter->name, target.parts),
+                          kQuiet, stderr));
+    }
+    const std::string messages = try_to_build(build, target.name);
+    const std::string errors = text_of_errors(messages, build.root.string());
+    return errors.empty() ? messages : errors;
+}
+
 CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
                            const CheckOptions& options) {
     book.copy_blank_files(*entry.chapter);
-    set_cache_path(build, "COURSE_MY", book.my_directory());
     const std::string target = target_of(entry);
-    if (!std::filesystem::exists(build.program(target))) {
-        fmt::print(
-            stderr, "{}\n",
-            styled(fmt::format("course: the first check of {} builds its lesson and tests, too: a minute or "
-                               "more. Those after it take seconds",
-                               entry.chapter->name),
-                   kQuiet, stderr));
-    }
-    if (const std::string messages = try_to_build(build, target); !messages.empty())
-        return {Verdict::kDoesNotCompile,
-                "does not compile:\n\n" + text_of_errors(messages, build.root.string())};
+    if (const std::string errors = build_mine(book, entry, build, {target, "check", "lesson and tests"});
+        !errors.empty())
+        return {Verdict::kDoesNotCompile, "does not compile:\n\n" + errors};
 
     CheckResult result;
     for (const Schedule& schedule : schedules(entry, load_calendar(build.calendar()))) {

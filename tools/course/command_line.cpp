@@ -72,10 +72,14 @@ int run_command_line(int argc, const char* const* argv) {
         ->type_name("FILE");
     run->add_option("--program", options.program, "Only this one, of a day of whole programs (day00)")
         ->type_name("P");
+    run->add_flag(
+        "--mine", options.mine,
+        "Your kernels, from my/, in the place of the lesson's; DAY may be an exercise: day05/coalesced");
     run->add_option("ARGUMENTS", options.extra,
                     "From the first other option on, or after --: handed to the program as they are");
     run->footer(
         "example: ./course run vector_add --size 1000000\n         ./course run day01 -- --help\n"
+        "         ./course run --mine day05/coalesced --size 64x64x64\n"
         "         ./course run day00 --program vector_add 1000003\n"
         "         ./course run day10 --image in.png --sigma 4 --out out.png\n"
         "         ./course run gemm_ladder --step 0,5 --m 1000 --n 3000 --k 500");

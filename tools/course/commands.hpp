@@ -14,10 +14,11 @@ int list_days(const Checkout& checkout);
 
 struct RunOptions {
     std::string day;
-    std::string size;                // as the day's program reads it; empty: its own choice
-    std::string variant;             // empty: all
-    std::string json;                // file for the records; empty: none
-    std::string program;             // of a day of whole programs; empty: all of them
+    std::string size;     // as the day's program reads it; empty: its own choice
+    std::string variant;  // empty: all
+    std::string json;     // file for the records; empty: none
+    std::string program;  // of a day of whole programs; empty: all of them
+    bool mine = false;    // the learner's kernels in the place of the lesson's; `day` may name an exercise
     std::vector<std::string> extra;  // handed to the program as they are
 };
 int run_day(const Checkout& checkout, const RunOptions& options);

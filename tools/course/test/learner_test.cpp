@@ -81,7 +81,9 @@ class Learner : public testing::Test {
     void SetUp() override {
         directory_.write("CMakeLists.txt",
                          "cmake_minimum_required(VERSION 3.25)\nproject(made_up NONE)\n"
-                         "add_custom_target(day01_add_exercise COMMAND sh ${CMAKE_SOURCE_DIR}/compile.sh)\n");
+                         "foreach(target day01_add_exercise day01_add_exercise_program)\n"
+                         "add_custom_target(${target} COMMAND sh ${CMAKE_SOURCE_DIR}/compile.sh)\n"
+                         "endforeach()\n");
         directory_.write("compile.sh",
                          "if grep -Hn misspelt \"$COURSE_MY/day01_add/add.cu\"; then exit 1; fi\nexit 0\n");
         const std::string root = directory_.path().string();
@@ -90,14 +92,18 @@ class Learner : public testing::Test {
         write_days("false");
         directory_.write("day01_add/add.cu", kLesson);
         directory_.write("day01_add/exercises.md", kHints);
-        std::filesystem::permissions(directory_.write("build/bin/day01_add_exercise", kTests),
-                                     std::filesystem::perms::owner_all);
+        write_program("build/bin/day01_add_exercise", kTests);
+        write_program("build/bin/day01_add_exercise_program",
+                      "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$COURSE_ROOT/runs\"\n");
         setenv("COURSE_ROOT", root.c_str(), 1);
         setenv("COURSE_BUILD_DIR", (root + "/build").c_str(), 1);
         setenv("COURSE_MY", (root + "/mine").c_str(), 1);
     }
     void TearDown() override { unsetenv("COURSE_MY"); }
 
+    void write_program(const std::string& file, const std::string& script) const {
+        std::filesystem::permissions(directory_.write(file, script), std::filesystem::perms::owner_all);
+    }
     void write_days(const std::string& late_stores) const {
         directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "Release", "late_stores": )" +
                                                 late_stores + R"(, "days": [
@@ -130,21 +136,21 @@ class Learner : public testing::Test {
     ExerciseRecord record(const char* id) const {
         return Logbook(directory_.path() / "mine/progress.json").of(id);
     }
-    // Makes "first" a version, and a build whose programs have seen `kernel` in it.
-    void make_inspection(const KernelInspection& kernel) const {
-        const std::string root = directory_.path().string();
+    void make_first_a_version() const {
         std::string hints = kHints;
         directory_.write("day01_add/exercises.md",
                          hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n"));
-        directory_.write("CMakeLists.txt", read_text(directory_.path() / "CMakeLists.txt") +
-                                               "add_custom_target(day01_add)\n"
-                                               "add_custom_target(day01_add_exercise_program)\n");
+    }
+    // And a build whose programs have seen `kernel` in it.
+    void make_inspection(const KernelInspection& kernel) const {
+        const std::string root = directory_.path().string();
+        make_first_a_version();
+        directory_.write("CMakeLists.txt",
+                         read_text(directory_.path() / "CMakeLists.txt") + "add_custom_target(day01_add)\n");
         ASSERT_EQ(capture({"cmake", "-S", root, "-B", root + "/build/inspect", "-G", "Ninja"}).exit_code, 0);
         for (const std::string program : {"day01_add", "day01_add_exercise_program"})
-            std::filesystem::permissions(
-                directory_.write("build/inspect/bin/" + program,
-                                 "#!/bin/sh\ncp \"$COURSE_ROOT/figures.json\" \"$2\"\n"),
-                std::filesystem::perms::owner_all);
+            write_program("build/inspect/bin/" + program,
+                          "#!/bin/sh\ncp \"$COURSE_ROOT/figures.json\" \"$2\"\n");
         const InspectionFile figures = {
             .day = "day01_add",
             .commit = "",
@@ -283,9 +289,7 @@ TEST_F(Learner, NobodyWaitsForTheKeyboard) {
 }
 
 TEST_F(Learner, ASolvedExerciseIsKeptWhenItCannotBeCompared) {
-    std::string hints = kHints;
-    directory_.write("day01_add/exercises.md",
-                     hints.insert(hints.find("- minutes: 1\n"), "- variant: `one`\n"));
+    make_first_a_version();
     write_mine("int one() { return 1; }");
     EXPECT_EQ(course({"check", "first"}), kSuccess);
     EXPECT_TRUE(says("? as good as the lesson's? ./course check day01/first --inspect"));
@@ -344,6 +348,49 @@ TEST_F(Learner, WhatCannotBeOnAPageIsSaidBeforeAnythingIsBuilt) {
     EXPECT_EQ(course({"check", "first", "--html", directory_.path().c_str()}), kUsage);
     EXPECT_TRUE(says("--html: cannot write"));
     EXPECT_EQ(runs(), "");
+}
+
+TEST_F(Learner, RunMineRunsTheDaysProgramWithMyKernels) {
+    make_first_a_version();
+    write_mine("int one() { return 7; }");
+    EXPECT_EQ(course({"run", "--mine", "day01", "--size", "7"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "--size|7|") << "all versions";
+    EXPECT_EQ(course({"run", "day01/first", "--mine", "--size", "7", "--own", "3"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "--size|7|--variant|v|--own|3|");
+    EXPECT_EQ(course({"run", "--mine", "first", "--variant", "w"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "--variant|w|");
+    EXPECT_EQ(course({"run", "--mine", "second"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "|") << "no argument: it is no version of its own";
+    EXPECT_EQ(record("day01/first"), ExerciseRecord{}) << "a run is no check";
+}
+
+TEST_F(Learner, RunMineWithoutMyFileNamesTheCommandThatCopiesIt) {
+    EXPECT_EQ(course({"run", "--mine", "day01"}), kUsage);
+    EXPECT_TRUE(says("add.cu is not there yet: ./course next day01 copies it"));
+    EXPECT_EQ(course({"run", "--mine", "day02"}), kUsage);
+    EXPECT_TRUE(says("day02_none has no exercises"));
+    EXPECT_EQ(course({"run", "day01/first"}), kUsage);
+    EXPECT_TRUE(says("./course run --mine day01/first"));
+    write_mine("misspelt");
+    EXPECT_EQ(course({"run", "--mine", "first"}), kBuildFailed);
+    EXPECT_TRUE(says("add.cu:1:misspelt"));
+    EXPECT_EQ(runs(), "");
+}
+
+TEST_F(Learner, RunMineOfADayOfWholeProgramsRunsThoseWithExercises) {
+    directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "Release", "days": [
+        {"directory": "day01_add", "number": 1, "topic": "add", "title": "T",
+         "programs": [["hello"], ["add", "31"]]}]})");
+    write_program("build/bin/day01_add_exercise",
+                  "#!/bin/sh\nprintf '%s|' add \"$@\" >>\"$COURSE_ROOT/runs\"\n");
+    write_mine("int one() { return 7; }");
+    EXPECT_EQ(course({"run", "--mine", "day01"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "add|31|");
+    EXPECT_EQ(course({"run", "--mine", "first", "5", "6"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "add|5|6|");
+    EXPECT_EQ(course({"run", "--mine", "day01", "--program", "hello"}), kUsage);
+    EXPECT_EQ(course({"run", "--mine", "day01", "--size", "7"}), kUsage);
+    EXPECT_TRUE(says("day01_add has whole programs"));
 }
 
 TEST_F(Learner, AFilterThatMatchesNothingIsNoSuccess) {

@@ -22,6 +22,7 @@
 #include "fault.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
+#include "slow_launch.hpp"
 #include "stream.hpp"
 #include "worker_pool.hpp"
 
@@ -249,6 +250,7 @@ void run_clusters(LaunchState& launch) {
 
 cudaError_t run(const Prepared& call, const LaunchConfiguration& configuration) {
     prepare_thread_for_faults();
+    const WatchedLaunch watched;
     LaunchState launch;
     launch.kernel = call.kernel;
     launch.name = short_name(call.kernel->pretty_name);

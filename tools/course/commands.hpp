@@ -54,6 +54,15 @@ int doctor(const Checkout& checkout);
 
 int next_exercise(const Checkout& checkout, const std::optional<std::string>& name);
 
+struct DebugOptions {
+    std::optional<std::string> name;
+    std::string variant;             // empty: the exercise's
+    std::string size;                // empty: a small one
+    std::vector<std::string> extra;  // handed to the program as they are
+};
+// gdb in the learner's kernel, in a build of its own, build/cpu-debug.
+int debug_exercise(const Checkout& checkout, const DebugOptions& options);
+
 struct CheckCommand {
     std::optional<std::string> name;  // of a day: all of its exercises, to the first that is not solved
     bool gpu = false;

@@ -6,27 +6,21 @@
 #include "build.hpp"
 #include "commands.hpp"
 #include "common/check/nearest.hpp"
+#include "day_command.hpp"
 #include "days.hpp"
 #include "errors.hpp"
 #include "learner_program.hpp"
 #include "styles.hpp"
-#include "subprocess.hpp"
 
 namespace course::tool {
 namespace {
 
 using Programs = std::vector<std::vector<std::string>>;  // of a day of whole programs: names and arguments
 
-std::string prefix_of(const Day& day) {
-    return day.directory.substr(0, day.directory.find('_') + 1);
-}
-
 // The commands that run `programs` of a day of whole programs: all of them, or the one that is named.
 std::vector<Command> program_commands(const Checkout& checkout, const Day& day, const Programs& programs,
                                       const std::string& suffix, const RunOptions& options) {
-    if (!options.size.empty() || !options.variant.empty() || !options.json.empty())
-        throw UsageError(fmt::format(
-            "{} has whole programs: --size, --variant and --json are for days with versions", day.directory));
+    require_no_versions(day, options);
     if (options.program.empty() && !options.extra.empty() && programs.size() > 1)
         throw UsageError(fmt::format("'{}': which program of {} is it for? Add --program NAME",
                                      options.extra.front(), day.directory));
@@ -35,33 +29,16 @@ std::vector<Command> program_commands(const Checkout& checkout, const Day& day, 
     for (const std::vector<std::string>& program : programs) {
         names.push_back(program.front());
         if (!options.program.empty() && program.front() != options.program) continue;
-        Command command = program;
-        command.front() = checkout.program(prefix_of(day) + program.front() + suffix);
-        if (!options.extra.empty()) {
-            command.resize(1);
-            command.insert(command.end(), options.extra.begin(), options.extra.end());
-        }
-        commands.push_back(std::move(command));
+        commands.push_back(whole_program_command(checkout, day, program, suffix, options.extra));
     }
     if (commands.empty()) throw UsageError(unknown_name("program", options.program, names));
     return commands;
 }
 
-// The one command that runs a day with versions.
-std::vector<Command> versions_command(const std::filesystem::path& program, const Day& day,
-                                      const RunOptions& options) {
+void require_no_program(const Day& day, const RunOptions& options) {
     if (!options.program.empty())
         throw UsageError(fmt::format("--program: {} has one program, with versions: --variant chooses one",
                                      day.directory));
-    Command command = {program};
-    const auto add = [&command](const char* option, const std::string& value) {
-        if (!value.empty()) command.insert(command.end(), {option, value});
-    };
-    add("--size", options.size);
-    add("--variant", options.variant);
-    add("--json", options.json);
-    command.insert(command.end(), options.extra.begin(), options.extra.end());
-    return {std::move(command)};
 }
 
 int run_shown(const std::vector<Command>& commands) {
@@ -99,9 +76,10 @@ int run_mine(const Checkout& checkout, const Calendar& calendar, const RunOption
     RunOptions options = given;
     if (exercises.size() == 1 && options.variant.empty()) options.variant = first.exercise->variant;
     const std::string target = day.directory + "_exercise_program";
-    const std::vector<Command> commands = versions_command(checkout.program(target), day, options);
+    require_no_program(day, options);
+    const Command command = versions_command(checkout.program(target), options);
     build_my_program(book, first, checkout, target);
-    return run_shown(commands);
+    return run_shown({command});
 }
 
 }  // namespace
@@ -115,9 +93,11 @@ int run_day(const Checkout& checkout, const RunOptions& options) {
             "{0} is an exercise. Your kernel: ./course run --mine {0}; the lesson's: ./course run {1}",
             options.day, options.day.substr(0, slash)));
     const Day& day = find_day(calendar, options.day);
+    if (day.programs.empty()) require_no_program(day, options);
     const std::vector<Command> commands =
-        day.programs.empty() ? versions_command(checkout.program(day.directory), day, options)
-                             : program_commands(checkout, day, day.programs, "", options);
+        day.programs.empty()
+            ? std::vector<Command>{versions_command(checkout.program(day.directory), options)}
+            : program_commands(checkout, day, day.programs, "", options);
     build_target(checkout, day.directory);
     return run_shown(commands);
 }

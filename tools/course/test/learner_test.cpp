@@ -59,12 +59,15 @@ echo "$CUDA_ON_CPU_ORDER $CUDA_ON_CPU_STORES $*" >>"$COURSE_ROOT/runs"
 case "$*" in *none*) echo '[  PASSED  ] 0 tests.'; exit 0 ;; esac
 case "$*" in */one) wanted='return 1' ;; *) wanted='solved_two' ;; esac
 echo '[ RUN      ] A.B/x'
+if grep -q is_slow "$file"; then
+    echo "i = 3cuda_on_cpu: kernel k: still running after $CUDA_ON_CPU_NOTICE s, in $COURSE_ROOT/mine/add.cu:46, block 0, thread 7"
+fi
 if grep -q hangs "$file"; then exec sleep 60; fi
 if grep -q crashes "$file"; then echo 'cuda_on_cpu: the reason'; kill -SEGV $$; fi
 if grep -q ends_early "$file"; then exit 0; fi
 if grep -q floods "$file"; then yes; fi
 if grep -q reads_input "$file"; then cat; fi
-if grep -q prints "$file"; then printf 'i = 3'; fi
+if grep -q prints "$file"; then printf '[%s] i = 3' "$CUDA_ON_CPU_PRINTF"; fi
 if grep -q not_late "$file" && [ "$CUDA_ON_CPU_STORES" = late ]; then wanted=nothing; fi
 if grep -q "$wanted" "$file" && ! { grep -q "ascending_only" "$file" && [ "$CUDA_ON_CPU_ORDER" = descending ]; }; then
     echo '[       OK ] A.B/x (0 ms)'
@@ -262,6 +265,18 @@ TEST_F(Learner, AHangAndACrashAreNamed) {
     EXPECT_EQ(course({"check", "--limit", "0"}), kUsage);
 }
 
+TEST_F(Learner, ASlowKernelsLineIsToldWhileItRuns) {
+    write_mine("int one() { return 1; } // is_slow");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << "slow is not wrong";
+    EXPECT_TRUE(
+        says("course: still in mine/add.cu:46, block 0, thread 7. A loop that never ends, or does each "
+             "thread do all the work?\n"));
+    write_mine("hangs is_slow");
+    EXPECT_EQ(course({"check", "first", "--limit", "1"}), kFailed);
+    EXPECT_TRUE(says(
+        "A.B/x: not done after 1 s, ended; it was in mine/add.cu:46, block 0, thread 7. A loop that never"));
+}
+
 TEST_F(Learner, AProgramThatEndsByItselfInATestIsNoSuccess) {
     write_mine("int one() { return 1; } // ends_early");
     EXPECT_EQ(course({"check", "first"}), kFailed);
@@ -278,7 +293,8 @@ TEST_F(Learner, APrintfWithoutEndIsEnded) {
 TEST_F(Learner, WhatAKernelPrintsIsShownWhenItFails) {
     write_mine("prints");
     EXPECT_EQ(course({"check", "first"}), kFailed);
-    EXPECT_TRUE(says("i = 3"));
+    EXPECT_TRUE(says("[threads] i = 3")) << "lines name their thread";
+    EXPECT_EQ(std::getenv("CUDA_ON_CPU_PRINTF"), nullptr) << "only under check";
     write_mine("int one() { return 1; } // prints");
     EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
 }
@@ -391,6 +407,61 @@ TEST_F(Learner, RunMineOfADayOfWholeProgramsRunsThoseWithExercises) {
     EXPECT_EQ(course({"run", "--mine", "day01", "--program", "hello"}), kUsage);
     EXPECT_EQ(course({"run", "--mine", "day01", "--size", "7"}), kUsage);
     EXPECT_TRUE(says("day01_add has whole programs"));
+}
+
+// A gdb that notes how it was called, before all others in PATH.
+class LearnerWithDebugger : public Learner {
+  protected:
+    void SetUp() override {
+        Learner::SetUp();
+        write_program("tools/gdb",
+                      "#!/bin/sh\ntest \"$1\" = --version || printf '%s|' \"$@\" >>\"$COURSE_ROOT/runs\"\n");
+        path_ = std::getenv("PATH");
+        setenv("PATH", ((directory_.path() / "tools").string() + ":" + path_).c_str(), 1);
+        const std::string root = directory_.path().string();
+        ASSERT_EQ(capture({"cmake", "-S", root, "-B", root + "/build/cpu-debug", "-G", "Ninja"}).exit_code,
+                  0);
+        directory_.write("build/cpu-debug/days.json", R"({"backend": "cpu", "build_type": "Debug", "days": [
+            {"directory": "day01_add", "number": 1, "topic": "add", "title": "T", "small_size": "33"}]})");
+    }
+    void TearDown() override {
+        setenv("PATH", path_.c_str(), 1);
+        unsetenv("CUDA_ON_CPU_THREADS");
+        unsetenv("CUDA_ON_CPU_TIMEOUT");
+        Learner::TearDown();
+    }
+    std::string break_at(int line) const {
+        return "-ex|break " + mine().string() + ":" + std::to_string(line) + "|";
+    }
+
+  private:
+    std::string path_;
+};
+
+TEST_F(LearnerWithDebugger, StopsInTheFirstStatementOnASmallSize) {
+    make_first_a_version();
+    write_mine("// one\nint one() {\n    // a comment\n\n    return 1;\n}\nvoid two() { }\n");
+    EXPECT_EQ(course({"debug", "day01"}), kSuccess) << said();
+    const std::string program =
+        (directory_.path() / "build/cpu-debug/bin/day01_add_exercise_program").string();
+    std::string called = runs();
+    EXPECT_NE(called.find(break_at(5) + "-ex|run|--args|" + program + "|--size|33|--variant|v|"),
+              std::string::npos)
+        << called;
+    EXPECT_EQ(course({"debug", "second", "--size", "7", "--variant", "w"}), kSuccess) << said();
+    called = runs();
+    EXPECT_NE(called.find(break_at(7) + "-ex|run|--args|" + program + "|--size|7|--variant|w|"),
+              std::string::npos)
+        << called;
+}
+
+TEST_F(LearnerWithDebugger, NamesWhatIsMissing) {
+    EXPECT_EQ(course({"debug", "first"}), kUsage);
+    EXPECT_TRUE(says("./course next day01 copies it"));
+    write_mine("int one() {}");
+    write_program("tools/gdb", "#!/bin/sh\nexit 127\n");
+    EXPECT_EQ(course({"debug", "first"}), kFailed);
+    EXPECT_TRUE(says("debug needs gdb, which was not found. Install it: apt-get install gdb"));
 }
 
 TEST_F(Learner, AFilterThatMatchesNothingIsNoSuccess) {

@@ -52,7 +52,9 @@ constinit thread_local char* report_stack = nullptr;
                        : kDamagedStack;
     } else if (fault.signal == SIGSEGV && fault.code == SI_KERNEL) {
         error = cudaErrorMisalignedAddress;
-        what = "misaligned access: a vector type needs an address that is a multiple of its size";
+        what =
+            "misaligned access: a vector type needs an address that is a multiple of its size. Or a pointer "
+            "that was overwritten: is a local array written past its end?";
     } else {
         what = std::string("illegal access to ") + address;
         if (const std::string near = describe_address(fault.address); !near.empty()) {

@@ -190,6 +190,24 @@ TEST(Faults, AWritePastALocalArrayIsADamagedStack) {
     }
 }
 
+struct Row {
+    float values[2];
+    float* out;
+};
+__global__ void overwrite_pointer_of(Row* rows, int count) {
+    Row& row = rows[threadIdx.x];
+    for (int i = 0; i < count; ++i)
+        row.values[i] = 1.0f;
+    *row.out = row.values[0];
+}
+
+TEST(Faults, APointerThatWasOverwrittenIsNamedAsAPossibility) {
+    const Allocation<Row> rows(1);
+    EXPECT_TRUE(tells(
+        report_of(cudaErrorMisalignedAddress, [&] { overwrite_pointer_of<<<1, 1>>>(rows.data(), 4); }),
+        {"overwrite_pointer_of", "a pointer that was overwritten: is a local array written past its end?"}));
+}
+
 __global__ void misaligned(float4* out) {
     const auto address = reinterpret_cast<std::uintptr_t>(out) + 4;
     *reinterpret_cast<float4*>(address) = make_float4(1, 2, 3, 4);

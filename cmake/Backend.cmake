@@ -107,9 +107,11 @@ if(COURSE_BACKEND STREQUAL "cpu")
   # Kernels read floats as a float4 and bytes as words. nvcc takes that as it is meant; host compilers must be told.
   target_compile_options(course_options INTERFACE -fno-strict-aliasing)
 endif()
-# Exercises run with late stores, too (cuda_on_cpu/inspector/late_stores.cpp), where the calls that this takes are not answered otherwise.
+# Exercises run with late stores, too (cuda_on_cpu/inspector/late_stores.cpp), where the calls that this takes are not answered otherwise;
+# but not for a debugger, as they take optimised code.
 set(COURSE_LATE_STORES OFF)
-if(COURSE_BACKEND STREQUAL "cpu" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT COURSE_INSPECT AND NOT COURSE_SANITIZE)
+if(COURSE_BACKEND STREQUAL "cpu" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT COURSE_INSPECT AND NOT COURSE_SANITIZE
+   AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   set(COURSE_LATE_STORES ON)
   set(CUDA_ON_CPU_LATE_STORES_OPTIONS -O1 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -Wno-tsan)
 endif()

@@ -13,13 +13,13 @@
 #     BESIDE: the problem, as its records call it, whose best result stands there (without it: the one with the most versions),
 #     or that of BESIDE_VERSION;
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
-#     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels
+#     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels; a debugger takes the first
 #   course_program_day(TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n PROGRAMS "name|argument|..." ...
 #              [LIBRARIES ...] [TEST_LIBRARIES ...])
 #     a day of whole programs, each one file <name>.cu with main(): <build>/bin/dayNN_<name>; `./course run` runs them in this order with
 #     these arguments; programs_test.cpp runs them as a user does
 #   course_register_day(DIRECTORY TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
-#              [PROGRAMS ...])
+#              [SMALL_SIZE "..."] [PROGRAMS ...])
 #     for ./course and the front page; course_day and course_program_day do it
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
 include(GoogleTest)
@@ -54,6 +54,7 @@ function(course_cuda_target target)
     else()
       set(options $<$<CONFIG:Release>:-O1>)  # on the CPU nobody waits for a kernel as long as for the compiler
     endif()
+    list(APPEND options -fstack-protector-strong)  # a write past a local array is told of (cuda_on_cpu/src/thread.cpp)
     list(APPEND options -UNDEBUG)  # as nvcc does: assert() in a kernel stops it
     set_source_files_properties(${cuda_sources} PROPERTIES COMPILE_OPTIONS "${options}")
     add_dependencies(${target} cuda_on_cpu_compile)
@@ -126,7 +127,7 @@ function(course_test name)
 endfunction()
 
 function(course_register_day directory)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION" "PROGRAMS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION;SMALL_SIZE" "PROGRAMS")
   foreach(key TITLE QUESTION CHAPTERS_4E CHAPTERS_5E HOURS)
     if("${arg_${key}}" STREQUAL "")
       message(FATAL_ERROR "${directory}: ${key} is missing; expected TITLE, QUESTION, CHAPTERS_4E, CHAPTERS_5E and HOURS")
@@ -140,7 +141,7 @@ function(course_register_day directory)
     set(topic ${directory})
   endif()
   set(day "\"directory\": \"${directory}\", \"number\": ${number}, \"topic\": \"${topic}\", \"hours\": ${arg_HOURS}")
-  foreach(key TITLE QUESTION CHAPTERS_4E CHAPTERS_5E BESIDE BESIDE_VERSION)
+  foreach(key TITLE QUESTION CHAPTERS_4E CHAPTERS_5E BESIDE BESIDE_VERSION SMALL_SIZE)
     string(TOLOWER ${key} name)
     string(REPLACE "\"" "\\\"" value "${arg_${key}}")
     string(APPEND day ", \"${name}\": \"${value}\"")
@@ -163,6 +164,9 @@ function(course_day)
     LIBRARIES course::common OpenMP::OpenMP_CXX ${arg_LIBRARIES})
   course_executable(${directory} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic} ${arg_PROGRAM_LIBRARIES})
   course_compile_quickly(${directory} course_program_headers)
+  if(NOT COURSE_SANITIZE)
+    target_link_libraries(${directory} PRIVATE course::host_memory)
+  endif()
   # The CUDA Toolkit's libraries to measure against (PEERS: the targets to link; CUB needs none) are where nvcc is.
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_peer.cu)
     course_library(${topic}_peer SOURCES ${topic}_peer.cu LIBRARIES course::${topic})
@@ -190,9 +194,10 @@ function(course_day)
       set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "[1-9][0-9]* finding" TIMEOUT 300 LABELS inspection)
     endforeach()
   endif()
+  list(POP_FRONT arg_CLEAN_SIZES small_size)
   course_register_day(${directory} TITLE "${arg_TITLE}" QUESTION "${arg_QUESTION}" CHAPTERS_4E "${arg_CHAPTERS_4E}"
     CHAPTERS_5E "${arg_CHAPTERS_5E}" HOURS "${arg_HOURS}" BESIDE "${arg_BESIDE}"
-    BESIDE_VERSION "${arg_BESIDE_VERSION}")
+    BESIDE_VERSION "${arg_BESIDE_VERSION}" SMALL_SIZE "${small_size}")
 endfunction()
 
 function(course_program_day)

@@ -137,6 +137,15 @@ Case make_case(const std::function<Case(const Dims&)>& make, const Dims& size) {
         return make(size);
     } catch (const std::invalid_argument& error) {
         throw BadArguments(fmt::format("size {}: {}", fmt::join(size, "x"), error.what()));
+    } catch (const std::bad_alloc& error) {
+        throw BadArguments(fmt::format("size {}: does not fit into the memory of the host: {}",
+                                       fmt::join(size, "x"), error.what()));
+    } catch (const std::length_error& error) {
+        throw BadArguments(
+            fmt::format("size {}: is more than any memory holds: {}", fmt::join(size, "x"), error.what()));
+    } catch (const CudaError& error) {
+        if (error.code() != cudaErrorMemoryAllocation) throw;
+        throw BadArguments(fmt::format("size {}: {}", fmt::join(size, "x"), error.what()));
     }
 }
 
@@ -313,16 +322,27 @@ int run(const Program& program, const Options& options) {
 }  // namespace
 
 Dims parse_dims(const std::string& text) {
+    constexpr double kMostNumbers = 0x1p60;  // an array of so many could not be addressed
     Dims dims;
+    double product = 1;
     const char* at = text.data();
     const char* const end = at + text.size();
     while (true) {
         std::size_t value = 0;
         const auto [rest, error] = std::from_chars(at, end, value);
-        if (error != std::errc() || value == 0 || (rest != end && *rest != 'x')) break;
+        const bool overflows = error == std::errc::result_out_of_range;
+        if ((error != std::errc() && !overflows) || (value == 0 && !overflows) ||
+            (rest != end && *rest != 'x'))
+            break;
+        product *= overflows ? kMostNumbers * 2 : static_cast<double>(value);
         dims.push_back(value);
-        if (rest == end) return dims;
-        at = rest + 1;
+        if (rest != end) {
+            at = rest + 1;
+            continue;
+        }
+        if (product <= kMostNumbers) return dims;
+        throw std::invalid_argument(
+            fmt::format("'{}' is too large: expected numbers whose product is at most 2^60", text));
     }
     throw std::invalid_argument(
         fmt::format("'{}' is no size: expected numbers > 0 such as 4096 or 4096x1024", text));

@@ -26,7 +26,7 @@ namespace course {
 
 using Dims = std::vector<std::size_t>;
 
-// "4096x1024" -> {4096, 1024}. Throws std::invalid_argument for anything but numbers > 0 with x between them.
+// "4096x1024" -> {4096, 1024}. Throws std::invalid_argument for anything but numbers > 0 with x between them, whose product is at most 2^60.
 Dims parse_dims(const std::string& text);
 
 // One way to do the work of a case.

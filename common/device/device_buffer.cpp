@@ -5,6 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
+#include "common/check/bytes.hpp"
+
 namespace course {
 namespace {
 
@@ -33,9 +35,10 @@ void* allocate_on_device(std::size_t count, std::size_t element_bytes) {
         std::size_t total_bytes = 0;
         CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
         throw CudaError(
-            code, fmt::format("DeviceBuffer: out of device memory: asked for {} bytes ({} elements of {}), "
-                              "{} of {} bytes are free",
-                              count * element_bytes, count, element_bytes, free_bytes, total_bytes));
+            code, fmt::format("DeviceBuffer: out of device memory: asked for {} ({} elements of {} bytes); "
+                              "this device has {}, of which {} are free",
+                              text_of_bytes(count * element_bytes), count, element_bytes,
+                              text_of_bytes(total_bytes), text_of_bytes(free_bytes)));
     }
     CUDA_CHECK(code);
     return memory;

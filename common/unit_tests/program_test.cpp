@@ -1,6 +1,7 @@
 #include "common/bench/program.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -267,6 +268,36 @@ TEST_F(ProgramTest, BadArgumentsAreExitCodeTwo) {
     EXPECT_EQ(run({"--bench", "--size", "5"}), 2);
     EXPECT_EQ(run({"--help"}), 0);
     EXPECT_NE(out_.find("Example: day00_fill --size 1000"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, ASizeThatDoesNotFitSaysHowMuchItNeedsAndWhatThereIs) {
+    for (const char* size : {"99999999999999999999", "4000000000x4000000000"}) {
+        EXPECT_EQ(run({"--size", size}), 2);
+        EXPECT_NE(
+            err_.find(std::string("--size: '") + size + "' is too large: expected numbers whose product"),
+            std::string::npos)
+            << err_;
+    }
+    EXPECT_EQ(run({"--size", "0"}), 2);
+    EXPECT_NE(err_.find("--size: '0' is no size: expected numbers > 0"), std::string::npos) << err_;
+    EXPECT_EQ(run({"--size", "1000000000000000"}), 2);  // 10^15 floats
+    EXPECT_NE(err_.find("size 1000000000000000: "), std::string::npos) << err_;
+    EXPECT_NE(err_.find("3.55 PiB"), std::string::npos) << err_;
+}
+
+TEST_F(ProgramTest, AHostArrayThatDoesNotFitIsRefusedBeforeTheSystemEndsTheProgram) {
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "a sanitizer has an operator new of its own";
+#endif
+    // As large as the machine: the system would grant it, and has less for it.
+    const auto all =
+        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+    try {
+        const std::vector<char> array(all - (std::size_t{1} << 20));
+        FAIL() << "expected std::bad_alloc";
+    } catch (const std::bad_alloc& error) {
+        EXPECT_NE(std::string(error.what()).find("iB; this machine has "), std::string::npos) << error.what();
+    }
 }
 
 TEST_F(ProgramTest, ChosenSizeAndVariantAlone) {

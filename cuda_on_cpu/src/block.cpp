@@ -12,7 +12,9 @@
 
 #include "device.hpp"
 #include "environment.hpp"
+#include "kernel_line.hpp"
 #include "memory.hpp"
+#include "slow_launch.hpp"
 
 constinit thread_local uint3 threadIdx{0, 0, 0};
 constinit thread_local uint3 blockIdx{0, 0, 0};
@@ -83,9 +85,11 @@ BlockRunner::BlockRunner() : descending_(environment().descending) {
     if (memory == MAP_FAILED) throw std::bad_alloc();
     arena_ = static_cast<char*>(memory) + kPage;
     mprotect(arena_, kArenaSize, PROT_READ | PROT_WRITE);
+    may_be_asked();
 }
 
 BlockRunner::~BlockRunner() {
+    may_not_be_asked();
     munmap(arena_ - kPage, kArenaSize + 2 * kPage);
 }
 
@@ -232,10 +236,12 @@ bool BlockRunner::wake_polling() {
     }
     if (polling_since_ == Clock::time_point()) polling_since_ = Clock::now();
     if (Clock::now() - polling_since_ > environment().timeout) {
-        launch_->fail(cudaErrorLaunchTimeout, "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) +
-                                                  " has polled memory for " +
-                                                  std::to_string(environment().timeout.count()) +
-                                                  " s for a value that never came (CUDA_ON_CPU_TIMEOUT)");
+        // The last thread that asked for other threads to run; its block's others poll, too, or wait.
+        const std::string line = calling_kernel_line();
+        launch_->fail(cudaErrorLaunchTimeout,
+                      "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) + " has polled memory for " +
+                          std::to_string(environment().timeout.count()) + " s for a value that never came" +
+                          (line.empty() ? "" : ", in " + line) + " (CUDA_ON_CPU_TIMEOUT)");
         return false;
     }
     // Giving up the core costs a time slice on a busy machine, and most of the time the awaited thread is in this block.

@@ -100,6 +100,8 @@ class BlockRunner {
     // The place in the kernel for which the runtime reads memory at this moment; line 0: for none.
     Site take_reading_site() { return std::exchange(reading_site_, Site{"", 0}); }
     bool in_stack_guard(const void* address) const { return stacks_.in_guard_page(address); }
+    // The one below the stack of the running thread, where what a stack has no room for would be?
+    bool below_stack(const void* address) const { return address < current_fibre_->stack_bottom; }
     const FibreStacks& stacks() const { return stacks_; }
     BlockObserver* observer() const { return observer_; }
     dim3 shape() const { return shape_; }

@@ -47,6 +47,8 @@ const Environment& environment() {
             positive_number("CUDA_ON_CPU_THREADS", std::max(1U, std::thread::hardware_concurrency()), 1024),
         .descending = second_word("CUDA_ON_CPU_ORDER", "ascending", "descending"),
         .timeout = std::chrono::seconds(positive_number("CUDA_ON_CPU_TIMEOUT", 30, 86400)),
+        .notice = positive_number("CUDA_ON_CPU_NOTICE", 0, 86400),
+        .named_lines = second_word("CUDA_ON_CPU_PRINTF", "plain", "threads"),
         .late_stores = second_word("CUDA_ON_CPU_STORES", "prompt", "late"),
         .findings = !second_word("CUDA_ON_CPU_FINDINGS", "on", "off"),
         .kernel_lines = second_word("CUDA_ON_CPU_LINES", "innermost", "kernel"),

@@ -10,6 +10,8 @@ struct Environment {
     bool descending;   // CUDA_ON_CPU_ORDER=descending: lanes and warps run last to first
     std::chrono::seconds
         timeout;        // CUDA_ON_CPU_TIMEOUT: how long a block may poll memory in vain (default 30)
+    unsigned notice;    // CUDA_ON_CPU_NOTICE: see slow_launch.hpp; 0: never
+    bool named_lines;   // CUDA_ON_CPU_PRINTF=threads: each line that a kernel prints names its thread
     bool late_stores;   // CUDA_ON_CPU_STORES=late: see late_stores.cpp
     bool findings;      // CUDA_ON_CPU_FINDINGS=off: an inspection counts accesses and looks for no mistakes
     bool kernel_lines;  // CUDA_ON_CPU_LINES=kernel: what was inlined from a header is a line of the .cu file

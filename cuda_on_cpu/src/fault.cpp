@@ -1,18 +1,17 @@
 #include "fault.hpp"
 
-#include <dlfcn.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <span>
 #include <string>
 
 #include "block.hpp"
 #include "fibre.hpp"
+#include "kernel_line.hpp"
 #include "memory.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
@@ -37,33 +36,6 @@ struct Fault {
 constinit thread_local Fault fault{};
 constinit thread_local char* report_stack = nullptr;
 
-std::string run_and_read(const std::string& command) {
-    std::string output;
-    if (FILE* pipe = popen(command.c_str(), "r"); pipe != nullptr) {
-        char line[1024];
-        while (std::fgets(line, sizeof line, pipe) != nullptr)
-            output += line;
-        pclose(pipe);
-    }
-    return output;
-}
-
-// The source line of an instruction, by addr2line: binutils are there wherever a compiler is.
-std::string source_of(void* instruction) {
-    Dl_info image;
-    if (dladdr(instruction, &image) == 0) return {};
-    char command[1200];
-    std::snprintf(
-        command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", image.dli_fname,
-        static_cast<std::size_t>(static_cast<char*>(instruction) - static_cast<char*>(image.dli_fbase)));
-    std::string lines = run_and_read(command);
-    lines = lines.substr(0, lines.find('\n'));
-    if (const auto discriminator = lines.find(" (discriminator"); discriminator != std::string::npos) {
-        lines.resize(discriminator);
-    }
-    return lines.empty() || lines.starts_with("??") ? std::string() : lines;
-}
-
 [[noreturn]] void report_fault() {
     BlockRunner& runner = block_runner();
     cudaError_t error = cudaErrorIllegalAddress;
@@ -74,11 +46,15 @@ std::string source_of(void* instruction) {
         error = cudaErrorLaunchFailure;
         what = "integer division by zero; a GPU would go on with an undefined value";
     } else if (runner.in_stack_guard(fault.address)) {
-        error = cudaErrorHardwareStackError;
-        what = "this thread's stack is full: local arrays too large, or a recursion too deep";
+        const bool is_full = runner.below_stack(fault.address);
+        error = is_full ? cudaErrorHardwareStackError : cudaErrorIllegalAddress;
+        what = is_full ? "this thread's stack is full: local arrays too large, or a recursion too deep"
+                       : kDamagedStack;
     } else if (fault.signal == SIGSEGV && fault.code == SI_KERNEL) {
         error = cudaErrorMisalignedAddress;
-        what = "misaligned access: a vector type needs an address that is a multiple of its size";
+        what =
+            "misaligned access: a vector type needs an address that is a multiple of its size. Or a pointer "
+            "that was overwritten: is a local array written past its end?";
     } else {
         what = std::string("illegal access to ") + address;
         if (const std::string near = describe_address(fault.address); !near.empty()) {
@@ -89,7 +65,7 @@ std::string source_of(void* instruction) {
         }
     }
     if (const Site site = runner.take_reading_site(); site.line > 0) runner.fail(error, what, site);
-    const std::string source = source_of(fault.instruction);
+    const std::string source = kernel_line(std::span(&fault.instruction, 1));
     runner.fail(error, what + (source.empty() ? "" : ", in " + source), Site{"", 0});
 }
 

@@ -4,6 +4,9 @@
 
 namespace cuda_on_cpu {
 
+inline constexpr const char* kDamagedStack =
+    "this thread's stack is damaged: is a local array written past its end?";
+
 // Gives this OS thread a stack for signal handlers. Cheap when done already.
 void prepare_thread_for_faults();
 

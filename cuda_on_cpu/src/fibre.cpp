@@ -29,20 +29,22 @@ void unpoison([[maybe_unused]] void* stack, [[maybe_unused]] std::size_t size) {
 }  // namespace
 
 FibreStacks::~FibreStacks() {
-    if (memory_ != nullptr) munmap(memory_, kStacks * kStride);
+    if (memory_ != nullptr) munmap(memory_, kStacks * kStride + kPage);
 }
 
 void FibreStacks::create(Fibre& fibre, void (*entry)(boost::context::detail::transfer_t)) {
     if (fibre.stack_bottom == nullptr) {
         if (memory_ == nullptr) {
             // Reserved, not used: pages cost memory when a thread first blocks that deep.
-            void* memory = mmap(nullptr, kStacks * kStride, PROT_READ | PROT_WRITE,
+            void* memory = mmap(nullptr, kStacks * kStride + kPage, PROT_READ | PROT_WRITE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (memory == MAP_FAILED) no_room();
             memory_ = static_cast<char*>(memory);
+            if (mprotect(memory_, kPage, PROT_NONE) != 0) no_room();
         }
+        // A guard page below, where a stack that grows too large ends, and one above, where a write past a local array does.
         char* guard = memory_ + used_++ * kStride;
-        if (mprotect(guard, kPage, PROT_NONE) != 0) no_room();  // stacks grow down: an overflow ends here
+        if (mprotect(guard + kStride, kPage, PROT_NONE) != 0) no_room();
         fibre.stack_bottom = guard + kPage;
         fibre.stack_size = kStride - kPage;
     }
@@ -57,7 +59,7 @@ void FibreStacks::create(Fibre& fibre, void (*entry)(boost::context::detail::tra
 
 bool FibreStacks::in_guard_page(const void* address) const {
     const char* byte = static_cast<const char*>(address);
-    if (memory_ == nullptr || byte < memory_ || byte >= memory_ + used_ * kStride) return false;
+    if (memory_ == nullptr || byte < memory_ || byte >= memory_ + used_ * kStride + kPage) return false;
     return static_cast<std::size_t>(byte - memory_) % kStride < kPage;
 }
 

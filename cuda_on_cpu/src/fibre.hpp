@@ -63,7 +63,7 @@ class FibreStacks {
 
     // Lays out `fibre` on a new stack that starts in `entry`.
     void create(Fibre& fibre, void (*entry)(boost::context::detail::transfer_t));
-    // Is `address` in the guard page of one of these stacks?
+    // Is `address` in a guard page, below or above one of these stacks?
     bool in_guard_page(const void* address) const;
     // All of the stacks lie in [begin, end); both null before the first is laid out.
     const char* begin() const { return memory_; }

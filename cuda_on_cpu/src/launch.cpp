@@ -23,6 +23,7 @@
 #include "few_blocks.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
+#include "slow_launch.hpp"
 #include "stream.hpp"
 #include "worker_pool.hpp"
 
@@ -252,6 +253,7 @@ void run_clusters(LaunchState& launch) {
 
 cudaError_t run(const Prepared& call, const LaunchConfiguration& configuration) {
     prepare_thread_for_faults();
+    const WatchedLaunch watched;
     LaunchState launch;
     launch.kernel = call.kernel;
     launch.name = short_name(call.kernel->pretty_name);

@@ -6,12 +6,15 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 #include <string>
 
 #include "block.hpp"
 #include "cuda_on_cpu/arrival_barrier.h"
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/barriers.h"
+#include "fault.hpp"
+#include "kernel_line.hpp"
 #include "launch_state.hpp"
 
 namespace cuda_on_cpu {
@@ -221,6 +224,18 @@ extern "C" void __assert_fail(const char* assertion, const char* file, unsigned 
         runner.fail(cudaErrorAssert, message, Site{file, static_cast<int>(line)});
     }
     std::fprintf(stderr, "%s:%u: %s: %s.\n", file, line, function, message.c_str());
+    std::abort();
+}
+
+// What is compiled with -fstack-protector ends here when a function returns whose frame was overwritten.
+extern "C" [[noreturn]] void __stack_chk_fail() {
+    using namespace cuda_on_cpu;
+    void* const call = static_cast<char*>(__builtin_return_address(0)) - 1;
+    const std::string line = kernel_line(std::span(&call, 1));
+    const std::string message = kDamagedStack + (line.empty() ? "" : " In the function that ends in " + line);
+    if (BlockRunner& runner = block_runner(); runner.running())
+        runner.fail(cudaErrorIllegalAddress, message, Site{"", 0});
+    std::fprintf(stderr, "cuda_on_cpu: host code: %s\n", message.c_str());
     std::abort();
 }
 

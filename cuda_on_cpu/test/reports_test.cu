@@ -11,6 +11,7 @@
 #include <cassert>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -169,6 +170,42 @@ TEST(Faults, StackOverflow) {
     EXPECT_TRUE(
         tells(report_of(cudaErrorHardwareStackError, [&] { overflow_stack<<<1, 2>>>(out.data(), 1000000); }),
               {"overflow_stack", "stack is full"}));
+}
+
+__global__ void write_past_local_array(int* out, int count) {
+    volatile int local[4] = {0, 0, 0, 0};
+    for (int i = 0; i < count; ++i)
+        local[i] = 0x12345678;
+    if (threadIdx.x == 3) *out = local[3];
+}
+
+TEST(Faults, AWritePastALocalArrayIsADamagedStack) {
+    for (const int count : {8, 16, 40, 1000, 1000000}) {
+        const Allocation<int> out(1);
+        const auto launch = [&] { write_past_local_array<<<1, 2>>>(out.data(), count); };
+        EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, launch),
+                          {"write_past_local_array", "thread (",
+                           "this thread's stack is damaged: is a local array written past its end?"}))
+            << count;
+    }
+}
+
+struct Row {
+    float values[2];
+    float* out;
+};
+__global__ void overwrite_pointer_of(Row* rows, int count) {
+    Row& row = rows[threadIdx.x];
+    for (int i = 0; i < count; ++i)
+        row.values[i] = 1.0f;
+    *row.out = row.values[0];
+}
+
+TEST(Faults, APointerThatWasOverwrittenIsNamedAsAPossibility) {
+    const Allocation<Row> rows(1);
+    EXPECT_TRUE(tells(
+        report_of(cudaErrorMisalignedAddress, [&] { overwrite_pointer_of<<<1, 1>>>(rows.data(), 4); }),
+        {"overwrite_pointer_of", "a pointer that was overwritten: is a local array written past its end?"}));
 }
 
 __global__ void misaligned(float4* out) {
@@ -535,6 +572,7 @@ TEST(SpinLoops, TakeALock) {
     EXPECT_EQ(lock.to_host()[0], 0);
 }
 
+constexpr int kPollLine = __LINE__ + 2;
 __global__ void wait_in_vain(volatile int* flag) {
     while (*flag == 0) {
     }
@@ -545,8 +583,72 @@ TEST(Timeout, EndsALoopThatPollsInVain) {
     const char* timeout = std::getenv("CUDA_ON_CPU_TIMEOUT");
     if (timeout == nullptr || std::string(timeout) != "1") GTEST_SKIP() << "needs CUDA_ON_CPU_TIMEOUT=1";
     DeviceVector<int> flag(1);
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [&] { wait_in_vain<<<4, 32>>>(flag.data()); }),
-                      {"wait_in_vain", "has polled memory for 1 s", "CUDA_ON_CPU_TIMEOUT"}));
+    EXPECT_TRUE(
+        tells(report_of(cudaErrorLaunchTimeout, [&] { wait_in_vain<<<4, 32>>>(flag.data()); }),
+              {"wait_in_vain", "has polled memory for 1 s", at_line(kPollLine), "CUDA_ON_CPU_TIMEOUT"}));
+}
+
+__global__ void work_for(long long nanoseconds, int* out) {
+    const long long begin = clock64();
+    while (clock64() - begin < nanoseconds) {  // the line to be named
+    }
+    *out = 1;
+}
+
+// ctest sets CUDA_ON_CPU_NOTICE=1 for this one.
+TEST(Notice, ASlowKernelTellsOnceWhereItIsAndGoesOn) {
+    const char* notice = std::getenv("CUDA_ON_CPU_NOTICE");
+    if (notice == nullptr || std::string(notice) != "1") GTEST_SKIP() << "needs CUDA_ON_CPU_NOTICE=1";
+    DeviceVector<int> out(1);
+    testing::internal::CaptureStderr();
+    for (int i = 0; i < 5; ++i)  // none of which takes a second
+        work_for<<<1, 1>>>(700'000'000, out.data());
+    EXPECT_EQ(out.to_host()[0], 1);
+    const std::string report = testing::internal::GetCapturedStderr();
+    EXPECT_TRUE(tells(report, {"cuda_on_cpu: kernel work_for: still running after 1 s, in ",
+                               "reports_test.cu:", ", block 0, thread 0\n"}));
+    EXPECT_EQ(report.find("still"), report.rfind("still")) << report;
+}
+
+__global__ void print_in_pieces() {
+    printf("x = %d", static_cast<int>(threadIdx.x));
+    __syncthreads();
+    if (threadIdx.x == 1) printf(", and\nmore\n");
+    printf("end\n");
+}
+
+std::string printed(const std::function<void()>& launch) {
+    testing::internal::CaptureStdout();
+    launch();
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    printf("host\n");
+    std::fflush(stdout);
+    return testing::internal::GetCapturedStdout();
+}
+
+// ctest sets CUDA_ON_CPU_PRINTF=threads for one more run.
+TEST(Printf, NamesTheThreadAtTheBeginningOfItsLinesWhereThatIsAskedFor) {
+    if (descending()) GTEST_SKIP() << "the order of lines is that of the threads";
+    const bool named = std::getenv("CUDA_ON_CPU_PRINTF") != nullptr;
+    const std::string text = printed([] { print_in_pieces<<<1, 2>>>(); });
+    if (!named) {
+        EXPECT_EQ(text, "x = 0x = 1end\n, and\nmore\nend\nhost\n");
+        return;
+    }
+    EXPECT_EQ(text,
+              "[block 0, thread 0] x = 0\n[block 0, thread 1] x = 1\n"
+              "[block 0, thread 0] end\n[block 0, thread 1] , and\n[block 0, thread 1] more\n"
+              "[block 0, thread 1] end\nhost\n");
+}
+
+__global__ void print_corner() {
+    if (threadIdx.x == 1 && threadIdx.y == 2 && blockIdx.y == 1) printf("here\n");
+}
+
+TEST(Printf, NamesAsManyCoordinatesAsThereAreDimensions) {
+    const bool named = std::getenv("CUDA_ON_CPU_PRINTF") != nullptr;
+    EXPECT_EQ(printed([] { print_corner<<<dim3(1, 2), dim3(2, 3)>>>(); }),
+              named ? "[block (0,1), thread (1,2)] here\nhost\n" : "here\nhost\n");
 }
 
 unsigned os_threads() {

@@ -57,14 +57,14 @@ std::string text_of_failures(const GtestOutput& output, std::size_t shown, const
 }
 
 std::string text_of_end(const GtestOutput& output, const Captured& run, std::chrono::milliseconds limit,
-                        const std::string& root) {
+                        const std::string& slow_place, const std::string& root) {
     const std::string test = output.unfinished.empty() ? "the tests" : output.unfinished;
     std::string what;
     if (run.timed_out) {
         what = fmt::format(
-            "{}: not done after {} s, ended. A loop that never ends, or a thread that waits for ever? "
-            "--limit S gives it more time.",
-            test, limit.count() / 1000);
+            "{}: not done after {} s, ended{}. A loop that never ends, a thread that waits for ever, or does "
+            "each thread do all the work? --limit S gives it more time.",
+            test, limit.count() / 1000, slow_place.empty() ? "" : "; it was in " + slow_place);
     } else if (run.flooded) {
         what = fmt::format("{}: printed more than {} MB, ended. A printf in a loop that never ends?", test,
                            kMostOutput >> 20);
@@ -98,18 +98,73 @@ std::vector<Schedule> schedules(const WorkbookEntry& entry, const Calendar& cale
     return {kFirstToLast, kLastToFirst, kLateStores};
 }
 
+// Variables of the environment of what is run, while this lives; none of them may be set already.
+class ProgramSettings {
+  public:
+    explicit ProgramSettings(const Schedule& schedule) {
+        set("CUDA_ON_CPU_ORDER", schedule.order);
+        set("CUDA_ON_CPU_STORES", schedule.stores);
+        set("CUDA_ON_CPU_PRINTF", "threads");
+        set("CUDA_ON_CPU_NOTICE", kNoticeAfter);
+    }
+    ~ProgramSettings() {
+        for (const char* const name : names_)
+            unsetenv(name);
+    }
+    ProgramSettings(const ProgramSettings&) = delete;
+    ProgramSettings& operator=(const ProgramSettings&) = delete;
+
+  private:
+    void set(const char* name, const char* value) {
+        setenv(name, value, 1);
+        names_.push_back(name);
+    }
+
+    static constexpr const char* kNoticeAfter = "10";  // seconds
+    std::vector<const char*> names_;
+};
+
+// "cuda_on_cpu: kernel add: still running after 10 s, in /root/add.cu:46, block 0, thread 0", perhaps after what the kernel printed: what
+// comes after "in "; of other lines nothing.
+std::string place_of_slow_kernel(std::string_view line, const std::string& root) {
+    constexpr std::string_view kBeforePlace = " s, in ";
+    const auto notice = line.find(": still running after ");
+    if (line.find("cuda_on_cpu: kernel ") >= notice) return "";
+    const auto place = line.find(kBeforePlace, notice);
+    if (place == line.npos) return "";
+    std::string_view text = line.substr(place + kBeforePlace.size());
+    if (text.starts_with(root + "/")) text.remove_prefix(root.size() + 1);
+    return std::string(text);
+}
+
+// A kernel that is only slow is no failure: the learner sees where it is, and may wait or press Ctrl-C.
+void tell_of_slow_kernel(const std::string& place) {
+    fmt::print(stderr, "{}{}\n", isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "",
+               styled(fmt::format(
+                          "course: still in {}. A loop that never ends, or does each thread do all the work?",
+                          place),
+                      kNotice, stderr));
+}
+
 CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry& entry,
                       const Schedule& schedule, const CheckOptions& options, const std::string& root) {
-    setenv("CUDA_ON_CPU_ORDER", schedule.order, 1);
-    setenv("CUDA_ON_CPU_STORES", schedule.stores, 1);
     setenv("OMP_WAIT_POLICY", "passive", 0);
     const bool on_terminal = isatty(STDERR_FILENO) == 1;
     if (on_terminal) fmt::print(stderr, "running the tests...");
-    const Captured run =
-        capture({program, "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
-                {}, options.limit);
-    unsetenv("CUDA_ON_CPU_ORDER");
-    unsetenv("CUDA_ON_CPU_STORES");
+    std::string slow_place;
+    const auto look_for_slow_kernel = [&](std::string_view line) {
+        if (line.starts_with("[ RUN ")) slow_place.clear();
+        const std::string place = place_of_slow_kernel(line, root);
+        if (place.empty()) return;
+        tell_of_slow_kernel(place);
+        slow_place = place;
+    };
+    const Captured run = [&] {
+        const ProgramSettings settings(schedule);
+        return capture(
+            {program, "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
+            look_for_slow_kernel, options.limit);
+    }();
     if (on_terminal) fmt::print(stderr, "\r\033[K");
     const GtestOutput output = parse_gtest_output(run.output);
     if (run.exit_code == kInterrupted) throw Interrupted();
@@ -132,7 +187,7 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
                                    : fmt::format("{} of its tests pass, then ", output.passed);
     std::string text = fmt::format("{}this one fails{}:\n", before, schedule.words);
     text += text_of_failures(output, options.failures_shown, root);
-    if (ended_early) text += text_of_end(output, run, options.limit, root);
+    if (ended_early) text += text_of_end(output, run, options.limit, slow_place, root);
     return {.verdict = Verdict::kFailed, .text = std::move(text), .timed_out = run.timed_out};
 }
 
@@ -165,17 +220,24 @@ std::string target_of(const WorkbookEntry& entry) {
 
 }  // namespace
 
+std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
+                       const MyTarget& target) {
+    set_cache_path(build, "COURSE_MY", book.my_directory());
+    announce_first_build(build, target.name,
+                         fmt::format("the first {} of {} builds its {}, too", target.command,
+                                     entry.chapter->name, target.parts));
+    const std::string messages = try_to_build(build, target.name);
+    const std::string errors = text_of_errors(messages, build.root.string());
+    return errors.empty() ? messages : errors;
+}
+
 CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
                            const CheckOptions& options) {
     book.copy_blank_files(*entry.chapter);
-    set_cache_path(build, "COURSE_MY", book.my_directory());
     const std::string target = target_of(entry);
-    announce_first_build(
-        build, target,
-        fmt::format("the first check of {} builds its lesson and tests, too", entry.chapter->name));
-    if (const std::string messages = try_to_build(build, target); !messages.empty())
-        return {Verdict::kDoesNotCompile,
-                "does not compile:\n\n" + text_of_errors(messages, build.root.string())};
+    if (const std::string errors = build_mine(book, entry, build, {target, "check", "lesson and tests"});
+        !errors.empty())
+        return {Verdict::kDoesNotCompile, "does not compile:\n\n" + errors};
 
     CheckResult result;
     for (const Schedule& schedule : schedules(entry, load_calendar(build.calendar()))) {

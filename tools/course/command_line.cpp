@@ -41,7 +41,13 @@ std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> f
         const auto is_foreign = [command](const std::string& argument) {
             return argument.starts_with("-") && command->get_option_no_throw(argument) == nullptr;
         };
-        const auto first = std::find_if(arguments.begin() + 2, arguments.end(), is_foreign);
+        const auto takes_value = [command](const std::string& argument) {
+            const CLI::Option* const option = command->get_option_no_throw(argument);
+            return argument.starts_with("-") && option != nullptr && option->get_items_expected_min() > 0;
+        };
+        auto first = arguments.begin() + 2;  // `--size -5`: the value is no option
+        while (first != arguments.end() && (!is_foreign(*first) || takes_value(*std::prev(first))))
+            ++first;
         if (first != arguments.end() && *first != "--") arguments.insert(first, "--");
     }
     std::reverse(arguments.begin(), arguments.end());
@@ -72,10 +78,14 @@ int run_command_line(int argc, const char* const* argv) {
         ->type_name("FILE");
     run->add_option("--program", options.program, "Only this one, of a day of whole programs (day00)")
         ->type_name("P");
+    run->add_flag(
+        "--mine", options.mine,
+        "Your kernels, from my/, in the place of the lesson's; DAY may be an exercise: day05/coalesced");
     run->add_option("ARGUMENTS", options.extra,
                     "From the first other option on, or after --: handed to the program as they are");
     run->footer(
         "example: ./course run vector_add --size 1000000\n         ./course run day01 -- --help\n"
+        "         ./course run --mine day05/coalesced --size 64x64x64\n"
         "         ./course run day00 --program vector_add 1000003\n"
         "         ./course run day10 --image in.png --sigma 4 --out out.png\n"
         "         ./course run gemm_ladder --step 0,5 --m 1000 --n 3000 --k 500");
@@ -163,6 +173,21 @@ int run_command_line(int argc, const char* const* argv) {
         command = [&](const Checkout& checkout) { return check_exercises(checkout, checked); };
     });
 
+    DebugOptions debugged;
+    auto* debug = app.add_subcommand("debug", "Stops in the first line of your kernel, in gdb; on the CPU");
+    debug->add_option("EXERCISE", debugged.name, kExercise);
+    debug->add_option("--variant", debugged.variant, "Not the exercise's version but this one")
+        ->type_name("V");
+    debug
+        ->add_option("--size", debugged.size,
+                     "Problem size, as the day's program reads it; without it a small one")
+        ->type_name("N");
+    debug->add_option("ARGUMENTS", debugged.extra,
+                      "From the first other option on, or after --: handed to the program as they are");
+    debug->footer("example: ./course debug day05/coalesced --size 8x8x8");
+    debug->callback(
+        [&] { command = [&](const Checkout& checkout) { return debug_exercise(checkout, debugged); }; });
+
     WatchCommand watched;
     auto* watch =
         app.add_subcommand("watch", "Checks an exercise whenever you save its file, then the next one");
@@ -224,7 +249,7 @@ int run_command_line(int argc, const char* const* argv) {
         [&] { command = [&](const Checkout& checkout) { return try_exercises(checkout, made_day); }; });
 
     try {
-        app.parse(with_separator({run, inspect}, argc, argv));
+        app.parse(with_separator({run, inspect, debug}, argc, argv));
     } catch (const CLI::ExtrasError&) {
         fmt::print(stderr, "course: {}\n", unknown_argument(app));
         return kUsage;

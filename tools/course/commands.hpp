@@ -14,10 +14,11 @@ int list_days(const Checkout& checkout);
 
 struct RunOptions {
     std::string day;
-    std::string size;                // as the day's program reads it; empty: its own choice
-    std::string variant;             // empty: all
-    std::string json;                // file for the records; empty: none
-    std::string program;             // of a day of whole programs; empty: all of them
+    std::string size;     // as the day's program reads it; empty: its own choice
+    std::string variant;  // empty: all
+    std::string json;     // file for the records; empty: none
+    std::string program;  // of a day of whole programs; empty: all of them
+    bool mine = false;    // the learner's kernels in the place of the lesson's; `day` may name an exercise
     std::vector<std::string> extra;  // handed to the program as they are
 };
 int run_day(const Checkout& checkout, const RunOptions& options);
@@ -52,6 +53,15 @@ int doctor(const Checkout& checkout);
 // --- The learner's exercises. A name is day05, day05/coalesced, or coalesced; none: the first exercise that is not solved. ---
 
 int next_exercise(const Checkout& checkout, const std::optional<std::string>& name);
+
+struct DebugOptions {
+    std::optional<std::string> name;
+    std::string variant;             // empty: the exercise's
+    std::string size;                // empty: a small one
+    std::vector<std::string> extra;  // handed to the program as they are
+};
+// gdb in the learner's kernel, in a build of its own, build/cpu-debug.
+int debug_exercise(const Checkout& checkout, const DebugOptions& options);
 
 struct CheckCommand {
     std::optional<std::string> name;  // of a day: its exercises, to the first that is not solved or not begun

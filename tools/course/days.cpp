@@ -60,6 +60,7 @@ Calendar load_calendar(const std::filesystem::path& file) {
                  .question = day.value("question", ""),
                  .chapters_4e = day.value("chapters_4e", ""),
                  .chapters_5e = day.value("chapters_5e", ""),
+                 .small_size = day.value("small_size", ""),
                  .hours = day.value("hours", 0.0),
                  .beside = day.value("beside", ""),
                  .beside_version = day.value("beside_version", ""),

@@ -17,7 +17,8 @@ struct Day {
     std::string question{};     // that the day answers
     std::string chapters_4e{};  // of the book's 4th edition, e.g. "2, 3"
     std::string chapters_5e{};
-    double hours = 0;  // that a learner takes
+    std::string small_size{};  // on which its program soon ends; empty: the program's own choice
+    double hours = 0;          // that a learner takes
     std::string
         beside{};  // the problem whose result stands on the front page; empty: the main one of its records
     std::string beside_version{};  // that of this version; empty: of the fastest

@@ -12,6 +12,7 @@
 #include "common/bench/inspection.hpp"
 #include "common/bench/occupancy.hpp"
 #include "common/check/check.hpp"
+#include "day_command.hpp"
 #include "days.hpp"
 #include "errors.hpp"
 #include "inspect_explain.hpp"
@@ -113,6 +114,7 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options) {
     const Calendar calendar = load_calendar(checkout.calendar());
     const Day& lesson = find_day_with_versions(calendar, options.day, "inspect");
     const std::string& day = lesson.directory;
+    require_size(options.size);
     require_writable("--html", options.html);
     require_writable("--json", options.json);
     if (!options.html.empty() && options.html == options.json)

@@ -1,76 +1,105 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "build.hpp"
 #include "commands.hpp"
 #include "common/check/nearest.hpp"
+#include "day_command.hpp"
 #include "days.hpp"
 #include "errors.hpp"
+#include "learner_program.hpp"
 #include "styles.hpp"
-#include "subprocess.hpp"
 
 namespace course::tool {
 namespace {
 
-// The commands that run a day of whole programs: all of them, or the one that is named.
-std::vector<Command> program_commands(const Checkout& checkout, const Day& day, const RunOptions& options) {
-    if (!options.size.empty() || !options.variant.empty() || !options.json.empty())
-        throw UsageError(fmt::format(
-            "{} has whole programs: --size, --variant and --json are for days with versions", day.directory));
-    if (options.program.empty() && !options.extra.empty())
+using Programs = std::vector<std::vector<std::string>>;  // of a day of whole programs: names and arguments
+
+// The commands that run `programs` of a day of whole programs: all of them, or the one that is named.
+std::vector<Command> program_commands(const Checkout& checkout, const Day& day, const Programs& programs,
+                                      const std::string& suffix, const RunOptions& options) {
+    require_no_versions(day, options);
+    if (options.program.empty() && !options.extra.empty() && programs.size() > 1)
         throw UsageError(fmt::format("'{}': which program of {} is it for? Add --program NAME",
                                      options.extra.front(), day.directory));
-    const std::string prefix = day.directory.substr(0, day.directory.find('_') + 1);
     std::vector<Command> commands;
     std::vector<std::string> names;
-    for (const std::vector<std::string>& program : day.programs) {
+    for (const std::vector<std::string>& program : programs) {
         names.push_back(program.front());
         if (!options.program.empty() && program.front() != options.program) continue;
-        Command command = program;
-        command.front() = checkout.program(prefix + program.front());
-        if (!options.extra.empty()) {
-            command.resize(1);
-            command.insert(command.end(), options.extra.begin(), options.extra.end());
-        }
-        commands.push_back(std::move(command));
+        commands.push_back(whole_program_command(checkout, day, program, suffix, options.extra));
     }
     if (commands.empty()) throw UsageError(unknown_name("program", options.program, names));
     return commands;
 }
 
-int run_shown(const Command& command) {
-    fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
-    return run(command);
+void require_no_program(const Day& day, const RunOptions& options) {
+    if (!options.program.empty())
+        throw UsageError(fmt::format("--program: {} has one program, with versions: --variant chooses one",
+                                     day.directory));
+}
+
+int run_shown(const std::vector<Command>& commands) {
+    for (const Command& command : commands) {
+        fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
+        if (const int exit_code = run(command); exit_code != kSuccess) return exit_code;
+    }
+    return kSuccess;
+}
+
+// The programs that the exercises are in.
+Programs programs_of(const std::vector<WorkbookEntry>& exercises, const Day& day) {
+    Programs programs = day.programs;
+    std::erase_if(programs, [&](const std::vector<std::string>& program) {
+        return std::ranges::none_of(exercises, [&](const WorkbookEntry& entry) {
+            return entry.exercise->file == program.front() + ".cu";
+        });
+    });
+    return programs;
+}
+
+int run_mine(const Checkout& checkout, const Calendar& calendar, const RunOptions& given) {
+    const Workbook book(checkout, calendar, learners_directory(checkout));
+    const std::vector<WorkbookEntry> exercises = book.find(given.day);
+    require_my_file(book, exercises);
+    const WorkbookEntry& first = exercises.front();
+    const Day& day = find_day(calendar, first.chapter->directory);
+    if (!day.programs.empty()) {
+        const std::vector<Command> commands =
+            program_commands(checkout, day, programs_of(exercises, day), "_exercise", given);
+        for (const Command& command : commands)
+            build_my_program(book, first, checkout, std::filesystem::path(command.front()).filename());
+        return run_shown(commands);
+    }
+    RunOptions options = given;
+    if (exercises.size() == 1 && options.variant.empty()) options.variant = first.exercise->variant;
+    const std::string target = day.directory + "_exercise_program";
+    require_no_program(day, options);
+    const Command command = versions_command(checkout.program(target), options);
+    build_my_program(book, first, checkout, target);
+    return run_shown({command});
 }
 
 }  // namespace
 
 int run_day(const Checkout& checkout, const RunOptions& options) {
     const Calendar calendar = load_calendar(checkout.calendar());
+    if (options.mine) return run_mine(checkout, calendar, options);
+    if (const auto slash = options.day.find('/');
+        slash + 1 < options.day.size() && slash != std::string::npos)
+        throw UsageError(fmt::format(
+            "{0} is an exercise. Your kernel: ./course run --mine {0}; the lesson's: ./course run {1}",
+            options.day, options.day.substr(0, slash)));
     const Day& day = find_day(calendar, options.day);
-    if (!day.programs.empty()) {
-        const std::vector<Command> commands = program_commands(checkout, day, options);
-        build_target(checkout, day.directory);
-        for (const Command& command : commands) {
-            if (const int exit_code = run_shown(command); exit_code != kSuccess) return exit_code;
-        }
-        return kSuccess;
-    }
-    if (!options.program.empty())
-        throw UsageError(fmt::format("--program: {} has one program, with versions: --variant chooses one",
-                                     day.directory));
+    if (day.programs.empty()) require_no_program(day, options);
+    const std::vector<Command> commands =
+        day.programs.empty()
+            ? std::vector<Command>{versions_command(checkout.program(day.directory), options)}
+            : program_commands(checkout, day, day.programs, "", options);
     build_target(checkout, day.directory);
-
-    Command command = {checkout.program(day.directory)};
-    const auto add = [&command](const char* option, const std::string& value) {
-        if (!value.empty()) command.insert(command.end(), {option, value});
-    };
-    add("--size", options.size);
-    add("--variant", options.variant);
-    add("--json", options.json);
-    command.insert(command.end(), options.extra.begin(), options.extra.end());
-    return run_shown(command);
+    return run_shown(commands);
 }
 
 }  // namespace course::tool

@@ -66,8 +66,9 @@ class CommandLine : public testing::Test {
 TEST_F(CommandLine, HelpIsNoError) {
     EXPECT_EQ(course({}), kSuccess);
     EXPECT_EQ(course({"--help"}), kSuccess);
-    for (const char* command : {"list", "run", "inspect", "test", "bench", "tables", "doctor", "next",
-                                "check", "watch", "hint", "solution", "reset", "progress", "exercises"}) {
+    for (const char* command :
+         {"list", "run", "inspect", "test", "bench", "tables", "doctor", "next", "check", "debug", "watch",
+          "hint", "solution", "reset", "progress", "exercises"}) {
         testing::internal::CaptureStdout();
         EXPECT_EQ(course({command, "--help"}), kSuccess);
         EXPECT_NE(testing::internal::GetCapturedStdout().find("example: ./course "), std::string::npos)
@@ -101,6 +102,15 @@ TEST_F(CommandLine, RunHandsTheArgumentsOver) {
     EXPECT_EQ(arguments(), "--size|3|--image|in.png|--sigma|4|--size|5|") << "the program's own options";
     EXPECT_EQ(course({"run", "day01", "--step", "0,5", "--m", "100", "--beta", "-0.5"}), kSuccess);
     EXPECT_EQ(arguments(), "--step|0,5|--m|100|--beta|-0.5|");
+}
+
+TEST_F(CommandLine, ASizeThatIsNoneIsRefusedBeforeAnythingIsBuilt) {
+    for (const std::string size : {"-5", "0", "many", "4096y", "99999999999999999999"}) {
+        testing::internal::CaptureStderr();
+        EXPECT_EQ(course({"run", "day02", "--size", size.c_str()}), kUsage) << "day02 does not build";
+        const std::string said = testing::internal::GetCapturedStderr();
+        EXPECT_NE(said.find("--size: '" + size + "' is "), std::string::npos) << said;
+    }
 }
 
 TEST_F(CommandLine, RunsWholeProgramsInTheirOrder) {

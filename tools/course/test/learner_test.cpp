@@ -61,12 +61,15 @@ case "$*" in *none*) echo '[  PASSED  ] 0 tests.'; exit 0 ;; esac
 case "$*" in */one) wanted='return 1' ;; *) wanted='solved_two' ;; esac
 if grep -q other_passes "$file"; then echo '[ RUN      ] A.B/w'; echo '[       OK ] A.B/w (0 ms)'; fi
 echo '[ RUN      ] A.B/x'
+if grep -q is_slow "$file"; then
+    echo "i = 3cuda_on_cpu: kernel k: still running after $CUDA_ON_CPU_NOTICE s, in $COURSE_ROOT/mine/add.cu:46, block 0, thread 7"
+fi
 if grep -q hangs "$file"; then exec sleep 60; fi
 if grep -q crashes "$file"; then echo 'cuda_on_cpu: the reason'; kill -SEGV $$; fi
 if grep -q ends_early "$file"; then exit 0; fi
 if grep -q floods "$file"; then yes; fi
 if grep -q reads_input "$file"; then cat; fi
-if grep -q prints "$file"; then printf 'i = 3'; fi
+if grep -q prints "$file"; then printf '[%s] i = 3' "$CUDA_ON_CPU_PRINTF"; fi
 if grep -q not_late "$file" && [ "$CUDA_ON_CPU_STORES" = late ]; then wanted=nothing; fi
 if grep -q "$wanted" "$file" && ! { grep -q "ascending_only" "$file" && [ "$CUDA_ON_CPU_ORDER" = descending ]; }; then
     echo '[       OK ] A.B/x (0 ms)'
@@ -83,7 +86,9 @@ class Learner : public testing::Test {
     void SetUp() override {
         directory_.write("CMakeLists.txt",
                          "cmake_minimum_required(VERSION 3.25)\nproject(made_up NONE)\n"
-                         "add_custom_target(day01_add_exercise COMMAND sh ${CMAKE_SOURCE_DIR}/compile.sh)\n");
+                         "foreach(target day01_add_exercise day01_add_exercise_program)\n"
+                         "add_custom_target(${target} COMMAND sh ${CMAKE_SOURCE_DIR}/compile.sh)\n"
+                         "endforeach()\n");
         directory_.write("compile.sh",
                          "if grep -Hn misspelt \"$COURSE_MY/day01_add/add.cu\"; then exit 1; fi\nexit 0\n");
         const std::string root = directory_.path().string();
@@ -92,14 +97,18 @@ class Learner : public testing::Test {
         write_days("false");
         directory_.write("day01_add/add.cu", kLesson);
         directory_.write("day01_add/exercises.md", kHints);
-        std::filesystem::permissions(directory_.write("build/bin/day01_add_exercise", kTests),
-                                     std::filesystem::perms::owner_all);
+        write_program("build/bin/day01_add_exercise", kTests);
+        write_program("build/bin/day01_add_exercise_program",
+                      "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$COURSE_ROOT/runs\"\n");
         setenv("COURSE_ROOT", root.c_str(), 1);
         setenv("COURSE_BUILD_DIR", (root + "/build").c_str(), 1);
         setenv("COURSE_MY", (root + "/mine").c_str(), 1);
     }
     void TearDown() override { unsetenv("COURSE_MY"); }
 
+    void write_program(const std::string& file, const std::string& script) const {
+        std::filesystem::permissions(directory_.write(file, script), std::filesystem::perms::owner_all);
+    }
     void write_days(const std::string& late_stores) const {
         directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "Release", "late_stores": )" +
                                                 late_stores + R"(, "days": [
@@ -132,21 +141,21 @@ class Learner : public testing::Test {
     ExerciseRecord record(const char* id) const {
         return Logbook(directory_.path() / "mine/progress.json").of(id);
     }
-    // Makes "first" a version with more `settings`, and a build whose programs have seen `kernel` in it.
-    void make_inspection(const KernelInspection& kernel, const std::string& settings = "") const {
-        const std::string root = directory_.path().string();
+    void make_first_a_version(const std::string& settings = "") const {
         std::string hints = kHints;
         directory_.write("day01_add/exercises.md",
                          hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n" + settings));
-        directory_.write("CMakeLists.txt", read_text(directory_.path() / "CMakeLists.txt") +
-                                               "add_custom_target(day01_add)\n"
-                                               "add_custom_target(day01_add_exercise_program)\n");
+    }
+    // With more `settings`, and a build whose programs have seen `kernel` in it.
+    void make_inspection(const KernelInspection& kernel, const std::string& settings = "") const {
+        const std::string root = directory_.path().string();
+        make_first_a_version(settings);
+        directory_.write("CMakeLists.txt",
+                         read_text(directory_.path() / "CMakeLists.txt") + "add_custom_target(day01_add)\n");
         ASSERT_EQ(capture({"cmake", "-S", root, "-B", root + "/build/inspect", "-G", "Ninja"}).exit_code, 0);
         for (const std::string program : {"day01_add", "day01_add_exercise_program"})
-            std::filesystem::permissions(
-                directory_.write("build/inspect/bin/" + program,
-                                 "#!/bin/sh\ncp \"$COURSE_ROOT/$(basename \"$0\").json\" \"$2\"\n"),
-                std::filesystem::perms::owner_all);
+            write_program("build/inspect/bin/" + program,
+                          "#!/bin/sh\ncp \"$COURSE_ROOT/$(basename \"$0\").json\" \"$2\"\n");
         write_figures("day01_add", kernel);
         write_figures("day01_add_exercise_program", kernel);
     }
@@ -291,6 +300,18 @@ TEST_F(Learner, AHangAndACrashAreNamed) {
     EXPECT_EQ(course({"check", "--limit", "0"}), kUsage);
 }
 
+TEST_F(Learner, ASlowKernelsLineIsToldWhileItRuns) {
+    write_mine("int one() { return 1; } // is_slow");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << "slow is not wrong";
+    EXPECT_TRUE(
+        says("course: still in mine/add.cu:46, block 0, thread 7. A loop that never ends, or does each "
+             "thread do all the work?\n"));
+    write_mine("hangs is_slow");
+    EXPECT_EQ(course({"check", "first", "--limit", "1"}), kFailed);
+    EXPECT_TRUE(says(
+        "A.B/x: not done after 1 s, ended; it was in mine/add.cu:46, block 0, thread 7. A loop that never"));
+}
+
 TEST_F(Learner, AProgramThatEndsByItselfInATestIsNoSuccess) {
     write_mine("int one() { return 1; } // ends_early");
     EXPECT_EQ(course({"check", "first"}), kFailed);
@@ -307,7 +328,8 @@ TEST_F(Learner, APrintfWithoutEndIsEnded) {
 TEST_F(Learner, WhatAKernelPrintsIsShownWhenItFails) {
     write_mine("prints");
     EXPECT_EQ(course({"check", "first"}), kFailed);
-    EXPECT_TRUE(says("i = 3"));
+    EXPECT_TRUE(says("[threads] i = 3")) << "lines name their thread";
+    EXPECT_EQ(std::getenv("CUDA_ON_CPU_PRINTF"), nullptr) << "only under check";
     write_mine("int one() { return 1; } // prints");
     EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
 }
@@ -318,9 +340,7 @@ TEST_F(Learner, NobodyWaitsForTheKeyboard) {
 }
 
 TEST_F(Learner, ASolvedExerciseIsKeptWhenItCannotBeCompared) {
-    std::string hints = kHints;
-    directory_.write("day01_add/exercises.md",
-                     hints.insert(hints.find("- minutes: 1\n"), "- variant: `one`\n"));
+    make_first_a_version();
     write_mine("int one() { return 1; }");
     EXPECT_EQ(course({"check", "first"}), kSuccess);
     EXPECT_TRUE(says("? as good as the lesson's? ./course check day01/first --inspect"));
@@ -424,6 +444,104 @@ TEST_F(Learner, TheLambdaThatTheTranslatorMakesOfAKernelIsNotNamed) {
     EXPECT_EQ(course({"check", "first"}), kFailed);
     EXPECT_TRUE(says("misspelt: error"));
     EXPECT_FALSE(says("In lambda function"));
+}
+
+TEST_F(Learner, RunMineRunsTheDaysProgramWithMyKernels) {
+    make_first_a_version();
+    write_mine("int one() { return 7; }");
+    EXPECT_EQ(course({"run", "--mine", "day01", "--size", "7"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "--size|7|") << "all versions";
+    EXPECT_EQ(course({"run", "day01/first", "--mine", "--size", "7", "--own", "3"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "--size|7|--variant|v|--own|3|");
+    EXPECT_EQ(course({"run", "--mine", "first", "--variant", "w"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "--variant|w|");
+    EXPECT_EQ(course({"run", "--mine", "second"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "|") << "no argument: it is no version of its own";
+    EXPECT_EQ(record("day01/first"), ExerciseRecord{}) << "a run is no check";
+}
+
+TEST_F(Learner, RunMineWithoutMyFileNamesTheCommandThatCopiesIt) {
+    EXPECT_EQ(course({"run", "--mine", "day01"}), kUsage);
+    EXPECT_TRUE(says("add.cu is not there yet: ./course next day01 copies it"));
+    EXPECT_EQ(course({"run", "--mine", "day02"}), kUsage);
+    EXPECT_TRUE(says("day02_none has no exercises"));
+    EXPECT_EQ(course({"run", "day01/first"}), kUsage);
+    EXPECT_TRUE(says("./course run --mine day01/first"));
+    write_mine("misspelt");
+    EXPECT_EQ(course({"run", "--mine", "first"}), kBuildFailed);
+    EXPECT_TRUE(says("add.cu:1:misspelt"));
+    EXPECT_EQ(runs(), "");
+}
+
+TEST_F(Learner, RunMineOfADayOfWholeProgramsRunsThoseWithExercises) {
+    directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "Release", "days": [
+        {"directory": "day01_add", "number": 1, "topic": "add", "title": "T",
+         "programs": [["hello"], ["add", "31"]]}]})");
+    write_program("build/bin/day01_add_exercise",
+                  "#!/bin/sh\nprintf '%s|' add \"$@\" >>\"$COURSE_ROOT/runs\"\n");
+    write_mine("int one() { return 7; }");
+    EXPECT_EQ(course({"run", "--mine", "day01"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "add|31|");
+    EXPECT_EQ(course({"run", "--mine", "first", "5", "6"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "add|5|6|");
+    EXPECT_EQ(course({"run", "--mine", "day01", "--program", "hello"}), kUsage);
+    EXPECT_EQ(course({"run", "--mine", "day01", "--size", "7"}), kUsage);
+    EXPECT_TRUE(says("day01_add has whole programs"));
+}
+
+// A gdb that notes how it was called, before all others in PATH.
+class LearnerWithDebugger : public Learner {
+  protected:
+    void SetUp() override {
+        Learner::SetUp();
+        write_program("tools/gdb",
+                      "#!/bin/sh\ntest \"$1\" = --version || printf '%s|' \"$@\" >>\"$COURSE_ROOT/runs\"\n");
+        path_ = std::getenv("PATH");
+        setenv("PATH", ((directory_.path() / "tools").string() + ":" + path_).c_str(), 1);
+        const std::string root = directory_.path().string();
+        ASSERT_EQ(capture({"cmake", "-S", root, "-B", root + "/build/cpu-debug", "-G", "Ninja"}).exit_code,
+                  0);
+        directory_.write("build/cpu-debug/days.json", R"({"backend": "cpu", "build_type": "Debug", "days": [
+            {"directory": "day01_add", "number": 1, "topic": "add", "title": "T", "small_size": "33"}]})");
+    }
+    void TearDown() override {
+        setenv("PATH", path_.c_str(), 1);
+        unsetenv("CUDA_ON_CPU_THREADS");
+        unsetenv("CUDA_ON_CPU_TIMEOUT");
+        Learner::TearDown();
+    }
+    std::string break_at(int line) const {
+        return "-ex|break " + mine().string() + ":" + std::to_string(line) + "|";
+    }
+
+  private:
+    std::string path_;
+};
+
+TEST_F(LearnerWithDebugger, StopsInTheFirstStatementOnASmallSize) {
+    make_first_a_version();
+    write_mine("// one\nint one() {\n    // a comment\n\n    return 1;\n}\nvoid two() { }\n");
+    EXPECT_EQ(course({"debug", "day01"}), kSuccess) << said();
+    const std::string program =
+        (directory_.path() / "build/cpu-debug/bin/day01_add_exercise_program").string();
+    std::string called = runs();
+    EXPECT_NE(called.find(break_at(5) + "-ex|run|--args|" + program + "|--size|33|--variant|v|"),
+              std::string::npos)
+        << called;
+    EXPECT_EQ(course({"debug", "second", "--size", "7", "--variant", "w"}), kSuccess) << said();
+    called = runs();
+    EXPECT_NE(called.find(break_at(7) + "-ex|run|--args|" + program + "|--size|7|--variant|w|"),
+              std::string::npos)
+        << called;
+}
+
+TEST_F(LearnerWithDebugger, NamesWhatIsMissing) {
+    EXPECT_EQ(course({"debug", "first"}), kUsage);
+    EXPECT_TRUE(says("./course next day01 copies it"));
+    write_mine("int one() {}");
+    write_program("tools/gdb", "#!/bin/sh\nexit 127\n");
+    EXPECT_EQ(course({"debug", "first"}), kFailed);
+    EXPECT_TRUE(says("debug needs gdb, which was not found. Install it: apt-get install gdb"));
 }
 
 TEST_F(Learner, AFilterThatMatchesNothingIsNoSuccess) {

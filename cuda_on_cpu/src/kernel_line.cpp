@@ -1,0 +1,87 @@
+#include "kernel_line.hpp"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <initializer_list>
+#include <string_view>
+#include <vector>
+
+namespace cuda_on_cpu {
+namespace {
+
+std::vector<std::string> output_lines(const std::string& command) {
+    std::vector<std::string> lines;
+    FILE* const pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) return lines;
+    std::array<char, 4096> line;
+    while (std::fgets(line.data(), line.size(), pipe) != nullptr)
+        lines.emplace_back(line.data());
+    pclose(pipe);
+    return lines;
+}
+
+const void* base_of_image(const void* address) {
+    Dl_info image;
+    return dladdr(address, &image) == 0 ? nullptr : image.dli_fbase;
+}
+
+// Kernels are in the image that the stand-in is linked into.
+bool is_in_program(const void* instruction) {
+    static const void* const program = base_of_image(reinterpret_cast<const void*>(&base_of_image));
+    return base_of_image(instruction) == program;
+}
+
+// By addr2line, as "/path/file.cu:93": binutils are there wherever a compiler is. -i: also the functions that the code was inlined into.
+std::vector<std::string> source_lines(void* instruction) {
+    Dl_info image;
+    if (dladdr(instruction, &image) == 0) return {};
+    std::array<char, 1200> command;
+    std::snprintf(
+        command.data(), command.size(), "addr2line -i -e '%s' 0x%zx 2>/dev/null", image.dli_fname,
+        static_cast<std::size_t>(static_cast<char*>(instruction) - static_cast<char*>(image.dli_fbase)));
+    std::vector<std::string> lines = output_lines(command.data());
+    for (std::string& line : lines)
+        line.resize(std::min(line.find_first_of("\n "), line.size()));  // " (discriminator 2)"
+    std::erase_if(lines, [](const std::string& line) { return line.starts_with("??"); });
+    return lines;
+}
+
+bool is_in(std::string_view line, std::initializer_list<std::string_view> directories) {
+    return std::ranges::any_of(directories, [line](std::string_view directory) {
+        return line.find(directory) != std::string_view::npos;
+    });
+}
+
+bool is_of_the_stand_in(std::string_view line) {
+    return line.starts_with("/usr/") ||
+           is_in(line, {"/cuda_on_cpu/include/", "/cuda_on_cpu/src/", "/cuda_on_cpu/inspector/"});
+}
+
+}  // namespace
+
+std::string kernel_line(std::span<void* const> instructions) {
+    std::string of_shared_header;
+    for (void* const instruction : instructions) {
+        if (!is_in_program(instruction)) continue;
+        for (const std::string& line : source_lines(instruction)) {
+            if (is_of_the_stand_in(line)) continue;
+            if (!is_in(line, {"/common/"})) return line;
+            if (of_shared_header.empty()) of_shared_header = line;
+        }
+    }
+    return of_shared_header;
+}
+
+std::string calling_kernel_line() {
+    std::array<void*, 16> frames;
+    const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+    for (void*& frame : frames)
+        frame = static_cast<char*>(frame) - 1;  // a return address belongs to the line after the call
+    return kernel_line(std::span(frames).first(static_cast<std::size_t>(count)));
+}
+
+}  // namespace cuda_on_cpu

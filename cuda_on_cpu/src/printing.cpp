@@ -1,0 +1,87 @@
+// What a kernel prints. With CUDA_ON_CPU_PRINTF=threads each line says which thread printed it, "[block 0, thread 3] i = 3"; without,
+// it is what printf() makes of it. The C library's functions end here, also the two that a compiler puts in the place of printf().
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "cuda_on_cpu/thread.h"
+#include "environment.hpp"
+#include "slow_launch.hpp"
+#include "thread_name.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+std::mutex mutex;
+std::string writer_of_line;  // the thread whose line has no end yet; empty: the last line has ended
+
+bool names_threads() {
+    return environment().named_lines && on_device();
+}
+
+void print_named(std::string_view text) {
+    const std::string thread = name_of_running_thread().data();
+    const std::scoped_lock lock(mutex);
+    while (!text.empty()) {
+        if (writer_of_line != thread) {
+            std::fprintf(stdout, "%s[%s] ", writer_of_line.empty() ? "" : "\n", thread.c_str());
+        }
+        const auto end = text.find('\n');
+        const std::string_view part = end == text.npos ? text : text.substr(0, end + 1);
+        std::fwrite(part.data(), 1, part.size(), stdout);
+        writer_of_line = end == text.npos ? thread : "";
+        text.remove_prefix(part.size());
+    }
+}
+
+int print(const char* format, std::va_list arguments) {
+    note_output();
+    if (!names_threads()) return std::vfprintf(stdout, format, arguments);
+    std::va_list again;
+    va_copy(again, arguments);
+    const int length = std::vsnprintf(nullptr, 0, format, again);
+    va_end(again);
+    if (length < 0) return length;
+    std::string text(static_cast<std::size_t>(length) + 1, '\0');
+    std::vsnprintf(text.data(), text.size(), format, arguments);
+    text.pop_back();
+    print_named(text);
+    return length;
+}
+
+}  // namespace
+}  // namespace cuda_on_cpu
+
+extern "C" int printf(const char* format, ...) {
+    std::va_list arguments;
+    va_start(arguments, format);
+    const int length = cuda_on_cpu::print(format, arguments);
+    va_end(arguments);
+    return length;
+}
+
+// printf() where the C library checks its arguments (_FORTIFY_SOURCE).
+extern "C" int __printf_chk(int, const char* format, ...) {
+    std::va_list arguments;
+    va_start(arguments, format);
+    const int length = cuda_on_cpu::print(format, arguments);
+    va_end(arguments);
+    return length;
+}
+
+extern "C" int puts(const char* text) {
+    if (cuda_on_cpu::names_threads()) {
+        cuda_on_cpu::print_named(std::string(text) + "\n");
+        return 1;
+    }
+    return std::fputs(text, stdout) < 0 ? EOF : std::fputc('\n', stdout);
+}
+
+extern "C" int putchar(int character) {
+    if (!cuda_on_cpu::names_threads()) return std::fputc(character, stdout);
+    const char text = static_cast<char>(character);
+    cuda_on_cpu::print_named({&text, 1});
+    return character;
+}

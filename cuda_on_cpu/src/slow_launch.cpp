@@ -1,0 +1,170 @@
+#include "slow_launch.hpp"
+
+#include <execinfo.h>
+#include <pthread.h>
+#include <signal.h>
+#include <ucontext.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <mutex>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "block.hpp"
+#include "environment.hpp"
+#include "kernel_line.hpp"
+#include "thread_name.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+constexpr int kSignal = SIGUSR2;
+constexpr int kAttempts = 50;  // a thread that polls is in the stand-in as often as in its kernel
+constexpr auto kBetweenAttempts = std::chrono::milliseconds(5);
+
+// What an OS thread answers to the signal. One is asked at a time.
+struct Answer {
+    std::atomic<bool> given{false};
+    bool runs_block = false;
+    std::array<char, 64> kernel{};
+    ThreadName thread{};
+    std::array<void*, 32> frames{};
+    std::size_t frame_count = 0;
+};
+
+struct Watch {
+    std::mutex mutex;
+    std::vector<pthread_t> os_threads;  // that may run blocks
+    std::atomic<unsigned> running{0};   // launches
+    std::atomic<unsigned> outputs{0};
+};
+
+// Never destroyed: the watching thread and the workers outlive main().
+Watch& watch() {
+    static Watch& only = *new Watch;
+    return only;
+}
+Answer answer;
+
+// In the signal handler: nothing is allocated, printed or locked.
+void note_frames(const ucontext_t& context) {
+    std::array<void*, 40> frames;
+    const auto count = static_cast<std::size_t>(backtrace(frames.data(), static_cast<int>(frames.size())));
+#if defined(__x86_64__)
+    auto* const interrupted = reinterpret_cast<void*>(context.uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+    auto* const interrupted = reinterpret_cast<void*>(context.uc_mcontext.pc);
+#endif
+    // The first frames are the handler's own.
+    std::size_t begin = 0;
+    while (begin < count && frames[begin] != interrupted)
+        ++begin;
+    answer.frames[0] = interrupted;
+    answer.frame_count = 1;
+    for (std::size_t i = begin + 1; i < count && answer.frame_count < answer.frames.size(); ++i)
+        answer.frames[answer.frame_count++] =
+            static_cast<char*>(frames[i]) - 1;  // the call, not what follows it
+}
+
+void tell_where(int, siginfo_t*, void* context) {
+    BlockRunner* const runner = runner_of_os_thread;
+    answer.runs_block = runner != nullptr && runner->running();
+    if (answer.runs_block) {
+        const std::string& name = runner->launch().name;
+        const std::size_t length = std::min(name.size(), answer.kernel.size() - 1);
+        std::copy_n(name.data(), length, answer.kernel.data());
+        answer.kernel[length] = '\0';
+        answer.thread = name_of_running_thread();
+        note_frames(*static_cast<const ucontext_t*>(context));
+    }
+    answer.given = true;
+}
+
+bool ask(pthread_t os_thread) {
+    answer.given = false;
+    if (pthread_kill(os_thread, kSignal) != 0) return false;
+    for (int i = 0; i < 200 && !answer.given; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return answer.given && answer.runs_block;
+}
+
+// False: no kernel runs at this moment.
+bool tell_where_kernel_is() {
+    const std::scoped_lock lock(watch().mutex);
+    for (int attempt = 0; attempt < kAttempts && watch().running > 0; ++attempt) {
+        for (const pthread_t os_thread : watch().os_threads) {
+            if (!ask(os_thread)) continue;
+            const std::string line = kernel_line(std::span(answer.frames).first(answer.frame_count));
+            if (line.empty()) continue;
+            std::fflush(stdout);  // what the kernel has printed: perhaps nothing comes after this
+            std::fprintf(stderr, "cuda_on_cpu: kernel %s: still running after %u s, in %s, %s\n",
+                         answer.kernel.data(), environment().notice, line.c_str(), answer.thread.data());
+            return true;
+        }
+        std::this_thread::sleep_for(kBetweenAttempts);
+    }
+    return false;
+}
+
+[[noreturn]] void watch_launches() {
+    unsigned seconds = 0;  // since the program has printed
+    unsigned seen = 0;
+    bool told = false;
+    for (;;) {
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        const unsigned outputs = watch().outputs;
+        if (outputs != seen) {
+            seen = outputs;
+            seconds = 0;
+            told = false;
+        } else if (++seconds >= environment().notice && !told) {
+            told = tell_where_kernel_is();
+        }
+    }
+}
+
+void start_watching() {
+    std::array<void*, 1> frame;
+    backtrace(frame.data(), 1);  // its first call loads a library, which a signal handler must not
+    struct sigaction action {};
+    action.sa_sigaction = tell_where;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    sigaction(kSignal, &action, nullptr);
+    std::thread(watch_launches).detach();
+}
+
+}  // namespace
+
+WatchedLaunch::WatchedLaunch() {
+    if (environment().notice == 0) return;
+    static std::once_flag once;
+    std::call_once(once, start_watching);
+    ++watch().running;
+}
+
+WatchedLaunch::~WatchedLaunch() {
+    if (environment().notice != 0) --watch().running;
+}
+
+void note_output() {
+    ++watch().outputs;
+}
+
+void may_be_asked() {
+    const std::scoped_lock lock(watch().mutex);
+    watch().os_threads.push_back(pthread_self());
+}
+
+void may_not_be_asked() {
+    const std::scoped_lock lock(watch().mutex);
+    std::erase_if(watch().os_threads,
+                  [](pthread_t other) { return pthread_equal(other, pthread_self()) != 0; });
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,24 @@
+// With CUDA_ON_CPU_NOTICE=10 a program that has printed nothing for 10 s tells once where its kernel is: "still running after 10 s, in
+// vector_add.cuh:46, block 0, thread 0". A loop that never ends shows itself so; a kernel that is only slow goes on. Tests print when they
+// begin and end, so it is also told of many slow launches in one test.
+#pragma once
+
+namespace cuda_on_cpu {
+
+// Lives as long as a launch runs.
+class WatchedLaunch {
+  public:
+    WatchedLaunch();
+    ~WatchedLaunch();
+    WatchedLaunch(const WatchedLaunch&) = delete;
+    WatchedLaunch& operator=(const WatchedLaunch&) = delete;
+};
+
+// The program prints something.
+void note_output();
+
+// This OS thread runs blocks, from here on, and until the end of its life not any more: it can be asked where it is.
+void may_be_asked();
+void may_not_be_asked();
+
+}  // namespace cuda_on_cpu

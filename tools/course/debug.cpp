@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <stdexcept>
+
+#include "build.hpp"
+#include "commands.hpp"
+#include "day_command.hpp"
+#include "days.hpp"
+#include "errors.hpp"
+#include "functions.hpp"
+#include "learner.hpp"
+#include "learner_program.hpp"
+#include "styles.hpp"
+
+namespace course::tool {
+namespace {
+
+void require_gdb() {
+    if (capture({"gdb", "--version"}).exit_code != kSuccess)
+        throw std::runtime_error("debug needs gdb, which was not found. Install it: apt-get install gdb");
+}
+
+// The bodies to stop in: of the functions that the exercise asks for; of one that is repaired by hand, of the file's kernels.
+std::vector<std::size_t> bodies_of(const std::string& text, const Exercise& exercise) {
+    std::vector<std::size_t> bodies;
+    for (const std::string& kernel : exercise.kernels) {
+        for (const FunctionDefinition& function : find_functions(text, kernel))
+            bodies.push_back(function.body_begin);
+    }
+    if (!exercise.by_hand()) return bodies;
+    for (auto at = text.find("__global__ "); at != std::string::npos; at = text.find("__global__ ", at + 1))
+        bodies.push_back(text.find('{', at));
+    return bodies;
+}
+
+// The line of the first statement; of the closing brace where the learner has written none.
+int first_line_in(const std::string& text, std::size_t body) {
+    std::size_t at = body + 1;
+    const auto skip_to = [&](std::string_view end) {
+        const auto found = text.find(end, at);
+        at = found == std::string::npos ? text.size() : found + end.size();
+    };
+    while (at < text.size()) {
+        if (std::isspace(static_cast<unsigned char>(text[at])) != 0) {
+            ++at;
+        } else if (text.compare(at, 2, "//") == 0) {
+            skip_to("\n");
+        } else if (text.compare(at, 2, "/*") == 0) {
+            skip_to("*/");
+        } else {
+            break;
+        }
+    }
+    return line_at(text, at);
+}
+
+// gdb, stopped at the first line of the exercise that the program comes to.
+Command gdb_command(const std::filesystem::path& file, const Exercise& exercise, const Command& program) {
+    Command command = {"gdb", "-q"};
+    const auto add = [&command](const char* option, std::string words) {
+        command.insert(command.end(), {option, std::move(words)});
+    };
+    add("-iex", "set debuginfod enabled off");  // it would ask whether to download the system's symbols
+    add("-iex", "set confirm off");
+    add("-ex", "set print thread-events off");
+    add("-ex", "set breakpoint pending on");
+    const std::string text = read_text_file(file);
+    for (const std::size_t body : bodies_of(text, exercise))
+        add("-ex", fmt::format("break {}:{}", file.string(), first_line_in(text, body)));
+    add("-ex", "run");
+    command.push_back("--args");
+    command.insert(command.end(), program.begin(), program.end());
+    return command;
+}
+
+// The program that the exercise's functions run in, on a size that a debugger is soon through with.
+Command program_of(const Checkout& build, const Day& day, const Exercise& exercise,
+                   const DebugOptions& given) {
+    RunOptions options;
+    options.size = given.size;
+    options.variant = given.variant;
+    options.extra = given.extra;
+    const auto program = std::ranges::find_if(day.programs, [&](const std::vector<std::string>& each) {
+        return each.front() + ".cu" == exercise.file;
+    });
+    if (program != day.programs.end()) {
+        require_no_versions(day, options);
+        return whole_program_command(build, day, *program, "_exercise", options.extra);
+    }
+    if (options.size.empty()) options.size = day.small_size;
+    if (options.variant.empty()) options.variant = exercise.variant;
+    return versions_command(build.program(day.directory + "_exercise_program"), options);
+}
+
+}  // namespace
+
+int debug_exercise(const Checkout& checkout, const DebugOptions& options) {
+    require_gdb();
+    const Desk desk(checkout);
+    const WorkbookEntry entry = desk.choose(options.name);
+    require_my_file(desk.book, {entry});
+
+    const Checkout build = build_of_preset(checkout, "cpu-debug");
+    const Calendar calendar = load_calendar(build.calendar());
+    const Command program =
+        program_of(build, find_day(calendar, entry.chapter->directory), *entry.exercise, options);
+    build_my_program(desk.book, entry, build, std::filesystem::path(program.front()).filename());
+
+    setenv("CUDA_ON_CPU_THREADS", "1", 0);  // blocks one after the other: the first stop is in block 0
+    setenv("CUDA_ON_CPU_TIMEOUT", "86400", 0);
+    fmt::print("{}\n",
+               styled(fmt::format("{}: print threadIdx, print blockIdx, next, continue, quit", entry.id),
+                      kQuiet, stdout));
+    std::fflush(stdout);
+    return run(gdb_command(desk.book.mine(entry), *entry.exercise, program));
+}
+
+}  // namespace course::tool

@@ -99,7 +99,7 @@ Command program_of(const Checkout& build, const Day& day, const Exercise& exerci
 
 int debug_exercise(const Checkout& checkout, const DebugOptions& options) {
     require_gdb();
-    const Desk desk(checkout);
+    Desk desk(checkout);
     const WorkbookEntry entry = desk.choose(options.name);
     require_my_file(desk.book, {entry});
 

@@ -50,7 +50,7 @@ inline std::string large_element(std::size_t element, std::size_t size) {
 
 // Calls `launch`; of its kernels the blocks around `places` run. One that leaves the parts that exist fails the test.
 template <class Launch>
-void run_few_blocks(const Launch& launch, const std::vector<double>& places = kLargePlaces) {
+void run_few_blocks(const Launch& launch, [[maybe_unused]] const std::vector<double>& places = kLargePlaces) {
 #ifdef CUDA_ON_CPU
     const cuda_on_cpu::FewBlocks few(places);
 #endif

@@ -152,7 +152,7 @@ class Driver {
                         nvcc::kHostOptions,
                         {command_.optimisation, command_.debug_information},
                         nvcc::kKernelOptions,
-                        {"-D__NVCC__"},
+                        {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
                         command_.host,
                         rule,
                         {"-c", "-x", "cu", source.file, "-o", object}}));

@@ -7,6 +7,7 @@
 #include "common/check/nearest.hpp"
 #include "days.hpp"
 #include "errors.hpp"
+#include "own_program.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
 
@@ -70,6 +71,19 @@ int run_day(const Checkout& checkout, const RunOptions& options) {
     add("--variant", options.variant);
     add("--json", options.json);
     command.insert(command.end(), options.extra.begin(), options.extra.end());
+    return run_shown(command);
+}
+
+int run_own_program(const Checkout& checkout, const RunOptions& options,
+                    const std::vector<std::string>& files) {
+    if (!options.size.empty() || !options.variant.empty() || !options.json.empty() ||
+        !options.program.empty())
+        throw UsageError(
+            fmt::format("--size, --variant, --json and --program are for days; options of {} follow after --",
+                        files.front()));
+    Command command = {build_own_program(checkout, files)};
+    command.insert(command.end(), options.extra.begin() + static_cast<std::ptrdiff_t>(files.size()) - 1,
+                   options.extra.end());
     return run_shown(command);
 }
 

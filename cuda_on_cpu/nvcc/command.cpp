@@ -49,9 +49,11 @@ void add_library(Command& command, const std::string& name) {
     command.link_inputs.push_back("-l" + name);
 }
 
-// The headers of the stand-in need C++20: older standards are raised to it.
+// The headers of the stand-in need C++20: older standards are raised to it. All have the same name, so that all programs share
+// their precompiled headers.
 std::string standard_for(const std::string& asked) {
-    for (const std::string_view old : {"c++03", "c++11", "c++14", "c++17", "c++0x", "c++1y", "c++1z"}) {
+    for (const std::string_view old :
+         {"c++03", "c++11", "c++14", "c++17", "c++0x", "c++1y", "c++1z", "c++20", "c++2a"}) {
         if (asked.ends_with(old.substr(1))) return "";
     }
     return asked;

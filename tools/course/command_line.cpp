@@ -39,6 +39,15 @@ std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> f
     std::vector<std::string> arguments(argv + 1, argv + argc);
     for (const CLI::App* command : forwarding) {
         if (arguments.size() <= 2 || arguments.front() != command->get_name()) continue;
+        // Behind the files of a program of one's own everything is that program's.
+        const auto files =
+            static_cast<std::ptrdiff_t>(own_files({arguments.begin() + 1, arguments.end()}).size());
+        if (files > 0) {
+            const auto behind = arguments.begin() + 1 + files;
+            if (behind != arguments.end() && *behind == "--") arguments.erase(behind);
+            arguments.insert(arguments.begin() + 2, "--");
+            continue;
+        }
         const auto is_foreign = [command](const std::string& argument) {
             return argument.starts_with("-") && command->get_option_no_throw(argument) == nullptr;
         };

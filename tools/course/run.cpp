@@ -76,11 +76,6 @@ int run_day(const Checkout& checkout, const RunOptions& options) {
 
 int run_own_program(const Checkout& checkout, const RunOptions& options,
                     const std::vector<std::string>& files) {
-    if (!options.size.empty() || !options.variant.empty() || !options.json.empty() ||
-        !options.program.empty())
-        throw UsageError(
-            fmt::format("--size, --variant, --json and --program are for days; options of {} follow after --",
-                        files.front()));
     Command command = {build_own_program(checkout, files)};
     command.insert(command.end(), options.extra.begin() + static_cast<std::ptrdiff_t>(files.size()) - 1,
                    options.extra.end());

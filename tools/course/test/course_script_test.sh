@@ -131,6 +131,11 @@ chmod +x "$work/tools/nvcc"
 export BUILD_SECONDS=0
 run "$root/course" list
 check "with nvcc and a GPU" "$work/elsewhere|$root|$root/build/gpu|list|" "$output"
+if [[ ! -x /usr/local/cuda/bin/nvcc ]] && [[ ! -x ${CUDA_PATH:-}/bin/nvcc ]]; then
+    printf '#!/bin/sh\necho cuda_on_cpu\n' >"$work/tools/nvcc"
+    run "$root/course" list
+    check "an nvcc that compiles for the CPU" "$work/elsewhere|$root|$root/build/cpu|list|" "$output"
+fi
 printf '#!/bin/sh\nexit 9\n' >"$work/tools/nvidia-smi"
 run "$root/course" list
 check "with nvcc, no GPU" "$work/elsewhere|$root|$root/build/cpu|list|" "$output"

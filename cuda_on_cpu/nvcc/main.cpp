@@ -218,6 +218,7 @@ class Driver {
         if (command_.action == Action::archive) return run(joined({{"ar", "qcs", program()}, inputs}));
         return run(joined({{compiler_},
                            nvcc::kHostOptions,
+                           nvcc::kLinkOptions,
                            command_.host,
                            command_.link_options,
                            inputs,

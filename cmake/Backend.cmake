@@ -8,7 +8,14 @@ endif()
 # -O2, not CMake's -O3: kernels on the CPU gain nothing from more, and the build takes half as long again.
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
-find_program(COURSE_NVCC nvcc PATHS /usr/local/cuda/bin ENV CUDA_PATH PATH_SUFFIXES bin)
+# The nvcc that cuda_on_cpu brings may be the first in PATH: it compiles for the CPU.
+function(course_is_nvcc_for_gpus result nvcc)
+  execute_process(COMMAND ${nvcc} --version OUTPUT_VARIABLE version ERROR_QUIET)
+  if(version MATCHES "cuda_on_cpu")
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+find_program(COURSE_NVCC nvcc PATHS /usr/local/cuda/bin ENV CUDA_PATH PATH_SUFFIXES bin VALIDATOR course_is_nvcc_for_gpus)
 find_program(COURSE_NVIDIA_SMI nvidia-smi)
 mark_as_advanced(COURSE_NVCC COURSE_NVIDIA_SMI)
 

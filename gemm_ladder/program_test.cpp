@@ -78,7 +78,7 @@ TEST_F(LadderProgram, RefusesWhatIsNoStepAndNoShape) {
     expect_refused("--m 0", "--m 0: expected a number > 0");
     expect_refused("--n 4 --k -1", "--k -1: expected a number > 0");
     expect_refused("--m 99999999999999999999", "expected at most");
-    expect_refused("--size 4294967296x1x4294967297", "expected at most");
+    expect_refused("--size 4294967296x1x4294967297", "whose product is at most 2^60");
     expect_refused("--size 5x5", "expected m x n x k");
     expect_refused("--m 5 --size 5x5x5", "--m: expected without --size, --bench and --sweep");
     expect_refused("--alpha nan", "--alpha nan: expected a finite number");

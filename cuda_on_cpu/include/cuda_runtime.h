@@ -1,6 +1,10 @@
 // CUDA C++ on the CPU: what `#include <cuda_runtime.h>` means where no GPU is.
 #pragma once
 
+#if __cplusplus < 202002L
+# error "CUDA on the CPU needs C++20: compile files that include <cuda_runtime.h> with -std=c++20"
+#endif
+
 #include <cassert>
 #include <cstdio>
 #include <cstdlib>

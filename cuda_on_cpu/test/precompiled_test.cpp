@@ -87,6 +87,12 @@ TEST_F(Precompiled, DifferFromOptionToOption) {
     EXPECT_NE(optimised, made());
 }
 
+TEST_F(Precompiled, AreSharedByProgramsWithMacrosOfTheirOwn) {
+    const auto with_macro = precompiled_headers(
+        directory / "made", {"g++", "-std=c++20", "-Wall", "-DN=3", "-I", directory.string()});
+    EXPECT_EQ(with_macro.options.at(2) + ".gch", made());
+}
+
 TEST_F(Precompiled, AreDoneWithoutWhereAHeaderDoesNotCompile) {
     write_header("not C++\n");
     const auto none = headers();

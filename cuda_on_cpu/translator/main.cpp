@@ -42,7 +42,8 @@ Command parse(const Arguments& arguments) {
         } else if (argument == "-o" && has_value) {
             command.object = arguments[++i];
         } else if (argument == "-x" && has_value) {
-            ++i;  // the language is known by the step
+            // The language is known by the step; but a CUDA source may have any name.
+            if (arguments[++i] == "cu" && i + 1 < arguments.size()) command.source = arguments[++i];
         } else if (argument == "-MD" || argument == "-MMD" || argument == "-MP") {
             command.dependencies.push_back(argument);
         } else if ((argument == "-MF" || argument == "-MT" || argument == "-MQ") && has_value) {

@@ -37,6 +37,15 @@ class Lock {
     int file_;
 };
 
+// Macros that change what these headers say. g++ does not take precompiled headers where another macro would have mattered.
+constexpr std::string_view kDefinitionsOfHeaders[] = {"-DCUDA_ON_CPU", "-DGTEST_", "-DNDEBUG", "-D_"};
+
+bool is_definition_of_program(std::string_view option) {
+    return option.starts_with("-D") &&
+           std::none_of(std::begin(kDefinitionsOfHeaders), std::end(kDefinitionsOfHeaders),
+                        [&](std::string_view name) { return option.starts_with(name); });
+}
+
 // Where a lesson has headers of its own, and what is warned of, makes no difference to these.
 std::string name_of(const std::vector<std::string>& command) {
     std::string all;
@@ -120,7 +129,9 @@ bool make(const std::vector<std::string>& command, const fs::path& header, const
 }  // namespace
 
 PrecompiledHeaders precompiled_headers(const std::string& directory,
-                                       const std::vector<std::string>& command) {
+                                       const std::vector<std::string>& full_command) {
+    std::vector<std::string> command = full_command;
+    std::erase_if(command, is_definition_of_program);
     std::error_code error;
     fs::create_directories(directory, error);
     const std::string header = (fs::path(directory) / (name_of(command) + ".hpp")).string();

@@ -10,6 +10,7 @@
 #include "commands.hpp"
 #include "common/bench/unknown_argument.hpp"
 #include "errors.hpp"
+#include "own_program.hpp"
 #include "styles.hpp"
 
 namespace course::tool {
@@ -38,6 +39,15 @@ std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> f
     std::vector<std::string> arguments(argv + 1, argv + argc);
     for (const CLI::App* command : forwarding) {
         if (arguments.size() <= 2 || arguments.front() != command->get_name()) continue;
+        // Behind the files of a program of one's own everything is that program's.
+        const auto files =
+            static_cast<std::ptrdiff_t>(own_files({arguments.begin() + 1, arguments.end()}).size());
+        if (files > 0) {
+            const auto behind = arguments.begin() + 1 + files;
+            if (behind != arguments.end() && *behind == "--") arguments.erase(behind);
+            arguments.insert(arguments.begin() + 2, "--");
+            continue;
+        }
         const auto is_foreign = [command](const std::string& argument) {
             return argument.starts_with("-") && command->get_option_no_throw(argument) == nullptr;
         };
@@ -71,7 +81,7 @@ int run_command_line(int argc, const char* const* argv) {
     RunOptions options;
     auto* run =
         app.add_subcommand("run", "Builds a day's program and runs it: every version verified and timed");
-    run->add_option("DAY", options.day, kDay)->required();
+    run->add_option("DAY", options.day, std::string(kDay) + "; or a program of your own: my.cu")->required();
     run->add_option("--size", options.size, "Problem size, as the day's program reads it")->type_name("N");
     run->add_option("--variant", options.variant, "Only this version")->type_name("V");
     run->add_option("--json", options.json, "Writes the records to this file, as JSON Lines")
@@ -88,8 +98,14 @@ int run_command_line(int argc, const char* const* argv) {
         "         ./course run --mine day05/coalesced --size 64x64x64\n"
         "         ./course run day00 --program vector_add 1000003\n"
         "         ./course run day10 --image in.png --sigma 4 --out out.png\n"
-        "         ./course run gemm_ladder --step 0,5 --m 1000 --n 3000 --k 500");
-    run->callback([&] { command = [&](const Checkout& checkout) { return run_day(checkout, options); }; });
+        "         ./course run gemm_ladder --step 0,5 --m 1000 --n 3000 --k 500\n"
+        "         ./course run my.cu more.cu -- arguments of the program");
+    run->callback([&] {
+        const std::vector<std::string> files = own_files({argv + 2, argv + argc});
+        command = [&options, files](const Checkout& checkout) {
+            return files.empty() ? run_day(checkout, options) : run_own_program(checkout, options, files);
+        };
+    });
 
     InspectOptions inspected;
     auto* inspect = app.add_subcommand(

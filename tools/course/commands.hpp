@@ -22,6 +22,10 @@ struct RunOptions {
     std::vector<std::string> extra;  // handed to the program as they are
 };
 int run_day(const Checkout& checkout, const RunOptions& options);
+// `files`: the program's own sources (own_program.hpp); of the options only `extra` applies: the files
+// behind the first, then the program's arguments.
+int run_own_program(const Checkout& checkout, const RunOptions& options,
+                    const std::vector<std::string>& files);
 
 struct InspectOptions {
     std::string day;

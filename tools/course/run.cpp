@@ -10,6 +10,7 @@
 #include "days.hpp"
 #include "errors.hpp"
 #include "learner_program.hpp"
+#include "own_program.hpp"
 #include "styles.hpp"
 
 namespace course::tool {
@@ -100,6 +101,14 @@ int run_day(const Checkout& checkout, const RunOptions& options) {
             : program_commands(checkout, day, day.programs, "", options);
     build_target(checkout, day.directory);
     return run_shown(commands);
+}
+
+int run_own_program(const Checkout& checkout, const RunOptions& options,
+                    const std::vector<std::string>& files) {
+    Command command = {build_own_program(checkout, files)};
+    command.insert(command.end(), options.extra.begin() + static_cast<std::ptrdiff_t>(files.size()) - 1,
+                   options.extra.end());
+    return run_shown({command});
 }
 
 }  // namespace course::tool

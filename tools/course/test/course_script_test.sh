@@ -5,12 +5,13 @@
 set -euo pipefail
 
 checkout=$1
-unset COURSE_PRESET COURSE_ROOT COURSE_BUILD_DIR
+unset COURSE_PRESET COURSE_ROOT COURSE_BUILD_DIR CUDA_PATH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$(readlink -f "$work")/'a checkout'
 mkdir -p "$root/scripts" "$work/tools" "$work/elsewhere"
-cp "$checkout/course" "$root/"
+sed "s|/usr/local/cuda|$work/no_toolkit|" "$checkout/course" >"$root/course"  # this machine may have one
+chmod +x "$root/course"
 
 cat >"$root/scripts/install_dependencies.sh" <<'END'
 #!/bin/sh
@@ -131,6 +132,9 @@ chmod +x "$work/tools/nvcc"
 export BUILD_SECONDS=0
 run "$root/course" list
 check "with nvcc and a GPU" "$work/elsewhere|$root|$root/build/gpu|list|" "$output"
+printf '#!/bin/sh\necho cuda_on_cpu\n' >"$work/tools/nvcc"
+PATH=$work/tools:/usr/bin:/bin run "$root/course" list
+check "with a GPU, and an nvcc that compiles for the CPU" "$work/elsewhere|$root|$root/build/cpu|list|" "$output"
 printf '#!/bin/sh\nexit 9\n' >"$work/tools/nvidia-smi"
 run "$root/course" list
 check "with nvcc, no GPU" "$work/elsewhere|$root|$root/build/cpu|list|" "$output"

@@ -1,0 +1,468 @@
+#include "command.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+namespace nvcc {
+namespace {
+
+enum class Takes { nothing, value };
+
+using Apply = void (*)(Command& command, const std::string& value);
+
+// How an option is written. The value follows as an argument of its own or after a '=', of some also joined: -Iinclude.
+struct Option {
+    std::vector<std::string_view> names;
+    Takes takes;
+    Apply apply;
+    bool joined = false;
+};
+
+Arguments split_at_commas(const std::string& list) {
+    Arguments parts;
+    for (std::size_t begin = 0; begin <= list.size();) {
+        const std::size_t comma = std::min(list.find(',', begin), list.size());
+        if (comma > begin) parts.push_back(list.substr(begin, comma - begin));
+        begin = comma + 1;
+    }
+    return parts;
+}
+
+void append(Arguments& to, const Arguments& more) {
+    to.insert(to.end(), more.begin(), more.end());
+}
+
+// Libraries of the CUDA Toolkit whose functions the stand-in's own library has, and those that do not exist on the CPU.
+constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt", "cuda"};
+constexpr std::string_view kMissingLibraries[] = {"cublas", "cufft",     "curand", "cusparse", "cusolver",
+                                                  "cudnn",  "nvjitlink", "nvrtc",  "npp",      "nccl"};
+
+void add_library(Command& command, const std::string& name) {
+    if (std::ranges::find(kOwnLibraries, name) != std::end(kOwnLibraries)) return;
+    if (std::ranges::any_of(kMissingLibraries, [&](std::string_view it) { return name.starts_with(it); }))
+        throw UsageError("'-l" + name +
+                         "': this library of the CUDA Toolkit does not exist on the CPU; here is the CUDA "
+                         "runtime alone");
+    command.link_inputs.push_back("-l" + name);
+}
+
+// The headers of the stand-in need C++20: older standards are raised to it. All have the same name, so that all programs share
+// their precompiled headers.
+std::string standard_for(const std::string& asked) {
+    for (const std::string_view old :
+         {"c++03", "c++11", "c++14", "c++17", "c++0x", "c++1y", "c++1z", "c++20", "c++2a"}) {
+        if (asked.ends_with(old.substr(1))) return "";
+    }
+    return asked;
+}
+
+void refuse(Command&, const std::string&) {
+    throw UsageError(
+        "it was asked for code of a GPU or for an intermediate file (-E, -ptx, -cubin, -fatbin, -cuda...), "
+        "which "
+        "do not exist here: kernels are compiled for the CPU. --keep keeps their translation, "
+        "*.translated.ii");
+}
+
+void ignore(Command&, const std::string&) {}
+
+const std::vector<Option>& options() {
+    using enum Takes;
+    static const std::vector<Option> all = {
+        {{"-o", "--output-file"}, value, [](Command& c, const std::string& v) { c.output = v; }},
+        {{"-odir", "--output-directory"},
+         value,
+         [](Command& c, const std::string& v) { c.output_directory = v; }},
+        {{"-c", "--compile", "-dc", "--device-c", "-dw", "--device-w"},
+         nothing,
+         [](Command& c, const std::string&) { c.action = Action::compile; }},
+        {{"-dlink", "--device-link"},
+         nothing,
+         [](Command& c, const std::string&) { c.action = Action::device_link; }},
+        {{"-lib", "--lib"}, nothing, [](Command& c, const std::string&) { c.action = Action::archive; }},
+        {{"-link", "--link"}, nothing, [](Command& c, const std::string&) { c.action = Action::link; }},
+        {{"-M", "-MM", "--generate-dependencies", "--generate-nonsystem-dependencies"},
+         nothing,
+         [](Command& c, const std::string&) { c.action = Action::list_dependencies; }},
+        {{"-V", "--version"},
+         nothing,
+         [](Command& c, const std::string&) { c.action = Action::print_version; }},
+        {{"-h", "--help"}, nothing, [](Command& c, const std::string&) { c.action = Action::print_help; }},
+        {{"-E", "--preprocess", "-ptx", "--ptx", "-cubin", "--cubin", "-fatbin", "--fatbin", "-cuda",
+          "--cuda", "-ltoir", "--ltoir", "-optix-ir", "--optix-ir"},
+         nothing,
+         refuse},
+
+        {{"-I", "--include-path"},
+         value,
+         [](Command& c, const std::string& v) { c.preprocessor.push_back("-I" + v); },
+         true},
+        {{"-isystem", "--system-include"},
+         value,
+         [](Command& c, const std::string& v) {
+             append(c.preprocessor, {"-isystem", v});
+         }},
+        {{"-include", "--pre-include"},
+         value,
+         [](Command& c, const std::string& v) {
+             append(c.preprocessor, {"-include", v});
+         }},
+        {{"-D", "--define-macro"},
+         value,
+         [](Command& c, const std::string& v) { c.preprocessor.push_back("-D" + v); },
+         true},
+        {{"-U", "--undefine-macro"},
+         value,
+         [](Command& c, const std::string& v) { c.preprocessor.push_back("-U" + v); },
+         true},
+        {{"-L", "--library-path"},
+         value,
+         [](Command& c, const std::string& v) { c.link_options.push_back("-L" + v); },
+         true},
+        {{"-l", "--library"}, value, add_library, true},
+        {{"-shared", "--shared"},
+         nothing,
+         [](Command& c, const std::string&) { c.link_options.push_back("-shared"); }},
+        {{"-Xlinker", "--linker-options"},
+         value,
+         [](Command& c, const std::string& v) {
+             for (const std::string& part : split_at_commas(v))
+                 append(c.link_options, {"-Xlinker", part});
+         }},
+        {{"-Xcompiler", "--compiler-options"},
+         value,
+         [](Command& c, const std::string& v) { append(c.host, split_at_commas(v)); }},
+        {{"-ccbin", "--compiler-bindir"},
+         value,
+         [](Command& c, const std::string& v) {
+             c.compiler = std::filesystem::is_directory(v) ? v + "/g++" : v;
+         }},
+        {{"-std", "--std"}, value, [](Command& c, const std::string& v) { c.standard = standard_for(v); }},
+        {{"-O", "--optimize"},
+         value,
+         [](Command& c, const std::string& v) {
+             c.host_optimisation = "-O" + v;
+             if (v == "0") c.optimisation = "-O0";
+         },
+         true},
+        {{"-g", "--debug"}, nothing, [](Command& c, const std::string&) { c.debug_information = "-g"; }},
+        {{"-G", "--device-debug"},
+         nothing,
+         [](Command& c, const std::string&) {
+             c.debug_information = "-g";
+             c.optimisation = "-O0";
+         }},
+        {{"-pg", "--profile"}, nothing, [](Command& c, const std::string&) { c.host.push_back("-pg"); }},
+        {{"-w", "--disable-warnings"},
+         nothing,
+         [](Command& c, const std::string&) { c.host.push_back("-w"); }},
+        {{"-Werror", "--Werror"},
+         value,
+         [](Command& c, const std::string& v) {
+             if (v == "all-warnings") c.host.push_back("-Werror");
+         }},
+
+        {{"-MD", "--generate-dependencies-with-compile"},
+         nothing,
+         [](Command& c, const std::string&) {
+             c.make_rule = true;
+             c.rule_options.push_back("-MD");
+         }},
+        {{"-MMD", "--generate-nonsystem-dependencies-with-compile"},
+         nothing,
+         [](Command& c, const std::string&) {
+             c.make_rule = true;
+             c.rule_options.push_back("-MMD");
+         }},
+        {{"-MP", "--generate-dependency-targets"},
+         nothing,
+         [](Command& c, const std::string&) { c.rule_options.push_back("-MP"); }},
+        {{"-MT", "--dependency-target-name"},
+         value,
+         [](Command& c, const std::string& v) {
+             append(c.rule_options, {"-MT", v});
+         }},
+        {{"-MF", "--dependency-output"}, value, [](Command& c, const std::string& v) { c.rule_file = v; }},
+
+        {{"-keep", "--keep", "-save-temps", "--save-temps"},
+         nothing,
+         [](Command& c, const std::string&) { c.keep = true; }},
+        {{"-v", "--verbose"}, nothing, [](Command& c, const std::string&) { c.verbose = true; }},
+        {{"-dryrun", "--dryrun"}, nothing, [](Command& c, const std::string&) { c.dry_run = true; }},
+
+        // What is said about the GPU, or about nvcc's own passes, changes nothing on the CPU.
+        {{"-arch",
+          "--gpu-architecture",
+          "-code",
+          "--gpu-code",
+          "-gencode",
+          "--generate-code",
+          "-rdc",
+          "--relocatable-device-code",
+          "-Xptxas",
+          "--ptxas-options",
+          "-Xnvlink",
+          "--nvlink-options",
+          "-Xcudafe",
+          "--cudafe-options",
+          "-Xfatbin",
+          "--fatbin-options",
+          "-Xarchive",
+          "--archive-options",
+          "-maxrregcount",
+          "--maxrregcount",
+          "-ftz",
+          "--ftz",
+          "-prec-div",
+          "--prec-div",
+          "-prec-sqrt",
+          "--prec-sqrt",
+          "-fmad",
+          "--fmad",
+          "-cudart",
+          "--cudart",
+          "-cudadevrt",
+          "--cudadevrt",
+          "-default-stream",
+          "--default-stream",
+          "-t",
+          "--threads",
+          "-split-compile",
+          "--split-compile",
+          "-diag-suppress",
+          "--diag-suppress",
+          "-diag-error",
+          "--diag-error",
+          "-diag-warn",
+          "--diag-warn",
+          "-dopt",
+          "--dopt",
+          "-keep-dir",
+          "--keep-dir",
+          "-ldir",
+          "--libdevice-directory",
+          "-target-dir",
+          "--target-directory",
+          "-time",
+          "--time"},
+         value,
+         ignore},
+        {{"-m", "--machine"}, value, ignore, true},
+        {{"-lineinfo",
+          "--generate-line-info",
+          "-use_fast_math",
+          "--use_fast_math",
+          "-extended-lambda",
+          "--extended-lambda",
+          "-expt-extended-lambda",
+          "--expt-extended-lambda",
+          "-expt-relaxed-constexpr",
+          "--expt-relaxed-constexpr",
+          "-ewp",
+          "--extensible-whole-program",
+          "-restrict",
+          "--restrict",
+          "-res-usage",
+          "--resource-usage",
+          "-src-in-ptx",
+          "--source-in-ptx",
+          "-dlto",
+          "--dlink-time-opt",
+          "-allow-unsupported-compiler",
+          "--allow-unsupported-compiler",
+          "-err-no",
+          "--display-error-number",
+          "-no-display-error-number",
+          "-Wno-deprecated-gpu-targets",
+          "--Wno-deprecated-gpu-targets",
+          "-Wno-deprecated-declarations",
+          "-Wreorder",
+          "--Wreorder",
+          "-Wdefault-stream-launch",
+          "--Wdefault-stream-launch",
+          "-Wmissing-launch-bounds",
+          "--Wmissing-launch-bounds",
+          "-Wext-lambda-captures-this",
+          "--Wext-lambda-captures-this",
+          "-noprof",
+          "--no-profile",
+          "-forward-unknown-opts",
+          "--forward-unknown-opts",
+          "-forward-unknown-to-host-linker",
+          "--forward-unknown-to-host-linker"},
+         nothing,
+         ignore},
+    };
+    return all;
+}
+
+constexpr std::string_view kForward[] = {"-forward-unknown-to-host-compiler",
+                                         "--forward-unknown-to-host-compiler"};
+constexpr std::string_view kOptionsFile[] = {"-optf", "--options-file"};
+
+// An option, and its value where that stands in the same argument.
+struct Match {
+    const Option* option = nullptr;
+    bool has_value = false;
+    std::string value{};
+};
+
+Match find_option(const std::string& argument) {
+    const std::size_t equals = argument.find('=');
+    const std::string_view before = std::string_view(argument).substr(0, equals);
+    for (const Option& option : options()) {
+        const bool named = std::ranges::find(option.names, before) != option.names.end();
+        if (named && equals == std::string::npos) return {&option};
+        if (named && option.takes == Takes::value) return {&option, true, argument.substr(equals + 1)};
+    }
+    for (const Option& option : options()) {
+        const std::string_view name = option.names.front();
+        if (option.joined && argument.starts_with(name)) return {&option, true, argument.substr(name.size())};
+    }
+    return {};
+}
+
+bool has_extension(const std::string& file, std::initializer_list<std::string_view> extensions) {
+    const std::string extension = std::filesystem::path(file).extension();
+    return std::ranges::find(extensions, extension) != extensions.end();
+}
+
+bool is_shared_library(const std::string& file) {
+    return std::filesystem::path(file).filename().string().find(".so") != std::string::npos;
+}
+
+// `language`: what -x has said, or "".
+void add_input(Command& command, const std::string& file, const std::string& language) {
+    if (has_extension(file, {".o", ".a", ".obj", ".lo"}) || is_shared_library(file)) {
+        command.link_inputs.push_back(file);
+        return;
+    }
+    if (!std::filesystem::exists(file)) throw UsageError("there is no file '" + file + "'");
+    const auto add = [&](Language it) {
+        command.sources.push_back({file, it});
+        command.link_inputs.emplace_back();
+    };
+    if (language == "cu" || (language.empty() && has_extension(file, {".cu"}))) {
+        add(Language::cuda);
+    } else if (language == "c++" || has_extension(file, {".cpp", ".cc", ".cxx", ".C", ".c++"})) {
+        add(Language::cxx);
+    } else if (language == "c" || has_extension(file, {".c"})) {
+        add(Language::c);
+    } else {
+        throw UsageError("'" + file +
+                         "' is neither a source (.cu, .cpp, .cc, .cxx, .c) nor an object or a library (.o, "
+                         ".a, .so); -x cu says that it is CUDA C++");
+    }
+}
+
+// Arguments in a file: between blanks, or in quotes.
+Arguments read_options_file(const std::string& name) {
+    std::ifstream file(name);
+    if (!file) throw UsageError("--options-file: cannot read '" + name + "'");
+    Arguments arguments;
+    bool in_argument = false;
+    char quote = 0;
+    for (char c = 0; file.get(c);) {
+        const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
+        if (quote == 0 && blank) {
+            in_argument = false;
+            continue;
+        }
+        if (!in_argument) arguments.emplace_back();
+        in_argument = true;
+        if (c == quote) {
+            quote = 0;
+        } else if (quote == 0 && (c == '"' || c == '\'')) {
+            quote = c;
+        } else {
+            if (c == '\\' && quote != '\'' && !file.get(c)) break;
+            arguments.back() += c;
+        }
+    }
+    return arguments;
+}
+
+// In the place of --options-file FILE stand the arguments in that file.
+Arguments with_options_files(const Arguments& arguments) {
+    Arguments all;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string name = arguments[i].substr(0, arguments[i].find('='));
+        if (std::ranges::find(kOptionsFile, name) == std::end(kOptionsFile)) {
+            all.push_back(arguments[i]);
+        } else if (name.size() < arguments[i].size()) {
+            append(all, read_options_file(arguments[i].substr(name.size() + 1)));
+        } else if (++i < arguments.size()) {
+            append(all, read_options_file(arguments[i]));
+        } else {
+            throw UsageError("'" + name + "' needs a value");
+        }
+    }
+    return all;
+}
+
+bool makes_one_file_for_each_source(Action action) {
+    return action == Action::compile || action == Action::list_dependencies;
+}
+
+void check(const Command& command) {
+    if (command.action == Action::print_version || command.action == Action::print_help) return;
+    if (command.link_inputs.empty())
+        throw UsageError("No input files specified; use option --help for more information");
+    if (makes_one_file_for_each_source(command.action)) {
+        if (command.sources.empty())
+            throw UsageError("nothing to compile: there is no source among the files");
+        if (!command.output.empty() && command.sources.size() > 1)
+            throw UsageError(
+                "A single input file is required for a non-link phase when an outputfile is specified");
+    }
+    for (const std::string& input : command.link_inputs) {
+        if (!input.empty() && !input.starts_with("-l") && !std::filesystem::exists(input))
+            throw UsageError("there is no file '" + input + "'");
+    }
+}
+
+}  // namespace
+
+Command parse(const Arguments& command_line) {
+    const Arguments arguments = with_options_files(command_line);
+    const bool forward = std::ranges::any_of(arguments, [](const std::string& argument) {
+        return std::ranges::find(kForward, argument) != std::end(kForward);
+    });
+    Command command;
+    std::string language;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string& argument = arguments[i];
+        const bool is_language = argument == "-x" || argument == "--x";
+        if (std::ranges::find(kForward, argument) != std::end(kForward)) continue;
+        if (!argument.starts_with('-')) {
+            add_input(command, argument, language);
+            continue;
+        }
+        Match match = is_language ? Match{} : find_option(argument);
+        if (!is_language && match.option == nullptr) {
+            if (!forward)
+                throw UsageError("Unknown option '" + argument +
+                                 "'. An option of the host compiler is handed on by -Xcompiler " + argument);
+            command.host.push_back(argument);
+            continue;
+        }
+        if (is_language || (match.option->takes == Takes::value && !match.has_value)) {
+            if (++i == arguments.size()) throw UsageError("'" + argument + "' needs a value");
+            match.value = arguments[i];
+        }
+        if (is_language) {
+            if (match.value != "cu" && match.value != "c++" && match.value != "c")
+                throw UsageError("-x " + match.value + ": expected cu, c++ or c");
+            language = match.value;
+        } else {
+            match.option->apply(command, match.value);
+        }
+    }
+    check(command);
+    return command;
+}
+
+}  // namespace nvcc

@@ -1,0 +1,248 @@
+// nvcc OPTIONS FILES...
+//
+// Takes the command line of NVIDIA's nvcc and makes programs whose kernels run on the CPU. It stands in a directory that is laid out as
+// a CUDA Toolkit (bin, include, lib64), so that what looks for one finds it.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "command.hpp"
+#include "nvcc_configuration.hpp"
+#include "process.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using nvcc::Action;
+using nvcc::Arguments;
+using nvcc::Command;
+using nvcc::Language;
+using nvcc::Source;
+
+// The first three lines are those that Makefiles and CMake look for.
+constexpr const char* kVersion =
+    "nvcc: NVIDIA (R) Cuda compiler driver: its place is taken by cuda_on_cpu, kernels run on the CPU\n"
+    "Cuda compilation tools, release 13.0, V13.0.0\n"
+    "Build cuda_on_cpu\n";
+
+constexpr const char* kHelp =
+    "nvcc OPTIONS FILES...: compiles CUDA C++ for the CPU (cuda_on_cpu); takes the command line of NVIDIA's "
+    "nvcc\n"
+    "  -o -c -dc -dlink -lib -shared -odir        what is made\n"
+    "  -I -isystem -include -D -U -L -l -x -std -O -g -G -w -Werror\n"
+    "  -Xcompiler -Xlinker -ccbin                 for the host compiler\n"
+    "  -M -MD -MMD -MF -MT -MP                    rules for make\n"
+    "  --keep -v --dryrun --options-file --version\n"
+    "  -arch, -gencode, -rdc, -Xptxas, -lineinfo and others about the GPU are accepted, and change nothing\n"
+    "example: nvcc -O2 -o saxpy saxpy.cu\n";
+
+fs::path toolkit() {
+    return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+}
+
+// Intermediate objects are removed at the end.
+class TemporaryDirectory {
+  public:
+    TemporaryDirectory() : path_((fs::temp_directory_path() / "nvcc_XXXXXX").string()) {
+        if (mkdtemp(path_.data()) == nullptr)
+            throw nvcc::UsageError("cannot make a directory in " + fs::temp_directory_path().string());
+    }
+    ~TemporaryDirectory() {
+        std::error_code ignored;
+        fs::remove_all(path_, ignored);
+    }
+    TemporaryDirectory(const TemporaryDirectory&) = delete;
+    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+
+    fs::path path() const { return path_; }
+
+  private:
+    std::string path_;
+};
+
+Arguments joined(std::initializer_list<Arguments> parts) {
+    Arguments all;
+    for (const Arguments& part : parts)
+        all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
+class Driver {
+  public:
+    explicit Driver(const Command& command)
+        : command_(command),
+          compiler_(command.compiler.empty() ? nvcc::kCompiler : command.compiler),
+          library_option_("-L" + (toolkit() / "lib64").string()) {}
+
+    int make() const {
+        if (command_.verbose || command_.dry_run) print_settings();
+        switch (command_.action) {
+            case Action::compile:
+                return compile_each();
+            case Action::list_dependencies:
+                return list_dependencies();
+            case Action::device_link:
+                return device_link();
+            default:
+                return link();
+        }
+    }
+
+  private:
+    // CMake reads these lines.
+    void print_settings() const {
+        std::fprintf(stderr,
+                     "#$ TOP=%s\n#$ LIBRARIES=  \"%s\"\n#$ INCLUDES=\"-I%s\"\n#$ NVVM=-arch compute_75\n",
+                     toolkit().c_str(), library_option_.c_str(), (toolkit() / "include").c_str());
+    }
+
+    int run(const Arguments& arguments) const {
+        if (command_.verbose || command_.dry_run) {
+            std::string line = "#$";
+            for (const std::string& argument : arguments)
+                line +=
+                    argument.find_first_of(" \"'\\$&()") == std::string::npos && argument != library_option_
+                        ? " " + argument
+                        : " \"" + argument + "\"";
+            std::fprintf(stderr, "%s\n", line.c_str());
+        }
+        return command_.dry_run ? 0 : translator::run_program(arguments);
+    }
+
+    Arguments language_options(Language language) const {
+        if (language == Language::c) return {"-x", "c"};
+        return {"-std=" + (command_.standard.empty() ? "gnu++20" : command_.standard)};
+    }
+
+    Arguments include_options() const {
+        return joined({{"-DCUDA_ON_CPU", "-isystem", nvcc::kIncludeDirectory}, command_.preprocessor});
+    }
+
+    // In the place of -MD come -MF and -MT, too: an object may be made from intermediate files, whose names tell nothing.
+    Arguments rule_options(const Source& source, const fs::path& object) const {
+        if (!command_.make_rule) return {};
+        const fs::path made = command_.action == Action::link ? program() : object;
+        fs::path file = command_.rule_file;
+        if (file.empty()) file = command_.action == Action::link ? fs::path(source.file).filename() : made;
+        if (command_.rule_file.empty()) file.replace_extension(".d");
+        Arguments options = joined({command_.rule_options, {"-MF", file}});
+        if (std::find(options.begin(), options.end(), "-MT") == options.end())
+            options.insert(options.end(), {"-MT", made});
+        return options;
+    }
+
+    int compile(const Source& source, const fs::path& object) const {
+        const Arguments input = {"-c", source.file, "-o", object};
+        const Arguments rule = rule_options(source, object);
+        if (source.language != Language::cuda)
+            return run(joined({{compiler_},
+                               language_options(source.language),
+                               include_options(),
+                               nvcc::kHostOptions,
+                               {command_.host_optimisation, command_.debug_information},
+                               command_.host,
+                               rule,
+                               input}));
+        const int status =
+            run(joined({{nvcc::kTranslator, "--headers=" + std::string(nvcc::kHeaders), compiler_},
+                        language_options(Language::cuda),
+                        include_options(),
+                        nvcc::kHostOptions,
+                        {command_.optimisation, command_.debug_information},
+                        nvcc::kKernelOptions,
+                        {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
+                        command_.host,
+                        rule,
+                        {"-c", "-x", "cu", source.file, "-o", object}}));
+        std::error_code ignored;
+        if (!command_.keep) fs::remove(object.string() + ".translated.ii", ignored);
+        return status;
+    }
+
+    fs::path program() const { return command_.output.empty() ? "a.out" : command_.output; }
+
+    fs::path object_of(const Source& source) const {
+        if (!command_.output.empty()) return command_.output;
+        const fs::path name = fs::path(source.file).filename().replace_extension(".o");
+        return command_.output_directory.empty() ? name : command_.output_directory / name;
+    }
+
+    int compile_each() const {
+        for (const Source& source : command_.sources) {
+            if (const int status = compile(source, object_of(source)); status != 0) return status;
+        }
+        return 0;
+    }
+
+    int list_dependencies() const {
+        for (const Source& source : command_.sources) {
+            Arguments list = joined({{compiler_},
+                                     language_options(source.language),
+                                     include_options(),
+                                     {"-M", "-D__CUDACC__", "-D__NVCC__"},
+                                     command_.rule_options});
+            if (source.language == Language::cuda)
+                list.insert(list.end(), {"-x", "c++", "-include", "cuda_runtime.h"});
+            list.push_back(source.file);
+            const std::string& file = command_.rule_file.empty() ? command_.output : command_.rule_file;
+            if (!file.empty()) list.insert(list.end(), {"-o", file});
+            if (const int status = run(list); status != 0) return status;
+        }
+        return 0;
+    }
+
+    // Of device code nothing is left to link: an object without anything in it.
+    int device_link() const {
+        const std::string object = command_.output.empty() ? "a_dlink.o" : command_.output;
+        return run(joined({{compiler_}, command_.host, {"-x", "c++", "-c", "/dev/null", "-o", object}}));
+    }
+
+    int link() const {
+        const TemporaryDirectory directory;
+        Arguments inputs;
+        std::size_t next = 0;
+        for (const std::string& input : command_.link_inputs) {
+            if (!input.empty()) {
+                inputs.push_back(input);
+                continue;
+            }
+            const Source& source = command_.sources[next];
+            const std::string name =
+                fs::path(source.file).stem().string() + "_" + std::to_string(next++) + ".o";
+            const fs::path kept = command_.keep ? fs::current_path() : directory.path();
+            inputs.push_back(kept / name);
+            if (const int status = compile(source, inputs.back()); status != 0) return status;
+        }
+        if (command_.action == Action::archive) return run(joined({{"ar", "qcs", program()}, inputs}));
+        return run(joined({{compiler_},
+                           nvcc::kHostOptions,
+                           nvcc::kLinkOptions,
+                           command_.host,
+                           command_.link_options,
+                           inputs,
+                           {"-o", program(), library_option_, "-lcudadevrt", "-lcudart_static", "-lrt",
+                            "-lpthread", "-ldl", "-lstdc++", "-lm"}}));
+    }
+
+    const Command& command_;
+    std::string compiler_;
+    std::string library_option_;
+};
+
+}  // namespace
+
+int main(int count, char** values) {
+    try {
+        const Command command = nvcc::parse({values + 1, values + count});
+        if (command.action == Action::print_version || command.action == Action::print_help) {
+            std::fputs(command.action == Action::print_version ? kVersion : kHelp, stdout);
+            return 0;
+        }
+        return Driver(command).make();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "nvcc fatal   : %s\n", error.what());
+        return 1;
+    }
+}

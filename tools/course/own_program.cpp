@@ -1,0 +1,150 @@
+#include "own_program.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <functional>
+#include <string_view>
+
+#include "build.hpp"
+#include "days.hpp"
+#include "errors.hpp"
+#include "text_file.hpp"
+
+namespace course::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 5> kExtensions = {".cu", ".cpp", ".cc", ".cxx", ".c"};
+
+// What the course's own kernels are compiled with. Without a GPU only the standard matters.
+const Command kOptions = {"-std=c++20", "-arch=native", "-lineinfo", "--extended-lambda",
+                          "--expt-relaxed-constexpr"};
+
+bool is_source(const std::string& argument) {
+    return std::ranges::find(kExtensions, fs::path(argument).extension()) != kExtensions.end();
+}
+
+fs::path gpu_compiler(const Checkout& checkout) {
+    std::ifstream cache(checkout.build / "CMakeCache.txt");
+    constexpr std::string_view kEntry = "COURSE_NVCC:FILEPATH=";
+    for (std::string line; std::getline(cache, line);) {
+        if (line.starts_with(kEntry)) return line.substr(kEntry.size());
+    }
+    throw BuildError(fmt::format("{} does not say where nvcc is: COURSE_NVCC is missing",
+                                 (checkout.build / "CMakeCache.txt").string()));
+}
+
+struct Compiler {
+    fs::path nvcc;
+    std::vector<fs::path> runtime;  // what a program is made with besides its sources
+};
+
+Compiler compiler_of(const Checkout& checkout) {
+    if (load_calendar(checkout.calendar()).backend == "gpu") return {gpu_compiler(checkout), {}};
+    build_target(checkout, "cuda_on_cpu_nvcc");
+    const fs::path nvcc = checkout.build / "cuda" / "bin" / "nvcc";
+    return {
+        nvcc,
+        {nvcc, checkout.program("cuda_on_cpu_compile"), checkout.build / "cuda_on_cpu" / "libcuda_on_cpu.a"}};
+}
+
+// One directory for each combination of files.
+fs::path directory_for(const Checkout& checkout, const std::vector<std::string>& files) {
+    std::string all;
+    for (const std::string& file : files)
+        all += fs::absolute(file).string() + '\n';
+    const std::string stem = fs::path(files.front()).stem();
+    return checkout.build / "own" / fmt::format("{}_{:x}", stem, std::hash<std::string>()(all));
+}
+
+bool is_newer_than_all(const fs::path& made, const std::vector<fs::path>& files) {
+    std::error_code error;
+    const auto time = fs::last_write_time(made, error);
+    if (error) return false;
+    return std::ranges::all_of(files, [&](const fs::path& file) {
+        const auto changed = fs::last_write_time(file, error);
+        return !error && changed <= time;
+    });
+}
+
+bool is_up_to_date(const fs::path& object, const fs::path& rule, const Compiler& compiler) {
+    if (!fs::exists(rule)) return false;
+    const std::vector<std::string> names = prerequisites(read_text_file(rule));
+    std::vector<fs::path> files(names.begin(), names.end());
+    files.insert(files.end(), compiler.runtime.begin(), compiler.runtime.end());
+    return !names.empty() && is_newer_than_all(object, files);
+}
+
+// A failed build must not leave an object that looks newer than its source.
+void run_compiler(const Command& command, const fs::path& made, const std::string& what) {
+    const int exit_code = run(command);
+    if (exit_code == kSuccess) return;
+    std::error_code ignored;
+    fs::remove(made, ignored);
+    if (exit_code == kInterrupted) throw Interrupted();
+    throw BuildError(fmt::format("{} failed: {}", what, shell_quoted(command)));
+}
+
+void require_files(const std::vector<std::string>& files) {
+    for (const std::string& file : files) {
+        if (!fs::is_regular_file(file))
+            throw UsageError(fmt::format("there is no file '{}' in {}", file, fs::current_path().string()));
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> own_files(const std::vector<std::string>& arguments) {
+    if (arguments.empty() || !arguments.front().ends_with(".cu")) return {};
+    return {arguments.begin(), std::ranges::find_if_not(arguments, is_source)};
+}
+
+std::vector<std::string> prerequisites(const std::string& rule) {
+    std::vector<std::string> names(1);
+    const std::size_t colon = rule.find(": ");
+    for (std::size_t i = colon == std::string::npos ? rule.size() : colon + 2; i < rule.size(); ++i) {
+        const char next = i + 1 < rule.size() ? rule[i + 1] : '\n';
+        if (rule[i] == '\\' && next == ' ') {  // a blank within a name
+            names.back() += rule[++i];
+        } else if (rule[i] == ' ' || rule[i] == '\n' || (rule[i] == '\\' && next == '\n')) {
+            if (!names.back().empty()) names.emplace_back();
+        } else {
+            names.back() += rule[i];
+        }
+    }
+    names.pop_back();
+    return names;
+}
+
+fs::path build_own_program(const Checkout& checkout, const std::vector<std::string>& files) {
+    require_files(files);
+    const Compiler compiler = compiler_of(checkout);
+    const fs::path directory = directory_for(checkout, files);
+    fs::create_directories(directory);
+
+    std::vector<fs::path> objects = compiler.runtime;
+    Command link = {compiler.nvcc};
+    link.insert(link.end(), kOptions.begin(), kOptions.end());
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const fs::path object = directory / fmt::format("{}_{}.o", fs::path(files[i]).stem().string(), i);
+        const fs::path rule = fs::path(object).replace_extension(".d");
+        if (!is_up_to_date(object, rule, compiler)) {
+            Command compile = {compiler.nvcc};
+            compile.insert(compile.end(), kOptions.begin(), kOptions.end());
+            compile.insert(compile.end(), {"-c", files[i], "-o", object, "-MD", "-MF", rule});
+            run_compiler(compile, object, "compiling " + files[i]);
+        }
+        objects.push_back(object);
+        link.push_back(object);
+    }
+    const fs::path program = directory / fs::path(files.front()).stem();
+    link.insert(link.end(), {"-o", program});
+    if (!is_newer_than_all(program, objects)) run_compiler(link, program, "linking " + program.string());
+    return program;
+}
+
+}  // namespace course::tool

@@ -1,0 +1,135 @@
+// ./course run my.cu on a made-up project, where nvcc is a script that notes what it was given.
+#include "own_program.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+
+#include "command_line.hpp"
+#include "errors.hpp"
+#include "temporary_directory.hpp"
+
+namespace course::tool {
+namespace {
+
+// Its rule names the source and header.cuh; what it links notes its arguments and ends with exit code 7.
+constexpr const char* kNvcc = R"(#!/bin/sh
+cd "$COURSE_ROOT" && echo "$*" >>compiled
+source=
+while [ $# -gt 0 ]; do
+    case $1 in
+        -o) made=$2; shift ;;
+        -MF) rule=$2; shift ;;
+        -c) source=$2; shift ;;
+    esac
+    shift
+done
+if [ -n "$source" ]; then
+    case $source in *broken*) echo half >"$made"; exit 1 ;; esac
+    echo "made: $source \\
+ $COURSE_ROOT/header.cuh" >"$rule"
+    echo object >"$made"
+else
+    printf '#!/bin/sh\nprintf "%%s|" "$@" >"$COURSE_ROOT/arguments"\nexit 7\n' >"$made"
+    chmod +x "$made"
+fi
+)";
+
+class OwnProgram : public testing::Test {
+  protected:
+    void SetUp() override {
+        directory_.write("CMakeLists.txt",
+                         "cmake_minimum_required(VERSION 3.25)\nproject(made_up NONE)\n"
+                         "add_custom_target(cuda_on_cpu_nvcc)\n");
+        const std::string root = directory_.path().string();
+        const Captured configured = capture({"cmake", "-S", root, "-B", root + "/build", "-G", "Ninja"});
+        ASSERT_EQ(configured.exit_code, 0) << configured.output;
+        directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "Release", "days": []})");
+        directory_.write("build/bin/cuda_on_cpu_compile", "");
+        directory_.write("build/cuda_on_cpu/libcuda_on_cpu.a", "");
+        std::filesystem::permissions(directory_.write("build/cuda/bin/nvcc", kNvcc),
+                                     std::filesystem::perms::owner_all);
+        for (const char* file : {"my.cu", "more.cu", "broken.cu", "header.cuh"})
+            directory_.write(file, "");
+        setenv("COURSE_ROOT", root.c_str(), 1);
+        setenv("COURSE_BUILD_DIR", (root + "/build").c_str(), 1);
+    }
+
+    std::string file(const char* name) const { return (directory_.path() / name).string(); }
+
+    static int run(const std::vector<std::string>& arguments) {
+        std::vector<const char*> argv = {"./course", "run"};
+        for (const std::string& argument : arguments)
+            argv.push_back(argument.c_str());
+        testing::internal::CaptureStderr();
+        const int exit_code = run_command_line(static_cast<int>(argv.size()), argv.data());
+        testing::internal::GetCapturedStderr();
+        return exit_code;
+    }
+    // How often nvcc ran since the last call.
+    int compiler_runs() const {
+        const std::string lines = read_text(file("compiled"));
+        std::filesystem::remove(file("compiled"));
+        return static_cast<int>(std::count(lines.begin(), lines.end(), '\n'));
+    }
+
+    TemporaryDirectory directory_;
+};
+
+TEST_F(OwnProgram, IsCompiledLinkedAndRunWithItsArguments) {
+    EXPECT_EQ(run({file("my.cu"), file("more.cu"), "--", "1", "--size", "a b", "last.cu"}), 7);
+    EXPECT_EQ(compiler_runs(), 3);
+    EXPECT_EQ(read_text(file("arguments")), "1|--size|a b|last.cu|");
+}
+
+TEST_F(OwnProgram, WithoutDashesItsOptionsAreItsOwn) {
+    run({file("my.cu"), "7", "--size", "3"});
+    EXPECT_EQ(read_text(file("arguments")), "7|--size|3|");
+}
+
+TEST_F(OwnProgram, ThatHasNotChangedIsNotCompiledAgain) {
+    run({file("my.cu")});
+    EXPECT_EQ(compiler_runs(), 2);
+    EXPECT_EQ(run({file("my.cu")}), 7);
+    EXPECT_EQ(compiler_runs(), 0);
+}
+
+TEST_F(OwnProgram, IsCompiledAgainWhenAHeaderHasChanged) {
+    run({file("my.cu")});
+    compiler_runs();
+    std::filesystem::last_write_time(file("header.cuh"),
+                                     std::filesystem::file_time_type::clock::now() + std::chrono::seconds(2));
+    run({file("my.cu")});
+    EXPECT_EQ(compiler_runs(), 2);
+}
+
+TEST_F(OwnProgram, ThatDoesNotCompileIsNotRun) {
+    EXPECT_EQ(run({file("broken.cu")}), kBuildFailed);
+    EXPECT_EQ(compiler_runs(), 1);
+    EXPECT_EQ(run({file("broken.cu")}), kBuildFailed);
+    EXPECT_EQ(compiler_runs(), 1);
+    EXPECT_FALSE(std::filesystem::exists(file("arguments")));
+}
+
+TEST_F(OwnProgram, WithoutItsFileIsWrongUsage) {
+    EXPECT_EQ(run({file("nowhere.cu")}), kUsage);
+    EXPECT_EQ(run({file("my.cu"), file("nowhere.cu")}), kUsage);
+}
+
+TEST(OwnFiles, EndWhereArgumentsBegin) {
+    EXPECT_EQ(own_files({"a.cu", "b.cpp", "7", "c.cu"}), (std::vector<std::string>{"a.cu", "b.cpp"}));
+    EXPECT_EQ(own_files({"a.cu", "--", "c.cu"}), (std::vector<std::string>{"a.cu"}));
+    EXPECT_TRUE(own_files({"day01", "a.cu"}).empty());
+    EXPECT_TRUE(own_files({}).empty());
+}
+
+TEST(Prerequisites, AreTheNamesBehindTheColon) {
+    EXPECT_EQ(prerequisites("a.o: a.cu \\\n /usr/b.h c\\ d.h\n"),
+              (std::vector<std::string>{"a.cu", "/usr/b.h", "c d.h"}));
+    EXPECT_TRUE(prerequisites("").empty());
+}
+
+}  // namespace
+}  // namespace course::tool

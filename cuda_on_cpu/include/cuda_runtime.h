@@ -2,7 +2,7 @@
 #pragma once
 
 #if __cplusplus < 202002L
-# error "CUDA on the CPU needs C++20: compile files that include <cuda_runtime.h> with -std=c++20"
+#error "CUDA on the CPU needs C++20: compile files that include <cuda_runtime.h> with -std=c++20"
 #endif
 
 #include <cassert>

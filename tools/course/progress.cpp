@@ -38,7 +38,8 @@ int print_json(const Desk& desk) {
              {"hints", record.hints},
              {"stars", record.stars},
              {"minutes", entry.exercise->minutes},
-             {"needs_inspection", entry.exercise->needs_inspection || !entry.exercise->traffic.empty()}});
+             {"needs_inspection", entry.exercise->needs_inspection},
+             {"is_inspected", entry.exercise->needs_inspection || !entry.exercise->traffic.empty()}});
     }
     fmt::print("{}\n", list.dump(2));
     return kSuccess;

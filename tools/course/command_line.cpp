@@ -264,6 +264,14 @@ int run_command_line(int argc, const char* const* argv) {
     exercises->callback(
         [&] { command = [&](const Checkout& checkout) { return try_exercises(checkout, made_day); }; });
 
+    NewDayOptions created;
+    auto* create = app.add_subcommand("new-day", "For authors: writes a day that compiles, to be filled in");
+    create->add_option("NAME", created.directory, "dayNN_topic")->required();
+    create->add_option("--title", created.title, "Its title")->type_name("TEXT");
+    create->add_option("--question", created.question, "The question it answers")->type_name("TEXT");
+    create->footer("example: ./course new-day day17_filter --title Filter");
+    create->callback([&] { command = [&](const Checkout& checkout) { return new_day(checkout, created); }; });
+
     try {
         app.parse(with_separator({run, inspect, debug}, argc, argv));
     } catch (const CLI::ExtrasError&) {

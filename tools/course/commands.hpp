@@ -12,6 +12,14 @@ namespace course::tool {
 
 int list_days(const Checkout& checkout);
 
+struct NewDayOptions {
+    std::string directory;  // "day17_filter"
+    std::string title;      // empty: made from the topic
+    std::string question;   // empty: one that asks for it
+};
+// A day that compiles, in a directory of its own. Throws UsageError when the name or its number is taken.
+int new_day(const Checkout& checkout, const NewDayOptions& options);
+
 struct RunOptions {
     std::string day;
     std::string size;     // as the day's program reads it; empty: its own choice

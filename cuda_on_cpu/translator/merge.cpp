@@ -12,7 +12,8 @@ namespace {
 
 // Of a constant or a type that device code sees differently.
 constexpr const char* kDeviceSuffix = "_on_device_";
-constexpr const char* kOnDevice =
+constexpr const char* kOnDevice = "if (::cuda_on_cpu::on_device()) ";
+constexpr const char* kOnDeviceIfConstexpr =
     "if (__builtin_is_constant_evaluated() ? false : ::cuda_on_cpu::on_device()) ";
 
 struct Range {
@@ -255,6 +256,8 @@ class Pass {
         static constexpr std::array<std::string_view, 11> kLeftOut = {
             "inline",     "static",       "constexpr",   "__device__",   "__host__", "__forceinline__",
             "__inline__", "__constant__", "__managed__", "__noinline__", "extern"};
+        static constexpr std::array<std::string_view, 4> kWithArguments = {
+            "__attribute__", "__launch_bounds__", "__cluster_dims__", "__maxnreg__"};
         const std::size_t head_end = item.brace == kNone ? item.range.end : item.brace;
         for (std::size_t i = item.range.begin; i < head_end; ++i) {
             const Token& token = tokens[i];
@@ -267,7 +270,7 @@ class Pass {
         }
         for (std::size_t i = item.range.begin; i < signature_end; ++i) {
             if (!tokens[i].significant() || one_of(tokens[i].text, kLeftOut)) continue;
-            if (tokens[i].is("__attribute__") && tokens.is(tokens.next(i), "(")) {
+            if (one_of(tokens[i].text, kWithArguments) && tokens.is(tokens.next(i), "(")) {
                 i = match_or(tokens.next(i), signature_end) - 1;
                 continue;
             }
@@ -506,7 +509,7 @@ class Merge {
         const bool for_device = device.for_device();
         if (for_host && for_device) {
             write(host_, {host.range.begin, host.brace});
-            both_bodies(host.brace, device.brace);
+            both_bodies(host.brace, device.brace, host.constant || device.constant);
         } else if (for_device) {
             write(device_, device.range);
         } else {
@@ -514,9 +517,9 @@ class Merge {
         }
     }
 
-    void both_bodies(std::size_t host, std::size_t device) {
+    void both_bodies(std::size_t host, std::size_t device, bool is_constexpr) {
         write("{ ");
-        write(kOnDevice);
+        write(is_constexpr ? kOnDeviceIfConstexpr : kOnDevice);
         write(device_, {device, device_.tokens.match(device) + 1});
         write(" else ");
         write(host_, {host, host_.tokens.match(host) + 1});
@@ -541,7 +544,7 @@ class Merge {
                 if (host_.key(body) == device_.key(instead)) continue;
                 write(host_, {cursor, body.begin});
                 if (own[k].host) {
-                    both_bodies(body.begin, instead.begin);
+                    both_bodies(body.begin, instead.begin, false);
                 } else {
                     write(device_, instead);
                 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
 #include <vector>
 
 #include "tokens.hpp"
@@ -63,6 +64,9 @@ class Translation {
             } else if (token.is("<") && is_launch_bracket(i, "<") &&
                        !tokens_.is(tokens_.previous(i), "operator")) {
                 translate_launch(i);
+            } else if ((token.is("<") || token.is(">")) && i < device_code_end_ &&
+                       tokens_.is_run(i, token.text, 2)) {
+                translate_shift(i);
             }
         }
         declare_global_shared();
@@ -153,6 +157,8 @@ class Translation {
             }
         } else if (word.is("while") || word.is("for")) {
             if (!translate_empty_loop(i)) translate_loop_over_volatile(i);
+        } else if (is_removed_property(word.text)) {
+            tell_of_removed_property(i);
         } else if (word.is("main")) {
             return_from_main(i);
         } else if (word.is("asm") || word.is("__asm__") || word.is("__asm")) {
@@ -197,6 +203,7 @@ class Translation {
     // On the CPU the words mean nothing, but that each .cu file has its own variables.
     void translate_device(std::size_t i) {
         erase(i);
+        enter_device_code(i);
         if (!own_device_variables_ || !is_namespace(tokens_.enclosing_brace(i))) return;
         const Range declaration{declaration_begin(i), tokens_.size()};
         const std::size_t name = variable_name(declaration);
@@ -267,6 +274,117 @@ class Translation {
         static constexpr std::array<std::string_view, 7> kWords = {
             "__device__", "__host__", "__constant__", "__managed__", "__shared__", "extern", "static"};
         return one_of(word, kWords);
+    }
+
+    // --- Shifts by 32 bits and more -------------------------------------------------------------------------------------
+
+    // Behind `__global__` or `__device__`: up to the end of the function's body, if it has one.
+    void enter_device_code(std::size_t word) {
+        bool has_parameters = false;
+        for (std::size_t i = tokens_.next(word); i != kNone; i = tokens_.next(i)) {
+            if (tokens_[i].is(";") || tokens_[i].is("=") || tokens_[i].is("}") || tokens_[i].is(",")) return;
+            if (tokens_[i].is("{")) {
+                if (has_parameters) device_code_end_ = std::max(device_code_end_, closing(i));
+                return;
+            }
+            has_parameters = has_parameters || tokens_[i].is("(");
+            if (tokens_[i].is("(") || tokens_[i].is("[")) i = closing(i);
+        }
+    }
+
+    // A GPU shifts all bits out where the amount is the width or more, a CPU takes the amount modulo the width. So the amount is marked,
+    // and shifts by a marked amount (cuda_on_cpu/shift.h) do as a GPU does. A literal needs no mark.
+    void translate_shift(std::size_t i) {
+        const std::size_t before = tokens_.previous(i);
+        if (before == kNone || tokens_[before].is("operator") || tokens_[before].is(tokens_[i].text)) return;
+        const bool assigns = tokens_.is(i + 2 < tokens_.size() ? i + 2 : kNone, "=");
+        if (assigns && is_member(before)) return;  // of a bit field there are no references
+        if (tokens_[i].is(">") && has_open_angle(i)) return;
+        const std::size_t begin = tokens_.next(assigns ? i + 2 : i + 1);
+        const std::size_t end = end_of_amount(begin, assigns);
+        if (begin == kNone || end == kNone || end <= begin) return;
+        const bool literal = tokens_[begin].kind == TokenKind::number && tokens_.next(begin) == end;
+        if (literal) return;
+        after_[begin - 1] += " ::cuda_on_cpu::shift_amount(";
+        after_[tokens_.previous(end)] += ")";
+    }
+
+    bool is_member(std::size_t name) const {
+        const std::size_t before = tokens_.previous(name);
+        return tokens_[name].kind == TokenKind::identifier &&
+               (tokens_.is(before, ".") || tokens_.is(before, ">"));
+    }
+
+    // Is there an `<` before in the same brackets, so that `>>` may end two lists of template arguments?
+    bool has_open_angle(std::size_t i) const {
+        for (std::size_t p = tokens_.previous(i); p != kNone; p = tokens_.previous(p)) {
+            if (tokens_[p].is("<")) return true;
+            if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("(") || tokens_[p].is("["))
+                return false;
+            const bool closes = tokens_[p].is(")") || tokens_[p].is("]") || tokens_[p].is("}");
+            if (closes && tokens_.match(p) != kNone) p = tokens_.match(p);
+        }
+        return false;
+    }
+
+    // Behind the right operand of a shift that begins at `i`; kNone where that is not clear.
+    std::size_t end_of_amount(std::size_t i, bool assigns) const {
+        static constexpr std::array<std::string_view, 14> kEnds = {";", ",", ")", "]", "}", "?", ":",
+                                                                   "<", ">", "=", "!", "&", "|", "^"};
+        static constexpr std::array<std::string_view, 4> kCasts = {"static_cast", "reinterpret_cast",
+                                                                   "const_cast", "bit_cast"};
+        const std::size_t begin = i;
+        while (i != kNone) {
+            const Token& token = tokens_[i];
+            const bool opens = token.is("(") || token.is("[") || token.is("{");
+            if (opens) {
+                if (tokens_.match(i) == kNone) return kNone;
+                i = tokens_.next(tokens_.match(i));
+            } else if (one_of(token.text, kCasts) && tokens_.is(tokens_.next(i), "<")) {
+                while (i != kNone && !tokens_[i].is("(") && !tokens_[i].is(";"))
+                    i = tokens_.next(i);
+            } else if (token.is(":") && tokens_.is(i + 1, ":")) {
+                i = tokens_.next(i + 1);
+            } else if (token.is("-") && tokens_.is(i + 1, ">")) {
+                i = tokens_.next(i + 1);
+            } else if (i != begin && one_of(token.text, kEnds) && !(assigns && is_binary(token))) {
+                const std::size_t before = tokens_.previous(i);
+                const bool may_be_template = token.is("<") && !tokens_.is(i + 1, "<") &&
+                                             !tokens_.is(i + 1, "=") &&
+                                             tokens_[before].kind == TokenKind::identifier;
+                return may_be_template ? kNone : i;
+            } else {
+                i = tokens_.next(i);
+            }
+        }
+        return kNone;
+    }
+    // Between operands of the right side of an assignment.
+    static bool is_binary(const Token& token) {
+        static constexpr std::array<std::string_view, 5> kOperators = {"&", "|", "^", "!", "="};
+        return one_of(token.text, kOperators);
+    }
+
+    // --- Fields of the device's properties that CUDA 13 has no more ----------------------------------------------------------
+
+    static bool is_removed_property(std::string_view word) {
+        static constexpr std::array<std::string_view, 8> kFields = {"clockRate",
+                                                                    "computeMode",
+                                                                    "cooperativeMultiDeviceLaunch",
+                                                                    "deviceOverlap",
+                                                                    "kernelExecTimeoutEnabled",
+                                                                    "maxTexture1DLinear",
+                                                                    "memoryClockRate",
+                                                                    "singleToDoublePrecisionPerfRatio"};
+        return one_of(word, kFields);
+    }
+
+    void tell_of_removed_property(std::size_t i) {
+        if (!is_member(i) || !told_of_.insert(tokens_[i].text).second) return;
+        const std::string instead =
+            tokens_[i].is("deviceOverlap") ? "asyncEngineCount" : "cudaDeviceGetAttribute or NVML";
+        warn(i, "'" + std::string(tokens_[i].text) + "': cudaDeviceProp has no such field in CUDA 13; use " +
+                    instead);
     }
 
     // --- return; in main -----------------------------------------------------------------------------------------------
@@ -386,7 +504,7 @@ class Translation {
             const std::size_t behind = tokens_.next(i);
             const bool is_declared = before != kNone && (tokens_[before].kind == TokenKind::identifier ||
                                                          tokens_[before].is("*") || tokens_[before].is("&") ||
-                                                         tokens_[before].is(">"));
+                                                         tokens_[before].is(">") || ends_decoration(before));
             if (!is_declared) continue;
             if (!tokens_.is(behind, "(")) {
                 if (!tokens_.is(behind, "<")) return kNone;
@@ -432,6 +550,13 @@ class Translation {
         return one_of(tokens_[i].text, kDecorations);
     }
 
+    // The `)` of `__launch_bounds__(256)` and the like.
+    bool ends_decoration(std::size_t i) const {
+        if (!tokens_[i].is(")") || tokens_.match(i) == kNone) return false;
+        const std::size_t word = tokens_.previous(tokens_.match(i));
+        return word != kNone && is_decoration(word);
+    }
+
     std::size_t skip_decorations(std::size_t i) const {
         while (i != kNone) {
             if (is_decoration(i)) {
@@ -457,6 +582,7 @@ class Translation {
 
     void translate_kernel(std::size_t global) {
         erase(global);
+        enter_device_code(global);
         std::size_t parameters = skip_decorations(tokens_.next(global));
         while (parameters != kNone && !tokens_[parameters].is("(")) {
             if (tokens_[parameters].is(";") || tokens_[parameters].is("{"))
@@ -962,6 +1088,8 @@ class Translation {
     bool gaps_;
     bool own_device_variables_;
     std::vector<Warning>* warnings_;
+    std::size_t device_code_end_ = 0;     // tokens up to here are in a function that runs on the device
+    std::set<std::string_view> told_of_;  // fields of cudaDeviceProp
     std::vector<GlobalShared> global_shared_;
     std::vector<VolatileName> volatile_names_;
 };

@@ -1,9 +1,17 @@
-// CUDA C++ on the CPU: what `#include <cuda_runtime.h>` means where no GPU is.
+// CUDA C++ on the CPU: what `#include <cuda_runtime.h>` means where no GPU is. In C it is the runtime API.
 #pragma once
+
+#define __CUDA_RUNTIME_H__
+
+#ifndef __cplusplus
+#include "cuda_runtime_api.h"
+#else
 
 #if __cplusplus < 202002L
 #error "CUDA on the CPU needs C++20: compile files that include <cuda_runtime.h> with -std=c++20"
 #endif
+
+#include "cuda_on_cpu/standard_math.h"
 
 #include <cassert>
 #include <cstdio>
@@ -22,7 +30,11 @@
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/launch.h"
 #include "cuda_on_cpu/math.h"
+#include "cuda_on_cpu/removed_names.h"
+#include "cuda_on_cpu/shift.h"
 #include "cuda_on_cpu/tensor_core.h"
 #include "cuda_on_cpu/thread.h"
 #include "cuda_on_cpu/warp.h"
 #include "cuda_runtime_api.h"
+
+#endif

@@ -59,6 +59,18 @@ std::string standard_for(const std::string& asked) {
     return asked;
 }
 
+// sm_80, compute_90a, arch=compute_80,code=[sm_80,sm_86]: what __CUDA_ARCH__ is made of. Others, as `native`, leave it as it is.
+void add_architecture(Command& command, const std::string& asked) {
+    constexpr std::string_view kFirst = "arch=";
+    std::string name = asked.starts_with(kFirst) ? asked.substr(kFirst.size()) : asked;
+    name = name.substr(0, name.find(','));
+    const std::size_t number = name.find('_') + 1;
+    const std::size_t end = name.find_first_not_of("0123456789", number);
+    const std::string digits = name.substr(number, std::min(end, name.size()) - number);
+    if (number == 0 || digits.size() < 2) return;
+    command.architectures.push_back(digits + "0" + name.substr(number + digits.size()));
+}
+
 void refuse(Command&, const std::string&) {
     throw UsageError(
         "it was asked for code of a GPU or for an intermediate file (-E, -ptx, -cubin, -fatbin, -cuda...), "
@@ -76,9 +88,15 @@ const std::vector<Option>& options() {
         {{"-odir", "--output-directory"},
          value,
          [](Command& c, const std::string& v) { c.output_directory = v; }},
-        {{"-c", "--compile", "-dc", "--device-c", "-dw", "--device-w"},
+        {{"-c", "--compile", "-dw", "--device-w"},
          nothing,
          [](Command& c, const std::string&) { c.action = Action::compile; }},
+        {{"-dc", "--device-c"},
+         nothing,
+         [](Command& c, const std::string&) {
+             c.action = Action::compile;
+             c.shares_device_variables = true;
+         }},
         {{"-dlink", "--device-link"},
          nothing,
          [](Command& c, const std::string&) { c.action = Action::device_link; }},
@@ -193,15 +211,14 @@ const std::vector<Option>& options() {
         {{"-v", "--verbose"}, nothing, [](Command& c, const std::string&) { c.verbose = true; }},
         {{"-dryrun", "--dryrun"}, nothing, [](Command& c, const std::string&) { c.dry_run = true; }},
 
-        // What is said about the GPU, or about nvcc's own passes, changes nothing on the CPU.
-        {{"-arch",
-          "--gpu-architecture",
-          "-code",
+        {{"-arch", "--gpu-architecture", "-gencode", "--generate-code"}, value, add_architecture},
+        {{"-rdc", "--relocatable-device-code"},
+         value,
+         [](Command& c, const std::string& v) { c.shares_device_variables = v == "true"; }},
+
+        // What else is said about the GPU, or about nvcc's own passes, changes nothing on the CPU.
+        {{"-code",
           "--gpu-code",
-          "-gencode",
-          "--generate-code",
-          "-rdc",
-          "--relocatable-device-code",
           "-Xptxas",
           "--ptxas-options",
           "-Xnvlink",
@@ -461,6 +478,7 @@ Command parse(const Arguments& command_line) {
             match.option->apply(command, match.value);
         }
     }
+    std::ranges::sort(command.architectures, {}, [](const std::string& it) { return std::stoi(it); });
     check(command);
     return command;
 }

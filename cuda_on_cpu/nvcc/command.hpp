@@ -27,12 +27,14 @@ struct Command {
     std::string output;            // -o; empty: as nvcc names it
     std::string output_directory;  // -odir
     std::vector<Source> sources;
-    Arguments link_inputs;   // objects and libraries in their order; a source's place is an empty string
-    Arguments link_options;  // -L, -Xlinker, -shared
-    Arguments preprocessor;  // -I, -D, -U, -include
-    Arguments host;          // -Xcompiler: for the host compiler, also when it links
-    std::string compiler;    // -ccbin; empty: the one that the stand-in was built with
-    std::string standard;    // newer than C++20; empty: C++20
+    Arguments link_inputs;    // objects and libraries in their order; a source's place is an empty string
+    Arguments link_options;   // -L, -Xlinker, -shared
+    Arguments preprocessor;   // -I, -D, -U, -include
+    Arguments architectures;  // 800, 900a: ascending; empty: the stand-in's own
+    bool shares_device_variables = false;   // -rdc=true: one variable for all .cu files
+    Arguments host;                         // -Xcompiler: for the host compiler, also when it links
+    std::string compiler;                   // -ccbin; empty: the one that the stand-in was built with
+    std::string standard;                   // newer than C++20; empty: C++20
     std::string optimisation = "-O1";       // of kernels: -O0 or -O1
     std::string host_optimisation = "-O0";  // of .cpp files
     std::string debug_information = "-g1";  // lines are enough for messages

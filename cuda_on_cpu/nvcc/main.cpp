@@ -35,8 +35,13 @@ constexpr const char* kHelp =
     "  -Xcompiler -Xlinker -ccbin                 for the host compiler\n"
     "  -M -MD -MMD -MF -MT -MP                    rules for make\n"
     "  --keep -v --dryrun --options-file --version\n"
-    "  -arch, -gencode, -rdc, -Xptxas, -lineinfo and others about the GPU are accepted, and change nothing\n"
+    "  -arch -gencode                             __CUDA_ARCH__ in device code, 900 by default\n"
+    "  -rdc=true -dc                              .cu files share their device variables\n"
+    "  -Xptxas, -lineinfo and others about the GPU are accepted, and change nothing\n"
     "example: nvcc -O2 -o saxpy saxpy.cu\n";
+
+// What C++20 would warn of in programs that were written for an older standard, nvcc's default.
+const Arguments kOlderLanguage = {"-Wno-register", "-Wno-volatile"};
 
 fs::path toolkit() {
     return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
@@ -116,6 +121,16 @@ class Driver {
         return {"-std=" + (command_.standard.empty() ? "gnu++20" : command_.standard)};
     }
 
+    Arguments device_options() const {
+        Arguments options;
+        std::string list;
+        for (const std::string& architecture : command_.architectures)
+            list += (list.empty() ? "--arch=" : ",") + architecture;
+        if (!list.empty()) options.push_back(list);
+        if (command_.shares_device_variables) options.push_back("--rdc");
+        return options;
+    }
+
     Arguments include_options() const {
         return joined({{"-DCUDA_ON_CPU", "-isystem", nvcc::kIncludeDirectory}, command_.preprocessor});
     }
@@ -145,17 +160,19 @@ class Driver {
                                command_.host,
                                rule,
                                input}));
-        const int status =
-            run(joined({{nvcc::kTranslator, "--headers=" + std::string(nvcc::kHeaders), compiler_},
-                        language_options(Language::cuda),
-                        include_options(),
-                        nvcc::kHostOptions,
-                        {command_.optimisation, command_.debug_information},
-                        nvcc::kKernelOptions,
-                        {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
-                        command_.host,
-                        rule,
-                        {"-c", "-x", "cu", source.file, "-o", object}}));
+        const int status = run(joined({{nvcc::kTranslator, "--headers=" + std::string(nvcc::kHeaders)},
+                                       device_options(),
+                                       {compiler_},
+                                       language_options(Language::cuda),
+                                       include_options(),
+                                       nvcc::kHostOptions,
+                                       {command_.optimisation, command_.debug_information},
+                                       nvcc::kKernelOptions,
+                                       {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
+                                       kOlderLanguage,
+                                       command_.host,
+                                       rule,
+                                       {"-c", "-x", "cu", source.file, "-o", object}}));
         std::error_code ignored;
         if (!command_.keep) fs::remove(object.string() + ".translated.ii", ignored);
         return status;

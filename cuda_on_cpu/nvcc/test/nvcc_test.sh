@@ -59,6 +59,79 @@ int main() {
     return cudaDeviceSynchronize();
 }
 END
+cat >architecture.cu <<'END'
+#include <cstdio>
+__global__ void tell() {
+#ifdef __CUDA_ARCH__
+    printf("__CUDA_ARCH__ is %d\n", __CUDA_ARCH__);
+#endif
+}
+int main() {
+    const int list[] = {__CUDA_ARCH_LIST__};
+    printf("first of the list is %d\n", list[0]);
+    tell<<<1, 1>>>();
+    return cudaDeviceSynchronize();
+}
+END
+cat >counter.cuh <<'END'
+#pragma once
+__constant__ int step[1];
+__device__ int counter;
+END
+cat >count_a.cu <<'END'
+#include "counter.cuh"
+__global__ void count() { counter += 1; }
+void count_in_a() { count<<<1, 1>>>(); }
+END
+cat >count_b.cu <<'END'
+#include <cstdio>
+#include "counter.cuh"
+__global__ void show() { printf("counter %d\n", counter); }
+void count_in_a();
+int main() {
+    count_in_a();
+    show<<<1, 1>>>();
+    return cudaDeviceSynchronize();
+}
+END
+echo 'extern __device__ int counter;' >shared_counter.cuh
+sed 's/counter.cuh/shared_counter.cuh/' count_a.cu >share_a.cu
+{ sed 's/counter.cuh/shared_counter.cuh/' count_b.cu; echo '__device__ int counter;'; } >share_b.cu
+cat >from_c.c <<'END'
+#include <cuda_runtime.h>
+#include <stdio.h>
+int main(void) {
+    struct cudaDeviceProp properties;
+    float4 vector = {1, 2, 3, 4};
+    dim3 grid = {1, 2, 3};
+    enum cudaMemcpyKind kind = cudaMemcpyHostToDevice;
+    float copy = 0;
+    void* memory;
+    cudaError_t error = cudaGetDeviceProperties(&properties, 0);
+    if (error == cudaSuccess) error = cudaMalloc(&memory, sizeof copy);
+    if (error == cudaSuccess) error = cudaMemcpy(memory, &vector.w, sizeof copy, kind);
+    if (error == cudaSuccess) error = cudaMemcpy(&copy, memory, sizeof copy, cudaMemcpyDeviceToHost);
+    printf("%s %g %u %d\n", cudaGetErrorString(error), copy, grid.z, properties.major);
+    return cudaFree(memory);
+}
+END
+cat >old.cu <<'END'
+#include <cstdio>
+__device__ float lerp(float a, float b, float t) { return 100 + a + (b - a) * t; }
+__global__ void k(float* x) { *x = lerp(1, 2, .5f) + __shfl(1, 0); }
+int main() {
+    float *x, result;
+    cudaDeviceProp properties;
+    cudaGetDeviceProperties(&properties, 0);
+    cudaMalloc(&x, sizeof result);
+    k<<<1, 1>>>(x);
+    cudaThreadSynchronize();
+    cudaThreadSynchronize();
+    cudaMemcpy(&result, x, sizeof result, cudaMemcpyDeviceToHost);
+    printf("result %g, overlap %d\n", result, properties.deviceOverlap);
+    return;
+}
+END
 cp hello.cu hello.txt
 echo 'int main() { not_declared(); }' >wrong.cu
 
@@ -92,6 +165,22 @@ expect 'options of a GPU change nothing' 0 '' hello "$nvcc" -O3 -arch=sm_80 -gen
 expect 'a macro' 0 '' greeting "$nvcc" -DGREETING='"good morning"' hello.cu -o greeting
 expect 'the macro counts' 0 'good morning from thread 0' '' ../greeting
 expect 'options for the host compiler' 0 '' openmp "$nvcc" -Xcompiler -Wall,-fopenmp hello.cu -o openmp
+expect '__CUDA_ARCH__ is 900' 0 '' architecture "$nvcc" architecture.cu -o architecture
+expect 'in device code' 0 'is 900' '' ../architecture
+expect '-arch changes it' 0 '' architecture80 "$nvcc" -arch=sm_80 architecture.cu -o architecture80
+expect 'to what is asked for' 0 'is 800' '' ../architecture80
+expect 'of several the last' 0 '' architectures "$nvcc" -gencode arch=compute_90a,code=sm_90a \
+    -gencode=arch=compute_75,code=[sm_75,compute_75] architecture.cu -o architectures
+expect 'counts' 0 $'list is 750\n__CUDA_ARCH__ is 900' '' ../architectures
+expect 'device variables of a header' 0 '' own_counters "$nvcc" count_a.cu count_b.cu -o own_counters
+expect 'are of each file' 0 'counter 0' '' ../own_counters
+expect 'with -rdc=true' 0 '' shared_counter "$nvcc" -rdc=true share_a.cu share_b.cu -o shared_counter
+expect 'of all' 0 'counter 1' '' ../shared_counter
+expect 'the runtime API from C' 0 '' from_c "$nvcc" -Xcompiler -Wall,-Wextra,-pedantic,-Werror from_c.c -o from_c
+expect 'it works' 0 'no error 4 3 9' '' ../from_c
+expect 'an old program' 0 'old.cu:14: warning: return without a value' old "$nvcc" old.cu -o old
+expect 'is told once what it should use' 0 $'use cudaDeviceSynchronize\nresult 102.5, overlap 1' '' ../old
+expect 'and strictly refused' 1 cudaThreadSynchronize '' "$nvcc" -DCUDA_ON_CPU_STRICT old.cu -o old
 expect '-x cu' 0 '' from_text "$nvcc" -x cu hello.txt -o from_text
 expect 'two files share a device function' 0 '' two "$nvcc" -I. a.cu b.cu -o two
 expect 'both of them run' 0 $'square 4\nsum 25' '' ../two

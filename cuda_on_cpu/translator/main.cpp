@@ -129,6 +129,7 @@ struct Settings {
     std::string headers;  // the directory of precompiled headers; "": there is none
     std::vector<std::string> architectures{"900a"};  // ascending
     translator::DeviceVariables device_variables = translator::DeviceVariables::own;
+    bool own_program = false;  // the user's: at its end it tells what suggests wrong results
 };
 
 // Files that the text was made of. System headers know nothing of CUDA.
@@ -180,6 +181,10 @@ void print(const std::vector<translator::Warning>& warnings, const std::string& 
     }
 }
 
+// At the end of a file of a program that is the user's own: at its end the program tells what suggests wrong results.
+constexpr const char* kOwnProgram =
+    "\n[[maybe_unused]] static const bool cuda_on_cpu_own_program_ = ::cuda_on_cpu::own_program = true;\n";
+
 int compile_cuda(const Settings& settings, const std::string& compiler, const Command& command) {
     // What nvcc defines.
     static const Arguments kDefinitions = {"-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13",
@@ -225,6 +230,7 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
     }
     const bool watched =
         std::find(command.others.begin(), command.others.end(), "-fsanitize=thread") != command.others.end();
+    std::vector<translator::Warning> warnings;
     try {
         text = translator::translate(
             text, dialect, watched ? translator::SharedArrays::in_gaps : translator::SharedArrays::plain,
@@ -235,6 +241,7 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
         return 1;
     }
     print(warnings, command.source);
+    if (settings.own_program) text += kOwnProgram;
     if (!write_file(translated, text)) {
         std::fprintf(stderr, "cuda_on_cpu_compile: cannot write %s\n", translated.c_str());
         return 1;
@@ -275,6 +282,8 @@ int main(int count, char** values) {
         } else if (option.starts_with(kArchitecture)) {
             understood = understood &&
                          parse_architectures(option.substr(kArchitecture.size()), settings.architectures);
+        } else if (option == "--own-program") {
+            settings.own_program = true;
         } else if (option == "--rdc") {
             settings.device_variables = translator::DeviceVariables::shared;
         } else {
@@ -285,7 +294,8 @@ int main(int count, char** values) {
     if (!understood || arguments.empty() || arguments[0].starts_with("-")) {
         std::fprintf(
             stderr,
-            "usage: cuda_on_cpu_compile [--headers=DIRECTORY] [--arch=900a] [--rdc] COMPILER ARGUMENTS...\n"
+            "usage: cuda_on_cpu_compile [--headers=DIRECTORY] [--arch=900a] [--rdc] [--own-program] COMPILER "
+            "ARGUMENTS...\n"
             "example: cuda_on_cpu_compile g++ -std=c++20 -Icuda_on_cpu/include -c day.cu -o day.o\n");
         return 2;
     }

@@ -17,7 +17,7 @@ struct TranslationError : std::runtime_error {
     int line;
 };
 
-// Something that is translated, and that the programmer should know of.
+// Something that compiles, and is probably a mistake.
 struct Warning {
     std::string file;  // as the line markers name it; empty where there is none
     int line;

@@ -2,6 +2,10 @@
 // `__global__`, `__shared__`, `__launch_bounds__` and `__noinline__` stay in the text of a .cu file; the translator rewrites them.
 #pragma once
 
+#ifndef __clang__
+#include <source_location>
+#endif
+
 #ifdef CUDA_ON_CPU_INSPECT  // constant memory is known by its place: what is read there is not counted
 #define CUDA_ON_CPU_CONSTANT __attribute__((section("cuda_on_cpu_constant")))
 #else
@@ -32,10 +36,19 @@ namespace cuda_on_cpu {
 struct Site {
     const char* file;
     int line;
+    unsigned column = 0;  // in the translated text: two barriers on one line are two places
 
-    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-        return {file, line};
+#ifdef __clang__
+    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                               unsigned column = __builtin_COLUMN()) {
+        return {file, line, column};
     }
+#else
+    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                               unsigned column = std::source_location::current().column()) {
+        return {file, line, column};
+    }
+#endif
 };
 
 }  // namespace cuda_on_cpu

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "copies.hpp"
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
@@ -11,6 +12,29 @@
 #include "stream.hpp"
 
 namespace cuda_on_cpu {
+
+cudaError_t check_side(const char* function, const Side& side, std::size_t extent) {
+    if (side.pointer == nullptr) return refuse(cudaErrorInvalidValue, function, "%s is null", side.name);
+    const auto allocation = find_allocation(side.pointer);
+    if (!allocation && !side.on_device) return cudaSuccess;
+    if (!device_accessible(side.pointer, extent)) {
+        const std::string where = describe_address(side.pointer);
+        return refuse(cudaErrorInvalidValue, function, "%s = %p, %zu bytes: %s%s", side.name, side.pointer,
+                      extent, allocation ? "not inside one live allocation; it starts " : "not device memory",
+                      where.c_str());
+    }
+    return cudaSuccess;
+}
+
+cudaError_t check_direction(const char* function, const Side& side) {
+    const auto allocation = find_allocation(side.pointer);
+    if (side.on_device && allocation && allocation->type == cudaMemoryTypeHost &&
+        allocation->mapping == nullptr) {
+        return refuse(cudaErrorInvalidValue, function, "%s = %p is host memory", side.name, side.pointer);
+    }
+    return cudaSuccess;
+}
+
 namespace {
 
 cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes, cudaMemoryType type) {
@@ -35,39 +59,6 @@ cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type
     return note(release(pointer, type, function));
 }
 
-// One side of a copy of `height` rows. On a GPU a pointer said to be of the device must be one, and the rows must lie
-// inside its allocation; host memory that CUDA knows nothing of cannot be checked.
-struct Side {
-    const char* name;
-    const void* pointer;
-    std::size_t pitch;
-    bool on_device;
-};
-
-cudaError_t check_side(const char* function, const Side& side, std::size_t width, std::size_t height) {
-    if (side.pointer == nullptr) return refuse(cudaErrorInvalidValue, function, "%s is null", side.name);
-    const std::size_t extent = (height - 1) * side.pitch + width;
-    const auto allocation = find_allocation(side.pointer);
-    if (!allocation && !side.on_device) return cudaSuccess;
-    if (!device_accessible(side.pointer, extent)) {
-        const std::string where = describe_address(side.pointer);
-        return refuse(cudaErrorInvalidValue, function, "%s = %p, %zu bytes: %s%s", side.name, side.pointer,
-                      extent, allocation ? "not inside one live allocation; it starts " : "not device memory",
-                      where.c_str());
-    }
-    return cudaSuccess;
-}
-
-// A copy "to the device" does not go to host memory, even if it is registered.
-cudaError_t check_direction(const char* function, const Side& side) {
-    const auto allocation = find_allocation(side.pointer);
-    if (side.on_device && allocation && allocation->type == cudaMemoryTypeHost &&
-        allocation->mapping == nullptr) {
-        return refuse(cudaErrorInvalidValue, function, "%s = %p is host memory", side.name, side.pointer);
-    }
-    return cudaSuccess;
-}
-
 cudaError_t copy(const char* function, void* to, std::size_t to_pitch, const void* from,
                  std::size_t from_pitch, std::size_t width, std::size_t height, cudaMemcpyKind kind,
                  cudaStream_t stream) {
@@ -84,7 +75,8 @@ cudaError_t copy(const char* function, void* to, std::size_t to_pitch, const voi
     const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     for (const Side& side :
          {Side{"destination", to, to_pitch, to_device}, Side{"source", from, from_pitch, from_device}}) {
-        if (const cudaError_t error = check_side(function, side, width, height); error != cudaSuccess)
+        if (const cudaError_t error = check_side(function, side, (height - 1) * side.pitch + width);
+            error != cudaSuccess)
             return error;
         if (const cudaError_t error = check_direction(function, side); error != cudaSuccess) return error;
     }
@@ -105,7 +97,8 @@ cudaError_t set(const char* function, void* pointer, std::size_t pitch, int valu
     if (width == 0 || height == 0) return cudaSuccess;
     if (pitch < width)
         return refuse(cudaErrorInvalidPitchValue, function, "pitch %zu for rows of %zu bytes", pitch, width);
-    if (const cudaError_t error = check_side(function, {"destination", pointer, pitch, true}, width, height);
+    if (const cudaError_t error =
+            check_side(function, {"destination", pointer, pitch, true}, (height - 1) * pitch + width);
         error != cudaSuccess) {
         return error;
     }

@@ -192,11 +192,12 @@ cudaError_t copy_box(const char* function, const Box& to, const Box& from, const
                           "the pitch of the %s is %zu for rows of %zu bytes", box.name, box.pitch,
                           size.row_bytes);
         }
-        const Side side{box.name, box.first, box.pitch, on_device};
         const std::size_t bytes =
             (size.slices - 1) * box.slice_bytes + (size.rows - 1) * box.pitch + size.row_bytes;
-        if (const cudaError_t error = check_side(function, side, bytes); error != cudaSuccess) return error;
-        if (const cudaError_t error = check_direction(function, side); error != cudaSuccess) return error;
+        if (const cudaError_t error = check_copied(function, box.name, box.first, on_device, bytes);
+            error != cudaSuccess) {
+            return error;
+        }
     }
     return submit(stream, function, [=] {
         for (std::size_t slice = 0; slice < size.slices; ++slice) {
@@ -365,8 +366,7 @@ cudaError_t set_3d(const char* function, const cudaPitchedPtr& pitched, int valu
     const std::size_t slice_bytes = pitched.pitch * pitched.ysize;
     const std::size_t bytes =
         (extent.depth - 1) * slice_bytes + (extent.height - 1) * pitched.pitch + extent.width;
-    if (const cudaError_t error =
-            check_side(function, {"pitched pointer", pitched.ptr, pitched.pitch, true}, bytes);
+    if (const cudaError_t error = check_copied(function, "pitched pointer", pitched.ptr, true, bytes);
         error != cudaSuccess) {
         return error;
     }

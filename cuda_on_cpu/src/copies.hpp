@@ -7,18 +7,9 @@
 
 namespace cuda_on_cpu {
 
-// One side of a copy of rows. On a GPU a pointer said to be of the device must be one, and the rows must lie inside its allocation; host
-// memory that CUDA knows nothing of cannot be checked.
-struct Side {
-    const char* name;
-    const void* pointer;
-    std::size_t pitch;
-    bool on_device;
-};
-
-// `extent`: bytes from the first to the last one that is copied.
-cudaError_t check_side(const char* function, const Side& side, std::size_t extent);
-// A copy "to the device" does not go to host memory, even if it is registered.
-cudaError_t check_direction(const char* function, const Side& side);
+// The bytes that a copy reads or writes, those between its rows included. On a GPU memory said to be of the device must be, and the bytes
+// must lie inside one allocation; host memory that CUDA knows nothing of cannot be checked. `name` of the argument: "destination".
+cudaError_t check_copied(const char* function, const char* name, const void* pointer, bool on_device,
+                         std::size_t bytes);
 
 }  // namespace cuda_on_cpu

@@ -47,6 +47,7 @@ constexpr ErrorText kErrors[] = {
     CUDA_ON_CPU_ERROR(cudaErrorInvalidDevice, "invalid device ordinal"),
     CUDA_ON_CPU_ERROR(cudaErrorNoKernelImageForDevice,
                       "no kernel image is available for execution on the device"),
+    CUDA_ON_CPU_ERROR(cudaErrorUnsupportedLimit, "limit is not supported on this architecture"),
     CUDA_ON_CPU_ERROR(cudaErrorPeerAccessUnsupported,
                       "peer access is not supported between these two devices"),
     CUDA_ON_CPU_ERROR(cudaErrorInvalidResourceHandle, "invalid resource handle"),

@@ -13,6 +13,7 @@
 #include <mutex>
 
 #include "fibre.hpp"
+#include "memory_pools.hpp"
 #include "observer.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
@@ -203,6 +204,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     mprotect(allocation->mapping, allocation->mapping_size, PROT_NONE);
     allocation->freed = true;
     live_bytes -= allocation->size;
+    note_pool_release(allocation->begin);
     if (memory_observer != nullptr) memory_observer->memory_freed(allocation->begin);
     freed_order.push_back(allocation->mapping);
     if (freed_order.size() > kQuarantine) forget_oldest_freed();

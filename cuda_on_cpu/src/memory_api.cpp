@@ -1,5 +1,4 @@
 // cudaMalloc, cudaMemcpy and their relatives.
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 
@@ -8,33 +7,11 @@
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
 #include "memory.hpp"
+#include "memory_pools.hpp"
 #include "observer.hpp"
 #include "stream.hpp"
 
 namespace cuda_on_cpu {
-
-cudaError_t check_side(const char* function, const Side& side, std::size_t extent) {
-    if (side.pointer == nullptr) return refuse(cudaErrorInvalidValue, function, "%s is null", side.name);
-    const auto allocation = find_allocation(side.pointer);
-    if (!allocation && !side.on_device) return cudaSuccess;
-    if (!device_accessible(side.pointer, extent)) {
-        const std::string where = describe_address(side.pointer);
-        return refuse(cudaErrorInvalidValue, function, "%s = %p, %zu bytes: %s%s", side.name, side.pointer,
-                      extent, allocation ? "not inside one live allocation; it starts " : "not device memory",
-                      where.c_str());
-    }
-    return cudaSuccess;
-}
-
-cudaError_t check_direction(const char* function, const Side& side) {
-    const auto allocation = find_allocation(side.pointer);
-    if (side.on_device && allocation && allocation->type == cudaMemoryTypeHost &&
-        allocation->mapping == nullptr) {
-        return refuse(cudaErrorInvalidValue, function, "%s = %p is host memory", side.name, side.pointer);
-    }
-    return cudaSuccess;
-}
-
 namespace {
 
 cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes, cudaMemoryType type) {
@@ -59,6 +36,39 @@ cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type
     return note(release(pointer, type, function));
 }
 
+// One side of a copy of `height` rows. On a GPU a pointer said to be of the device must be one, and the rows must lie
+// inside its allocation; host memory that CUDA knows nothing of cannot be checked.
+struct Side {
+    const char* name;
+    const void* pointer;
+    std::size_t pitch;
+    bool on_device;
+};
+
+cudaError_t check_side(const char* function, const Side& side, std::size_t width, std::size_t height) {
+    if (side.pointer == nullptr) return refuse(cudaErrorInvalidValue, function, "%s is null", side.name);
+    const std::size_t extent = (height - 1) * side.pitch + width;
+    const auto allocation = find_allocation(side.pointer);
+    if (!allocation && !side.on_device) return cudaSuccess;
+    if (!device_accessible(side.pointer, extent)) {
+        const std::string where = describe_address(side.pointer);
+        return refuse(cudaErrorInvalidValue, function, "%s = %p, %zu bytes: %s%s", side.name, side.pointer,
+                      extent, allocation ? "not inside one live allocation; it starts " : "not device memory",
+                      where.c_str());
+    }
+    return cudaSuccess;
+}
+
+// A copy "to the device" does not go to host memory, even if it is registered.
+cudaError_t check_direction(const char* function, const Side& side) {
+    const auto allocation = find_allocation(side.pointer);
+    if (side.on_device && allocation && allocation->type == cudaMemoryTypeHost &&
+        allocation->mapping == nullptr) {
+        return refuse(cudaErrorInvalidValue, function, "%s = %p is host memory", side.name, side.pointer);
+    }
+    return cudaSuccess;
+}
+
 cudaError_t copy(const char* function, void* to, std::size_t to_pitch, const void* from,
                  std::size_t from_pitch, std::size_t width, std::size_t height, cudaMemcpyKind kind,
                  cudaStream_t stream) {
@@ -75,8 +85,7 @@ cudaError_t copy(const char* function, void* to, std::size_t to_pitch, const voi
     const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
     for (const Side& side :
          {Side{"destination", to, to_pitch, to_device}, Side{"source", from, from_pitch, from_device}}) {
-        if (const cudaError_t error = check_side(function, side, (height - 1) * side.pitch + width);
-            error != cudaSuccess)
+        if (const cudaError_t error = check_side(function, side, width, height); error != cudaSuccess)
             return error;
         if (const cudaError_t error = check_direction(function, side); error != cudaSuccess) return error;
     }
@@ -97,8 +106,7 @@ cudaError_t set(const char* function, void* pointer, std::size_t pitch, int valu
     if (width == 0 || height == 0) return cudaSuccess;
     if (pitch < width)
         return refuse(cudaErrorInvalidPitchValue, function, "pitch %zu for rows of %zu bytes", pitch, width);
-    if (const cudaError_t error =
-            check_side(function, {"destination", pointer, pitch, true}, (height - 1) * pitch + width);
+    if (const cudaError_t error = check_side(function, {"destination", pointer, pitch, true}, width, height);
         error != cudaSuccess) {
         return error;
     }
@@ -137,29 +145,18 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std
                 stream);
 }
 
+cudaError_t check_copied(const char* function, const char* name, const void* pointer, bool on_device,
+                         std::size_t bytes) {
+    const Side side{name, pointer, bytes, on_device};
+    const cudaError_t error = check_side(function, side, bytes, 1);
+    return error != cudaSuccess ? error : check_direction(function, side);
+}
+
 }  // namespace cuda_on_cpu
 
 using namespace cuda_on_cpu;
 
-// The device's pool of memory that cudaMallocAsync takes from. Freed memory is given back at once, so no threshold changes
-// anything; it is kept for programs that read it.
-struct CUmemPool_st {
-    std::atomic<std::uint64_t> release_threshold = 0;
-};
-
 namespace {
-
-CUmemPool_st default_pool;
-
-cudaError_t check_pool(const char* function, cudaMemPool_t pool, cudaMemPoolAttr attribute,
-                       const void* value) {
-    if (pool != &default_pool)
-        return refuse(cudaErrorInvalidValue, function, "pool %p does not exist", static_cast<void*>(pool));
-    if (value == nullptr) return refuse(cudaErrorInvalidValue, function, "value is null");
-    if (attribute == cudaMemPoolAttrReleaseThreshold) return cudaSuccess;
-    return refuse(cudaErrorNotSupported, function, "attribute %d; there is the release threshold alone",
-                  static_cast<int>(attribute));
-}
 
 // All memory is the host's here, so nothing moves; what a GPU would refuse is refused.
 cudaError_t check_prefetch(const char* function, const void* pointer, std::size_t bytes,
@@ -203,7 +200,9 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     if (capture != nullptr)
         return refuse(cudaErrorNotSupported, __func__, "allocation in a stream that captures");
-    return allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
+    const cudaError_t error = allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
+    if (error == cudaSuccess && *pointer != nullptr) note_pool_allocation(nullptr, *pointer, bytes);
+    return error;
 }
 
 cudaError_t cudaFree(void* pointer) {
@@ -318,25 +317,4 @@ cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMem
         return error;
     }
     return submit(stream, __func__, [] { return cudaSuccess; });
-}
-
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-    if (pool == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pool to set is null");
-    if (device != 0) return refuse(cudaErrorInvalidDevice, __func__, "device %d", device);
-    *pool = &default_pool;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-    if (const cudaError_t error = check_pool(__func__, pool, attribute, value); error != cudaSuccess)
-        return error;
-    *static_cast<std::uint64_t*>(value) = pool->release_threshold;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-    if (const cudaError_t error = check_pool(__func__, pool, attribute, value); error != cudaSuccess)
-        return error;
-    pool->release_threshold = *static_cast<const std::uint64_t*>(value);
-    return cudaSuccess;
 }

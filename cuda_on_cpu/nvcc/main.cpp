@@ -145,17 +145,17 @@ class Driver {
                                command_.host,
                                rule,
                                input}));
-        const int status =
-            run(joined({{nvcc::kTranslator, "--headers=" + std::string(nvcc::kHeaders), compiler_},
-                        language_options(Language::cuda),
-                        include_options(),
-                        nvcc::kHostOptions,
-                        {command_.optimisation, command_.debug_information},
-                        nvcc::kKernelOptions,
-                        {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
-                        command_.host,
-                        rule,
-                        {"-c", "-x", "cu", source.file, "-o", object}}));
+        const int status = run(joined(
+            {{nvcc::kTranslator, "--headers=" + std::string(nvcc::kHeaders), "--own-program", compiler_},
+             language_options(Language::cuda),
+             include_options(),
+             nvcc::kHostOptions,
+             {command_.optimisation, command_.debug_information},
+             nvcc::kKernelOptions,
+             {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
+             command_.host,
+             rule,
+             {"-c", "-x", "cu", source.file, "-o", object}}));
         std::error_code ignored;
         if (!command_.keep) fs::remove(object.string() + ".translated.ii", ignored);
         return status;

@@ -151,9 +151,14 @@ cudaError_t max_active_clusters(int* clusters, const Kernel* kernel, const cudaL
     return cudaSuccess;
 }
 
-cudaError_t refuse_untyped_kernel() {
-    return refuse(cudaErrorInvalidDeviceFunction, "cudaLaunchKernel",
-                  "a kernel given as a pointer without a type; pass the kernel itself");
+cudaError_t launch_untyped(const void* kernel, void** arguments, const LaunchConfiguration& configuration) {
+    const Kernel* const found = kernel_at(kernel);
+    if (found == nullptr || found->prepare_untyped == nullptr) {
+        return refuse(cudaErrorInvalidDeviceFunction, "cudaLaunchKernel",
+                      "%p is not a kernel with a name for each of its parameters", kernel);
+    }
+    found->prepare_untyped(kernel, arguments);
+    return launch_prepared(configuration);
 }
 
 cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfiguration* result) {

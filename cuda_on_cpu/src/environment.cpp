@@ -51,6 +51,11 @@ const Environment& environment() {
         .named_lines = second_word("CUDA_ON_CPU_PRINTF", "plain", "threads"),
         .late_stores = second_word("CUDA_ON_CPU_STORES", "prompt", "late"),
         .findings = !second_word("CUDA_ON_CPU_FINDINGS", "on", "off"),
+        .any_barriers = second_word("CUDA_ON_CPU_BARRIERS", "same", "any"),
+        .lockstep = second_word("CUDA_ON_CPU_LOCKSTEP", "0", "1"),
+        .hints = !second_word("CUDA_ON_CPU_HINTS", "on", "off"),
+        .limit = positive_number("CUDA_ON_CPU_LIMIT", 0, 86400),
+        .notice_is_set = std::getenv("CUDA_ON_CPU_NOTICE") != nullptr,
         .kernel_lines = second_word("CUDA_ON_CPU_LINES", "innermost", "kernel"),
     };
     return read;

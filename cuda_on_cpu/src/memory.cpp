@@ -64,13 +64,15 @@ void forget_oldest_freed() {
 struct Image {
     ImageRange whole;
     ImageRange writable;
+    ImageRange code;
 };
 
 Image find_image() {
     Image image;
     dl_iterate_phdr(
         [](dl_phdr_info* module, std::size_t, void* result) {
-            Image candidate{{~std::uintptr_t{0}, 0}, {~std::uintptr_t{0}, 0}};
+            constexpr ImageRange kNone{~std::uintptr_t{0}, 0};
+            Image candidate{kNone, kNone, kNone};
             for (int i = 0; i < module->dlpi_phnum; ++i) {
                 const auto& segment = module->dlpi_phdr[i];
                 if (segment.p_type != PT_LOAD) continue;
@@ -81,6 +83,7 @@ Image find_image() {
                 };
                 include(candidate.whole);
                 if ((segment.p_flags & PF_W) != 0) include(candidate.writable);
+                if ((segment.p_flags & PF_X) != 0) include(candidate.code);
             }
             const auto here = reinterpret_cast<std::uintptr_t>(&allocations);
             if (here < candidate.whole.begin || here >= candidate.whole.end) return 0;
@@ -285,6 +288,12 @@ std::string damaged_allocation() {
 
 ImageRange writable_image() {
     return program_image().writable;
+}
+
+bool in_program_code(const void* address) {
+    const ImageRange code = program_image().code;
+    const auto place = reinterpret_cast<std::uintptr_t>(address);
+    return place >= code.begin && place < code.end;
 }
 
 std::vector<Allocation> live_allocations() {

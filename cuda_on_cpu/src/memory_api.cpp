@@ -6,6 +6,7 @@
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
+#include "exit_report.hpp"
 #include "memory.hpp"
 #include "memory_pools.hpp"
 #include "observer.hpp"
@@ -89,10 +90,13 @@ cudaError_t copy(const char* function, void* to, std::size_t to_pitch, const voi
             return error;
         if (const cudaError_t error = check_direction(function, side); error != cudaSuccess) return error;
     }
+    const bool to_host =
+        kind == cudaMemcpyDeviceToHost || (kind == cudaMemcpyDefault && plain_host_memory(to));
     return submit(stream, function, [=] {
         for (std::size_t row = 0; row < height; ++row) {
             std::memmove(static_cast<char*>(to) + row * to_pitch,
                          static_cast<const char*>(from) + row * from_pitch, width);
+            if (to_host) look_at_copy(static_cast<const char*>(to) + row * to_pitch, width);
             if (memory_observer != nullptr)
                 memory_observer->memory_written(static_cast<char*>(to) + row * to_pitch, width);
         }

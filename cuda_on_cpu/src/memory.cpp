@@ -14,6 +14,7 @@
 
 #include "fibre.hpp"
 #include "memory_pools.hpp"
+#include "modules.hpp"
 #include "observer.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
@@ -102,6 +103,7 @@ const Image& program_image() {
 bool in_program_image(const volatile void* pointer, std::size_t size) {
     const ImageRange image = program_image().whole;
     const auto first = reinterpret_cast<std::uintptr_t>(pointer);
+    if (in_module(pointer, size)) return true;
     return first >= image.begin && first <= image.end && size <= image.end - first;
 }
 

@@ -11,13 +11,12 @@
 #error "CUDA on the CPU needs C++20: compile files that include <cuda_runtime.h> with -std=c++20"
 #endif
 
-#include "cuda_on_cpu/standard_math.h"
-
 #include <cassert>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "channel_descriptor.h"
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/atomics.h"
 #include "cuda_on_cpu/barriers.h"
@@ -30,11 +29,15 @@
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/launch.h"
 #include "cuda_on_cpu/math.h"
+#include "cuda_on_cpu/programmatic_launch.h"
 #include "cuda_on_cpu/removed_names.h"
 #include "cuda_on_cpu/shift.h"
+#include "cuda_on_cpu/standard_math.h"
 #include "cuda_on_cpu/tensor_core.h"
+#include "cuda_on_cpu/texture_fetch.h"
 #include "cuda_on_cpu/thread.h"
 #include "cuda_on_cpu/warp.h"
 #include "cuda_runtime_api.h"
+#include "driver_functions.h"
 
 #endif

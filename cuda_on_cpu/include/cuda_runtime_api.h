@@ -91,10 +91,6 @@ cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t wid
 
 cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation location, unsigned flags,
                                  cudaStream_t stream CUDA_ON_CPU_DEFAULT(nullptr));
-// Of a pool's attributes there is the release threshold.
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 
 // --- Streams ---
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
@@ -140,3 +136,6 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t* error_node,
                                  char* log, size_t log_bytes);
 #endif
+
+#include "cuda_on_cpu/array_api.h"
+#include "cuda_on_cpu/memory_api.h"

@@ -24,6 +24,7 @@
 #include "few_blocks.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
+#include "modules.hpp"
 #include "order_check.hpp"
 #include "slow_launch.hpp"
 #include "stream.hpp"
@@ -321,7 +322,7 @@ void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void 
 
 // Called without arguments: a kernel's function that is asked does not look at them.
 Kernel* kernel_at(const void* function) {
-    if (function == nullptr || !in_program_code(function)) return nullptr;
+    if (function == nullptr || !(in_program_code(function) || in_module(function, 1))) return nullptr;
     begin_asking();
     reinterpret_cast<void (*)()>(const_cast<void*>(function))();
     return end_asking();

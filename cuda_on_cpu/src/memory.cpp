@@ -13,6 +13,8 @@
 #include <mutex>
 
 #include "fibre.hpp"
+#include "memory_pools.hpp"
+#include "modules.hpp"
 #include "observer.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
@@ -101,6 +103,7 @@ const Image& program_image() {
 bool in_program_image(const volatile void* pointer, std::size_t size) {
     const ImageRange image = program_image().whole;
     const auto first = reinterpret_cast<std::uintptr_t>(pointer);
+    if (in_module(pointer, size)) return true;
     return first >= image.begin && first <= image.end && size <= image.end - first;
 }
 
@@ -206,6 +209,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     mprotect(allocation->mapping, allocation->mapping_size, PROT_NONE);
     allocation->freed = true;
     live_bytes -= allocation->size;
+    note_pool_release(allocation->begin);
     if (memory_observer != nullptr) memory_observer->memory_freed(allocation->begin);
     freed_order.push_back(allocation->mapping);
     if (freed_order.size() > kQuarantine) forget_oldest_freed();

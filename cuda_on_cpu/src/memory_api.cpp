@@ -1,13 +1,14 @@
 // cudaMalloc, cudaMemcpy and their relatives.
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 
+#include "copies.hpp"
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
 #include "exit_report.hpp"
 #include "memory.hpp"
+#include "memory_pools.hpp"
 #include "observer.hpp"
 #include "stream.hpp"
 
@@ -148,29 +149,18 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std
                 stream);
 }
 
+cudaError_t check_copied(const char* function, const char* name, const void* pointer, bool on_device,
+                         std::size_t bytes) {
+    const Side side{name, pointer, bytes, on_device};
+    const cudaError_t error = check_side(function, side, bytes, 1);
+    return error != cudaSuccess ? error : check_direction(function, side);
+}
+
 }  // namespace cuda_on_cpu
 
 using namespace cuda_on_cpu;
 
-// The device's pool of memory that cudaMallocAsync takes from. Freed memory is given back at once, so no threshold changes
-// anything; it is kept for programs that read it.
-struct CUmemPool_st {
-    std::atomic<std::uint64_t> release_threshold = 0;
-};
-
 namespace {
-
-CUmemPool_st default_pool;
-
-cudaError_t check_pool(const char* function, cudaMemPool_t pool, cudaMemPoolAttr attribute,
-                       const void* value) {
-    if (pool != &default_pool)
-        return refuse(cudaErrorInvalidValue, function, "pool %p does not exist", static_cast<void*>(pool));
-    if (value == nullptr) return refuse(cudaErrorInvalidValue, function, "value is null");
-    if (attribute == cudaMemPoolAttrReleaseThreshold) return cudaSuccess;
-    return refuse(cudaErrorNotSupported, function, "attribute %d; there is the release threshold alone",
-                  static_cast<int>(attribute));
-}
 
 // All memory is the host's here, so nothing moves; what a GPU would refuse is refused.
 cudaError_t check_prefetch(const char* function, const void* pointer, std::size_t bytes,
@@ -214,7 +204,9 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     if (capture != nullptr)
         return refuse(cudaErrorNotSupported, __func__, "allocation in a stream that captures");
-    return allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
+    const cudaError_t error = allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
+    if (error == cudaSuccess && *pointer != nullptr) note_pool_allocation(nullptr, *pointer, bytes);
+    return error;
 }
 
 cudaError_t cudaFree(void* pointer) {
@@ -329,25 +321,4 @@ cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMem
         return error;
     }
     return submit(stream, __func__, [] { return cudaSuccess; });
-}
-
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-    if (pool == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pool to set is null");
-    if (device != 0) return refuse(cudaErrorInvalidDevice, __func__, "device %d", device);
-    *pool = &default_pool;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-    if (const cudaError_t error = check_pool(__func__, pool, attribute, value); error != cudaSuccess)
-        return error;
-    *static_cast<std::uint64_t*>(value) = pool->release_threshold;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-    if (const cudaError_t error = check_pool(__func__, pool, attribute, value); error != cudaSuccess)
-        return error;
-    pool->release_threshold = *static_cast<const std::uint64_t*>(value);
-    return cudaSuccess;
 }

@@ -45,6 +45,12 @@ void prepare_from_addresses(void (*function)(Parameters...), void** arguments) {
     (std::index_sequence_for<Parameters...>{});
 }
 
+// One parameter in a buffer of arguments; the last one of a list has size 0.
+struct ParameterSize {
+    std::size_t size;
+    std::size_t alignment;
+};
+
 // What is known of one kernel (one instantiation of a template is one kernel).
 class Kernel {
   public:
@@ -58,6 +64,8 @@ class Kernel {
     template <class... Parameters>
     bool asked_with() {
         if (!asked()) return false;
+        static constexpr ParameterSize kParameters[] = {{sizeof(Parameters), alignof(Parameters)}..., {0, 0}};
+        parameters = kParameters;
         prepare_untyped = [](const void* function, void** arguments) {
             prepare_from_addresses(reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(function)),
                                    arguments);
@@ -89,7 +97,8 @@ class Kernel {
     int preferred_carveout = -1;
     bool non_portable_cluster = false;
     void (*prepare_untyped)(const void* function, void** arguments) = nullptr;
-    unsigned times_repeated = 0;  // see order_check.hpp
+    const ParameterSize* parameters = nullptr;  // known with prepare_untyped
+    unsigned times_repeated = 0;                // see order_check.hpp
 
   private:
     template <class T>

@@ -47,6 +47,7 @@ enum cudaError_t {
     cudaErrorStreamCaptureImplicit = 906,
     cudaErrorCapturedEvent = 907,
     cudaErrorTimeout = 909,
+    cudaErrorGraphExecUpdateFailure = 910,
     cudaErrorInvalidClusterSize = 912,
     cudaErrorUnknown = 999,
 };
@@ -233,22 +234,12 @@ enum cudaLimit {
     cudaLimitStackSize = 0,
     cudaLimitPrintfFifoSize = 1,
     cudaLimitMallocHeapSize = 2,
+    cudaLimitDevRuntimeSyncDepth = 3,
+    cudaLimitDevRuntimePendingLaunchCount = 4,
 };
 
 using cudaStream_t = struct CUstream_st*;
 using cudaEvent_t = struct CUevent_st*;
-using cudaGraph_t = struct CUgraph_st*;
-using cudaGraphExec_t = struct CUgraphExec_st*;
-using cudaGraphNode_t = struct CUgraphNode_st*;
-// How a graph's node launches a kernel; the stand-in leaves pointers null.
-struct cudaKernelNodeParams {
-    void* func;
-    dim3 gridDim;
-    dim3 blockDim;
-    unsigned sharedMemBytes;
-    void** kernelParams;
-    void** extra;
-};
 using cudaMemPool_t = struct CUmemPool_st*;
 using cudaHostFn_t = void (*)(void* user_data);
 using cudaStreamCallback_t = void (*)(cudaStream_t stream, cudaError_t status, void* user_data);
@@ -257,6 +248,9 @@ using cudaStreamCallback_t = void (*)(cudaStream_t stream, cudaError_t status, v
 #define cudaStreamNonBlocking 0x01
 #define cudaStreamLegacy (reinterpret_cast<cudaStream_t>(0x1))
 #define cudaStreamPerThread (reinterpret_cast<cudaStream_t>(0x2))
+// Of a grid whose kernel launches others.
+#define cudaStreamTailLaunch (reinterpret_cast<cudaStream_t>(0x3))
+#define cudaStreamFireAndForget (reinterpret_cast<cudaStream_t>(0x4))
 
 #define cudaEventDefault 0x00
 #define cudaEventBlockingSync 0x01
@@ -330,3 +324,5 @@ struct cudaLaunchConfig_t {
     cudaLaunchAttribute* attrs;
     unsigned numAttrs;
 };
+
+#include "cuda_on_cpu/graph_types.h"

@@ -33,6 +33,7 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kArenaSize = 57 * kPage;        // 228 KB: an SM's shared memory
 constexpr std::size_t kDynamicSharedAlignment = 128;  // bank 0 at its start
 constexpr unsigned char kCanary = 0xC5;
+constexpr auto kPatience = std::chrono::milliseconds(20);  // with a block that polls, before the host goes on
 
 LaneMask bit(unsigned lane) {
     return LaneMask{1} << lane;
@@ -235,6 +236,7 @@ bool BlockRunner::wake_polling() {
         wake_past_mbarriers(nullptr);
     }
     if (polling_since_ == Clock::time_point()) polling_since_ = Clock::now();
+    if (Clock::now() - polling_since_ > kPatience) launch_->polls_in_vain();
     if (Clock::now() - polling_since_ > environment().timeout) {
         // The last thread that asked for other threads to run; its block's others poll, too, or wait.
         const std::string line = calling_kernel_line();

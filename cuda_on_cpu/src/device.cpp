@@ -9,6 +9,7 @@
 #include <string>
 
 #include "block.hpp"
+#include "child_grids.hpp"
 #include "cuda_on_cpu/kernel_api.h"
 #include "environment.hpp"
 #include "errors.hpp"
@@ -368,13 +369,18 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaDeviceSynchronize() {
+    if (kernel_runs()) return synchronize_by_kernel();
     if (const cudaError_t error = check_no_capture(__func__, Forbidden::by_every_capture);
         error != cudaSuccess)
         return error;
+    if (in_host_function())
+        return refuse(cudaErrorNotPermitted, __func__, "a host function of a stream may not call CUDA");
+    wait_for_all_streams();
     return note(lost_context());
 }
 
 cudaError_t cudaDeviceReset() {
+    wait_for_all_streams();
     restore_context();
     return cudaSuccess;
 }
@@ -383,7 +389,13 @@ cudaError_t cudaSetDeviceFlags(unsigned) {
     return cudaSuccess;
 }
 
+// Of child grids any number may wait, at any depth.
+static constexpr std::size_t kPendingLaunches = 2048;
+static constexpr std::size_t kSyncDepth = 24;
+
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
+    if (limit == cudaLimitDevRuntimePendingLaunchCount || limit == cudaLimitDevRuntimeSyncDepth)
+        return cudaSuccess;
     if (limit != cudaLimitStackSize)
         return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
     if (value > kStackLimit) {
@@ -394,10 +406,19 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
 }
 
 cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
-    if (limit != cudaLimitStackSize)
-        return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
-    *value = kStackLimit;
-    return cudaSuccess;
+    switch (limit) {
+        case cudaLimitStackSize:
+            *value = kStackLimit;
+            return cudaSuccess;
+        case cudaLimitDevRuntimePendingLaunchCount:
+            *value = kPendingLaunches;
+            return cudaSuccess;
+        case cudaLimitDevRuntimeSyncDepth:
+            *value = kSyncDepth;
+            return cudaSuccess;
+        default:
+            return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
+    }
 }
 
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "child_grids.hpp"
 #include "cuda_runtime_api.h"
 
 namespace cuda_on_cpu {
@@ -75,6 +76,9 @@ constexpr ErrorText kErrors[] = {
     CUDA_ON_CPU_ERROR(cudaErrorCapturedEvent,
                       "operation not permitted on an event last recorded in a capturing stream"),
     CUDA_ON_CPU_ERROR(cudaErrorTimeout, "wait operation timed out"),
+    CUDA_ON_CPU_ERROR(cudaErrorGraphExecUpdateFailure,
+                      "the graph update was not performed because it included changes which violated constraints "
+                      "specific to instantiated graph update"),
     CUDA_ON_CPU_ERROR(cudaErrorInvalidClusterSize, "cluster misconfiguration"),
     CUDA_ON_CPU_ERROR(cudaErrorUnknown, "unknown error"),
 };
@@ -90,7 +94,12 @@ const ErrorText* find(cudaError_t error) {
 }  // namespace
 
 cudaError_t note(cudaError_t error) {
-    if (error != cudaSuccess) last_error = error;
+    if (error == cudaSuccess) return error;
+    if (kernel_runs()) {
+        note_by_kernel(error);
+    } else {
+        last_error = error;
+    }
     return error;
 }
 
@@ -128,12 +137,14 @@ int __lsan_is_turned_off() {
 }
 
 cudaError_t cudaGetLastError() {
+    if (cuda_on_cpu::kernel_runs()) return cuda_on_cpu::last_error_by_kernel(true);
     const cudaError_t lost = cuda_on_cpu::lost_context();
     const cudaError_t error = std::exchange(cuda_on_cpu::last_error, cudaSuccess);
     return lost != cudaSuccess ? lost : error;
 }
 
 cudaError_t cudaPeekAtLastError() {
+    if (cuda_on_cpu::kernel_runs()) return cuda_on_cpu::last_error_by_kernel(false);
     const cudaError_t lost = cuda_on_cpu::lost_context();
     return lost != cudaSuccess ? lost : cuda_on_cpu::last_error;
 }

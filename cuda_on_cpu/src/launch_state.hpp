@@ -8,9 +8,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "child_grids.hpp"
 #include "cuda_on_cpu/launch.h"
 #include "observer.hpp"
 #include "worker_pool.hpp"
@@ -112,6 +114,9 @@ struct LaunchState {
     std::shared_ptr<ClusterState> cluster;  // the one that is running
     LaunchObserver* observer = nullptr;     // of this launch
     void* observed = nullptr;               // the observer's own
+    Task* task = nullptr;  // that the launch is part of; null: the host itself runs it
+    ChildGrids children;
+    std::optional<std::vector<std::uint64_t>> few_blocks;  // the only ones to run
     std::atomic<bool> failed{false};
     std::atomic<cudaError_t> error{cudaSuccess};
     std::mutex report_mutex;
@@ -119,6 +124,8 @@ struct LaunchState {
     // Prints and keeps the first failure, and stops the others.
     void fail(cudaError_t code, const std::string& message, Site site = Site{"", 0});
     void let_other_blocks_run();
+    // A block has polled memory for a while, and nothing came. Perhaps the host has yet to write it, or to launch what does.
+    void polls_in_vain();
 };
 
 }  // namespace cuda_on_cpu

@@ -10,12 +10,14 @@
 #include <string>
 
 #include "block.hpp"
+#include "child_grids.hpp"
 #include "cuda_on_cpu/arrival_barrier.h"
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/barriers.h"
 #include "fault.hpp"
 #include "kernel_line.hpp"
 #include "launch_state.hpp"
+#include "work_queue.hpp"
 
 namespace cuda_on_cpu {
 
@@ -45,7 +47,11 @@ unsigned converged_lanes(Site site) {
 constinit thread_local unsigned polls = 0;
 
 void spin_hint() {
-    if (BlockRunner& runner = block_runner(); runner.running()) runner.yield();
+    if (kernel_runs()) {
+        runner_of_os_thread->yield();
+    } else {
+        host_polls();
+    }
 }
 
 bool grid_barrier_available() {

@@ -25,6 +25,10 @@ struct Range {
 
 const std::string kGap = "256";  // bytes
 
+// Where a kernel says that it may poll memory, in a file that does.
+const std::string kMark = "\x01";
+const std::string kMayPoll = "cuda_on_cpu_kernel_.may_poll(); ";
+
 // `extern __shared__ T name[]...;` outside functions: declared again in each function that uses the name.
 struct GlobalShared {
     std::string name;
@@ -66,10 +70,24 @@ class Translation {
             result += text_[i];
             result += after_[i];
         }
-        return result;
+        return with_marks(result);
     }
 
   private:
+    // Which kernel it is that a loop is called from is not known, so all of a file that polls are said to poll.
+    static std::string with_marks(const std::string& text) {
+        const bool polls = text.find("::cuda_on_cpu::empty_loop()") != std::string::npos ||
+                           text.find("::cuda_on_cpu::poll()") != std::string::npos;
+        std::string result;
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t mark = std::min(text.find(kMark, at), text.size());
+            result.append(text, at, mark - at);
+            if (mark < text.size() && polls) result += kMayPoll;
+            at = mark + kMark.size();
+        }
+        return result;
+    }
+
     // --- Editing -----------------------------------------------------------------------------------------------------
 
     // Removes a token; line ends (a raw string may hold some) and directives stay, so that the line structure does.
@@ -348,9 +366,11 @@ class Translation {
         }
         if (!cluster.empty()) constructor += ", dim3(" + cluster + ")";
         const std::string names = parameter_names({parameters + 1, closing(parameters)});
+        const std::string list = names.empty() ? "" : names.substr(2);
+        const bool all_named = number_of_names(names) == number_of_parameters({parameters + 1, closing(parameters)});
         after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
-                       "); if (cuda_on_cpu_kernel_.asked()) return; cuda_on_cpu_kernel_.prepare(\"" +
-                       (names.empty() ? "" : names.substr(2)) + "\", [=]() mutable {" + after_[body];
+                       "); if (cuda_on_cpu_kernel_.asked(" + (all_named ? list : "") + ")) return; " + kMark +
+                       "cuda_on_cpu_kernel_.prepare(\"" + list + "\", [=]() mutable {" + after_[body];
         text_[closing(body)] = "}" + names + ");}";
     }
 
@@ -441,6 +461,16 @@ class Translation {
             }
         }
         return names;
+    }
+
+    static std::size_t number_of_names(const std::string& names) {
+        return static_cast<std::size_t>(std::count(names.begin(), names.end(), ','));
+    }
+    std::size_t number_of_parameters(Range parameters) const {
+        const std::size_t first = next_in(parameters);
+        const bool none = first == kNone || (tokens_[first].is("void") &&
+                                             next_in({first + 1, parameters.end}) == kNone);
+        return none ? 0 : split(parameters).size();
     }
 
     // --- __shared__ ----------------------------------------------------------------------------------------------------------

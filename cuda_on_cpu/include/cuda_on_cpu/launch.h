@@ -33,6 +33,27 @@ struct Argument {
     std::size_t size;
 };
 
+// What a kernel takes, for callers that have its arguments by address only.
+struct Parameters {
+    void (*call)(const void* function, void** arguments);
+    const std::size_t* sizes;
+    std::size_t count;
+};
+
+template <class... Types>
+constexpr std::size_t kSizes[sizeof...(Types) + 1] = {sizeof(Types)..., 0};
+
+template <class... Types>
+void call_with(const void* function, void** arguments) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        reinterpret_cast<void (*)(Types...)>(const_cast<void*>(function))(*static_cast<Types*>(arguments[I])...);
+    }
+    (std::index_sequence_for<Types...>{});
+}
+
+template <class... Types>
+constexpr Parameters kParameters = {call_with<Types...>, kSizes<Types...>, sizeof...(Types)};
+
 // What is known of one kernel (one instantiation of a template is one kernel).
 class Kernel {
   public:
@@ -42,6 +63,16 @@ class Kernel {
 
     // True when somebody calls the kernel's function only to learn which Kernel it is (kernel_of below).
     bool asked();
+    // The same, where all parameters have names: also notes their types.
+    template <class... Types>
+    bool asked(const Types&...) {
+        if (!asked()) return false;
+        parameters = &kParameters<std::remove_cv_t<Types>...>;
+        return true;
+    }
+
+    // Of a kernel in whose file some loop polls memory: it may wait for the host, or for a kernel that comes later.
+    void may_poll() { polls = true; }
 
     // Copies the closure, checks pointer arguments, and leaves both for launch() to find. `names` of the arguments: "x, a".
     template <class Closure, class... Arguments>
@@ -66,6 +97,8 @@ class Kernel {
     int max_dynamic_shared = -1;                 // set by cudaFuncSetAttribute; -1: 48 KB less static_shared
     int preferred_carveout = -1;
     bool non_portable_cluster = false;
+    bool polls = false;
+    const Parameters* parameters = nullptr;  // known when it has been asked for
 
   private:
     template <class T>

@@ -11,7 +11,9 @@ namespace cuda_on_cpu {
 namespace {
 
 ChildGrids& children() {
-    return runner_of_os_thread->launch().children;
+    LaunchState& launch = runner_of_os_thread->launch();
+    ChildGrids* const known = launch.children;
+    return known != nullptr ? *known : launch.make_children();
 }
 
 std::uint64_t block_number() {
@@ -74,6 +76,7 @@ void note_by_kernel(cudaError_t error) {
 }
 
 cudaError_t last_error_by_kernel(bool clear) {
+    if (runner_of_os_thread->launch().children == nullptr) return cudaSuccess;
     const std::scoped_lock lock(children().mutex());
     cudaError_t& error = children().last_error(block_number(), thread_number());
     return clear ? std::exchange(error, cudaSuccess) : error;

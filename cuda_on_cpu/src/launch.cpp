@@ -308,7 +308,8 @@ void run_blocks(LaunchState& launch) {
 
 // What the grid's threads have launched, and what that has launched.
 void run_children(LaunchState& launch, std::deque<Work>* behind) {
-    std::deque<Work> tails = launch.children.take_tails();
+    if (launch.children == nullptr) return;
+    std::deque<Work> tails = launch.children.load()->take_tails();
     if (behind != nullptr) {
         behind->insert(behind->begin(), std::make_move_iterator(tails.begin()),
                        std::make_move_iterator(tails.end()));
@@ -489,7 +490,13 @@ void LaunchState::fail(cudaError_t code, const std::string& message, Site site) 
 
 void LaunchState::polls_in_vain() {
     let_host_go_on(task);
-    children.start_now();
+    if (ChildGrids* const issued = children; issued != nullptr) issued->start_now();
+}
+
+ChildGrids& LaunchState::make_children() {
+    const std::scoped_lock lock(report_mutex);
+    if (children == nullptr) children = new ChildGrids;
+    return *children;
 }
 
 // A block that only polls may wait for one that has no OS thread yet: a GPU would run both at the same time.

@@ -97,6 +97,8 @@ struct NamedAddress {
 };
 
 struct LaunchState {
+    ~LaunchState() { delete children.load(); }
+    ChildGrids& make_children();
     Kernel* kernel = nullptr;
     std::string name;
     std::shared_ptr<const void> closure;
@@ -115,7 +117,7 @@ struct LaunchState {
     LaunchObserver* observer = nullptr;     // of this launch
     void* observed = nullptr;               // the observer's own
     Task* task = nullptr;  // that the launch is part of; null: the host itself runs it
-    ChildGrids children;
+    std::atomic<ChildGrids*> children{nullptr};  // if there are any
     std::optional<std::vector<std::uint64_t>> few_blocks;  // the only ones to run
     std::atomic<bool> failed{false};
     std::atomic<cudaError_t> error{cudaSuccess};

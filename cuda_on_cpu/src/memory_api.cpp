@@ -135,6 +135,8 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     if (const cudaError_t error = check_copy(function, c); error != cudaSuccess) return error;
     if (c.width == 0 || c.height == 0) return cudaSuccess;
+    if (kernel_runs() && !returns_early)
+        return refuse(cudaErrorNotPermitted, function, "not in a kernel; expected the asynchronous form");
     const bool captures = somebody_captures();
     if (kernel_runs() || (runs_at_once(stream) && !captures)) {
         return submit(stream, function, Operation{.work = [=] {
@@ -183,8 +185,9 @@ void carry_out(const cudaMemsetParams& p) {
     }
 }
 
+// The host waits for the synchronous forms where it shares the memory with the device.
 cudaError_t set(const char* function, void* pointer, std::size_t pitch, int value, std::size_t width,
-                std::size_t height, cudaStream_t stream) {
+                std::size_t height, cudaStream_t stream, bool returns_early) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     if (width == 0 || height == 0) return cudaSuccess;
     if (pitch < width)
@@ -195,6 +198,8 @@ cudaError_t set(const char* function, void* pointer, std::size_t pitch, int valu
         error != cudaSuccess) {
         return error;
     }
+    const auto allocation = find_allocation(pointer);
+    operation.host_waits = !returns_early && allocation && allocation->type != cudaMemoryTypeDevice;
     return submit(stream, function, std::move(operation));
 }
 
@@ -426,20 +431,20 @@ cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, 
 }
 
 cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes) {
-    return set(__func__, pointer, bytes, value, bytes, 1, nullptr);
+    return set(__func__, pointer, bytes, value, bytes, 1, nullptr, false);
 }
 
 cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStream_t stream) {
-    return set(__func__, pointer, bytes, value, bytes, 1, stream);
+    return set(__func__, pointer, bytes, value, bytes, 1, stream, true);
 }
 
 cudaError_t cudaMemset2D(void* pointer, std::size_t pitch, int value, std::size_t width, std::size_t height) {
-    return set(__func__, pointer, pitch, value, width, height, nullptr);
+    return set(__func__, pointer, pitch, value, width, height, nullptr, false);
 }
 
 cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int value, std::size_t width,
                               std::size_t height, cudaStream_t stream) {
-    return set(__func__, pointer, pitch, value, width, height, stream);
+    return set(__func__, pointer, pitch, value, width, height, stream, true);
 }
 
 cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMemLocation location,

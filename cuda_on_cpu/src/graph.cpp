@@ -333,6 +333,7 @@ std::vector<TaskPointer> add_tasks(const Executable& executable, const TaskPoint
         } else {
             task->work = node.operation.work;
             task->may_wait = node.operation.may_wait;
+            task->host_function = node.operation.type == cudaGraphNodeTypeHost;
             ends.push_back(task);
         }
     }

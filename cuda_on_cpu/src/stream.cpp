@@ -234,6 +234,7 @@ cudaError_t submit(cudaStream_t stream, const char* function, Operation operatio
     StreamTail& tail = tail_of(stream);
     if (!operation.may_wait && !work_is_deferred()) return note(operation.work());
     const TaskPointer task = new_task(std::move(operation.work), operation.may_wait);
+    task->host_function = operation.type == cudaGraphNodeTypeHost;
     issue_task(task, tail);
     if (operation.host_waits) wait_for({task});
     return operation.host_waits ? note(lost_context()) : cudaSuccess;

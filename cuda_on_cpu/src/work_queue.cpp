@@ -1,6 +1,7 @@
 #include "work_queue.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,7 @@ namespace {
 
 constinit thread_local Task* task_of_os_thread = nullptr;
 constinit thread_local bool host_function = false;
+constexpr auto kPatience = std::chrono::milliseconds(20);  // with a host function, before the host goes on
 
 struct Queue {
     std::mutex mutex;
@@ -113,7 +115,13 @@ void run(std::unique_lock<std::mutex>& lock, const TaskPointer& task) {
     Queue& q = queue();
     task->state = Task::State::running;
     if (task->may_wait && start_on_worker(task)) {
-        q.changed.wait(lock, [&] { return task->state == Task::State::done || task->host_goes_on; });
+        const auto over = [&] { return task->state == Task::State::done || task->host_goes_on; };
+        if (!task->host_function) {
+            q.changed.wait(lock, over);
+        } else if (!q.changed.wait_for(lock, kPatience, over)) {
+            task->host_goes_on = true;
+            report_open_work_at_exit();
+        }
         return;
     }
     lock.unlock();

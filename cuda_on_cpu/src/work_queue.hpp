@@ -23,6 +23,7 @@ using TaskPointer = std::shared_ptr<Task>;
 struct Task {
     Work work;
     bool may_wait = false;  // for the host or for another stream, so it must not run on the host's own OS thread
+    bool host_function = false;  // nothing tells whether it waits
     bool blocking = false;  // of the legacy stream or of a stream that synchronises with it
     std::uint64_t number = 0;        // in the order of issue
     std::vector<TaskPointer> after;  // what has to be done before
@@ -34,6 +35,7 @@ struct Task {
 struct StreamTail {
     TaskPointer task;
     bool legacy = false;    // tasks wait for those of all blocking streams
+    bool host_function = false;  // nothing tells whether it waits
     bool blocking = false;  // tasks wait for the legacy stream
 };
 

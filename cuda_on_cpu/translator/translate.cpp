@@ -369,7 +369,8 @@ class Translation {
         const std::string list = names.empty() ? "" : names.substr(2);
         const bool all_named = number_of_names(names) == number_of_parameters({parameters + 1, closing(parameters)});
         after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
-                       "); if (cuda_on_cpu_kernel_.asked(" + (all_named ? list : "") + ")) return; " + kMark +
+                       "); if (cuda_on_cpu_kernel_." + (all_named ? "asked_for_types(" + list : "asked("s) +
+                       ")) return; " + kMark +
                        "cuda_on_cpu_kernel_.prepare(\"" + list + "\", [=]() mutable {" + after_[body];
         text_[closing(body)] = "}" + names + ");}";
     }

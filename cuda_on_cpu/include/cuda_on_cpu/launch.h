@@ -65,7 +65,7 @@ class Kernel {
     bool asked();
     // The same, where all parameters have names: also notes their types.
     template <class... Types>
-    bool asked(const Types&...) {
+    bool asked_for_types(const Types&...) {
         if (!asked()) return false;
         parameters = &kParameters<std::remove_cv_t<Types>...>;
         return true;

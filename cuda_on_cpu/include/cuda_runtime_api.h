@@ -117,25 +117,12 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 
-// --- Graphs ---
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
-                                 unsigned long long flags CUDA_ON_CPU_DEFAULT(0));
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count);
-cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* params);
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count);
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
-cudaError_t cudaGraphDestroy(cudaGraph_t graph);
-
 #ifdef __cplusplus
 }  // extern "C"
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t* error_node,
-                                 char* log, size_t log_bytes);
 #endif
 
 #include "cuda_on_cpu/array_api.h"
+#ifdef __cplusplus
+#include "cuda_on_cpu/graph_api.h"
+#endif
 #include "cuda_on_cpu/memory_api.h"

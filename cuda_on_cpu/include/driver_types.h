@@ -522,18 +522,6 @@ enum cudaLimit {
 
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
-typedef struct CUgraph_st* cudaGraph_t;
-typedef struct CUgraphExec_st* cudaGraphExec_t;
-typedef struct CUgraphNode_st* cudaGraphNode_t;
-// How a graph's node launches a kernel; the stand-in leaves pointers null.
-struct cudaKernelNodeParams {
-    void* func;
-    dim3 gridDim;
-    dim3 blockDim;
-    unsigned sharedMemBytes;
-    void** kernelParams;
-    void** extra;
-};
 typedef struct CUmemPool_st* cudaMemPool_t;
 typedef void(CUDART_CB* cudaHostFn_t)(void* user_data);
 typedef void(CUDART_CB* cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* user_data);
@@ -542,6 +530,9 @@ typedef void(CUDART_CB* cudaStreamCallback_t)(cudaStream_t stream, cudaError_t s
 #define cudaStreamNonBlocking 0x01
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
+// Of a grid whose kernel launches others.
+#define cudaStreamTailLaunch ((cudaStream_t)0x3)
+#define cudaStreamFireAndForget ((cudaStream_t)0x4)
 
 #define cudaEventDefault 0x00
 #define cudaEventBlockingSync 0x01
@@ -635,4 +626,5 @@ struct cudaLaunchConfig_t {
 };
 
 #include "cuda_on_cpu/array_types.h"
+#include "cuda_on_cpu/graph_types.h"
 #include "cuda_on_cpu/memory_types.h"

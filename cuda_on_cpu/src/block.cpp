@@ -263,7 +263,7 @@ bool BlockRunner::may_poll_on(Clock::rep now) {
         return true;
     }
     if (!every_block_polls(*launch_, kFirstLook)) return true;
-    if (const auto hook = launch_polls_in_vain.load(); hook != nullptr) hook(*launch_);
+    launch_->polls_in_vain();
     const Clock::rep timeout = Clock::duration(environment().timeout).count();
     if (!every_block_polls(*launch_, timeout)) return true;
     // The last thread that asked for other threads to run; its block's others poll, too, or wait.

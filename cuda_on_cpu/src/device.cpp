@@ -11,6 +11,7 @@
 #include <string>
 
 #include "block.hpp"
+#include "child_grids.hpp"
 #include "cuda_on_cpu/kernel_api.h"
 #include "environment.hpp"
 #include "errors.hpp"
@@ -451,13 +452,18 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaDeviceSynchronize() {
+    if (kernel_runs()) return synchronize_by_kernel();
     if (const cudaError_t error = check_no_capture(__func__, Forbidden::by_every_capture);
         error != cudaSuccess)
         return error;
+    if (in_host_function())
+        return refuse(cudaErrorNotPermitted, __func__, "a host function of a stream may not call CUDA");
+    wait_for_all_streams();
     return note(lost_context());
 }
 
 cudaError_t cudaDeviceReset() {
+    wait_for_all_streams();
     restore_context();
     return cudaSuccess;
 }

@@ -2,8 +2,20 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace cuda_on_cpu {
+
+// When work in streams runs (CUDA_ON_CPU_STREAMS), and in which order the blocks of a grid start (CUDA_ON_CPU_BLOCKS).
+enum class IssueOrder { issue, late, random };
+enum class BlockOrder { ascending, descending, random };
+
+// A word, and the seed if it is `random:SEED`.
+template <class Word>
+struct Seeded {
+    Word order{};
+    std::uint64_t seed = 0;
+};
 
 struct Environment {
     unsigned threads;  // CUDA_ON_CPU_THREADS: OS threads that run blocks (default: one per core)
@@ -20,6 +32,8 @@ struct Environment {
     unsigned limit;     // CUDA_ON_CPU_LIMIT: seconds that a launch may take; 0: any number
     bool notice_is_set;
     bool kernel_lines;  // CUDA_ON_CPU_LINES=kernel: what was inlined from a header is a line of the .cu file
+    Seeded<IssueOrder> streams;  // CUDA_ON_CPU_STREAMS: see work_queue.hpp
+    Seeded<BlockOrder> blocks;   // CUDA_ON_CPU_BLOCKS
 };
 
 // Read once. A value that makes no sense ends the program with a message.

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "child_grids.hpp"
 #include "cuda_on_cpu/removed_names.h"
 #include "cuda_runtime_api.h"
 
@@ -222,7 +223,12 @@ const ErrorText* find(cudaError_t error) {
 }  // namespace
 
 cudaError_t note(cudaError_t error) {
-    if (error != cudaSuccess) last_error = error;
+    if (error == cudaSuccess) return error;
+    if (kernel_runs()) {
+        note_by_kernel(error);
+    } else {
+        last_error = error;
+    }
     return error;
 }
 
@@ -268,12 +274,14 @@ int __lsan_is_turned_off() {
 }
 
 cudaError_t cudaGetLastError() {
+    if (cuda_on_cpu::kernel_runs()) return cuda_on_cpu::last_error_by_kernel(true);
     const cudaError_t lost = cuda_on_cpu::lost_context();
     const cudaError_t error = std::exchange(cuda_on_cpu::last_error, cudaSuccess);
     return lost != cudaSuccess ? lost : error;
 }
 
 cudaError_t cudaPeekAtLastError() {
+    if (cuda_on_cpu::kernel_runs()) return cuda_on_cpu::last_error_by_kernel(false);
     const cudaError_t lost = cuda_on_cpu::lost_context();
     return lost != cudaSuccess ? lost : cuda_on_cpu::last_error;
 }

@@ -10,12 +10,14 @@
 #include <string>
 
 #include "block.hpp"
+#include "child_grids.hpp"
 #include "cuda_on_cpu/arrival_barrier.h"
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/barriers.h"
 #include "fault.hpp"
 #include "kernel_line.hpp"
 #include "launch_state.hpp"
+#include "work_queue.hpp"
 
 namespace cuda_on_cpu {
 
@@ -54,7 +56,11 @@ void wait_for_lanes_in_step(unsigned place) {
 
 void spin_hint() {
     order_may_show = true;
-    if (BlockRunner& runner = block_runner(); runner.running()) runner.yield();
+    if (kernel_runs()) {
+        runner_of_os_thread->yield();
+    } else {
+        host_polls();
+    }
 }
 
 bool grid_barrier_available() {

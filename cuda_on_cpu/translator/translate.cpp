@@ -26,6 +26,10 @@ struct Range {
 
 const std::string kGap = "256";  // bytes
 
+// Where a kernel says that it may poll memory, in a file that does.
+const std::string kMark = "\x01";
+const std::string kMayPoll = "cuda_on_cpu_kernel_.may_poll(); ";
+
 // `extern __shared__ T name[]...;` outside functions: declared again in each function that uses the name.
 struct GlobalShared {
     std::string name;
@@ -82,10 +86,24 @@ class Translation {
             result += text_[i];
             result += after_[i];
         }
-        return result;
+        return with_marks(result);
     }
 
   private:
+    // Which kernel it is that a loop is called from is not known, so all of a file that polls are said to poll.
+    static std::string with_marks(const std::string& text) {
+        const bool polls = text.find("::cuda_on_cpu::empty_loop()") != std::string::npos ||
+                           text.find("::cuda_on_cpu::poll()") != std::string::npos;
+        std::string result;
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t mark = std::min(text.find(kMark, at), text.size());
+            result.append(text, at, mark - at);
+            if (mark < text.size() && polls) result += kMayPoll;
+            at = mark + kMark.size();
+        }
+        return result;
+    }
+
     // --- Editing -----------------------------------------------------------------------------------------------------
 
     // Removes a token; line ends (a raw string may hold some) and directives stay, so that the line structure does.
@@ -618,8 +636,8 @@ class Translation {
         const Range list{parameters + 1, closing(parameters)};
         const std::string names = parameter_names(list);
         after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
-                       "); if (cuda_on_cpu_kernel_.asked" + parameter_types(list) +
-                       "()) return; cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) +
+                       "); if (cuda_on_cpu_kernel_.asked" + parameter_types(list) + "()) return; " + kMark +
+                       "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) +
                        "\", [=]() mutable {" + after_[body];
         text_[closing(body)] = "}" + names + ");}";
     }

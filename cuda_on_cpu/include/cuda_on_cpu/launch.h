@@ -73,6 +73,9 @@ class Kernel {
         return true;
     }
 
+    // Of a kernel in whose file some loop polls memory: it may wait for the host, or for a kernel that comes later.
+    void may_poll() { polls = true; }
+
     // Copies the closure, checks pointer arguments, and leaves both for launch() to find. `names` of the arguments: "x, a".
     template <class Closure, class... Arguments>
     void prepare(const char* names, const Closure& closure, const Arguments&... arguments) {
@@ -99,6 +102,7 @@ class Kernel {
     void (*prepare_untyped)(const void* function, void** arguments) = nullptr;
     const ParameterSize* parameters = nullptr;  // known with prepare_untyped
     unsigned times_repeated = 0;                // see order_check.hpp
+    bool polls = false;
 
   private:
     template <class T>

@@ -22,6 +22,7 @@
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/launch.h"
 #include "cuda_on_cpu/math.h"
+#include "cuda_on_cpu/ptx.h"
 #include "cuda_on_cpu/tensor_core.h"
 #include "cuda_on_cpu/thread.h"
 #include "cuda_on_cpu/warp.h"

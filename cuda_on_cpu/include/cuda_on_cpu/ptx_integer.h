@@ -260,8 +260,11 @@ __forceinline__ Bits<T> xor_(Bits<T> a, Bits<T> b) {
 }
 template <class T>
 __forceinline__ Bits<T> not_(Bits<T> a) {
-    if constexpr (std::is_same_v<T, pred>) return !a;
-    return static_cast<Bits<T>>(~a);
+    if constexpr (std::is_same_v<T, pred>) {
+        return !a;
+    } else {
+        return static_cast<Bits<T>>(~a);
+    }
 }
 template <class T>
 __forceinline__ Bits<T> cnot(Bits<T> a) {

@@ -261,6 +261,14 @@ Word all_ones(bool holds) {
     X("prmt.b32.ecl %0, %1, %2, %3;", permuted_by_table(a, b, c, "3210 3211 3222 3333"))                    \
     X("prmt.b32.ecr %0, %1, %2, %3;", permuted_by_table(a, b, c, "0000 1110 2210 3210"))                    \
     X("prmt.b32.rc16 %0, %1, %2, %3;", permuted_by_table(a, b, c, "1010 3232 1010 3232"))                   \
+    X(                                                                                                      \
+        "vabsdiff4.u32.u32.u32.add %0, %1, %2, %3;", c + [](Word x, Word y) {                               \
+            Word total = 0;                                                                                 \
+            for (Word h = 0; h < 32; h += 8)                                                                \
+                total += static_cast<Word>(                                                                 \
+                    std::abs(static_cast<int>(x >> h & 255) - static_cast<int>(y >> h & 255)));             \
+            return total;                                                                                   \
+        }(a, b))                                                                                            \
     X("dp4a.s32.u32 %0, %1, %2, %3;", (dot4<std::int8_t, std::uint8_t>(a, b, c)))                           \
     X("dp4a.u32.s32 %0, %1, %2, %3;", (dot4<std::uint8_t, std::int8_t>(a, b, c)))                           \
     X("dp2a.hi.s32.s32 %0, %1, %2, %3;",                                                                    \

@@ -87,6 +87,13 @@ constexpr PtxForm kForms[] = {
     {"dp2a.lo", "A:u32|s32 B:u32|s32", "=b32,b32,b32,b32", "dp2a<A,B,0>"},
     {"dp2a.hi", "A:u32|s32 B:u32|s32", "=b32,b32,b32,b32", "dp2a<A,B,2>"},
 
+    {"vadd4", "?F:sat u32 u32 u32", "=b32,b32,b32,b32", "vadd4<F>"},
+    {"vadd2", "?F:sat u32 u32 u32", "=b32,b32,b32,b32", "vadd2<F>"},
+    {"vabsdiff4", "u32 u32 u32", "=b32,b32,b32,b32", "vabsdiff4"},
+    {"vabsdiff4", "u32 u32 u32 !add", "=b32,b32,b32,b32", "vabsdiff4_add"},
+    {"vabsdiff2", "u32 u32 u32", "=b32,b32,b32,b32", "vabsdiff2"},
+    {"vabsdiff2", "u32 u32 u32 !add", "=b32,b32,b32,b32", "vabsdiff2_add"},
+
     // Bits.
     {"and", "T:pred|" BITS, "=T,T,T", "and_<T>"},
     {"or", "T:pred|" BITS, "=T,T,T", "or_<T>"},

@@ -184,6 +184,28 @@ __forceinline__ std::uint32_t dp2a(std::uint32_t a, std::uint32_t b, std::uint32
     return c;
 }
 
+// Lanes of 8 or 16 bits: `c` stands in lanes that a mask leaves out, of which there are none here, or, with .add, is added to their sum.
+template <unsigned F>
+__forceinline__ std::uint32_t vadd4(std::uint32_t a, std::uint32_t b, std::uint32_t) {
+    return (F & flag::sat) != 0 ? __vaddus4(a, b) : __vadd4(a, b);
+}
+template <unsigned F>
+__forceinline__ std::uint32_t vadd2(std::uint32_t a, std::uint32_t b, std::uint32_t) {
+    return (F & flag::sat) != 0 ? __vaddus2(a, b) : __vadd2(a, b);
+}
+inline std::uint32_t vabsdiff4(std::uint32_t a, std::uint32_t b, std::uint32_t) {
+    return __vabsdiffu4(a, b);
+}
+inline std::uint32_t vabsdiff2(std::uint32_t a, std::uint32_t b, std::uint32_t) {
+    return __vabsdiffu2(a, b);
+}
+inline std::uint32_t vabsdiff4_add(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    return __vsadu4(a, b) + c;
+}
+inline std::uint32_t vabsdiff2_add(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+    return __vsadu2(a, b) + c;
+}
+
 // ---- Carry -------------------------------------------------------------------------------------------------------------
 
 // The carry flag, which outlives an asm statement: long numbers are often added by one statement for each word. No thread waits for

@@ -204,21 +204,16 @@ struct WordOf<64> {
 template <unsigned kBits>
 using Word = typename WordOf<kBits>::Type;
 
+// By value: an array stands for its address, as does a function.
 template <unsigned kBits, class T>
-__forceinline__ Word<kBits> read(const T& operand) {
-    using Plain = std::remove_volatile_t<T>;
-    static_assert(8 * sizeof(Plain) == kBits && std::is_trivially_copyable_v<Plain>,
+__forceinline__ Word<kBits> read(T operand) {
+    static_assert(8 * sizeof operand == kBits && std::is_trivially_copyable_v<T>,
                   "an operand of asm is not of the size that its constraint says: \"h\" is for 16 bits, "
                   "\"r\" and \"f\" for "
                   "32, \"l\" and \"d\" for 64");
     Word<kBits> word;
-    std::memcpy(&word, const_cast<const Plain*>(&operand), sizeof word);
+    std::memcpy(&word, &operand, sizeof word);
     return word;
-}
-// An array stands for its address, as does a function.
-template <unsigned kBits, class T, std::size_t kSize>
-__forceinline__ Word<kBits> read(T (&operand)[kSize]) {
-    return read<kBits>(static_cast<T*>(operand));
 }
 template <class T, class Word>
 __forceinline__ void write(T& operand, Word word) {

@@ -357,11 +357,12 @@ template <unsigned F>
 __forceinline__ std::uint32_t cvt_tf32(std::uint32_t bits) {
     constexpr std::uint32_t kCut = 0x1fff;
     const float value = std::bit_cast<float>(bits);
-    if (std::isnan(value)) return 0x7fffffffu & ~kCut;
     std::uint32_t result = bits;
     if constexpr ((F & flag::rna) != 0) {
         result = to_tf32(value);
-    } else if constexpr ((F & flag::rz) != 0) {
+    } else if (std::isnan(value)) {
+        return 0x7fffffffu & ~kCut;
+    } else if ((F & flag::rz) != 0) {
         result &= ~kCut;
     } else if (std::isfinite(value)) {
         result = (bits + kCut / 2 + (bits >> 13 & 1)) & ~kCut;

@@ -11,6 +11,10 @@
 #error "CUDA on the CPU needs C++20: compile files that include <cuda_runtime.h> with -std=c++20"
 #endif
 
+// clang-format off
+#include "cuda_on_cpu/standard_math.h"  // before <cmath>
+// clang-format on
+
 #include <cassert>
 #include <cstdio>
 #include <cstdlib>
@@ -30,9 +34,9 @@
 #include "cuda_on_cpu/launch.h"
 #include "cuda_on_cpu/math.h"
 #include "cuda_on_cpu/programmatic_launch.h"
+#include "cuda_on_cpu/ptx.h"
 #include "cuda_on_cpu/removed_names.h"
 #include "cuda_on_cpu/shift.h"
-#include "cuda_on_cpu/standard_math.h"
 #include "cuda_on_cpu/tensor_core.h"
 #include "cuda_on_cpu/texture_fetch.h"
 #include "cuda_on_cpu/thread.h"

@@ -332,6 +332,17 @@ void BlockRunner::run_threads() {
     }
 }
 
+// Ends the running thread wherever it is: its stack is used again from the top.
+void BlockRunner::exit_thread() {
+    finish_thread();
+    const bool found = !failed_ && pick();
+    if (found) become_current();
+    stacks_.create(*current_fibre_, fibre_entry);
+    idle_fibres_.push_back(current_fibre_);
+    switch_fibre(abandoned_, found ? fibre_for_current() : caller_);
+    __builtin_unreachable();
+}
+
 void BlockRunner::finish_thread() {
     Warp& warp = warps_[current_warp_];
     warp.live &= ~bit(current_lane_);

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "ptx.hpp"
 #include "tokens.hpp"
 
 namespace translator {
@@ -193,7 +194,7 @@ class Translation {
         } else if (word.is("main")) {
             return_from_main(i);
         } else if (word.is("asm") || word.is("__asm__") || word.is("__asm")) {
-            refuse_ptx(i);
+            translate_asm(i);
         } else if (takes_kernel(word.text)) {
             remove_casts_of_kernels(i);
         }
@@ -201,32 +202,100 @@ class Translation {
 
     // --- asm(...) ------------------------------------------------------------------------------------------------------
 
-    // `add.s32 %0, %1, %2;` is PTX: the host's own instructions have no dots between letters.
-    static bool is_ptx(std::string_view literal) {
-        const auto is_letter = [&](std::size_t i) {
-            return i < literal.size() && std::islower(static_cast<unsigned char>(literal[i])) != 0;
-        };
-        for (std::size_t dot = literal.find('.'); dot != std::string_view::npos;
-             dot = literal.find('.', dot + 1)) {
-            const bool follows_word =
-                dot > 0 && std::isalnum(static_cast<unsigned char>(literal[dot - 1])) != 0;
-            if (follows_word && is_letter(dot + 1)) return true;
-        }
-        return false;
-    }
-
-    void refuse_ptx(std::size_t i) const {
-        std::size_t open = tokens_.next(i);
+    // PTX becomes calls of functions. What there is no function for is an error where the compiler makes code of it: headers
+    // may have more asm statements than a program uses.
+    void translate_asm(std::size_t word) {
+        std::size_t open = tokens_.next(word);
         while (open != kNone && tokens_[open].kind == TokenKind::identifier)  // volatile
             open = tokens_.next(open);
         if (!tokens_.is(open, "(") || tokens_.match(open) == kNone) return;
-        for (std::size_t p = open + 1; p < tokens_.match(open) && !tokens_[p].is(":"); ++p) {
-            if (tokens_[p].kind == TokenKind::literal && is_ptx(tokens_[p].text))
-                fail(i,
-                     "asm with PTX: this build runs kernels on the CPU, which has other instructions. Use a "
-                     "function of CUDA's, such as __shfl_down_sync, or put it between #ifndef CUDA_ON_CPU "
-                     "and #endif");
+        const std::size_t close = tokens_.match(open);
+        std::vector<Range> sections = {{open + 1, open + 1}};
+        for (std::size_t i = open + 1; i < close; ++i) {
+            if (tokens_[i].is(":")) {
+                sections.push_back({i + 1, i + 1});
+                continue;
+            }
+            if (tokens_.match(i) != kNone && tokens_.match(i) > i) i = tokens_.match(i);
+            sections.back().end = i + 1;
         }
+        PtxStatement statement;
+        statement.text = joined_literals(sections[0]);
+        if (!is_ptx(statement.text)) return;
+        const std::size_t end = tokens_.next(close);
+        if (!tokens_.is(end, ";")) fail(word, "asm with PTX is not followed by a semicolon");
+        std::string text;
+        try {
+            if (sections.size() > 1) statement.outputs = asm_operands(sections[1]);
+            if (sections.size() > 2) statement.inputs = asm_operands(sections[2]);
+            text = translate_ptx(statement);
+        } catch (const PtxError& error) {
+            const std::string function = "cuda_on_cpu_refuses_ptx_" + std::to_string(word);
+            text = "{ extern void " + function + "() __attribute__((error(" + string_literal(error.what()) +
+                   "))); " + function + "(); }";
+        }
+        erase({word, end + 1});
+        text_[word] = text;
+    }
+
+    // The characters that literals side by side stand for.
+    std::string joined_literals(Range range) const {
+        std::string text;
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].kind == TokenKind::literal) text += characters_of(tokens_[i].text);
+        }
+        return text;
+    }
+    static std::string characters_of(std::string_view literal) {
+        const std::size_t quote = literal.find('"');
+        if (quote == std::string_view::npos || literal.size() < quote + 2) return "";
+        if (quote > 0 && literal[quote - 1] == 'R') {
+            const std::size_t begin = literal.find('(') + 1;
+            return std::string(literal.substr(begin, literal.rfind(')') - begin));
+        }
+        static constexpr std::string_view kEscapes = "ntrvfab0";
+        static constexpr std::string_view kMeant = "\n\t\r\v\f\a\b ";
+        std::string text;
+        for (std::size_t i = quote + 1; i + 1 < literal.size(); ++i) {
+            if (literal[i] != '\\' || i + 2 >= literal.size()) {
+                text += literal[i];
+                continue;
+            }
+            ++i;
+            const std::size_t escape = kEscapes.find(literal[i]);
+            if (literal[i] == '\n') continue;
+            text += escape == std::string_view::npos ? literal[i] : kMeant[escape];
+        }
+        return text;
+    }
+    static std::string string_literal(std::string_view text) {
+        std::string result = "\"";
+        for (const char c : text) {
+            if (c == '"' || c == '\\') result += '\\';
+            result += c == '\n' || c == '\t' ? ' ' : c;
+        }
+        return result + "\"";
+    }
+
+    // "=r"(x), "r"(y)
+    std::vector<PtxOperand> asm_operands(Range section) const {
+        std::vector<PtxOperand> operands;
+        for (std::size_t i = next_in(section); i != kNone; i = next_in({i, section.end})) {
+            if (tokens_[i].is("["))
+                throw PtxError("PTX: operands with names are not provided; expected %0, %1, ...");
+            std::string constraint;
+            while (i != kNone && tokens_[i].kind == TokenKind::literal) {
+                constraint += characters_of(tokens_[i].text);
+                i = tokens_.next(i);
+            }
+            if (!tokens_.is(i, "(") || constraint.empty())
+                fail(section.begin, "asm: expected \"constraint\"(expression)");
+            operands.push_back({constraint, flat({i + 1, closing(i)})});
+            i = tokens_.next(closing(i));
+            if (!tokens_.is(i, ",") || i >= section.end) break;
+            ++i;
+        }
+        return operands;
     }
 
     // --- __device__, __constant__, __managed__ -----------------------------------------------------------------------
@@ -1086,13 +1155,19 @@ class Translation {
         const std::size_t function = outermost_function(range.begin);
         for (std::size_t i = range.begin; i < range.end; ++i) {
             if (tokens_[i].kind != TokenKind::identifier) continue;
-            if (tokens_[i].is("volatile")) return true;
+            if (tokens_[i].is("volatile") && !of_asm(i)) return true;
             for (const VolatileName& name : volatile_names_) {
                 if (tokens_[i].is(name.text) && (name.function == kNone || name.function == function))
                     return true;
             }
         }
         return false;
+    }
+
+    // asm volatile: loads from memory that may be polled give way themselves.
+    bool of_asm(std::size_t i) const {
+        const std::size_t before = tokens_.previous(i);
+        return tokens_.is(before, "asm") || tokens_.is(before, "__asm__") || tokens_.is(before, "__asm");
     }
 
     std::size_t outermost_function(std::size_t i) const {
@@ -1112,7 +1187,7 @@ class Translation {
             if (tokens_[i].kind == TokenKind::directive && text.starts_with("# ")) {
                 const std::string_view flags = text.substr(text.rfind('"') + 1);  // of `# line "file" flags`
                 system = flags.find('3') != std::string_view::npos;
-            } else if (!system && tokens_[i].is("volatile")) {
+            } else if (!system && tokens_[i].is("volatile") && !of_asm(i)) {
                 note_volatile(i);
             } else if (!system && is_load(tokens_[i].text)) {
                 note_loading_function(i);

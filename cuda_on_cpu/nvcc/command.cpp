@@ -36,9 +36,8 @@ void append(Arguments& to, const Arguments& more) {
 }
 
 // Libraries of the CUDA Toolkit whose functions the stand-in's own library has, and those that do not exist on the CPU.
-constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt"};
-constexpr std::string_view kMissingLibraries[] = {"cublas", "cufft",     "curand", "cusparse", "cusolver",
-                                                  "cudnn",  "nvjitlink", "npp",    "nccl"};
+constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt", "culibos"};
+constexpr std::string_view kMissingLibraries[] = {"cusparse", "cusolver", "cudnn", "nvjitlink", "npp", "nccl"};
 
 // Libraries for programs that load modules.
 constexpr std::string_view kModuleLibraries[] = {"cuda", "nvrtc", "nvrtc_static", "nvrtc-builtins_static"};
@@ -50,9 +49,10 @@ void add_library(Command& command, const std::string& name) {
     }
     if (std::ranges::find(kOwnLibraries, name) != std::end(kOwnLibraries)) return;
     if (std::ranges::any_of(kMissingLibraries, [&](std::string_view it) { return name.starts_with(it); }))
-        throw UsageError("'-l" + name +
-                         "': this library of the CUDA Toolkit does not exist on the CPU; here is the CUDA "
-                         "runtime alone");
+        throw UsageError(
+            "'-l" + name +
+            "': this library of the CUDA Toolkit does not exist on the CPU; here are the CUDA runtime, "
+            "cuBLAS, cuRAND and cuFFT");
     command.link_inputs.push_back("-l" + name);
 }
 

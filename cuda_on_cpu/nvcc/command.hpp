@@ -57,6 +57,13 @@ struct Command {
     bool dry_run = false;                   // only print commands
 };
 
+// A library of the CUDA Toolkit that is not there, because the library of the host that it stands on was not found.
+struct LeftOut {
+    std::string name;          // as after -l
+    std::string host_library;  // what was not found
+    std::string package;       // of Debian, which has it
+};
+
 // `arguments`: without the program's name. Throws UsageError.
 Command parse(const Arguments& arguments);
 

@@ -251,7 +251,22 @@ class Driver {
         return run(joined({{compiler_}, command_.host, {"-x", "c++", "-c", "/dev/null", "-o", object}}));
     }
 
+    // Libraries of the toolkit that this build had to leave out, for want of one of the host's.
+    void check_libraries() const {
+        for (const nvcc::LeftOut& library : nvcc::kLeftOut) {
+            for (const std::string& input : command_.link_inputs) {
+                if (input.starts_with("-l" + library.name))
+                    throw nvcc::UsageError(
+                        "'" + input + "': " + library.host_library +
+                        ", which takes its place on the CPU, was not found when nvcc was built; install "
+                        "it (Debian: " +
+                        library.package + ") and build nvcc again");
+            }
+        }
+    }
+
     int link() const {
+        check_libraries();
         const TemporaryDirectory directory;
         Arguments inputs;
         std::size_t next = 0;

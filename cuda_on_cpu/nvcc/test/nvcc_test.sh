@@ -206,13 +206,39 @@ expect 'the version' 0 'release 13.0' '' "$nvcc" --version
 expect '-c -o with two files' 1 'A single input file is required' '' "$nvcc" -c a.cu b.cu -o both.o
 expect 'an unknown option' 1 "Unknown option '-fopenmp'" '' "$nvcc" -fopenmp hello.cu
 expect 'an option without its value' 1 "'-o' needs a value" '' "$nvcc" hello.cu -o
-expect 'a library that does not exist' 1 "'-lcublas'" '' "$nvcc" hello.cu -lcublas
+expect 'a library that does not exist' 1 "'-lcudnn'" '' "$nvcc" hello.cu -lcudnn
 expect 'code of a GPU' 1 'compiled for the CPU' '' "$nvcc" -ptx hello.cu
 expect '-E' 1 'compiled for the CPU' '' "$nvcc" -E hello.cu
 expect 'a file that is not there' 1 "there is no file 'nowhere.cu'" '' "$nvcc" nowhere.cu
 expect 'no file' 1 'No input files specified' '' "$nvcc" -O2
 expect 'a file of no known kind' 1 "'hello.txt' is neither a source" '' "$nvcc" hello.txt
 expect 'the compiler says what is wrong' 1 'wrong.cu:1' '' "$nvcc" -c wrong.cu
+
+# Libraries over those of the host: there, or a sentence names the package.
+with_library() { # LIBRARY PACKAGE PROGRAM EXPECTED: the program is standard input
+    cat >"$3.cu"
+    if [[ -e $toolkit/lib64/lib$1.so ]]; then
+        expect "-l$1" 0 '' "$3" "$nvcc" "$3.cu" -o "$3" "-l$1"
+        expect "$3 runs" 0 "$4" '' "../$3"
+    else
+        expect "-l$1 is left out" 1 "$2" '' "$nvcc" "$3.cu" -o "$3" "-l$1"
+    fi
+}
+with_library cublas libopenblas-dev norm 'norm 5' <<'END'
+#include <cublas_v2.h>
+#include <cstdio>
+__global__ void fill(float* x) { x[threadIdx.x] = 3 + threadIdx.x; }
+int main() {
+    float *x, norm = 0;
+    cudaMalloc(&x, 2 * sizeof(float));
+    fill<<<1, 2>>>(x);
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    cublasSnrm2(handle, 2, x, 1, &norm);
+    printf("norm %g\n", norm);
+    return cublasDestroy(handle);
+}
+END
 
 if command -v make >/dev/null; then
     cat >Makefile <<'END'

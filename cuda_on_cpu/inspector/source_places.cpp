@@ -29,8 +29,9 @@ struct Sites {
     std::vector<Site> site;
 };
 
+// Never destroyed: a whole program is watched until after its static objects are gone.
 Sites& sites() {
-    static Sites all;
+    static auto& all = *new Sites;
     return all;
 }
 
@@ -152,8 +153,8 @@ Place place_of(Site site) {
 
 std::unordered_map<Place, SourceLine> source_lines(const std::vector<Place>& places) {
     // addr2line takes its time: what it has said once is kept.
-    static std::mutex mutex;
-    static std::unordered_map<Place, SourceLine> known;
+    static auto& mutex = *new std::mutex;
+    static auto& known = *new std::unordered_map<Place, SourceLine>;
     const std::scoped_lock lock(mutex);
     std::map<std::string, Module> modules;
     for (const Place place : places) {

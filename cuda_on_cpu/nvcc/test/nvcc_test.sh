@@ -125,6 +125,27 @@ expect 'no file' 1 'No input files specified' '' "$nvcc" -O2
 expect 'a file of no known kind' 1 "'hello.txt' is neither a source" '' "$nvcc" hello.txt
 expect 'the compiler says what is wrong' 1 'wrong.cu:1' '' "$nvcc" -c wrong.cu
 
+if grep -q inspector "$toolkit/lib64/libcudart.so"; then
+    cat >racy.cu <<'END'
+#include <cstdlib>
+__global__ void reverse(float* out) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = 1;
+    out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+int main() {
+    float* out;
+    cudaMalloc(&out, 64 * sizeof(float));
+    reverse<<<1, 64>>>(out);
+    exit(cudaDeviceSynchronize());
+}
+END
+    expect 'a program that is watched' 0 '' racy "$nvcc" racy.cu -o racy -lcudart
+    expect 'its findings are printed at its end' 0 'FINDING race (64)' '' ../racy
+    expect 'they go to a file' 0 '' seen.json env CUDA_ON_CPU_INSPECTION=seen.json ../racy
+    expect 'as JSON' 0 '"race"' '' cat ../seen.json
+fi
+
 if command -v make >/dev/null; then
     cat >Makefile <<'END'
 NVCC ?= nvcc

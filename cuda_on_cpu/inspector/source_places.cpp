@@ -35,6 +35,12 @@ Sites& sites() {
     return all;
 }
 
+// Below a directory of the course; or of an installed stand-in, which is elsewhere.
+bool is_in(std::string_view file, std::string_view directory) {
+    return file.starts_with(directory) || (directory.starts_with("cuda_on_cpu/") &&
+                                           file.find(std::string("/").append(directory)) != file.npos);
+}
+
 // Frames of one address, innermost first.
 SourceLine lesson_line(const std::vector<SourceLine>& frames) {
     const auto outside = [&](std::initializer_list<std::string_view> directories,
@@ -43,7 +49,7 @@ SourceLine lesson_line(const std::vector<SourceLine>& frames) {
             const bool known =
                 frame.line > 0 && !frame.file.starts_with("/usr/") && frame.file.ends_with(ending);
             return known && std::none_of(directories.begin(), directories.end(),
-                                         [&](std::string_view d) { return frame.file.starts_with(d); });
+                                         [&](std::string_view d) { return is_in(frame.file, d); });
         });
     };
     auto best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/", "common/"},

@@ -190,6 +190,7 @@ const std::vector<Option>& options() {
         {{"-keep", "--keep", "-save-temps", "--save-temps"},
          nothing,
          [](Command& c, const std::string&) { c.keep = true; }},
+        {{"--inspect"}, nothing, [](Command& c, const std::string&) { c.inspect = true; }},
         {{"-v", "--verbose"}, nothing, [](Command& c, const std::string&) { c.verbose = true; }},
         {{"-dryrun", "--dryrun"}, nothing, [](Command& c, const std::string&) { c.dry_run = true; }},
 

@@ -32,8 +32,10 @@ struct Command {
     Arguments preprocessor;  // -I, -D, -U, -include
     Arguments host;          // -Xcompiler: for the host compiler, also when it links
     std::string compiler;    // -ccbin; empty: the one that the stand-in was built with
-    bool inspect = false;    // --inspect: the program's accesses are watched
-    std::string standard;    // newer than C++20; empty: C++20
+    bool run = false;        // -run: the program, once it is made
+    Arguments run_arguments;
+    bool inspect = false;                   // --inspect: the program's accesses are watched
+    std::string standard;                   // newer than C++20; empty: C++20
     std::string optimisation = "-O1";       // of kernels: -O0 or -O1
     std::string host_optimisation = "-O0";  // of .cpp files
     std::string debug_information = "-g1";  // lines are enough for messages

@@ -39,7 +39,7 @@ constexpr const char* kHelp =
     "  -I -isystem -include -D -U -L -l -x -std -O -g -G -w -Werror\n"
     "  -Xcompiler -Xlinker -ccbin                 for the host compiler\n"
     "  -M -MD -MMD -MF -MT -MP                    rules for make\n"
-    "  --keep -v --dryrun --options-file --version\n"
+    "  --keep -v --dryrun --options-file --version -run\n"
     "  --inspect                                  races, bad accesses, bank conflicts: at the program's end\n"
     "  -arch, -gencode, -rdc, -Xptxas, -lineinfo and others about the GPU are accepted, and change nothing\n"
     "example: nvcc -O2 -o saxpy saxpy.cu\n";
@@ -135,7 +135,8 @@ class Driver {
             case Action::device_link:
                 return device_link();
             default:
-                return link();
+                const int status = link();
+                return status == 0 && command_.run ? run_program() : status;
         }
     }
 
@@ -240,7 +241,7 @@ class Driver {
             Arguments list = joined({{compiler_},
                                      language_options(source.language),
                                      include_options(),
-                                     {"-M", "-D__CUDACC__", "-D__NVCC__"},
+                                     {"-D__CUDACC__", "-D__NVCC__"},
                                      command_.rule_options});
             if (source.language == Language::cuda)
                 list.insert(list.end(), {"-x", "c++", "-include", "cuda_runtime.h"});
@@ -257,6 +258,8 @@ class Driver {
         const std::string object = command_.output.empty() ? "a_dlink.o" : command_.output;
         return run(joined({{compiler_}, command_.host, {"-x", "c++", "-c", "/dev/null", "-o", object}}));
     }
+
+    int run_program() const { return run(joined({{fs::absolute(program())}, command_.run_arguments})); }
 
     int link() const {
         const TemporaryDirectory directory;

@@ -42,9 +42,12 @@ struct Command {
     Arguments link_options;   // -L, -Xlinker, -shared
     Arguments preprocessor;   // -I, -D, -U, -include
     Arguments architectures;  // 800, 900a: ascending; empty: the stand-in's own
-    bool shares_device_variables = false;   // -rdc=true: one variable for all .cu files
-    Arguments host;                         // -Xcompiler: for the host compiler, also when it links
-    std::string compiler;                   // -ccbin; empty: the one that the stand-in was built with
+    bool shares_device_variables = false;  // -rdc=true: one variable for all .cu files
+    Arguments host;                        // -Xcompiler: for the host compiler, also when it links
+    std::string compiler;                  // -ccbin; empty: the one that the stand-in was built with
+    bool run = false;                      // -run: the program, once it is made
+    Arguments run_arguments;
+    bool inspect = false;                   // --inspect: the program's accesses are watched
     std::string standard;                   // newer than C++20; empty: C++20
     std::string optimisation = "-O1";       // of kernels: -O0 or -O1
     std::string host_optimisation = "-O0";  // of .cpp files

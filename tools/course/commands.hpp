@@ -46,6 +46,11 @@ struct InspectOptions {
 // In a build of its own, build/inspect, whichever build this is. kFailed when there are findings.
 int inspect_day(const Checkout& checkout, const InspectOptions& options);
 
+// Of a program of one's own, from its first kernel to its end; of the options `html`, `json` and `extra` apply, as in run_own_program.
+// Returns the program's exit code when it has failed, else kFailed when there are findings.
+int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
+                        const std::vector<std::string>& files);
+
 // Without a day: everything.
 int test_days(const Checkout& checkout, const std::optional<std::string>& day);
 
@@ -74,6 +79,9 @@ struct DebugOptions {
 };
 // gdb in the learner's kernel, in a build of its own, build/cpu-debug.
 int debug_exercise(const Checkout& checkout, const DebugOptions& options);
+// gdb in the first kernel of a program of one's own; of the options `extra` applies, as in run_own_program.
+int debug_own_program(const Checkout& checkout, const DebugOptions& options,
+                      const std::vector<std::string>& files);
 
 struct CheckCommand {
     std::optional<std::string> name;  // of a day: its exercises, to the first that is not solved or not begun

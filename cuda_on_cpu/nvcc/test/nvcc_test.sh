@@ -157,6 +157,9 @@ expect() { # WHAT CODE PART FILES COMMAND...
     [[ -z $files ]] || mv $files ..
 }
 
+# Commands without the quotes that they are printed with.
+dry() { "$nvcc" --dryrun "$@" 2>&1 | tr -d '"'; }
+
 expect 'a program' 0 '' a.out "$nvcc" hello.cu
 expect 'it runs' 0 'hello from thread 1' '' ../a.out
 expect 'options of a GPU change nothing' 0 '' hello "$nvcc" -O3 -arch=sm_80 -gencode arch=compute_80,code=sm_80 \
@@ -196,6 +199,21 @@ expect 'it names the headers' 0 square.cuh '' cat ../a.d
 expect 'a rule alone' 0 square.cuh '' "$nvcc" -M a.cu
 expect '--keep keeps the translation' 0 '' 'a.o a.o.translated.ii' "$nvcc" --keep -c a.cu
 expect '--dryrun makes nothing' 0 hello.cu '' "$nvcc" --dryrun hello.cu
+expect 'options for the host compiler in one word' 0 ' -Wall -DX=a,b -DY=c d ' '' dry -Xcompiler '-Wall -DX=a\,b' --compiler-options='"-DY=c d"' hello.cu
+expect 'options for the linker' 0 ' -Xlinker -rpath -Xlinker /usr/lib ' '' dry -Xlinker -rpath,/usr/lib hello.cu
+expect 'lists' 0 ' -Ione -Itwo -DA -DB=f(x) ' '' dry -I one,two -DA,'B=f(x)' hello.cu
+expect 'what names an architecture' 0 hello.cu '' dry -gencode=arch=compute_80,code=[sm_80,compute_80] -gencode 'arch=compute_90,code="sm_90,compute_90"' \
+    -arch sm_80 hello.cu
+echo '-DA  "-DB=c d"
+hello.cu' >options.txt
+expect 'a file of options' 0 ' -DA -DB=c d ' '' dry --options-file options.txt
+expect 'a file of options, as other compilers have it' 0 ' -DA -DB=c d ' '' dry @options.txt
+expect 'several files of options' 0 ' -DA -DB=c d -DA -DB=c d ' '' dry -optf options.txt,options.txt
+rm options.txt
+expect 'options of the environment' 0 ' -DBEFORE -DA -DBEHIND ' '' env NVCC_PREPEND_FLAGS=-DBEFORE NVCC_APPEND_FLAGS=-DBEHIND "$nvcc" --dryrun -DA hello.cu
+expect 'a library by its file' 0 ' -l:libm.a ' '' dry -l:libm.a hello.cu
+expect '-run' 0 'hello from thread 1' ran "$nvcc" hello.cu -run -o ran
+expect '-MM leaves out the headers of the system' 0 $'a.o: a.cu square.cuh' '' "$nvcc" -MM a.cu
 expect 'g++ links with -lcudart' 0 '' by_gxx g++ ../a.o ../b.o -L"$toolkit/lib64" -lcudart -o by_gxx
 expect 'and that runs' 0 'sum 25' '' ../by_gxx
 
@@ -205,6 +223,11 @@ expect 'g++ is told which standard it needs' 1 'needs C++20' '' g++ -std=c++17 -
 expect 'the version' 0 'release 13.0' '' "$nvcc" --version
 expect '-c -o with two files' 1 'A single input file is required' '' "$nvcc" -c a.cu b.cu -o both.o
 expect 'an unknown option' 1 "Unknown option '-fopenmp'" '' "$nvcc" -fopenmp hello.cu
+expect 'a standard that there is not' 1 '-std=c++12: expected c++03' '' "$nvcc" -std=c++12 hello.cu
+expect 'a level that is no number' 1 '-Ofast: expected a number' '' "$nvcc" -Ofast hello.cu
+expect 'a directory that is not there' 1 "no directory 'nowhere'" '' "$nvcc" -odir nowhere -c hello.cu
+expect '-run without a program' 1 'only a program can be run' '' "$nvcc" -run -c hello.cu
+expect '-O without a number' 1 '-Ohello.cu: expected a number' '' "$nvcc" -O hello.cu
 expect 'an option without its value' 1 "'-o' needs a value" '' "$nvcc" hello.cu -o
 expect 'a library that does not exist' 1 "'-lcudnn'" '' "$nvcc" hello.cu -lcudnn
 expect 'code of a GPU' 1 'compiled for the CPU' '' "$nvcc" -ptx hello.cu
@@ -239,6 +262,27 @@ int main() {
     return cublasDestroy(handle);
 }
 END
+
+if grep -q inspector "$toolkit/lib64/libcudart.so"; then
+    cat >racy.cu <<'END'
+#include <cstdlib>
+__global__ void reverse(float* out) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = 1;
+    out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+int main() {
+    float* out;
+    cudaMalloc(&out, 64 * sizeof(float));
+    reverse<<<1, 64>>>(out);
+    exit(cudaDeviceSynchronize());
+}
+END
+    expect 'a program that is watched' 0 '' racy "$nvcc" racy.cu -o racy -lcudart
+    expect 'its findings are printed at its end' 0 'FINDING race (64)' '' ../racy
+    expect 'they go to a file' 0 '' seen.json env CUDA_ON_CPU_INSPECTION=seen.json ../racy
+    expect 'as JSON' 0 '"race"' '' cat ../seen.json
+fi
 
 if command -v make >/dev/null; then
     cat >Makefile <<'END'

@@ -41,6 +41,12 @@ const std::vector<Phrase>& phrases() {
     return kPhrases;
 }
 
+// "expected 2U, which is 2" -> "expected 2"
+std::string without_literals(const std::string& message) {
+    static const std::regex kLiteral(R"((expected (?:[<>=!]+ )?)(-?\d+)[uUlL]+, which is \2(?!\d))");
+    return std::regex_replace(message, kLiteral, "$1$2");
+}
+
 }  // namespace
 
 std::string in_plain_words(const std::string& message) {
@@ -48,8 +54,8 @@ std::string in_plain_words(const std::string& message) {
     if (message.size() > kLongest) return message;
     for (const Phrase& phrase : phrases()) {
         if (std::regex_search(message, phrase.theirs)) {
-            return std::regex_replace(message, phrase.theirs, phrase.ours,
-                                      std::regex_constants::format_first_only);
+            return without_literals(std::regex_replace(message, phrase.theirs, phrase.ours,
+                                                       std::regex_constants::format_first_only));
         }
     }
     return message;

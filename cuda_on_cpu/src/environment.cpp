@@ -51,6 +51,8 @@ const Environment& environment() {
         .named_lines = second_word("CUDA_ON_CPU_PRINTF", "plain", "threads"),
         .late_stores = second_word("CUDA_ON_CPU_STORES", "prompt", "late"),
         .findings = !second_word("CUDA_ON_CPU_FINDINGS", "on", "off"),
+        .leaks = second_word("CUDA_ON_CPU_LEAKS", "off", "on"),
+        .blocks = positive_number("CUDA_ON_CPU_BLOCKS", 0, 2147483647),
         .kernel_lines = second_word("CUDA_ON_CPU_LINES", "innermost", "kernel"),
     };
     return read;

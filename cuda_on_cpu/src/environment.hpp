@@ -14,6 +14,8 @@ struct Environment {
     bool named_lines;   // CUDA_ON_CPU_PRINTF=threads: each line that a kernel prints names its thread
     bool late_stores;   // CUDA_ON_CPU_STORES=late: see late_stores.cpp
     bool findings;      // CUDA_ON_CPU_FINDINGS=off: an inspection counts accesses and looks for no mistakes
+    bool leaks;         // CUDA_ON_CPU_LEAKS=on: what was never freed is told at the end
+    unsigned blocks;    // CUDA_ON_CPU_BLOCKS: of each grid only the first so many run; 0: all
     bool kernel_lines;  // CUDA_ON_CPU_LINES=kernel: what was inlined from a header is a line of the .cu file
 };
 

@@ -39,6 +39,16 @@ TEST(GtestPhrases, TwoValuesThatDiffer) {
     EXPECT_EQ(plain([&] { EXPECT_EQ(std::size_t(blocks), 2U); }), "std::size_t(blocks) is 3; expected 2");
 }
 
+TEST(GtestPhrases, ASearchIsToldInTheAuthorsWords) {
+    const std::string text = "one two";
+    EXPECT_EQ(plain([&] { EXPECT_NE(text.find("three"), std::string::npos) << "no three in " << text; }),
+              "no three in one two");
+    EXPECT_EQ(plain([&] { EXPECT_EQ(text.find("two"), std::string::npos) << "a two in " << text; }),
+              "a two in one two");
+    EXPECT_NE(plain([&] { EXPECT_NE(text.find("three"), std::string::npos); }).find("text.find"),
+              std::string::npos);
+}
+
 TEST(GtestPhrases, WhatTheAuthorAddedStays) {
     const int blocks = 3;
     EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, 4) << "n = 1000"; }), "blocks is 3; expected 4\nn = 1000");

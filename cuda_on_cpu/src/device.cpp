@@ -585,7 +585,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
     *total = total_bytes();
-    *free = total_bytes() - std::min(total_bytes(), allocated_bytes());
+    *free = free_bytes();
     return cudaSuccess;
 }
 

@@ -252,13 +252,15 @@ int run_command_line(int argc, const char* const* argv) {
 
     auto* progress = app.add_subcommand("progress", "All exercises, and which are solved");
     progress->footer("example: ./course progress");
-    bool as_json = false;
-    bool all_days = false;
-    auto* json = progress->add_flag("--json", as_json, "For other programs");
-    progress->add_flag("--all", all_days, "Every exercise of every day")->excludes(json);
-    progress->callback([&] {
-        command = [&](const Checkout& checkout) { return show_progress(checkout, as_json, all_days); };
-    });
+    ProgressCommand shown;
+    auto* shown_day =
+        progress->add_option("DAY", shown.name, "The day to show in full; else that of the next exercise");
+    auto* json = progress->add_flag("--json", shown.as_json, "For other programs")->excludes(shown_day);
+    progress->add_flag("--all", shown.all, "Every exercise of every day")
+        ->excludes(json)
+        ->excludes(shown_day);
+    progress->callback(
+        [&] { command = [&](const Checkout& checkout) { return show_progress(checkout, shown); }; });
 
     auto* cleaned =
         app.add_subcommand("clean", "Removes all builds, which can take some GB; your files stay");
@@ -295,6 +297,11 @@ int run_command_line(int argc, const char* const* argv) {
         app.parse(with_separator({run, inspect, debug}, argc, argv));
     } catch (const CLI::ExtrasError&) {
         fmt::print(stderr, "course: {}\n", unknown_argument(app));
+        return kUsage;
+    } catch (const CLI::RequiredError& error) {
+        const auto chosen = app.get_subcommands();
+        fmt::print(stderr, "course: {}{}\n", error.what(),
+                   chosen.empty() ? "" : fmt::format("; {}", chosen.front()->get_footer()));
         return kUsage;
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? kSuccess : kUsage;

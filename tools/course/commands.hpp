@@ -107,9 +107,14 @@ int show_hint(const Checkout& checkout, const std::optional<std::string>& name);
 // Blank again: the functions of one exercise, or all files of a day. What was there is kept beside it.
 int reset_exercise(const Checkout& checkout, const std::string& name);
 
+struct ProgressCommand {
+    std::optional<std::string> name;  // the day that is shown in full, or one of its exercises
+    bool as_json = false;
+    bool all = false;
+};
 // As a table, or as JSON: a list of {"id", "solved", "failures", "hints", "stars", "minutes", "needs_inspection",
 // "is_inspected"}: its tests count accesses; a right answer is inspected, too.
-int show_progress(const Checkout& checkout, bool as_json, bool all);
+int show_progress(const Checkout& checkout, const ProgressCommand& command);
 
 // Removes build/, and says how much that was. The learner's files stay.
 int clean(const Checkout& checkout);

@@ -1,6 +1,8 @@
 // CUDA graphs. Part of cuda_runtime_api.h. Where CUDA 12 and 13 differ in what a function takes, both forms exist.
 #pragma once
 
+#include <cstddef>
+
 #include "driver_types.h"
 
 // --- Captures ---

@@ -273,6 +273,10 @@ void stmatrix(void* row, const unsigned* r, const char* name, Site site) {
 
 }  // namespace
 
+void require_whole_warp(const Lanes& lanes, const char* name, Site site) {
+    need_whole_warp(lanes, name, site);
+}
+
 void multiply_fragments(WmmaOperands own) {
     warp_collective(0xffffffffu, &own, multiply_whole_fragments, "mma_sync", own.site);
 }

@@ -763,6 +763,28 @@ __global__ void work_for(long long nanoseconds, int* out) {
     *out = 1;
 }
 
+constexpr int kEndlessLine = __LINE__ + 4;
+__global__ void compute_without_end(unsigned* out) {
+    unsigned value = *out;
+    while (value != 3) {
+        value = (value * 5 + 7) & ~1u;
+        out[threadIdx.x] += value;
+    }
+}
+// ctest sets CUDA_ON_CPU_LIMIT=1 for this one.
+TEST(Limit, EndsAKernelThatNeverEnds) {
+    if (std::getenv("CUDA_ON_CPU_LIMIT") == nullptr) GTEST_SKIP() << "needs CUDA_ON_CPU_LIMIT=1";
+    DeviceVector<unsigned> out(2);
+    const std::string report =
+        report_of(cudaErrorLaunchTimeout, [&] { compute_without_end<<<3, 2>>>(out.data()); });
+    EXPECT_TRUE(
+        tells(report, {"compute_without_end", "block (", "thread (", "has run for 1 s (CUDA_ON_CPU_LIMIT)"}));
+    EXPECT_TRUE(tells(report, {at_line(kEndlessLine)}) || tells(report, {at_line(kEndlessLine - 1)}) ||
+                tells(report, {at_line(kEndlessLine + 1)}))
+        << report;
+    EXPECT_EQ(report.find("has run"), report.rfind("has run")) << report;
+}
+
 // ctest sets CUDA_ON_CPU_NOTICE=1 for this one.
 TEST(Notice, ASlowKernelTellsOnceWhereItIsAndGoesOn) {
     const char* notice = std::getenv("CUDA_ON_CPU_NOTICE");

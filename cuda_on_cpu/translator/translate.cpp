@@ -1077,9 +1077,11 @@ class Translation {
                                                                           "reinterpret_cast",
                                                                           "const_cast",
                                                                           "__threadfence_block"};
+        static constexpr std::array<std::string_view, 6> kJumps = {"break", "continue", "goto",
+                                                                   "else",  "true",     "false"};
         std::vector<std::string_view> assigned;
         std::vector<Range> values;
-        bool loads = false;
+        bool looks = false;  // at anything
         for (std::size_t i = range.begin; i < range.end; ++i) {
             const Token& token = tokens_[i];
             if (token.kind == TokenKind::identifier && tokens_.is(tokens_.next(i), "(") &&
@@ -1088,7 +1090,8 @@ class Translation {
             if (token.is("(") &&
                 (tokens_.is(tokens_.previous(i), "]") || tokens_.is(tokens_.previous(i), ")")))
                 return false;  // a lambda, or a call by way of a pointer
-            loads = loads || token.is("*") || token.is("[") || (token.is("-") && tokens_.is(i + 1, ">"));
+            looks = looks || (token.kind == TokenKind::identifier && !one_of(token.text, kMayBeCalled) &&
+                              !one_of(token.text, kJumps));
             if (tokens_.is_run(i, "+", 2) || tokens_.is_run(i, "-", 2)) return false;
             if (!is_assignment(i)) continue;
             const std::size_t name = tokens_.previous(i);
@@ -1104,7 +1107,7 @@ class Translation {
                     return false;
             }
         }
-        return loads;
+        return looks;
     }
 
     // `=`, also as the end of `+=`, but of no comparison.

@@ -70,10 +70,6 @@ cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int value, std::
 
 cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMemLocation location,
                                  unsigned flags, cudaStream_t stream = nullptr);
-// Of a pool's attributes there is the release threshold.
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
 
 // --- Streams ---
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
@@ -100,4 +96,6 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 
+#include "cuda_on_cpu/array_api.h"
 #include "cuda_on_cpu/graph_api.h"
+#include "cuda_on_cpu/memory_api.h"

@@ -36,11 +36,18 @@ void append(Arguments& to, const Arguments& more) {
 }
 
 // Libraries of the CUDA Toolkit whose functions the stand-in's own library has, and those that do not exist on the CPU.
-constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt", "cuda"};
+constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt"};
 constexpr std::string_view kMissingLibraries[] = {"cublas", "cufft",     "curand", "cusparse", "cusolver",
-                                                  "cudnn",  "nvjitlink", "nvrtc",  "npp",      "nccl"};
+                                                  "cudnn",  "nvjitlink", "npp",    "nccl"};
+
+// Libraries for programs that load modules.
+constexpr std::string_view kModuleLibraries[] = {"cuda", "nvrtc", "nvrtc_static", "nvrtc-builtins_static"};
 
 void add_library(Command& command, const std::string& name) {
+    if (std::ranges::find(kModuleLibraries, name) != std::end(kModuleLibraries)) {
+        command.loads_modules = true;
+        return;
+    }
     if (std::ranges::find(kOwnLibraries, name) != std::end(kOwnLibraries)) return;
     if (std::ranges::any_of(kMissingLibraries, [&](std::string_view it) { return name.starts_with(it); }))
         throw UsageError("'-l" + name +
@@ -61,13 +68,17 @@ std::string standard_for(const std::string& asked) {
 
 void refuse(Command&, const std::string&) {
     throw UsageError(
-        "it was asked for code of a GPU or for an intermediate file (-E, -ptx, -cubin, -fatbin, -cuda...), "
-        "which "
-        "do not exist here: kernels are compiled for the CPU. --keep keeps their translation, "
-        "*.translated.ii");
+        "it was asked for an intermediate file (-E, -cuda, -ltoir...), which do not exist here: kernels are "
+        "compiled for the CPU. --keep keeps their translation, *.translated.ii");
 }
 
 void ignore(Command&, const std::string&) {}
+
+// A module for the driver API: code for the CPU, whatever its name says.
+void make_module(Command& command, const std::string& extension) {
+    command.action = Action::module;
+    command.module_extension = extension;
+}
 
 const std::vector<Option>& options() {
     using enum Takes;
@@ -91,10 +102,12 @@ const std::vector<Option>& options() {
          nothing,
          [](Command& c, const std::string&) { c.action = Action::print_version; }},
         {{"-h", "--help"}, nothing, [](Command& c, const std::string&) { c.action = Action::print_help; }},
-        {{"-E", "--preprocess", "-ptx", "--ptx", "-cubin", "--cubin", "-fatbin", "--fatbin", "-cuda",
-          "--cuda", "-ltoir", "--ltoir", "-optix-ir", "--optix-ir"},
+        {{"-E", "--preprocess", "-cuda", "--cuda", "-ltoir", "--ltoir", "-optix-ir", "--optix-ir"},
          nothing,
          refuse},
+        {{"-ptx", "--ptx"}, nothing, [](Command& c, const std::string&) { make_module(c, ".ptx"); }},
+        {{"-cubin", "--cubin"}, nothing, [](Command& c, const std::string&) { make_module(c, ".cubin"); }},
+        {{"-fatbin", "--fatbin"}, nothing, [](Command& c, const std::string&) { make_module(c, ".fatbin"); }},
 
         {{"-I", "--include-path"},
          value,
@@ -404,7 +417,7 @@ Arguments with_options_files(const Arguments& arguments) {
 }
 
 bool makes_one_file_for_each_source(Action action) {
-    return action == Action::compile || action == Action::list_dependencies;
+    return action == Action::compile || action == Action::module || action == Action::list_dependencies;
 }
 
 void check(const Command& command) {
@@ -461,6 +474,8 @@ Command parse(const Arguments& command_line) {
             match.option->apply(command, match.value);
         }
     }
+    // Names of device variables are looked up in a module.
+    if (command.action == Action::module) find_option("-rdc").option->apply(command, "true");
     check(command);
     return command;
 }

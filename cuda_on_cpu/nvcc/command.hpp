@@ -14,7 +14,16 @@ struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-enum class Action { link, compile, device_link, archive, list_dependencies, print_version, print_help };
+enum class Action {
+    link,
+    compile,
+    module,
+    device_link,
+    archive,
+    list_dependencies,
+    print_version,
+    print_help
+};
 enum class Language { cuda, cxx, c };
 
 struct Source {
@@ -26,6 +35,8 @@ struct Command {
     Action action = Action::link;
     std::string output;            // -o; empty: as nvcc names it
     std::string output_directory;  // -odir
+    std::string module_extension;  // of -ptx, -cubin and -fatbin
+    bool loads_modules = false;    // -lcuda, -lnvrtc
     std::vector<Source> sources;
     Arguments link_inputs;   // objects and libraries in their order; a source's place is an empty string
     Arguments link_options;  // -L, -Xlinker, -shared

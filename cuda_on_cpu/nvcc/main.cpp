@@ -31,6 +31,7 @@ constexpr const char* kHelp =
     "nvcc OPTIONS FILES...: compiles CUDA C++ for the CPU (cuda_on_cpu); takes the command line of NVIDIA's "
     "nvcc\n"
     "  -o -c -dc -dlink -lib -shared -odir        what is made\n"
+    "  -ptx -cubin -fatbin                        a module for the driver API: code for the CPU, too\n"
     "  -I -isystem -include -D -U -L -l -x -std -O -g -G -w -Werror\n"
     "  -Xcompiler -Xlinker -ccbin                 for the host compiler\n"
     "  -M -MD -MMD -MF -MT -MP                    rules for make\n"
@@ -72,7 +73,7 @@ Arguments joined(std::initializer_list<Arguments> parts) {
 class Driver {
   public:
     explicit Driver(const Command& command)
-        : command_(command),
+        : command_(with_module_options(command)),
           compiler_(command.compiler.empty() ? nvcc::kCompiler : command.compiler),
           library_option_("-L" + (toolkit() / "lib64").string()) {}
 
@@ -85,6 +86,8 @@ class Driver {
                 return list_dependencies();
             case Action::device_link:
                 return device_link();
+            case Action::module:
+                return make_modules();
             default:
                 return link();
         }
@@ -145,17 +148,17 @@ class Driver {
                                command_.host,
                                rule,
                                input}));
-        const int status =
-            run(joined({{nvcc::kTranslator, "--headers=" + std::string(nvcc::kHeaders), compiler_},
-                        language_options(Language::cuda),
-                        include_options(),
-                        nvcc::kHostOptions,
-                        {command_.optimisation, command_.debug_information},
-                        nvcc::kKernelOptions,
-                        {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
-                        command_.host,
-                        rule,
-                        {"-c", "-x", "cu", source.file, "-o", object}}));
+        const int status = run(joined(
+            {{nvcc::kTranslator, "--headers=" + std::string(nvcc::kHeaders), "--own-program", compiler_},
+             language_options(Language::cuda),
+             include_options(),
+             nvcc::kHostOptions,
+             {command_.optimisation, command_.debug_information},
+             nvcc::kKernelOptions,
+             {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
+             command_.host,
+             rule,
+             {"-c", "-x", "cu", source.file, "-o", object}}));
         std::error_code ignored;
         if (!command_.keep) fs::remove(object.string() + ".translated.ii", ignored);
         return status;
@@ -193,6 +196,37 @@ class Driver {
         return 0;
     }
 
+    // A shared object, which finds the stand-in in the program that loads it. References inside it are its own: the program may
+    // have something of the same name.
+    int make_module(const Source& source, const fs::path& module) const {
+        const TemporaryDirectory directory;
+        const fs::path object = directory.path() / "module.o";
+        if (const int status = compile(source, object); status != 0) return status;
+        return run(joined({{compiler_},
+                           nvcc::kHostOptions,
+                           nvcc::kLinkOptions,
+                           command_.host,
+                           {"-shared", "-Wl,-Bsymbolic", object, "-o", module}}));
+    }
+
+    int make_modules() const {
+        for (const Source& source : command_.sources) {
+            const fs::path name =
+                fs::path(source.file).filename().replace_extension(command_.module_extension);
+            const fs::path module = !command_.output.empty() ? fs::path(command_.output)
+                                                             : fs::path(command_.output_directory) / name;
+            if (const int status = make_module(source, module); status != 0) return status;
+        }
+        return 0;
+    }
+
+    // All of the stand-in, and visible to what is loaded later.
+    Arguments options_for_modules() const {
+        if (!command_.loads_modules) return {};
+        return {"-rdynamic", library_option_, "-Wl,--whole-archive", "-lcudart_static",
+                "-Wl,--no-whole-archive"};
+    }
+
     // Of device code nothing is left to link: an object without anything in it.
     int device_link() const {
         const std::string object = command_.output.empty() ? "a_dlink.o" : command_.output;
@@ -222,11 +256,21 @@ class Driver {
                            command_.host,
                            command_.link_options,
                            inputs,
+                           options_for_modules(),
                            {"-o", program(), library_option_, "-lcudadevrt", "-lcudart_static", "-lrt",
                             "-lpthread", "-ldl", "-lstdc++", "-lm"}}));
     }
 
-    const Command& command_;
+    // Kernels of modules have variables of their own, also if a template of the same name is elsewhere.
+    static Command with_module_options(Command command) {
+        if (command.action != Action::module) return command;
+        command.host.push_back("-fPIC");
+        const std::string compiler = command.compiler.empty() ? nvcc::kCompiler : command.compiler;
+        if (compiler.find("clang") == std::string::npos) command.host.push_back("-fno-gnu-unique");
+        return command;
+    }
+
+    const Command command_;
     std::string compiler_;
     std::string library_option_;
 };

@@ -3,9 +3,11 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "block.hpp"
@@ -150,9 +152,14 @@ cudaError_t max_active_clusters(int* clusters, const Kernel* kernel, const cudaL
     return cudaSuccess;
 }
 
-cudaError_t refuse_untyped_kernel() {
-    return refuse(cudaErrorInvalidDeviceFunction, "cudaLaunchKernel",
-                  "a kernel given as a pointer without a type; pass the kernel itself");
+cudaError_t launch_untyped(const void* kernel, void** arguments, const LaunchConfiguration& configuration) {
+    const Kernel* const found = kernel_at(kernel);
+    if (found == nullptr || found->prepare_untyped == nullptr) {
+        return refuse(cudaErrorInvalidDeviceFunction, "cudaLaunchKernel",
+                      "%p is not a kernel with a name for each of its parameters", kernel);
+    }
+    found->prepare_untyped(kernel, arguments);
+    return launch_prepared(configuration);
 }
 
 cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfiguration* result) {
@@ -168,8 +175,14 @@ cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfigurati
         const cudaLaunchAttribute& attribute = config->attrs[i];
         switch (attribute.id) {
             case cudaLaunchAttributeIgnore:
+            case cudaLaunchAttributeAccessPolicyWindow:
+            case cudaLaunchAttributeSynchronizationPolicy:
+            case cudaLaunchAttributeClusterSchedulingPolicyPreference:
             case cudaLaunchAttributePriority:
             case cudaLaunchAttributeProgrammaticStreamSerialization:
+            case cudaLaunchAttributeMemSyncDomainMap:
+            case cudaLaunchAttributeMemSyncDomain:
+            case cudaLaunchAttributePreferredSharedMemoryCarveout:
                 break;  // hints: the order of issue satisfies them
             case cudaLaunchAttributeCooperative:
                 result->cooperative = attribute.val.cooperative != 0;
@@ -389,36 +402,31 @@ cudaError_t cudaSetDeviceFlags(unsigned) {
     return cudaSuccess;
 }
 
-// Of child grids any number may wait, at any depth.
-static constexpr std::size_t kPendingLaunches = 2048;
-static constexpr std::size_t kSyncDepth = 24;
+namespace {
+
+// A device's limits. Here nothing but the stack depends on them.
+std::atomic<std::size_t> limit_values[] = {
+    kStackLimit, std::size_t{1} << 20, std::size_t{8} << 20, 2, 2048, 64, 0};
+
+}  // namespace
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
-    if (limit == cudaLimitDevRuntimePendingLaunchCount || limit == cudaLimitDevRuntimeSyncDepth)
-        return cudaSuccess;
-    if (limit != cudaLimitStackSize)
-        return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
-    if (value > kStackLimit) {
+    if (limit < 0 || static_cast<std::size_t>(limit) >= std::size(limit_values))
+        return refuse(cudaErrorUnsupportedLimit, __func__, "limit is %d", static_cast<int>(limit));
+    if (limit == cudaLimitStackSize && value > kStackLimit) {
         return refuse(cudaErrorInvalidValue, __func__, "a stack of %zu bytes; threads have %zu", value,
                       kStackLimit);
     }
+    if (limit != cudaLimitStackSize) limit_values[limit] = value;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
-    switch (limit) {
-        case cudaLimitStackSize:
-            *value = kStackLimit;
-            return cudaSuccess;
-        case cudaLimitDevRuntimePendingLaunchCount:
-            *value = kPendingLaunches;
-            return cudaSuccess;
-        case cudaLimitDevRuntimeSyncDepth:
-            *value = kSyncDepth;
-            return cudaSuccess;
-        default:
-            return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
-    }
+    if (value == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the value to set is null");
+    if (limit < 0 || static_cast<std::size_t>(limit) >= std::size(limit_values))
+        return refuse(cudaErrorUnsupportedLimit, __func__, "limit is %d", static_cast<int>(limit));
+    *value = limit_values[limit];
+    return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {

@@ -26,6 +26,11 @@ struct Environment {
     bool named_lines;   // CUDA_ON_CPU_PRINTF=threads: each line that a kernel prints names its thread
     bool late_stores;   // CUDA_ON_CPU_STORES=late: see late_stores.cpp
     bool findings;      // CUDA_ON_CPU_FINDINGS=off: an inspection counts accesses and looks for no mistakes
+    bool any_barriers;  // CUDA_ON_CPU_BARRIERS=any: threads of a block may meet at different __syncthreads()
+    bool lockstep;      // CUDA_ON_CPU_LOCKSTEP=1: warp-synchronous code runs as on GPUs before Volta
+    bool hints;         // CUDA_ON_CPU_HINTS=off: see exit_report.hpp
+    unsigned limit;     // CUDA_ON_CPU_LIMIT: seconds that a launch may take; 0: any number
+    bool notice_is_set;
     bool kernel_lines;  // CUDA_ON_CPU_LINES=kernel: what was inlined from a header is a line of the .cu file
     Seeded<IssueOrder> streams;  // CUDA_ON_CPU_STREAMS: see work_queue.hpp
     Seeded<BlockOrder> blocks;   // CUDA_ON_CPU_BLOCKS

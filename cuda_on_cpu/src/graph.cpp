@@ -402,9 +402,9 @@ cudaError_t set_kernel(const char* function, CUgraphNode_st& node, const cudaKer
                                       .dynamic_shared = params->sharedMemBytes};
     if (const cudaError_t error = check_launch(call, &configuration); error != cudaSuccess) return error;
     auto copies = std::make_shared<ArgumentCopies>();
-    for (std::size_t i = 0; i < call.kernel->parameters->count; ++i) {
+    for (std::size_t i = 0; call.kernel->parameters[i].size > 0; ++i) {
         const char* from = static_cast<const char*>(params->kernelParams[i]);
-        copies->bytes.emplace_back(from, from + call.kernel->parameters->sizes[i]);
+        copies->bytes.emplace_back(from, from + call.kernel->parameters[i].size);
         copies->addresses.push_back(copies->bytes.back().data());
     }
     node.operation = launch_operation(std::move(call), configuration);
@@ -737,6 +737,32 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph,
     return add_event_node({__func__, node, graph, dependencies, count}, cudaGraphNodeTypeWaitEvent, event);
 }
 
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                     const cudaGraphNode_t* dependencies, std::size_t count,
+                                     cudaMemAllocNodeParams* params) {
+    const NewNode request{__func__, node, graph, dependencies, count};
+    if (const cudaError_t error = check(request); error != cudaSuccess) return error;
+    if (params == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the parameters are null");
+    Operation operation;
+    if (const cudaError_t error = graph_allocation(__func__, params->bytesize, &params->dptr, &operation);
+        error != cudaSuccess) {
+        return error;
+    }
+    add(request, std::move(operation));
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                    const cudaGraphNode_t* dependencies, std::size_t count, void* pointer) {
+    const NewNode request{__func__, node, graph, dependencies, count};
+    if (const cudaError_t error = check(request); error != cudaSuccess) return error;
+    Operation operation;
+    if (const cudaError_t error = graph_release(__func__, pointer, &operation); error != cudaSuccess)
+        return error;
+    add(request, std::move(operation));
+    return cudaSuccess;
+}
+
 cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
                              const cudaGraphEdgeData*, std::size_t count, cudaGraphNodeParams* params) {
     if (params == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the parameters are null");
@@ -758,6 +784,10 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cud
             return add_event_node(request, params->type, params->eventWait.event);
         case cudaGraphNodeTypeEventRecord:
             return add_event_node(request, params->type, params->eventRecord.event);
+        case cudaGraphNodeTypeMemAlloc:
+            return cudaGraphAddMemAllocNode(node, graph, dependencies, count, &params->alloc);
+        case cudaGraphNodeTypeMemFree:
+            return cudaGraphAddMemFreeNode(node, graph, dependencies, count, params->free.dptr);
         case cudaGraphNodeTypeConditional:
             return add_conditional_node(request, params->conditional);
         default:

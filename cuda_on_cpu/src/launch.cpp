@@ -25,11 +25,14 @@
 #include "device.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
+#include "exit_report.hpp"
 #include "fault.hpp"
 #include "few_blocks.hpp"
 #include "kernel_call.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
+#include "modules.hpp"
+#include "order_check.hpp"
 #include "slow_launch.hpp"
 #include "stream.hpp"
 #include "work_queue.hpp"
@@ -292,6 +295,8 @@ void run_blocks(LaunchState& launch) {
     } else if (memory_observer != nullptr) {
         memory_observer->unwatched_launch();
     }
+    note_launch();
+    const OrderCheck order_check(launch);
     if (volume(launch.configuration.cluster) > 1) {
         run_clusters(launch);
     } else if (launch.configuration.cooperative) {
@@ -328,6 +333,7 @@ void run_grid(const KernelCall& call, const LaunchConfiguration& configuration,
               const std::optional<std::vector<std::uint64_t>>& few_blocks, Task* task,
               std::deque<Work>* behind) {
     prepare_thread_for_faults();
+    lockstep = environment().lockstep;
     const WatchedLaunch watched;
     LaunchState launch;
     launch.kernel = call.kernel;
@@ -400,6 +406,14 @@ void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void 
     prepared = {this, std::move(owned), run, prepared.error, std::move(addresses)};
 }
 
+// Called without arguments: a kernel's function that is asked does not look at them.
+Kernel* kernel_at(const void* function) {
+    if (function == nullptr || !(in_program_code(function) || in_module(function, 1))) return nullptr;
+    begin_asking();
+    reinterpret_cast<void (*)()>(const_cast<void*>(function))();
+    return end_asking();
+}
+
 void begin_asking() {
     asking = true;
     answer = nullptr;
@@ -410,28 +424,18 @@ Kernel* end_asking() {
     return answer;
 }
 
-Kernel* kernel_at(const void* function) {
-    if (function == nullptr) return nullptr;
-    // A kernel that is asked looks at none of its parameters.
-    begin_asking();
-    reinterpret_cast<void (*)()>(const_cast<void*>(function))();
-    return end_asking();
-}
-
 cudaError_t call_by_address(const char* caller, const void* function, void** arguments, KernelCall* call) {
     const Kernel* const kernel = kernel_at(function);
     if (kernel == nullptr) return refuse(cudaErrorInvalidDeviceFunction, caller, "this is no kernel");
     const std::string name = short_name(kernel->pretty_name);
-    if (kernel->parameters == nullptr) {
+    if (kernel->prepare_untyped == nullptr) {
         return refuse(cudaErrorNotSupported, caller,
                       "kernel %s has a parameter without a name, so its type is not known here; expected names for all",
                       name.c_str());
     }
-    if (kernel->parameters->count > 0 && arguments == nullptr) {
-        return refuse(cudaErrorInvalidValue, caller, "kernel %s takes %zu arguments; their list is null",
-                      name.c_str(), kernel->parameters->count);
-    }
-    kernel->parameters->call(function, arguments);
+    if (kernel->parameters->size > 0 && arguments == nullptr)
+        return refuse(cudaErrorInvalidValue, caller, "kernel %s takes arguments; their list is null", name.c_str());
+    kernel->prepare_untyped(function, arguments);
     *call = std::exchange(prepared, KernelCall{});
     return cudaSuccess;
 }
@@ -481,6 +485,7 @@ void LaunchState::fail(cudaError_t code, const std::string& message, Site site) 
     if (observer != nullptr) observer->launch_failed(*this, code, message, site);
     error = code;
     failed = true;
+    note_failure();
     grid_barrier.wake_all();
     if (const auto running = cluster; running != nullptr) {
         running->barrier.wake_all();
@@ -488,10 +493,29 @@ void LaunchState::fail(cudaError_t code, const std::string& message, Site site) 
     }
 }
 
-void LaunchState::polls_in_vain() {
-    let_host_go_on(task);
-    if (ChildGrids* const issued = children; issued != nullptr) issued->start_now();
+namespace {
+
+// As many as an H100 holds at once, if the system has room: each waiting thread has a stack with a guard page, which takes two of the
+// 65530 mappings that Linux allows. The blocks that fit this device run in any case.
+unsigned most_blocks_at_once(const LaunchState& launch) {
+    constexpr unsigned kMultiprocessors = 132;
+    constexpr unsigned kMappings = 50000;
+    const auto threads = static_cast<unsigned>(volume(launch.configuration.block));
+    const unsigned fit = blocks_per_multiprocessor(
+        threads, launch.configuration.dynamic_shared + launch.kernel->static_shared);
+    return std::max({fit * multiprocessors(), environment().threads,
+                     std::min(fit * kMultiprocessors, kMappings / (2 * threads + 8))});
 }
+
+}  // namespace
+
+// Perhaps the host has yet to write what the blocks wait for, or to launch what does; or it comes from a child grid.
+static void look_for_other_work(LaunchState& launch) {
+    let_host_go_on(launch.task);
+    if (ChildGrids* const issued = launch.children; issued != nullptr) issued->start_now();
+}
+
+constinit std::atomic<void (*)(LaunchState&)> launch_polls_in_vain{look_for_other_work};
 
 ChildGrids& LaunchState::make_children() {
     const std::scoped_lock lock(report_mutex);
@@ -504,15 +528,30 @@ void LaunchState::let_other_blocks_run() {
     std::this_thread::yield();
     if (team == nullptr || next_block >= volume(configuration.grid)) return;
     const std::scoped_lock lock(report_mutex);
-    const unsigned fit = blocks_per_multiprocessor(static_cast<unsigned>(volume(configuration.block)),
-                                                   configuration.dynamic_shared + kernel->static_shared);
-    if (os_threads >= std::max(fit * multiprocessors(), environment().threads)) return;
+    most_os_threads = most_blocks_at_once(*this);
+    if (os_threads >= most_os_threads) return;
     try {
         team->start(work);
         ++os_threads;
     } catch (const std::system_error&) {
         os_threads = UINT_MAX;  // the system gives no more: those there are must do
     }
+}
+
+std::string LaunchState::blocks_that_wait_to_begin() const {
+    const std::uint64_t all = volume(configuration.grid);
+    const std::uint64_t begun = next_block;
+    if (team == nullptr || begun >= all) return "";
+    const unsigned fit =
+        std::max(1U, blocks_per_multiprocessor(static_cast<unsigned>(volume(configuration.block)),
+                                               configuration.dynamic_shared + kernel->static_shared));
+    const std::uint64_t needed = (all + fit - 1) / fit;
+    return "; " + std::to_string(all - begun) + " of " + std::to_string(all) +
+           " blocks have not begun: " + std::to_string(most_os_threads) +
+           " run at once here, as many as on a GPU with " +
+           std::to_string((most_os_threads + fit - 1) / fit) +
+           " multiprocessors. CUDA_ON_CPU_THREADS=" + std::to_string(needed) +
+           " runs all of them at once, if the system has room";
 }
 
 // --- BlocksBarrier ---------------------------------------------------------------------------------------------------

@@ -111,6 +111,7 @@ struct LaunchState {
     std::function<void()> work;
     Team* team = nullptr;
     unsigned os_threads = 1;
+    unsigned most_os_threads = 1;  // which blocks that poll may ask for
 
     BlocksBarrier grid_barrier;
     std::shared_ptr<ClusterState> cluster;  // the one that is running
@@ -119,6 +120,7 @@ struct LaunchState {
     Task* task = nullptr;  // that the launch is part of; null: the host itself runs it
     std::atomic<ChildGrids*> children{nullptr};  // if there are any
     std::optional<std::vector<std::uint64_t>> few_blocks;  // the only ones to run
+    bool repeated = false;                  // this is the second run of an OrderCheck
     std::atomic<bool> failed{false};
     std::atomic<cudaError_t> error{cudaSuccess};
     std::mutex report_mutex;
@@ -126,8 +128,12 @@ struct LaunchState {
     // Prints and keeps the first failure, and stops the others.
     void fail(cudaError_t code, const std::string& message, Site site = Site{"", 0});
     void let_other_blocks_run();
-    // A block has polled memory for a while, and nothing came. Perhaps the host has yet to write it, or to launch what does.
-    void polls_in_vain();
+    // "; 7 of 65 blocks have not begun...", or nothing.
+    std::string blocks_that_wait_to_begin() const;
 };
+
+// Called every 10 ms by each block of a launch while all of its blocks that run do nothing but poll memory: what they wait for may be up to
+// the host, or to a later launch. Null: nobody asks.
+extern std::atomic<void (*)(LaunchState&)> launch_polls_in_vain;
 
 }  // namespace cuda_on_cpu

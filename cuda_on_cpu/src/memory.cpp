@@ -13,6 +13,8 @@
 #include <mutex>
 
 #include "fibre.hpp"
+#include "memory_pools.hpp"
+#include "modules.hpp"
 #include "observer.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
@@ -63,13 +65,15 @@ void forget_oldest_freed() {
 struct Image {
     ImageRange whole;
     ImageRange writable;
+    ImageRange code;
 };
 
 Image find_image() {
     Image image;
     dl_iterate_phdr(
         [](dl_phdr_info* module, std::size_t, void* result) {
-            Image candidate{{~std::uintptr_t{0}, 0}, {~std::uintptr_t{0}, 0}};
+            constexpr ImageRange kNone{~std::uintptr_t{0}, 0};
+            Image candidate{kNone, kNone, kNone};
             for (int i = 0; i < module->dlpi_phnum; ++i) {
                 const auto& segment = module->dlpi_phdr[i];
                 if (segment.p_type != PT_LOAD) continue;
@@ -80,6 +84,7 @@ Image find_image() {
                 };
                 include(candidate.whole);
                 if ((segment.p_flags & PF_W) != 0) include(candidate.writable);
+                if ((segment.p_flags & PF_X) != 0) include(candidate.code);
             }
             const auto here = reinterpret_cast<std::uintptr_t>(&allocations);
             if (here < candidate.whole.begin || here >= candidate.whole.end) return 0;
@@ -98,6 +103,7 @@ const Image& program_image() {
 bool in_program_image(const volatile void* pointer, std::size_t size) {
     const ImageRange image = program_image().whole;
     const auto first = reinterpret_cast<std::uintptr_t>(pointer);
+    if (in_module(pointer, size)) return true;
     return first >= image.begin && first <= image.end && size <= image.end - first;
 }
 
@@ -203,6 +209,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     mprotect(allocation->mapping, allocation->mapping_size, PROT_NONE);
     allocation->freed = true;
     live_bytes -= allocation->size;
+    note_pool_release(allocation->begin);
     if (memory_observer != nullptr) memory_observer->memory_freed(allocation->begin);
     freed_order.push_back(allocation->mapping);
     if (freed_order.size() > kQuarantine) forget_oldest_freed();
@@ -283,6 +290,12 @@ std::string damaged_allocation() {
 
 ImageRange writable_image() {
     return program_image().writable;
+}
+
+bool in_program_code(const void* address) {
+    const ImageRange code = program_image().code;
+    const auto place = reinterpret_cast<std::uintptr_t>(address);
+    return place >= code.begin && place < code.end;
 }
 
 std::vector<Allocation> live_allocations() {

@@ -57,6 +57,8 @@ struct ImageRange {
     std::uintptr_t end = 0;
 };
 ImageRange writable_image();
+// Is it the address of a function of the program, rather than of data?
+bool in_program_code(const void* address);
 
 // In the order of their addresses.
 std::vector<Allocation> live_allocations();

@@ -1,5 +1,4 @@
 // cudaMalloc, cudaMemcpy and their relatives.
-#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -7,11 +6,14 @@
 #include <vector>
 
 #include "child_grids.hpp"
+#include "copies.hpp"
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
+#include "exit_report.hpp"
 #include "memory.hpp"
 #include "memory_operations.hpp"
+#include "memory_pools.hpp"
 #include "observer.hpp"
 #include "stream.hpp"
 
@@ -39,6 +41,7 @@ cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes
 cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type) {
     if (pointer == nullptr) return cudaSuccess;
     if (!kernel_runs()) wait_for_all_streams();
+    if (type == cudaMemoryTypeDevice && release_to_graph(pointer)) return cudaSuccess;
     return note(release(pointer, type, function));
 }
 
@@ -97,9 +100,12 @@ cudaError_t check_copy(const char* function, const Copy& c) {
 }
 
 void carry_out(const Copy& c) {
+    const bool to_host =
+        c.kind == cudaMemcpyDeviceToHost || (c.kind == cudaMemcpyDefault && plain_host_memory(c.to));
     for (std::size_t row = 0; row < c.height; ++row) {
         char* const to = static_cast<char*>(c.to) + row * c.to_pitch;
         std::memmove(to, static_cast<const char*>(c.from) + row * c.from_pitch, c.width);
+        if (to_host) look_at_copy(to, c.width);
         if (memory_observer != nullptr) memory_observer->memory_written(to, c.width);
     }
 }
@@ -272,29 +278,18 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std
                 returns_early);
 }
 
+cudaError_t check_copied(const char* function, const char* name, const void* pointer, bool on_device,
+                         std::size_t bytes) {
+    const Side side{name, pointer, bytes, on_device};
+    const cudaError_t error = check_side(function, side, bytes, 1);
+    return error != cudaSuccess ? error : check_direction(function, side);
+}
+
 }  // namespace cuda_on_cpu
 
 using namespace cuda_on_cpu;
 
-// The device's pool of memory that cudaMallocAsync takes from. Freed memory is given back at once, so no threshold changes
-// anything; it is kept for programs that read it.
-struct CUmemPool_st {
-    std::atomic<std::uint64_t> release_threshold = 0;
-};
-
 namespace {
-
-CUmemPool_st default_pool;
-
-cudaError_t check_pool(const char* function, cudaMemPool_t pool, cudaMemPoolAttr attribute,
-                       const void* value) {
-    if (pool != &default_pool)
-        return refuse(cudaErrorInvalidValue, function, "pool %p does not exist", static_cast<void*>(pool));
-    if (value == nullptr) return refuse(cudaErrorInvalidValue, function, "value is null");
-    if (attribute == cudaMemPoolAttrReleaseThreshold) return cudaSuccess;
-    return refuse(cudaErrorNotSupported, function, "attribute %d; there is the release threshold alone",
-                  static_cast<int>(attribute));
-}
 
 // All memory is the host's here, so nothing moves; what a GPU would refuse is refused.
 cudaError_t check_prefetch(const char* function, const void* pointer, std::size_t bytes,
@@ -336,9 +331,16 @@ cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    if (capture != nullptr)
-        return refuse(cudaErrorNotSupported, __func__, "allocation in a stream that captures");
-    return allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
+    if (capture != nullptr) {
+        if (pointer == nullptr)
+            return refuse(cudaErrorInvalidValue, __func__, "the pointer to set is null");
+        Operation operation;
+        const cudaError_t error = graph_allocation(__func__, bytes, pointer, &operation);
+        return error != cudaSuccess ? error : submit(stream, __func__, std::move(operation));
+    }
+    const cudaError_t error = allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
+    if (error == cudaSuccess && *pointer != nullptr) note_pool_allocation(nullptr, *pointer, bytes);
+    return error;
 }
 
 cudaError_t cudaFree(void* pointer) {
@@ -348,12 +350,17 @@ cudaError_t cudaFree(void* pointer) {
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    if (capture != nullptr)
-        return refuse(cudaErrorNotSupported, __func__, "release in a stream that captures");
     if (pointer == nullptr) return cudaSuccess;
-    return submit(stream, __func__,
-                  Operation{.work = [=] { return note(release(pointer, cudaMemoryTypeDevice, "cudaFreeAsync")); },
-                            .launch = {}});
+    if (capture != nullptr) {
+        Operation operation;
+        const cudaError_t error = graph_release(__func__, pointer, &operation);
+        return error != cudaSuccess ? error : submit(stream, __func__, std::move(operation));
+    }
+    const auto release_now = [=] {
+        if (release_to_graph(pointer)) return cudaSuccess;
+        return note(release(pointer, cudaMemoryTypeDevice, "cudaFreeAsync"));
+    };
+    return submit(stream, __func__, Operation{.work = release_now, .launch = {}});
 }
 
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, unsigned) {
@@ -459,25 +466,4 @@ cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMem
     }
     return submit(stream, __func__,
                   Operation{.work = [] { return cudaSuccess; }, .type = cudaGraphNodeTypeEmpty, .launch = {}});
-}
-
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-    if (pool == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pool to set is null");
-    if (device != 0) return refuse(cudaErrorInvalidDevice, __func__, "device %d", device);
-    *pool = &default_pool;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-    if (const cudaError_t error = check_pool(__func__, pool, attribute, value); error != cudaSuccess)
-        return error;
-    *static_cast<std::uint64_t*>(value) = pool->release_threshold;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-    if (const cudaError_t error = check_pool(__func__, pool, attribute, value); error != cudaSuccess)
-        return error;
-    pool->release_threshold = *static_cast<const std::uint64_t*>(value);
-    return cudaSuccess;
 }

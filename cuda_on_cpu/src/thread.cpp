@@ -41,12 +41,21 @@ void warp_collective(unsigned mask, void* operand, CollectiveWork work, const ch
 }
 
 unsigned converged_lanes(Site site) {
-    return block_runner().converged(site);
+    return block_runner().converged("__activemask", site);
 }
 
 constinit thread_local unsigned polls = 0;
+constinit thread_local const void* loaded_last[2] = {nullptr, nullptr};
+constinit thread_local bool order_may_show = false;
+constinit bool lockstep = false;
+
+void wait_for_lanes_in_step(unsigned place) {
+    BlockRunner& runner = block_runner();
+    if (runner.running()) runner.converged("lockstep", Site{"", static_cast<int>(place)});
+}
 
 void spin_hint() {
+    order_may_show = true;
     if (kernel_runs()) {
         runner_of_os_thread->yield();
     } else {
@@ -246,6 +255,7 @@ extern "C" [[noreturn]] void __stack_chk_fail() {
 }
 
 long long clock64() {
+    cuda_on_cpu::order_may_show = true;
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
         .count();

@@ -274,6 +274,41 @@ TEST(VolatileLoops, LetOthersRun) {
     EXPECT_FALSE(contains(gnu("void f(int* flag) { while (*flag == 0) n++; }"), "poll"));
 }
 
+TEST(WaitingLoops, LetOthersRun) {
+    for (const char* loop : {"void f(int* p) { int v; do { v = *p; } while (v == 0); }",
+                             "void f(int* p) { for (;;) { int v = p[1]; if (v != 0) break; } }",
+                             "void f(int* p) { again: if (*p == 0) goto again; }",
+                             "void f(int* p) { for (;;) if (*p) break; }"}) {
+        const std::string translated = gnu(loop);
+        EXPECT_TRUE(contains(translated, "::cuda_on_cpu::poll()")) << translated;
+        EXPECT_EQ(lines_of(translated), lines_of(loop));
+    }
+    // They count, store, go on from where they were, or call who knows what.
+    for (const char* loop :
+         {"void f(int* p) { int v; do { v = *p; ++v; } while (v == 0); }",
+          "void f(int* p) { do { *p = 1; } while (*p == 0); }",
+          "void f(Node* p) { while (p) { p = p->next; } }",
+          "void f(float x) { while (x > 1) { x *= 0.5f; } }",
+          "void f(float x) { float y; do { y = g(x); } while (y > 1); }",
+          "void f(int lo, int hi) { while (lo < hi) { int m = (lo + hi) / 2; if (a[m] <= b) lo = m; else hi "
+          "= m - 1; } }"}) {
+        EXPECT_FALSE(contains(gnu(loop), "poll")) << gnu(loop);
+    }
+}
+
+TEST(WaitingLoops, LoadWithAHintForTheCache) {
+    for (const char* loop : {"void f(int* p) { do { n++; } while (__ldcg(p) == 0); }",
+                             "void f(int* p) { for (;;) { g(); if (__ldg(p)) break; } }",
+                             "int g(int* p) { return __ldca(p); } void f(int* p) { while (g(p) == 0) n++; }",
+                             "void f(int* p) { again: n++; if (__ldcs(p) == 0) goto again; }"}) {
+        EXPECT_TRUE(contains(gnu(loop), "::cuda_on_cpu::load_in_loop(p)")) << gnu(loop);
+    }
+    for (const char* loop : {"void f(int* p) { for (int i = 0; i < n; ++i) s += __ldg(p + i); }",
+                             "int g(int* p) { return __ldg(p); } void f(int* p) { n = g(p); }"}) {
+        EXPECT_EQ(gnu(loop), loop);
+    }
+}
+
 TEST(CastsOfKernels, AreRemoved) {
     expect_translation("cudaFuncSetAttribute((const void*)k<int>, a, 3);",
                        "cudaFuncSetAttribute(k<int>, a, 3);");

@@ -122,8 +122,13 @@ bool add_prerequisites(const Arguments& dependencies, const std::string& files) 
     return false;
 }
 
+// At the end of a file of a program that is the user's own: at its end the program tells what suggests wrong results.
+constexpr const char* kOwnProgram =
+    "\n[[maybe_unused]] static const bool cuda_on_cpu_own_program_ = ::cuda_on_cpu::own_program = true;\n";
+
 // `headers`: the directory of precompiled headers, or "".
-int compile_cuda(const std::string& headers, const std::string& compiler, const Command& command) {
+int compile_cuda(const std::string& headers, bool own_program, const std::string& compiler,
+                 const Command& command) {
     // What nvcc defines. __CUDA_ARCH__ is not: host and device code are compiled in one pass.
     static const Arguments kDefinitions = {"-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13",
                                            "-D__CUDACC_VER_MINOR__=0"};
@@ -152,14 +157,21 @@ int compile_cuda(const std::string& headers, const std::string& compiler, const 
     }
     const bool watched =
         std::find(command.others.begin(), command.others.end(), "-fsanitize=thread") != command.others.end();
+    std::vector<translator::Warning> warnings;
     try {
         text = translator::translate(
-            text, dialect, watched ? translator::SharedArrays::in_gaps : translator::SharedArrays::plain);
+            text, dialect, watched ? translator::SharedArrays::in_gaps : translator::SharedArrays::plain,
+            &warnings);
     } catch (const translator::TranslationError& error) {
         const std::string& file = error.file.empty() ? command.source : error.file;
         std::fprintf(stderr, "%s:%d: error: %s\n", file.c_str(), error.line, error.what());
         return 1;
     }
+    for (const translator::Warning& warning : warnings) {
+        const std::string& file = warning.file.empty() ? command.source : warning.file;
+        std::fprintf(stderr, "%s:%d: warning: %s\n", file.c_str(), warning.line, warning.message.c_str());
+    }
+    if (own_program) text += kOwnProgram;
     if (!write_file(translated, text)) {
         std::fprintf(stderr, "cuda_on_cpu_compile: cannot write %s\n", translated.c_str());
         return 1;
@@ -182,14 +194,16 @@ int main(int count, char** values) {
         headers = arguments[0].substr(kHeadersOption.size());
         arguments.erase(arguments.begin());
     }
+    const bool own_program = !arguments.empty() && arguments[0] == "--own-program";
+    if (own_program) arguments.erase(arguments.begin());
     if (arguments.empty() || arguments[0].starts_with("-")) {
         std::fprintf(
             stderr,
-            "usage: cuda_on_cpu_compile [--headers=DIRECTORY] COMPILER ARGUMENTS...\n"
+            "usage: cuda_on_cpu_compile [--headers=DIRECTORY] [--own-program] COMPILER ARGUMENTS...\n"
             "example: cuda_on_cpu_compile g++ -std=c++20 -Icuda_on_cpu/include -c day.cu -o day.o\n");
         return 2;
     }
     const Command command = parse({arguments.begin() + 1, arguments.end()});
     return command.source.empty() ? translator::run_program(arguments)
-                                  : compile_cuda(headers, arguments[0], command);
+                                  : compile_cuda(headers, own_program, arguments[0], command);
 }

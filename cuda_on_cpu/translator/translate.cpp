@@ -41,10 +41,20 @@ struct VolatileName {
     std::size_t function;
 };
 
+// A function that loads with a hint for the cache, and the brace that opens it.
+struct LoadingFunction {
+    std::string_view name;
+    std::size_t brace;
+};
+
 class Translation {
   public:
-    Translation(std::string_view input, Dialect dialect, SharedArrays shared_arrays)
-        : tokens_(input), dialect_(dialect), gaps_(shared_arrays == SharedArrays::in_gaps) {
+    Translation(std::string_view input, Dialect dialect, SharedArrays shared_arrays,
+                std::vector<Warning>* warnings)
+        : tokens_(input),
+          dialect_(dialect),
+          gaps_(shared_arrays == SharedArrays::in_gaps),
+          warnings_(warnings) {
         text_.reserve(tokens_.size());
         for (std::size_t i = 0; i < tokens_.size(); ++i)
             text_.emplace_back(tokens_[i].text);
@@ -53,6 +63,7 @@ class Translation {
 
     std::string run() {
         find_volatile_names();
+        find_warp_synchronous_code();
         for (std::size_t i = 0; i < tokens_.size(); ++i) {
             const Token& token = tokens_[i];
             if (token.kind == TokenKind::directive) {
@@ -142,6 +153,10 @@ class Translation {
         throw TranslationError(file_of(place), tokens_[place].line, message);
     }
 
+    void warn(std::size_t i, const std::string& message) const {
+        if (warnings_ != nullptr) warnings_->push_back({file_of(i), tokens_[i].line, message});
+    }
+
     void translate_word(std::size_t i) {
         const Token& word = tokens_[i];
         if (word.is("__global__")) {
@@ -158,7 +173,9 @@ class Translation {
                 text_[i] = "__attribute__((noinline))";
             }
         } else if (word.is("while") || word.is("for")) {
-            if (!translate_empty_loop(i)) translate_loop_over_volatile(i);
+            if (!translate_empty_loop(i)) translate_waiting_loop(i);
+        } else if (word.is("goto")) {
+            translate_goto(i);
         } else if (word.is("asm") || word.is("__asm__") || word.is("__asm")) {
             refuse_ptx(i);
         } else if (takes_kernel(word.text)) {
@@ -365,13 +382,12 @@ class Translation {
             constructor += ", ::cuda_on_cpu::first_of(" + (bounds.empty() ? "1024"s : bounds) + ")";
         }
         if (!cluster.empty()) constructor += ", dim3(" + cluster + ")";
-        const std::string names = parameter_names({parameters + 1, closing(parameters)});
-        const std::string list = names.empty() ? "" : names.substr(2);
-        const bool all_named = number_of_names(names) == number_of_parameters({parameters + 1, closing(parameters)});
+        const Range list{parameters + 1, closing(parameters)};
+        const std::string names = parameter_names(list);
         after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
-                       "); if (cuda_on_cpu_kernel_." + (all_named ? "asked_for_types(" + list : "asked("s) +
-                       ")) return; " + kMark +
-                       "cuda_on_cpu_kernel_.prepare(\"" + list + "\", [=]() mutable {" + after_[body];
+                       "); if (cuda_on_cpu_kernel_.asked" + parameter_types(list) +
+                       "()) return; " + kMark + "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) +
+                       "\", [=]() mutable {" + after_[body];
         text_[closing(body)] = "}" + names + ");}";
     }
 
@@ -464,14 +480,20 @@ class Translation {
         return names;
     }
 
-    static std::size_t number_of_names(const std::string& names) {
-        return static_cast<std::size_t>(std::count(names.begin(), names.end(), ','));
-    }
-    std::size_t number_of_parameters(Range parameters) const {
-        const std::size_t first = next_in(parameters);
-        const bool none = first == kNone || (tokens_[first].is("void") &&
-                                             next_in({first + 1, parameters.end}) == kNone);
-        return none ? 0 : split(parameters).size();
+    // "_with<decltype(x), decltype(n)>", or nothing if a parameter has no name.
+    std::string parameter_types(Range parameters) const {
+        std::string types;
+        for (const Range& part : split(parameters)) {
+            const std::size_t first = next_in(part);
+            if (first == kNone || (tokens_[first].is("void") && next_in({first + 1, part.end}) == kNone))
+                continue;
+            const std::string name = parameter_names(part);
+            if (name.empty()) return "";
+            const bool pack = name.ends_with("...");
+            types += std::string(types.empty() ? "" : ", ") + "decltype(" +
+                     name.substr(2, name.size() - (pack ? 5 : 2)) + ")" + (pack ? "..." : "");
+        }
+        return "_with<" + types + ">";
     }
 
     // --- __shared__ ----------------------------------------------------------------------------------------------------------
@@ -617,24 +639,32 @@ class Translation {
     }
 
     // A loop with something in its body polls memory too, if it reads volatile memory: directly, by the name of something
-    // declared volatile, or through a function that does.
-    void translate_loop_over_volatile(std::size_t loop) {
+    // declared volatile, or through a function that does; or if each round does the same. In a loop that does not count, loads with a
+    // hint for the cache poll, too, if they load from one address again and again.
+    void translate_waiting_loop(std::size_t loop) {
         const std::size_t open = tokens_.next(loop);
         if (!tokens_.is(open, "(")) return;
         const std::size_t close = closing(open);
-        if (!mentions_volatile(whole_loop(loop, close))) return;
+        const Range whole = whole_loop(loop, close);
         Range condition{open + 1, close};
         if (tokens_[loop].is("for")) {
             condition.begin = end_of_statement(open + 1) + 1;
             condition.end = condition.begin >= close ? close : end_of_statement(condition.begin);
             if (condition.end >= close) return;  // for (element : range)
         }
+        const bool counts = tokens_[loop].is("for") && next_in({condition.end + 1, close}) != kNone;
+        if (!counts) replace_loads(whole);
+        if (!mentions_volatile(whole) && (counts || !repeats_itself(whole))) return;
         const std::size_t first = next_in(condition);
         if (first == kNone || tokens_[first].is("true") || tokens_[first].is("1")) {
             // The compiler must still see that the loop is endless, so the condition stays as it is.
             const std::size_t body =
                 ends_do(loop) ? tokens_.match(tokens_.previous(loop)) : tokens_.next(close);
-            if (tokens_.is(body, "{")) after_[body] += " ::cuda_on_cpu::poll();";
+            if (tokens_.is(body, "{")) {
+                after_[body] += " ::cuda_on_cpu::poll();";
+            } else if (tokens_[loop].is("for") && !counts) {
+                text_[close] = "::cuda_on_cpu::poll()" + text_[close];
+            }
             return;
         }
         const std::size_t second = next_in({first + 1, condition.end});
@@ -643,6 +673,117 @@ class Translation {
         if (declares) return;
         text_[first] = "::cuda_on_cpu::poll(), (" + text_[first];
         text_[condition.end] = ")" + text_[condition.end];
+    }
+
+    // `again: ... goto again;` is a loop, too.
+    void translate_goto(std::size_t jump) {
+        const std::size_t target = tokens_.next(jump);
+        const std::size_t end = tokens_.next(target);
+        if (!tokens_.is(end, ";")) return;
+        const std::size_t label = label_before(jump, tokens_[target].text);
+        if (label == kNone) return;
+        const Range whole{tokens_.next(tokens_.next(label)), jump};
+        replace_loads(whole);
+        if (!mentions_volatile(whole) && !repeats_itself(whole)) return;
+        text_[jump] = "{ ::cuda_on_cpu::poll(); " + text_[jump];
+        text_[end] += " }";
+    }
+
+    // The label `name:` before `i` in the same function.
+    std::size_t label_before(std::size_t i, std::string_view name) const {
+        const std::size_t function = outermost_function(i);
+        if (function == kNone) return kNone;
+        for (std::size_t p = tokens_.previous(i); p != kNone && p > function; p = tokens_.previous(p)) {
+            if (tokens_[p].is(name) && tokens_.is(tokens_.next(p), ":") &&
+                !tokens_.is(tokens_.previous(p), "?"))
+                return p;
+        }
+        return kNone;
+    }
+
+    // Loads with a hint for the cache; __ldcv lets others run by itself.
+    static bool is_load(std::string_view word) {
+        static constexpr std::array<std::string_view, 5> kLoads = {"__ldca", "__ldcg", "__ldcs", "__ldg",
+                                                                   "__ldlu"};
+        return one_of(word, kLoads);
+    }
+
+    // In this range, and in the functions that it calls and that the file has defined before.
+    void replace_loads(Range range) {
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].kind != TokenKind::identifier || !tokens_.is(tokens_.next(i), "(")) continue;
+            if (is_load(tokens_[i].text)) {
+                text_[i] = "::cuda_on_cpu::load_in_loop";
+                continue;
+            }
+            for (const LoadingFunction& function : loading_functions_) {
+                if (!tokens_[i].is(function.name) || (function.brace < i && closing(function.brace) > i))
+                    continue;
+                for (std::size_t k = function.brace; k < closing(function.brace); ++k)
+                    if (is_load(tokens_[k].text)) text_[k] = "::cuda_on_cpu::load_in_loop";
+            }
+        }
+    }
+
+    // Does each round of a loop do the same as the last, unless memory changes? No variable is counted, nothing is stored, no other
+    // function is called, and what is assigned does not depend on what was assigned before. So it waits, or ends at once.
+    bool repeats_itself(Range range) const {
+        static constexpr std::array<std::string_view, 15> kMayBeCalled = {"if",
+                                                                          "while",
+                                                                          "for",
+                                                                          "do",
+                                                                          "switch",
+                                                                          "sizeof",
+                                                                          "__nanosleep",
+                                                                          "__syncwarp",
+                                                                          "__ldcv",
+                                                                          "__threadfence",
+                                                                          "return",
+                                                                          "static_cast",
+                                                                          "reinterpret_cast",
+                                                                          "const_cast",
+                                                                          "__threadfence_block"};
+        std::vector<std::string_view> assigned;
+        std::vector<Range> values;
+        bool loads = false;
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            const Token& token = tokens_[i];
+            if (token.kind == TokenKind::identifier && tokens_.is(tokens_.next(i), "(") &&
+                !one_of(token.text, kMayBeCalled) && !is_load(token.text))
+                return false;
+            if (token.is("(") &&
+                (tokens_.is(tokens_.previous(i), "]") || tokens_.is(tokens_.previous(i), ")")))
+                return false;  // a lambda, or a call by way of a pointer
+            loads = loads || token.is("*") || token.is("[") || (token.is("-") && tokens_.is(i + 1, ">"));
+            if (tokens_.is_run(i, "+", 2) || tokens_.is_run(i, "-", 2)) return false;
+            if (!is_assignment(i)) continue;
+            const std::size_t name = tokens_.previous(i);
+            if (name == kNone || tokens_[name].kind != TokenKind::identifier || is_compound(i)) return false;
+            const std::size_t before = tokens_.previous(name);
+            if (tokens_.is(before, ".") || tokens_.is(before, ">") || tokens_.is(before, "*")) return false;
+            assigned.push_back(tokens_[name].text);
+            values.push_back({i + 1, end_of_statement(i + 1)});
+        }
+        for (const Range& value : values) {
+            for (std::size_t i = value.begin; i < value.end; ++i) {
+                if (std::find(assigned.begin(), assigned.end(), tokens_[i].text) != assigned.end())
+                    return false;
+            }
+        }
+        return loads;
+    }
+
+    // `=`, also as the end of `+=`, but of no comparison.
+    bool is_assignment(std::size_t i) const {
+        if (!tokens_[i].is("=") || tokens_.is(i + 1, "=") || i == 0) return false;
+        if (tokens_[i - 1].is("=") || tokens_[i - 1].is("!")) return false;
+        const bool angle = tokens_[i - 1].is("<") || tokens_[i - 1].is(">");
+        return !angle || (i > 1 && tokens_[i - 2].is(tokens_[i - 1].text));
+    }
+    bool is_compound(std::size_t i) const {
+        static constexpr std::array<std::string_view, 10> kOperators = {"+", "-", "*", "/", "%",
+                                                                        "&", "|", "^", "<", ">"};
+        return i > 0 && one_of(tokens_[i - 1].text, kOperators);
     }
 
     // From its first word to the end of its body.
@@ -704,8 +845,18 @@ class Translation {
                 system = flags.find('3') != std::string_view::npos;
             } else if (!system && tokens_[i].is("volatile")) {
                 note_volatile(i);
+            } else if (!system && is_load(tokens_[i].text)) {
+                note_loading_function(i);
             }
         }
+    }
+
+    void note_loading_function(std::size_t i) {
+        const std::size_t function = outermost_function(i);
+        if (function == kNone || (!loading_functions_.empty() && loading_functions_.back().brace == function))
+            return;
+        if (const std::size_t name = name_of_function(function); name != kNone)
+            loading_functions_.push_back({tokens_[name].text, function});
     }
 
     void note_volatile(std::size_t i) {
@@ -801,6 +952,106 @@ class Translation {
         return end < tokens_.size() ? tokens_.next(end) : kNone;
     }
 
+    // --- Warp-synchronous code -----------------------------------------------------------------------------------------------
+
+    // `s[t] += s[t + 16]; s[t] += s[t + 8];` on volatile memory: each lane reads what another has stored in the statement before. Before
+    // Volta the lanes of a warp ran each statement together; now it takes a __syncwarp() in between.
+    void find_warp_synchronous_code() {
+        for (const VolatileName& name : volatile_names_) {
+            if (name.function != kNone && name.text.data() != nullptr) look_at_stores(name);
+        }
+    }
+
+    // `name[index] = value;`, also with `+=` and the like.
+    struct Store {
+        std::size_t name;
+        std::size_t assignment;
+        std::size_t end;
+        bool exchanges;  // the value is computed from an element of the same array with another index
+    };
+
+    void look_at_stores(const VolatileName& name) {
+        std::vector<Store> stores;
+        std::size_t found = kNone;
+        bool stored = false;  // since the last synchronisation
+        const std::size_t function_end = closing(name.function);
+        for (std::size_t i = name.function; i < function_end; ++i) {
+            if (tokens_[i].kind != TokenKind::identifier) continue;
+            if (tokens_[i].text.find("sync") != std::string_view::npos) stored = false;
+            if (!tokens_[i].is(name.text)) continue;
+            const Store store = store_at(i);
+            if (store.end == kNone) continue;
+            if (store.exchanges && (stored || repeats_without_sync(store, name.function)) && found == kNone)
+                found = i;
+            stored = true;
+            stores.push_back(store);
+        }
+        if (found == kNone) return;
+        warn(found, "lanes of a warp exchange values through the volatile '" + std::string(name.text) +
+                        "' without __syncwarp() in between: undefined since Volta, and wrong here. Put "
+                        "__syncwarp() behind each step, or run the program with CUDA_ON_CPU_LOCKSTEP=1");
+        for (const Store& store : stores)
+            store_in_step(store);
+    }
+
+    // The store whose statement begins at `i`; its end is kNone if it is none.
+    Store store_at(std::size_t i) const {
+        Store store{i, kNone, kNone, false};
+        const std::size_t open = tokens_.next(i);
+        const std::size_t before = tokens_.previous(i);
+        const bool begins = tokens_.is(before, ";") || tokens_.is(before, "{") || tokens_.is(before, "}") ||
+                            tokens_.is(before, ")") || tokens_.is(before, "else");
+        if (!begins || !tokens_.is(open, "[")) return store;
+        std::size_t assignment = tokens_.next(closing(open));
+        while (assignment != kNone && !tokens_[assignment].is("=") &&
+               tokens_[assignment].kind == TokenKind::punctuation && !tokens_[assignment].is("[") &&
+               !tokens_[assignment].is(";"))
+            assignment = assignment + 1;
+        if (assignment == kNone || !is_assignment(assignment)) return store;
+        for (std::size_t p = open; p < closing(open); ++p) {
+            if (tokens_[p].is("=") || tokens_.is_run(p, "+", 2) || tokens_.is_run(p, "-", 2)) return store;
+        }
+        store.assignment = assignment;
+        store.end = end_of_statement(assignment);
+        const std::string index = flat({open, closing(open)});
+        for (std::size_t p = assignment; p < store.end; ++p) {
+            const std::size_t other = tokens_.next(p);
+            if (tokens_[p].is(tokens_[i].text) && tokens_.is(other, "[") &&
+                flat({other, closing(other)}) != index)
+                store.exchanges = true;
+        }
+        return store;
+    }
+
+    // Is it in a loop in which nothing synchronises?
+    bool repeats_without_sync(const Store& store, std::size_t function) const {
+        for (std::size_t i = store.name; i-- > function;) {
+            if (!tokens_[i].is("for") && !tokens_[i].is("while")) continue;
+            const std::size_t open = tokens_.next(i);
+            if (!tokens_.is(open, "(")) continue;
+            const Range loop = whole_loop(i, closing(open));
+            if (loop.begin > store.name || loop.end < store.end) continue;
+            bool synchronises = false;
+            for (std::size_t p = loop.begin; p < loop.end; ++p)
+                synchronises = synchronises || (tokens_[p].kind == TokenKind::identifier &&
+                                                tokens_[p].text.find("sync") != std::string_view::npos);
+            if (!synchronises) return true;
+        }
+        return false;
+    }
+
+    void store_in_step(const Store& store) {
+        const std::size_t close = closing(tokens_.next(store.name));
+        const std::string place = flat({store.name, close + 1});
+        const std::string operation = flat({close + 1, store.assignment});
+        erase({close + 1, store.assignment});
+        text_[store.assignment] = "= ::cuda_on_cpu::value_in_step(";
+        if (!operation.empty()) text_[store.assignment] += place + " " + operation + " ";
+        text_[store.assignment] += "(";
+        const std::string number = std::to_string(2 * store.assignment);
+        text_[store.end] = "), " + number + "), ::cuda_on_cpu::step(" + number + " + 1)" + text_[store.end];
+    }
+
     // --- Kernels as pointers without a type --------------------------------------------------------------------------------------
 
     static bool takes_kernel(std::string_view word) {
@@ -844,14 +1095,17 @@ class Translation {
     std::vector<std::string> text_;   // of each token, changed or not
     std::vector<std::string> after_;  // what is inserted behind it
     bool gaps_;
+    std::vector<Warning>* warnings_;
     std::vector<GlobalShared> global_shared_;
     std::vector<VolatileName> volatile_names_;
+    std::vector<LoadingFunction> loading_functions_;
 };
 
 }  // namespace
 
-std::string translate(std::string_view preprocessed, Dialect dialect, SharedArrays shared_arrays) {
-    return Translation(preprocessed, dialect, shared_arrays).run();
+std::string translate(std::string_view preprocessed, Dialect dialect, SharedArrays shared_arrays,
+                      std::vector<Warning>* warnings) {
+    return Translation(preprocessed, dialect, shared_arrays, warnings).run();
 }
 
 }  // namespace translator

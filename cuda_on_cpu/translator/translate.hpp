@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace translator {
 
@@ -16,6 +17,13 @@ struct TranslationError : std::runtime_error {
     int line;
 };
 
+// Something that compiles, and is probably a mistake.
+struct Warning {
+    std::string file;  // as the line markers name it; empty where there is none
+    int line;
+    std::string message;
+};
+
 enum class Dialect { gnu, clang };  // which pragmas the host compiler knows
 
 // With gaps around them, running over the end of a `__shared__` array does not end in the next one.
@@ -23,6 +31,7 @@ enum class SharedArrays { plain, in_gaps };
 
 // Line structure is kept: every line of the input is a line of the output.
 std::string translate(std::string_view preprocessed, Dialect dialect,
-                      SharedArrays shared_arrays = SharedArrays::plain);
+                      SharedArrays shared_arrays = SharedArrays::plain,
+                      std::vector<Warning>* warnings = nullptr);
 
 }  // namespace translator

@@ -5,42 +5,8 @@
 
 #include "vector_types.h"
 
-#if __has_include("cuda_on_cpu/array_types.h")
 #include "cuda_on_cpu/array_types.h"
-#else
-// The position and the extent of a copy: of memory at a pointer, x and width are in bytes.
-struct cudaPos {
-    size_t x, y, z;
-};
-struct cudaExtent {
-    size_t width, height, depth;
-};
-struct cudaPitchedPtr {
-    void* ptr;
-    size_t pitch;
-    size_t xsize, ysize;
-};
-typedef struct cudaArray* cudaArray_t;
-struct cudaMemcpy3DParms {
-    cudaArray_t srcArray;
-    struct cudaPos srcPos;
-    struct cudaPitchedPtr srcPtr;
-    cudaArray_t dstArray;
-    struct cudaPos dstPos;
-    struct cudaPitchedPtr dstPtr;
-    struct cudaExtent extent;
-    enum cudaMemcpyKind kind;
-};
-inline struct cudaPos make_cudaPos(size_t x, size_t y, size_t z) {
-    return {x, y, z};
-}
-inline struct cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
-    return {width, height, depth};
-}
-inline struct cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t xsize, size_t ysize) {
-    return {pointer, pitch, xsize, ysize};
-}
-#endif
+#include "cuda_on_cpu/memory_types.h"
 
 typedef struct CUgraph_st* cudaGraph_t;
 typedef struct CUgraphExec_st* cudaGraphExec_t;
@@ -113,6 +79,15 @@ struct cudaEventRecordNodeParams {
 struct cudaEventWaitNodeParams {
     cudaEvent_t event;
 };
+// `dptr` is set when the node is added.
+struct cudaMemAllocNodeParams {
+    struct cudaMemPoolProps poolProps;
+    const struct cudaMemAccessDesc* accessDescs;
+    size_t accessDescCount;
+    size_t bytesize;
+    void* dptr;
+};
+typedef struct cudaMemAllocNodeParams cudaMemAllocNodeParamsV2;
 struct cudaMemFreeNodeParams {
     void* dptr;
 };
@@ -142,6 +117,7 @@ struct cudaGraphNodeParams {
         struct cudaChildGraphNodeParams graph;
         struct cudaEventWaitNodeParams eventWait;
         struct cudaEventRecordNodeParams eventRecord;
+        cudaMemAllocNodeParamsV2 alloc;
         struct cudaMemFreeNodeParams free;
         struct cudaConditionalNodeParams conditional;
     };
@@ -172,6 +148,12 @@ typedef struct cudaGraphExecUpdateResultInfo_st {
     cudaGraphNode_t errorFromNode;
 } cudaGraphExecUpdateResultInfo;
 
+enum cudaGraphMemAttributeType {
+    cudaGraphMemAttrUsedMemCurrent = 0,
+    cudaGraphMemAttrUsedMemHigh = 1,
+    cudaGraphMemAttrReservedMemCurrent = 2,
+    cudaGraphMemAttrReservedMemHigh = 3,
+};
 enum cudaGraphInstantiateFlags {
     cudaGraphInstantiateFlagAutoFreeOnLaunch = 1,
     cudaGraphInstantiateFlagUpload = 2,

@@ -2,6 +2,10 @@
 // `__global__`, `__shared__`, `__launch_bounds__` and `__noinline__` stay in the text; the translator rewrites them.
 #pragma once
 
+#ifndef __clang__
+#include <source_location>
+#endif
+
 #ifndef __CUDA__  // an editor's clang, which knows CUDA itself: cuda_on_cpu/editor.h has defined them
 #define __device__
 #define __host__
@@ -23,10 +27,19 @@ namespace cuda_on_cpu {
 struct Site {
     const char* file;
     int line;
+    unsigned column = 0;  // in the translated text: two barriers on one line are two places
 
-    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-        return {file, line};
+#ifdef __clang__
+    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                               unsigned column = __builtin_COLUMN()) {
+        return {file, line, column};
     }
+#else
+    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                               unsigned column = std::source_location::current().column()) {
+        return {file, line, column};
+    }
+#endif
 };
 
 }  // namespace cuda_on_cpu

@@ -82,9 +82,10 @@ constexpr ErrorText kErrors[] = {
     CUDA_ON_CPU_ERROR(cudaErrorCapturedEvent,
                       "operation not permitted on an event last recorded in a capturing stream"),
     CUDA_ON_CPU_ERROR(cudaErrorTimeout, "wait operation timed out"),
-    CUDA_ON_CPU_ERROR(cudaErrorGraphExecUpdateFailure,
-                      "the graph update was not performed because it included changes which violated constraints "
-                      "specific to instantiated graph update"),
+    CUDA_ON_CPU_ERROR(
+        cudaErrorGraphExecUpdateFailure,
+        "the graph update was not performed because it included changes which violated constraints "
+        "specific to instantiated graph update"),
     CUDA_ON_CPU_ERROR(cudaErrorInvalidClusterSize, "cluster misconfiguration"),
     CUDA_ON_CPU_ERROR(cudaErrorUnknown, "unknown error"),
 };

@@ -248,9 +248,8 @@ void assign_defaults(const Executable& executable) {
 
 bool may_wait(const Executable& executable) {
     return std::any_of(executable.nodes.begin(), executable.nodes.end(), [](const ExecutableNode& node) {
-        return node.operation.may_wait ||
-               std::any_of(node.bodies.begin(), node.bodies.end(),
-                           [](const auto& body) { return may_wait(*body); });
+        return node.operation.may_wait || std::any_of(node.bodies.begin(), node.bodies.end(),
+                                                      [](const auto& body) { return may_wait(*body); });
     });
 }
 
@@ -397,9 +396,8 @@ cudaError_t set_kernel(const char* function, CUgraphNode_st& node, const cudaKer
         error != cudaSuccess) {
         return error;
     }
-    LaunchConfiguration configuration{.grid = params->gridDim,
-                                      .block = params->blockDim,
-                                      .dynamic_shared = params->sharedMemBytes};
+    LaunchConfiguration configuration{
+        .grid = params->gridDim, .block = params->blockDim, .dynamic_shared = params->sharedMemBytes};
     if (const cudaError_t error = check_launch(call, &configuration); error != cudaSuccess) return error;
     auto copies = std::make_shared<ArgumentCopies>();
     for (std::size_t i = 0; call.kernel->parameters[i].size > 0; ++i) {
@@ -556,10 +554,9 @@ cudaError_t change_dependencies(const char* function, cudaGraph_t graph, const c
 }
 
 const char* name_of(cudaGraphNodeType type) {
-    static constexpr const char* kNames[] = {"kernel",     "memcpy",       "memset",  "host",
-                                             "graph",      "empty",        "wait for event",
-                                             "record event", "signal",     "wait",    "allocate",
-                                             "free",       "",             "conditional"};
+    static constexpr const char* kNames[] = {
+        "kernel",       "memcpy", "memset", "host",     "graph", "empty", "wait for event",
+        "record event", "signal", "wait",   "allocate", "free",  "",      "conditional"};
     return kNames[type];
 }
 
@@ -791,7 +788,8 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cud
         case cudaGraphNodeTypeConditional:
             return add_conditional_node(request, params->conditional);
         default:
-            return refuse(cudaErrorNotSupported, __func__, "nodes of type %d", static_cast<int>(params->type));
+            return refuse(cudaErrorNotSupported, __func__, "nodes of type %d",
+                          static_cast<int>(params->type));
     }
 }
 
@@ -865,8 +863,9 @@ cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t
 
 cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t* node, cudaGraphNode_t original, cudaGraph_t copy) {
     if (!graphs().contains(copy)) return no_such_graph(__func__);
-    const auto found = std::find_if(copy->nodes.begin(), copy->nodes.end(),
-                                    [original](cudaGraphNode_t candidate) { return candidate->original == original; });
+    const auto found =
+        std::find_if(copy->nodes.begin(), copy->nodes.end(),
+                     [original](cudaGraphNode_t candidate) { return candidate->original == original; });
     if (found == copy->nodes.end()) return no_such_node(__func__);
     *node = *found;
     return cudaSuccess;
@@ -1024,9 +1023,9 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
     if (!executables().contains(executable)) return no_such_graph(__func__);
-    return submit(stream, __func__, Operation{.work = [] { return cudaSuccess; },
-                                              .type = cudaGraphNodeTypeEmpty,
-                                              .launch = {}});
+    return submit(
+        stream, __func__,
+        Operation{.work = [] { return cudaSuccess; }, .type = cudaGraphNodeTypeEmpty, .launch = {}});
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
@@ -1089,7 +1088,8 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable, cud
     if (found == nullptr) return no_such_node(__func__);
     if (found->operation.type != cudaGraphNodeTypeGraph) return wrong_type(__func__, "a child graph");
     const auto fresh = make_executable(*child);
-    const bool fits = fresh != nullptr && update(*found->bodies[0], *fresh).result == cudaGraphExecUpdateSuccess;
+    const bool fits =
+        fresh != nullptr && update(*found->bodies[0], *fresh).result == cudaGraphExecUpdateSuccess;
     return fits ? cudaSuccess : note(cudaErrorGraphExecUpdateFailure);
 }
 

@@ -65,9 +65,8 @@ cudaError_t graph_allocation(const char* function, std::size_t bytes, void** poi
         known().memory[begin] = memory;
     }
     *pointer = begin;
-    *operation = {.work = [memory] { return use(*memory, true); },
-                  .type = cudaGraphNodeTypeMemAlloc,
-                  .launch = {}};
+    *operation = {
+        .work = [memory] { return use(*memory, true); }, .type = cudaGraphNodeTypeMemAlloc, .launch = {}};
     return cudaSuccess;
 }
 
@@ -79,7 +78,8 @@ cudaError_t graph_release(const char* function, void* pointer, Operation* operat
     }
     const auto allocation = find_allocation(pointer);
     if (!allocation || allocation->freed || allocation->begin != pointer)
-        return refuse(cudaErrorInvalidValue, function, "pointer %p is not the start of a live allocation", pointer);
+        return refuse(cudaErrorInvalidValue, function, "pointer %p is not the start of a live allocation",
+                      pointer);
     operation->work = [=] { return note(release(pointer, cudaMemoryTypeDevice, function)); };
     return cudaSuccess;
 }
@@ -101,7 +101,8 @@ cudaError_t cudaDeviceGraphMemTrim(int device) {
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
     if (device != 0) return refuse(cudaErrorInvalidDevice, __func__, "device %d", device);
     if (value == nullptr) return refuse(cudaErrorInvalidValue, __func__, "value is null");
-    const bool most = attribute == cudaGraphMemAttrUsedMemHigh || attribute == cudaGraphMemAttrReservedMemHigh;
+    const bool most =
+        attribute == cudaGraphMemAttrUsedMemHigh || attribute == cudaGraphMemAttrReservedMemHigh;
     const std::scoped_lock lock(known().mutex);
     *static_cast<std::uint64_t*>(value) = most ? known().most_used : known().used;
     return cudaSuccess;

@@ -383,7 +383,8 @@ void Kernel::check_pointer(int position, const volatile void* pointer) {
         const bool local = byte >= runner.stacks().begin() && byte < runner.stacks().end();
         if (byte == nullptr || (!local && !runner.in_dynamic_shared(byte) && !in_static_shared(byte))) return;
         std::fprintf(stderr,
-                     "cuda_on_cpu: kernel %s, launched by a kernel: argument %d points to %s memory of the thread that "
+                     "cuda_on_cpu: kernel %s, launched by a kernel: argument %d points to %s memory of the "
+                     "thread that "
                      "launches it; the child grid cannot reach that\n",
                      short_name(pretty_name).c_str(), position, local ? "local" : "shared");
         prepared.error = cudaErrorInvalidValue;
@@ -429,12 +430,14 @@ cudaError_t call_by_address(const char* caller, const void* function, void** arg
     if (kernel == nullptr) return refuse(cudaErrorInvalidDeviceFunction, caller, "this is no kernel");
     const std::string name = short_name(kernel->pretty_name);
     if (kernel->prepare_untyped == nullptr) {
-        return refuse(cudaErrorNotSupported, caller,
-                      "kernel %s has a parameter without a name, so its type is not known here; expected names for all",
-                      name.c_str());
+        return refuse(
+            cudaErrorNotSupported, caller,
+            "kernel %s has a parameter without a name, so its type is not known here; expected names for all",
+            name.c_str());
     }
     if (kernel->parameters->size > 0 && arguments == nullptr)
-        return refuse(cudaErrorInvalidValue, caller, "kernel %s takes arguments; their list is null", name.c_str());
+        return refuse(cudaErrorInvalidValue, caller, "kernel %s takes arguments; their list is null",
+                      name.c_str());
     kernel->prepare_untyped(function, arguments);
     *call = std::exchange(prepared, KernelCall{});
     return cudaSuccess;
@@ -447,12 +450,12 @@ cudaError_t check_launch(const KernelCall& call, LaunchConfiguration* configurat
 
 Operation launch_operation(KernelCall call, const LaunchConfiguration& configuration) {
     const bool may_wait = call.kernel->polls && concurrency_expected();
-    return {.work =
-                [call = std::move(call), configuration,
+    return {
+        .work = [call = std::move(call), configuration,
                  few = few_blocks_of(volume(configuration.grid))] { return run(call, configuration, few); },
-            .type = cudaGraphNodeTypeKernel,
-            .may_wait = may_wait,
-            .launch = configuration};
+        .type = cudaGraphNodeTypeKernel,
+        .may_wait = may_wait,
+        .launch = configuration};
 }
 
 cudaError_t launch_prepared(const LaunchConfiguration& configuration) {

@@ -114,13 +114,13 @@ struct LaunchState {
     unsigned most_os_threads = 1;  // which blocks that poll may ask for
 
     BlocksBarrier grid_barrier;
-    std::shared_ptr<ClusterState> cluster;  // the one that is running
-    LaunchObserver* observer = nullptr;     // of this launch
-    void* observed = nullptr;               // the observer's own
-    Task* task = nullptr;  // that the launch is part of; null: the host itself runs it
+    std::shared_ptr<ClusterState> cluster;       // the one that is running
+    LaunchObserver* observer = nullptr;          // of this launch
+    void* observed = nullptr;                    // the observer's own
+    Task* task = nullptr;                        // that the launch is part of; null: the host itself runs it
     std::atomic<ChildGrids*> children{nullptr};  // if there are any
     std::optional<std::vector<std::uint64_t>> few_blocks;  // the only ones to run
-    bool repeated = false;                  // this is the second run of an OrderCheck
+    bool repeated = false;                                 // this is the second run of an OrderCheck
     std::atomic<bool> failed{false};
     std::atomic<cudaError_t> error{cudaSuccess};
     std::mutex report_mutex;

@@ -145,18 +145,21 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
         return refuse(cudaErrorNotPermitted, function, "not in a kernel; expected the asynchronous form");
     const bool captures = somebody_captures();
     if (kernel_runs() || (runs_at_once(stream) && !captures)) {
-        return submit(stream, function, Operation{.work = [=] {
-                                                      carry_out(c);
-                                                      return cudaSuccess;
-                                                  },
-                                                  .launch = {}});
+        return submit(stream, function,
+                      Operation{.work =
+                                    [=] {
+                                        carry_out(c);
+                                        return cudaSuccess;
+                                    },
+                                .launch = {}});
     }
     Operation operation;
     operation.work = [=] { return carry_out_later(function, c); };
     const bool from_host = c.kind == cudaMemcpyHostToDevice || c.kind == cudaMemcpyHostToHost;
     const bool to_host = c.kind == cudaMemcpyDeviceToHost || c.kind == cudaMemcpyHostToHost;
-    const bool inside_device = c.kind == cudaMemcpyDeviceToDevice ||
-                               (c.kind == cudaMemcpyDefault && is_device_memory(c.to) && is_device_memory(c.from));
+    const bool inside_device =
+        c.kind == cudaMemcpyDeviceToDevice ||
+        (c.kind == cudaMemcpyDefault && is_device_memory(c.to) && is_device_memory(c.from));
     if (is_pageable(c.to, to_host) || (!returns_early && !inside_device)) {
         operation.host_waits = true;
     } else if (is_pageable(c.from, from_host) && !captures) {
@@ -227,8 +230,9 @@ cudaError_t copy_operation(const char* function, const cudaMemcpy3DParms& p, Ope
     if (p.srcArray != nullptr || p.dstArray != nullptr)
         return refuse(cudaErrorNotSupported, function, "a copy of a CUDA array in a graph");
     if (p.extent.width == 0 || p.extent.height == 0 || p.extent.depth == 0)
-        return refuse(cudaErrorInvalidValue, function, "an extent of (%zu, %zu, %zu); expected 1 or more each",
-                      p.extent.width, p.extent.height, p.extent.depth);
+        return refuse(cudaErrorInvalidValue, function,
+                      "an extent of (%zu, %zu, %zu); expected 1 or more each", p.extent.width,
+                      p.extent.height, p.extent.depth);
     std::vector<Copy> slices;
     const auto place = [](const cudaPitchedPtr& memory, const cudaPos& position, std::size_t slice) {
         return static_cast<char*>(memory.ptr) +
@@ -241,7 +245,8 @@ cudaError_t copy_operation(const char* function, const cudaMemcpy3DParms& p, Ope
     }
     operation->work = [=] {
         for (const Copy& slice : slices) {
-            if (const cudaError_t error = carry_out_later(function, slice); error != cudaSuccess) return error;
+            if (const cudaError_t error = carry_out_later(function, slice); error != cudaSuccess)
+                return error;
         }
         return cudaSuccess;
     };
@@ -270,12 +275,13 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std
 }
 
 cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std::size_t bytes,
-                             std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool returns_early) {
+                             std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
+                             bool returns_early) {
     static constexpr const char* kFunction = "cudaMemcpyFromSymbol";
     if (const cudaError_t error = check_symbol(kFunction, size, bytes, offset); error != cudaSuccess)
         return error;
-    return copy(kFunction, {to, bytes, static_cast<const char*>(symbol) + offset, bytes, bytes, 1, kind}, stream,
-                returns_early);
+    return copy(kFunction, {to, bytes, static_cast<const char*>(symbol) + offset, bytes, bytes, 1, kind},
+                stream, returns_early);
 }
 
 cudaError_t check_copied(const char* function, const char* name, const void* pointer, bool on_device,
@@ -332,8 +338,7 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     if (capture != nullptr) {
-        if (pointer == nullptr)
-            return refuse(cudaErrorInvalidValue, __func__, "the pointer to set is null");
+        if (pointer == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pointer to set is null");
         Operation operation;
         const cudaError_t error = graph_allocation(__func__, bytes, pointer, &operation);
         return error != cudaSuccess ? error : submit(stream, __func__, std::move(operation));
@@ -464,6 +469,7 @@ cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMem
         error != cudaSuccess) {
         return error;
     }
-    return submit(stream, __func__,
-                  Operation{.work = [] { return cudaSuccess; }, .type = cudaGraphNodeTypeEmpty, .launch = {}});
+    return submit(
+        stream, __func__,
+        Operation{.work = [] { return cudaSuccess; }, .type = cudaGraphNodeTypeEmpty, .launch = {}});
 }

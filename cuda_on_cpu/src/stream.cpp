@@ -38,7 +38,7 @@ struct Recording {
 struct CUevent_st {
     unsigned flags = cudaEventDefault;
     bool recorded = false;
-    Clock::time_point time;                // unless there is a `recording`
+    Clock::time_point time;  // unless there is a `recording`
     std::shared_ptr<Recording> recording;
     std::weak_ptr<Capture> capture;  // of the stream it was recorded in
     bool captured = false;
@@ -189,8 +189,7 @@ std::vector<TaskPointer> tasks_before(cudaEvent_t event) {
 }
 
 cudaError_t check_issue(cudaStream_t stream, const char* function) {
-    if (kernel_runs())
-        return refuse(cudaErrorNotSupported, function, "in a kernel");
+    if (kernel_runs()) return refuse(cudaErrorNotSupported, function, "in a kernel");
     if (in_host_function()) return refuse_in_host_function(function);
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     if (const cudaError_t error = check_stream(stream, function); error != cudaSuccess) return error;

@@ -49,8 +49,7 @@ bool late() {
 }
 
 bool is_ready(Task& task) {
-    std::erase_if(task.after,
-                  [](const TaskPointer& before) { return before->state == Task::State::done; });
+    std::erase_if(task.after, [](const TaskPointer& before) { return before->state == Task::State::done; });
     return task.after.empty() && task.state == Task::State::pending;
 }
 
@@ -60,7 +59,8 @@ void report_open_work() {
     if (q.open.empty() || lost_context() != cudaSuccess) return;
     std::fflush(stdout);
     std::fprintf(stderr,
-                 "cuda_on_cpu: the program ends while %zu operation(s) in its streams have not ended, and may be lost. "
+                 "cuda_on_cpu: the program ends while %zu operation(s) in its streams have not ended, and "
+                 "may be lost. "
                  "Wait for them: cudaDeviceSynchronize()\n",
                  q.open.size());
 }
@@ -308,9 +308,8 @@ void wait_for(std::vector<TaskPointer> tasks) {
 bool ask_for(const std::vector<TaskPointer>& tasks) {
     Queue& q = queue();
     std::unique_lock lock(q.mutex);
-    const bool done = std::all_of(tasks.begin(), tasks.end(), [](const TaskPointer& task) {
-        return task->state == Task::State::done;
-    });
+    const bool done = std::all_of(tasks.begin(), tasks.end(),
+                                  [](const TaskPointer& task) { return task->state == Task::State::done; });
     if (done) return true;
     if (const TaskPointer next = choose(tasks); next != nullptr) {
         run(lock, next);

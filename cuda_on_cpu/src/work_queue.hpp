@@ -22,9 +22,10 @@ using TaskPointer = std::shared_ptr<Task>;
 
 struct Task {
     Work work;
-    bool may_wait = false;  // for the host or for another stream, so it must not run on the host's own OS thread
-    bool host_function = false;  // nothing tells whether it waits
-    bool blocking = false;  // of the legacy stream or of a stream that synchronises with it
+    bool may_wait =
+        false;  // for the host or for another stream, so it must not run on the host's own OS thread
+    bool host_function = false;      // nothing tells whether it waits
+    bool blocking = false;           // of the legacy stream or of a stream that synchronises with it
     std::uint64_t number = 0;        // in the order of issue
     std::vector<TaskPointer> after;  // what has to be done before
     enum class State { pending, running, done } state = State::pending;
@@ -34,9 +35,9 @@ struct Task {
 // The last task of a stream. Null: the stream has never had one that was not done at once.
 struct StreamTail {
     TaskPointer task;
-    bool legacy = false;    // tasks wait for those of all blocking streams
+    bool legacy = false;         // tasks wait for those of all blocking streams
     bool host_function = false;  // nothing tells whether it waits
-    bool blocking = false;  // tasks wait for the legacy stream
+    bool blocking = false;       // tasks wait for the legacy stream
 };
 
 // Is there anything that keeps work from running on the spot? No: work runs when it is issued, and nothing is open.

@@ -39,7 +39,8 @@ class Graph {
     operator cudaGraph_t() const { return graph_; }
 
     template <class... Arguments>
-    cudaGraphNode_t kernel(void* function, const std::vector<cudaGraphNode_t>& after, Arguments... arguments) {
+    cudaGraphNode_t kernel(void* function, const std::vector<cudaGraphNode_t>& after,
+                           Arguments... arguments) {
         void* list[] = {&arguments...};
         cudaKernelNodeParams params = {};
         params.func = function;
@@ -263,7 +264,8 @@ TEST(Graphs, AllocateAndFreeMemory) {
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
     ASSERT_EQ(cudaMallocAsync(&memory, sizeof(int), stream), cudaSuccess);
     set<<<1, 1, 0, stream>>>(memory, 6);
-    ASSERT_EQ(cudaMemcpyAsync(out.data(), memory, sizeof(int), cudaMemcpyDeviceToDevice, stream), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(out.data(), memory, sizeof(int), cudaMemcpyDeviceToDevice, stream),
+              cudaSuccess);
     ASSERT_EQ(cudaFreeAsync(memory, stream), cudaSuccess);
     cudaGraph_t graph = nullptr;
     ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);

@@ -385,8 +385,8 @@ class Translation {
         const Range list{parameters + 1, closing(parameters)};
         const std::string names = parameter_names(list);
         after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
-                       "); if (cuda_on_cpu_kernel_.asked" + parameter_types(list) +
-                       "()) return; " + kMark + "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) +
+                       "); if (cuda_on_cpu_kernel_.asked" + parameter_types(list) + "()) return; " + kMark +
+                       "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) +
                        "\", [=]() mutable {" + after_[body];
         text_[closing(body)] = "}" + names + ");}";
     }

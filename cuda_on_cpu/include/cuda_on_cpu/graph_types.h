@@ -3,10 +3,9 @@
 
 #include <stddef.h>
 
-#include "vector_types.h"
-
 #include "cuda_on_cpu/array_types.h"
 #include "cuda_on_cpu/memory_types.h"
+#include "vector_types.h"
 
 typedef struct CUgraph_st* cudaGraph_t;
 typedef struct CUgraphExec_st* cudaGraphExec_t;
@@ -29,6 +28,7 @@ enum cudaGraphNodeType {
     cudaGraphNodeTypeConditional = 13,
     cudaGraphNodeTypeCount
 };
+typedef enum cudaGraphNodeType cudaGraphNodeType;
 
 // What a kernel node launches. Of a node that a capture made, func and kernelParams are null.
 struct cudaKernelNodeParams {
@@ -39,6 +39,7 @@ struct cudaKernelNodeParams {
     void** kernelParams;
     void** extra;
 };
+typedef struct cudaKernelNodeParams cudaKernelNodeParams;
 typedef struct cudaKernelNodeParams cudaKernelNodeParamsV2;
 
 // `height` rows of `width` elements of `elementSize` bytes (1, 2 or 4), each set to the low bytes of `value`.
@@ -50,12 +51,14 @@ struct cudaMemsetParams {
     size_t width;
     size_t height;
 };
+typedef struct cudaMemsetParams cudaMemsetParams;
 typedef struct cudaMemsetParams cudaMemsetParamsV2;
 
 struct cudaHostNodeParams {
     void (*fn)(void* userData);
     void* userData;
 };
+typedef struct cudaHostNodeParams cudaHostNodeParams;
 typedef struct cudaHostNodeParams cudaHostNodeParamsV2;
 
 struct cudaMemcpyNodeParams {
@@ -63,22 +66,27 @@ struct cudaMemcpyNodeParams {
     int reserved[3];
     struct cudaMemcpy3DParms copyParams;
 };
+typedef struct cudaMemcpyNodeParams cudaMemcpyNodeParams;
 
 enum cudaGraphChildGraphNodeOwnership {
     cudaGraphChildGraphOwnershipClone = 0,
     cudaGraphChildGraphOwnershipMove = 1,
 };
+typedef enum cudaGraphChildGraphNodeOwnership cudaGraphChildGraphNodeOwnership;
 
 struct cudaChildGraphNodeParams {
     cudaGraph_t graph;
     enum cudaGraphChildGraphNodeOwnership ownership;
 };
+typedef struct cudaChildGraphNodeParams cudaChildGraphNodeParams;
 struct cudaEventRecordNodeParams {
     cudaEvent_t event;
 };
+typedef struct cudaEventRecordNodeParams cudaEventRecordNodeParams;
 struct cudaEventWaitNodeParams {
     cudaEvent_t event;
 };
+typedef struct cudaEventWaitNodeParams cudaEventWaitNodeParams;
 // `dptr` is set when the node is added.
 struct cudaMemAllocNodeParams {
     struct cudaMemPoolProps poolProps;
@@ -87,10 +95,12 @@ struct cudaMemAllocNodeParams {
     size_t bytesize;
     void* dptr;
 };
+typedef struct cudaMemAllocNodeParams cudaMemAllocNodeParams;
 typedef struct cudaMemAllocNodeParams cudaMemAllocNodeParamsV2;
 struct cudaMemFreeNodeParams {
     void* dptr;
 };
+typedef struct cudaMemFreeNodeParams cudaMemFreeNodeParams;
 
 enum cudaGraphConditionalHandleFlags { cudaGraphCondAssignDefault = 1 };
 enum cudaGraphConditionalNodeType {
@@ -98,12 +108,14 @@ enum cudaGraphConditionalNodeType {
     cudaGraphCondTypeWhile = 1,
     cudaGraphCondTypeSwitch = 2,
 };
+typedef enum cudaGraphConditionalHandleFlags cudaGraphConditionalHandleFlags;
 struct cudaConditionalNodeParams {
     cudaGraphConditionalHandle handle;
     enum cudaGraphConditionalNodeType type;
-    unsigned size;              // bodies: 1 or 2 for If, 1 for While, 1 or more for Switch
+    unsigned size;             // bodies: 1 or 2 for If, 1 for While, 1 or more for Switch
     cudaGraph_t* phGraph_out;  // set when the node is added: its bodies
 };
+typedef struct cudaConditionalNodeParams cudaConditionalNodeParams;
 
 struct cudaGraphNodeParams {
     enum cudaGraphNodeType type;
@@ -123,6 +135,7 @@ struct cudaGraphNodeParams {
     };
     long long reserved2;
 };
+typedef struct cudaGraphNodeParams cudaGraphNodeParams;
 
 typedef struct cudaGraphEdgeData_st {
     unsigned char from_port;
@@ -142,6 +155,7 @@ enum cudaGraphExecUpdateResult {
     cudaGraphExecUpdateErrorUnsupportedFunctionChange = 7,
     cudaGraphExecUpdateErrorAttributesChanged = 8,
 };
+typedef enum cudaGraphExecUpdateResult cudaGraphExecUpdateResult;
 typedef struct cudaGraphExecUpdateResultInfo_st {
     enum cudaGraphExecUpdateResult result;
     cudaGraphNode_t errorNode;
@@ -154,13 +168,16 @@ enum cudaGraphMemAttributeType {
     cudaGraphMemAttrReservedMemCurrent = 2,
     cudaGraphMemAttrReservedMemHigh = 3,
 };
+typedef enum cudaGraphMemAttributeType cudaGraphMemAttributeType;
 enum cudaGraphInstantiateFlags {
     cudaGraphInstantiateFlagAutoFreeOnLaunch = 1,
     cudaGraphInstantiateFlagUpload = 2,
     cudaGraphInstantiateFlagDeviceLaunch = 4,
     cudaGraphInstantiateFlagUseNodePriority = 8,
 };
+typedef enum cudaGraphInstantiateFlags cudaGraphInstantiateFlags;
 enum cudaStreamUpdateCaptureDependenciesFlags {
     cudaStreamAddCaptureDependencies = 0,
     cudaStreamSetCaptureDependencies = 1,
 };
+typedef enum cudaStreamUpdateCaptureDependenciesFlags cudaStreamUpdateCaptureDependenciesFlags;

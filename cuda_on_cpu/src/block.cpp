@@ -263,7 +263,7 @@ bool BlockRunner::may_poll_on(Clock::rep now) {
         return true;
     }
     if (!every_block_polls(*launch_, kFirstLook)) return true;
-    if (const auto hook = launch_polls_in_vain.load(); hook != nullptr) hook(*launch_);
+    launch_->polls_in_vain();
     const Clock::rep timeout = Clock::duration(environment().timeout).count();
     if (!every_block_polls(*launch_, timeout)) return true;
     // The last thread that asked for other threads to run; its block's others poll, too, or wait.
@@ -330,6 +330,17 @@ void BlockRunner::run_threads() {
         switch_fibre(self, found ? fibre_for_current() : caller_);
         // Here again with a thread that has not begun.
     }
+}
+
+// Ends the running thread wherever it is: its stack is used again from the top.
+void BlockRunner::exit_thread() {
+    finish_thread();
+    const bool found = !failed_ && pick();
+    if (found) become_current();
+    stacks_.create(*current_fibre_, fibre_entry);
+    idle_fibres_.push_back(current_fibre_);
+    switch_fibre(abandoned_, found ? fibre_for_current() : caller_);
+    __builtin_unreachable();
 }
 
 void BlockRunner::finish_thread() {

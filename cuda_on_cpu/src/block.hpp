@@ -94,12 +94,18 @@ class BlockRunner {
     void commit_stores() { stores_.commit(thread_number()); }
     void wait_for_stores(unsigned pending, bool until_written, Site site);
     void fence_proxy_async();
-    void named_barrier(unsigned id, unsigned threads, Site site);
+    // Without waiting it only arrives.
+    void named_barrier(unsigned id, unsigned threads, Site site, bool waits = true);
+    void mbarrier_expect(std::uint64_t* barrier, int bytes, Site site);
+    bool mbarrier_test(std::uint64_t* barrier, unsigned parity, Site site);
     WarpgroupProducts& products();
     void wait_for_warpgroup(unsigned pending,
                             Site site);  // until its other warps have started what this one waits for
     void wake_warpgroup();
+    bool shared_of_cluster(const void* pointer);
     std::size_t shared_window_address(const void* pointer, Site site);
+    void* shared_window_pointer(std::uint64_t address, std::size_t bytes, Site site);
+    [[noreturn]] void exit_thread();
 
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
 
@@ -293,8 +299,13 @@ class BlockRunner {
     std::vector<std::unique_ptr<Fibre>> all_fibres_;
     std::vector<Fibre*> idle_fibres_;
     Fibre* current_fibre_ = nullptr;
+    Fibre abandoned_;  // where a thread stood that has ended within a function
 
     char* arena_ = nullptr;  // dynamic shared memory, ending at a guard page
+    // Where shared memory lies that is not in the arena, by the upper 8 bits of its address within shared memory.
+    std::vector<const char*> windows_;
+    std::array<unsigned char, kMaxThreads>
+        early_tests_{};  // of mbarriers, one after the other, that said "not yet"
     void* dynamic_shared_ = nullptr;
     std::size_t dynamic_shared_size_ = 0;
     std::size_t static_shared_ = 0;
@@ -303,6 +314,9 @@ class BlockRunner {
 
 // Is the byte among the thread-local objects of this OS thread, where `__shared__` variables are?
 bool in_static_shared(const void* address);
+// Is it in the shared memory of a block of the cluster? And what lies at the same place of this block's, for one in that of `rank`.
+bool in_shared_of_cluster(const void* pointer);
+void* place_in_own_shared(const void* pointer, unsigned rank);
 
 // The runner of this OS thread. A plain pointer, inline: every barrier and shuffle begins here.
 extern constinit thread_local BlockRunner* runner_of_os_thread;

@@ -74,6 +74,8 @@ const Environment& environment() {
         .hints = !second_word("CUDA_ON_CPU_HINTS", "on", "off"),
         .limit = positive_number("CUDA_ON_CPU_LIMIT", 0, 86400),
         .notice_is_set = std::getenv("CUDA_ON_CPU_NOTICE") != nullptr,
+        .leaks = second_word("CUDA_ON_CPU_LEAKS", "off", "on"),
+        .first_blocks = positive_number("CUDA_ON_CPU_FIRST_BLOCKS", 0, 2147483647),
         .kernel_lines = second_word("CUDA_ON_CPU_LINES", "innermost", "kernel"),
         .streams = seeded_word<IssueOrder>("CUDA_ON_CPU_STREAMS", "issue", "late"),
         .blocks = seeded_word<BlockOrder>("CUDA_ON_CPU_BLOCKS", "ascending", "descending"),

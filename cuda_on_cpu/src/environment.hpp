@@ -31,6 +31,8 @@ struct Environment {
     bool hints;         // CUDA_ON_CPU_HINTS=off: see exit_report.hpp
     unsigned limit;     // CUDA_ON_CPU_LIMIT: seconds that a launch may take; 0: any number
     bool notice_is_set;
+    bool leaks;             // CUDA_ON_CPU_LEAKS=on: what was never freed is told at the end
+    unsigned first_blocks;  // CUDA_ON_CPU_FIRST_BLOCKS: of each grid only the first so many run; 0: all
     bool kernel_lines;  // CUDA_ON_CPU_LINES=kernel: what was inlined from a header is a line of the .cu file
     Seeded<IssueOrder> streams;  // CUDA_ON_CPU_STREAMS: see work_queue.hpp
     Seeded<BlockOrder> blocks;   // CUDA_ON_CPU_BLOCKS

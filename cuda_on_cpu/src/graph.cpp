@@ -400,7 +400,7 @@ cudaError_t set_kernel(const char* function, CUgraphNode_st& node, const cudaKer
         .grid = params->gridDim, .block = params->blockDim, .dynamic_shared = params->sharedMemBytes};
     if (const cudaError_t error = check_launch(call, &configuration); error != cudaSuccess) return error;
     auto copies = std::make_shared<ArgumentCopies>();
-    for (std::size_t i = 0; call.kernel->parameters[i].size > 0; ++i) {
+    for (std::size_t i = 0; call.kernel->parameters[i].size != 0; ++i) {
         const char* from = static_cast<const char*>(params->kernelParams[i]);
         copies->bytes.emplace_back(from, from + call.kernel->parameters[i].size);
         copies->addresses.push_back(copies->bytes.back().data());

@@ -435,9 +435,10 @@ cudaError_t call_by_address(const char* caller, const void* function, void** arg
             "kernel %s has a parameter without a name, so its type is not known here; expected names for all",
             name.c_str());
     }
-    if (kernel->parameters->size > 0 && arguments == nullptr)
-        return refuse(cudaErrorInvalidValue, caller, "kernel %s takes arguments; their list is null",
+    if (kernel->parameters->size != 0 && arguments == nullptr) {
+        return refuse(cudaErrorInvalidValue, caller, "kernel %s has parameters; their list is null",
                       name.c_str());
+    }
     kernel->prepare_untyped(function, arguments);
     *call = std::exchange(prepared, KernelCall{});
     return cudaSuccess;
@@ -512,13 +513,10 @@ unsigned most_blocks_at_once(const LaunchState& launch) {
 
 }  // namespace
 
-// Perhaps the host has yet to write what the blocks wait for, or to launch what does; or it comes from a child grid.
-static void look_for_other_work(LaunchState& launch) {
-    let_host_go_on(launch.task);
-    if (ChildGrids* const issued = launch.children; issued != nullptr) issued->start_now();
+void LaunchState::polls_in_vain() {
+    let_host_go_on(task);
+    if (ChildGrids* const issued = children; issued != nullptr) issued->start_now();
 }
-
-constinit std::atomic<void (*)(LaunchState&)> launch_polls_in_vain{look_for_other_work};
 
 ChildGrids& LaunchState::make_children() {
     const std::scoped_lock lock(report_mutex);

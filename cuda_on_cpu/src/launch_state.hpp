@@ -117,10 +117,10 @@ struct LaunchState {
     std::shared_ptr<ClusterState> cluster;       // the one that is running
     LaunchObserver* observer = nullptr;          // of this launch
     void* observed = nullptr;                    // the observer's own
+    bool repeated = false;                       // this is the second run of an OrderCheck
     Task* task = nullptr;                        // that the launch is part of; null: the host itself runs it
     std::atomic<ChildGrids*> children{nullptr};  // if there are any
     std::optional<std::vector<std::uint64_t>> few_blocks;  // the only ones to run
-    bool repeated = false;                                 // this is the second run of an OrderCheck
     std::atomic<bool> failed{false};
     std::atomic<cudaError_t> error{cudaSuccess};
     std::mutex report_mutex;
@@ -130,10 +130,9 @@ struct LaunchState {
     void let_other_blocks_run();
     // "; 7 of 65 blocks have not begun...", or nothing.
     std::string blocks_that_wait_to_begin() const;
+    // Called every 10 ms by each block while all blocks that run only poll memory. Perhaps the host has yet to write it, or to launch
+    // what does.
+    void polls_in_vain();
 };
-
-// Called every 10 ms by each block of a launch while all of its blocks that run do nothing but poll memory: what they wait for may be up to
-// the host, or to a later launch. Null: nobody asks.
-extern std::atomic<void (*)(LaunchState&)> launch_polls_in_vain;
 
 }  // namespace cuda_on_cpu

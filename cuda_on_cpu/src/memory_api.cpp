@@ -20,6 +20,10 @@
 namespace cuda_on_cpu {
 namespace {
 
+double gibibytes(std::size_t bytes) {
+    return static_cast<double>(bytes) / (1 << 30);
+}
+
 cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes, cudaMemoryType type) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     if (pointer == nullptr) return refuse(cudaErrorInvalidValue, function, "the pointer to set is null");
@@ -32,8 +36,15 @@ cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes
     if (type != cudaMemoryTypeDevice) expect_concurrency();
     *pointer = allocate(bytes, type);
     if (*pointer == nullptr) {
-        return refuse(cudaErrorMemoryAllocation, function, "%zu bytes; %zu are allocated of %zu", bytes,
-                      allocated_bytes(), total_bytes());
+        if (bytes <= free_bytes()) {
+            return refuse(
+                cudaErrorMemoryAllocation, function,
+                "%zu bytes: the system gives no more pages to this program, which has %zu allocations", bytes,
+                live_allocations().size());
+        }
+        return refuse(cudaErrorMemoryAllocation, function,
+                      "%zu bytes (%.3g GiB) do not fit: of this machine's %.3g GiB, %.3g GiB are free", bytes,
+                      gibibytes(bytes), gibibytes(total_bytes()), gibibytes(free_bytes()));
     }
     return cudaSuccess;
 }

@@ -180,6 +180,23 @@ unsigned cluster_size() {
 
 }  // namespace
 
+bool in_shared_of_cluster(const void* pointer) {
+    BlockRunner& runner = block_runner();
+    for (unsigned rank = 0; rank < cluster_size(); ++rank) {
+        if (in_shared_of(runner.cluster().block[rank], static_cast<const char*>(pointer))) return true;
+    }
+    return false;
+}
+
+void* place_in_own_shared(const void* pointer, unsigned rank) {
+    const ClusterState::Block& other = block_runner().cluster().block[rank];
+    const auto* const byte = static_cast<const char*>(pointer);
+    BlockRunner& runner = block_runner();
+    char* const own = static_cast<char*>(runner.dynamic_shared_arena()) + (byte - other.dynamic_arena);
+    if (runner.in_dynamic_shared(own)) return own;
+    return reinterpret_cast<char*>(&threadIdx) + (byte - other.thread_local_base);
+}
+
 void* map_shared(const void* pointer, unsigned rank, Site site) {
     BlockRunner& runner = block_runner();
     auto* byte = static_cast<char*>(const_cast<void*>(pointer));

@@ -129,6 +129,39 @@ TEST(IllegalAddress, OfHostMemoryIsToldBeforeTheKernelRuns) {
     }
 }
 
+constexpr int kMemcpyLine = __LINE__ + 2;
+__global__ void copy_bytes(int* out, const int* in, std::size_t bytes) {
+    memcpy(out, in, bytes);
+    out[0] = 1;  // or memcpy returned to the caller of the kernel
+}
+
+// The line is the kernel's also where a function of the system has done it.
+TEST(IllegalAddress, InAFunctionOfTheSystem) {
+    const Allocation<int> in(1024);
+    const Allocation<int> out(1024);
+    const std::string report = report_of(
+        cudaErrorIllegalAddress, [&] { copy_bytes<<<1, 1>>>(out.data(), in.data(), std::size_t{1} << 20); });
+    EXPECT_TRUE(
+        tells(report, {"copy_bytes", "past the end of the 4096-byte allocation", at_line(kMemcpyLine)}));
+}
+
+__global__ void copy_ints(const int* in, int* out) {
+    out[threadIdx.x] = in[threadIdx.x];
+}
+
+// What is copied there from behind another array is no canary of this one.
+TEST(IllegalAddress, ACopyFromSlackToSlackIsFound) {
+    const Allocation<int> one(1);
+    const Allocation<int> other(1);
+    const Allocation<int> third(1);
+    const auto copy = [](const Allocation<int>& from, const Allocation<int>& to) {
+        return report_of(cudaErrorIllegalAddress, [&] { copy_ints<<<1, 2>>>(from.data(), to.data()); });
+    };
+    EXPECT_TRUE(tells(copy(one, other), {"copy_ints", "past the end of the 4-byte allocation"}));
+    EXPECT_TRUE(tells(copy(other, third), {"past the end of the 4-byte allocation"}));
+    EXPECT_TRUE(tells(copy(third, one), {"past the end of the 4-byte allocation"}));
+}
+
 __global__ void overrun_dynamic_shared(int index) {
     extern __shared__ int shared[];
     shared[index] = 1;

@@ -349,6 +349,23 @@ TEST(Malloc, OfNothingSucceeds) {
     EXPECT_EQ(cudaFreeHost(nullptr), cudaSuccess);
 }
 
+#ifdef CUDA_ON_CPU
+// The system would grant it, and end the program that uses it.
+TEST(Malloc, RefusesMoreThanThisMachineHasToGive) {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+    EXPECT_LT(free, total) << "other programs have some";
+    void* memory = nullptr;
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(gives(cudaMalloc(&memory, total - (std::size_t{1} << 20)), cudaErrorMemoryAllocation));
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find(" GiB) do not fit: of this machine's "), std::string::npos) << said;
+    EXPECT_NE(said.find(" GiB are free"), std::string::npos) << said;
+    EXPECT_EQ(memory, nullptr);
+}
+#endif
+
 TEST(Malloc, RefusesWhatCannotBe) {
     void* memory = nullptr;
     EXPECT_TRUE(gives(cudaMalloc(&memory, std::size_t{1} << 50), cudaErrorMemoryAllocation));

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
 #include <vector>
 
+#include "ptx.hpp"
 #include "tokens.hpp"
 
 namespace translator {
@@ -50,10 +52,11 @@ struct LoadingFunction {
 class Translation {
   public:
     Translation(std::string_view input, Dialect dialect, SharedArrays shared_arrays,
-                std::vector<Warning>* warnings)
+                DeviceVariables device_variables, std::vector<Warning>* warnings)
         : tokens_(input),
           dialect_(dialect),
           gaps_(shared_arrays == SharedArrays::in_gaps),
+          own_device_variables_(device_variables == DeviceVariables::own),
           warnings_(warnings) {
         text_.reserve(tokens_.size());
         for (std::size_t i = 0; i < tokens_.size(); ++i)
@@ -70,9 +73,12 @@ class Translation {
                 if (token.text.find("unroll") != std::string_view::npos) translate_unroll(i);
             } else if (token.kind == TokenKind::identifier) {
                 translate_word(i);
-            } else if (token.is("<") && tokens_.is_run(i, "<", 3) &&
+            } else if (token.is("<") && is_launch_bracket(i, "<") &&
                        !tokens_.is(tokens_.previous(i), "operator")) {
                 translate_launch(i);
+            } else if ((token.is("<") || token.is(">")) && i < device_code_end_ &&
+                       tokens_.is_run(i, token.text, 2)) {
+                translate_shift(i);
             }
         }
         declare_global_shared();
@@ -148,6 +154,9 @@ class Translation {
         const std::string file = file_of(i);
         return (file.empty() ? "line " : file + ":") + std::to_string(tokens_[i].line);
     }
+    void warn(std::size_t i, const std::string& message) const {
+        if (warnings_ != nullptr) warnings_->push_back({file_of(i), tokens_[i].line, message});
+    }
     [[noreturn]] void fail(std::size_t i, const std::string& message) const {
         const std::size_t place = std::min(i, tokens_.size() - 1);
         throw TranslationError(file_of(place), tokens_[place].line, message);
@@ -159,7 +168,11 @@ class Translation {
 
     void translate_word(std::size_t i) {
         const Token& word = tokens_[i];
-        if (word.is("__global__")) {
+        if (word.is("__device__") || word.is("__constant__") || word.is("__managed__")) {
+            translate_device(i);
+        } else if (word.is("__host__")) {
+            erase(i);
+        } else if (word.is("__global__")) {
             translate_kernel(i);
         } else if (word.is("__shared__")) {
             translate_shared(i);
@@ -176,8 +189,12 @@ class Translation {
             if (!translate_empty_loop(i)) translate_waiting_loop(i);
         } else if (word.is("goto")) {
             translate_goto(i);
+        } else if (is_removed_property(word.text)) {
+            tell_of_removed_property(i);
+        } else if (word.is("main")) {
+            return_from_main(i);
         } else if (word.is("asm") || word.is("__asm__") || word.is("__asm")) {
-            refuse_ptx(i);
+            translate_asm(i);
         } else if (takes_kernel(word.text)) {
             remove_casts_of_kernels(i);
         }
@@ -185,32 +202,316 @@ class Translation {
 
     // --- asm(...) ------------------------------------------------------------------------------------------------------
 
-    // `add.s32 %0, %1, %2;` is PTX: the host's own instructions have no dots between letters.
-    static bool is_ptx(std::string_view literal) {
-        const auto is_letter = [&](std::size_t i) {
-            return i < literal.size() && std::islower(static_cast<unsigned char>(literal[i])) != 0;
-        };
-        for (std::size_t dot = literal.find('.'); dot != std::string_view::npos;
-             dot = literal.find('.', dot + 1)) {
-            const bool follows_word =
-                dot > 0 && std::isalnum(static_cast<unsigned char>(literal[dot - 1])) != 0;
-            if (follows_word && is_letter(dot + 1)) return true;
+    // PTX becomes calls of functions. What there is no function for is an error where the compiler makes code of it: headers
+    // may have more asm statements than a program uses.
+    void translate_asm(std::size_t word) {
+        std::size_t open = tokens_.next(word);
+        while (open != kNone && tokens_[open].kind == TokenKind::identifier)  // volatile
+            open = tokens_.next(open);
+        if (!tokens_.is(open, "(") || tokens_.match(open) == kNone) return;
+        const std::size_t close = tokens_.match(open);
+        std::vector<Range> sections = {{open + 1, open + 1}};
+        for (std::size_t i = open + 1; i < close; ++i) {
+            if (tokens_[i].is(":")) {
+                sections.push_back({i + 1, i + 1});
+                continue;
+            }
+            if (tokens_.match(i) != kNone && tokens_.match(i) > i) i = tokens_.match(i);
+            sections.back().end = i + 1;
+        }
+        PtxStatement statement;
+        statement.text = joined_literals(sections[0]);
+        if (!is_ptx(statement.text)) return;
+        const std::size_t end = tokens_.next(close);
+        if (!tokens_.is(end, ";")) fail(word, "asm with PTX is not followed by a semicolon");
+        std::string text;
+        try {
+            if (sections.size() > 1) statement.outputs = asm_operands(sections[1]);
+            if (sections.size() > 2) statement.inputs = asm_operands(sections[2]);
+            text = translate_ptx(statement);
+        } catch (const PtxError& error) {
+            const std::string function = "cuda_on_cpu_refuses_ptx_" + std::to_string(word);
+            text = "{ extern void " + function + "() __attribute__((error(" + string_literal(error.what()) +
+                   "))); " + function + "(); }";
+        }
+        erase({word, end + 1});
+        text_[word] = text;
+    }
+
+    // The characters that literals side by side stand for.
+    std::string joined_literals(Range range) const {
+        std::string text;
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].kind == TokenKind::literal) text += characters_of(tokens_[i].text);
+        }
+        return text;
+    }
+    static std::string characters_of(std::string_view literal) {
+        const std::size_t quote = literal.find('"');
+        if (quote == std::string_view::npos || literal.size() < quote + 2) return "";
+        if (quote > 0 && literal[quote - 1] == 'R') {
+            const std::size_t begin = literal.find('(') + 1;
+            return std::string(literal.substr(begin, literal.rfind(')') - begin));
+        }
+        static constexpr std::string_view kEscapes = "ntrvfab0";
+        static constexpr std::string_view kMeant = "\n\t\r\v\f\a\b ";
+        std::string text;
+        for (std::size_t i = quote + 1; i + 1 < literal.size(); ++i) {
+            if (literal[i] != '\\' || i + 2 >= literal.size()) {
+                text += literal[i];
+                continue;
+            }
+            ++i;
+            const std::size_t escape = kEscapes.find(literal[i]);
+            if (literal[i] == '\n') continue;
+            text += escape == std::string_view::npos ? literal[i] : kMeant[escape];
+        }
+        return text;
+    }
+    static std::string string_literal(std::string_view text) {
+        std::string result = "\"";
+        for (const char c : text) {
+            if (c == '"' || c == '\\') result += '\\';
+            result += c == '\n' || c == '\t' ? ' ' : c;
+        }
+        return result + "\"";
+    }
+
+    // "=r"(x), "r"(y)
+    std::vector<PtxOperand> asm_operands(Range section) const {
+        std::vector<PtxOperand> operands;
+        for (std::size_t i = next_in(section); i != kNone; i = next_in({i, section.end})) {
+            if (tokens_[i].is("["))
+                throw PtxError("PTX: operands with names are not provided; expected %0, %1, ...");
+            std::string constraint;
+            while (i != kNone && tokens_[i].kind == TokenKind::literal) {
+                constraint += characters_of(tokens_[i].text);
+                i = tokens_.next(i);
+            }
+            if (!tokens_.is(i, "(") || constraint.empty())
+                fail(section.begin, "asm: expected \"constraint\"(expression)");
+            operands.push_back({constraint, flat({i + 1, closing(i)})});
+            i = tokens_.next(closing(i));
+            if (!tokens_.is(i, ",") || i >= section.end) break;
+            ++i;
+        }
+        return operands;
+    }
+
+    // --- __device__, __constant__, __managed__ -----------------------------------------------------------------------
+
+    // On the CPU the words mean nothing, but that each .cu file has its own variables.
+    void translate_device(std::size_t i) {
+        erase(i);
+        enter_device_code(i);
+        if (!own_device_variables_ || !is_namespace(tokens_.enclosing_brace(i))) return;
+        const Range declaration{declaration_begin(i), tokens_.size()};
+        const std::size_t name = variable_name(declaration);
+        if (name == kNone || is_declared_extern(tokens_[name].text)) return;
+        for (std::size_t p = declaration.begin; p < i; ++p) {
+            if (text_[p].find("static") != std::string::npos) return;
+        }
+        text_[i] = "static __attribute__((unused))";
+    }
+
+    // The name of the variable that a declaration at `declaration.begin` declares; kNone if that is none, or one of a class, or if it
+    // has its linkage said.
+    std::size_t variable_name(Range declaration) const {
+        static constexpr std::array<std::string_view, 10> kOthers = {
+            "static", "extern",   "inline",    "using",   "typedef",
+            "friend", "operator", "namespace", "concept", "template"};
+        static constexpr std::array<std::string_view, 4> kEnds = {";", "=", "[", "{"};
+        static constexpr std::array<std::string_view, 4> kTypes = {"struct", "class", "union", "enum"};
+        std::size_t name = kNone;
+        int angle = 0;
+        bool defines_type = false;
+        for (std::size_t i = declaration.begin; i < declaration.end; ++i) {
+            const Token& token = tokens_[i];
+            if (!token.significant()) continue;
+            if (is_decoration(i)) {
+                if (const std::size_t open = tokens_.next(i); tokens_.is(open, "(")) i = closing(open);
+            } else if (token.is("<") || token.is(">")) {
+                angle += token.is("<") ? 1 : -1;
+            } else if (angle > 0) {
+                continue;
+            } else if (token.is("[") && tokens_.is(tokens_.next(i), "[")) {
+                i = closing(i);
+            } else if (token.is("{") && defines_type) {
+                i = closing(i);
+                name = kNone;
+            } else if (one_of(token.text, kEnds)) {
+                return tokens_.is(tokens_.previous(name), ":") ? kNone : name;
+            } else if (token.is("(")) {
+                const std::size_t inner = tokens_.next(i);
+                return tokens_.is(inner, "*") || tokens_.is(inner, "&") ? tokens_.next(inner) : kNone;
+            } else if (one_of(token.text, kOthers)) {
+                return kNone;
+            } else if (is_attribute_word(token.text)) {
+                if (one_of(text_before(i), kTypes)) return kNone;
+            } else if (token.kind == TokenKind::identifier) {
+                defines_type = defines_type || one_of(token.text, kTypes);
+                name = i;
+            }
+        }
+        return kNone;
+    }
+    std::string_view text_before(std::size_t i) const {
+        const std::size_t before = tokens_.previous(i);
+        return before == kNone ? std::string_view() : tokens_[before].text;
+    }
+    // `extern __constant__ float c[];` in a header: the definition must not be static.
+    bool is_declared_extern(std::string_view name) const {
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            if (!tokens_[i].is(name)) continue;
+            for (std::size_t p = declaration_begin(i); p < i; ++p) {
+                if (tokens_[p].is("extern")) return true;
+            }
+        }
+        return false;
+    }
+    // Words before a declaration that are no part of the type.
+    static bool is_attribute_word(std::string_view word) {
+        static constexpr std::array<std::string_view, 7> kWords = {
+            "__device__", "__host__", "__constant__", "__managed__", "__shared__", "extern", "static"};
+        return one_of(word, kWords);
+    }
+
+    // --- Shifts by 32 bits and more -------------------------------------------------------------------------------------
+
+    // Behind `__global__` or `__device__`: up to the end of the function's body, if it has one.
+    void enter_device_code(std::size_t word) {
+        bool has_parameters = false;
+        for (std::size_t i = tokens_.next(word); i != kNone; i = tokens_.next(i)) {
+            if (tokens_[i].is(";") || tokens_[i].is("=") || tokens_[i].is("}") || tokens_[i].is(",")) return;
+            if (tokens_[i].is("{")) {
+                if (has_parameters) device_code_end_ = std::max(device_code_end_, closing(i));
+                return;
+            }
+            has_parameters = has_parameters || tokens_[i].is("(");
+            if (tokens_[i].is("(") || tokens_[i].is("[")) i = closing(i);
+        }
+    }
+
+    // A GPU shifts all bits out where the amount is the width or more, a CPU takes the amount modulo the width. So the amount is marked,
+    // and shifts by a marked amount (cuda_on_cpu/shift.h) do as a GPU does. A literal needs no mark.
+    void translate_shift(std::size_t i) {
+        const std::size_t before = tokens_.previous(i);
+        if (before == kNone || tokens_[before].is("operator") || tokens_[before].is(tokens_[i].text)) return;
+        const bool assigns = tokens_.is(i + 2 < tokens_.size() ? i + 2 : kNone, "=");
+        if (assigns && is_member(before)) return;  // of a bit field there are no references
+        if (tokens_[i].is(">") && has_open_angle(i)) return;
+        const std::size_t begin = tokens_.next(assigns ? i + 2 : i + 1);
+        const std::size_t end = end_of_amount(begin, assigns);
+        if (begin == kNone || end == kNone || end <= begin) return;
+        const bool literal = tokens_[begin].kind == TokenKind::number && tokens_.next(begin) == end;
+        if (literal) return;
+        after_[begin - 1] += " ::cuda_on_cpu::shift_amount(";
+        after_[tokens_.previous(end)] += ")";
+    }
+
+    bool is_member(std::size_t name) const {
+        const std::size_t before = tokens_.previous(name);
+        return tokens_[name].kind == TokenKind::identifier &&
+               (tokens_.is(before, ".") || tokens_.is(before, ">"));
+    }
+
+    // Is there an `<` before in the same brackets, so that `>>` may end two lists of template arguments?
+    bool has_open_angle(std::size_t i) const {
+        for (std::size_t p = tokens_.previous(i); p != kNone; p = tokens_.previous(p)) {
+            if (tokens_[p].is("<")) return true;
+            if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("(") || tokens_[p].is("["))
+                return false;
+            const bool closes = tokens_[p].is(")") || tokens_[p].is("]") || tokens_[p].is("}");
+            if (closes && tokens_.match(p) != kNone) p = tokens_.match(p);
         }
         return false;
     }
 
-    void refuse_ptx(std::size_t i) const {
-        std::size_t open = tokens_.next(i);
-        while (open != kNone && tokens_[open].kind == TokenKind::identifier)  // volatile
-            open = tokens_.next(open);
-        if (!tokens_.is(open, "(") || tokens_.match(open) == kNone) return;
-        for (std::size_t p = open + 1; p < tokens_.match(open) && !tokens_[p].is(":"); ++p) {
-            if (tokens_[p].kind == TokenKind::literal && is_ptx(tokens_[p].text))
-                fail(i,
-                     "asm with PTX: this build runs kernels on the CPU, which has other instructions. Use a "
-                     "function of CUDA's, such as __shfl_down_sync, or put it between #ifndef CUDA_ON_CPU "
-                     "and #endif");
+    // Behind the right operand of a shift that begins at `i`; kNone where that is not clear.
+    std::size_t end_of_amount(std::size_t i, bool assigns) const {
+        static constexpr std::array<std::string_view, 14> kEnds = {";", ",", ")", "]", "}", "?", ":",
+                                                                   "<", ">", "=", "!", "&", "|", "^"};
+        static constexpr std::array<std::string_view, 4> kCasts = {"static_cast", "reinterpret_cast",
+                                                                   "const_cast", "bit_cast"};
+        const std::size_t begin = i;
+        while (i != kNone) {
+            const Token& token = tokens_[i];
+            const bool opens = token.is("(") || token.is("[") || token.is("{");
+            if (opens) {
+                if (tokens_.match(i) == kNone) return kNone;
+                i = tokens_.next(tokens_.match(i));
+            } else if (one_of(token.text, kCasts) && tokens_.is(tokens_.next(i), "<")) {
+                while (i != kNone && !tokens_[i].is("(") && !tokens_[i].is(";"))
+                    i = tokens_.next(i);
+            } else if (token.is(":") && tokens_.is(i + 1, ":")) {
+                i = tokens_.next(i + 1);
+            } else if (token.is("-") && tokens_.is(i + 1, ">")) {
+                i = tokens_.next(i + 1);
+            } else if (i != begin && one_of(token.text, kEnds) && !(assigns && is_binary(token))) {
+                const std::size_t before = tokens_.previous(i);
+                const bool may_be_template = token.is("<") && !tokens_.is(i + 1, "<") &&
+                                             !tokens_.is(i + 1, "=") &&
+                                             tokens_[before].kind == TokenKind::identifier;
+                return may_be_template ? kNone : i;
+            } else {
+                i = tokens_.next(i);
+            }
         }
+        return kNone;
+    }
+    // Between operands of the right side of an assignment.
+    static bool is_binary(const Token& token) {
+        static constexpr std::array<std::string_view, 5> kOperators = {"&", "|", "^", "!", "="};
+        return one_of(token.text, kOperators);
+    }
+
+    // --- Fields of the device's properties that CUDA 13 has no more ----------------------------------------------------------
+
+    static bool is_removed_property(std::string_view word) {
+        static constexpr std::array<std::string_view, 8> kFields = {"clockRate",
+                                                                    "computeMode",
+                                                                    "cooperativeMultiDeviceLaunch",
+                                                                    "deviceOverlap",
+                                                                    "kernelExecTimeoutEnabled",
+                                                                    "maxTexture1DLinear",
+                                                                    "memoryClockRate",
+                                                                    "singleToDoublePrecisionPerfRatio"};
+        return one_of(word, kFields);
+    }
+
+    void tell_of_removed_property(std::size_t i) {
+        if (!is_member(i) || !told_of_.insert(tokens_[i].text).second) return;
+        const std::string instead =
+            tokens_[i].is("deviceOverlap") ? "asyncEngineCount" : "cudaDeviceGetAttribute or NVML";
+        warn(i, "'" + std::string(tokens_[i].text) + "': cudaDeviceProp has no such field in CUDA 13; use " +
+                    instead);
+    }
+
+    // --- return; in main -----------------------------------------------------------------------------------------------
+
+    // nvcc warns of it, g++ takes it for an error.
+    void return_from_main(std::size_t name) {
+        const std::size_t parameters = tokens_.next(name);
+        if (!tokens_.is(tokens_.previous(name), "int") || !tokens_.is(parameters, "(")) return;
+        const std::size_t body = tokens_.next(closing(parameters));
+        if (!tokens_.is(body, "{") || tokens_.enclosing_brace(name) != kNone) return;
+        for (std::size_t i = body; i < closing(body); ++i) {
+            if (!tokens_[i].is("return") || !tokens_.is(tokens_.next(i), ";") || in_lambda(i, body)) continue;
+            text_[i] = "return 0";
+            warn(i, "return without a value in main, which returns int; it returns 0");
+        }
+    }
+
+    bool in_lambda(std::size_t i, std::size_t function) const {
+        for (std::size_t brace = tokens_.enclosing_brace(i); brace != kNone && brace != function;
+             brace = tokens_.enclosing_brace(brace)) {
+            for (std::size_t p = tokens_.previous(brace); p != kNone; p = tokens_.previous(p)) {
+                if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;
+                if (tokens_[p].is("]")) return true;
+                if (tokens_[p].is(")") && tokens_.match(p) != kNone) p = tokens_.match(p);
+            }
+        }
+        return false;
     }
 
     // --- #pragma unroll ----------------------------------------------------------------------------------------------
@@ -244,19 +545,30 @@ class Translation {
 
     // --- kernel<<<...>>>(...) -------------------------------------------------------------------------------------------
 
+    // Three equal brackets, as of a launch: `<<<`, and with blanks `<< <` or `< <<`.
+    bool is_launch_bracket(std::size_t i, std::string_view bracket) const {
+        const std::size_t second = tokens_.next(i);
+        const std::size_t third = tokens_.next(second);
+        return tokens_.is(i, bracket) && tokens_.is(second, bracket) && tokens_.is(third, bracket) &&
+               (second == i + 1 || third == second + 1);
+    }
+    std::size_t third_bracket(std::size_t i) const { return tokens_.next(tokens_.next(i)); }
+
     void translate_launch(std::size_t open) {
-        std::size_t close = open + 3;
-        while (!(tokens_.is_run(close, ">", 3) && tokens_.is(tokens_.next(close + 2), "("))) {
+        const std::size_t begin = third_bracket(open) + 1;
+        std::size_t close = begin;
+        while (!(is_launch_bracket(close, ">") && tokens_.is(tokens_.next(third_bracket(close)), "("))) {
             if (close >= tokens_.size() || tokens_[close].is(";")) fail(open, "<<< without >>>(");
             const bool bracket =
                 tokens_[close].kind == TokenKind::punctuation && tokens_.match(close) != kNone;
             close = bracket && tokens_.match(close) > close ? tokens_.match(close) + 1 : close + 1;
         }
         require_kernel(open);
-        const std::size_t arguments = tokens_.next(close + 2);
+        const std::size_t end = third_bracket(close) + 1;
+        const std::size_t arguments = tokens_.next(end - 1);
         after_[closing(arguments)] =
-            ", ::cuda_on_cpu::launch(" + flat({open + 3, close}) + ")" + after_[closing(arguments)];
-        erase({open, close + 3});
+            ", ::cuda_on_cpu::launch(" + flat({begin, close}) + ")" + after_[closing(arguments)];
+        erase({open, end});
     }
 
     // `f<<<...>>>()` calls f here, whatever it is. What is known to be a function, and no kernel, is refused as by nvcc.
@@ -292,7 +604,7 @@ class Translation {
             const std::size_t behind = tokens_.next(i);
             const bool is_declared = before != kNone && (tokens_[before].kind == TokenKind::identifier ||
                                                          tokens_[before].is("*") || tokens_[before].is("&") ||
-                                                         tokens_[before].is(">"));
+                                                         tokens_[before].is(">") || ends_decoration(before));
             if (!is_declared) continue;
             if (!tokens_.is(behind, "(")) {
                 if (!tokens_.is(behind, "<")) return kNone;
@@ -338,6 +650,13 @@ class Translation {
         return one_of(tokens_[i].text, kDecorations);
     }
 
+    // The `)` of `__launch_bounds__(256)` and the like.
+    bool ends_decoration(std::size_t i) const {
+        if (!tokens_[i].is(")") || tokens_.match(i) == kNone) return false;
+        const std::size_t word = tokens_.previous(tokens_.match(i));
+        return word != kNone && is_decoration(word);
+    }
+
     std::size_t skip_decorations(std::size_t i) const {
         while (i != kNone) {
             if (is_decoration(i)) {
@@ -363,6 +682,7 @@ class Translation {
 
     void translate_kernel(std::size_t global) {
         erase(global);
+        enter_device_code(global);
         std::size_t parameters = skip_decorations(tokens_.next(global));
         while (parameters != kNone && !tokens_[parameters].is("(")) {
             if (tokens_[parameters].is(";") || tokens_[parameters].is("{"))
@@ -428,6 +748,8 @@ class Translation {
             if (!token.significant()) continue;
             if (is_decoration(i)) {
                 if (const std::size_t open = tokens_.next(i); tokens_.is(open, "(")) i = closing(open);
+            } else if (is_attribute_word(token.text)) {
+                continue;
             } else if (token.is("<")) {
                 ++angle;
             } else if (token.is(">")) {
@@ -545,8 +867,8 @@ class Translation {
             text_[begin].insert(0, "static thread_local struct { char before_[" + kGap + "]; ");
             after_[end] += " char behind_[" + kGap + "]; } " + around + ";";
         }
-        for (const Range& part : split({shared + 1, end})) {
-            const bool first = part.begin == shared + 1;
+        for (const Range& part : split({begin, end})) {
+            const bool first = part.begin == begin;
             std::size_t name = declared_name(part);
             if (!first && name == kNone) name = first_identifier(part);  // `, other[4]` has no type before it
             if (name == kNone) fail(shared, "__shared__: no variable name found in this declaration");
@@ -579,15 +901,15 @@ class Translation {
     // `extern __shared__ float tile[];` becomes a reference to an array of that type in the block's dynamic shared memory.
     void translate_dynamic_shared(std::size_t shared, std::size_t end) {
         const Range declaration{declaration_begin(shared), end};
-        const std::size_t name = declared_name({shared + 1, end});
+        const std::size_t name = declared_name(declaration);
         const std::size_t bounds = name == kNone ? kNone : tokens_.next(name);
         if (!tokens_.is(bounds, "["))
             fail(shared, "extern __shared__: expected an array, `extern __shared__ T name[];`");
         std::string type;
-        for (std::size_t i = shared + 1; i < name; ++i) {
+        for (std::size_t i = declaration.begin; i < name; ++i) {
             if (is_decoration(i)) {
                 i = closing(tokens_.next(i));
-            } else {
+            } else if (!is_attribute_word(tokens_[i].text)) {
                 type += tokens_[i].significant() ? flat({i, i + 1}) : " "s;
             }
         }
@@ -610,6 +932,7 @@ class Translation {
                 if (!tokens_[i].is("{") || tokens_.match(i) == kNone || !opens_function(i)) continue;
                 const std::size_t outer = tokens_.enclosing_brace(i);
                 if (outer != kNone && in_function(i)) continue;
+                if (declares_itself(i, shared.name)) continue;
                 for (std::size_t k = i; k < tokens_.match(i); ++k) {
                     if (tokens_[k].is(shared.name)) {
                         after_[i] += shared.declaration;
@@ -618,6 +941,21 @@ class Translation {
                 }
             }
         }
+    }
+
+    // Has the function whose body opens at `body` a parameter, or a variable of its outermost block, of that name?
+    bool declares_itself(std::size_t body, std::string_view name) const {
+        static constexpr std::array<std::string_view, 5> kNotTypes = {"return", "case", "else", "goto",
+                                                                      "throw"};
+        for (std::size_t i = declaration_begin(tokens_.previous(body)); i < tokens_.match(body); ++i) {
+            if (!tokens_[i].is(name)) continue;
+            if (i < body) return true;
+            const std::size_t before = tokens_.previous(i);
+            const bool follows_type = before != kNone && tokens_[before].kind == TokenKind::identifier &&
+                                      !one_of(tokens_[before].text, kNotTypes);
+            if (tokens_.enclosing_brace(i) == body && follows_type) return true;
+        }
+        return false;
     }
 
     // --- Loops that wait -----------------------------------------------------------------------------------------------------
@@ -817,13 +1155,19 @@ class Translation {
         const std::size_t function = outermost_function(range.begin);
         for (std::size_t i = range.begin; i < range.end; ++i) {
             if (tokens_[i].kind != TokenKind::identifier) continue;
-            if (tokens_[i].is("volatile")) return true;
+            if (tokens_[i].is("volatile") && !of_asm(i)) return true;
             for (const VolatileName& name : volatile_names_) {
                 if (tokens_[i].is(name.text) && (name.function == kNone || name.function == function))
                     return true;
             }
         }
         return false;
+    }
+
+    // asm volatile: loads from memory that may be polled give way themselves.
+    bool of_asm(std::size_t i) const {
+        const std::size_t before = tokens_.previous(i);
+        return tokens_.is(before, "asm") || tokens_.is(before, "__asm__") || tokens_.is(before, "__asm");
     }
 
     std::size_t outermost_function(std::size_t i) const {
@@ -843,7 +1187,7 @@ class Translation {
             if (tokens_[i].kind == TokenKind::directive && text.starts_with("# ")) {
                 const std::string_view flags = text.substr(text.rfind('"') + 1);  // of `# line "file" flags`
                 system = flags.find('3') != std::string_view::npos;
-            } else if (!system && tokens_[i].is("volatile")) {
+            } else if (!system && tokens_[i].is("volatile") && !of_asm(i)) {
                 note_volatile(i);
             } else if (!system && is_load(tokens_[i].text)) {
                 note_loading_function(i);
@@ -1095,7 +1439,10 @@ class Translation {
     std::vector<std::string> text_;   // of each token, changed or not
     std::vector<std::string> after_;  // what is inserted behind it
     bool gaps_;
+    bool own_device_variables_;
     std::vector<Warning>* warnings_;
+    std::size_t device_code_end_ = 0;     // tokens up to here are in a function that runs on the device
+    std::set<std::string_view> told_of_;  // fields of cudaDeviceProp
     std::vector<GlobalShared> global_shared_;
     std::vector<VolatileName> volatile_names_;
     std::vector<LoadingFunction> loading_functions_;
@@ -1104,8 +1451,8 @@ class Translation {
 }  // namespace
 
 std::string translate(std::string_view preprocessed, Dialect dialect, SharedArrays shared_arrays,
-                      std::vector<Warning>* warnings) {
-    return Translation(preprocessed, dialect, shared_arrays, warnings).run();
+                      DeviceVariables device_variables, std::vector<Warning>* warnings) {
+    return Translation(preprocessed, dialect, shared_arrays, device_variables, warnings).run();
 }
 
 }  // namespace translator

@@ -29,9 +29,14 @@ enum class Dialect { gnu, clang };  // which pragmas the host compiler knows
 // With gaps around them, running over the end of a `__shared__` array does not end in the next one.
 enum class SharedArrays { plain, in_gaps };
 
+// `__device__`, `__constant__` and `__managed__` variables of a namespace: nvcc's default (whole-program mode) gives each .cu file its
+// own, -rdc=true one to all of them.
+enum class DeviceVariables { own, shared };
+
 // Line structure is kept: every line of the input is a line of the output.
 std::string translate(std::string_view preprocessed, Dialect dialect,
                       SharedArrays shared_arrays = SharedArrays::plain,
+                      DeviceVariables device_variables = DeviceVariables::own,
                       std::vector<Warning>* warnings = nullptr);
 
 }  // namespace translator

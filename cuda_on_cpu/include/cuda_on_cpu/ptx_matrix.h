@@ -1,0 +1,80 @@
+// Inline PTX: matrices of a warp (PTX ISA, ldmatrix, stmatrix, movmatrix, mma).
+#pragma once
+
+#include "cuda_on_cpu/ptx_memory.h"
+#include "cuda_on_cpu/tensor_core.h"
+
+namespace cuda_on_cpu::ptx::isa {
+
+// 1, 2 or 4 matrices between registers and shared memory, and one transposed among the lanes. Errors as of ldmatrix_x4 (tensor_core.h).
+void load_matrices(unsigned* r, int count, bool transpose, const void* row, Site site);
+void store_matrices(void* row, const unsigned* r, int count, bool transpose, Site site);
+std::uint32_t transposed(std::uint32_t r, Site site);
+
+// What lanes pass that name no row does not count.
+template <int kCount>
+__forceinline__ void* row_at(std::uint64_t address, Site site) {
+    return current_lane < 8 * kCount ? shared_pointer(address, 16, site) : nullptr;
+}
+template <int kCount, unsigned F>
+__forceinline__ void ldmatrix(std::uint32_t (&r)[kCount], std::uint64_t address, Site site = Site::here()) {
+    constexpr bool kTranspose = (F & flag::trans) != 0;
+    load_matrices(r, kCount, kTranspose, row_at<kCount>(address, site), site);
+}
+template <int kCount, unsigned F>
+__forceinline__ void stmatrix(std::uint64_t address, List<std::uint32_t, kCount> r,
+                              Site site = Site::here()) {
+    constexpr bool kTranspose = (F & flag::trans) != 0;
+    store_matrices(row_at<kCount>(address, site), r.word, kCount, kTranspose, site);
+}
+inline std::uint32_t movmatrix(std::uint32_t a, Site site = Site::here()) {
+    return transposed(a, site);
+}
+
+// D = A B + C. Products are exact and summed in double, or in integers, then rounded once: closer than any GPU.
+enum class MatrixElement { f16, bf16, tf32, e4m3, e5m2, u8, s8, f64 };
+enum class MatrixSum { f16, f32, s32, f64 };
+struct MatrixShape {
+    unsigned m, n, k;
+    MatrixSum sum;
+    MatrixElement a, b;
+    bool saturates;
+};
+// The fragments of a lane, as the PTX ISA lays them out. `d` holds C before.
+void multiply_matrices(const MatrixShape& shape, void* d, const void* a, const void* b, Site site);
+
+template <class T>
+inline constexpr auto kElement = MatrixElement::f16;
+template <>
+inline constexpr auto kElement<bf16> = MatrixElement::bf16;
+template <>
+inline constexpr auto kElement<tf32> = MatrixElement::tf32;
+template <>
+inline constexpr auto kElement<e4m3> = MatrixElement::e4m3;
+template <>
+inline constexpr auto kElement<e5m2> = MatrixElement::e5m2;
+template <>
+inline constexpr auto kElement<u8> = MatrixElement::u8;
+template <>
+inline constexpr auto kElement<s8> = MatrixElement::s8;
+template <>
+inline constexpr auto kElement<f64> = MatrixElement::f64;
+template <class T>
+inline constexpr auto kSum = MatrixSum::f32;
+template <>
+inline constexpr auto kSum<f16> = MatrixSum::f16;
+template <>
+inline constexpr auto kSum<s32> = MatrixSum::s32;
+template <>
+inline constexpr auto kSum<f64> = MatrixSum::f64;
+
+template <unsigned kM, unsigned kN, unsigned kK, class Sum, class A, class B, unsigned F = 0, class Word,
+          int kD, class Factor, int kA, int kB>
+__forceinline__ void mma(Word (&d)[kD], List<Factor, kA> a, List<Factor, kB> b, List<Word, kD> c,
+                         Site site = Site::here()) {
+    std::memcpy(d, c.word, sizeof d);
+    multiply_matrices({kM, kN, kK, kSum<Sum>, kElement<A>, kElement<B>, (F & flag::satfinite) != 0}, d,
+                      a.word, b.word, site);
+}
+
+}  // namespace cuda_on_cpu::ptx::isa

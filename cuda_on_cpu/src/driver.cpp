@@ -98,7 +98,7 @@ CUresult check_context(const char* function, CUcontext context) {
 CUresult check_current(const char* function) {
     if (!initialised || !current_contexts.empty() || primary_context.references > 0) return CUDA_SUCCESS;
     // The runtime, too, may have made the primary context current. It has if it gave out memory.
-    if (allocated_bytes() > 0) return CUDA_SUCCESS;
+    if (!live_allocations().empty()) return CUDA_SUCCESS;
     return refuse_call(CUDA_ERROR_INVALID_CONTEXT, function,
                        "this host thread has no current context; expected cuCtxCreate, or "
                        "cuDevicePrimaryCtxRetain and cuCtxSetCurrent, before");
@@ -630,7 +630,7 @@ CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
     CUDA_ON_CPU_CHECK(check_device(__func__, device));
     if (flags != nullptr) *flags = primary_context.flags;
-    if (active != nullptr) *active = primary_context.references > 0 || allocated_bytes() > 0;
+    if (active != nullptr) *active = primary_context.references > 0 || !live_allocations().empty();
     return CUDA_SUCCESS;
 }
 
@@ -679,7 +679,7 @@ CUresult cuCtxSetCurrent(CUcontext context) {
 }
 
 CUresult cuCtxGetCurrent(CUcontext* context) {
-    const bool of_runtime = allocated_bytes() > 0 || !initialised;
+    const bool of_runtime = !live_allocations().empty() || !initialised;
     *context = !current_contexts.empty() ? current_contexts.back() : of_runtime ? &primary_context : nullptr;
     return CUDA_SUCCESS;
 }

@@ -230,7 +230,6 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
     }
     const bool watched =
         std::find(command.others.begin(), command.others.end(), "-fsanitize=thread") != command.others.end();
-    std::vector<translator::Warning> warnings;
     try {
         text = translator::translate(
             text, dialect, watched ? translator::SharedArrays::in_gaps : translator::SharedArrays::plain,

@@ -162,10 +162,6 @@ class Translation {
         throw TranslationError(file_of(place), tokens_[place].line, message);
     }
 
-    void warn(std::size_t i, const std::string& message) const {
-        if (warnings_ != nullptr) warnings_->push_back({file_of(i), tokens_[i].line, message});
-    }
-
     void translate_word(std::size_t i) {
         const Token& word = tokens_[i];
         if (word.is("__device__") || word.is("__constant__") || word.is("__managed__")) {

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "driver_types.h"  // CUuuid
+
 typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 
@@ -24,10 +26,6 @@ typedef struct CUmemPool_st* CUmemoryPool;
 typedef struct CUlinkState_st* CUlinkState;
 typedef void (*CUhostFn)(void* user_data);
 typedef size_t (*CUoccupancyB2DSize)(int block_size);
-
-typedef struct CUuuid_st {
-    char bytes[16];
-} CUuuid;
 
 typedef enum cudaError_enum {
     CUDA_SUCCESS = 0,

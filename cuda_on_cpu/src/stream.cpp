@@ -102,13 +102,19 @@ std::vector<TaskPointer> tasks_of(const CUevent_st& event) {
     return {event.recording->task};
 }
 
+cudaError_t refuse_in_kernel(const char* function) {
+    return refuse(cudaErrorNotPermitted, function, "not in a kernel, which cannot wait for streams");
+}
+
 cudaError_t wait(const char* function, std::vector<TaskPointer> tasks) {
+    if (kernel_runs()) return refuse_in_kernel(function);
     if (in_host_function()) return refuse_in_host_function(function);
     wait_for(std::move(tasks));
     return note(lost_context());
 }
 
 cudaError_t ask(const char* function, const std::vector<TaskPointer>& tasks) {
+    if (kernel_runs()) return refuse_in_kernel(function);
     if (in_host_function()) return refuse_in_host_function(function);
     if (!tasks.empty() && !ask_for(tasks)) return note(cudaErrorNotReady);
     return note(lost_context());

@@ -122,7 +122,5 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 #endif
 
 #include "cuda_on_cpu/array_api.h"
-#ifdef __cplusplus
 #include "cuda_on_cpu/graph_api.h"
-#endif
 #include "cuda_on_cpu/memory_api.h"

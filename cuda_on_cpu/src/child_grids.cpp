@@ -62,8 +62,10 @@ cudaError_t synchronize_by_kernel() {
     static std::once_flag told;
     std::call_once(told, [] {
         std::fprintf(stderr,
-                     "cuda_on_cpu: cudaDeviceSynchronize() in a kernel: CUDA 12 has removed it, and nvcc refuses it. Here the "
-                     "child grids of the block run now. Put what uses their results into a kernel of its own and launch "
+                     "cuda_on_cpu: cudaDeviceSynchronize() in a kernel: CUDA 12 has removed it, and nvcc "
+                     "refuses it. Here the "
+                     "child grids of the block run now. Put what uses their results into a kernel of its own "
+                     "and launch "
                      "that with <<<..., ..., 0, cudaStreamTailLaunch>>>\n");
     });
     children().run_those_of(block_number());
@@ -91,8 +93,8 @@ ChildGrids::ChildPointer ChildGrids::append(std::uint64_t block, cudaStream_t st
     child->work = std::move(work);
     if (stream != cudaStreamFireAndForget) {
         // Each block has a default stream of its own; the others belong to the grid.
-        const std::pair key = is_default(stream) ? std::pair{block, cudaStream_t{nullptr}}
-                                                 : std::pair{kAllBlocks, stream};
+        const std::pair key =
+            is_default(stream) ? std::pair{block, cudaStream_t{nullptr}} : std::pair{kAllBlocks, stream};
         child->previous = std::exchange(last_in_stream_[key], child);
     }
     open_.push_back(child);

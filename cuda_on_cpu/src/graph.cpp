@@ -734,6 +734,32 @@ cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t* node, cudaGraph_t graph,
     return add_event_node({__func__, node, graph, dependencies, count}, cudaGraphNodeTypeWaitEvent, event);
 }
 
+cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                     const cudaGraphNode_t* dependencies, std::size_t count,
+                                     cudaMemAllocNodeParams* params) {
+    const NewNode request{__func__, node, graph, dependencies, count};
+    if (const cudaError_t error = check(request); error != cudaSuccess) return error;
+    if (params == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the parameters are null");
+    Operation operation;
+    if (const cudaError_t error = graph_allocation(__func__, params->bytesize, &params->dptr, &operation);
+        error != cudaSuccess) {
+        return error;
+    }
+    add(request, std::move(operation));
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                    const cudaGraphNode_t* dependencies, std::size_t count, void* pointer) {
+    const NewNode request{__func__, node, graph, dependencies, count};
+    if (const cudaError_t error = check(request); error != cudaSuccess) return error;
+    Operation operation;
+    if (const cudaError_t error = graph_release(__func__, pointer, &operation); error != cudaSuccess)
+        return error;
+    add(request, std::move(operation));
+    return cudaSuccess;
+}
+
 cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
                              const cudaGraphEdgeData*, std::size_t count, cudaGraphNodeParams* params) {
     if (params == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the parameters are null");
@@ -755,6 +781,10 @@ cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cud
             return add_event_node(request, params->type, params->eventWait.event);
         case cudaGraphNodeTypeEventRecord:
             return add_event_node(request, params->type, params->eventRecord.event);
+        case cudaGraphNodeTypeMemAlloc:
+            return cudaGraphAddMemAllocNode(node, graph, dependencies, count, &params->alloc);
+        case cudaGraphNodeTypeMemFree:
+            return cudaGraphAddMemFreeNode(node, graph, dependencies, count, params->free.dptr);
         case cudaGraphNodeTypeConditional:
             return add_conditional_node(request, params->conditional);
         default:

@@ -18,8 +18,6 @@ struct KernelCall {
     std::vector<NamedAddress> addresses;
 };
 
-// The kernel that a function's address without its type stands for; null if it is null.
-
 // What kernel_at(function) is with the arguments at these addresses. Errors of `caller`: not a kernel, or one with unnamed
 // parameters, whose types are not known.
 cudaError_t call_by_address(const char* caller, const void* function, void** arguments, KernelCall* call);

@@ -52,6 +52,7 @@ cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes
 cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type) {
     if (pointer == nullptr) return cudaSuccess;
     if (!kernel_runs()) wait_for_all_streams();
+    if (type == cudaMemoryTypeDevice && release_to_graph(pointer)) return cudaSuccess;
     return note(release(pointer, type, function));
 }
 
@@ -347,8 +348,12 @@ cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    if (capture != nullptr)
-        return refuse(cudaErrorNotSupported, __func__, "allocation in a stream that captures");
+    if (capture != nullptr) {
+        if (pointer == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pointer to set is null");
+        Operation operation;
+        const cudaError_t error = graph_allocation(__func__, bytes, pointer, &operation);
+        return error != cudaSuccess ? error : submit(stream, __func__, std::move(operation));
+    }
     const cudaError_t error = allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
     if (error == cudaSuccess && *pointer != nullptr) note_pool_allocation(nullptr, *pointer, bytes);
     return error;
@@ -361,13 +366,17 @@ cudaError_t cudaFree(void* pointer) {
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    if (capture != nullptr)
-        return refuse(cudaErrorNotSupported, __func__, "release in a stream that captures");
     if (pointer == nullptr) return cudaSuccess;
-    return submit(
-        stream, __func__,
-        Operation{.work = [=] { return note(release(pointer, cudaMemoryTypeDevice, "cudaFreeAsync")); },
-                  .launch = {}});
+    if (capture != nullptr) {
+        Operation operation;
+        const cudaError_t error = graph_release(__func__, pointer, &operation);
+        return error != cudaSuccess ? error : submit(stream, __func__, std::move(operation));
+    }
+    const auto release_now = [=] {
+        if (release_to_graph(pointer)) return cudaSuccess;
+        return note(release(pointer, cudaMemoryTypeDevice, "cudaFreeAsync"));
+    };
+    return submit(stream, __func__, Operation{.work = release_now, .launch = {}});
 }
 
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, unsigned) {

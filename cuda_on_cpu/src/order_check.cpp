@@ -92,7 +92,8 @@ bool OrderCheck::applies() const {
     return own_program && environment().hints && wanted && launch_.observer == nullptr &&
            memory_observer == nullptr && !c.cooperative && volume(c.cluster) <= 1 &&
            volume(c.grid) * volume(c.block) > 1 && volume(c.grid) * volume(c.block) <= kMostThreads &&
-           launch_.kernel->times_repeated < kLaunchesOfAKernel && time_spent < kMostTime;
+           launch_.kernel->times_repeated < kLaunchesOfAKernel && time_spent < kMostTime &&
+           !other_work_runs();
 #endif
 }
 

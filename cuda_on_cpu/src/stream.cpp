@@ -38,7 +38,7 @@ struct Recording {
 struct CUevent_st {
     unsigned flags = cudaEventDefault;
     bool recorded = false;
-    Clock::time_point time;                // unless there is a `recording`
+    Clock::time_point time;  // unless there is a `recording`
     std::shared_ptr<Recording> recording;
     std::weak_ptr<Capture> capture;  // of the stream it was recorded in
     bool captured = false;
@@ -102,13 +102,19 @@ std::vector<TaskPointer> tasks_of(const CUevent_st& event) {
     return {event.recording->task};
 }
 
+cudaError_t refuse_in_kernel(const char* function) {
+    return refuse(cudaErrorNotPermitted, function, "not in a kernel, which cannot wait for streams");
+}
+
 cudaError_t wait(const char* function, std::vector<TaskPointer> tasks) {
+    if (kernel_runs()) return refuse_in_kernel(function);
     if (in_host_function()) return refuse_in_host_function(function);
     wait_for(std::move(tasks));
     return note(lost_context());
 }
 
 cudaError_t ask(const char* function, const std::vector<TaskPointer>& tasks) {
+    if (kernel_runs()) return refuse_in_kernel(function);
     if (in_host_function()) return refuse_in_host_function(function);
     if (!tasks.empty() && !ask_for(tasks)) return note(cudaErrorNotReady);
     return note(lost_context());
@@ -189,8 +195,7 @@ std::vector<TaskPointer> tasks_before(cudaEvent_t event) {
 }
 
 cudaError_t check_issue(cudaStream_t stream, const char* function) {
-    if (kernel_runs())
-        return refuse(cudaErrorNotSupported, function, "in a kernel");
+    if (kernel_runs()) return refuse(cudaErrorNotSupported, function, "in a kernel");
     if (in_host_function()) return refuse_in_host_function(function);
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     if (const cudaError_t error = check_stream(stream, function); error != cudaSuccess) return error;

@@ -30,6 +30,8 @@ struct Queue {
     std::list<TaskPointer> open;  // in the order of issue
     std::atomic<std::size_t> open_count{0};
     std::uint64_t issued = 0;
+    std::atomic<std::uint64_t> changes{0};  // tasks issued or done
+    std::atomic<unsigned> waiting{0};       // hosts that wait
     TaskPointer last_of_legacy;
 };
 
@@ -40,14 +42,14 @@ Queue& queue() {
 }
 
 std::atomic<bool> several_may_run{false};
+std::atomic<unsigned> running_tasks{0};
 
 bool late() {
     return environment().streams.order != IssueOrder::issue;
 }
 
 bool is_ready(Task& task) {
-    std::erase_if(task.after,
-                  [](const TaskPointer& before) { return before->state == Task::State::done; });
+    std::erase_if(task.after, [](const TaskPointer& before) { return before->state == Task::State::done; });
     return task.after.empty() && task.state == Task::State::pending;
 }
 
@@ -57,7 +59,8 @@ void report_open_work() {
     if (q.open.empty() || lost_context() != cudaSuccess) return;
     std::fflush(stdout);
     std::fprintf(stderr,
-                 "cuda_on_cpu: the program ends while %zu operation(s) in its streams have not ended, and may be lost. "
+                 "cuda_on_cpu: the program ends while %zu operation(s) in its streams have not ended, and "
+                 "may be lost. "
                  "Wait for them: cudaDeviceSynchronize()\n",
                  q.open.size());
 }
@@ -67,14 +70,41 @@ void report_open_work_at_exit() {
     static_cast<void>(registered);
 }
 
+// Where work runs late, a host that polls memory, or sleeps, and calls nothing of CUDA would wait for ever: after a while the work
+// runs all the same, as it would have long since on a GPU.
+[[noreturn]] void run_what_nobody_waits_for() {
+    constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
+    constexpr unsigned kLooks = 4;
+    Queue& q = queue();
+    std::uint64_t seen = 0;
+    unsigned unchanged = 0;
+    for (;;) {
+        std::this_thread::sleep_for(kBetweenLooks);
+        const std::uint64_t now = q.changes;
+        unchanged = now == seen && q.open_count > 0 ? unchanged + 1 : 0;
+        seen = now;
+        while (unchanged >= kLooks && q.open_count > 0 && q.waiting == 0 && running_tasks == 0)
+            ask_for(all_open_tasks());
+    }
+}
+
+// In the first task that runs late.
+void prepare_for_late_work() {
+    report_open_work_at_exit();
+    static std::once_flag once;
+    std::call_once(once, [] { std::thread(run_what_nobody_waits_for).detach(); });
+}
+
 void start_ready_tasks();
 
 // Without the lock.
 void execute(const TaskPointer& task) {
     Task* const before = std::exchange(task_of_os_thread, task.get());
+    ++running_tasks;
     const bool runs = task->work != nullptr && lost_context() == cudaSuccess;
     const cudaError_t error = runs ? task->work() : cudaSuccess;
     task_of_os_thread = before;
+    --running_tasks;
     task->work = nullptr;
     if (error != cudaSuccess) lose_context(error);
     Queue& q = queue();
@@ -82,6 +112,7 @@ void execute(const TaskPointer& task) {
     task->state = Task::State::done;
     q.open.remove(task);
     --q.open_count;
+    ++q.changes;
     if (!late()) start_ready_tasks();
     q.changed.notify_all();
 }
@@ -183,6 +214,7 @@ std::vector<TaskPointer> before_next(const StreamTail& tail) {
 
 void append(Queue& q, const TaskPointer& task, const StreamTail& tail) {
     task->number = ++q.issued;
+    ++q.changes;
     task->blocking = tail.blocking || tail.legacy;
     q.open.push_back(task);
     ++q.open_count;
@@ -215,7 +247,7 @@ void issue_task(const TaskPointer& task, StreamTail& tail, const std::vector<Tas
     append(q, task, tail);
     end_stream_in(q, tail, task);
     if (late()) {
-        report_open_work_at_exit();
+        prepare_for_late_work();
     } else if (is_ready(*task)) {
         run(lock, task);
     }
@@ -232,7 +264,7 @@ void issue_graph(const std::vector<TaskPointer>& tasks, StreamTail& tail, const 
     }
     end_stream_in(q, tail, tasks.back());
     if (late()) {
-        report_open_work_at_exit();
+        prepare_for_late_work();
         return;
     }
     for (const TaskPointer& task : tasks) {
@@ -259,24 +291,25 @@ std::vector<TaskPointer> all_open_tasks() {
 void wait_for(std::vector<TaskPointer> tasks) {
     if (tasks.empty()) return;
     Queue& q = queue();
+    ++q.waiting;
     std::unique_lock lock(q.mutex);
     for (;;) {
         std::erase_if(tasks, [](const TaskPointer& task) { return task->state == Task::State::done; });
-        if (tasks.empty()) return;
+        if (tasks.empty()) break;
         if (const TaskPointer next = choose(tasks); next != nullptr) {
             run(lock, next);
         } else {
             q.changed.wait(lock);
         }
     }
+    --q.waiting;
 }
 
 bool ask_for(const std::vector<TaskPointer>& tasks) {
     Queue& q = queue();
     std::unique_lock lock(q.mutex);
-    const bool done = std::all_of(tasks.begin(), tasks.end(), [](const TaskPointer& task) {
-        return task->state == Task::State::done;
-    });
+    const bool done = std::all_of(tasks.begin(), tasks.end(),
+                                  [](const TaskPointer& task) { return task->state == Task::State::done; });
     if (done) return true;
     if (const TaskPointer next = choose(tasks); next != nullptr) {
         run(lock, next);
@@ -295,6 +328,10 @@ bool is_done(const TaskPointer& task) {
 
 Task* running_task() {
     return task_of_os_thread;
+}
+
+bool other_work_runs() {
+    return running_tasks > (task_of_os_thread != nullptr ? 1 : 0);
 }
 
 void let_host_go_on(Task* task) {

@@ -169,8 +169,9 @@ TEST(ChildGrids, CannotReachTheMemoryOfTheThread) {
     testing::internal::CaptureStderr();
     hands_down_local_memory<<<1, 1>>>(errors.data());
     EXPECT_EQ(errors.to_host(), (std::vector<int>{cudaErrorInvalidValue, cudaErrorInvalidValue}));
-    EXPECT_TRUE(tells(testing::internal::GetCapturedStderr(),
-                      {"kernel add, launched by a kernel: argument 1 points to local memory", "to shared memory"}));
+    EXPECT_TRUE(
+        tells(testing::internal::GetCapturedStderr(),
+              {"kernel add, launched by a kernel: argument 1 points to local memory", "to shared memory"}));
 }
 
 __global__ void fails(int* x) {
@@ -204,7 +205,8 @@ TEST(ChildGrids, RunWhenAnOldKernelSynchronises) {
     testing::internal::CaptureStderr();
     synchronises<<<1, 2>>>(x.data());
     EXPECT_EQ(x.to_host(), (std::vector<int>{64, 32, 32}));
-    EXPECT_TRUE(tells(testing::internal::GetCapturedStderr(), {"CUDA 12 has removed it", "cudaStreamTailLaunch"}));
+    EXPECT_TRUE(
+        tells(testing::internal::GetCapturedStderr(), {"CUDA 12 has removed it", "cudaStreamTailLaunch"}));
 }
 
 __global__ void waits_for_its_child(volatile int* x) {

@@ -39,7 +39,8 @@ class Graph {
     operator cudaGraph_t() const { return graph_; }
 
     template <class... Arguments>
-    cudaGraphNode_t kernel(void* function, const std::vector<cudaGraphNode_t>& after, Arguments... arguments) {
+    cudaGraphNode_t kernel(void* function, const std::vector<cudaGraphNode_t>& after,
+                           Arguments... arguments) {
         void* list[] = {&arguments...};
         cudaKernelNodeParams params = {};
         params.func = function;
@@ -253,6 +254,31 @@ TEST(Graphs, RecordEvents) {
     EXPECT_EQ(value.to_host()[0], 7);
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
     EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+}
+
+TEST(Graphs, AllocateAndFreeMemory) {
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    int* memory = nullptr;
+    DeviceVector<int> out(1);
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    ASSERT_EQ(cudaMallocAsync(&memory, sizeof(int), stream), cudaSuccess);
+    set<<<1, 1, 0, stream>>>(memory, 6);
+    ASSERT_EQ(cudaMemcpyAsync(out.data(), memory, sizeof(int), cudaMemcpyDeviceToDevice, stream),
+              cudaSuccess);
+    ASSERT_EQ(cudaFreeAsync(memory, stream), cudaSuccess);
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    cudaGraphExec_t executable = nullptr;
+    ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    for (int i = 0; i < 3; ++i) {
+        set<<<1, 1>>>(out.data(), 0);
+        ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+        EXPECT_EQ(out.to_host()[0], 6);
+    }
+    EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
 // ---- Conditional nodes ----------------------------------------------------------------------------------------------------------

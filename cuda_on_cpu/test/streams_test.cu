@@ -133,7 +133,8 @@ TEST(Streams, KeepTheirOrderBehindAKernelThatWaits) {
     std::atomic<int> calls{0};
     wait_for<<<1, 1, 0, stream>>>(flag, 1, value.data());
     times_two_plus<<<1, 1, 0, stream>>>(value.data(), 1);
-    ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
     ASSERT_EQ(cudaLaunchHostFunc(
                   stream, [](void* count) { ++*static_cast<std::atomic<int>*>(count); }, &calls),
               cudaSuccess);
@@ -161,7 +162,8 @@ TEST(Streams, EndWhenTheyAreAskedAgainAndAgain) {
     const Pinned copied(1);
     Zeros value(1);
     set<<<1, 1, 0, stream>>>(value.data(), 4);
-    ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
     ASSERT_EQ(cudaEventRecord(done, stream), cudaSuccess);
     cudaError_t state = cudaErrorNotReady;
     while ((state = cudaEventQuery(done)) == cudaErrorNotReady) {
@@ -191,11 +193,13 @@ TEST(Streams, StagePageableSources) {
     const Stream stream;
     Zeros value(2);
     int source = 6;
-    ASSERT_EQ(cudaMemcpyAsync(value.data(), &source, sizeof source, cudaMemcpyHostToDevice, stream), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(value.data(), &source, sizeof source, cudaMemcpyHostToDevice, stream),
+              cudaSuccess);
     source = 8;
     copy_one<<<1, 1, 0, stream>>>(value.data() + 1, value.data());
     int back = 0;
-    ASSERT_EQ(cudaMemcpyAsync(&back, value.data() + 1, sizeof back, cudaMemcpyDeviceToHost, stream), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(&back, value.data() + 1, sizeof back, cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
     EXPECT_EQ(back, 6) << "a copy to pageable memory is complete when the call returns";
 }
 
@@ -205,7 +209,8 @@ TEST(Streams, FinishWhenTheyAreDestroyed) {
     {
         const Stream stream;
         set<<<1, 1, 0, stream>>>(value.data(), 9);
-        ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream), cudaSuccess);
+        ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream),
+                  cudaSuccess);
     }
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     EXPECT_EQ(*copied, 9);
@@ -249,10 +254,11 @@ TEST(HostFunctions, MayWaitForTheHost) {
 TEST(HostFunctions, MayNotCallCuda) {
     const Stream stream;
     cudaError_t seen = cudaSuccess;
-    ASSERT_EQ(cudaLaunchHostFunc(
-                  stream, [](void* error) { *static_cast<cudaError_t*>(error) = cudaStreamSynchronize(nullptr); },
-                  &seen),
-              cudaSuccess);
+    ASSERT_EQ(
+        cudaLaunchHostFunc(
+            stream, [](void* error) { *static_cast<cudaError_t*>(error) = cudaStreamSynchronize(nullptr); },
+            &seen),
+        cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_EQ(seen, cudaErrorNotPermitted);
 }
@@ -286,7 +292,8 @@ TEST_F(Late, CopyToPinnedMemoryIsReadEarly) {
     const Stream stream;
     const Pinned copied(1);
     DeviceVector<int> value{std::vector<int>{5}};
-    ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
     EXPECT_EQ(*copied, 0);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_EQ(*copied, 5);
@@ -297,10 +304,33 @@ TEST_F(Late, PinnedSourceIsChangedTooEarly) {
     const Pinned source(1);
     Zeros value(1);
     *source = 5;
-    ASSERT_EQ(cudaMemcpyAsync(value.data(), source, sizeof(int), cudaMemcpyHostToDevice, stream), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(value.data(), source, sizeof(int), cudaMemcpyHostToDevice, stream),
+              cudaSuccess);
     *source = 6;
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_EQ(value.to_host()[0], 6);
+}
+
+TEST_F(Late, ProgramEndsBeforeItsWork) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto forget_to_wait = [] {
+        int* memory = nullptr;
+        cudaMalloc(&memory, sizeof(int));
+        set<<<1, 1>>>(memory, 1);
+        std::exit(0);
+    };
+    EXPECT_EXIT(forget_to_wait(), testing::ExitedWithCode(0), "1 operation.* have not ended");
+}
+
+// A host that waits by itself, out of sight, waits for some seconds longer.
+TEST_F(Late, WorkRunsAllTheSameIfTheHostCallsNothing) {
+    const Pinned flag(1);
+    set<<<1, 1>>>(flag, 1);
+    const std::atomic_ref<int> seen(*flag);
+    for (int i = 0; i < 200 && seen.load() == 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(seen.load(), 1);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
 int result_of_two_streams(bool with_event) {

@@ -3,44 +3,9 @@
 
 #include <stddef.h>
 
-#include "vector_types.h"
-
-#if __has_include("cuda_on_cpu/array_types.h")
 #include "cuda_on_cpu/array_types.h"
-#else
-// The position and the extent of a copy: of memory at a pointer, x and width are in bytes.
-struct cudaPos {
-    size_t x, y, z;
-};
-struct cudaExtent {
-    size_t width, height, depth;
-};
-struct cudaPitchedPtr {
-    void* ptr;
-    size_t pitch;
-    size_t xsize, ysize;
-};
-typedef struct cudaArray* cudaArray_t;
-struct cudaMemcpy3DParms {
-    cudaArray_t srcArray;
-    struct cudaPos srcPos;
-    struct cudaPitchedPtr srcPtr;
-    cudaArray_t dstArray;
-    struct cudaPos dstPos;
-    struct cudaPitchedPtr dstPtr;
-    struct cudaExtent extent;
-    enum cudaMemcpyKind kind;
-};
-inline struct cudaPos make_cudaPos(size_t x, size_t y, size_t z) {
-    return {x, y, z};
-}
-inline struct cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
-    return {width, height, depth};
-}
-inline struct cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t xsize, size_t ysize) {
-    return {pointer, pitch, xsize, ysize};
-}
-#endif
+#include "cuda_on_cpu/memory_types.h"
+#include "vector_types.h"
 
 typedef struct CUgraph_st* cudaGraph_t;
 typedef struct CUgraphExec_st* cudaGraphExec_t;
@@ -63,6 +28,7 @@ enum cudaGraphNodeType {
     cudaGraphNodeTypeConditional = 13,
     cudaGraphNodeTypeCount
 };
+typedef enum cudaGraphNodeType cudaGraphNodeType;
 
 // What a kernel node launches. Of a node that a capture made, func and kernelParams are null.
 struct cudaKernelNodeParams {
@@ -73,6 +39,7 @@ struct cudaKernelNodeParams {
     void** kernelParams;
     void** extra;
 };
+typedef struct cudaKernelNodeParams cudaKernelNodeParams;
 typedef struct cudaKernelNodeParams cudaKernelNodeParamsV2;
 
 // `height` rows of `width` elements of `elementSize` bytes (1, 2 or 4), each set to the low bytes of `value`.
@@ -84,12 +51,14 @@ struct cudaMemsetParams {
     size_t width;
     size_t height;
 };
+typedef struct cudaMemsetParams cudaMemsetParams;
 typedef struct cudaMemsetParams cudaMemsetParamsV2;
 
 struct cudaHostNodeParams {
     void (*fn)(void* userData);
     void* userData;
 };
+typedef struct cudaHostNodeParams cudaHostNodeParams;
 typedef struct cudaHostNodeParams cudaHostNodeParamsV2;
 
 struct cudaMemcpyNodeParams {
@@ -97,25 +66,41 @@ struct cudaMemcpyNodeParams {
     int reserved[3];
     struct cudaMemcpy3DParms copyParams;
 };
+typedef struct cudaMemcpyNodeParams cudaMemcpyNodeParams;
 
 enum cudaGraphChildGraphNodeOwnership {
     cudaGraphChildGraphOwnershipClone = 0,
     cudaGraphChildGraphOwnershipMove = 1,
 };
+typedef enum cudaGraphChildGraphNodeOwnership cudaGraphChildGraphNodeOwnership;
 
 struct cudaChildGraphNodeParams {
     cudaGraph_t graph;
     enum cudaGraphChildGraphNodeOwnership ownership;
 };
+typedef struct cudaChildGraphNodeParams cudaChildGraphNodeParams;
 struct cudaEventRecordNodeParams {
     cudaEvent_t event;
 };
+typedef struct cudaEventRecordNodeParams cudaEventRecordNodeParams;
 struct cudaEventWaitNodeParams {
     cudaEvent_t event;
 };
+typedef struct cudaEventWaitNodeParams cudaEventWaitNodeParams;
+// `dptr` is set when the node is added.
+struct cudaMemAllocNodeParams {
+    struct cudaMemPoolProps poolProps;
+    const struct cudaMemAccessDesc* accessDescs;
+    size_t accessDescCount;
+    size_t bytesize;
+    void* dptr;
+};
+typedef struct cudaMemAllocNodeParams cudaMemAllocNodeParams;
+typedef struct cudaMemAllocNodeParams cudaMemAllocNodeParamsV2;
 struct cudaMemFreeNodeParams {
     void* dptr;
 };
+typedef struct cudaMemFreeNodeParams cudaMemFreeNodeParams;
 
 enum cudaGraphConditionalHandleFlags { cudaGraphCondAssignDefault = 1 };
 enum cudaGraphConditionalNodeType {
@@ -123,12 +108,14 @@ enum cudaGraphConditionalNodeType {
     cudaGraphCondTypeWhile = 1,
     cudaGraphCondTypeSwitch = 2,
 };
+typedef enum cudaGraphConditionalHandleFlags cudaGraphConditionalHandleFlags;
 struct cudaConditionalNodeParams {
     cudaGraphConditionalHandle handle;
     enum cudaGraphConditionalNodeType type;
-    unsigned size;              // bodies: 1 or 2 for If, 1 for While, 1 or more for Switch
+    unsigned size;             // bodies: 1 or 2 for If, 1 for While, 1 or more for Switch
     cudaGraph_t* phGraph_out;  // set when the node is added: its bodies
 };
+typedef struct cudaConditionalNodeParams cudaConditionalNodeParams;
 
 struct cudaGraphNodeParams {
     enum cudaGraphNodeType type;
@@ -142,11 +129,13 @@ struct cudaGraphNodeParams {
         struct cudaChildGraphNodeParams graph;
         struct cudaEventWaitNodeParams eventWait;
         struct cudaEventRecordNodeParams eventRecord;
+        cudaMemAllocNodeParamsV2 alloc;
         struct cudaMemFreeNodeParams free;
         struct cudaConditionalNodeParams conditional;
     };
     long long reserved2;
 };
+typedef struct cudaGraphNodeParams cudaGraphNodeParams;
 
 typedef struct cudaGraphEdgeData_st {
     unsigned char from_port;
@@ -166,19 +155,29 @@ enum cudaGraphExecUpdateResult {
     cudaGraphExecUpdateErrorUnsupportedFunctionChange = 7,
     cudaGraphExecUpdateErrorAttributesChanged = 8,
 };
+typedef enum cudaGraphExecUpdateResult cudaGraphExecUpdateResult;
 typedef struct cudaGraphExecUpdateResultInfo_st {
     enum cudaGraphExecUpdateResult result;
     cudaGraphNode_t errorNode;
     cudaGraphNode_t errorFromNode;
 } cudaGraphExecUpdateResultInfo;
 
+enum cudaGraphMemAttributeType {
+    cudaGraphMemAttrUsedMemCurrent = 0,
+    cudaGraphMemAttrUsedMemHigh = 1,
+    cudaGraphMemAttrReservedMemCurrent = 2,
+    cudaGraphMemAttrReservedMemHigh = 3,
+};
+typedef enum cudaGraphMemAttributeType cudaGraphMemAttributeType;
 enum cudaGraphInstantiateFlags {
     cudaGraphInstantiateFlagAutoFreeOnLaunch = 1,
     cudaGraphInstantiateFlagUpload = 2,
     cudaGraphInstantiateFlagDeviceLaunch = 4,
     cudaGraphInstantiateFlagUseNodePriority = 8,
 };
+typedef enum cudaGraphInstantiateFlags cudaGraphInstantiateFlags;
 enum cudaStreamUpdateCaptureDependenciesFlags {
     cudaStreamAddCaptureDependencies = 0,
     cudaStreamSetCaptureDependencies = 1,
 };
+typedef enum cudaStreamUpdateCaptureDependenciesFlags cudaStreamUpdateCaptureDependenciesFlags;

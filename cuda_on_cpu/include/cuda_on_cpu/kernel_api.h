@@ -49,7 +49,8 @@ namespace cuda_on_cpu {
 cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std::size_t bytes,
                            std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool returns_early);
 cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std::size_t bytes,
-                             std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool returns_early);
+                             std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
+                             bool returns_early);
 }  // namespace cuda_on_cpu
 
 // A symbol is the variable itself: its address and its size are known here.
@@ -68,14 +69,12 @@ cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, std::size
 template <class T>
 cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, std::size_t bytes, std::size_t offset = 0,
                                  cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-    return cuda_on_cpu::copy_from_symbol(to, &symbol, sizeof symbol, bytes, offset, kind, nullptr,
-                                         false);
+    return cuda_on_cpu::copy_from_symbol(to, &symbol, sizeof symbol, bytes, offset, kind, nullptr, false);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, std::size_t bytes, std::size_t offset,
                                       cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
-    return cuda_on_cpu::copy_from_symbol(to, &symbol, sizeof symbol, bytes, offset, kind, stream,
-                                         true);
+    return cuda_on_cpu::copy_from_symbol(to, &symbol, sizeof symbol, bytes, offset, kind, stream, true);
 }
 template <class T>
 cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) {

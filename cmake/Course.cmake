@@ -364,9 +364,40 @@ function(course_find_opencv)
   endforeach()
 endfunction()
 
-# days.json tells ./course what there is.
+# Sets `result` to `text` with blanks behind it, `width` characters in all.
+function(course_pad result text width)
+  string(LENGTH "${text}" length)
+  math(EXPR missing "${width} - ${length}")
+  if(missing LESS 1)
+    set(missing 1)
+  endif()
+  string(REPEAT " " ${missing} blanks)
+  set(${result} "${text}${blanks}" PARENT_SCOPE)
+endfunction()
+
+# The days as a table of text, so that the first `./course list` need not compile a program.
+function(course_write_list days)
+  set(text "day                         4th ed.   5th ed.   title\n")
+  foreach(day IN LISTS days)
+    foreach(key directory chapters_4e chapters_5e title)
+      string(JSON ${key} GET "${day}" ${key})
+    endforeach()
+    course_pad(directory "${directory}" 28)
+    course_pad(chapters_4e "${chapters_4e}" 10)
+    course_pad(chapters_5e "${chapters_5e}" 10)
+    string(APPEND text "${directory}${chapters_4e}${chapters_5e}${title}\n")
+  endforeach()
+  file(WRITE ${CMAKE_BINARY_DIR}/days.txt
+"${text}
+Chapters are those of Programming Massively Parallel Processors, in its 4th and its 5th edition.
+Run one: ./course run day01
+")
+endfunction()
+
+# days.json tells ./course what there is; days.txt is what `./course list` prints.
 function(course_write_days)
   get_property(days GLOBAL PROPERTY COURSE_DAYS)
+  course_write_list("${days}")
   list(JOIN days ",\n    " days)
   string(REPLACE "ON" "true" late_stores ${COURSE_LATE_STORES})
   string(REPLACE "OFF" "false" late_stores ${late_stores})

@@ -1,18 +1,19 @@
-// Day 38: asynchronous copies. C = A B.   A: M x K, B: K x N, C: M x N, FP32, row-major.             PMPP chapters 5 and 6
+// Day 38: asynchronous copies. C = A B in FP32, row-major: A is M x K, B is K x N, C is M x N.
+// PMPP chapters 5 and 6 (both editions), 15 (5th edition).
 //
-//   version            a thread computes   who copies a tile, and how                               what limits it
-//   tiled_1d           8 of a column       all threads: load, store, barrier                        shared loads: 9 for 8 multiply-adds
-//   tiled_2d           8 x 8               the same                                                 instructions that load; waiting
-//   tiled_float4       8 x 8               the same, four floats at a time                          waiting for memory at each tile
-//   pipeline           8 x 8               all threads, three tiles ahead: cuda::pipeline           copies among the multiply-adds
-//   cp_async           8 x 8               the same in single instructions: cp.async                copies among the multiply-adds
-//   one_of_eight       8 x 8               one warp copies, seven multiply: block-scope pipeline    one scheduler with half the work
-//   nine_warps         8 x 8               one warp copies beside eight that multiply               registers: 18 warps, 96 for a thread
-//   twelve_warps       8 x 8               four copy beside eight, a warp for each scheduler        multiply-adds
+//   version        results of a thread   how a tile is copied                      what limits it
+//   tiled_1d       8 of a column         all threads: load, store, barrier         9 shared loads per 8 multiply-adds
+//   tiled_2d       8 x 8                 the same                                  load instructions, latency
+//   tiled_float4   8 x 8                 the same, 16 bytes at a time              latency at each tile
+//   pipeline       8 x 8                 three tiles ahead: cuda::pipeline         copies among multiply-adds
+//   cp_async       8 x 8                 three tiles ahead: cp.async               copies among multiply-adds
+//   one_of_eight   8 x 8                 by 1 of 8 warps: block-scope pipeline     one scheduler has half the work
+//   nine_warps     8 x 8                 by 1 warp beside 8 that multiply          96 registers: spilling
+//   twelve_warps   8 x 8                 by 4 warps beside 8, 1 per scheduler      multiply-adds
 //
-// The arithmetic is the same in all of them. What changes is who waits for memory, and what the others do meanwhile.
+// The arithmetic is the same in all of them. What changes is which threads wait for memory.
 //
-//   ./course run day38                                     all versions, verified and timed
+//   ./course run day38                                          all versions, verified and timed
 //   ./course run day38 --variant cp_async --size 4096x4096x4096
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
@@ -34,7 +35,8 @@ namespace {
 namespace cg = cooperative_groups;
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
-// How each copies a pack: `to` in shared memory, `from` in global memory; zeros where that is not inside the matrix.
+// Three ways to copy a pack from global memory (`from`) to shared memory (`to`). Out-of-range packs are
+// zero-filled.
 template <int VEC>
 struct CopyNow {
     __device__ void operator()(float* to, const float* from, bool inside) const {
@@ -76,11 +78,13 @@ struct StageBarriers {
     Barrier emptied[T::STAGES];
 };
 
-// --- Kernels ---------------------------------------------------------------------------------------------------------
+// --- Kernels ------------------------------------------------------------------------------------------
 
-// Idea: a thread computes TM x TN elements; what it reads from shared memory once serves several multiply-adds.
-// Cost removed: TM - 1 of TM reads of B, TN - 1 of TN reads of A; with VEC = 4 three of four instructions that move data.
-// Still limits it: while the tile is copied nobody multiplies, and the copy takes as long as memory answers.
+// Idea: a thread computes TM x TN results, so each value it loads from shared memory serves several
+// multiply-adds.
+// Cost removed: TM - 1 of TM loads of B, TN - 1 of TN loads of A; with VEC = 4 also three of four load and
+// store instructions.
+// Still limits it: latency. The block does not multiply while a tile is in flight.
 template <class T, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiled(Operands operands, Watch watch) {
     Stage<T>& stage = Shared<T>::of_block().stage[0];
@@ -99,15 +103,17 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiled(Operands op
         watch.begin(Activity::kMultiply, tile);
         multiply(stage, place, sums);
         watch.begin(Activity::kWait, tile);
-        __syncthreads();  // nobody needs it any more
+        __syncthreads();  // the tile is safe to overwrite
     }
     watch.begin(Activity::kEnd, tiles);
     write(operands.c, origin, place, sums);
 }
 
-// Idea: copies that nobody waits for until their tile is needed; STAGES - 1 tiles are on their way while one is multiplied.
-// Cost removed: waiting for memory, registers for what is on its way, and one of two barriers for each tile.
-// Still limits it: every warp issues copies among its multiply-adds; which group to wait for is worked out at run time.
+// Idea: asynchronous copies in a multistage pipeline. STAGES - 1 tiles are in flight while one is multiplied.
+// Cost removed: the latency of a tile, the registers its data passed through, and one of two barriers per
+// tile.
+// Still limits it: every warp issues copies among its multiply-adds, and the library computes at run time
+// which group to wait for.
 template <class T, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_pipeline(Operands operands, Watch watch) {
     auto& stages = Shared<T>::of_block().stage;
@@ -131,8 +137,8 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_pipeline(Operands
     float sums[T::TM][T::TN] = {};
     for (unsigned tile = 0; tile < tiles; ++tile) {
         watch.begin(Activity::kWait, tile);
-        pipe.consumer_wait();  // this thread's part of the tile is there
-        __syncthreads();       // so is everybody's; and nobody needs the tile before it any more
+        pipe.consumer_wait();  // this thread's part of the tile has arrived
+        __syncthreads();       // all parts have; and the previous tile is safe to overwrite
         copy(tile + T::STAGES - 1);
         watch.begin(Activity::kMultiply, tile);
         multiply(stages[tile % T::STAGES], place, sums);
@@ -142,9 +148,10 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_pipeline(Operands
     write(operands.c, origin, place, sums);
 }
 
-// Idea: the same with the instructions themselves.
-// Cost removed: what cuda::pipeline counts at run time is known when this is compiled.
-// Still limits it: every warp issues copies among its multiply-adds, and all meet at a barrier for each tile.
+// Idea: the same pipeline with the instructions themselves: cp.async, commit_group, wait_group.
+// Cost removed: the counting of groups at run time. Here the count is a constant.
+// Still limits it: every warp issues copies among its multiply-adds, and there is a barrier of the block per
+// tile.
 template <class T, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands operands, Watch watch) {
     auto& stages = Shared<T>::of_block().stage;
@@ -176,9 +183,11 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands
     write(operands.c, origin, place, sums);
 }
 
-// Idea: warp 0 does nothing but copy, the others nothing but multiply; a pipeline of the block stands between them.
+// Idea: warp specialisation. Warp 0 is the producer and only copies; the others are consumers and only
+// multiply. A block-scope pipeline connects them.
 // Cost removed: copies among the multiply-adds, and the barrier of all threads.
-// Still limits it: the scheduler of the copying warp has one warp fewer that multiplies, in every block; one warp issues all copies.
+// Still limits it: the producer's scheduler has one consumer fewer, in every block; and one warp issues all
+// copies.
 template <class T, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight(Operands operands,
                                                                                  Watch watch) {
@@ -204,7 +213,7 @@ __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight
     float sums[T::TM][T::TN] = {};
     for (unsigned tile = 0; tile < tiles; ++tile) {
         watch.begin(Activity::kWait, tile);
-        pipe.consumer_wait();  // the tile is there
+        pipe.consumer_wait();  // the tile has arrived
         watch.begin(Activity::kMultiply, tile);
         multiply(stages[tile % T::STAGES], place, sums);
         pipe.consumer_release();
@@ -213,9 +222,11 @@ __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight
     write(operands.c, origin, place, sums);
 }
 
-// Idea: warps that copy come in addition to eight that multiply; barriers in place of the pipeline, which adds branches to them.
-// Cost removed: the missing eighth warp; the library's branches.
-// Still limits it: registers, which the copying warps have as many of as the others; and multiply-adds.
+// Idea: producer warps in addition to eight consumer warps. Two barriers per stage replace the pipeline and
+// its branches: filled (the tile is complete) and emptied (the stage is free).
+// Cost removed: the missing eighth consumer; the library's branches.
+// Still limits it: with one producer warp and two blocks per SM, registers (a producer has as many as a
+// consumer); with four, multiply-adds.
 template <class T, int COPYING, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(Operands operands,
                                                                                 Watch watch) {
@@ -225,8 +236,8 @@ __global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(
     const unsigned tiles = tiles_along_k<T>(operands);
     const int thread = static_cast<int>(threadIdx.x);
     if (thread < T::STAGES) {
-        init(&filled[thread], COPYING);      // threads that copy
-        init(&emptied[thread], T::THREADS);  // threads that multiply
+        init(&filled[thread], COPYING);      // arrivals of producers
+        init(&emptied[thread], T::THREADS);  // arrivals of consumers
     }
     __syncthreads();
 
@@ -240,8 +251,8 @@ __global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(
             if (round > 0) emptied[stage].wait_parity((round - 1) % 2 != 0);
             watch.begin(Activity::kCopy, tile);
             source.next(stages[stage], CopyByInstruction<VEC>{});
-            cuda::pipeline_producer_commit(copies, filled[stage]);  // the phase waits for the copies
-            static_cast<void>(filled[stage].arrive());              // and for this thread
+            cuda::pipeline_producer_commit(copies, filled[stage]);  // the phase ends after the copies
+            static_cast<void>(filled[stage].arrive());              // and after this arrival
         }
         watch.begin(Activity::kEnd, tiles);
         return;
@@ -260,7 +271,7 @@ __global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(
     write(operands.c, origin, place, sums);
 }
 
-// --- Launchers (launch.cuh) ----------------------------------------------------------------------------------------------
+// --- Launchers (launch.cuh) ---------------------------------------------------------------------------
 
 template <class T, int BLOCKS>
 struct Tiled : Version<T> {
@@ -303,7 +314,7 @@ std::string_view name(Activity activity) {
     return kNames.at(static_cast<std::size_t>(activity));
 }
 
-// --- The list ----------------------------------------------------------------------------------------------------------
+// --- The list -----------------------------------------------------------------------------------------
 
 std::span<const Pipeline> variants() {
     static const std::array list = std::to_array<Pipeline>({

@@ -1,4 +1,4 @@
-// C = A B in single precision, any shape: the host API of day 38. No kernels here; they are in async_pipeline.cu.
+// C = A B in single precision, any shape: the host API of day 38. The kernels are in async_pipeline.cu.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,26 +28,28 @@ enum class Activity : unsigned { kCopy, kWait, kMultiply, kEnd };
 // "copy", "wait", "multiply", "end"
 std::string_view name(Activity activity);
 
-// From `time` on, the warp was at this. Times of one block are on one clock, that of its multiprocessor: cycles on a GPU, nanoseconds on
-// the CPU stand-in; where they begin means nothing.
+// The warp began this activity at `time`. All times of a block come from the clock of its SM: cycles on a
+// GPU, nanoseconds on the CPU stand-in, from an arbitrary origin.
 struct Stamp {
     unsigned warp;
     Activity activity;
-    unsigned tile;  // of those along K
+    unsigned tile;  // its number along K
     long long time;
 };
 
-// One way to multiply.
+// What a version offers.
 struct Kernel {
-    // Queues C = A B on `stream`. Leading dimensions are free; what lies between the end of a row and the next one is neither
-    // read nor written. Any extent may be 0: an empty sum is 0. C must not overlap A or B.
-    // Throws std::invalid_argument for shapes that do not fit together and for overlaps, CudaError when the launch fails.
-    // Sources of the methods: PMPP, chapters 5 (shared tiles) and 6 (coarsening); CUDA C++ Programming Guide, "Asynchronous Data Copies".
+    // Enqueues C = A B on `stream`. Any leading dimensions; the padding of rows is neither read nor
+    // written. Any extent may be 0: an empty sum is 0. C must not overlap A or B.
+    // Throws std::invalid_argument for shapes that do not match and for overlaps, CudaError when the launch
+    // fails.
+    // Methods: PMPP, chapters 5 (tiling) and 6 (thread coarsening); CUDA C++ Programming Guide,
+    // "Asynchronous Data Copies".
     void (*launch)(course::DeviceMatrix<const float> a, course::DeviceMatrix<const float> b,
                    course::DeviceMatrix<float> c, cudaStream_t stream);
-    // The same, at once; and how the warps of block `block` have spent their time, warp by warp, in the order of time: of each
-    // the first `most` stamps. Empty if there is no such block. Rows of A and B must be whole float4 at multiples of 16 bytes:
-    // else std::invalid_argument.
+    // Runs the same product and returns what the warps of block `block` did: the first `most` stamps of
+    // each warp, warp by warp, in order of time. Empty if there is no such block. Throws
+    // std::invalid_argument unless the rows of A and B are whole float4s, 16-byte aligned.
     std::vector<Stamp> (*timeline)(course::DeviceMatrix<const float> a, course::DeviceMatrix<const float> b,
                                    course::DeviceMatrix<float> c, unsigned block, unsigned most);
     // Registers, shared memory and occupancy, for aligned operands, on the current device.
@@ -58,8 +60,8 @@ struct Kernel {
 using Pipeline = course::Variant<Kernel, Shape>;
 std::span<const Pipeline> variants();
 
-// The same on the CPU, in double: product[i * cols + j] = sum over k of a[i * depth + k] * b[k * cols + j], and in
-// `magnitude` the sum of |a * b|, which is what rounding errors are measured by. Packed row-major.
+// The reference, in double: product[i * cols + j] = sum over k of a[i * depth + k] * b[k * cols + j], and in
+// `magnitude` the sum of |a * b|, which error bounds are relative to. Packed row-major.
 // Throws std::invalid_argument when a length does not fit the shape.
 void multiply_on_cpu(Shape shape, std::span<const float> a, std::span<const float> b,
                      std::span<double> product, std::span<double> magnitude);

@@ -1,4 +1,4 @@
-// Day 38's program: every version verified and timed beside cuBLAS; and what the warps of one block do when.
+// Day 38's program: every version verified and timed beside cuBLAS; and the timeline of one block.
 //
 //     day38_async_pipeline [--size 4096x4096x4096] [--timeline FILE [--block N]]
 #include <fmt/format.h>
@@ -82,7 +82,8 @@ course::Case make_case(const course::Dims& size) {
     return usual.result;
 }
 
-// {"problem", "block", "device", "clock", "versions": {name: [[warp, activity, tile, time], ...]}}; times from each version's first stamp on.
+// {"problem", "block", "device", "clock", "versions": {name: [[warp, activity, tile, time], ...]}}. Times are
+// relative to the version's first stamp.
 void write_timelines(const course::Dims& size, const Choice& choice) {
     constexpr unsigned kMost = 300;  // stamps of a warp
     const auto data = make_data(size);

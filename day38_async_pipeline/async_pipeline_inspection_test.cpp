@@ -1,4 +1,4 @@
-// No version's threads meet at a word in an order that is not settled.
+// No version has a race.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -16,7 +16,7 @@ using course::DeviceMatrix;
 
 class Lesson : public testing::Test {
   protected:
-    // Queues a product: several tiles of every version each way, more along K than there are stages.
+    // Enqueues a product of several tiles in each direction, more along K than there are stages.
     std::function<void()> product(const std::string& variant) {
         return [this, &launcher = course::find_variant(day38::variants(), variant).launcher] {
             launcher.launch(DeviceMatrix<const float>(a_.span(), kN, kDepth),

@@ -1,4 +1,4 @@
-// Every version against the CPU in double, on shapes around the tiles' edges, with rows that are aligned and rows that are not.
+// Every version against the reference, on shapes around the tiles' edges, with aligned and unaligned rows.
 #include "async_pipeline.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ using day38::Stamp;
 
 constexpr std::uint64_t kSeed = 38;
 
-// How a matrix lies in memory: elements between its rows, and from an address aligned to 256 bytes to its first.
+// The layout of a matrix: padding between rows, and the offset of its first element from a 256-byte boundary.
 struct Layout {
     std::size_t padding = 0;
     std::size_t misaligned_by = 0;
@@ -62,7 +62,7 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
         std::vector<double> product(rows * cols);
         std::vector<double> magnitude(rows * cols);
         day38::multiply_on_cpu(shape, a, b, product, magnitude);
-        for (double& size : magnitude)  // verify() wants finite ones; where it is not, neither is the product
+        for (double& size : magnitude)  // verify() expects finite magnitudes
             size = std::isfinite(size) ? size : 0;
         course::VerifyResult result = course::verify(c_device.packed(), product, bound, magnitude, cols);
         result.damage = c_device.damage();
@@ -104,7 +104,8 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
 INSTANTIATE_TEST_SUITE_P(DayThirtyEight, VariantTest, course::each_of(day38::variants()),
                          course::VariantName());
 
-// Around the tiles of 16, 64, 112 and 128, in each direction by itself; multiples of 4 and others, so both kinds of copies.
+// Extents around the tiles of 16, 64, 112 and 128, one direction at a time; multiples of 4 and others, so
+// both kinds of copies run.
 TEST_P(VariantTest, EveryExtentAroundTheTiles) {
     for (const std::size_t extent :
          {0, 1, 3, 4, 15, 16, 17, 31, 32, 33, 63, 64, 65, 111, 112, 113, 127, 128, 129, 257}) {
@@ -116,8 +117,8 @@ TEST_P(VariantTest, EveryExtentAroundTheTiles) {
     }
 }
 
-// Fewer tiles than stages, as many, more, and the stages several times over, with tiles of 16 and of 32: every way a pipeline can
-// begin and end.
+// Fewer tiles than stages, as many, more, and several rounds of the ring, with tiles of depth 16 and 32:
+// every way a pipeline can begin and end.
 TEST_P(VariantTest, EveryNumberOfTiles) {
     for (std::size_t tiles = 1; tiles <= 20; ++tiles) {
         expect_exact({4, 4, 16 * tiles});
@@ -206,7 +207,7 @@ TEST_P(VariantTest, RefusesWhatDoesNotFit) {
     CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-// A of 8.6 GB: its last element is further from the first than 31 bits count, in elements and in bytes.
+// A of 8.6 GB: offsets in elements and in bytes exceed 31 bits.
 TEST_P(VariantTest, MoreElementsThan31BitsCount) {
     const std::size_t rows = 65537;
     const std::size_t depth = 32771;
@@ -238,7 +239,7 @@ class TimelineTest : public VariantTest {
   protected:
     static constexpr Shape kShape{132, 132, 100};  // more than a tile each way and several along K
 
-    // Of the product of kShape; which is right, watched or not.
+    // The timeline of the product of kShape; the product is verified, too.
     static std::vector<Stamp> stamps(unsigned block, unsigned most) {
         std::vector<Stamp> found;
         expect_exact(kShape, {}, [&](auto a, auto b, auto c) {

@@ -1,4 +1,4 @@
-// How all versions are launched, watched and described: the same for all of them, so that async_pipeline.cu holds kernels and little else.
+// Launcher, timeline and description, the same for all versions.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -30,7 +30,7 @@ inline void check(const Operands& operands) {
     course::require(!overlap(b, c), "async_pipeline: C overlaps B; expected no common element");
 }
 
-// Is each row of A and of B a whole number of float4, each at a multiple of 16 bytes? (C is written float by float.)
+// Are all rows of A and B whole float4s, 16-byte aligned? (C is stored float by float.)
 inline bool rows_are_whole_packs(const Operands& operands) {
     const auto whole = [](const auto& matrix) {
         return course::is_aligned(matrix.data(), 16) && matrix.cols() % 4 == 0 &&
@@ -39,8 +39,8 @@ inline bool rows_are_whole_packs(const Operands& operands) {
     return whole(operands.a) && whole(operands.b);
 }
 
-// What a version says of itself, beside kKernel<VEC, Watch>: its kernel for rows of whole float4 (VEC = 4) or any (1).
-// ADDITIONAL: threads that do not multiply.
+// A version derives from this and adds kKernel<VEC, Watch>: its kernel for rows of whole float4s (VEC = 4) or
+// any rows (1). ADDITIONAL: producer threads beside those that multiply.
 template <class T, int ADDITIONAL = 0, class Agreement = Nothing>
 struct Version {
     using Tile = T;
@@ -62,11 +62,11 @@ struct BlockPerTile {
         check(operands);
         const std::size_t tiles = course::ceil_div<std::size_t>(operands.c.rows(), T::BM) *
                                   course::ceil_div<std::size_t>(operands.c.cols(), T::BN);
-        if (tiles == 0) return;  // a grid must have a block
+        if (tiles == 0) return;  // a grid has at least one block
         Function<Watch>* kernel = Version::template kKernel<4, Watch>;
         if constexpr (std::is_same_v<Watch, Silent>) {
             if (!rows_are_whole_packs(operands)) kernel = Version::template kKernel<1, Watch>;
-        } else {  // one watched kernel for each version is enough to learn from
+        } else {  // timelines exist for VEC = 4 only
             course::require(rows_are_whole_packs(operands), "async_pipeline: A is ", operands.a, ", B is ",
                             operands.b,
                             "; expected, for a timeline, rows of whole float4 at multiples of 16 bytes");

@@ -1,7 +1,9 @@
-// What all versions share: how C is divided, how a thread finds its part of a tile in A and B, and how it multiplies.
+// What all versions share: which part of C a thread computes, which part of a tile it copies, and how it
+// multiplies.
 //
-//     BM x BN   elements of C for each block         TM x TN   of them for each thread: ROWS x COLS threads of them
-//     BK        columns of A, rows of B in a tile    LANES_M x LANES_N   threads of a warp, as they stand in the block
+//     BM x BN      tile of C of a block           ROWS x COLS         threads of a block that multiply
+//     TM x TN      results of a thread            LANES_M x LANES_N   lanes of a warp among them
+//     BK           depth of a tile of A and B     STAGES              tiles in shared memory
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,7 +24,7 @@ struct Operands {
     DeviceMatrix<float> c;
 };
 
-// WIDE: how many neighbours a thread reads from shared memory at a time, and how many neighbouring columns of C it has.
+// WIDE: floats per load from shared memory, and neighbouring columns of C per thread.
 template <int BM_, int BN_, int BK_, int TM_, int TN_, int WIDE_, int LANES_M_ = 4, int STAGES_ = 1>
 struct TileShape {
     static constexpr int BM = BM_;
@@ -47,15 +49,15 @@ struct TileShape {
     static_assert(TN % WIDE == 0 && BK % WIDE == 0, "TileShape: WIDE must divide TN and BK");
 };
 
-// A tile of A and one of B in shared memory. Four floats more in a row of A: neighbouring rows begin in different banks, and still
-// at a multiple of 16 bytes.
+// A tile of A and one of B in shared memory. Rows of A are padded by four floats: neighbouring rows begin in
+// different banks, and stay 16-byte aligned.
 template <class T>
 struct alignas(16) Stage {
     float a[T::BM][T::BK + 4];
     float b[T::BK][T::BN];
 };
 
-// The block's dynamic shared memory: the stages, and what warps agree by.
+// The block's dynamic shared memory: the stages, and the barriers or pipeline state that guard them.
 struct Nothing {};
 template <class T, class Agreement = Nothing>
 struct Shared {
@@ -68,7 +70,7 @@ struct Shared {
     }
 };
 
-// Where the block's tile begins in C. Tiles are counted along the rows: tile 1 is to the right of tile 0.
+// First row and column of the block's tile of C. Tiles are numbered row by row.
 struct Origin {
     std::size_t row;
     std::size_t col;
@@ -86,22 +88,22 @@ __device__ unsigned tiles_along_k(const Operands& operands) {
     return static_cast<unsigned>(course::ceil_div<std::size_t>(operands.a.cols(), T::BK));
 }
 
-// --- From global to shared memory --------------------------------------------------------------------------------------
+// --- From global to shared memory ---------------------------------------------------------------------
 
-// What one of THREADS threads copies of a HEIGHT x WIDTH tile, and of the tiles that follow it: packs of VEC neighbours. Neighbouring
-// threads have neighbouring packs of a row. The tile may lie beyond the edges of the matrix.
+// The part of a HEIGHT x WIDTH tile that one of THREADS threads copies: packs of VEC neighbours. Neighbouring
+// threads copy neighbouring packs of a row. The tile may cross the edges of the matrix.
 template <int HEIGHT, int WIDTH, int VEC, int THREADS>
 class Share {
     static constexpr int ACROSS = WIDTH / VEC;  // packs in a row
     static constexpr int DOWN =
-        THREADS < ACROSS ? 1 : THREADS / ACROSS;  // rows between one pack of the thread and the next,
+        THREADS < ACROSS ? 1 : THREADS / ACROSS;  // rows from one pack of the thread to the next
     static constexpr int RIGHT =
-        THREADS < ACROSS ? THREADS * VEC : WIDTH;  // columns, where it has several in a row
+        THREADS < ACROSS ? THREADS * VEC : WIDTH;  // columns, if it has several packs in a row
     static_assert((THREADS % ACROSS == 0 || ACROSS % THREADS == 0) && HEIGHT % DOWN == 0,
                   "Share: all threads copy the same number of packs");
 
   public:
-    // Of `matrix`, the first tile beginning at (row, col).
+    // The first tile begins at (row, col) of `matrix`.
     __device__ Share(const DeviceMatrix<const float>& matrix, std::size_t row, std::size_t col, int thread)
         : row_(thread * VEC / WIDTH),
           col_(thread * VEC % WIDTH),
@@ -110,7 +112,8 @@ class Share {
           leading_dimension_(matrix.leading_dimension()),
           from_(matrix.data() + (row + row_) * leading_dimension_ + col + col_) {}
 
-    // Calls copy(to, from, inside) for each pack. Where it is not inside the matrix, zeros belong there, and `from` points nowhere.
+    // Calls copy(to, from, inside) for each pack. An out-of-range pack (`inside` is false) is to be
+    // zero-filled; its `from` must not be dereferenced.
     template <int PITCH, class Copy>
     __device__ void each(float (&tile)[HEIGHT][PITCH], Copy copy) const {
 #pragma unroll
@@ -136,13 +139,13 @@ class Share {
   private:
     int row_;
     int col_;
-    std::size_t rows_left_;  // of the matrix, from the tile's beginning on
+    std::size_t rows_left_;  // of the matrix, from the tile's first row on
     std::size_t cols_left_;
     std::size_t leading_dimension_;
     const float* from_;
 };
 
-// The tiles of A and B along K, one after the other: what one of THREADS threads copies of them.
+// The tiles of A and B along K, in order, as one of THREADS threads copies them.
 template <class T, int VEC, int THREADS>
 class Source {
   public:
@@ -163,16 +166,16 @@ class Source {
     Share<T::BK, T::BN, VEC, THREADS> b_;
 };
 
-// --- From shared memory to registers, and to C -----------------------------------------------------------------------------
+// --- From shared memory to registers, and to C --------------------------------------------------------
 
-// The thread's rows of the tile are row, row + ROWS, row + 2 ROWS...; its columns come WIDE at a time.
+// A thread's rows of the tile are row, row + ROWS, row + 2 ROWS, ...; its columns come in groups of WIDE.
 template <class T>
 struct Place {
     int row;
     int col;
 
-    // Lanes stand in squares of 2 x 2, the squares in rows. So lanes i and i ^ 1 read the same row of A, i and i ^ 2 the same columns of B,
-    // and a load of 16 bytes serves half a warp at a time instead of a quarter.
+    // Lanes form squares of 2 x 2. Lanes i and i ^ 1 load the same row of A, i and i ^ 2 the same columns of
+    // B, so that one wavefront of a 16-byte load serves half a warp instead of a quarter.
     static __device__ Place of_thread(int thread) {
         const int lane = thread % 32;
         const int square = lane / 4;
@@ -206,7 +209,7 @@ __device__ void multiply(const Stage<T>& stage, Place<T> place, float (&sums)[T:
             const auto multiply_add = [&](int i, int j) {
                 sums[i][j] += a[i].value[k] * b[j / T::WIDE].value[j % T::WIDE];
             };
-            // Two rows at a time, down and up in turns: each multiply-add has an operand of the one before it.
+            // A snake through two rows: each multiply-add reuses an operand of the one before it.
 #pragma unroll
             for (int i = 0; i < T::TM; i += 2) {
 #pragma unroll
@@ -219,8 +222,8 @@ __device__ void multiply(const Stage<T>& stage, Place<T> place, float (&sums)[T:
     }
 }
 
-// Writes the thread's results, one by one: four at a time would have to be in neighbouring registers, in their order, and the
-// compiler would choose registers for the stores, not for the multiply-adds.
+// Stores the thread's results float by float. A 16-byte store needs four consecutive registers, which would
+// constrain the register allocation of the multiply-adds.
 template <class T>
 __device__ void write(const DeviceMatrix<float>& c, Origin origin, Place<T> place,
                       const float (&sums)[T::TM][T::TN]) {

@@ -1,5 +1,5 @@
-// How a kernel tells what its warps do when. It calls watch.begin() where a warp goes on to something else; to Silent it says nothing,
-// and nothing is compiled.
+// The timeline of a block. A kernel calls watch.begin() at each change of activity. With Silent the calls
+// compile to nothing.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@ struct Silent {
     __device__ void begin(Activity, unsigned) {}
 };
 
-// Stamps of one block, made by lane 0 of each warp: `most` places for each.
+// Records the stamps of one block: lane 0 of each warp stores up to `most`.
 class Stamping {
   public:
     Stamping(Stamp* stamps, unsigned* counts, unsigned block, unsigned most)

@@ -7,6 +7,8 @@
 
 #include "cuda_on_cpu/hopper.h"
 #include "cuda_on_cpu/thread.h"
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
 
 namespace cuda_on_cpu {
 

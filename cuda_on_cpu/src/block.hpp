@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,16 @@ inline constexpr unsigned kMaxWarps = kMaxThreads / kWarpLanes;
 
 using LaneMask = std::uint32_t;
 
+// A time that other OS threads may read. A store costs what it costs of a plain variable.
+class RelaxedTime {
+  public:
+    void operator=(std::chrono::steady_clock::rep time) { time_.store(time, std::memory_order_relaxed); }
+    operator std::chrono::steady_clock::rep() const { return time_.load(std::memory_order_relaxed); }
+
+  private:
+    std::atomic<std::chrono::steady_clock::rep> time_{0};
+};
+
 class BlockRunner {
   public:
     BlockRunner();
@@ -51,7 +62,7 @@ class BlockRunner {
     void barrier_wait(Site site);
     void collective(unsigned named, void* operand, CollectiveWork work, const char* name, Site site,
                     Ended ended);
-    unsigned converged(Site site);
+    unsigned converged(const char* name, Site site);
     void yield();
     void grid_sync(Site site);
     void wait_for(BlocksBarrier& barrier, unsigned phase, const char* name, Site site);
@@ -99,6 +110,11 @@ class BlockRunner {
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
 
     bool running() const { return launch_ != nullptr; }
+    void reverse_order() { descending_ = !descending_; }
+    // Asked by other OS threads: has a block of `launch` that runs here done nothing but poll memory, or wait for other blocks, for that
+    // long? True if none runs here.
+    bool only_polls(const LaunchState& launch, std::chrono::steady_clock::rep now,
+                    std::chrono::steady_clock::rep duration) const;
     LaunchState& launch() const { return *launch_; }
     ClusterState& cluster();  // a block outside clusters is a cluster of its own
     unsigned live_threads() const { return live_threads_; }
@@ -171,9 +187,14 @@ class BlockRunner {
     bool pick_warp();
     void converge(Warp& warp);
     bool wake_polling();
+    bool may_poll_on(std::chrono::steady_clock::rep now);
     bool wake_past_blocks_barriers();
     bool wait_for_other_blocks();
     bool wait_for_grid();
+    bool wait_for_cluster(unsigned seen_events);
+    bool refuses(Ended ended) const {
+        return ended == Ended::refused || (ended == Ended::reported && observer_ != nullptr);
+    }
     bool others_may_help() const;
     bool waits_at_mbarrier() const;
     bool carry_out_awaited_loads();
@@ -229,7 +250,14 @@ class BlockRunner {
     bool failed_ = false;
     bool cluster_waits_ = false;  // all blocks of it, for each other
     using Clock = std::chrono::steady_clock;
-    Clock::time_point polling_since_;
+    static constexpr Clock::rep kFirstLook = Clock::duration(std::chrono::milliseconds(2)).count();
+    // Other OS threads read these.
+    std::atomic<const LaunchState*> seen_launch_{nullptr};
+    std::atomic<bool> waits_for_blocks_{false};  // of the launch or of the cluster
+    RelaxedTime polling_since_;                  // 0: the block does something else
+    RelaxedTime last_poll_;
+    Clock::rep look_at_others_ = 0;
+    std::uint64_t blocks_begun_ = 0;  // of the launch, when this one began to poll
     unsigned polling_rounds_ = 0;
 
     dim3 shape_{0, 0, 0};

@@ -1,9 +1,11 @@
 #include "fault.hpp"
 
+#include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -31,7 +33,9 @@ struct Fault {
     int signal;
     int code;
     void* address;
-    void* instruction;
+    std::array<void*, 16>
+        instructions;  // where it happened, then what called that, where this is not the program's
+    std::size_t depth;
 };
 constinit thread_local Fault fault{};
 constinit thread_local char* report_stack = nullptr;
@@ -65,7 +69,7 @@ constinit thread_local char* report_stack = nullptr;
         }
     }
     if (const Site site = runner.take_reading_site(); site.line > 0) runner.fail(error, what, site);
-    const std::string source = kernel_line(std::span(&fault.instruction, 1));
+    const std::string source = kernel_line(std::span(fault.instructions).first(fault.depth));
     runner.fail(error, what + (source.empty() ? "" : ", in " + source), Site{"", 0});
 }
 
@@ -74,6 +78,23 @@ struct Handled {
     struct sigaction before;  // what the program did before
 };
 constinit Handled handled[] = {{SIGSEGV, {}}, {SIGBUS, {}}, {SIGFPE, {}}};
+
+// In a function of the system, memcpy for instance, the kernel's line is that of the call. In the program itself a damaged stack
+// would lead astray.
+void note_callers() {
+    if (in_program(fault.instructions[0])) return;
+    static constinit thread_local bool unwinding = false;
+    if (unwinding) return;  // it is unwinding that has failed
+    unwinding = true;
+    std::array<void*, 32> frames;
+    const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+    bool is_behind = false;
+    for (int i = 0; i < count && fault.depth < fault.instructions.size(); ++i) {
+        if (is_behind) fault.instructions[fault.depth++] = static_cast<char*>(frames[i]) - 1;
+        is_behind = is_behind || frames[i] == fault.instructions[0];
+    }
+    unwinding = false;
+}
 
 void handle(int signal, siginfo_t* info, void* context) {
     if (report_stack == nullptr || !block_runner().running()) {
@@ -86,11 +107,13 @@ void handle(int signal, siginfo_t* info, void* context) {
     // Return from the handler into report_fault, on a stack that is certainly intact.
     auto stack = reinterpret_cast<std::uintptr_t>(report_stack + kStackSize) / 16 * 16;
 #if defined(__x86_64__)
-    fault = {signal, info->si_code, info->si_addr, reinterpret_cast<void*>(registers.gregs[REG_RIP])};
+    fault = {signal, info->si_code, info->si_addr, {reinterpret_cast<void*>(registers.gregs[REG_RIP])}, 1};
+    note_callers();
     registers.gregs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&report_fault));
     registers.gregs[REG_RSP] = static_cast<greg_t>(stack - 8);  // as if called
 #elif defined(__aarch64__)
-    fault = {signal, info->si_code, info->si_addr, reinterpret_cast<void*>(registers.pc)};
+    fault = {signal, info->si_code, info->si_addr, {reinterpret_cast<void*>(registers.pc)}, 1};
+    note_callers();
     registers.pc = reinterpret_cast<std::uintptr_t>(&report_fault);
     registers.sp = stack;
 #else
@@ -115,6 +138,8 @@ void prepare_thread_for_faults() {
         action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
         for (Handled& each : handled)
             sigaction(each.signal, &action, &each.before);
+        void* frame = nullptr;
+        backtrace(&frame, 1);  // the first call allocates, which the handler must not
         return true;
     }();
     static_cast<void>(installed);

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "modules.hpp"
+
 namespace cuda_on_cpu {
 namespace {
 
@@ -32,7 +34,7 @@ const void* base_of_image(const void* address) {
 // Kernels are in the image that the stand-in is linked into.
 bool is_in_program(const void* instruction) {
     static const void* const program = base_of_image(reinterpret_cast<const void*>(&base_of_image));
-    return base_of_image(instruction) == program;
+    return base_of_image(instruction) == program || in_module(instruction, 1);
 }
 
 // By addr2line, as "/path/file.cu:93": binutils are there wherever a compiler is. -i: also the functions that the code was inlined into.

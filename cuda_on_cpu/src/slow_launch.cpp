@@ -38,10 +38,15 @@ struct Answer {
     std::size_t frame_count = 0;
 };
 
+struct OsThread {
+    pthread_t handle;
+    const BlockRunner* runner;
+};
+
 struct Watch {
     std::mutex mutex;
-    std::vector<pthread_t> os_threads;  // that may run blocks
-    std::atomic<unsigned> running{0};   // launches
+    std::vector<OsThread> os_threads;  // that may run blocks
+    std::atomic<unsigned> running{0};  // launches
     std::atomic<unsigned> outputs{0};
 };
 
@@ -98,8 +103,8 @@ bool ask(pthread_t os_thread) {
 bool tell_where_kernel_is() {
     const std::scoped_lock lock(watch().mutex);
     for (int attempt = 0; attempt < kAttempts && watch().running > 0; ++attempt) {
-        for (const pthread_t os_thread : watch().os_threads) {
-            if (!ask(os_thread)) continue;
+        for (const OsThread& os_thread : watch().os_threads) {
+            if (!ask(os_thread.handle)) continue;
             const std::string line = kernel_line(std::span(answer.frames).first(answer.frame_count));
             if (line.empty()) continue;
             std::fflush(stdout);  // what the kernel has printed: perhaps nothing comes after this
@@ -156,15 +161,23 @@ void note_output() {
     ++watch().outputs;
 }
 
-void may_be_asked() {
+void may_be_asked(const BlockRunner& runner) {
     const std::scoped_lock lock(watch().mutex);
-    watch().os_threads.push_back(pthread_self());
+    watch().os_threads.push_back({pthread_self(), &runner});
 }
 
-void may_not_be_asked() {
+void may_not_be_asked(const BlockRunner& runner) {
     const std::scoped_lock lock(watch().mutex);
-    std::erase_if(watch().os_threads,
-                  [](pthread_t other) { return pthread_equal(other, pthread_self()) != 0; });
+    std::erase_if(watch().os_threads, [&](const OsThread& other) { return other.runner == &runner; });
+}
+
+bool every_block_polls(const LaunchState& launch, std::chrono::steady_clock::rep duration) {
+    const std::unique_lock lock(watch().mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return false;  // somebody looks at the threads: next time
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    return std::ranges::all_of(watch().os_threads, [&](const OsThread& each) {
+        return each.runner->only_polls(launch, now, duration);
+    });
 }
 
 }  // namespace cuda_on_cpu

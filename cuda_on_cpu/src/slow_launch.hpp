@@ -3,7 +3,12 @@
 // begin and end, so it is also told of many slow launches in one test.
 #pragma once
 
+#include <chrono>
+
 namespace cuda_on_cpu {
+
+class BlockRunner;
+struct LaunchState;
 
 // Lives as long as a launch runs.
 class WatchedLaunch {
@@ -17,8 +22,11 @@ class WatchedLaunch {
 // The program prints something.
 void note_output();
 
-// This OS thread runs blocks, from here on, and until the end of its life not any more: it can be asked where it is.
-void may_be_asked();
-void may_not_be_asked();
+// This OS thread runs blocks with that runner, from here on, and until the end of its life not any more: it can be asked where it is.
+void may_be_asked(const BlockRunner& runner);
+void may_not_be_asked(const BlockRunner& runner);
+
+// Has every block of the launch that runs done nothing but poll memory, or wait for other blocks, for that long?
+bool every_block_polls(const LaunchState& launch, std::chrono::steady_clock::rep duration);
 
 }  // namespace cuda_on_cpu

@@ -10,12 +10,14 @@
 #include <string>
 
 #include "block.hpp"
+#include "child_grids.hpp"
 #include "cuda_on_cpu/arrival_barrier.h"
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/barriers.h"
 #include "fault.hpp"
 #include "kernel_line.hpp"
 #include "launch_state.hpp"
+#include "work_queue.hpp"
 
 namespace cuda_on_cpu {
 
@@ -39,13 +41,26 @@ void warp_collective(unsigned mask, void* operand, CollectiveWork work, const ch
 }
 
 unsigned converged_lanes(Site site) {
-    return block_runner().converged(site);
+    return block_runner().converged("__activemask", site);
 }
 
 constinit thread_local unsigned polls = 0;
+constinit thread_local const void* loaded_last[2] = {nullptr, nullptr};
+constinit thread_local bool order_may_show = false;
+constinit bool lockstep = false;
+
+void wait_for_lanes_in_step(unsigned place) {
+    BlockRunner& runner = block_runner();
+    if (runner.running()) runner.converged("lockstep", Site{"", static_cast<int>(place)});
+}
 
 void spin_hint() {
-    if (BlockRunner& runner = block_runner(); runner.running()) runner.yield();
+    order_may_show = true;
+    if (kernel_runs()) {
+        runner_of_os_thread->yield();
+    } else {
+        host_polls();
+    }
 }
 
 bool grid_barrier_available() {
@@ -257,6 +272,7 @@ extern "C" [[noreturn]] void __stack_chk_fail() {
 }
 
 long long clock64() {
+    cuda_on_cpu::order_may_show = true;
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
         .count();

@@ -39,7 +39,7 @@ std::string dense(std::string_view text) {
 }
 
 // Input and output on the GNU dialect, blanks apart.
-void expect_translation(std::string_view input, std::string_view expected) {
+void expect_translation(const std::string& input, const std::string& expected) {
     EXPECT_EQ(dense(gnu(input)), dense(expected)) << input;
 }
 
@@ -98,6 +98,14 @@ TEST(Launch, BecomesACallAndAConfiguration) {
     expect_translation("(*p)<<<1, 1>>>(x[1], {2, 3});", "(*p)(x[1], {2, 3}), ::cuda_on_cpu::launch(1, 1);");
     expect_translation("k<<<[&] { return 1; }(), 2>>>(x);",
                        "k(x), ::cuda_on_cpu::launch([&] { return 1; }(), 2);");
+}
+
+TEST(Launch, BracketsMayHaveBlanks) {
+    expect_translation("k << < 1, 2 >> > (x);", "k(x), ::cuda_on_cpu::launch(1, 2);");
+    expect_translation("k<< <1, 2>> >(x);", "k(x), ::cuda_on_cpu::launch(1, 2);");
+    expect_translation("k< <<1, n >> 2> >>(x);", "k(x), ::cuda_on_cpu::launch(1, n >> 2);");
+    expect_translation("k<<<1, f<g<h<int> > >(2)>>>(x);",
+                       "k(x), ::cuda_on_cpu::launch(1, f<g<h<int> > >(2));");
 }
 
 TEST(Launch, InsideAnArgumentOfAnother) {
@@ -228,6 +236,28 @@ TEST(Shared, DynamicIsAReferenceIntoTheBlocksMemory) {
     EXPECT_TRUE(contains(gnu("void f() { extern __shared__ int rows[][4]; }"), "(&rows)[][4]"));
 }
 
+TEST(Shared, WordsMayComeInAnyOrder) {
+    for (const char* declaration : {"extern double __shared__ s[];", "__shared__ extern double s[];",
+                                    "extern __shared__ double s[];", "double extern __shared__ s[];"}) {
+        const std::string translated = gnu("void f() { " + std::string(declaration) + " g(s); }");
+        EXPECT_TRUE(contains(dense(translated), "double(&s)[]=*reinterpret_cast<double(*)[]>")) << translated;
+        EXPECT_FALSE(contains(translated, "extern")) << translated;
+    }
+    const std::string own = gnu("void f() { float __shared__ tile[4]; g(tile); }");
+    EXPECT_TRUE(contains(own, "float static thread_local tile[4];")) << own;
+    EXPECT_TRUE(contains(own, "tile_shared_.enter(tile, \"tile\");")) << own;
+}
+
+TEST(Shared, DynamicAtFileScopeGivesWayToAnotherOfItsName) {
+    const std::string translated =
+        gnu("__shared__ extern int s[];\nvoid uses() { s[0] = 1; }\nint parameter(int* s) { return s[0]; }\n"
+            "void local() { __shared__ int s[4]; s[0] = 1; }\nint inner() { { int s = 1; } return s[0]; }\n");
+    EXPECT_TRUE(contains(translated, "void uses() { [[maybe_unused]]")) << translated;
+    EXPECT_TRUE(contains(translated, "int parameter(int* s) { return")) << translated;
+    EXPECT_TRUE(contains(translated, "void local() { static thread_local")) << translated;
+    EXPECT_TRUE(contains(translated, "int inner() { [[maybe_unused]]")) << translated;
+}
+
 TEST(Shared, DynamicAtFileScopeIsDeclaredWhereItIsUsed) {
     const std::string translated =
         gnu("extern __shared__ float tile[];\nvoid uses() {\n tile[0] = 1; }\nvoid does_not() { other(); }\n"
@@ -240,6 +270,59 @@ TEST(Shared, DynamicAtFileScopeIsDeclaredWhereItIsUsed) {
 }
 
 // ---- Words -----------------------------------------------------------------------------------------------------------------
+
+TEST(DeviceWords, AreRemoved) {
+    expect_translation(
+        "__host__ __device__ inline int f() { return [=] __device__(int x) { return x; }(1); }",
+        "inline int f() { return [=](int x) { return x; }(1); }");
+    expect_translation("struct S { __device__ int f(); static __constant__ int x; };",
+                       "struct S { int f(); static int x; };");
+    expect_translation("__device__\nvoid f();", "void f();");
+    EXPECT_EQ(lines_of(gnu("__device__\nvoid f();")), 1);
+}
+
+TEST(DeviceVariables, AreTheFilesOwn) {
+    const std::string own = "static __attribute__((unused))";
+    for (const char* rest :
+         {" int x;", " float table[3] = {1, 2, 3};", " S s{};", " float4 v;", " a::B<int, 3> v;",
+          " int (*f)(int) = g;", " struct { int a; } x;", " const int x = f(3);"}) {
+        for (const char* word : {"__device__", "__constant__", "__managed__"}) {
+            EXPECT_EQ(gnu(word + std::string(rest)), own + rest);
+            EXPECT_EQ(gnu("namespace n { " + (word + std::string(rest)) + " }"),
+                      "namespace n { " + own + rest + " }");
+            EXPECT_EQ(dense(translate(word + std::string(rest), Dialect::gnu, translator::SharedArrays::plain,
+                                      translator::DeviceVariables::shared)),
+                      dense(rest))
+                << "-rdc=true";
+        }
+    }
+    expect_translation("const __device__ __constant__ int x = 3;", "const" + own + " int x = 3;");
+}
+
+TEST(DeviceVariables, KeepALinkageThatIsWritten) {
+    for (const char* rest : {"static int x;", "extern int x[];", "inline int x;", "int f();",
+                             "int f() { return 0; }", "int S::x = 3;", "int S::f() const { return 0; }",
+                             "S operator+(S a, S b) { return a; }", "struct S { int x; };"}) {
+        expect_translation("__device__ " + std::string(rest), rest);
+    }
+    expect_translation("template <class T> __device__ T zero = T();", "template <class T> T zero = T();");
+    expect_translation("extern __constant__ int x; __constant__ int x = 3;", "extern int x; int x = 3;");
+}
+
+TEST(Main, MayReturnNothing) {
+    std::vector<translator::Warning> warnings;
+    const std::string text =
+        "# 1 \"a.cu\"\nint main() {\n if (x) return;\n auto f = [] { return; };\n return;\n}\n"
+        "void other() { return; }\n";
+    const std::string translated = translate(text, Dialect::gnu, translator::SharedArrays::plain,
+                                             translator::DeviceVariables::own, &warnings);
+    EXPECT_EQ(dense(translated), dense("# 1 \"a.cu\"\nint main() { if (x) return 0; auto f = [] { return; };"
+                                       " return 0; } void other() { return; }"));
+    ASSERT_EQ(warnings.size(), 2u);
+    EXPECT_EQ(warnings[0].file, "a.cu");
+    EXPECT_EQ(warnings[0].line, 2);
+    EXPECT_EQ(warnings[1].line, 4);
+}
 
 TEST(Unroll, IsSpelledAsTheCompilerWantsIt) {
     EXPECT_EQ(gnu("#pragma unroll 4\nfor (;;) f();\n"), "#pragma GCC unroll 4\nfor (;;) f();\n");
@@ -274,6 +357,41 @@ TEST(VolatileLoops, LetOthersRun) {
         EXPECT_EQ(lines_of(translated), lines_of(loop));
     }
     EXPECT_FALSE(contains(gnu("void f(int* flag) { while (*flag == 0) n++; }"), "poll"));
+}
+
+TEST(WaitingLoops, LetOthersRun) {
+    for (const char* loop : {"void f(int* p) { int v; do { v = *p; } while (v == 0); }",
+                             "void f(int* p) { for (;;) { int v = p[1]; if (v != 0) break; } }",
+                             "void f(int* p) { again: if (*p == 0) goto again; }",
+                             "void f(int* p) { for (;;) if (*p) break; }"}) {
+        const std::string translated = gnu(loop);
+        EXPECT_TRUE(contains(translated, "::cuda_on_cpu::poll()")) << translated;
+        EXPECT_EQ(lines_of(translated), lines_of(loop));
+    }
+    // They count, store, go on from where they were, or call who knows what.
+    for (const char* loop :
+         {"void f(int* p) { int v; do { v = *p; ++v; } while (v == 0); }",
+          "void f(int* p) { do { *p = 1; } while (*p == 0); }",
+          "void f(Node* p) { while (p) { p = p->next; } }",
+          "void f(float x) { while (x > 1) { x *= 0.5f; } }",
+          "void f(float x) { float y; do { y = g(x); } while (y > 1); }",
+          "void f(int lo, int hi) { while (lo < hi) { int m = (lo + hi) / 2; if (a[m] <= b) lo = m; else hi "
+          "= m - 1; } }"}) {
+        EXPECT_FALSE(contains(gnu(loop), "poll")) << gnu(loop);
+    }
+}
+
+TEST(WaitingLoops, LoadWithAHintForTheCache) {
+    for (const char* loop : {"void f(int* p) { do { n++; } while (__ldcg(p) == 0); }",
+                             "void f(int* p) { for (;;) { g(); if (__ldg(p)) break; } }",
+                             "int g(int* p) { return __ldca(p); } void f(int* p) { while (g(p) == 0) n++; }",
+                             "void f(int* p) { again: n++; if (__ldcs(p) == 0) goto again; }"}) {
+        EXPECT_TRUE(contains(gnu(loop), "::cuda_on_cpu::load_in_loop(p)")) << gnu(loop);
+    }
+    for (const char* loop : {"void f(int* p) { for (int i = 0; i < n; ++i) s += __ldg(p + i); }",
+                             "int g(int* p) { return __ldg(p); } void f(int* p) { n = g(p); }"}) {
+        EXPECT_EQ(gnu(loop), loop);
+    }
 }
 
 TEST(CastsOfKernels, AreRemoved) {
@@ -452,6 +570,9 @@ TEST(Ptx, KeepsLinesAndStatements) {
     EXPECT_EQ(lines_of(text), lines_of(source));
     EXPECT_TRUE(contains(dense(text), "if(a){namespace")) << text;
     EXPECT_TRUE(contains(dense(text), "}elseg();")) << text;
+    // Operands are translated, too.
+    EXPECT_TRUE(contains(gnu("__global__ void k() { asm volatile(\"nanosleep.u32 %0;\" :: \"r\"(1 << n)); }"),
+                         "shift_amount("));
     // The word volatile in asm makes no loop one that polls.
     EXPECT_FALSE(contains(gnu("void f() { while (n--) asm volatile(\"bar.sync 0;\"); }"), "poll()"));
 }

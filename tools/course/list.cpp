@@ -1,28 +1,14 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "commands.hpp"
-#include "days.hpp"
 #include "errors.hpp"
+#include "text_file.hpp"
 
 namespace course::tool {
 
+// CMake writes the list, so that the script prints it without this program.
 int list_days(const Checkout& checkout) {
-    const Calendar calendar = load_calendar(checkout.calendar());
-    std::size_t width = 0;
-    for (const Day& day : calendar.days)
-        width = std::max(width, day.directory.size());
-
-    fmt::print("{:<{}}  {:<8}  {:<8}  {}\n", "day", width, "4th ed.", "5th ed.", "title");
-    for (const Day& day : calendar.days) {
-        fmt::print("{:<{}}  {:<8}  {:<8}  {}\n", day.directory, width, day.chapters_4e, day.chapters_5e,
-                   day.title);
-    }
-    fmt::print(
-        "\nChapters are those of Programming Massively Parallel Processors, in its 4th and its 5th "
-        "edition.\n");
-    if (!calendar.days.empty()) fmt::print("Run one: ./course run {}\n", calendar.days.front().topic);
+    fmt::print("{}", read_text_file(checkout.build / "days.txt"));
     return kSuccess;
 }
 

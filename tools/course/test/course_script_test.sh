@@ -27,6 +27,7 @@ case $1 in
         mkdir -p "$build/bin"
         echo "CMAKE_HOME_DIRECTORY:INTERNAL=$3" >"$build/CMakeCache.txt"
         touch "$build/build.ninja"
+        echo 'day01  vectors' >"$build/days.txt"
         ;;
     --build)
         mkdir "$2/busy" || { echo 'two builds at once'; exit 1; }
@@ -64,9 +65,9 @@ run() { # sets `output` (stdout), `messages` (stderr) and `code`
 }
 
 cd "$work/elsewhere"
-run "$root/course" list
+run "$root/course" doctor
 contains "the first build says what it takes of the disk" "2 GB; ./course clean removes it" "$messages"
-run "$root/course" list
+run "$root/course" doctor
 [[ $messages != *GB* ]] && echo "ok: it is said once" || check "it is said once" '' "$messages"
 rm -r "$root/build" && : >"$LOG"
 run "$root/course" run 'two words' "a'b" '*' ''
@@ -77,30 +78,36 @@ check "configured and built" "--fresh -S $root --preset cpu
 --build $root/build/cpu --target course" "$(cat "$LOG")"
 
 : >"$LOG"
-run "$root/course" list
+run "$root/course" doctor
 check "configured once" "--build $root/build/cpu --target course" "$(cat "$LOG")"
 
+rm -r "$root/build" && : >"$LOG"
+run "$root/course" list
+check "list prints the days" 'day01  vectors' "$output"
+check "list compiles nothing" "--fresh -S $root --preset cpu
+--build $root/build/cpu --target build.ninja" "$(cat "$LOG")"
+
 ln -s "$root/course" "$work/elsewhere/link"
-run ./link list
-check "through a symbolic link" "$work/elsewhere|$root|$root/build/cpu|list|" "$output"
+run ./link doctor
+check "through a symbolic link" "$work/elsewhere|$root|$root/build/cpu|doctor|" "$output"
 
-COURSE_PRESET=cpu-sanitize run "$root/course" list
-check "COURSE_PRESET" "$work/elsewhere|$root|$root/build/cpu-sanitize|list|" "$output"
+COURSE_PRESET=cpu-sanitize run "$root/course" doctor
+check "COURSE_PRESET" "$work/elsewhere|$root|$root/build/cpu-sanitize|doctor|" "$output"
 
-COURSE_PRESET=inspect run "$root/course" list
-check "COURSE_PRESET=inspect" "$work/elsewhere|$root|$root/build/inspect|list|" "$output"
+COURSE_PRESET=inspect run "$root/course" doctor
+check "COURSE_PRESET=inspect" "$work/elsewhere|$root|$root/build/inspect|doctor|" "$output"
 
-COURSE_PRESET=cuda run "$root/course" list
+COURSE_PRESET=cuda run "$root/course" doctor
 check "an unknown preset is wrong usage" 2 "$code"
 contains "an unknown preset: the choices" "'cuda'; expected cpu, gpu, cpu-sanitize, cpu-debug or inspect" "$messages"
 
 mkdir "$root/moved"
 cp -r "$root/course" "$root/scripts" "$root/build" "$root/moved/"
 : >"$LOG"
-run "$root/moved/course" list
+run "$root/moved/course" doctor
 contains "a copied checkout is configured anew" "--fresh -S $root/moved --preset cpu" "$(cat "$LOG")"
 
-BUILD_FAILS=yes run "$root/course" list
+BUILD_FAILS=yes run "$root/course" doctor
 check "a failed build is 3" 3 "$code"
 contains "a failed build says why" 'the compiler said this' "$messages"
 
@@ -130,14 +137,14 @@ printf '#!/bin/sh\necho "GPU 0: made up"\n' >"$work/tools/nvidia-smi"
 printf '#!/bin/sh\nexit 0\n' >"$work/tools/nvcc"
 chmod +x "$work/tools/nvcc"
 export BUILD_SECONDS=0
-run "$root/course" list
-check "with nvcc and a GPU" "$work/elsewhere|$root|$root/build/gpu|list|" "$output"
+run "$root/course" doctor
+check "with nvcc and a GPU" "$work/elsewhere|$root|$root/build/gpu|doctor|" "$output"
 printf '#!/bin/sh\necho cuda_on_cpu\n' >"$work/tools/nvcc"
-PATH=$work/tools:/usr/bin:/bin run "$root/course" list
-check "with a GPU, and an nvcc that compiles for the CPU" "$work/elsewhere|$root|$root/build/cpu|list|" "$output"
+PATH=$work/tools:/usr/bin:/bin run "$root/course" doctor
+check "with a GPU, and an nvcc that compiles for the CPU" "$work/elsewhere|$root|$root/build/cpu|doctor|" "$output"
 printf '#!/bin/sh\nexit 9\n' >"$work/tools/nvidia-smi"
-run "$root/course" list
-check "with nvcc, no GPU" "$work/elsewhere|$root|$root/build/cpu|list|" "$output"
+run "$root/course" doctor
+check "with nvcc, no GPU" "$work/elsewhere|$root|$root/build/cpu|doctor|" "$output"
 
 run "$checkout/scripts/install_dependencies.sh" --wrong
 check "install_dependencies.sh: an unknown argument is wrong usage" 2 "$code"

@@ -1,0 +1,69 @@
+// The tile of a block: its shape, its stages in shared memory, the part of it that a warp multiplies and
+// the part that a thread copies.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "common/device/device_view.hpp"
+#include "common/tile/tile_copies.cuh"
+#include "output.cuh"
+
+namespace day40 {
+
+using course::DeviceMatrix;
+
+// BM x BN results per block, WM x WN of them per warp; tiles of A and B are 64 deep.
+template <class T_, int BM_, int BN_, int WM_, int WN_, bool SWIZZLED_>
+struct TileShape {
+    using T = T_;
+    static constexpr int BM = BM_, BN = BN_, BK = 64, WM = WM_, WN = WN_;
+    static constexpr bool SWIZZLED = SWIZZLED_;
+    static constexpr int WARPS_N = BN / WN;
+    static constexpr int THREADS = BM / WM * WARPS_N * 32;
+};
+
+// A tile of A and one of B. chunk(row, c) is the address of columns 8 c to 8 c + 7 of a row: 16 bytes.
+template <class S>
+struct Stage {
+    course::SharedTile<S, S::BM, S::BK> a;
+    course::SharedTile<S, S::BK, S::BN> b;
+};
+
+// The first row and column of the block's tile in C, and of the warp's tile within it.
+template <class S>
+struct TileCoords {
+    int row;
+    int col;
+    int warp_row;
+    int warp_col;
+
+    __device__ explicit TileCoords(const Order& order) {
+        const Order::Place tile = order.place(static_cast<int>(blockIdx.x));
+        const int warp = static_cast<int>(threadIdx.x) / 32;
+        row = tile.row * S::BM;
+        col = tile.column * S::BN;
+        warp_row = warp / S::WARPS_N * S::WM;
+        warp_col = warp % S::WARPS_N * S::WN;
+    }
+};
+
+// This thread's part of copying the tiles along K, in order. copy_to() issues the copies of the next tile
+// with cp.async and zero-fills out-of-range elements (common/tile/tile_copies.cuh).
+template <class S, bool kAligned>
+struct TileLoader {
+    course::TileCopies<S, S::BM, S::BK> a;
+    course::TileCopies<S, S::BK, S::BN> b;
+
+    __device__ TileLoader(const DeviceMatrix<const typename S::T>& a_matrix,
+                          const DeviceMatrix<const typename S::T>& b_matrix, const TileCoords<S>& tile)
+        : a(a_matrix, tile.row, 0), b(b_matrix, 0, tile.col) {}
+
+    __device__ void copy_to(Stage<S>& stage) {
+        a.template to<kAligned>(stage.a);
+        b.template to<kAligned>(stage.b);
+        a.next_columns();
+        b.next_rows();
+    }
+};
+
+}  // namespace day40

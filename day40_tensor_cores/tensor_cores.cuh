@@ -1,0 +1,305 @@
+// Day 40: C = alpha A B + beta C on tensor cores, 16-bit factors, sums in FP32.
+// PMPP chapters 5 and 6 (both editions), 15 (5th edition).
+//
+// A is M x K, B is K x N, C is M x N, all row-major. Any shape; rows may begin anywhere.
+//
+//   version           block tile   warp tile   stages   what is new                        what limits it
+//   wmma_global       32 x 32      16 x 16     -        WMMA: a warp multiplies matrices   a fragment serves one product
+//   wmma_shared       64 x 64      32 x 32     2        shared memory, cp.async            opaque layout: bank conflicts
+//   mma_sync          64 x 64      16 x 16     1        ldmatrix, mma.sync                 loads from shared memory
+//   warp_tiles        128 x 128    64 x 32     1        fragments serve several products   bank conflicts of ldmatrix
+//   swizzled          128 x 128    64 x 32     1        XOR swizzle                        the latency of the next tile
+//   multi_stage       128 x 256    64 x 64     3        two stages in flight               the start of each stage
+//   fragments_ahead   128 x 256    64 x 64     3        fragments one step ahead           mma.sync, power
+//
+// The first two are in wmma.cuh, the others here. mma_sync steps back to one stage and small warp tiles, so
+// that the versions after it show what each idea is worth. hopper/hopper.cu goes on with Hopper's own
+// instructions.
+//
+//   ./course run day40                                                  every version, verified and timed
+//   ./course run day40 --variant multi_stage --size 4096x4096x4096      one version, any size
+//   ./course inspect day40 --variant warp_tiles --size 256x256x128      bank conflicts, line by line
+#pragma once
+
+#include <type_traits>
+
+#include "block_tile.cuh"
+#include "common/device/ptx.cuh"
+
+namespace day40 {
+
+// D += A B, where A is 16 x 16, B is 16 x 8 and D is 16 x 8: the instruction mma.sync.m16n8k16.
+template <class T>
+__device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+    if constexpr (std::is_same_v<T, __half>) {
+        course::ptx::mma_m16n8k16_f16(d, a, b);
+    } else {
+        course::ptx::mma_m16n8k16_bf16(d, a, b);
+    }
+}
+
+// The sums of a warp: 16 x 8 results each. Lane 4 g + t holds columns 2 t and 2 t + 1 of rows g and g + 8.
+template <class S>
+using Sums = float[S::WM / 16][S::WN / 8][4];
+
+// Stores alpha sum + beta C, directly from registers.
+template <class S>
+__device__ void store_sums(const Output& out, const TileCoords<S>& tile, const Sums<S>& sums) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int row = tile.row + tile.warp_row + lane / 4;
+    const int col = tile.col + tile.warp_col + lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < S::WM / 16; ++i)
+#pragma unroll
+        for (int j = 0; j < S::WN / 8; ++j) {
+            store_pair(out, row + i * 16, col + j * 8, sums[i][j][0], sums[i][j][1]);
+            store_pair(out, row + i * 16 + 8, col + j * 8, sums[i][j][2], sums[i][j][3]);
+        }
+}
+
+template <class T>
+using SmallShape = TileShape<T, 64, 64, 16, 16, false>;
+
+// Idea: the instructions themselves. ldmatrix loads four 8 x 8 matrices: lanes 0 to 7 pass the addresses of
+// the rows of the first, 8 to 15 of the second, and so on. mma.sync multiplies 16 x 16 by 16 x 8.
+// Cost removed: the opaque layout. It is known which lane holds which sum, so C is stored from registers.
+// Still limits it: shared memory. A warp loads 16 x 16 of A and of B for two products.
+template <class T, bool kAligned>
+__global__ void __launch_bounds__(SmallShape<T>::THREADS)
+    mma_sync(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    using S = SmallShape<T>;
+    extern __shared__ __align__(128) unsigned char memory[];
+    Stage<S>& stage = *reinterpret_cast<Stage<S>*>(memory);
+    const TileCoords<S> tile(order);
+    TileLoader<S, kAligned> loader(a, b, tile);
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+
+    Sums<S> sums = {};  // 1 x 2 of 16 x 8
+    // Unrolled, the loop takes more registers, and fewer blocks fit on an SM.
+#pragma unroll 1
+    for (int depth = 0; depth < static_cast<int>(a.cols()); depth += S::BK) {
+        loader.copy_to(stage);
+        course::ptx::cp_async_commit();
+        course::ptx::cp_async_wait<0>();
+        __syncthreads();  // the tile is complete
+#pragma unroll
+        for (int k = 0; k < S::BK; k += 16) {
+            unsigned a_fragment[4];  // 16 x 16
+            unsigned b_pair[4];      // 16 x 16: two fragments of B
+            course::ptx::ldmatrix_x4(a_fragment, stage.a.chunk(tile.warp_row + lane % 16, k / 8 + lane / 16));
+            course::ptx::ldmatrix_x4_trans(b_pair,
+                                           stage.b.chunk(k + lane % 16, tile.warp_col / 8 + lane / 16));
+            multiply_add<T>(sums[0][0], a_fragment, {b_pair[0], b_pair[1]});
+            multiply_add<T>(sums[0][1], a_fragment, {b_pair[2], b_pair[3]});
+        }
+        __syncthreads();  // safe to overwrite
+    }
+    store_sums<S>(out, tile, sums);
+}
+
+// --- Warp tiles: a fragment serves several products -----------------------------------------------------------
+
+// The operands of a warp for 16 of K: WM x 16 of A and 16 x WN of B.
+template <class S>
+struct Fragments {
+    unsigned a[S::WM / 16][4];
+    unsigned b[S::WN / 8][2];
+};
+
+// The swizzle is the same in rows 16 apart, so the addresses of further fragments differ by constants, which
+// become immediate offsets.
+template <class S>
+__device__ void load_fragments(Fragments<S>& fragments, Stage<S>& stage, const TileCoords<S>& tile, int k) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int i = 0; i < S::WM / 16; ++i)
+        course::ptx::ldmatrix_x4(
+            fragments.a[i], stage.a.chunk(tile.warp_row + lane % 16, k / 8 + lane / 16) + i * 16 * S::BK);
+#pragma unroll
+    for (int j = 0; j < S::WN / 8; j += 2) {
+        unsigned pair[4];
+        course::ptx::ldmatrix_x4_trans(
+            pair, stage.b.chunk(lane % 16, tile.warp_col / 8 + j + lane / 16) + k * S::BN);
+        fragments.b[j][0] = pair[0];
+        fragments.b[j][1] = pair[1];
+        fragments.b[j + 1][0] = pair[2];
+        fragments.b[j + 1][1] = pair[3];
+    }
+}
+
+// Each fragment of A times each of B.
+template <class S>
+__device__ void multiply_fragments(const Fragments<S>& fragments, Sums<S>& sums) {
+#pragma unroll
+    for (int i = 0; i < S::WM / 16; ++i)
+#pragma unroll
+        for (int j = 0; j < S::WN / 8; ++j)
+            multiply_add<typename S::T>(sums[i][j], fragments.a[i], fragments.b[j]);
+}
+
+template <class S>
+__device__ void multiply_tile(Stage<S>& stage, const TileCoords<S>& tile, Sums<S>& sums) {
+#pragma unroll
+    for (int k = 0; k < S::BK; k += 16) {
+        Fragments<S> fragments;
+        load_fragments(fragments, stage, tile, k);
+        multiply_fragments(fragments, sums);
+    }
+}
+
+template <class T>
+using WarpTileShape = TileShape<T, 128, 128, 64, 32, false>;
+
+// Idea: 64 x 32 results per warp. Four fragments of A and four of B make sixteen products.
+// Cost removed: five eighths of the loads from shared memory per product, half of those from global memory.
+// Still limits it: bank conflicts. The eight rows of an ldmatrix begin in the same bank.
+template <class T, bool kAligned>
+__global__ void __launch_bounds__(WarpTileShape<T>::THREADS)
+    warp_tiles(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    using S = WarpTileShape<T>;
+    extern __shared__ __align__(128) unsigned char memory[];
+    Stage<S>& stage = *reinterpret_cast<Stage<S>*>(memory);
+    const TileCoords<S> tile(order);
+    TileLoader<S, kAligned> loader(a, b, tile);
+
+    Sums<S> sums = {};
+    for (int depth = 0; depth < static_cast<int>(a.cols()); depth += S::BK) {
+        loader.copy_to(stage);
+        course::ptx::cp_async_commit();
+        course::ptx::cp_async_wait<0>();
+        __syncthreads();
+        multiply_tile<S>(stage, tile, sums);
+        __syncthreads();
+    }
+    store_sums<S>(out, tile, sums);
+}
+
+template <class T>
+using SwizzledShape = TileShape<T, 128, 128, 64, 32, true>;
+
+// Idea: an XOR swizzle. Chunk c of row r is stored at c ^ (r % 8): SharedTile::chunk() with SWIZZLED.
+// Cost removed: bank conflicts, all of them. The kernel is the same.
+// Still limits it: latency. Copies and products take turns.
+template <class T, bool kAligned>
+__global__ void __launch_bounds__(SwizzledShape<T>::THREADS)
+    swizzled(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    using S = SwizzledShape<T>;
+    extern __shared__ __align__(128) unsigned char memory[];
+    Stage<S>& stage = *reinterpret_cast<Stage<S>*>(memory);
+    const TileCoords<S> tile(order);
+    TileLoader<S, kAligned> loader(a, b, tile);
+
+    Sums<S> sums = {};
+    for (int depth = 0; depth < static_cast<int>(a.cols()); depth += S::BK) {
+        loader.copy_to(stage);
+        course::ptx::cp_async_commit();
+        course::ptx::cp_async_wait<0>();
+        __syncthreads();
+        multiply_tile<S>(stage, tile, sums);
+        __syncthreads();
+    }
+    store_sums<S>(out, tile, sums);
+}
+
+// --- Pipelines ----------------------------------------------------------------------------------------------
+
+constexpr int kStages = 3;
+
+template <class T>
+using LargeShape = TileShape<T, 128, 256, 64, 64, true>;
+
+// Idea: a multistage pipeline, two tiles in flight while one is multiplied; and 64 x 64 results per warp.
+// Cost removed: the latency of global memory, and one of two barriers per tile.
+// Still limits it: the start of a stage. All warps meet at the barrier, issue copies and load fragments at
+// the same time; meanwhile the tensor cores idle.
+template <class T, bool kAligned>
+__global__ void __launch_bounds__(LargeShape<T>::THREADS)
+    multi_stage(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    using S = LargeShape<T>;
+    extern __shared__ __align__(128) unsigned char memory[];
+    auto* const stages = reinterpret_cast<Stage<S>*>(memory);
+    const TileCoords<S> tile(order);
+    TileLoader<S, kAligned> loader(a, b, tile);
+    const int count = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
+    const auto copy = [&](int number) {
+        if (number < count) loader.copy_to(stages[number % kStages]);
+        course::ptx::
+            cp_async_commit();  // beyond the last tile: an empty group, so that the count is constant
+    };
+
+    Sums<S> sums = {};
+    for (int number = 0; number < kStages - 1; ++number)
+        copy(number);
+    for (int number = 0; number < count; ++number) {
+        course::ptx::cp_async_wait<kStages - 2>();
+        __syncthreads();  // the tile is complete, and the previous one is safe to overwrite
+        copy(number + kStages - 1);
+        multiply_tile<S>(stages[number % kStages], tile, sums);
+    }
+    store_sums<S>(out, tile, sums);
+}
+
+// Idea: fragments one step ahead. While 16 of K are multiplied, the fragments of the next 16 are loaded, also
+// across the border between two stages; and copies are issued between products.
+// Cost removed: the idle start of each stage.
+// Still limits it: mma.sync takes its operands through registers; and power.
+template <class T, bool kAligned>
+__global__ void __launch_bounds__(LargeShape<T>::THREADS)
+    fragments_ahead(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    using S = LargeShape<T>;
+    static_assert(S::BK % 32 == 0, "every stage begins with fragments[0]");
+    extern __shared__ __align__(128) unsigned char memory[];
+    auto* const stages = reinterpret_cast<Stage<S>*>(memory);
+    const TileCoords<S> tile(order);
+    TileLoader<S, kAligned> loader(a, b, tile);
+    const int depth = static_cast<int>(a.cols());
+
+    // A and B are copied in different steps. `in_range`: the tile is known to be, so bounds are not checked.
+    const auto copy_a = [&](auto in_range, int stage) {
+        loader.a.template to<kAligned, in_range>(stages[stage].a);
+        loader.a.next_columns();
+    };
+    const auto copy_b = [&](auto in_range, int stage) {
+        loader.b.template to<kAligned, in_range>(stages[stage].b);
+        loader.b.next_rows();
+        course::ptx::cp_async_commit();
+    };
+    for (int stage = 0; stage < kStages - 1; ++stage) {
+        copy_a(std::false_type(), stage);
+        copy_b(std::false_type(), stage);
+    }
+    course::ptx::cp_async_wait<kStages - 2>();
+    __syncthreads();
+
+    Sums<S> sums = {};
+    Fragments<S> fragments[2];
+    load_fragments(fragments[0], stages[0], tile, 0);
+    int read = 0;             // the stage that fragments are loaded from
+    int write = kStages - 1;  // the stage that copies fill
+    const auto multiply_stage = [&](auto in_range) {
+#pragma unroll
+        for (int k = 0; k < S::BK; k += 16) {
+            if (k + 16 == S::BK) {  // the last step: its fragments are in registers
+                course::ptx::cp_async_wait<kStages - 2>();
+                __syncthreads();  // the next stage is complete, and this one is safe to overwrite
+                write = read;
+                read = read + 1 < kStages ? read + 1 : 0;
+            }
+            load_fragments(fragments[(k / 16 + 1) % 2], stages[read], tile, (k + 16) % S::BK);
+            if (k == 0) copy_a(in_range, write);
+            if (k == 16) copy_b(in_range, write);
+            multiply_fragments<S>(fragments[k / 16 % 2], sums);
+        }
+    };
+    const bool tile_in_range = kAligned && static_cast<int>(a.rows()) - tile.row >= S::BM &&
+                               static_cast<int>(b.cols()) - tile.col >= S::BN;
+    int k = 0;
+    for (; tile_in_range && k + kStages * S::BK <= depth; k += S::BK)
+        multiply_stage(std::true_type());
+    for (; k < depth; k += S::BK)
+        multiply_stage(std::false_type());
+    course::ptx::cp_async_wait<0>();  // the zero-filled stages behind the last are still in flight
+    store_sums<S>(out, tile, sums);
+}
+
+}  // namespace day40

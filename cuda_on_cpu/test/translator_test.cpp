@@ -610,6 +610,9 @@ TEST(Ptx, KeepsLinesAndStatements) {
     EXPECT_EQ(lines_of(text), lines_of(source));
     EXPECT_TRUE(contains(dense(text), "if(a){namespace")) << text;
     EXPECT_TRUE(contains(dense(text), "}elseg();")) << text;
+    // Operands are translated, too.
+    EXPECT_TRUE(contains(gnu("__global__ void k() { asm volatile(\"nanosleep.u32 %0;\" :: \"r\"(1 << n)); }"),
+                         "shift_amount("));
     // The word volatile in asm makes no loop one that polls.
     EXPECT_FALSE(contains(gnu("void f() { while (n--) asm volatile(\"bar.sync 0;\"); }"), "poll()"));
 }

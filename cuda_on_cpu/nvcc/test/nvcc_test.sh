@@ -59,6 +59,22 @@ int main() {
     return cudaDeviceSynchronize();
 }
 END
+cat >ptx.cu <<'END'
+#include <cstdio>
+#ifndef INSTRUCTION
+#define INSTRUCTION "mov.u32 %0, %%laneid;"
+#endif
+__device__ inline void not_called() { asm("frobnicate.u32 1;"); }
+__global__ void show() {
+    unsigned lane;
+    asm volatile(INSTRUCTION : "=r"(lane));
+    if (threadIdx.x == 37) printf("lane %u\n", lane);
+}
+int main() {
+    show<<<1, 64>>>();
+    return cudaDeviceSynchronize();
+}
+END
 cat >architecture.cu <<'END'
 #include <cstdio>
 __global__ void tell() {
@@ -219,6 +235,12 @@ expect 'and that runs' 0 'sum 25' '' ../by_gxx
 
 expect 'headers that are compiled before know a macro of the program' 1 my_malloc '' "$nvcc" -DcudaMalloc=my_malloc a.cu b.cu
 expect 'g++ is told which standard it needs' 1 'needs C++20' '' g++ -std=c++17 -I"$toolkit/include" -c main.cpp
+
+expect 'inline PTX' 0 '' ptx "$nvcc" ptx.cu -o ptx
+expect 'it runs' 0 'lane 5' '' ../ptx
+expect 'PTX that does not exist' 1 'PTX instruction "mov.s32.frobnicate": the modifier .frobnicate is not provided here' '' \
+    "$nvcc" '-DINSTRUCTION="mov.s32.frobnicate %0, 1;"' ptx.cu
+expect 'its line' 1 'ptx.cu:8:' '' "$nvcc" '-DINSTRUCTION="frobnicate.s32 %0, 1;"' ptx.cu
 
 expect 'the version' 0 'release 13.0' '' "$nvcc" --version
 expect '-c -o with two files' 1 'A single input file is required' '' "$nvcc" -c a.cu b.cu -o both.o

@@ -39,6 +39,10 @@ std::vector<int> numbers(int count) {
     return all;
 }
 
+struct Even {
+    __host__ __device__ bool operator()(int value) const { return value % 2 == 0; }
+};
+
 struct Greater {
     __host__ __device__ int operator()(int a, int b) const { return a > b ? a : b; }
 };
@@ -240,7 +244,7 @@ TEST(CubDevice, SortsSelectsAndCounts) {
               }),
               cudaSuccess);
     EXPECT_EQ(sorted.values(), (std::vector<float>{0.5f, 0.f, -0.f, -1.f, -3.f}));
-    const auto even = [] __host__ __device__(int value) { return value % 2 == 0; };
+    const Even even;
     EXPECT_EQ(twice([&](void* s, std::size_t& b) {
                   return cub::DeviceSelect::If(s, b, (int*)in, (int*)selected, (int*)number, count, even);
               }),

@@ -285,7 +285,9 @@ int main() {
 }
 END
 
-if grep -q inspector "$toolkit/lib64/libcudart.so"; then
+inspect=
+[[ ! -e $toolkit/lib64/cuda_on_cpu_whole_program.o ]] || inspect=--inspect
+if [[ $inspect ]] || grep -qI inspector "$toolkit/lib64/libcudart.so"; then  # the text file of a build that always inspects
     cat >racy.cu <<'END'
 #include <cstdlib>
 __global__ void reverse(float* out) {
@@ -300,10 +302,12 @@ int main() {
     exit(cudaDeviceSynchronize());
 }
 END
-    expect 'a program that is watched' 0 '' racy "$nvcc" racy.cu -o racy -lcudart
+    expect 'a program that is watched' 0 '' racy "$nvcc" $inspect racy.cu -o racy -lcudart
     expect 'its findings are printed at its end' 0 'FINDING race (64)' '' ../racy
     expect 'they go to a file' 0 '' seen.json env CUDA_ON_CPU_INSPECTION=seen.json ../racy
     expect 'as JSON' 0 '"race"' '' cat ../seen.json
+else
+    expect '--inspect without an inspector' 1 'built without the inspector' '' "$nvcc" --inspect hello.cu
 fi
 
 if command -v make >/dev/null; then

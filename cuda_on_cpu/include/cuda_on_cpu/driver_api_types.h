@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "driver_types.h"
+
 typedef uint32_t cuuint32_t;
 typedef uint64_t cuuint64_t;
 
@@ -25,9 +27,12 @@ typedef struct CUlinkState_st* CUlinkState;
 typedef void (*CUhostFn)(void* user_data);
 typedef size_t (*CUoccupancyB2DSize)(int block_size);
 
-typedef struct CUuuid_st {
+#ifndef __DRIVER_TYPES_H__  // else it has defined the structure
+struct CUuuid_st {
     char bytes[16];
-} CUuuid;
+};
+#endif
+typedef struct CUuuid_st CUuuid;
 
 typedef enum cudaError_enum {
     CUDA_SUCCESS = 0,

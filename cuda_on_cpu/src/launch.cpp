@@ -24,7 +24,7 @@
 #include "few_blocks.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
-#include "modules.hpp"
+#include "module_ranges.hpp"
 #include "order_check.hpp"
 #include "slow_launch.hpp"
 #include "stream.hpp"

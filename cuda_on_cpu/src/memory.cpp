@@ -14,7 +14,7 @@
 
 #include "fibre.hpp"
 #include "memory_pools.hpp"
-#include "modules.hpp"
+#include "module_ranges.hpp"
 #include "observer.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN

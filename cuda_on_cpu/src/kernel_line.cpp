@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "modules.hpp"
+#include "module_ranges.hpp"
 
 namespace cuda_on_cpu {
 namespace {

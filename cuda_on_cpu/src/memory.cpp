@@ -18,7 +18,7 @@
 #include "environment.hpp"
 #include "fibre.hpp"
 #include "memory_pools.hpp"
-#include "modules.hpp"
+#include "module_ranges.hpp"
 #include "observer.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN

@@ -40,7 +40,7 @@ struct Argument {
 template <class... Parameters>
 void prepare_from_addresses(void (*function)(Parameters...), void** arguments) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-        function(*static_cast<std::remove_reference_t<Parameters>*>(arguments[I])...);
+        function(*reinterpret_cast<std::remove_reference_t<Parameters>*>(arguments[I])...);
     }
     (std::index_sequence_for<Parameters...>{});
 }

@@ -148,6 +148,24 @@ int main() {
     return;
 }
 END
+cat >load.cpp <<'END'
+#include <cuda.h>
+#include <cstdio>
+int main(int, char** arguments) {
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+    CUfunction function;
+    cuInit(0);
+    cuDeviceGet(&device, 0);
+    cuCtxCreate(&context, 0, device);
+    if (cuModuleLoad(&module, arguments[1]) != CUDA_SUCCESS) return 1;
+    if (cuModuleGetFunction(&function, module, "_Z5hellov") != CUDA_SUCCESS) return 2;
+    cuLaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, nullptr, nullptr, nullptr);
+    return cuCtxSynchronize();
+}
+END
+printf '.version 8.0\n.target sm_80\n' >gpu.ptx
 cp hello.cu hello.txt
 echo 'int main() { not_declared(); }' >wrong.cu
 
@@ -233,6 +251,13 @@ expect '-MM leaves out the headers of the system' 0 $'a.o: a.cu square.cuh' '' "
 expect 'g++ links with -lcudart' 0 '' by_gxx g++ ../a.o ../b.o -L"$toolkit/lib64" -lcudart -o by_gxx
 expect 'and that runs' 0 'sum 25' '' ../by_gxx
 
+expect '-cubin makes a module' 0 '' hello.cubin "$nvcc" -cubin -arch=sm_80 hello.cu
+expect 'a program that loads modules' 0 '' load "$nvcc" load.cpp -o load -lcuda
+expect 'it loads the module' 0 'hello from thread 1' '' ../load ../hello.cubin
+expect 'PTX of a GPU is refused' 1 'the image is PTX, an assembler of GPUs' '' ../load gpu.ptx
+expect 'g++ links with -lcuda' 0 '' load_by_gxx g++ -std=c++20 -I"$toolkit/include" load.cpp -L"$toolkit/lib64" -lcuda -o load_by_gxx
+expect 'but modules do not find the stand-in in it' 1 'is linked by nvcc' '' ../load_by_gxx ../hello.cubin
+
 expect 'headers that are compiled before know a macro of the program' 1 my_malloc '' "$nvcc" -DcudaMalloc=my_malloc a.cu b.cu
 expect 'g++ is told which standard it needs' 1 'needs C++20' '' g++ -std=c++17 -I"$toolkit/include" -c main.cpp
 
@@ -252,7 +277,6 @@ expect '-run without a program' 1 'only a program can be run' '' "$nvcc" -run -c
 expect '-O without a number' 1 '-Ohello.cu: expected a number' '' "$nvcc" -O hello.cu
 expect 'an option without its value' 1 "'-o' needs a value" '' "$nvcc" hello.cu -o
 expect 'a library that does not exist' 1 "'-lcudnn'" '' "$nvcc" hello.cu -lcudnn
-expect 'code of a GPU' 1 'compiled for the CPU' '' "$nvcc" -ptx hello.cu
 expect '-E' 1 'compiled for the CPU' '' "$nvcc" -E hello.cu
 expect 'a file that is not there' 1 "there is no file 'nowhere.cu'" '' "$nvcc" nowhere.cu
 expect 'no file' 1 'No input files specified' '' "$nvcc" -O2

@@ -39,6 +39,7 @@ struct Fault {
     std::array<void*, 16>
         instructions;  // where it happened, then what called that, where this is not the program's
     std::size_t depth;
+    void* stack_pointer;
 };
 constinit thread_local Fault fault{};
 constinit thread_local char* report_stack = nullptr;
@@ -52,8 +53,9 @@ constinit thread_local char* report_stack = nullptr;
     if (fault.signal == SIGFPE) {
         error = cudaErrorLaunchFailure;
         what = "integer division by zero; a GPU would go on with an undefined value";
-    } else if (runner.in_stack_guard(fault.address)) {
-        const bool is_full = runner.below_stack(fault.address);
+    } else if (runner.below_stack(fault.stack_pointer) || runner.in_stack_guard(fault.address)) {
+        // A large array may lie beyond the guard page.
+        const bool is_full = runner.below_stack(fault.stack_pointer) || runner.below_stack(fault.address);
         error = is_full ? cudaErrorHardwareStackError : cudaErrorIllegalAddress;
         what = is_full ? "this thread's stack is full: local arrays too large, or a recursion too deep"
                        : kDamagedStack;
@@ -108,14 +110,35 @@ void handle(int signal, siginfo_t* info, void* context) {
     }
     const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
-    fault = {signal, info->si_code, info->si_addr, {reinterpret_cast<void*>(registers.gregs[REG_RIP])}, 1};
+    <<<<<<< HEAD fault = {signal, info->si_code, info->si_addr, {reinterpret_cast<void*>(registers.gregs[REG_RIP])}, 1};
 #elif defined(__aarch64__)
     fault = {signal, info->si_code, info->si_addr, {reinterpret_cast<void*>(registers.pc)}, 1};
+=======
+    fault = {signal,
+             info->si_code,
+             info->si_addr,
+             {reinterpret_cast<void*>(registers.gregs[REG_RIP])},
+             1,
+             reinterpret_cast<void*>(registers.gregs[REG_RSP])};
+    note_callers();
+    registers.gregs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&report_fault));
+    registers.gregs[REG_RSP] = static_cast<greg_t>(stack - 8);  // as if called
+#elif defined(__aarch64__)
+    fault = {signal,
+             info->si_code,
+             info->si_addr,
+             {reinterpret_cast<void*>(registers.pc)},
+             1,
+             reinterpret_cast<void*>(registers.sp)};
+    note_callers();
+    registers.pc = reinterpret_cast<std::uintptr_t>(&report_fault);
+    registers.sp = stack;
+>>>>>>> 6fbc05f (A stack that is full says so also beyond its guard page)
 #else
 #error "cuda_on_cpu knows the signal context of x86-64 and arm64 only"
 #endif
-    note_callers();
-    leave_kernel(context, report_fault);
+note_callers();
+leave_kernel(context, report_fault);
 }
 
 char* map_stack() {

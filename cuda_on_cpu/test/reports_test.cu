@@ -129,6 +129,21 @@ TEST(IllegalAddress, OfHostMemoryIsToldBeforeTheKernelRuns) {
     }
 }
 
+__global__ void huge_local_array(int* out, int count) {
+    volatile int values[4000000];
+    for (int i = 0; i < count; ++i)
+        values[i] = i;
+    *out = values[count - 1];
+}
+
+// Its first elements lie far beyond the stack's guard page.
+TEST(IllegalAddress, OfALocalArrayThatNoStackHasRoomFor) {
+    const Allocation<int> out(1);
+    const std::string report =
+        report_of(cudaErrorHardwareStackError, [&] { huge_local_array<<<1, 1>>>(out.data(), 4000000); });
+    EXPECT_TRUE(tells(report, {"huge_local_array", "this thread's stack is full: local arrays too large"}));
+}
+
 constexpr int kMemcpyLine = __LINE__ + 2;
 __global__ void copy_bytes(int* out, const int* in, std::size_t bytes) {
     memcpy(out, in, bytes);

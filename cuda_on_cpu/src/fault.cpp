@@ -126,8 +126,8 @@ void handle(int signal, siginfo_t* info, void* context) {
 #else
 #error "cuda_on_cpu knows the signal context of x86-64 and arm64 only"
 #endif
-note_callers();
-leave_kernel(context, report_fault);
+    note_callers();
+    leave_kernel(context, report_fault);
 }
 
 char* map_stack() {

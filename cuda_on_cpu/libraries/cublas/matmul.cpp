@@ -419,18 +419,18 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         status != CUBLAS_STATUS_SUCCESS)
         return status;
     const MatmulTask task{*description,
-                    A,
-                    B,
-                    C,
-                    D,
-                    *a,
-                    *b,
-                    *c,
-                    *d,
-                    static_cast<int>(d->rows),
-                    static_cast<int>(d->columns),
-                    static_cast<int>(description->transa == CUBLAS_OP_N ? a->columns : a->rows),
-                    d->batch};
+                          A,
+                          B,
+                          C,
+                          D,
+                          *a,
+                          *b,
+                          *c,
+                          *d,
+                          static_cast<int>(d->rows),
+                          static_cast<int>(d->columns),
+                          static_cast<int>(description->transa == CUBLAS_OP_N ? a->columns : a->rows),
+                          d->batch};
     const cudaDataType scale = description->scale;
     const bool on_device = description->pointer_mode == CUBLASLT_POINTER_MODE_DEVICE;
     if (!on_device) {

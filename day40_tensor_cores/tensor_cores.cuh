@@ -75,9 +75,10 @@ __global__ void __launch_bounds__(SmallShape<T>::THREADS)
     const int lane = static_cast<int>(threadIdx.x) % 32;
 
     Sums<S> sums = {};  // 1 x 2 of 16 x 8
+    const int depth = static_cast<int>(a.cols());
     // Unrolled, the loop takes more registers, and fewer blocks fit on an SM.
 #pragma unroll 1
-    for (int depth = 0; depth < static_cast<int>(a.cols()); depth += S::BK) {
+    for (int done = 0; done < depth; done += S::BK) {
         loader.copy_to(stage);
         course::ptx::cp_async_commit();
         course::ptx::cp_async_wait<0>();

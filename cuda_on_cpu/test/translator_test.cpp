@@ -309,6 +309,43 @@ TEST(DeviceVariables, KeepALinkageThatIsWritten) {
     expect_translation("extern __constant__ int x; __constant__ int x = 3;", "extern int x; int x = 3;");
 }
 
+TEST(Shifts, OfDeviceCodeMarkTheirAmounts) {
+    const auto in_kernel = [](const std::string& statement) {
+        return dense(gnu("__device__ void f() { " + statement + " }"));
+    };
+    const auto expect_shift = [&](const std::string& statement, const std::string& expected) {
+        EXPECT_EQ(in_kernel(statement), dense("void f() { " + expected + " }"));
+    };
+    const std::string mark = "::cuda_on_cpu::shift_amount";
+    expect_shift("a = v << n;", "a = v << " + mark + "(n);");
+    expect_shift("a = v >> 2 * n + 1 & 3;", "a = v >> " + mark + "(2 * n + 1) & 3;");
+    expect_shift("a = (1 << n) - 1;", "a = (1 << " + mark + "(n)) - 1;");
+    expect_shift("a = v << b[i].c->d << e::f;", "a = v << " + mark + "(b[i].c->d) << " + mark + "(e::f);");
+    expect_shift("a = v << static_cast<int>(n) == 3;", "a = v << " + mark + "(static_cast<int>(n)) == 3;");
+    expect_shift("a = static_cast<int>(v) >> n;", "a = static_cast<int>(v) >> " + mark + "(n);");
+    expect_shift("v <<= n | m;", "v <<= " + mark + "(n | m);");
+    expect_shift("x.y >>= n;", "x.y = (x.y) >> " + mark + "(n);");
+    for (const char* same : {"a = v << 3;", "A<B<C>> x;", "f<g<h>>(1);", "A<B<C>, D<E>> x;",
+                             "a = f(b < c, d > e);", "x[i]().y <<= n;", "a = v << f<3>(n);"})
+        expect_shift(same, same);
+    EXPECT_EQ(gnu("int f() { return a << n; }"), "int f() { return a << n; }") << "host code";
+    expect_translation("__device__ int f(); int g() { return a << n; }",
+                       "int f(); int g() { return a << n; }");
+    expect_translation(
+        "int g() { h([=] __device__(int n) { return 1 << n; }); return 1 << n; }",
+        "int g() { h([=](int n) { return 1 << ::cuda_on_cpu::shift_amount(n); }); return 1 << n; }");
+}
+
+TEST(RemovedProperties, AreNamedOnce) {
+    std::vector<translator::Warning> warnings;
+    static_cast<void>(translate(
+        "void f() {\n p.clockRate;\n p->clockRate; q.deviceOverlap; int computeMode; }", Dialect::gnu,
+        translator::SharedArrays::plain, translator::DeviceVariables::own, &warnings));
+    ASSERT_EQ(warnings.size(), 2u);
+    EXPECT_EQ(warnings[0].line, 2);
+    EXPECT_TRUE(contains(warnings[1].message, "asyncEngineCount"));
+}
+
 TEST(Main, MayReturnNothing) {
     std::vector<translator::Warning> warnings;
     const std::string text =

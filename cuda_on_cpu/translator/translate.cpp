@@ -422,13 +422,20 @@ class Translation {
         const std::size_t before = tokens_.previous(i);
         if (before == kNone || tokens_[before].is("operator") || tokens_[before].is(tokens_[i].text)) return;
         const bool assigns = tokens_.is(i + 2 < tokens_.size() ? i + 2 : kNone, "=");
-        if (assigns && is_member(before)) return;  // of a bit field there are no references
         if (tokens_[i].is(">") && has_open_angle(i)) return;
         const std::size_t begin = tokens_.next(assigns ? i + 2 : i + 1);
         const std::size_t end = end_of_amount(begin, assigns);
         if (begin == kNone || end == kNone || end <= begin) return;
         const bool literal = tokens_[begin].kind == TokenKind::number && tokens_.next(begin) == end;
         if (literal) return;
+        if (assigns &&
+            is_member(before)) {  // of a bit field there are no references: x.f <<= n becomes x.f = x.f << n
+            const std::size_t chain = begin_of_chain(before);
+            if (chain == kNone) return;
+            after_[begin - 1] +=
+                " (" + flat({chain, before + 1}) + ") " + std::string(2, tokens_[i].text.front());
+            erase({i, i + 2});
+        }
         after_[begin - 1] += " ::cuda_on_cpu::shift_amount(";
         after_[tokens_.previous(end)] += ")";
     }
@@ -439,10 +446,22 @@ class Translation {
                (tokens_.is(before, ".") || tokens_.is(before, ">"));
     }
 
-    // Is there an `<` before in the same brackets, so that `>>` may end two lists of template arguments?
+    // Of `a.b->c`, whose last name is at `i`; kNone if a call or an index is in it, which must not happen twice.
+    std::size_t begin_of_chain(std::size_t i) const {
+        while (is_member(i)) {
+            const std::size_t dot = tokens_.previous(i);
+            i = tokens_.previous(tokens_[dot].is(".") ? dot : tokens_.previous(dot));
+            if (i == kNone || tokens_[i].kind != TokenKind::identifier) return kNone;
+        }
+        return i;
+    }
+
+    // Is there an `<` before in the same brackets that no `>` has closed, so that `>>` may end two lists of template arguments?
     bool has_open_angle(std::size_t i) const {
+        int closed = 0;
         for (std::size_t p = tokens_.previous(i); p != kNone; p = tokens_.previous(p)) {
-            if (tokens_[p].is("<")) return true;
+            if (tokens_[p].is("<") && closed-- == 0) return true;
+            if (tokens_[p].is(">") && p > 0 && !tokens_[p - 1].is("-")) ++closed;
             if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("(") || tokens_[p].is("["))
                 return false;
             const bool closes = tokens_[p].is(")") || tokens_[p].is("]") || tokens_[p].is("}");

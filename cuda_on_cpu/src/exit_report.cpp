@@ -93,6 +93,17 @@ bool holds(const void* bytes, std::size_t size, std::uint16_t poison) {
     return false;
 }
 
+// Without the fresh memory at its end: programs copy whole buffers of which their kernels have filled a part.
+std::size_t without_tail(const void* bytes, std::size_t size) {
+    std::size_t written = size / sizeof(std::uint32_t) * sizeof(std::uint32_t);
+    for (; written > 0; written -= sizeof(std::uint32_t)) {
+        std::uint32_t word;
+        std::memcpy(&word, static_cast<const char*>(bytes) + written - sizeof word, sizeof word);
+        if (word != twice(kDevicePoison)) break;
+    }
+    return written;
+}
+
 }  // namespace
 
 void note_launch() {
@@ -115,7 +126,9 @@ void look_at_copy(const void* bytes, std::size_t size) {
     looked_at += size;
     size = std::min(size, kLooksAtMost);
     if (holds(bytes, size, kSharedPoison)) poisoned_by = "shared";
-    if (holds(bytes, size, kDevicePoison)) poisoned_by = "device";
+    if (const std::size_t written = without_tail(bytes, size);
+        holds(bytes, written > 0 ? written : size, kDevicePoison))
+        poisoned_by = "device";
 }
 
 }  // namespace cuda_on_cpu

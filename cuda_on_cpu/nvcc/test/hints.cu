@@ -119,6 +119,12 @@ int main(int count, char** values) {
         cudaMemset(large, 0, 24 << 20);
         add<<<64, 256>>>(large, 6 << 20);
     }
+    if (is("unwritten_tail")) {
+        cudaFree(data);
+        cudaMalloc(&data, sizeof host);
+        cudaMemset(data, 0, 40 * sizeof(float));
+        add<<<1, 32>>>(data, 40);
+    }
     if (is("unwritten_float") || is("unwritten_shared_double")) {
         cudaFree(data);
         cudaMalloc(&data, sizeof host);

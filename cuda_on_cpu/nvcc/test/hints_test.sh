@@ -46,7 +46,7 @@ both hints other_order_of_blocks 0 "$depends"
 both hints unwritten_float 0 'device memory that nothing had written'
 both hints unwritten_shared_double 0 'shared memory that nothing had written'
 both hints failure 3 'ends with status 3'
-for right in append sum_in_any_order lock clock reduction printing large; do
+for right in append sum_in_any_order lock clock reduction printing large unwritten_tail; do
     both hints $right 0 ''
 done
 check 'a kernel prints once' test "$(CUDA_ON_CPU_ORDER=ascending ./hints printing)" = 'from the kernel'

@@ -25,9 +25,8 @@ OutOfHostMemory::OutOfHostMemory(std::size_t bytes) {
 
 namespace {
 
-void count(void* memory, int sign) noexcept {
-    if (!course::host_memory_count.counts.load(std::memory_order_relaxed)) return;
-    course::host_memory_count.add(sign * static_cast<std::ptrdiff_t>(malloc_usable_size(memory)));
+bool counts() noexcept {
+    return course::host_memory_count.counts.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -36,16 +35,16 @@ void* operator new(std::size_t bytes) {
     const bool fits = bytes < course::kLarge || bytes < course::available_machine_memory();
     void* const memory = fits ? std::malloc(bytes == 0 ? 1 : bytes) : nullptr;
     if (memory == nullptr) throw course::OutOfHostMemory(bytes);
-    count(memory, 1);
+    if (counts()) course::host_memory_count.add(static_cast<std::ptrdiff_t>(bytes));
     return memory;
 }
 
 void operator delete(void* memory) noexcept {
-    count(memory, -1);
+    if (counts()) course::host_memory_count.add(-static_cast<std::ptrdiff_t>(malloc_usable_size(memory)));
     std::free(memory);
 }
 
-void operator delete(void* memory, std::size_t) noexcept {
-    count(memory, -1);
+void operator delete(void* memory, std::size_t bytes) noexcept {
+    if (counts()) course::host_memory_count.add(-static_cast<std::ptrdiff_t>(bytes));
     std::free(memory);
 }

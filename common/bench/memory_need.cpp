@@ -17,8 +17,8 @@
 namespace course {
 namespace {
 
-constexpr double kNumbers = 1 << 18;  // of a small case: the product of the numbers that are varied
-constexpr double kNoise = 4096;       // bytes that are no array's
+constexpr double kNumbers = 1 << 21;  // of a small case: the product of the numbers that are varied
+constexpr double kNoise = 0.01;       // of the largest small case: what is no array's
 
 std::size_t device_memory_used() {
     std::size_t free = 0;
@@ -57,6 +57,7 @@ MemoryNeed need_of_small(const std::function<Case(const Dims&)>& make, const Dim
 // of c is set.
 double extrapolated(std::vector<double> values, const std::vector<double>& small,
                     const std::vector<double>& at) {
+    const double noise = kNoise * *std::ranges::max_element(values);
     // To coefficients of the products of (x_i - small_i) / small_i, number by number.
     for (std::size_t i = 0; i < small.size(); ++i) {
         for (std::size_t corner = 0; corner < values.size(); ++corner) {
@@ -65,7 +66,7 @@ double extrapolated(std::vector<double> values, const std::vector<double>& small
     }
     double sum = 0;
     for (std::size_t corner = 0; corner < values.size(); ++corner) {
-        if (std::abs(values[corner]) < kNoise) continue;
+        if (std::abs(values[corner]) < noise) continue;
         double term = values[corner];
         for (std::size_t i = 0; i < small.size(); ++i) {
             if ((corner >> i & 1) != 0) term *= (at[i] - small[i]) / small[i];
@@ -78,8 +79,8 @@ double extrapolated(std::vector<double> values, const std::vector<double>& small
 }  // namespace
 
 MemoryNeed memory_need(const std::function<Case(const Dims&)>& make, const Dims& size) {
-    const auto side =
-        std::bit_floor(static_cast<std::size_t>(std::pow(kNumbers, 1.0 / static_cast<double>(size.size()))));
+    const auto side = std::bit_floor(
+        static_cast<std::size_t>(std::lround(std::pow(kNumbers, 1.0 / static_cast<double>(size.size())))));
     std::vector<std::size_t> varied;  // the others are small already
     for (std::size_t i = 0; i < size.size(); ++i) {
         if (size[i] > 2 * side) varied.push_back(i);
@@ -91,11 +92,15 @@ MemoryNeed memory_need(const std::function<Case(const Dims&)>& make, const Dims&
     std::vector<double> host;
     std::vector<double> device;
     try {
-        for (std::size_t corner = 0; corner < std::size_t{1} << varied.size(); ++corner) {
+        const auto small_case = [&](std::size_t corner) {
             Dims dims = size;
             for (std::size_t i = 0; i < varied.size(); ++i)
                 dims[varied[i]] = (corner >> i & 1) != 0 ? 2 * side : side;
-            const MemoryNeed need = need_of_small(make, dims);
+            return need_of_small(make, dims);
+        };
+        small_case(0);  // what is made once and stays
+        for (std::size_t corner = 0; corner < std::size_t{1} << varied.size(); ++corner) {
+            const MemoryNeed need = small_case(corner);
             host.push_back(need.host);
             device.push_back(need.device);
         }

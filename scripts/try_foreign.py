@@ -431,8 +431,8 @@ def try_project(root, project, options):
                      ["cmake", "--build", scratch]]
             where = project
         else:
-            where = scratch / "copy"
-            shutil.copytree(project, where, symlinks=True)
+            shutil.copytree(root, scratch / "copy", symlinks=True, ignore=shutil.ignore_patterns(".git"))  # makefiles name what is above them
+            where = scratch / "copy" / project.relative_to(root)
             steps = [["make", f"NVCC={options.nvcc}", f"CUDA_HOME={toolkit}", f"CUDA_PATH={toolkit}"]]
         before = {path for path in scratch.rglob("*") if is_program(path)}
         environment = {"PATH": f"{toolkit / 'bin'}:{os.environ['PATH']}"}

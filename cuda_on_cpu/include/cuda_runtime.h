@@ -33,6 +33,7 @@
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/launch.h"
 #include "cuda_on_cpu/math.h"
+#include "cuda_on_cpu/occupancy.h"
 #include "cuda_on_cpu/programmatic_launch.h"
 #include "cuda_on_cpu/ptx.h"
 #include "cuda_on_cpu/removed_names.h"

@@ -63,15 +63,21 @@ void print_finding(const Finding& finding) {
 void print(Inspection seen) {
     std::size_t findings = 0;
     for (KernelInspection& kernel : seen.kernels) {
-        std::fprintf(stderr, "cuda_on_cpu: inspected %s: %llu blocks of %u threads\n", kernel.name.c_str(),
-                     static_cast<unsigned long long>(kernel.blocks), kernel.threads_per_block);
+        const std::string sampled =
+            kernel.inspected_blocks == kernel.blocks
+                ? ""
+                : ", of which " + std::to_string(kernel.inspected_blocks) + " were watched";
+        std::fprintf(stderr, "cuda_on_cpu: inspected %s: %llu blocks of %u threads%s\n", kernel.name.c_str(),
+                     static_cast<unsigned long long>(kernel.blocks), kernel.threads_per_block,
+                     sampled.c_str());
         std::ranges::stable_sort(kernel.lines, std::ranges::greater(), beyond_ideal);
         for (std::size_t i = 0; i < std::min(kernel.lines.size(), kShownLines); ++i)
             print_line(kernel.lines[i]);
         std::ranges::for_each(kernel.findings, print_finding);
         findings += kernel.findings.size();
     }
-    if (!seen.kernels.empty()) std::fprintf(stderr, "cuda_on_cpu: inspection: %zu findings\n", findings);
+    if (!seen.kernels.empty())
+        std::fprintf(stderr, "cuda_on_cpu: inspection: %zu finding%s\n", findings, findings == 1 ? "" : "s");
 }
 
 class WholeProgram {
@@ -85,7 +91,10 @@ class WholeProgram {
         std::signal(SIGABRT, report_and_abort);
     }
     // Constructed before all other static objects, so destroyed after them: they may launch kernels, too.
-    ~WholeProgram() { finish(); }
+    ~WholeProgram() {
+        static_cast<void>(cudaDeviceSynchronize());  // kernels that the program has not waited for count, too
+        finish();
+    }
     WholeProgram(const WholeProgram&) = delete;
     WholeProgram& operator=(const WholeProgram&) = delete;
 

@@ -22,6 +22,16 @@ __global__ void hello() { printf("hello from thread %u\n", threadIdx.x); }
 int main() { hello<<<1, 2>>>(); return cudaDeviceSynchronize(); }' >hello.cu
 "an environment/bin/cuda-on-cpu-nvcc" hello.cu || fail "cuda-on-cpu-nvcc hello.cu"
 [[ $(./a.out) == *'hello from thread 1' ]] || fail "a.out prints $(./a.out)"
-said=$("an environment/bin/python" -c 'import cuda_on_cpu; print(cuda_on_cpu.run(open("hello.cu").read(), "-O0"), end="")')
-[[ $said == *'hello from thread 1' ]] || fail "cuda_on_cpu.run(): $said"
+said=$("an environment/bin/python" - <<'END'
+import cuda_on_cpu
+class Notebook:
+    def register_magic_function(self, function, kind, name):
+        self.magic = (function, kind, name)
+notebook = Notebook()
+cuda_on_cpu.load_ipython_extension(notebook)
+assert notebook.magic[1:] == ("cell", "cuda")
+notebook.magic[0]("-O0", open("hello.cu").read())
+END
+)
+[[ $said == *'hello from thread 1' ]] || fail "%%cuda prints $said"
 echo ok

@@ -64,7 +64,7 @@ const char* name_of(BarrierKind kind) {
 
 // Most often one and the same literal; the text counts when several object files mention one header.
 bool same_place(Site a, Site b) {
-    return a.line == b.line && a.column == b.column && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+    return a.line_and_column == b.line_and_column && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ BlockRunner::~BlockRunner() {
 
 void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     launch_ = &launch;
-    seen_launch_ = &launch;
+    seen_launch_.store(&launch, std::memory_order_release);
     cluster_ = cluster;
     failed_ = false;
     polling_since_ = 0;
@@ -162,7 +162,7 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     if (observer_ != nullptr) observer_->end_block();
     observer_ = nullptr;
     launch_ = nullptr;
-    seen_launch_ = nullptr;
+    seen_launch_.store(nullptr, std::memory_order_release);
 }
 
 void BlockRunner::set_shape(dim3 block) {

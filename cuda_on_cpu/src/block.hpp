@@ -110,6 +110,7 @@ class BlockRunner {
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
 
     bool running() const { return launch_ != nullptr; }
+    bool is_seen_running() const { return seen_launch_ != nullptr; }  // asked by other OS threads
     void reverse_order() { descending_ = !descending_; }
     // Asked by other OS threads: has a block of `launch` that runs here done nothing but poll memory, or wait for other blocks, for that
     // long? True if none runs here.

@@ -11,6 +11,7 @@
 #include "cuda_on_cpu/launch.h"
 #include "environment.hpp"
 #include "memory.hpp"
+#include "observer.hpp"
 
 namespace cuda_on_cpu {
 
@@ -95,7 +96,8 @@ bool holds(const void* bytes, std::size_t size, std::uint16_t poison) {
 }  // namespace
 
 void note_launch() {
-    if (!own_program || !environment().hints || launched.exchange(true)) return;
+    // An inspection tells more.
+    if (!own_program || !environment().hints || memory_observer != nullptr || launched.exchange(true)) return;
     on_exit(report, nullptr);
 }
 

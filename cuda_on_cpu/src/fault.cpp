@@ -20,6 +20,9 @@
 
 // The sanitizer has a handler of its own, and its report is better than ours.
 void cuda_on_cpu::prepare_thread_for_faults() {}
+bool cuda_on_cpu::leave_kernel(void*, void (*)()) {
+    return false;
+}
 
 #else
 
@@ -36,6 +39,7 @@ struct Fault {
     std::array<void*, 16>
         instructions;  // where it happened, then what called that, where this is not the program's
     std::size_t depth;
+    void* stack_pointer;
 };
 constinit thread_local Fault fault{};
 constinit thread_local char* report_stack = nullptr;
@@ -49,8 +53,9 @@ constinit thread_local char* report_stack = nullptr;
     if (fault.signal == SIGFPE) {
         error = cudaErrorLaunchFailure;
         what = "integer division by zero; a GPU would go on with an undefined value";
-    } else if (runner.in_stack_guard(fault.address)) {
-        const bool is_full = runner.below_stack(fault.address);
+    } else if (runner.below_stack(fault.stack_pointer) || runner.in_stack_guard(fault.address)) {
+        // A large array may lie beyond the guard page.
+        const bool is_full = runner.below_stack(fault.stack_pointer) || runner.below_stack(fault.address);
         error = is_full ? cudaErrorHardwareStackError : cudaErrorIllegalAddress;
         what = is_full ? "this thread's stack is full: local arrays too large, or a recursion too deep"
                        : kDamagedStack;
@@ -103,22 +108,37 @@ void handle(int signal, siginfo_t* info, void* context) {
             if (each.signal == signal) sigaction(signal, &each.before, nullptr);
         return;
     }
-    auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
-    // Return from the handler into report_fault, on a stack that is certainly intact.
-    auto stack = reinterpret_cast<std::uintptr_t>(report_stack + kStackSize) / 16 * 16;
+    const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
-    fault = {signal, info->si_code, info->si_addr, {reinterpret_cast<void*>(registers.gregs[REG_RIP])}, 1};
+    <<<<<<< HEAD fault = {signal, info->si_code, info->si_addr, {reinterpret_cast<void*>(registers.gregs[REG_RIP])}, 1};
+#elif defined(__aarch64__)
+    fault = {signal, info->si_code, info->si_addr, {reinterpret_cast<void*>(registers.pc)}, 1};
+=======
+    fault = {signal,
+             info->si_code,
+             info->si_addr,
+             {reinterpret_cast<void*>(registers.gregs[REG_RIP])},
+             1,
+             reinterpret_cast<void*>(registers.gregs[REG_RSP])};
     note_callers();
     registers.gregs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&report_fault));
     registers.gregs[REG_RSP] = static_cast<greg_t>(stack - 8);  // as if called
 #elif defined(__aarch64__)
-    fault = {signal, info->si_code, info->si_addr, {reinterpret_cast<void*>(registers.pc)}, 1};
+    fault = {signal,
+             info->si_code,
+             info->si_addr,
+             {reinterpret_cast<void*>(registers.pc)},
+             1,
+             reinterpret_cast<void*>(registers.sp)};
     note_callers();
     registers.pc = reinterpret_cast<std::uintptr_t>(&report_fault);
     registers.sp = stack;
+>>>>>>> 6fbc05f (A stack that is full says so also beyond its guard page)
 #else
 #error "cuda_on_cpu knows the signal context of x86-64 and arm64 only"
 #endif
+note_callers();
+leave_kernel(context, report_fault);
 }
 
 char* map_stack() {
@@ -128,6 +148,21 @@ char* map_stack() {
 }
 
 }  // namespace
+
+bool leave_kernel(void* signal_context, void (*function)()) {
+    if (report_stack == nullptr) return false;
+    auto& registers = static_cast<ucontext_t*>(signal_context)->uc_mcontext;
+    // A stack that is certainly intact.
+    const auto stack = reinterpret_cast<std::uintptr_t>(report_stack + kStackSize) / 16 * 16;
+#if defined(__x86_64__)
+    registers.gregs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(function));
+    registers.gregs[REG_RSP] = static_cast<greg_t>(stack - 8);  // as if called
+#elif defined(__aarch64__)
+    registers.pc = reinterpret_cast<std::uintptr_t>(function);
+    registers.sp = stack;
+#endif
+    return true;
+}
 
 void prepare_thread_for_faults() {
     if (report_stack != nullptr) return;

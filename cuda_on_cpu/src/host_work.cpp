@@ -2,6 +2,7 @@
 
 #include "cuda_on_cpu/thread.h"
 #include "cuda_runtime_api.h"
+#include "device_memory.hpp"
 #include "observer.hpp"
 #include "stream.hpp"
 
@@ -13,6 +14,10 @@ cudaError_t submit_host_work(cudaStream_t stream, const char* function, std::fun
         work();
         return cudaSuccess;
     });
+}
+
+bool check_device_memory(const char* function, const char* argument, const void* pointer, std::size_t bytes) {
+    return reachable(function, {.name = argument, .pointer = pointer, .bytes = bytes});
 }
 
 cudaError_t begin_host_work(cudaStream_t stream) {

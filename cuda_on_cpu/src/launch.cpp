@@ -31,7 +31,7 @@
 #include "kernel_call.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
-#include "modules.hpp"
+#include "module_ranges.hpp"
 #include "order_check.hpp"
 #include "slow_launch.hpp"
 #include "stream.hpp"

@@ -18,7 +18,7 @@
 #include "environment.hpp"
 #include "fibre.hpp"
 #include "memory_pools.hpp"
-#include "modules.hpp"
+#include "module_ranges.hpp"
 #include "observer.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
@@ -86,12 +86,12 @@ std::size_t free_bytes_locked() {
 
 bool has_room_for(std::size_t size) {
     const std::scoped_lock lock(mutex);
-    if (size > free_bytes_locked()) return false;
-    if (size < kLarge) return true;
+    const bool fits = size <= free_bytes_locked();
+    if (fits && size < kLarge) return true;
     const std::size_t available = available_bytes();
-    if (size <= available) return true;
-    capacity = live_bytes + available;
-    return false;
+    const bool is_there = size <= available;
+    if (fits != is_there) capacity = live_bytes + available;
+    return is_there;
 }
 
 // What the program leaves to the end of its process, as a GPU's memory is left to the driver.

@@ -70,8 +70,8 @@ bool in_program(const void* address);
 std::vector<Allocation> live_allocations();
 
 std::size_t total_bytes();
-// What allocate() can still give. As for a GPU: what other programs have when this one begins, it does not get; what they took since
-// then is known once allocate() has failed for it.
+// What allocate() can still give. As for a GPU: not what other programs have. That they have more or less since this one began is known
+// when it shows: when an allocation does not fit, or fits again.
 std::size_t free_bytes();
 
 }  // namespace cuda_on_cpu

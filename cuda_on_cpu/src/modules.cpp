@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -15,23 +14,18 @@
 #include <mutex>
 
 #include "cuda_on_cpu/launch.h"
+#include "module_ranges.hpp"
 
 namespace cuda_on_cpu {
 namespace {
+
+std::mutex mutex;
 
 constexpr std::string_view kTextMark = "// A module of cuda_on_cpu: code for the CPU, not PTX\n";
 constexpr std::string_view kElfMark = ELFMAG;
 // The kernel object of a function whose encoding is E is _ZZ E E19cuda_on_cpu_kernel_.
 constexpr std::string_view kKernelPrefix = "_ZZ";
 constexpr std::string_view kKernelSuffix = "E19cuda_on_cpu_kernel_";
-
-struct Range {
-    std::uintptr_t begin;
-    std::uintptr_t end;
-};
-std::mutex mutex;
-std::vector<Range> module_ranges;
-std::atomic<bool> has_modules = false;
 
 // --- Images ----------------------------------------------------------------------------------------------------------
 
@@ -175,27 +169,6 @@ void take_symbols(CUmod_st& module, std::string_view file, char* base) {
 
 // --- Loading ---------------------------------------------------------------------------------------------------------
 
-void note_ranges(const void* dynamic) {
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* wanted) {
-            bool is_it = false;
-            Range range{~std::uintptr_t{0}, 0};
-            for (int i = 0; i < info->dlpi_phnum; ++i) {
-                const auto& segment = info->dlpi_phdr[i];
-                const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
-                if (segment.p_type == PT_DYNAMIC) is_it = reinterpret_cast<void*>(begin) == wanted;
-                if (segment.p_type != PT_LOAD) continue;
-                range = {std::min(range.begin, begin), std::max(range.end, begin + segment.p_memsz)};
-            }
-            if (!is_it) return 0;
-            const std::scoped_lock lock(mutex);
-            module_ranges.push_back(range);
-            has_modules = true;
-            return 1;
-        },
-        const_cast<void*>(dynamic));
-}
-
 // Shared objects are loaded from files, which debuggers and messages about lines need, too. They go when the program ends.
 class Files {
   public:
@@ -294,7 +267,7 @@ CUresult load_module(const char* function, CUmodule* module, const Image& image)
     }
     link_map* map = nullptr;
     dlinfo(handle, RTLD_DI_LINKMAP, &map);
-    note_ranges(map->l_ld);
+    note_module(map->l_ld);
     auto made = std::make_unique<CUmod_st>();
     take_symbols(*made, image.bytes, reinterpret_cast<char*>(map->l_addr));
     *module = made.release();
@@ -311,15 +284,6 @@ std::string pointed_to(std::string_view shared_object, std::string_view pointer)
     });
     if (found == symbols.end()) return "";
     return found->is_function ? std::string(found->name) : name_of_variable(found->name);
-}
-
-bool in_module(const volatile void* address, std::size_t bytes) {
-    if (!has_modules) return false;
-    const auto first = reinterpret_cast<std::uintptr_t>(address);
-    const std::scoped_lock lock(mutex);
-    return std::ranges::any_of(module_ranges, [&](const Range& range) {
-        return first >= range.begin && first <= range.end && bytes <= range.end - first;
-    });
 }
 
 }  // namespace cuda_on_cpu

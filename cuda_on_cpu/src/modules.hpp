@@ -52,7 +52,4 @@ CUresult load_module(const char* function, CUmodule* module, const Image& image)
 // The kernel or variable whose address the variable `pointer` of a shared object holds; "" if there is none.
 std::string pointed_to(std::string_view shared_object, std::string_view pointer);
 
-// Are these bytes in the code or the variables of a module?
-bool in_module(const volatile void* address, std::size_t bytes);
-
 }  // namespace cuda_on_cpu

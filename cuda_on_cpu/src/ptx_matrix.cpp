@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
 
 #include "block.hpp"
 #include "cuda_on_cpu/small_float.h"
@@ -199,6 +200,33 @@ std::uint32_t transposed(std::uint32_t r, Site site) {
     Transposed own{r, 0, site};
     warp_collective(0xffffffffu, &own, transpose, "movmatrix", site);
     return own.result;
+}
+
+// ---- Warpgroups --------------------------------------------------------------------------------------------------------
+
+void start_product(void* const* sums, unsigned count, std::uint64_t a, std::uint64_t b, bool adds,
+                   const ProductOf& product, Site site) {
+    auto* const first = static_cast<char*>(sums[0]);
+    for (unsigned i = 0; i < count; ++i) {
+        if (sums[i] == first + sizeof(float) * i) continue;
+        block_runner().fail(
+            cudaErrorNotSupported,
+            "wgmma: result " + std::to_string(i) +
+                " is not beside the one before it; expected the elements of one array, in order",
+            site);
+    }
+    if (!adds) std::memset(first, 0, sizeof(float) * count);
+    issue_product(first, count, a, b, product, site);
+}
+
+void check_scales(int a, int b, int transpose_a, Site site) {
+    if (a != 1 || b != 1)
+        block_runner().fail(cudaErrorNotSupported,
+                            "wgmma: factors of " + std::to_string(a) + " and " + std::to_string(b) +
+                                " for A and B; provided is 1",
+                            site);
+    if (transpose_a != 0)
+        block_runner().fail(cudaErrorNotSupported, "wgmma: a transposed A is not provided", site);
 }
 
 }  // namespace cuda_on_cpu::ptx::isa

@@ -1,6 +1,7 @@
 // With CUDA_ON_CPU_NOTICE=10 a program that has printed nothing for 10 s tells once where its kernel is: "still running after 10 s, in
 // vector_add.cuh:46, block 0, thread 0". A loop that never ends shows itself so; a kernel that is only slow goes on. Tests print when they
-// begin and end, so it is also told of many slow launches in one test.
+// begin and end, so it is also told of many slow launches in one test. Where nothing is set, a program of the user's own tells once of a
+// launch that takes more than 10 s. With CUDA_ON_CPU_LIMIT=60 a launch that takes longer than that is ended, with cudaErrorLaunchTimeout.
 #pragma once
 
 #include <chrono>
@@ -17,6 +18,9 @@ class WatchedLaunch {
     ~WatchedLaunch();
     WatchedLaunch(const WatchedLaunch&) = delete;
     WatchedLaunch& operator=(const WatchedLaunch&) = delete;
+
+  private:
+    bool watched_;
 };
 
 // The program prints something.

@@ -232,13 +232,16 @@ void store_matrices(const Lanes& lanes) {
     for (unsigned m = 0; m < kMatrices; ++m) {
         for (unsigned lane = 0; lane < 32; ++lane) {
             const unsigned r = lanes.at<RowAndPlace>(lane).r[m];
-            for (unsigned i = 0; i < 2; ++i) {
-                const unsigned g = lane / 4, t = 2 * (lane % 4) + i;
-                const unsigned row = kTranspose ? t : g, column = kTranspose ? g : t;
-                const auto element = static_cast<std::uint16_t>(r >> 16 * i);
-                auto* const begin =
-                    static_cast<char*>(const_cast<void*>(lanes.at<RowAndPlace>(kSide * m + row).row));
-                std::memcpy(begin + sizeof element * column, &element, sizeof element);
+            const unsigned g = lane / 4, t = lane % 4;
+            const auto row = [&](unsigned i) {
+                return static_cast<char*>(const_cast<void*>(lanes.at<RowAndPlace>(kSide * m + i).row));
+            };
+            if constexpr (kTranspose) {
+                const auto low = static_cast<std::uint16_t>(r), high = static_cast<std::uint16_t>(r >> 16);
+                std::memcpy(row(2 * t) + sizeof low * g, &low, sizeof low);
+                std::memcpy(row(2 * t + 1) + sizeof high * g, &high, sizeof high);
+            } else {
+                std::memcpy(row(g) + sizeof r * t, &r, sizeof r);
             }
         }
     }
@@ -272,6 +275,10 @@ void stmatrix(void* row, const unsigned* r, const char* name, Site site) {
 }
 
 }  // namespace
+
+void require_whole_warp(const Lanes& lanes, const char* name, Site site) {
+    need_whole_warp(lanes, name, site);
+}
 
 void multiply_fragments(WmmaOperands own) {
     warp_collective(0xffffffffu, &own, multiply_whole_fragments, "mma_sync", own.site);

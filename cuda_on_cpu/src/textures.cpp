@@ -370,6 +370,10 @@ Values element_at(const Texture& texture, const char* element) {
         values.f[3] = 1;
     else
         values.u[3] = 1;
+    if (format.channel_bytes == 4) {  // nothing to convert
+        std::memcpy(values.u, element, format.bytes());
+        return values;
+    }
     for (int i = 0; i < format.channels; ++i, element += format.channel_bytes) {
         if (texture.as_float)
             values.f[i] = normalized(format.type, element);
@@ -398,9 +402,8 @@ Values element(const Texture& texture, const Level& level, int x, int y, int z) 
 
 // --- Coordinates -----------------------------------------------------------------------------------------------------
 
-// Where an element that may lie outside is read: its index, or kBorder.
-int addressed(cudaTextureAddressMode mode, int i, int size) {
-    if (i >= 0 && i < size) return i;
+// Where an element that lies outside is read: its index, or kBorder.
+int outside(cudaTextureAddressMode mode, int i, int size) {
     switch (mode) {
         case cudaAddressModeWrap: {
             const int rest = i % size;
@@ -416,6 +419,10 @@ int addressed(cudaTextureAddressMode mode, int i, int size) {
         default:
             return i < 0 ? 0 : size - 1;
     }
+}
+
+inline int addressed(cudaTextureAddressMode mode, int i, int size) {
+    return i >= 0 && i < size ? i : outside(mode, i, size);
 }
 
 // The element nearest to a coordinate, and for a linear filter the two around it, with the weight of the second one.
@@ -449,10 +456,12 @@ Footprint footprint(const Texture& texture, int axis, float coordinate, int size
             static_cast<float>(fixed & ((1 << kFractionBits) - 1)) / (1 << kFractionBits)};
 }
 
+// (1 - weight) a + weight b. What has no weight does not count, even if it is not a number.
 Values mix(const Values& a, const Values& b, float weight) {
+    if (weight == 0) return a;
     Values mixed;
     for (int i = 0; i < 4; ++i)
-        mixed.f[i] = weight == 0 ? a.f[i] : (1 - weight) * a.f[i] + weight * b.f[i];
+        mixed.f[i] = (1 - weight) * a.f[i] + weight * b.f[i];
     return mixed;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -192,6 +193,63 @@ TEST(Merge, TakesLittleTimeForLongTexts) {
     const std::string device = "int before() { return 1; }\n" + middle + "__device__ int f() { return 1; }\n";
     EXPECT_EQ(dense(merge(host, device).text),
               dense("int before() { return 0; }\n" + middle + "__device__ int f() { return 1; }\n"));
+}
+
+// Whatever the texts are: it ends, and what both have stays.
+TEST(Merge, TakesAnything) {
+    static constexpr const char* kWords[] = {"{",
+                                             "}",
+                                             "(",
+                                             ")",
+                                             "[",
+                                             "]",
+                                             "<",
+                                             ">",
+                                             ";",
+                                             ":",
+                                             "::",
+                                             "=",
+                                             ",",
+                                             "~",
+                                             "&",
+                                             "*",
+                                             "operator",
+                                             "template",
+                                             "class",
+                                             "struct",
+                                             "enum",
+                                             "namespace",
+                                             "using",
+                                             "typedef",
+                                             "extern",
+                                             "\"C\"",
+                                             "const",
+                                             "constexpr",
+                                             "static",
+                                             "__host__",
+                                             "__device__",
+                                             "__global__",
+                                             "__launch_bounds__",
+                                             "int",
+                                             "f",
+                                             "x",
+                                             "1",
+                                             "\n",
+                                             "\n# 3 \"a.cu\"\n",
+                                             "public",
+                                             "[=] __device__ (int x) { }"};
+    std::mt19937 random(7);
+    const auto word = [&] { return std::string(kWords[random() % std::size(kWords)]) + " "; };
+    for (int round = 0; round < 2000; ++round) {
+        std::string host, device;
+        for (int i = 0; i < 40; ++i) {
+            const std::string common = word();
+            host += random() % 10 == 0 ? word() : common;
+            device += random() % 10 == 0 ? word() : common;
+        }
+        const std::string merged = merge(host, device).text;
+        EXPECT_LE(merged.size(), 40 * (host.size() + device.size()) + 10000);
+    }
 }
 
 }  // namespace

@@ -129,6 +129,21 @@ TEST(IllegalAddress, OfHostMemoryIsToldBeforeTheKernelRuns) {
     }
 }
 
+__global__ void huge_local_array(int* out, int count) {
+    volatile int values[4000000];
+    for (int i = 0; i < count; ++i)
+        values[i] = i;
+    *out = values[count - 1];
+}
+
+// Its first elements lie far beyond the stack's guard page.
+TEST(IllegalAddress, OfALocalArrayThatNoStackHasRoomFor) {
+    const Allocation<int> out(1);
+    const std::string report =
+        report_of(cudaErrorHardwareStackError, [&] { huge_local_array<<<1, 1>>>(out.data(), 4000000); });
+    EXPECT_TRUE(tells(report, {"huge_local_array", "this thread's stack is full: local arrays too large"}));
+}
+
 constexpr int kMemcpyLine = __LINE__ + 2;
 __global__ void copy_bytes(int* out, const int* in, std::size_t bytes) {
     memcpy(out, in, bytes);
@@ -761,6 +776,28 @@ __global__ void work_for(long long nanoseconds, int* out) {
     while (clock64() - begin < nanoseconds) {  // the line to be named
     }
     *out = 1;
+}
+
+constexpr int kEndlessLine = __LINE__ + 4;
+__global__ void compute_without_end(unsigned* out) {
+    unsigned value = *out;
+    while (value != 3) {
+        value = (value * 5 + 7) & ~1u;
+        out[threadIdx.x] += value;
+    }
+}
+// ctest sets CUDA_ON_CPU_LIMIT=1 for this one.
+TEST(Limit, EndsAKernelThatNeverEnds) {
+    if (std::getenv("CUDA_ON_CPU_LIMIT") == nullptr) GTEST_SKIP() << "needs CUDA_ON_CPU_LIMIT=1";
+    DeviceVector<unsigned> out(2);
+    const std::string report =
+        report_of(cudaErrorLaunchTimeout, [&] { compute_without_end<<<3, 2>>>(out.data()); });
+    EXPECT_TRUE(
+        tells(report, {"compute_without_end", "block (", "thread (", "has run for 1 s (CUDA_ON_CPU_LIMIT)"}));
+    EXPECT_TRUE(tells(report, {at_line(kEndlessLine)}) || tells(report, {at_line(kEndlessLine - 1)}) ||
+                tells(report, {at_line(kEndlessLine + 1)}))
+        << report;
+    EXPECT_EQ(report.find("has run"), report.rfind("has run")) << report;
 }
 
 // ctest sets CUDA_ON_CPU_NOTICE=1 for this one.

@@ -1258,7 +1258,7 @@ struct Large {
     double values[7];
 };
 template <class T, class... More>
-__global__ void sum_of_arguments(const T first, Large large, int* out, More... more) {
+__global__ void sum_of_arguments(const T first, Large large, int* __restrict__ out, More... more) {
     out[threadIdx.x] = static_cast<int>(first + large.values[6] + (0 + ... + more));
 }
 cudaError_t launch_by_address(const void* kernel, unsigned threads, void** arguments) {

@@ -363,6 +363,7 @@ TEST(WaitingLoops, LetOthersRun) {
     for (const char* loop : {"void f(int* p) { int v; do { v = *p; } while (v == 0); }",
                              "void f(int* p) { for (;;) { int v = p[1]; if (v != 0) break; } }",
                              "void f(int* p) { again: if (*p == 0) goto again; }",
+                             "int flag; void f() { bool v; do { v = flag; } while (!v); }",
                              "void f(int* p) { for (;;) if (*p) break; }"}) {
         const std::string translated = gnu(loop);
         EXPECT_TRUE(contains(translated, "::cuda_on_cpu::poll()")) << translated;
@@ -391,6 +392,45 @@ TEST(WaitingLoops, LoadWithAHintForTheCache) {
     for (const char* loop : {"void f(int* p) { for (int i = 0; i < n; ++i) s += __ldg(p + i); }",
                              "int g(int* p) { return __ldg(p); } void f(int* p) { n = g(p); }"}) {
         EXPECT_EQ(gnu(loop), loop);
+    }
+}
+
+std::vector<translator::Warning> warnings_of(const std::string& text) {
+    std::vector<translator::Warning> warnings;
+    translator::translate(text, translator::Dialect::gnu, translator::SharedArrays::plain, &warnings);
+    return warnings;
+}
+
+TEST(WarpSynchronousCode, IsNamedAndCanRunInStep) {
+    const std::string loop =
+        "__device__ void f(volatile int* s, int t) { for (int d = 16; d > 0; d /= 2) s[t] += s[t + d]; }";
+    for (const std::string& text :
+         std::initializer_list<std::string>{"__device__ void f(volatile int* s, int t) {\n s[t] += s[t + "
+                                            "2];\n if (kMany) s[t] += s[t + 1]; }",
+                                            "__global__ void k() {\n __shared__ volatile int s[64]; int t = "
+                                            "0; s[t] = 1;\n s[t + 1] = s[t] + "
+                                            "1; }",
+                                            "\n\n" + loop}) {
+        const auto warnings = warnings_of(text);
+        ASSERT_EQ(warnings.size(), 1u) << text;
+        EXPECT_EQ(warnings[0].line, 3);
+        EXPECT_TRUE(contains(warnings[0].message, "__syncwarp")) << warnings[0].message;
+        EXPECT_TRUE(contains(warnings[0].message, "CUDA_ON_CPU_LOCKSTEP")) << warnings[0].message;
+        EXPECT_EQ(lines_of(gnu(text)), lines_of(text));
+    }
+    EXPECT_TRUE(contains(gnu(loop), "s[t] = ::cuda_on_cpu::value_in_step(s[t] + ( s[t + d]), ")) << gnu(loop);
+}
+
+TEST(WarpSynchronousCode, IsNotWhatSynchronisesOrWaits) {
+    for (const char* text :
+         {"__device__ void f(volatile int* s, int t) { s[t] += s[t + 2]; __syncwarp(); s[t] += s[t + 1]; }",
+          "__device__ void f(volatile int* s, int t) { s[t] += s[t + 2]; tile.sync(); s[t] += s[t + 1]; }",
+          "__device__ void f(volatile int* s, int t) { for (;;) { s[t] += s[t + d]; __syncthreads(); } }",
+          "__device__ void f(volatile int* s, int t) { s[t] = s[t + 32]; }",
+          "__device__ void f(int* s, int t) { s[t] += s[t + 2]; s[t] += s[t + 1]; }",
+          "__device__ void f(volatile int* flags, int b) { while (flags[b - 1] == 0); flags[b] = 1; }"}) {
+        EXPECT_TRUE(warnings_of(text).empty()) << text;
+        EXPECT_FALSE(contains(gnu(text), "in_step")) << gnu(text);
     }
 }
 
@@ -570,6 +610,9 @@ TEST(Ptx, KeepsLinesAndStatements) {
     EXPECT_EQ(lines_of(text), lines_of(source));
     EXPECT_TRUE(contains(dense(text), "if(a){namespace")) << text;
     EXPECT_TRUE(contains(dense(text), "}elseg();")) << text;
+    // Operands are translated, too.
+    EXPECT_TRUE(contains(gnu("__global__ void k() { asm volatile(\"nanosleep.u32 %0;\" :: \"r\"(1 << n)); }"),
+                         "shift_amount("));
     // The word volatile in asm makes no loop one that polls.
     EXPECT_FALSE(contains(gnu("void f() { while (n--) asm volatile(\"bar.sync 0;\"); }"), "poll()"));
 }

@@ -186,9 +186,10 @@ constexpr const char* kOwnProgram =
     "\n[[maybe_unused]] static const bool cuda_on_cpu_own_program_ = ::cuda_on_cpu::own_program = true;\n";
 
 int compile_cuda(const Settings& settings, const std::string& compiler, const Command& command) {
-    // What nvcc defines.
+    // What nvcc defines, the last two with --extended-lambda and --expt-relaxed-constexpr, which need no option here.
     static const Arguments kDefinitions = {"-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13",
-                                           "-D__CUDACC_VER_MINOR__=0"};
+                                           "-D__CUDACC_VER_MINOR__=0", "-D__CUDACC_EXTENDED_LAMBDA__",
+                                           "-D__CUDACC_RELAXED_CONSTEXPR__"};
     const std::string preprocessed = command.object + ".ii";
     const std::string translated = command.object + ".translated.ii";
 

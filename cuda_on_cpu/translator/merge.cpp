@@ -202,10 +202,13 @@ class Pass {
                 has_parameters = has_parameters || !in_bases;
                 i = match_or(i, end);
             } else if (token.is(":")) {
-                const bool qualifier = tokens.is(i + 1 < end ? i + 1 : kNone, ":") || tokens[i - 1].is(":");
+                const bool qualifier =
+                    tokens.is(i + 1 < end ? i + 1 : kNone, ":") || (i > 0 && tokens[i - 1].is(":"));
                 in_members = in_members || (has_parameters && !qualifier);
                 in_bases = in_bases || (has_class && !has_parameters && !qualifier);
                 ++i;
+            } else if (token.is("{") && (tokens.match(i) == kNone || tokens.match(i) >= end)) {
+                return finish(item, signature_end == kNone ? i : signature_end);  // never closed
             } else if (token.is("{")) {
                 const std::size_t behind = match_or(i, end);
                 const std::size_t before = tokens.previous(i);

@@ -169,6 +169,7 @@ struct Register {
     std::string variable;
     unsigned bits;
     bool constant = false;  // of an operand "n": no variable, an expression
+    bool result = false;    // an operand that is a result of the statement
 };
 
 // An operand as C++.
@@ -182,14 +183,17 @@ class Translation {
     explicit Translation(const PtxStatement& statement) : statement_(statement), scan_(statement.text) {}
 
     std::string run() {
+        for (const PtxOperand& output : statement_.outputs)
+            add_output(output);
+        for (const PtxOperand& input : statement_.inputs)
+            add_input(input);
+        const std::string body = scope(true);
         std::string before = "{ namespace isa_ = ::cuda_on_cpu::ptx::isa;";
         std::string after;
-        std::size_t index = 0;
-        for (const PtxOperand& output : statement_.outputs)
-            declare_output(index++, output, before, after);
-        for (const PtxOperand& input : statement_.inputs)
-            declare_input(index++, input, before);
-        const std::string body = scope(true);
+        for (std::size_t i = 0; i < statement_.outputs.size(); ++i)
+            declare_output(i, before, after);
+        for (std::size_t i = 0; i < statement_.inputs.size(); ++i)
+            declare_input(statement_.outputs.size() + i, statement_.inputs[i], before);
         return before + " " + body + after + " }";
     }
 
@@ -224,44 +228,56 @@ class Translation {
                            "+ for results");
         return bits;
     }
-    void declare_output(std::size_t index, const PtxOperand& output, std::string& before,
-                        std::string& after) {
-        const std::string& constraint = output.constraint;
-        if (constraint.empty() || (constraint[0] != '=' && constraint[0] != '+')) bits_of(index, {}, 0);
-        const std::size_t letter = constraint.size() > 1 && constraint[1] == '&' ? 2 : 1;
-        const unsigned bits = bits_of(index, output, letter);
-        const std::string variable = "ptx_" + std::to_string(index);
-        const std::string width = "<" + std::to_string(bits) + ">";
-        before +=
-            " auto&& " + variable + "_ = (" + output.expression + "); [[maybe_unused]] " + unsigned_of(bits) +
-            " " + variable + " = isa_::" +
-            (constraint[0] == '+' ? "read" + width + "(" + variable + "_);" : "undefined" + width + "();");
-        after += " isa_::write(" + variable + "_, " + variable + ");";
-        operands_.push_back({variable, bits});
+    static bool is_constant(const PtxOperand& input) {
+        return input.constraint == "n" || input.constraint == "i";
     }
-    void declare_input(std::size_t index, const PtxOperand& input, std::string& before) {
+    // "0": in the register of an output.
+    static bool is_same(const PtxOperand& input) {
+        return !input.constraint.empty() &&
+               std::all_of(input.constraint.begin(), input.constraint.end(), is_digit);
+    }
+    void add_output(const PtxOperand& output) {
+        const std::size_t index = operands_.size();
+        const std::string& constraint = output.constraint;
+        const bool is_result = !constraint.empty() && (constraint[0] == '=' || constraint[0] == '+');
+        const std::size_t letter = constraint.size() > 1 && constraint[1] == '&' ? 2 : 1;
+        const unsigned bits = bits_of(index, output, is_result ? letter : constraint.size());
+        operands_.push_back({"ptx_" + std::to_string(index), bits, false, true});
+    }
+    void add_input(const PtxOperand& input) {
+        const std::size_t index = operands_.size();
         const std::string variable = "ptx_" + std::to_string(index);
-        if (input.constraint == "n" || input.constraint == "i") {
-            before += " [[maybe_unused]] constexpr auto " + variable + " = (" + input.expression + ");";
+        if (is_constant(input)) {
             operands_.push_back({variable, 64, true});
-            return;
-        }
-        const bool same = !input.constraint.empty() &&
-                          std::all_of(input.constraint.begin(), input.constraint.end(), is_digit);
-        unsigned bits = 0;
-        if (same) {  // "0": in the register of an output
+        } else if (is_same(input)) {
             const std::size_t output = std::strtoul(input.constraint.c_str(), nullptr, 10);
-            if (output >= statement_.outputs.size()) bits_of(index, input, 0);
-            bits = operands_[output].bits;
-            before += " " + operands_[output].variable + " = isa_::read<" + std::to_string(bits) + ">(" +
-                      input.expression + ");";
+            if (output >= statement_.outputs.size()) bits_of(index, input, input.constraint.size());
             operands_.push_back(operands_[output]);
+        } else {
+            operands_.push_back({variable, bits_of(index, input, 0)});
+        }
+    }
+
+    void declare_output(std::size_t index, std::string& before, std::string& after) const {
+        const PtxOperand& output = statement_.outputs[index];
+        const auto& [variable, bits, constant, result] = operands_[index];
+        const std::string width = "<" + std::to_string(bits) + ">";
+        before += " auto&& " + variable + "_ = (" + output.expression + ");";
+        if (std::find(in_place_.begin(), in_place_.end(), index) != in_place_.end()) return;
+        before += " [[maybe_unused]] " + unsigned_of(bits) + " " + variable + " = isa_::" +
+                  (output.constraint[0] == '+' ? "read" + width + "(" + variable + "_);"
+                                               : "undefined" + width + "();");
+        after += " isa_::write(" + variable + "_, " + variable + ");";
+    }
+    void declare_input(std::size_t index, const PtxOperand& input, std::string& before) const {
+        const auto& [variable, bits, constant, result] = operands_[index];
+        if (constant) {
+            before += " [[maybe_unused]] constexpr auto " + variable + " = (" + input.expression + ");";
             return;
         }
-        bits = bits_of(index, input, 0);
-        before += " [[maybe_unused]] " + unsigned_of(bits) + " " + variable + " = isa_::read<" +
-                  std::to_string(bits) + ">(" + input.expression + ");";
-        operands_.push_back({variable, bits});
+        const std::string value = " = isa_::read<" + std::to_string(bits) + ">(" + input.expression + ");";
+        before += is_same(input) ? " " + variable + value
+                                 : " [[maybe_unused]] " + unsigned_of(bits) + " " + variable + value;
     }
 
     // --- Scopes, declarations, labels --------------------------------------------------------------------------------------
@@ -488,6 +504,24 @@ class Translation {
         char letter = '\0';
         std::vector<std::string_view> alternatives;
         bool used = false;
+
+        // The modifier, if it is one of the alternatives; of m64n#k16 the number. Else "".
+        std::string_view meant_by(std::string_view modifier) const {
+            for (const std::string_view alternative : alternatives) {
+                if (alternative == modifier) return modifier;
+                const std::size_t number_at = alternative.find('#');
+                if (number_at == std::string_view::npos) continue;
+                const std::string_view after = alternative.substr(number_at + 1);
+                if (modifier.size() < alternative.size() ||
+                    modifier.substr(0, number_at) != alternative.substr(0, number_at) ||
+                    !modifier.ends_with(after))
+                    continue;
+                const std::string_view number =
+                    modifier.substr(number_at, modifier.size() - after.size() - number_at);
+                if (std::all_of(number.begin(), number.end(), is_digit)) return number;
+            }
+            return "";
+        }
     };
     static Slot slot_of(std::string_view text) {
         Slot slot;
@@ -519,14 +553,13 @@ class Translation {
                 if (!slot.anywhere) ordered_passed = true;
                 for (const std::string_view alternative : slot.alternatives)
                     expected += (expected.empty() ? "." : ", .") + std::string(alternative);
-                if (std::find(slot.alternatives.begin(), slot.alternatives.end(), modifier) ==
-                    slot.alternatives.end())
-                    continue;
+                const std::string_view meant = slot.meant_by(modifier);
+                if (meant.empty()) continue;
                 slot.used = found = true;
                 if (slot.letter == 'F') {
-                    flags_.push_back(modifier);
+                    flags_.push_back(meant);
                 } else if (slot.letter != '\0') {
-                    bound_[slot.letter] = modifier;
+                    bound_[slot.letter] = meant;
                 }
                 break;
             }
@@ -549,6 +582,7 @@ class Translation {
 
     // What a modifier is called in C++: in isa_, where the letter that it is bound to says, or a number for v4, x2 and the like.
     static std::string constant_of(char letter, std::string_view modifier) {
+        if (is_digit(modifier[0])) return std::string(modifier);
         if ((modifier[0] == 'v' || modifier[0] == 'x') && modifier.size() == 2 && is_digit(modifier[1]))
             return std::string(1, modifier[1]);
         static constexpr std::string_view kWords[] = {"and", "or", "xor", "volatile", "const"};
@@ -694,7 +728,8 @@ class Translation {
         const std::string count_name = is_digit(count_text[0])
                                            ? std::string(count_text)
                                            : constant_of(count_text[0], bound_.at(count_text[0]));
-        const std::size_t count = std::strtoul(count_name.c_str(), nullptr, 10);
+        const std::size_t divisor = count_text.ends_with("/2") ? 2 : 1;
+        const std::size_t count = std::strtoul(count_name.c_str(), nullptr, 10) / divisor;
         std::string_view element = want.substr(0, star);
         const std::vector<Operand> single = {given};
         const bool is_list = given.kind == OperandKind::list;
@@ -704,6 +739,10 @@ class Translation {
         if (parts.size() != count)
             fail(where + " has " + std::to_string(parts.size()) + " elements; expected " +
                  std::to_string(count));
+        if (element[0] == '&') {
+            arguments += (arguments.empty() ? "" : ", ") + in_place(parts, element.substr(1), where);
+            return;
+        }
         if (element[0] == '=' || element[0] == '~') {
             list = "d_";
             for (const Operand& part : parts)
@@ -718,6 +757,19 @@ class Translation {
             values += (values.empty() ? "" : ", ") + source(part, type, wide, where).text;
         arguments += (arguments.empty() ? "" : ", ") + "isa_::List<"s + unsigned_of(type.bits) + ", " +
                      count_name + ">{{" + values + "}}";
+    }
+
+    // Where results of the statement are, for an instruction that changes them after the statement.
+    std::string in_place(const std::vector<Operand>& parts, std::string_view type, const std::string& where) {
+        std::string places;
+        for (const Operand& part : parts) {
+            if (part.kind != OperandKind::statement || !operands_[part.index].result)
+                fail(where + ", " + quoted(part.text) + ", is no result of the asm statement");
+            check_bits(operands_[part.index].bits, type_of(type), false, part, where);
+            in_place_.push_back(part.index);
+            places += (places.empty() ? "&" : ", &") + operands_[part.index].variable + "_";
+        }
+        return "isa_::Places<" + std::to_string(parts.size()) + ">{{" + places + "}}";
     }
 
     // `want` begins with =, or with ~ for a register that may be wider.
@@ -945,6 +997,7 @@ class Translation {
     const PtxStatement& statement_;
     Scanner scan_;
     std::vector<Register> operands_;
+    std::vector<std::size_t> in_place_;  // results that instructions change later than here
     std::vector<Names> names_;
     std::vector<std::vector<std::string>> labels_;
     std::string instruction_;

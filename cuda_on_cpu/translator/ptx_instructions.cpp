@@ -319,6 +319,21 @@ constexpr PtxForm kForms[] = {
     {"cp.async.bulk.tensor.2d", "!global !shared::cta ?tile !bulk_group " L2_POLICY, "[2],[],b64",
      "tensor_store_with_policy"},
 
+    // Matrices of a warpgroup.
+    {"wgmma.fence.sync.aligned", "", "", "wgmma_fence"},
+    {"wgmma.commit_group.sync.aligned", "", "", "wgmma_commit"},
+    {"wgmma.wait_group.sync.aligned", "", "u32", "wgmma_wait_group"},
+    {"wgmma.mma_async.sync.aligned", "N:m64n#k16 f32 A:f16 f16", "{&f32*N/2},b64,b64,pred,s32,s32,s32,s32",
+     "wgmma_of_halves<A,N>"},
+    {"wgmma.mma_async.sync.aligned", "N:m64n#k16 f32 A:bf16 bf16", "{&f32*N/2},b64,b64,pred,s32,s32,s32,s32",
+     "wgmma_of_halves<A,N>"},
+    {"wgmma.mma_async.sync.aligned", "N:m64n#k32 f32 A:e4m3 e4m3", "{&f32*N/2},b64,b64,pred,s32,s32",
+     "wgmma_of_bytes<A,N>"},
+    {"wgmma.mma_async.sync.aligned", "N:m64n#k32 f32 A:e5m2 e5m2", "{&f32*N/2},b64,b64,pred,s32,s32",
+     "wgmma_of_bytes<A,N>"},
+    {"wgmma.mma_async.sync.aligned", "N:m64n#k32 s32 A:s8 s8", "{&s32*N/2},b64,b64,pred",
+     "wgmma_of_integers<N>"},
+
     // Matrices of a warp.
     {"ldmatrix.sync", "!aligned !m8n8 !V:x1|x2|x4 ?F:trans !shared|shared::cta !b16", "{=b32*V},[]",
      "ldmatrix<V,F>"},

@@ -21,9 +21,10 @@ namespace translator {
 //     =T          a destination
 //     *T, ~T      the same, in a register that may be wider than the type
 //     =T|=pred    two destinations
-//     {T*V}       so many values, {=T*V} or {~T*V} destinations; V is bound to v4, x4, 2d or is a number
+//     {T*V}       so many values, {=T*V} or {~T*V} destinations; V is bound to v4 or x4, or is a number
+//     {&T*N/2}    results of the asm statement that the instruction changes later; N is bound to the number in m64n128k16
 //     []          an address
-//     [V]         the address of a tensor map, and so many coordinates
+//     [2]         the address of a tensor map, and so many coordinates
 //     @           a label
 // `call` is the function of cuda_on_cpu/ptx.h, with what it takes as template arguments. Destinations are what it returns, or, if they
 // are several, its first parameters.

@@ -82,6 +82,9 @@ class Translation {
             }
         }
         declare_global_shared();
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            if (is_asm(tokens_[i])) translate_asm(i);
+        }
         std::string result;
         for (std::size_t i = 0; i < tokens_.size(); ++i) {
             result += text_[i];
@@ -93,8 +96,13 @@ class Translation {
   private:
     // Which kernel it is that a loop is called from is not known, so all of a file that polls are said to poll.
     static std::string with_marks(const std::string& text) {
-        const bool polls = text.find("::cuda_on_cpu::empty_loop()") != std::string::npos ||
-                           text.find("::cuda_on_cpu::poll()") != std::string::npos;
+        // The last ones are of loads by inline PTX.
+        static constexpr std::string_view kPolls[] = {"::cuda_on_cpu::empty_loop()", "::cuda_on_cpu::poll()",
+                                                      "isa_::flag::volatile_",       "isa_::flag::relaxed",
+                                                      "isa_::flag::acquire",         "isa_::flag::cv"};
+        const bool polls = std::any_of(std::begin(kPolls), std::end(kPolls), [&](std::string_view words) {
+            return text.find(words) != std::string::npos;
+        });
         std::string result;
         for (std::size_t at = 0; at < text.size();) {
             const std::size_t mark = std::min(text.find(kMark, at), text.size());
@@ -189,8 +197,6 @@ class Translation {
             tell_of_removed_property(i);
         } else if (word.is("main")) {
             return_from_main(i);
-        } else if (word.is("asm") || word.is("__asm__") || word.is("__asm")) {
-            translate_asm(i);
         } else if (takes_kernel(word.text)) {
             remove_casts_of_kernels(i);
         }
@@ -200,6 +206,9 @@ class Translation {
 
     // PTX becomes calls of functions. What there is no function for is an error where the compiler makes code of it: headers
     // may have more asm statements than a program uses.
+    static bool is_asm(const Token& token) {
+        return token.is("asm") || token.is("__asm__") || token.is("__asm");
+    }
     void translate_asm(std::size_t word) {
         std::size_t open = tokens_.next(word);
         while (open != kNone && tokens_[open].kind == TokenKind::identifier)  // volatile
@@ -230,8 +239,27 @@ class Translation {
             text = "{ extern void " + function + "() __attribute__((error(" + string_literal(error.what()) +
                    "))); " + function + "(); }";
         }
-        erase({word, end + 1});
+        erase({word, end});
+        for (std::size_t i = word; i < end; ++i)
+            after_[i].clear();
         text_[word] = text;
+        text_[end].erase(0, 1);  // the semicolon
+    }
+
+    // What has become of some tokens, on one line.
+    std::string translated(Range range) const {
+        std::string result;
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].significant() && tokens_[i].text.find('\n') != std::string_view::npos)
+                fail(i, "a literal of several lines in here");
+            if (tokens_[i].significant()) {
+                result += text_[i];
+            } else if (!result.empty() && result.back() != ' ') {
+                result += ' ';
+            }
+            result += after_[i];
+        }
+        return result;
     }
 
     // The characters that literals side by side stand for.
@@ -286,7 +314,7 @@ class Translation {
             }
             if (!tokens_.is(i, "(") || constraint.empty())
                 fail(section.begin, "asm: expected \"constraint\"(expression)");
-            operands.push_back({constraint, flat({i + 1, closing(i)})});
+            operands.push_back({constraint, translated({i + 1, closing(i)})});
             i = tokens_.next(closing(i));
             if (!tokens_.is(i, ",") || i >= section.end) break;
             ++i;
@@ -1077,9 +1105,11 @@ class Translation {
                                                                           "reinterpret_cast",
                                                                           "const_cast",
                                                                           "__threadfence_block"};
+        static constexpr std::array<std::string_view, 6> kJumps = {"break", "continue", "goto",
+                                                                   "else",  "true",     "false"};
         std::vector<std::string_view> assigned;
         std::vector<Range> values;
-        bool loads = false;
+        bool looks = false;  // at anything
         for (std::size_t i = range.begin; i < range.end; ++i) {
             const Token& token = tokens_[i];
             if (token.kind == TokenKind::identifier && tokens_.is(tokens_.next(i), "(") &&
@@ -1088,7 +1118,8 @@ class Translation {
             if (token.is("(") &&
                 (tokens_.is(tokens_.previous(i), "]") || tokens_.is(tokens_.previous(i), ")")))
                 return false;  // a lambda, or a call by way of a pointer
-            loads = loads || token.is("*") || token.is("[") || (token.is("-") && tokens_.is(i + 1, ">"));
+            looks = looks || (token.kind == TokenKind::identifier && !one_of(token.text, kMayBeCalled) &&
+                              !one_of(token.text, kJumps));
             if (tokens_.is_run(i, "+", 2) || tokens_.is_run(i, "-", 2)) return false;
             if (!is_assignment(i)) continue;
             const std::size_t name = tokens_.previous(i);
@@ -1104,7 +1135,7 @@ class Translation {
                     return false;
             }
         }
-        return loads;
+        return looks;
     }
 
     // `=`, also as the end of `+=`, but of no comparison.
@@ -1163,7 +1194,7 @@ class Translation {
     // asm volatile: loads from memory that may be polled give way themselves.
     bool of_asm(std::size_t i) const {
         const std::size_t before = tokens_.previous(i);
-        return tokens_.is(before, "asm") || tokens_.is(before, "__asm__") || tokens_.is(before, "__asm");
+        return before != kNone && is_asm(tokens_[before]);
     }
 
     std::size_t outermost_function(std::size_t i) const {

@@ -139,7 +139,7 @@ std::string words_of(const HostUse& use) {
             return fmt::format("identifier \"{}\" is undefined in device code: it is a variable of the host",
                                use.name);
         case HostUse::Kind::kLanguage:
-            return fmt::format("{} is not allowed in a {} function", use.name, use.caller);
+            return fmt::format("{} cannot be used in a {} function", use.name, use.caller);
         case HostUse::Kind::kCall:
             break;
     }

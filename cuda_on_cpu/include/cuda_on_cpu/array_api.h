@@ -5,11 +5,16 @@
 #include "surface_types.h"
 #include "texture_types.h"
 
+#ifndef CUDA_ON_CPU_DEFAULT
 #ifdef __cplusplus
 #define CUDA_ON_CPU_DEFAULT(value) = value
-extern "C" {
 #else
 #define CUDA_ON_CPU_DEFAULT(value)
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
 #endif
 
 // --- Memory in three dimensions ---

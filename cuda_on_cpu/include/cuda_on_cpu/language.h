@@ -35,8 +35,24 @@ namespace cuda_on_cpu {
 // so that every report can say where:  void __syncwarp(unsigned mask, Site site = Site::here());
 struct Site {
     const char* file;
-    int line;
-    unsigned column = 0;  // in the translated text: two barriers on one line are two places
+    // A union, so that compilers copy and compare line and column in one step.
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wnested-anon-types"
+#endif
+    union {
+        __extension__ struct {
+            int line;
+            unsigned column;  // in the translated text: two barriers on one line are two places
+        };
+        unsigned long long line_and_column;
+    };
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
+
+    constexpr Site(const char* in_file, int at_line, unsigned at_column = 0)
+        : file(in_file), line(at_line), column(at_column) {}
 
 #ifdef __clang__
     static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),

@@ -40,7 +40,7 @@ struct Argument {
 template <class... Parameters>
 void prepare_from_addresses(void (*function)(Parameters...), void** arguments) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-        function(*static_cast<std::remove_reference_t<Parameters>*>(arguments[I])...);
+        function(*reinterpret_cast<std::remove_reference_t<Parameters>*>(arguments[I])...);
     }
     (std::index_sequence_for<Parameters...>{});
 }
@@ -49,6 +49,20 @@ void prepare_from_addresses(void (*function)(Parameters...), void** arguments) {
 struct ParameterSize {
     std::size_t size;
     std::size_t alignment;
+};
+
+// A parameter's type without __restrict__, which is no part of a function's type.
+template <class T>
+struct Unrestricted {
+    using type = std::remove_cv_t<T>;
+};
+template <class T>
+struct Unrestricted<T* __restrict__> {
+    using type = T*;
+};
+template <class T>
+struct Unrestricted<T* const __restrict__> {
+    using type = T*;
 };
 
 // What is known of one kernel (one instantiation of a template is one kernel).
@@ -67,8 +81,8 @@ class Kernel {
         static constexpr ParameterSize kParameters[] = {{sizeof(Parameters), alignof(Parameters)}..., {0, 0}};
         parameters = kParameters;
         prepare_untyped = [](const void* function, void** arguments) {
-            prepare_from_addresses(reinterpret_cast<void (*)(Parameters...)>(const_cast<void*>(function)),
-                                   arguments);
+            using Function = void (*)(typename Unrestricted<Parameters>::type...);
+            prepare_from_addresses(reinterpret_cast<Function>(const_cast<void*>(function)), arguments);
         };
         return true;
     }

@@ -1,6 +1,7 @@
 // Inline PTX: matrices of a warp (PTX ISA, ldmatrix, stmatrix, movmatrix, mma).
 #pragma once
 
+#include "cuda_on_cpu/hopper.h"
 #include "cuda_on_cpu/ptx_memory.h"
 #include "cuda_on_cpu/tensor_core.h"
 
@@ -75,6 +76,55 @@ __forceinline__ void mma(Word (&d)[kD], List<Factor, kA> a, List<Factor, kB> b, 
     std::memcpy(d, c.word, sizeof d);
     multiply_matrices({kM, kN, kK, kSum<Sum>, kElement<A>, kElement<B>, (F & flag::satfinite) != 0}, d,
                       a.word, b.word, site);
+}
+
+// ---- Warpgroups --------------------------------------------------------------------------------------------------------
+
+using cuda_on_cpu::ptx::wgmma_commit;
+using cuda_on_cpu::ptx::wgmma_fence;
+inline void wgmma_wait_group(std::uint32_t pending, Site site = Site::here()) {
+    wait_for_products(pending, site);
+}
+
+// The sums must be side by side in memory, as elements of an array are: the product is computed later, where they are.
+void start_product(void* const* sums, unsigned count, std::uint64_t a, std::uint64_t b, bool adds,
+                   const ProductOf& product, Site site);
+// What there is no model of: factors with a minus, a transposed A.
+void check_scales(int a, int b, int transpose_a, Site site);
+
+template <class Format_>
+struct Half {
+    using Format = Format_;
+    std::uint16_t bits;
+};
+template <class Format_>
+struct Byte {
+    using Format = Format_;
+    std::uint8_t bits;
+};
+
+template <class A, unsigned kN, int kCount>
+__forceinline__ void wgmma_of_halves(Places<kCount> d, std::uint64_t a, std::uint64_t b, bool adds,
+                                     std::uint32_t scale_a, std::uint32_t scale_b, std::uint32_t transpose_a,
+                                     std::uint32_t transpose_b, Site site = Site::here()) {
+    static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "wgmma: N is 8 to 256, in steps of 8");
+    check_scales(static_cast<int>(scale_a), static_cast<int>(scale_b), static_cast<int>(transpose_a), site);
+    using T = Half<typename A::Format>;
+    start_product(d.place, kCount, a, b, adds,
+                  transpose_b != 0 ? product_of<T, true>() : product_of<T, false>(), site);
+}
+template <class A, unsigned kN, int kCount>
+__forceinline__ void wgmma_of_bytes(Places<kCount> d, std::uint64_t a, std::uint64_t b, bool adds,
+                                    std::uint32_t scale_a, std::uint32_t scale_b, Site site = Site::here()) {
+    static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "wgmma: N is 8 to 256, in steps of 8");
+    check_scales(static_cast<int>(scale_a), static_cast<int>(scale_b), 0, site);
+    start_product(d.place, kCount, a, b, adds, product_of<Byte<typename A::Format>, false>(), site);
+}
+template <unsigned kN, int kCount>
+__forceinline__ void wgmma_of_integers(Places<kCount> d, std::uint64_t a, std::uint64_t b, bool adds,
+                                       Site site = Site::here()) {
+    static_assert(kN % 8 == 0 && kN >= 8 && kN <= 256, "wgmma: N is 8 to 256, in steps of 8");
+    start_product(d.place, kCount, a, b, adds, product_of<std::int8_t, false>(), site);
 }
 
 }  // namespace cuda_on_cpu::ptx::isa

@@ -177,6 +177,12 @@ struct List {
     Word word[kCount];
 };
 
+// Where registers are that an instruction changes later.
+template <int kCount>
+struct Places {
+    void* place[kCount];
+};
+
 // ---- Operands of an asm statement ----------------------------------------------------------------------------------------
 
 template <unsigned kBits>

@@ -1,4 +1,5 @@
 // cuBLAS over the host's BLAS: each function against plain loops in double precision, and the errors.
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <gtest/gtest.h>
 
@@ -594,6 +595,88 @@ TEST_F(CublasHandle, LowPrecisionIsSummedInMoreAndRoundedOnce) {
     EXPECT_EQ(cublasGemmEx(handle_, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, c, CUDA_R_16F, 1, c, CUDA_R_32F,
                            1, &one, c, CUDA_R_32F, 1, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
               CUBLAS_STATUS_NOT_SUPPORTED);
+}
+
+// D = gelu or relu(alpha A B + beta C + bias), 2 x 2: A in row order, B transposed, in bfloat16 and float.
+template <class T>
+std::vector<float> lt_matmul(cudaDataType type, cublasLtEpilogue_t epilogue,
+                             std::vector<float>* auxiliary = nullptr) {
+    const auto on_device = [](std::vector<float> values) {
+        std::vector<T> narrow;
+        for (const float value : values)
+            narrow.push_back(T(value));
+        T* pointer = nullptr;
+        cudaMalloc(reinterpret_cast<void**>(&pointer), values.size() * sizeof(T));
+        cudaMemcpy(pointer, narrow.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice);
+        return pointer;
+    };
+    const auto on_host = [](const T* pointer, std::size_t count) {
+        std::vector<T> narrow(count);
+        EXPECT_EQ(cudaMemcpy(narrow.data(), pointer, count * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
+        std::vector<float> values;
+        for (const T value : narrow)
+            values.push_back(static_cast<float>(value));
+        return values;
+    };
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    T *A = on_device({1, 2, 3, 4}), *B = on_device({1, -1, 2, 0}), *C = on_device({1, 1, 1, 1}),
+      *bias = on_device({0, 1}), *D = on_device({nan, nan, nan, nan}), *aux = on_device({nan, nan, nan, nan});
+    cublasLtHandle_t handle = nullptr;
+    cublasLtMatmulDesc_t description = nullptr;
+    cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
+    EXPECT_EQ(cublasLtCreate(&handle), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasLtMatmulDescCreate(&description, CUBLAS_COMPUTE_32F, CUDA_R_32F), CUBLAS_STATUS_SUCCESS);
+    const auto set = [&](cublasLtMatmulDescAttributes_t attribute, auto value) {
+        EXPECT_EQ(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value),
+                  CUBLAS_STATUS_SUCCESS);
+    };
+    set(CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_T);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue);
+    set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(bias));
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, static_cast<const void*>(aux));
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, std::int64_t{2});
+    for (cublasLtMatrixLayout_t* layout : {&a, &b, &c})
+        EXPECT_EQ(cublasLtMatrixLayoutCreate(layout, type, 2, 2, 2), CUBLAS_STATUS_SUCCESS);
+    const cublasLtOrder_t row = CUBLASLT_ORDER_ROW;
+    EXPECT_EQ(cublasLtMatrixLayoutSetAttribute(a, CUBLASLT_MATRIX_LAYOUT_ORDER, &row, sizeof row),
+              CUBLAS_STATUS_SUCCESS);
+    cublasLtMatmulPreference_t preference = nullptr;
+    cublasLtMatmulPreferenceCreate(&preference);
+    cublasLtMatmulHeuristicResult_t result{};
+    int results = 0;
+    EXPECT_EQ(
+        cublasLtMatmulAlgoGetHeuristic(handle, description, a, b, c, c, preference, 1, &result, &results),
+        CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(results, 1);
+    const float alpha = 1, beta = 0.5;
+    EXPECT_EQ(cublasLtMatmul(handle, description, &alpha, A, a, B, b, &beta, C, c, D, c, &result.algo,
+                             nullptr, 0, nullptr),
+              CUBLAS_STATUS_SUCCESS);
+    const std::vector<float> d = on_host(D, 4);
+    if (auxiliary != nullptr) *auxiliary = on_host(aux, 4);
+    for (T* memory : {A, B, C, bias, D, aux})
+        cudaFree(memory);
+    for (const cublasLtMatrixLayout_t layout : {a, b, c})
+        cublasLtMatrixLayoutDestroy(layout);
+    cublasLtMatmulPreferenceDestroy(preference);
+    cublasLtMatmulDescDestroy(description);
+    cublasLtDestroy(handle);
+    return d;
+}
+
+TEST(CublasLt, MultipliesWithEpilogues) {
+    // A = [1 2; 3 4], B^T = [1 -1; 2 0]: A B^T + 0.5 = [5.5 -0.5; 11.5 -2.5], by columns; the bias adds 1 to the second row.
+    const std::vector<float> plain = {5.5f, 11.5f, -0.5f, -2.5f}, biased = {5.5f, 12.5f, -0.5f, -1.5f};
+    EXPECT_EQ(lt_matmul<float>(CUDA_R_32F, CUBLASLT_EPILOGUE_DEFAULT), plain);
+    EXPECT_EQ(lt_matmul<__nv_bfloat16>(CUDA_R_16BF, CUBLASLT_EPILOGUE_BIAS), biased);
+    EXPECT_EQ(lt_matmul<float>(CUDA_R_32F, CUBLASLT_EPILOGUE_RELU_BIAS),
+              (std::vector<float>{5.5f, 12.5f, 0, 0}));
+    std::vector<float> before;
+    const std::vector<float> smooth = lt_matmul<float>(CUDA_R_32F, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, &before);
+    EXPECT_EQ(before, biased);
+    EXPECT_NEAR(smooth[1], 12.5, 1e-5);
+    EXPECT_NEAR(smooth[2], -0.154286, 1e-5);
+    EXPECT_NEAR(smooth[3], -0.100428, 1e-5);
 }
 
 }  // namespace

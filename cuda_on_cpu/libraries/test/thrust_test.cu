@@ -36,6 +36,16 @@ struct Square {
     __host__ __device__ int operator()(int x) const { return x * x; }
 };
 
+struct NotMultipleOf20 {
+    __host__ __device__ bool operator()(int x) const { return x % 20 != 0; }
+};
+
+struct Product {
+    __host__ __device__ int operator()(const thrust::tuple<int, int>& pair) const {
+        return thrust::get<0>(pair) * thrust::get<1>(pair);
+    }
+};
+
 template <class Vector>
 std::vector<int> values(const Vector& v) {
     std::vector<int> host(v.size());
@@ -82,19 +92,12 @@ TEST(Thrust, SortsSelectsAndCombines) {
     thrust::stable_sort_by_key(keys.begin(), keys.end(), items.begin());
     EXPECT_EQ(values(items), (std::vector<int>{10, 20, 30, 31}));
     thrust::device_vector<int> selected(4);
-    const auto end = thrust::copy_if(items.begin(), items.end(), selected.begin(),
-                                     [] __host__ __device__(int x) { return x % 20 != 0; });
+    const auto end = thrust::copy_if(items.begin(), items.end(), selected.begin(), NotMultipleOf20());
     EXPECT_EQ(end - selected.begin(), 3);
     EXPECT_EQ(thrust::unique(keys.begin(), keys.end()) - keys.begin(), 3);
     const auto zipped =
         thrust::make_zip_iterator(thrust::make_tuple(thrust::make_counting_iterator(0), items.begin()));
-    EXPECT_EQ(thrust::transform_reduce(
-                  zipped, zipped + 4,
-                  [] __device__(const thrust::tuple<int, int>& pair) {
-                      return thrust::get<0>(pair) * thrust::get<1>(pair);
-                  },
-                  0, thrust::plus<int>()),
-              20 + 60 + 93);
+    EXPECT_EQ(thrust::transform_reduce(zipped, zipped + 4, Product(), 0, thrust::plus<int>()), 20 + 60 + 93);
     const auto permuted = thrust::make_permutation_iterator(items.begin(), keys.begin());  // keys: 1 2 3
     EXPECT_EQ(thrust::reduce(permuted, permuted + 3), 20 + 30 + 31);
 }

@@ -59,6 +59,22 @@ int main() {
     return cudaDeviceSynchronize();
 }
 END
+cat >ptx.cu <<'END'
+#include <cstdio>
+#ifndef INSTRUCTION
+#define INSTRUCTION "mov.u32 %0, %%laneid;"
+#endif
+__device__ inline void not_called() { asm("frobnicate.u32 1;"); }
+__global__ void show() {
+    unsigned lane;
+    asm volatile(INSTRUCTION : "=r"(lane));
+    if (threadIdx.x == 37) printf("lane %u\n", lane);
+}
+int main() {
+    show<<<1, 64>>>();
+    return cudaDeviceSynchronize();
+}
+END
 cat >architecture.cu <<'END'
 #include <cstdio>
 __global__ void tell() {
@@ -132,6 +148,24 @@ int main() {
     return;
 }
 END
+cat >load.cpp <<'END'
+#include <cuda.h>
+#include <cstdio>
+int main(int, char** arguments) {
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+    CUfunction function;
+    cuInit(0);
+    cuDeviceGet(&device, 0);
+    cuCtxCreate(&context, 0, device);
+    if (cuModuleLoad(&module, arguments[1]) != CUDA_SUCCESS) return 1;
+    if (cuModuleGetFunction(&function, module, "_Z5hellov") != CUDA_SUCCESS) return 2;
+    cuLaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, nullptr, nullptr, nullptr);
+    return cuCtxSynchronize();
+}
+END
+printf '.version 8.0\n.target sm_80\n' >gpu.ptx
 cp hello.cu hello.txt
 echo 'int main() { not_declared(); }' >wrong.cu
 
@@ -217,8 +251,21 @@ expect '-MM leaves out the headers of the system' 0 $'a.o: a.cu square.cuh' '' "
 expect 'g++ links with -lcudart' 0 '' by_gxx g++ ../a.o ../b.o -L"$toolkit/lib64" -lcudart -o by_gxx
 expect 'and that runs' 0 'sum 25' '' ../by_gxx
 
+expect '-cubin makes a module' 0 '' hello.cubin "$nvcc" -cubin -arch=sm_80 hello.cu
+expect 'a program that loads modules' 0 '' load "$nvcc" load.cpp -o load -lcuda
+expect 'it loads the module' 0 'hello from thread 1' '' ../load ../hello.cubin
+expect 'PTX of a GPU is refused' 1 'the image is PTX, an assembler of GPUs' '' ../load gpu.ptx
+expect 'g++ links with -lcuda' 0 '' load_by_gxx g++ -std=c++20 -I"$toolkit/include" load.cpp -L"$toolkit/lib64" -lcuda -o load_by_gxx
+expect 'but modules do not find the stand-in in it' 1 'is linked by nvcc' '' ../load_by_gxx ../hello.cubin
+
 expect 'headers that are compiled before know a macro of the program' 1 my_malloc '' "$nvcc" -DcudaMalloc=my_malloc a.cu b.cu
 expect 'g++ is told which standard it needs' 1 'needs C++20' '' g++ -std=c++17 -I"$toolkit/include" -c main.cpp
+
+expect 'inline PTX' 0 '' ptx "$nvcc" ptx.cu -o ptx
+expect 'it runs' 0 'lane 5' '' ../ptx
+expect 'PTX that does not exist' 1 'PTX instruction "mov.s32.frobnicate": the modifier .frobnicate is not provided here' '' \
+    "$nvcc" '-DINSTRUCTION="mov.s32.frobnicate %0, 1;"' ptx.cu
+expect 'its line' 1 'ptx.cu:8:' '' "$nvcc" '-DINSTRUCTION="frobnicate.s32 %0, 1;"' ptx.cu
 
 expect 'the version' 0 'release 13.0' '' "$nvcc" --version
 expect '-c -o with two files' 1 'A single input file is required' '' "$nvcc" -c a.cu b.cu -o both.o
@@ -230,7 +277,6 @@ expect '-run without a program' 1 'only a program can be run' '' "$nvcc" -run -c
 expect '-O without a number' 1 '-Ohello.cu: expected a number' '' "$nvcc" -O hello.cu
 expect 'an option without its value' 1 "'-o' needs a value" '' "$nvcc" hello.cu -o
 expect 'a library that does not exist' 1 "'-lcudnn'" '' "$nvcc" hello.cu -lcudnn
-expect 'code of a GPU' 1 'compiled for the CPU' '' "$nvcc" -ptx hello.cu
 expect '-E' 1 'compiled for the CPU' '' "$nvcc" -E hello.cu
 expect 'a file that is not there' 1 "there is no file 'nowhere.cu'" '' "$nvcc" nowhere.cu
 expect 'no file' 1 'No input files specified' '' "$nvcc" -O2
@@ -263,7 +309,9 @@ int main() {
 }
 END
 
-if grep -q inspector "$toolkit/lib64/libcudart.so"; then
+inspect=
+[[ ! -e $toolkit/lib64/cuda_on_cpu_whole_program.o ]] || inspect=--inspect
+if [[ $inspect ]] || grep -qI inspector "$toolkit/lib64/libcudart.so"; then  # the text file of a build that always inspects
     cat >racy.cu <<'END'
 #include <cstdlib>
 __global__ void reverse(float* out) {
@@ -278,10 +326,12 @@ int main() {
     exit(cudaDeviceSynchronize());
 }
 END
-    expect 'a program that is watched' 0 '' racy "$nvcc" racy.cu -o racy -lcudart
+    expect 'a program that is watched' 0 '' racy "$nvcc" $inspect racy.cu -o racy -lcudart
     expect 'its findings are printed at its end' 0 'FINDING race (64)' '' ../racy
     expect 'they go to a file' 0 '' seen.json env CUDA_ON_CPU_INSPECTION=seen.json ../racy
     expect 'as JSON' 0 '"race"' '' cat ../seen.json
+else
+    expect '--inspect without an inspector' 1 'built without the inspector' '' "$nvcc" --inspect hello.cu
 fi
 
 if command -v make >/dev/null; then

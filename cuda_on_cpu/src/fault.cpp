@@ -110,19 +110,12 @@ void handle(int signal, siginfo_t* info, void* context) {
     }
     const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
-    <<<<<<< HEAD fault = {signal, info->si_code, info->si_addr, {reinterpret_cast<void*>(registers.gregs[REG_RIP])}, 1};
-#elif defined(__aarch64__)
-    fault = {signal, info->si_code, info->si_addr, {reinterpret_cast<void*>(registers.pc)}, 1};
-=======
     fault = {signal,
              info->si_code,
              info->si_addr,
              {reinterpret_cast<void*>(registers.gregs[REG_RIP])},
              1,
              reinterpret_cast<void*>(registers.gregs[REG_RSP])};
-    note_callers();
-    registers.gregs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&report_fault));
-    registers.gregs[REG_RSP] = static_cast<greg_t>(stack - 8);  // as if called
 #elif defined(__aarch64__)
     fault = {signal,
              info->si_code,
@@ -130,15 +123,11 @@ void handle(int signal, siginfo_t* info, void* context) {
              {reinterpret_cast<void*>(registers.pc)},
              1,
              reinterpret_cast<void*>(registers.sp)};
-    note_callers();
-    registers.pc = reinterpret_cast<std::uintptr_t>(&report_fault);
-    registers.sp = stack;
->>>>>>> 6fbc05f (A stack that is full says so also beyond its guard page)
 #else
 #error "cuda_on_cpu knows the signal context of x86-64 and arm64 only"
 #endif
-note_callers();
-leave_kernel(context, report_fault);
+    note_callers();
+    leave_kernel(context, report_fault);
 }
 
 char* map_stack() {

@@ -38,7 +38,7 @@ bool kernel_runs() {
     return runner_of_os_thread != nullptr && runner_of_os_thread->running();
 }
 
-cudaError_t submit_by_kernel(cudaStream_t stream, const char* function, Operation operation) {
+cudaError_t submit_by_kernel(cudaStream_t stream, const char* function, StreamOperation operation) {
     if (operation.host_waits)
         return refuse(cudaErrorNotPermitted, function, "not in a kernel, which cannot wait for it");
     if (const cudaError_t error = check(stream, function); error != cudaSuccess) return error;

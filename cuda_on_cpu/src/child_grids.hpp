@@ -22,7 +22,7 @@ namespace cuda_on_cpu {
 bool kernel_runs();
 
 // What the functions of the runtime do there.
-cudaError_t submit_by_kernel(cudaStream_t stream, const char* function, Operation operation);
+cudaError_t submit_by_kernel(cudaStream_t stream, const char* function, StreamOperation operation);
 cudaError_t record_event_by_kernel(cudaEvent_t event, cudaStream_t stream);
 cudaError_t wait_for_event_by_kernel(cudaStream_t stream, cudaEvent_t event);
 // As CUDA 11 had it: runs what the thread's block has issued. Told once that it is gone.

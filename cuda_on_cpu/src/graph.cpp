@@ -42,7 +42,7 @@ using namespace cuda_on_cpu;
 
 struct CUgraphNode_st {
     cudaGraph_t graph = nullptr;
-    Operation operation;
+    StreamOperation operation;
     std::vector<cudaGraphNode_t> after;
     cudaGraphNode_t original = nullptr;  // of a clone
     // What the parameters were, where they are known.
@@ -70,7 +70,7 @@ struct Executable;
 
 struct ExecutableNode {
     cudaGraphNode_t node = nullptr;  // of the graph it was made from; perhaps destroyed
-    Operation operation;
+    StreamOperation operation;
     std::vector<std::size_t> after;
     cudaEvent_t event = nullptr;
     ConditionalNode conditional;
@@ -362,7 +362,7 @@ cudaError_t launch(CUgraphExec_st& executable, cudaStream_t stream) {
 // --- Making nodes ---------------------------------------------------------------------------------------------------------
 
 // Of a node that has nothing to do itself.
-Operation of_type(cudaGraphNodeType type) {
+StreamOperation of_type(cudaGraphNodeType type) {
     return {.work = nullptr, .type = type, .launch = {}};
 }
 
@@ -380,7 +380,7 @@ cudaError_t check(const NewNode& request) {
     return check_dependencies(request.function, request.graph, request.dependencies, request.count);
 }
 
-cudaGraphNode_t add(const NewNode& request, Operation operation) {
+cudaGraphNode_t add(const NewNode& request, StreamOperation operation) {
     *request.node = add_node(*request.graph, std::move(operation),
                              {request.dependencies, request.dependencies + request.count});
     return *request.node;
@@ -487,7 +487,7 @@ cudaError_t add_event_node(const NewNode& request, cudaGraphNodeType type, cudaE
     if (const cudaError_t error = check(request); error != cudaSuccess) return error;
     if (!event_exists(event))
         return refuse(cudaErrorInvalidValue, request.function, "this event does not exist (any more)");
-    Operation operation = of_type(type);
+    StreamOperation operation = of_type(type);
     if (type == cudaGraphNodeTypeWaitEvent) {
         operation.work = [event] {
             if (event_exists(event)) wait_for(tasks_before(event));
@@ -603,7 +603,7 @@ std::size_t number_of_nodes(const CUgraph_st& graph) {
     return graph.nodes.size();
 }
 
-cudaGraphNode_t add_node(CUgraph_st& graph, Operation operation, std::vector<cudaGraphNode_t> after) {
+cudaGraphNode_t add_node(CUgraph_st& graph, StreamOperation operation, std::vector<cudaGraphNode_t> after) {
     auto* node = new CUgraphNode_st;
     node->graph = &graph;
     node->operation = std::move(operation);
@@ -636,7 +636,7 @@ bool all_come_before(const CUgraph_st& graph, std::size_t first, const std::vect
                        [&](cudaGraphNode_t node) { return seen.contains(node); });
 }
 
-Operation host_operation(cudaHostFn_t function, void* user_data) {
+StreamOperation host_operation(cudaHostFn_t function, void* user_data) {
     return {.work = as_host_function([=] {
                 function(user_data);
                 return cudaSuccess;
@@ -740,7 +740,7 @@ cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t* node, cudaGraph_t graph,
     const NewNode request{__func__, node, graph, dependencies, count};
     if (const cudaError_t error = check(request); error != cudaSuccess) return error;
     if (params == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the parameters are null");
-    Operation operation;
+    StreamOperation operation;
     if (const cudaError_t error = graph_allocation(__func__, params->bytesize, &params->dptr, &operation);
         error != cudaSuccess) {
         return error;
@@ -753,7 +753,7 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
                                     const cudaGraphNode_t* dependencies, std::size_t count, void* pointer) {
     const NewNode request{__func__, node, graph, dependencies, count};
     if (const cudaError_t error = check(request); error != cudaSuccess) return error;
-    Operation operation;
+    StreamOperation operation;
     if (const cudaError_t error = graph_release(__func__, pointer, &operation); error != cudaSuccess)
         return error;
     add(request, std::move(operation));
@@ -1025,7 +1025,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream) {
     if (!executables().contains(executable)) return no_such_graph(__func__);
     return submit(
         stream, __func__,
-        Operation{.work = [] { return cudaSuccess; }, .type = cudaGraphNodeTypeEmpty, .launch = {}});
+        StreamOperation{.work = [] { return cudaSuccess; }, .type = cudaGraphNodeTypeEmpty, .launch = {}});
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
@@ -1035,9 +1035,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     if (capture == nullptr) return launch(*executable, stream);
     return submit(stream, __func__,
-                  Operation{.work = [graph = executable->graph] { return run_here(*graph); },
-                            .type = cudaGraphNodeTypeGraph,
-                            .launch = {}});
+                  StreamOperation{.work = [graph = executable->graph] { return run_here(*graph); },
+                                  .type = cudaGraphNodeTypeGraph,
+                                  .launch = {}});
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {

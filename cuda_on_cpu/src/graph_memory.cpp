@@ -55,7 +55,8 @@ cudaError_t use(GraphMemory& memory, bool in_use) {
 
 }  // namespace
 
-cudaError_t graph_allocation(const char* function, std::size_t bytes, void** pointer, Operation* operation) {
+cudaError_t graph_allocation(const char* function, std::size_t bytes, void** pointer,
+                             StreamOperation* operation) {
     if (bytes == 0) return refuse(cudaErrorInvalidValue, function, "0 bytes; expected 1 or more");
     void* const begin = allocate(bytes, cudaMemoryTypeDevice);
     if (begin == nullptr) return refuse(cudaErrorMemoryAllocation, function, "%zu bytes", bytes);
@@ -70,7 +71,7 @@ cudaError_t graph_allocation(const char* function, std::size_t bytes, void** poi
     return cudaSuccess;
 }
 
-cudaError_t graph_release(const char* function, void* pointer, Operation* operation) {
+cudaError_t graph_release(const char* function, void* pointer, StreamOperation* operation) {
     *operation = {.work = nullptr, .type = cudaGraphNodeTypeMemFree, .launch = {}};
     if (const auto memory = find_graph_memory(pointer); memory != nullptr) {
         operation->work = [memory] { return use(*memory, false); };

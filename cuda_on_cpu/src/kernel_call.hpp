@@ -24,6 +24,6 @@ cudaError_t call_by_address(const char* caller, const void* function, void** arg
 
 // What a GPU refuses before it starts a kernel. Completes the configuration.
 cudaError_t check_launch(const KernelCall& call, LaunchConfiguration* configuration);
-Operation launch_operation(KernelCall call, const LaunchConfiguration& configuration);
+StreamOperation launch_operation(KernelCall call, const LaunchConfiguration& configuration);
 
 }  // namespace cuda_on_cpu

@@ -449,7 +449,7 @@ cudaError_t check_launch(const KernelCall& call, LaunchConfiguration* configurat
     return check(*call.kernel, *configuration);
 }
 
-Operation launch_operation(KernelCall call, const LaunchConfiguration& configuration) {
+StreamOperation launch_operation(KernelCall call, const LaunchConfiguration& configuration) {
     const bool may_wait = call.kernel->polls && concurrency_expected();
     return {
         .work = [call = std::move(call), configuration,

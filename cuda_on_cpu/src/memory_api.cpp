@@ -158,14 +158,14 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
     const bool captures = somebody_captures();
     if (kernel_runs() || (runs_at_once(stream) && !captures)) {
         return submit(stream, function,
-                      Operation{.work =
-                                    [=] {
-                                        carry_out(c);
-                                        return cudaSuccess;
-                                    },
-                                .launch = {}});
+                      StreamOperation{.work =
+                                          [=] {
+                                              carry_out(c);
+                                              return cudaSuccess;
+                                          },
+                                      .launch = {}});
     }
-    Operation operation;
+    StreamOperation operation;
     operation.work = [=] { return carry_out_later(function, c); };
     const bool from_host = c.kind == cudaMemcpyHostToDevice || c.kind == cudaMemcpyHostToHost;
     const bool to_host = c.kind == cudaMemcpyDeviceToHost || c.kind == cudaMemcpyHostToHost;
@@ -213,7 +213,7 @@ cudaError_t set(const char* function, void* pointer, std::size_t pitch, int valu
     if (width == 0 || height == 0) return cudaSuccess;
     if (pitch < width)
         return refuse(cudaErrorInvalidPitchValue, function, "pitch %zu for rows of %zu bytes", pitch, width);
-    Operation operation;
+    StreamOperation operation;
     if (const cudaError_t error = memset_operation(
             function, {pointer, pitch, static_cast<unsigned>(value), 1, width, height}, &operation);
         error != cudaSuccess) {
@@ -232,13 +232,13 @@ cudaError_t check_symbol(const char* function, std::size_t size, std::size_t byt
 
 }  // namespace
 
-cudaError_t copy_operation(const char* function, const Copy& c, Operation* operation) {
+cudaError_t copy_operation(const char* function, const Copy& c, StreamOperation* operation) {
     if (const cudaError_t error = check_copy(function, c); error != cudaSuccess) return error;
     *operation = {.work = [=] { return carry_out_later(function, c); }, .launch = {}};
     return cudaSuccess;
 }
 
-cudaError_t copy_operation(const char* function, const cudaMemcpy3DParms& p, Operation* operation) {
+cudaError_t copy_operation(const char* function, const cudaMemcpy3DParms& p, StreamOperation* operation) {
     if (p.srcArray != nullptr || p.dstArray != nullptr)
         return refuse(cudaErrorNotSupported, function, "a copy of a CUDA array in a graph");
     if (p.extent.width == 0 || p.extent.height == 0 || p.extent.depth == 0)
@@ -266,7 +266,8 @@ cudaError_t copy_operation(const char* function, const cudaMemcpy3DParms& p, Ope
     return cudaSuccess;
 }
 
-cudaError_t memset_operation(const char* function, const cudaMemsetParams& params, Operation* operation) {
+cudaError_t memset_operation(const char* function, const cudaMemsetParams& params,
+                             StreamOperation* operation) {
     if (const cudaError_t error = check_memset(function, params); error != cudaSuccess) return error;
     operation->work = [=] {
         if (const cudaError_t error = check_memset(function, params); error != cudaSuccess) return error;
@@ -351,7 +352,7 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     if (capture != nullptr) {
         if (pointer == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pointer to set is null");
-        Operation operation;
+        StreamOperation operation;
         const cudaError_t error = graph_allocation(__func__, bytes, pointer, &operation);
         return error != cudaSuccess ? error : submit(stream, __func__, std::move(operation));
     }
@@ -369,7 +370,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     if (pointer == nullptr) return cudaSuccess;
     if (capture != nullptr) {
-        Operation operation;
+        StreamOperation operation;
         const cudaError_t error = graph_release(__func__, pointer, &operation);
         return error != cudaSuccess ? error : submit(stream, __func__, std::move(operation));
     }
@@ -377,7 +378,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
         if (release_to_graph(pointer)) return cudaSuccess;
         return note(release(pointer, cudaMemoryTypeDevice, "cudaFreeAsync"));
     };
-    return submit(stream, __func__, Operation{.work = release_now, .launch = {}});
+    return submit(stream, __func__, StreamOperation{.work = release_now, .launch = {}});
 }
 
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, unsigned) {
@@ -483,5 +484,5 @@ cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMem
     }
     return submit(
         stream, __func__,
-        Operation{.work = [] { return cudaSuccess; }, .type = cudaGraphNodeTypeEmpty, .launch = {}});
+        StreamOperation{.work = [] { return cudaSuccess; }, .type = cudaGraphNodeTypeEmpty, .launch = {}});
 }

@@ -229,7 +229,7 @@ cudaError_t check_no_capture(const char* function, Forbidden forbidden) {
     return refuse(cudaErrorStreamCaptureUnsupported, function, "not while a stream captures");
 }
 
-cudaError_t submit(cudaStream_t stream, const char* function, Operation operation) {
+cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation) {
     if (kernel_runs()) return submit_by_kernel(stream, function, std::move(operation));
     if (const cudaError_t error = check_issue(stream, function); error != cudaSuccess) return error;
     if (!is_default(stream) && stream->capture != nullptr) {
@@ -337,13 +337,13 @@ cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t call
                                   unsigned) {
     if (callback == nullptr) return refuse(cudaErrorInvalidValue, __func__, "callback is null");
     return submit(stream, __func__,
-                  Operation{.work = as_host_function([=] {
-                                callback(stream, cudaSuccess, user_data);
-                                return cudaSuccess;
-                            }),
-                            .type = cudaGraphNodeTypeHost,
-                            .may_wait = true,
-                            .launch = {}});
+                  StreamOperation{.work = as_host_function([=] {
+                                      callback(stream, cudaSuccess, user_data);
+                                      return cudaSuccess;
+                                  }),
+                                  .type = cudaGraphNodeTypeHost,
+                                  .may_wait = true,
+                                  .launch = {}});
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data) {

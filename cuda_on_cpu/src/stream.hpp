@@ -14,7 +14,7 @@
 namespace cuda_on_cpu {
 
 // Something to do in a stream, or in a node of a graph.
-struct Operation {
+struct StreamOperation {
     Work work;
     cudaGraphNodeType type = cudaGraphNodeTypeMemcpy;
     bool may_wait = false;                      // for the host or for another stream
@@ -47,10 +47,11 @@ enum class Forbidden { by_every_capture, by_strict_captures };
 cudaError_t check_no_capture(const char* function, Forbidden forbidden);
 
 // Issues `operation`, or notes it when the stream captures. Refuses when the context is lost or the handle is invalid.
-cudaError_t submit(cudaStream_t stream, const char* function, Operation operation);
+cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation);
 // The same for work that the host waits for.
 inline cudaError_t submit(cudaStream_t stream, const char* function, Work work) {
-    return submit(stream, function, Operation{.work = std::move(work), .host_waits = true, .launch = {}});
+    return submit(stream, function,
+                  StreamOperation{.work = std::move(work), .host_waits = true, .launch = {}});
 }
 
 // Would work issued to the stream now be done when the call returns? If not, it must not read what the caller may change.

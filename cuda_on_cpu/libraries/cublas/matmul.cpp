@@ -54,7 +54,7 @@ cublasStatus_t assign(const char* function, T& field, const void* value, std::si
 }
 
 // The matrices of one call and what is done to them, copied: the descriptors may be destroyed before the work runs.
-struct Task {
+struct MatmulTask {
     Description description;
     const void *A, *B, *C;
     void* D;
@@ -119,7 +119,7 @@ struct Side {
 };
 
 template <class T>
-bool multiply_one(const char* function, const Task& task, int batch, T alpha, T beta) {
+bool multiply_one(const char* function, const MatmulTask& task, int batch, T alpha, T beta) {
     const Description& p = task.description;
     const auto scale = [](const void* pointer) {
         return pointer == nullptr ? T(1) : T(*static_cast<const float*>(pointer));
@@ -418,19 +418,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     if (const cublasStatus_t status = check(function, *description, *a, *b, *c, *d);
         status != CUBLAS_STATUS_SUCCESS)
         return status;
-    const Task task{*description,
-                    A,
-                    B,
-                    C,
-                    D,
-                    *a,
-                    *b,
-                    *c,
-                    *d,
-                    static_cast<int>(d->rows),
-                    static_cast<int>(d->columns),
-                    static_cast<int>(description->transa == CUBLAS_OP_N ? a->columns : a->rows),
-                    d->batch};
+    const MatmulTask task{*description,
+                          A,
+                          B,
+                          C,
+                          D,
+                          *a,
+                          *b,
+                          *c,
+                          *d,
+                          static_cast<int>(d->rows),
+                          static_cast<int>(d->columns),
+                          static_cast<int>(description->transa == CUBLAS_OP_N ? a->columns : a->rows),
+                          d->batch};
     const cudaDataType scale = description->scale;
     const bool on_device = description->pointer_mode == CUBLASLT_POINTER_MODE_DEVICE;
     if (!on_device) {

@@ -43,6 +43,7 @@ Queue& queue() {
 
 std::atomic<bool> several_may_run{false};
 std::atomic<unsigned> running_tasks{0};
+std::atomic<unsigned> host_threads{0};
 
 bool late() {
     return environment().streams.order != IssueOrder::issue;
@@ -331,7 +332,13 @@ Task* running_task() {
 }
 
 bool other_work_runs() {
-    return running_tasks > (task_of_os_thread != nullptr ? 1 : 0);
+    return host_threads > 1 || running_tasks > (task_of_os_thread != nullptr ? 1 : 0);
+}
+
+void note_host_thread() {
+    constinit thread_local static bool noted = false;
+    if (!noted) ++host_threads;
+    noted = true;
 }
 
 void let_host_go_on(Task* task) {

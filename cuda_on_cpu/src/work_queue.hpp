@@ -65,8 +65,10 @@ bool is_done(const TaskPointer& task);
 
 // The task that this OS thread runs; null: none.
 Task* running_task();
-// Does some other OS thread run a task?
+// Does some other OS thread run a task, or may it change the device's memory by itself at any time? Each host thread that allocates
+// memory says so.
 bool other_work_runs();
+void note_host_thread();
 // `task` waits for something that does not come: the host, if it waits for the task alone, goes on.
 void let_host_go_on(Task* task);
 // The host polls memory: what is open may run.

@@ -518,8 +518,8 @@ std::string refusal(const std::string& asm_arguments) {
 TEST(Ptx, BecomesCallsOfFunctions) {
     EXPECT_EQ(dense(gnu("void f(int& x) { asm(\"add.s32 %0, %0, 1;\" : \"+r\"(x)); }")),
               dense("void f(int& x) { { namespace isa_ = ::cuda_on_cpu::ptx::isa; auto&& ptx_0_ = (x); "
-                    "[[maybe_unused]] std::uint32_t ptx_0 = isa_::read<32>(ptx_0_); "
-                    "{ { ptx_0 = isa_::add<isa_::s32>(ptx_0, 1u); } } isa_::write(ptx_0_, ptx_0); } }"));
+                    "[[maybe_unused]] std::uint32_t ptx_0 = isa_::read<'r'>(ptx_0_); "
+                    "{ { ptx_0 = isa_::add<isa_::s32>(ptx_0, 1u); } } isa_::write<'r'>(ptx_0_, ptx_0); } }"));
     for (const auto& [given, expected] : std::initializer_list<std::pair<const char*, const char*>>{
              {R"("mov.u32 %0, %%tid.x;" : "=r"(x))", "ptx_0 = isa_::mov<isa_::u32>(isa_::tid_x());"},
              {R"("mov.u64 %0, %globaltimer;" : "=l"(x))",

@@ -595,29 +595,35 @@ std::string refusal(const std::string& asm_arguments) {
 TEST(Ptx, BecomesCallsOfFunctions) {
     EXPECT_EQ(dense(gnu("void f(int& x) { asm(\"add.s32 %0, %0, 1;\" : \"+r\"(x)); }")),
               dense("void f(int& x) { { namespace isa_ = ::cuda_on_cpu::ptx::isa; auto&& ptx_0_ = (x); "
-                    "[[maybe_unused]] std::uint32_t ptx_0 = isa_::read<32>(ptx_0_); "
-                    "{ { ptx_0 = isa_::add<isa_::s32>(ptx_0, 1u); } } isa_::write(ptx_0_, ptx_0); } }"));
-    for (const auto& [given, expected] : std::initializer_list<std::pair<const char*, const char*>>{
-             {R"("mov.u32 %0, %%tid.x;" : "=r"(x))", "ptx_0 = isa_::mov<isa_::u32>(isa_::tid_x());"},
-             {R"("mov.u64 %0, %globaltimer;" : "=l"(x))",
-              "ptx_0 = isa_::mov<isa_::u64>(isa_::globaltimer());"},
-             {R"("fma.rn.ftz.f32 %0, %1, -1.5, 0f3F800000;" : "=f"(x) : "f"(y))",
-              "isa_::fma<isa_::f32, isa_::flag::rn | isa_::flag::ftz>(ptx_1, 3217031168u, 1065353216u);"},
-             {R"("ld.global.nc.L1::no_allocate.L2::128B.v2.u32 {%0, _}, [%1+8];" : "=r"(x) : "l"(p))",
-              "std::uint32_t d_[2]; isa_::ld_vector<isa_::u32, 2, isa_::Space::global, 0, isa_::Scope::gpu>"
-              "(d_, std::uint64_t{ptx_1 + 8ull}); ptx_0 = d_[0];"},
-             {R"("ld.shared::cta.u8 %0, [%1];" : "=r"(x) : "r"(p))",
-              "isa_::widen<isa_::u8>(ptx_0, isa_::ld<isa_::u8, isa_::Space::shared, 0, isa_::Scope::gpu>"
-              "(std::uint64_t{ptx_1}));"},
-             {R"("shfl.sync.up.b32 %0, %1, 1, 0, %2;" : "=r"(x) : "r"(y), "n"(-1))",
-              "ptx_0 = isa_::shfl<isa_::Mode::up>(ptx_1, 1u, 0u, static_cast<std::uint32_t>(ptx_2));"},
-             {R"("mov.b64 {%0, %1}, %2;" : "=r"(x), "=r"(y) : "l"(z))",
-              "std::uint32_t d_[2]; isa_::unpack<isa_::b64, isa_::b32, 2>(d_, ptx_2); ptx_0 = d_[0]; ptx_1 = "
-              "d_[1];"},
-             {R"("cp.async.wait_group %0;" ::"n"(kStages - 2))",
-              "isa_::cp_async_wait_group(static_cast<std::uint32_t>(ptx_0));"},
-             {R"("bar.sync 0;")", "isa_::bar_sync(0u);"},
-             {R"("trap;")", "isa_::trap();"}})
+                    "[[maybe_unused]] std::uint32_t ptx_0 = isa_::read<'r'>(ptx_0_); "
+                    "{ { ptx_0 = isa_::add<isa_::s32>(ptx_0, 1u); } } isa_::write<'r'>(ptx_0_, ptx_0); } }"));
+    for (
+        const auto& [given, expected] : std::initializer_list<std::pair<const char*, const char*>>{
+            {R"("mov.u32 %0, %%tid.x;" : "=r"(x))", "ptx_0 = isa_::mov<isa_::u32>(isa_::tid_x());"},
+            {R"("mov.u64 %0, %globaltimer;" : "=l"(x))",
+             "ptx_0 = isa_::mov<isa_::u64>(isa_::globaltimer());"},
+            {R"("fma.rn.ftz.f32 %0, %1, -1.5, 0f3F800000;" : "=f"(x) : "f"(y))",
+             "isa_::fma<isa_::f32, isa_::flag::rn | isa_::flag::ftz>(ptx_1, 3217031168u, 1065353216u);"},
+            {R"("ld.global.nc.L1::no_allocate.L2::128B.v2.u32 {%0, _}, [%1+8];" : "=r"(x) : "l"(p))",
+             "std::uint32_t d_[2]; isa_::ld_vector<isa_::u32, 2, isa_::Space::global, 0, isa_::Scope::gpu>"
+             "(d_, std::uint64_t{ptx_1 + 8ull}); ptx_0 = d_[0];"},
+            {R"("ld.shared::cta.u8 %0, [%1];" : "=r"(x) : "r"(p))",
+             "isa_::widen<isa_::u8>(ptx_0, isa_::ld<isa_::u8, isa_::Space::shared, 0, isa_::Scope::gpu>"
+             "(std::uint64_t{ptx_1}));"},
+            {R"("shfl.sync.up.b32 %0, %1, 1, 0, %2;" : "=r"(x) : "r"(y), "n"(-1))",
+             "ptx_0 = isa_::shfl<isa_::Mode::up>(ptx_1, 1u, 0u, static_cast<std::uint32_t>(ptx_2));"},
+            {R"("mov.b64 {%0, %1}, %2;" : "=r"(x), "=r"(y) : "l"(z))",
+             "std::uint32_t d_[2]; isa_::unpack<isa_::b64, isa_::b32, 2>(d_, ptx_2); ptx_0 = d_[0]; ptx_1 = "
+             "d_[1];"},
+            {R"("cp.async.wait_group %0;" ::"n"(kStages - 2))",
+             "isa_::cp_async_wait_group(static_cast<std::uint32_t>(ptx_0));"},
+            {R"("bar.sync 0;")", "isa_::bar_sync(0u);"},
+            {R"("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 1;")"
+             R"( : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b))",
+             "isa_::wgmma_of_halves<isa_::f16, 8>(isa_::Places<4>{{&ptx_0_, &ptx_1_, &ptx_2_, &ptx_3_}}, "
+             "ptx_4, "
+             "ptx_5, true, 1u, 1u, 0u, 1u);"},
+            {R"("trap;")", "isa_::trap();"}})
         EXPECT_TRUE(contains(dense(ptx(given)), dense(expected))) << given << "\n" << ptx(given);
 }
 

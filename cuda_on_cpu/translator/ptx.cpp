@@ -258,16 +258,20 @@ class Translation {
         }
     }
 
+    // "=r" and "r" are <'r'>.
+    static std::string type_argument(const std::string& constraint) {
+        return "<'" + std::string(1, constraint.back()) + "'>";
+    }
     void declare_output(std::size_t index, std::string& before, std::string& after) const {
         const PtxOperand& output = statement_.outputs[index];
         const auto& [variable, bits, constant, result] = operands_[index];
-        const std::string width = "<" + std::to_string(bits) + ">";
+        const std::string of_type = type_argument(output.constraint);
         before += " auto&& " + variable + "_ = (" + output.expression + ");";
         if (std::find(in_place_.begin(), in_place_.end(), index) != in_place_.end()) return;
         before += " [[maybe_unused]] " + unsigned_of(bits) + " " + variable + " = isa_::" +
-                  (output.constraint[0] == '+' ? "read" + width + "(" + variable + "_);"
-                                               : "undefined" + width + "();");
-        after += " isa_::write(" + variable + "_, " + variable + ");";
+                  (output.constraint[0] == '+' ? "read" + of_type + "(" + variable + "_);"
+                                               : "undefined<" + std::to_string(bits) + ">();");
+        after += " isa_::write" + of_type + "(" + variable + "_, " + variable + ");";
     }
     void declare_input(std::size_t index, const PtxOperand& input, std::string& before) const {
         const auto& [variable, bits, constant, result] = operands_[index];
@@ -275,7 +279,11 @@ class Translation {
             before += " [[maybe_unused]] constexpr auto " + variable + " = (" + input.expression + ");";
             return;
         }
-        const std::string value = " = isa_::read<" + std::to_string(bits) + ">(" + input.expression + ");";
+        const std::string& constraint =
+            is_same(input)
+                ? statement_.outputs[std::strtoul(input.constraint.c_str(), nullptr, 10)].constraint
+                : input.constraint;
+        const std::string value = " = isa_::read" + type_argument(constraint) + "(" + input.expression + ");";
         before += is_same(input) ? " " + variable + value
                                  : " [[maybe_unused]] " + unsigned_of(bits) + " " + variable + value;
     }

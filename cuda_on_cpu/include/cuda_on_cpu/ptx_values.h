@@ -210,23 +210,31 @@ struct WordOf<64> {
 template <unsigned kBits>
 using Word = typename WordOf<kBits>::Type;
 
+template <char kConstraint>
+inline constexpr unsigned kBitsOf = kConstraint == 'h'                         ? 16
+                                    : kConstraint == 'r' || kConstraint == 'f' ? 32
+                                                                               : 64;
+template <char kConstraint, class T>
+constexpr void check_operand() {
+    constexpr bool kReal = kConstraint == 'f' || kConstraint == 'd';
+    constexpr bool kKind = std::is_floating_point_v<T> == kReal && !std::is_class_v<T>;
+    static_assert(8 * sizeof(T) == kBitsOf<kConstraint> && kKind,
+                  "an operand of asm is not of the type that its constraint says: \"h\" is for integers of "
+                  "16 bits, \"r\" of "
+                  "32, \"l\" of 64 and pointers, \"f\" for float, \"d\" for double");
+}
+
 // By value: an array stands for its address, as does a function.
-template <unsigned kBits, class T>
-__forceinline__ Word<kBits> read(T operand) {
-    static_assert(8 * sizeof operand == kBits && std::is_trivially_copyable_v<T>,
-                  "an operand of asm is not of the size that its constraint says: \"h\" is for 16 bits, "
-                  "\"r\" and \"f\" for "
-                  "32, \"l\" and \"d\" for 64");
-    Word<kBits> word;
+template <char kConstraint, class T>
+__forceinline__ Word<kBitsOf<kConstraint>> read(T operand) {
+    check_operand<kConstraint, T>();
+    Word<kBitsOf<kConstraint>> word;
     std::memcpy(&word, &operand, sizeof word);
     return word;
 }
-template <class T, class Word>
-__forceinline__ void write(T& operand, Word word) {
-    static_assert(sizeof(T) == sizeof(Word),
-                  "an operand of asm is not of the size that its constraint says: \"h\" is for 16 bits, "
-                  "\"r\" and \"f\" for "
-                  "32, \"l\" and \"d\" for 64");
+template <char kConstraint, class T>
+__forceinline__ void write(T& operand, Word<kBitsOf<kConstraint>> word) {
+    check_operand<kConstraint, std::remove_volatile_t<T>>();
     std::memcpy(const_cast<void*>(static_cast<const volatile void*>(&operand)), &word, sizeof word);
 }
 

@@ -3,6 +3,9 @@
 // touched, and a sentence on stderr says which one is wrong. What is not declared here does not exist.
 #pragma once
 
+#define CUBLAS_API_H_  // include guards of NVIDIA's headers, which programs ask for
+#define CUBLAS_V2_H_
+
 #include "cuComplex.h"
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
@@ -212,7 +215,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
 }
 
 // Before CUDA 11 the compute type was a data type.
-inline cublasComputeType_t cublas_compute_type(cudaDataType type) {
+namespace cuda_on_cpu {
+inline cublasComputeType_t compute_type_of(cudaDataType type) {
     switch (type) {
         case CUDA_R_16F:
             return CUBLAS_COMPUTE_16F;
@@ -225,13 +229,14 @@ inline cublasComputeType_t cublas_compute_type(cudaDataType type) {
             return CUBLAS_COMPUTE_32F;
     }
 }
+}  // namespace cuda_on_cpu
 inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
                                    int m, int n, int k, const void* alpha, const void* A, cudaDataType a_type,
                                    int lda, const void* B, cudaDataType b_type, int ldb, const void* beta,
                                    void* C, cudaDataType c_type, int ldc, cudaDataType compute,
                                    cublasGemmAlgo_t algorithm) {
     return cublasGemmEx(handle, transa, transb, m, n, k, alpha, A, a_type, lda, B, b_type, ldb, beta, C,
-                        c_type, ldc, cublas_compute_type(compute), algorithm);
+                        c_type, ldc, cuda_on_cpu::compute_type_of(compute), algorithm);
 }
 inline cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t transa,
                                           cublasOperation_t transb, int m, int n, int k, const void* alpha,
@@ -240,7 +245,7 @@ inline cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation
                                           const void* beta, void* const C[], cudaDataType c_type, int ldc,
                                           int batch, cudaDataType compute, cublasGemmAlgo_t algorithm) {
     return cublasGemmBatchedEx(handle, transa, transb, m, n, k, alpha, A, a_type, lda, B, b_type, ldb, beta,
-                               C, c_type, ldc, batch, cublas_compute_type(compute), algorithm);
+                               C, c_type, ldc, batch, cuda_on_cpu::compute_type_of(compute), algorithm);
 }
 inline cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k,
@@ -249,7 +254,7 @@ inline cublasStatus_t cublasGemmStridedBatchedEx(
     long long stride_c, int batch, cudaDataType compute, cublasGemmAlgo_t algorithm) {
     return cublasGemmStridedBatchedEx(handle, transa, transb, m, n, k, alpha, A, a_type, lda, stride_a, B,
                                       b_type, ldb, stride_b, beta, C, c_type, ldc, stride_c, batch,
-                                      cublas_compute_type(compute), algorithm);
+                                      cuda_on_cpu::compute_type_of(compute), algorithm);
 }
 
 // The names with _v2 that programs may use.

@@ -2,6 +2,8 @@
 // not; not normalised, as cuFFT's. Dimensions are given slowest first. The input of a transform that is not in place is kept.
 #pragma once
 
+#define _CUFFT_H_  // the include guard of NVIDIA's header, which programs ask for
+
 #include <stddef.h>
 
 #include "cuComplex.h"
@@ -31,7 +33,10 @@ typedef enum cufftResult_t {
     CUFFT_NO_WORKSPACE = 13,
     CUFFT_NOT_IMPLEMENTED = 14,
     CUFFT_NOT_SUPPORTED = 16,
-    CUFFT_MISSING_DEPENDENCY = 17
+    CUFFT_MISSING_DEPENDENCY = 17,
+    CUFFT_NVRTC_FAILURE = 18,
+    CUFFT_NVJITLINK_FAILURE = 19,
+    CUFFT_NVSHMEM_FAILURE = 20
 } cufftResult;
 
 typedef enum cufftType_t {

@@ -3,6 +3,8 @@
 // its plain order. SOBOL32 has up to 21 dimensions; CURAND_ORDERING_PSEUDO_SEEDED, the scrambled generators and SOBOL64 do not exist.
 #pragma once
 
+#define CURAND_H_  // the include guard of NVIDIA's header, which programs ask for
+
 #include <stddef.h>
 
 #include "cuda_runtime_api.h"
@@ -54,7 +56,16 @@ typedef enum curandOrdering {
     CURAND_ORDERING_QUASI_DEFAULT = 201
 } curandOrdering_t;
 
+typedef enum curandDirectionVectorSet {
+    CURAND_DIRECTION_VECTORS_32_JOEKUO6 = 101,
+    CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6 = 102,
+    CURAND_DIRECTION_VECTORS_64_JOEKUO6 = 103,
+    CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6 = 104
+} curandDirectionVectorSet_t;
+
 typedef struct curandGenerator_st* curandGenerator_t;
+typedef unsigned curandDirectionVectors32_t[32];
+typedef unsigned long long curandDirectionVectors64_t[64];
 
 #ifdef __cplusplus
 extern "C" {
@@ -72,6 +83,12 @@ curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned lo
 curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrdering_t ordering);
 curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generator, unsigned dimensions);
 curandStatus_t curandGenerateSeeds(curandGenerator_t generator);
+
+// Of the first 21 dimensions; the scrambled sets do not exist.
+curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[],
+                                           curandDirectionVectorSet_t set);
+curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t* vectors[],
+                                           curandDirectionVectorSet_t set);
 
 // `count` numbers. Of normal numbers an even count, but from Philox; of quasirandom numbers a multiple of the dimensions.
 curandStatus_t curandGenerate(curandGenerator_t generator, unsigned* output, size_t count);

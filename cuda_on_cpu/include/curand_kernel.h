@@ -3,6 +3,8 @@
 // distribution and are others.
 #pragma once
 
+#define CURAND_KERNEL_H_  // the include guard of NVIDIA's header, which programs ask for
+
 #include <math.h>
 
 #include <cstdint>
@@ -390,4 +392,54 @@ __device__ inline uint4 curand_poisson4(curandStatePhilox4_32_10* state, double 
     const unsigned a = curand_poisson(state, lambda), b = curand_poisson(state, lambda),
                    c = curand_poisson(state, lambda);
     return {a, b, c, curand_poisson(state, lambda)};
+}
+
+// --- Sobol's quasirandom sequences. One dimension has a vector of directions: curandGetDirectionVectors32 of curand.h gives those of 21 dimensions --------
+
+template <class Word>
+struct curandStateSobol {
+    Word directions[8 * sizeof(Word)];
+    unsigned long long next;  // the number of the next point
+};
+using curandStateSobol32 = curandStateSobol<unsigned>;
+using curandStateSobol64 = curandStateSobol<unsigned long long>;
+using curandStateSobol32_t = curandStateSobol32;
+using curandStateSobol64_t = curandStateSobol64;
+
+template <class Word>
+__device__ void curand_init(const Word* directions, unsigned offset, curandStateSobol<Word>* state) {
+    for (unsigned i = 0; i < 8 * sizeof(Word); ++i)
+        state->directions[i] = directions[i];
+    state->next = offset;
+}
+template <class Word>
+__device__ Word curand(curandStateSobol<Word>* state) {
+    const unsigned long long gray = state->next ^ (state->next >> 1);
+    ++state->next;
+    Word x = 0;
+    for (unsigned i = 0; i < 8 * sizeof(Word); ++i)
+        x ^= (gray >> i & 1) != 0 ? state->directions[i] : 0;
+    return x;
+}
+template <class Word>
+__device__ void skipahead(unsigned long long steps, curandStateSobol<Word>* state) {
+    state->next += steps;
+}
+template <class Word>
+__device__ float curand_uniform(curandStateSobol<Word>* state) {
+    return curand_uniform_of(static_cast<unsigned>(curand(state) >> (8 * sizeof(Word) - 32)));
+}
+__device__ inline double curand_uniform_double(curandStateSobol32* state) {
+    return curand(state) * CURAND_2POW32_INV_DOUBLE + CURAND_2POW32_INV_DOUBLE;
+}
+__device__ inline double curand_uniform_double(curandStateSobol64* state) {
+    return static_cast<double>(curand(state) >> 11) * CURAND_2POW53_INV_DOUBLE + CURAND_2POW53_INV_DOUBLE / 2;
+}
+template <class Word>
+__device__ float curand_normal(curandStateSobol<Word>* state) {
+    return normcdfinvf(curand_uniform(state));
+}
+template <class Word>
+__device__ double curand_normal_double(curandStateSobol<Word>* state) {
+    return normcdfinv(curand_uniform_double(state));
 }

@@ -1,5 +1,3 @@
-#include "cufft.h"
-
 #include <fftw3.h>
 
 #include <array>
@@ -12,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "cufftXt.h"
 #include "device_memory.hpp"
 #include "stream.hpp"
 
@@ -439,4 +438,41 @@ cufftResult cufftExecD2Z(cufftHandle plan, cufftDoubleReal* input, cufftDoubleCo
 }
 cufftResult cufftExecZ2D(cufftHandle plan, cufftDoubleComplex* input, cufftDoubleReal* output) {
     return execute(__func__, plan, CUFFT_Z2D, input, output);
+}
+
+cufftResult cufftXtMakePlanMany(cufftHandle plan, int rank, long long* n, long long* inembed,
+                                long long istride, long long idist, cudaDataType input, long long* onembed,
+                                long long ostride, long long odist, cudaDataType output, long long batch,
+                                size_t* work_size, cudaDataType) {
+    struct Types {
+        cudaDataType input, output;
+        cufftType type;
+    };
+    constexpr Types kTypes[] = {{CUDA_C_32F, CUDA_C_32F, CUFFT_C2C}, {CUDA_R_32F, CUDA_C_32F, CUFFT_R2C},
+                                {CUDA_C_32F, CUDA_R_32F, CUFFT_C2R}, {CUDA_C_64F, CUDA_C_64F, CUFFT_Z2Z},
+                                {CUDA_R_64F, CUDA_C_64F, CUFFT_D2Z}, {CUDA_C_64F, CUDA_R_64F, CUFFT_Z2D}};
+    for (const Types& types : kTypes) {
+        if (types.input == input && types.output == output)
+            return make(__func__, plan,
+                        {rank, n, inembed, onembed, istride, idist, ostride, odist, types.type, batch},
+                        work_size);
+    }
+    return refuse(CUFFT_NOT_SUPPORTED, __func__,
+                  "the types are %d and %d; expected float or double, of which one is complex", input,
+                  output);
+}
+
+cufftResult cufftXtExec(cufftHandle plan, void* input, void* output, int direction) {
+    std::optional<cufftType> type;
+    {
+        const std::scoped_lock lock(mutex);
+        const auto found = plans().find(plan);
+        if (found == plans().end()) return no_plan(__func__, plan);
+        type = found->second.type;
+    }
+    if (!type)
+        return refuse(CUFFT_INVALID_PLAN, __func__, "plan %d has not been made; expected cufftXtMakePlanMany",
+                      plan);
+    return execute(__func__, plan, *type, input, output,
+                   form(*type) == Form::complex ? direction : CUFFT_FORWARD);
 }

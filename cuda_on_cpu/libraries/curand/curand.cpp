@@ -236,3 +236,23 @@ curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned* outp
         return refuse(CURAND_STATUS_OUT_OF_RANGE, __func__, "lambda is %g; expected more than 0", lambda);
     return generate(__func__, generator, {Kind::poisson, output, count, lambda});
 }
+
+// The library keeps the table; programs only copy from it.
+curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[],
+                                           curandDirectionVectorSet_t set) {
+    if (vectors == nullptr || set != CURAND_DIRECTION_VECTORS_32_JOEKUO6)
+        return refuse(CURAND_STATUS_OUT_OF_RANGE, __func__,
+                      "the set is %d; expected CURAND_DIRECTION_VECTORS_32_JOEKUO6", static_cast<int>(set));
+    *vectors = reinterpret_cast<curandDirectionVectors32_t*>(
+        const_cast<std::uint32_t*>(sobol_directions32().data()));
+    return CURAND_STATUS_SUCCESS;
+}
+curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t* vectors[],
+                                           curandDirectionVectorSet_t set) {
+    if (vectors == nullptr || set != CURAND_DIRECTION_VECTORS_64_JOEKUO6)
+        return refuse(CURAND_STATUS_OUT_OF_RANGE, __func__,
+                      "the set is %d; expected CURAND_DIRECTION_VECTORS_64_JOEKUO6", static_cast<int>(set));
+    *vectors = reinterpret_cast<curandDirectionVectors64_t*>(
+        const_cast<std::uint64_t*>(sobol_directions64().data()));
+    return CURAND_STATUS_SUCCESS;
+}

@@ -231,14 +231,16 @@ constexpr Direction kDirections[kSobolDimensions] = {
     {7, 4, {1, 3, 7, 13, 13, 15, 69}},
 };
 
-std::vector<std::uint32_t> direction_vectors(const Direction& direction) {
-    std::vector<std::uint32_t> v(32);
-    for (unsigned i = 0; i < 32; ++i) {
+template <class Word>
+std::vector<Word> direction_vectors(const Direction& direction) {
+    constexpr unsigned kBits = 8 * sizeof(Word);
+    std::vector<Word> v(kBits);
+    for (unsigned i = 0; i < kBits; ++i) {
         const unsigned s = direction.degree;
         if (s == 0) {
-            v[i] = 1u << (31 - i);
+            v[i] = Word{1} << (kBits - 1 - i);
         } else if (i < s) {
-            v[i] = direction.numbers[i] << (31 - i);
+            v[i] = Word{direction.numbers[i]} << (kBits - 1 - i);
         } else {
             v[i] = v[i - s] ^ (v[i - s] >> s);
             for (unsigned k = 1; k < s; ++k) {
@@ -247,6 +249,16 @@ std::vector<std::uint32_t> direction_vectors(const Direction& direction) {
         }
     }
     return v;
+}
+
+template <class Word>
+std::vector<Word> all_directions() {
+    std::vector<Word> all;
+    for (const Direction& direction : kDirections) {
+        const std::vector<Word> one = direction_vectors<Word>(direction);
+        all.insert(all.end(), one.begin(), one.end());
+    }
+    return all;
 }
 
 // The number below which a normal number lies with this probability: Newton's method on the error function.
@@ -270,7 +282,7 @@ class Sobol : public Generator {
     void generate(const Request& request) override {
         const std::size_t points = request.count / dimensions_;
         for (unsigned dimension = 0; dimension < dimensions_; ++dimension) {
-            const std::vector<std::uint32_t> vectors = direction_vectors(kDirections[dimension]);
+            const std::uint32_t* vectors = sobol_directions32().data() + 32 * dimension;
             for (std::size_t i = 0; i < points; ++i) {
                 const std::uint64_t point = next_point_ + i;
                 const std::uint64_t gray = point ^ (point >> 1);
@@ -302,6 +314,15 @@ class Sobol : public Generator {
 };
 
 }  // namespace
+
+const std::vector<std::uint32_t>& sobol_directions32() {
+    static const auto all = all_directions<std::uint32_t>();
+    return all;
+}
+const std::vector<std::uint64_t>& sobol_directions64() {
+    static const auto all = all_directions<std::uint64_t>();
+    return all;
+}
 
 std::unique_ptr<Generator> make_generator(const Settings& settings) {
     switch (settings.type) {

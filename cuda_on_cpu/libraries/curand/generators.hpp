@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "curand.h"
 
@@ -43,6 +45,10 @@ struct Settings {
 };
 
 inline constexpr unsigned kSobolDimensions = 21;
+
+// Of all dimensions, one behind the other.
+const std::vector<std::uint32_t>& sobol_directions32();
+const std::vector<std::uint64_t>& sobol_directions64();
 
 std::unique_ptr<Generator> make_generator(const Settings& settings);
 

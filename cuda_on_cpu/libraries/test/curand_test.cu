@@ -15,6 +15,14 @@ __global__ void draw_integers(unsigned long long seed, unsigned long long subseq
         output[i] = curand(&state);
 }
 
+template <class State, class Word>
+__global__ void draw_from_sobol(const Word* directions, Word* output) {
+    State state;
+    curand_init(directions, 60, &state);
+    output[0] = curand(&state);
+    output[1] = curand(&state);
+}
+
 __global__ void draw_with_philox(float* output, double* doubles) {
     curandStatePhilox4_32_10_t state;
     curand_init(5, 1, 2, &state);
@@ -101,6 +109,25 @@ TEST(CurandKernel, PhiloxGivesFourNumbersAtOnce) {
     EXPECT_NEAR(x[2], -0.1438234, 1e-5);
     EXPECT_NEAR(x[3], -0.9125907, 1e-5);
     EXPECT_EQ(doubles.values(), (std::vector<double>{0x1.c8f994cd9aa4fp-2, 0x1.48ed2ea57b916p-3}));
+}
+
+template <class State, class Word, class Vectors>
+std::vector<Word> sobol(const Vectors* vectors) {
+    Device<Word> directions(8 * sizeof(Word)), output(2);
+    cudaMemcpy(directions, vectors[20], sizeof(Vectors), cudaMemcpyHostToDevice);
+    draw_from_sobol<State><<<1, 1>>>(static_cast<const Word*>(directions), static_cast<Word*>(output));
+    return output.values();
+}
+
+TEST(CurandKernel, SobolPointsAreThoseOfNvidia) {
+    curandDirectionVectors32_t* vectors32 = nullptr;
+    curandDirectionVectors64_t* vectors64 = nullptr;
+    ASSERT_EQ(curandGetDirectionVectors32(&vectors32, CURAND_DIRECTION_VECTORS_32_JOEKUO6),
+              CURAND_STATUS_SUCCESS);
+    ASSERT_EQ(curandGetDirectionVectors64(&vectors64, CURAND_DIRECTION_VECTORS_64_JOEKUO6),
+              CURAND_STATUS_SUCCESS);
+    EXPECT_EQ((sobol<curandStateSobol32, unsigned>(vectors32))[0], 0xfc000000u);
+    EXPECT_EQ((sobol<curandStateSobol64, unsigned long long>(vectors64))[0], 0xfc00000000000000u);
 }
 
 TEST(CurandKernel, NumbersHaveTheirMoments) {

@@ -78,7 +78,8 @@ void append(Arguments& to, const Arguments& more) {
 }
 
 // Libraries of the CUDA Toolkit whose functions the stand-in's own library has, and those that do not exist on the CPU.
-constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt", "culibos", "nvToolsExt"};
+constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt", "culibos",
+                                              "nvToolsExt"};
 constexpr std::string_view kMissingLibraries[] = {"cusparse",  "cusolver", "cudnn",
                                                   "nvjitlink", "npp",      "nccl"};
 

@@ -9,11 +9,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <sstream>
 #include <string>
 
 #include "command.hpp"
+#include "module_text.hpp"
 #include "nvcc_configuration.hpp"
 #include "process.hpp"
 
@@ -283,11 +286,18 @@ class Driver {
         const TemporaryDirectory directory;
         const fs::path object = directory.path() / "module.o";
         if (const int status = compile(source, object); status != 0) return status;
-        return run(joined({{compiler_},
-                           nvcc::kHostOptions,
-                           linker_options(),
-                           command_.host,
-                           {"-shared", "-Wl,-Bsymbolic", object, "-o", module}}));
+        const bool as_text = command_.module_extension == ".ptx";
+        const fs::path made = as_text ? directory.path() / "module.so" : module;
+        const int status = run(joined({{compiler_},
+                                       nvcc::kHostOptions,
+                                       linker_options(),
+                                       command_.host,
+                                       {"-shared", "-Wl,-Bsymbolic", object, "-o", made}}));
+        if (status != 0 || !as_text || command_.dry_run) return status;
+        std::ifstream file(made, std::ios::binary);
+        const std::string bytes(std::istreambuf_iterator<char>(file), {});
+        std::ofstream(module, std::ios::binary) << cuda_on_cpu::text_of_image(bytes);
+        return 0;
     }
 
     int make_modules() const {

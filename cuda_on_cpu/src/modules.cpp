@@ -15,13 +15,13 @@
 
 #include "cuda_on_cpu/launch.h"
 #include "module_ranges.hpp"
+#include "module_text.hpp"
 
 namespace cuda_on_cpu {
 namespace {
 
 std::mutex mutex;
 
-constexpr std::string_view kTextMark = "// A module of cuda_on_cpu: code for the CPU, not PTX\n";
 constexpr std::string_view kElfMark = ELFMAG;
 // The kernel object of a function whose encoding is E is _ZZ E E19cuda_on_cpu_kernel_.
 constexpr std::string_view kKernelPrefix = "_ZZ";
@@ -51,15 +51,13 @@ std::size_t elf_size(const Elf64_Ehdr& header) {
     return size;
 }
 
-constexpr char kDigits[] = "0123456789abcdef";
-
 std::string bytes_of_text(const char* text) {
     std::string bytes;
     int high = -1;
     for (; *text != 0; ++text) {
-        const char* digit = std::find(kDigits, kDigits + 16, *text);
-        if (digit == kDigits + 16) continue;
-        const int value = static_cast<int>(digit - kDigits);
+        const char* digit = std::find(kModuleDigits, kModuleDigits + 16, *text);
+        if (digit == kModuleDigits + 16) continue;
+        const int value = static_cast<int>(digit - kModuleDigits);
         if (high < 0) {
             high = value;
         } else {
@@ -204,8 +202,8 @@ Image image_at(const void* data) {
     if (std::ranges::find(kFatBinaries, word) != std::end(kFatBinaries))
         return {"", CUDA_ERROR_NO_BINARY_FOR_GPU,
                 std::string("the image is a fat binary of NVIDIA's compiler: code for GPUs") + kHowToMake};
-    if (starts_with(kTextMark)) {
-        return {bytes_of_text(text + kTextMark.size())};
+    if (starts_with(kModuleTextMark)) {
+        return {bytes_of_text(text + kModuleTextMark.size())};
     }
     if (starts_with(kElfMark)) {
         Elf64_Ehdr header;
@@ -231,18 +229,6 @@ Image image_at(const void* data) {
             "", CUDA_ERROR_INVALID_PTX,
             std::string("the image is PTX, an assembler of GPUs, which is not translated here") + kHowToMake};
     return {"", CUDA_ERROR_INVALID_IMAGE, std::string("the image is no module") + kHowToMake};
-}
-
-std::string text_of_image(std::string_view bytes) {
-    std::string text(kTextMark);
-    text.reserve(text.size() + 2 * bytes.size() + bytes.size() / 64 + 2);
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        const auto byte = static_cast<unsigned char>(bytes[i]);
-        text += kDigits[byte / 16];
-        text += kDigits[byte % 16];
-        if (i % 64 == 63) text += '\n';
-    }
-    return text + '\n';
 }
 
 CUresult load_module(const char* function, CUmodule* module, const Image& image) {

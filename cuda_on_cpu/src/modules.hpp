@@ -44,8 +44,6 @@ struct Image {
     std::string why{};
 };
 Image image_at(const void* data);
-// The same image as text, which ends with a null character and has no other: what NVRTC calls PTX.
-std::string text_of_image(std::string_view bytes);
 
 // Loads the image. Prints what is wrong with it, as a message of `function`.
 CUresult load_module(const char* function, CUmodule* module, const Image& image);

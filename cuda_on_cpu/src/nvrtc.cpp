@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "module_text.hpp"
 #include "modules.hpp"
 
 extern char** environ;
@@ -274,8 +275,14 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count, const ch
         fs::create_directories(header.parent_path());
         std::ofstream(header, std::ios::binary) << text;
     }
-    std::vector<std::string> command = {nvcc(), "-cubin", "-o", module,
-                                        "-I" + (directory.path() / "headers").string()};
+    // As NVRTC does: headers beside the source are found.
+    const fs::path beside = fs::path(program->name).parent_path();
+    std::vector<std::string> command = {nvcc(),
+                                        "-cubin",
+                                        "-o",
+                                        module,
+                                        "-I" + (directory.path() / "headers").string(),
+                                        "-I" + (beside.empty() ? "." : beside.string())};
     for (std::string& option : compiler_options(option_count, options))
         command.push_back(std::move(option));
     command.push_back(source);

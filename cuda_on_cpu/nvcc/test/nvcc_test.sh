@@ -254,6 +254,8 @@ expect 'and that runs' 0 'sum 25' '' ../by_gxx
 expect '-cubin makes a module' 0 '' hello.cubin "$nvcc" -cubin -arch=sm_80 hello.cu
 expect 'a program that loads modules' 0 '' load "$nvcc" load.cpp -o load -lcuda
 expect 'it loads the module' 0 'hello from thread 1' '' ../load ../hello.cubin
+expect '-ptx makes one that is text' 0 '' hello.ptx "$nvcc" -ptx hello.cu
+expect 'that is loaded, too' 0 'hello from thread 1' '' ../load ../hello.ptx
 expect 'PTX of a GPU is refused' 1 'the image is PTX, an assembler of GPUs' '' ../load gpu.ptx
 expect 'g++ links with -lcuda' 0 '' load_by_gxx g++ -std=c++20 -I"$toolkit/include" load.cpp -L"$toolkit/lib64" -lcuda -o load_by_gxx
 expect 'but modules do not find the stand-in in it' 1 'is linked by nvcc' '' ../load_by_gxx ../hello.cubin

@@ -50,10 +50,6 @@ inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags) {
     return cudaEventCreateWithFlags(event, flags);
 }
 
-inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags) {
-    return cudaEventCreateWithFlags(event, flags);
-}
-
 namespace cuda_on_cpu {
 cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std::size_t bytes,
                            std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool returns_early);

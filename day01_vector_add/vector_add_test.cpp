@@ -143,15 +143,19 @@ TEST(GridStride, StartsNoMoreBlocksThanTheDeviceHolds) {
             course::find_variant(day01::variants(), "grid_stride")
                 .launcher(a.span(), a.span(), c.span(), stream);
         });
+        EXPECT_EQ(work.nodes(), 1U) << "launches on the stream that was given: expected 1, got "
+                                    << work.nodes() << ". Is `stream` the fourth argument in <<<...>>>?";
         return work.grid().x;
     };
     cudaDeviceProp device{};
     CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
     const auto most =
         static_cast<unsigned>(device.multiProcessorCount * (device.maxThreadsPerMultiProcessor / 256));
-    EXPECT_LE(blocks(most * 1024UL), most)
-        << "blocks for " << most * 1024UL << " elements; at the same time the device holds " << most
-        << " blocks of 256 threads";
+    const unsigned of_many = blocks(most * 1024UL);
+    if (HasFailure()) return;
+    EXPECT_LE(of_many, most) << "blocks for " << most * 1024UL
+                             << " elements; at the same time the device holds " << most
+                             << " blocks of 256 threads";
     EXPECT_EQ(blocks(257), 2U) << "blocks for 257 elements; two blocks of 256 threads are enough";
 }
 

@@ -15,6 +15,7 @@
 #include "common/bench/head_start.hpp"
 #include "common/bench/machine.hpp"
 #include "common/check/data_pattern.hpp"
+#include "common/check/unwritten.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/test/device_test.hpp"
@@ -217,6 +218,9 @@ TEST_P(CapturableTest, WaitsForItsFirstStream) {
     host.set(in);
     Runner runner(*GetParam(), host.job(2));
     const cudaStream_t stream = runner.streams().front();
+    const course::DeviceSpan<const float> on_device = runner.device_out();
+    if (!on_device.empty())
+        CUDA_CHECK(cudaMemset(const_cast<float*>(on_device.data()), 0xFF, on_device.size() * sizeof(float)));
     CUDA_CHECK(cudaDeviceSynchronize());
     CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     cudaError_t refused = cudaSuccess;
@@ -235,6 +239,11 @@ TEST_P(CapturableTest, WaitsForItsFirstStream) {
     CUDA_CHECK(cudaDeviceSynchronize());
     EXPECT_EQ(host.compare(expected_of(in, 2)).untouched, 1000U)
         << "what went to another stream was not captured, and ran";
+    std::vector<float> back(on_device.size());
+    course::copy_device_to_host(back.data(), back.size(), on_device.data(), back.size(), sizeof(float),
+                                nullptr);
+    EXPECT_TRUE(std::ranges::all_of(back, course::is_unwritten<float>))
+        << "the kernel was launched on another stream, and ran";
 
     runner.run();  // the runner is as good as before
     EXPECT_TRUE(host.compare(expected_of(in, 2)).ok());
@@ -279,10 +288,12 @@ TEST_P(DeviceMemoryTest, HoldsAllOfTheDataAfterwards) {
     std::vector<float> back(in.size());
     course::copy_device_to_host(back.data(), back.size(), runner.device_in().data(), in.size(), sizeof(float),
                                 nullptr);
-    EXPECT_TRUE(back == in) << "input on the device";
+    EXPECT_TRUE(back == in)
+        << "the device does not hold all of the input afterwards: do chunks share device memory?";
     course::copy_device_to_host(back.data(), back.size(), runner.device_out().data(), in.size(),
                                 sizeof(float), nullptr);
-    EXPECT_TRUE(back == expected_of(in, 2)) << "output on the device";
+    EXPECT_TRUE(back == expected_of(in, 2))
+        << "the device does not hold all of the output afterwards: do chunks share device memory?";
 }
 
 // Right results need neither chunks nor streams. So this counts them: each chunk is three nodes of a

@@ -19,6 +19,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 #include "elementwise.hpp"
 
 namespace {
@@ -370,6 +371,24 @@ TEST_P(ElementwiseTest, AllSizesAndAlignments) {
             EXPECT_TRUE(result.ok()) << n << " elements, in " << in_offset << " and out " << out_offset
                                      << " floats after an aligned address: " << result.message();
         }
+    }
+}
+
+// On the CPU, where only the blocks at the beginning, in the middle (an int ends at element 2^31) and at the end run.
+TEST_P(ElementwiseTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::size_t n = (std::size_t{1} << 32) + 5;
+    const course::LargeArray<float> in(n);
+    const course::LargeArray<float> out(n);
+    const std::size_t begins[] = {0, n / 2 - 512, n / 2, n - 512};  // blocks have at least 256 elements
+    for (const std::size_t begin : begins)
+        std::ranges::copy(course::make_data<float>(512, DataPattern::kNormal, begin), &in[begin]);
+    course::run_few_blocks([&] { GetParam()->launcher(in.span(), out.span(), nullptr); });
+    if (HasFatalFailure()) return;
+    for (const std::size_t begin : begins) {
+        const course::VerifyResult result =
+            compare_with_exact({&in[begin], &in[begin] + 512}, {&out[begin], &out[begin] + 512});
+        EXPECT_TRUE(result.ok()) << course::large_element(begin, n) << "\n" << result.message();
     }
 }
 

@@ -18,6 +18,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
@@ -157,6 +158,37 @@ TEST_P(VariantTest, RandomShapes) {
                       unit * random.below(150 / unit)},
                      {unit * random.below(3), unit * random.below(3)});
     }
+}
+
+// A of more elements than 31 bits count, on the CPU, where only the blocks of its last rows run.
+TEST_P(VariantTest, IndicesBeyond31Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr std::size_t kRows = std::size_t{1} << 20;
+    constexpr std::size_t kDepth = 2052;
+    constexpr std::size_t kCols = 4;
+    const std::vector<double> end = {1};
+    const course::LargeArray<float> a(kRows * kDepth, 2048 * kDepth, end);
+    const std::vector<float> last_row = integers(kDepth, kSeed);
+    std::ranges::copy(last_row, &a[(kRows - 1) * kDepth]);
+    const std::vector<float> b = integers(kDepth * kCols, kSeed + 1);
+    const DeviceBuffer<float> b_device{std::span(b)};
+    DeviceBuffer<float> c(kRows * kCols);
+    course::run_few_blocks(
+        [&] {
+            launch_variant(DeviceMatrix<const float>(a.span(), kRows, kDepth), b_device.matrix(kDepth, kCols),
+                           c.matrix(kRows, kCols));
+        },
+        end);
+    if (HasFatalFailure()) return;
+    std::vector<float> got(kCols);
+    CUDA_CHECK(cudaMemcpy(got.data(), c.data() + (kRows - 1) * kCols, kCols * sizeof(float),
+                          cudaMemcpyDeviceToHost));
+    std::vector<double> expected(kCols);
+    std::vector<double> magnitude(kCols);
+    day38::multiply_on_cpu({1, kCols, kDepth}, last_row, b, expected, magnitude);
+    const course::VerifyResult result = course::verify(got, expected, {.factor = 0});
+    EXPECT_TRUE(result.ok()) << course::large_element((kRows - 1) * kDepth, kRows * kDepth) << "\n"
+                             << result.message();
 }
 
 // The narrow bound: with the wide one a missing tile would pass.

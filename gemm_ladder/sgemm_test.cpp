@@ -19,6 +19,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 #include "scratch.hpp"
 #include "test_problem.hpp"
 
@@ -91,6 +92,42 @@ TEST_P(StepTest, EveryExtentInEachDirection) {
         expect_exact({.shape = {small, kExtents[i], other}, .nan_in_c = true});
         expect_exact({.shape = {other, small, kExtents[i]}, .nan_in_c = true});
     }
+}
+
+// A of more elements than 31 bits count, and the blocks of its last rows alone. Steps 11 and beyond have no block of their own for a tile.
+TEST_P(StepTest, IndicesBeyond31Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    if (GetParam()->name >= std::string("11")) GTEST_SKIP() << "its blocks share tiles";
+    constexpr std::size_t kRows = std::size_t{1} << 20;
+    constexpr std::size_t kDepth = 2051;
+    constexpr std::size_t kCols = 3;
+    const std::vector<double> end = {1};
+    const course::LargeArray<float> a(kRows * kDepth, 2048 * kDepth, end);
+    const std::vector<float> last_row = integers(kDepth, kSeed);
+    std::ranges::copy(last_row, &a[(kRows - 1) * kDepth]);
+    const std::vector<float> b = integers(kDepth * kCols, kSeed + 1);
+    const DeviceBuffer<float> b_device{std::span(b)};
+    DeviceBuffer<float> c(kRows * kCols);
+    gemm::ScratchMemory scratch(GetParam()->launcher.scratch({kRows, kCols, kDepth}));
+    course::run_few_blocks(
+        [&] {
+            GetParam()->launcher.launch({.a = DeviceMatrix<const float>(a.span(), kRows, kDepth),
+                                         .b = b_device.matrix(kDepth, kCols),
+                                         .c = c.matrix(kRows, kCols),
+                                         .scratch = scratch.view()},
+                                        nullptr);
+        },
+        end);
+    if (HasFatalFailure()) return;
+    std::vector<float> got(kCols);
+    CUDA_CHECK(cudaMemcpy(got.data(), c.data() + (kRows - 1) * kCols, kCols * sizeof(float),
+                          cudaMemcpyDeviceToHost));
+    std::vector<double> expected(kCols);
+    std::vector<double> magnitude(kCols);
+    gemm::multiply_on_cpu({1, kCols, kDepth}, 1, last_row, b, 0, expected, magnitude);
+    const course::VerifyResult result = course::verify(got, expected, {.factor = 0});
+    EXPECT_TRUE(result.ok()) << course::large_element((kRows - 1) * kDepth, kRows * kDepth) << "\n"
+                             << result.message();
 }
 
 TEST_P(StepTest, AlphaAndBeta) {

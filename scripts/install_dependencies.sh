@@ -7,8 +7,9 @@ usage() {
     cat <<'END'
 Installs what the course is built with (Debian and Ubuntu, by apt-get; elsewhere it prints the list).
 
-usage: scripts/install_dependencies.sh [--check] [--python] [--developer] [--editor] [--help]
+usage: scripts/install_dependencies.sh [--check] [--libraries] [--python] [--developer] [--editor] [--help]
   --check       only report what is missing
+  --libraries   also what cuBLAS, cuFFT and Thrust stand on where there is no GPU (about 150 MB)
   --python      also Python's headers and venv, with which the Python package is built
   --developer   also clang-format 14, with which the sources are laid out (other versions lay them out differently)
   --editor      also clangd, with which an editor reads the sources, and gdb
@@ -33,6 +34,12 @@ packages=(
     "libpng-dev|libpng|-|day 0's picture"
     "libopencv-imgcodecs-dev|OpenCV (core, imgproc, imgcodecs)|-|pictures, and the reference for convolution"
 )
+library_packages=(
+    "libopenblas-dev|OpenBLAS|-|cuBLAS on the CPU"
+    "libfftw3-dev|FFTW|-|cuFFT on the CPU"
+    "libthrust-dev|Thrust|-|Thrust on the CPU"
+    "libcub-dev|CUB|-|headers that Thrust includes"
+)
 python_packages=(
     "python3-dev|Python with its headers|python3-config|compiles the Python package"
     "python3-venv|Python's venv|python3-venv|a place to install the Python package in"
@@ -47,6 +54,7 @@ check_only=no
 for argument in "$@"; do
     case $argument in
         --check) check_only=yes ;;
+        --libraries) packages+=("${library_packages[@]}") ;;
         --python) packages+=("${python_packages[@]}") ;;
         --developer) packages+=("$developer_package") ;;
         --editor) packages+=("${editor_packages[@]}") ;;

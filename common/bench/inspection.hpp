@@ -41,6 +41,7 @@ Inspection inspect(const std::function<void()>& launch, const InspectionOptions&
 struct InspectedVariant {
     std::string problem;
     std::string variant;
+    bool judged = true;  // does anything compare the result? Not that of a reader's own program
     bool verified = false;
     std::string cannot_run{};  // why it was not run; then there are no kernels
     std::string failure{};     // what was wrong with the result, or ""

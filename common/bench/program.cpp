@@ -20,6 +20,7 @@
 #include "common/bench/build_info.hpp"
 #include "common/bench/inspection.hpp"
 #include "common/bench/machine_limits.hpp"
+#include "common/bench/memory_need.hpp"
 #include "common/bench/record_file.hpp"
 #include "common/bench/unknown_argument.hpp"
 #include "common/check/check.hpp"
@@ -132,20 +133,27 @@ std::vector<Contestant> chosen(const Case& problem, const std::string& variant,
     return found;
 }
 
+// What all arrays together need; where that is not known, `what` was wrong with the first that did not fit.
+BadArguments too_large(const std::function<Case(const Dims&)>& make, const Dims& size,
+                       const std::string& what) {
+    static_cast<void>(cudaGetLastError());
+    const std::string missing = text_of_missing_memory(memory_need(make, size));
+    return BadArguments(fmt::format("size {}: {}", fmt::join(size, "x"), missing.empty() ? what : missing));
+}
+
 Case make_case(const std::function<Case(const Dims&)>& make, const Dims& size) {
     try {
         return make(size);
     } catch (const std::invalid_argument& error) {
         throw BadArguments(fmt::format("size {}: {}", fmt::join(size, "x"), error.what()));
     } catch (const std::bad_alloc& error) {
-        throw BadArguments(fmt::format("size {}: does not fit into the memory of the host: {}",
-                                       fmt::join(size, "x"), error.what()));
+        throw too_large(make, size,
+                        fmt::format("does not fit into the memory of the host: {}", error.what()));
     } catch (const std::length_error& error) {
-        throw BadArguments(
-            fmt::format("size {}: is more than any memory holds: {}", fmt::join(size, "x"), error.what()));
+        throw too_large(make, size, fmt::format("is more than any memory holds: {}", error.what()));
     } catch (const CudaError& error) {
         if (error.code() != cudaErrorMemoryAllocation) throw;
-        throw BadArguments(fmt::format("size {}: {}", fmt::join(size, "x"), error.what()));
+        throw too_large(make, size, error.what());
     }
 }
 

@@ -39,12 +39,24 @@ constexpr Source kOutputs[] = {{NanOrigin::kOutput, mantissa_in_double(kDouble, 
                                {NanOrigin::kOutput, mantissa_in_double(kFloat, 23)}};
 constexpr auto kShared = of_memory(NanOrigin::kSharedMemory, 0xFFFE);
 constexpr auto kDevice = of_memory(NanOrigin::kDeviceMemory, 0xFFFD);
+// Of float and double alone: the mantissas of 16 bits are those of other memory.
+constexpr std::array<Source, 6> of_surroundings() {
+    std::array<Source, 6> sources{};
+    std::size_t next = 0;
+    for (const std::uint64_t bits : {0x7FFF, 0x7FFE, 0x7FFD}) {
+        const std::uint64_t twice = bits << 16 | bits;
+        sources[next++] = {NanOrigin::kOutside, mantissa_in_double(twice << 32 | twice, 52)};
+        sources[next++] = {NanOrigin::kOutside, mantissa_in_double(twice, 23)};
+    }
+    return sources;
+}
+constexpr auto kSurroundings = of_surroundings();
 
 NanOrigin origin_of_mantissa(std::uint64_t mantissa, int mantissa_bits) {
     const int dropped = kDoubleMantissa - mantissa_bits;
     for (const std::span<const Source> sources :
          {std::span<const Source>(kOutputs), std::span<const Source>(kShared),
-          std::span<const Source>(kDevice)}) {
+          std::span<const Source>(kDevice), std::span<const Source>(kSurroundings)}) {
         for (const Source& source : sources) {
             if (source.mantissa >> dropped == mantissa >> dropped) return source.origin;
         }
@@ -67,6 +79,17 @@ NanOrigin origin_of_nan(const void* value, std::size_t size) {
         if (!std::isnan(std::bit_cast<double>(bits))) return NanOrigin::kUnknown;
         return origin_of_mantissa(mantissa_in_double(bits, 52), 52);
     }
+    return NanOrigin::kUnknown;
+}
+
+NanOrigin origin_of_integer(std::uint64_t value) {
+    constexpr std::uint32_t kMostCounted = 0xFFFF;  // on top of it
+    const std::uint64_t high = value >> 32;
+    if (high != 0 && high != 0xFFFFFFFF && high != 0xFFFEFFFE && high != 0xFFFDFFFD)
+        return NanOrigin::kUnknown;
+    const auto low = static_cast<std::uint32_t>(value);
+    if (low >= 0xFFFEFFFE && low - 0xFFFEFFFE < kMostCounted) return NanOrigin::kSharedMemory;
+    if (low >= 0xFFFDFFFD && low - 0xFFFDFFFD < kMostCounted) return NanOrigin::kDeviceMemory;
     return NanOrigin::kUnknown;
 }
 

@@ -9,6 +9,7 @@
 //     output of another type, cudaMemset  0xFFFF   0xFFFFFFFF  0xFFFFFFFF
 //     shared memory, on the CPU           0xFFFE   0xFFFEFFFE  0xFFFEFFFE
 //     device memory, on the CPU           0xFFFD   0xFFFDFFFD  0xFFFDFFFD
+//     around an allocation, on the CPU    0x7FFF   0x7FFF7FFF  0x7FFF7FFF        or with E or D for the last F
 //
 // The output's is a signalling NaN, which arithmetic makes quiet: so an element that was never written differs from one that was
 // computed from it, as `c[i] += x` does.
@@ -30,10 +31,13 @@ template <class T>
 bool is_unwritten(const T& value);
 
 // Which memory a NaN was computed from.
-enum class NanOrigin { kUnknown, kOutput, kSharedMemory, kDeviceMemory };
+enum class NanOrigin { kUnknown, kOutput, kSharedMemory, kDeviceMemory, kOutside };
 
 // Of a value of `size` bytes: 4 is float, 8 is double; of any other size, and of any value that is no NaN, it is unknown.
 NanOrigin origin_of_nan(const void* value, std::size_t size);
+
+// Of a count that began at what 32 bits of fresh memory hold, or of a sum of a few such; by chance one in 30,000 values is like that.
+NanOrigin origin_of_integer(std::uint64_t value);
 
 // --- what the templates are made of -------------------------------------------------------------------------------
 

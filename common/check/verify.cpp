@@ -29,8 +29,9 @@ double Bound::roundings() const {
 }
 
 std::string VerifyResult::message() const {
-    std::string text = differing == 0 ? fmt::format("{} values agree", compared)
-                                      : fmt::format("{} of {} values differ", differing, compared);
+    std::string text = differing == 0
+                           ? fmt::format("{} value{}", compared, compared == 1 ? " agrees" : "s agree")
+                           : fmt::format("{} of {} values differ", differing, compared);
     // Where a NaN stands beside a number, there is no error to tell.
     if (std::isfinite(max_error)) text += fmt::format(", largest error {:.3g}", max_error);
     if (untouched > 0)
@@ -39,15 +40,14 @@ std::string VerifyResult::message() const {
     const auto add = [&](std::size_t count, const char* what) {
         if (count > 0) text += fmt::format("\n  {} of them {}", count, what);
     };
-    add(from_output,
-        "NaN, computed from the output before it was written: does the kernel read its output (+=)?");
+    add(from_output, "computed from the output before it was written: does the kernel read its output (+=)?");
     add(from_shared_memory,
-        "NaN, computed from shared memory that no thread had written: is a barrier missing, or is part of a "
-        "tile "
-        "never loaded?");
+        "computed from shared memory that no thread had written: is a barrier missing, or the wait for an "
+        "asynchronous copy, or is part of a tile never loaded? A thread that has returned loads nothing.");
     add(from_device_memory,
-        "NaN, as fresh device memory is, or computed from it: cudaMalloc does not clear memory. Did a thread "
-        "leave before it stored its value?");
+        "as fresh device memory is, or computed from it: cudaMalloc does not clear memory. Did a thread "
+        "leave before it stored its value, or is a barrier missing between a store and a load?");
+    add(from_outside, "computed from what lies before or behind an array: is an index out of range?");
     for (const Mismatch& mismatch : first) {
         const std::string place =
             cols == 0 ? "" : fmt::format(" (row {}, col {})", mismatch.index / cols, mismatch.index % cols);
@@ -131,6 +131,7 @@ VerifyResult compare_in_parts(std::size_t count,
         all.from_output += results[i].from_output;
         all.from_shared_memory += results[i].from_shared_memory;
         all.from_device_memory += results[i].from_device_memory;
+        all.from_outside += results[i].from_outside;
     }
     return all;
 }

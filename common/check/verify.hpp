@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <ranges>
@@ -65,6 +66,7 @@ struct VerifyResult {
     std::size_t from_output = 0;
     std::size_t from_shared_memory = 0;
     std::size_t from_device_memory = 0;
+    std::size_t from_outside = 0;  // of all arrays
     double max_error = 0;  // largest |got - expected|; infinite when NaN or Inf stood in the wrong place
     std::vector<Mismatch> first;  // the first few that differ
     std::size_t cols = 0;         // when not 0, indices are reported as (row, col) too
@@ -112,6 +114,11 @@ void note_origin(VerifyResult& result, const T& value) {
     } else if constexpr (std::is_floating_point_v<T>) {
         const NanOrigin origin = origin_of_nan(&value, sizeof(T));
         result.from_output += origin == NanOrigin::kOutput;
+        result.from_shared_memory += origin == NanOrigin::kSharedMemory;
+        result.from_device_memory += origin == NanOrigin::kDeviceMemory;
+        result.from_outside += origin == NanOrigin::kOutside;
+    } else if constexpr (std::is_integral_v<T> && sizeof(T) >= sizeof(std::uint32_t)) {
+        const NanOrigin origin = origin_of_integer(static_cast<std::uint64_t>(value));
         result.from_shared_memory += origin == NanOrigin::kSharedMemory;
         result.from_device_memory += origin == NanOrigin::kDeviceMemory;
     }

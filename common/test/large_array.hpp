@@ -61,7 +61,8 @@ void run_few_blocks(const Launch& launch, [[maybe_unused]] const std::vector<dou
         FAIL()
             << error.what()
             << "\nOf the grid only some blocks run, and of the arrays only the elements around theirs exist. "
-               "Is each index computed in 64 bits? Do neighbouring threads take neighbouring elements?";
+               "Is each index computed in 64 bits? Do neighbouring threads take neighbouring elements, or "
+               "does one thread do the work of all?";
     }
 }
 

@@ -285,6 +285,39 @@ TEST_F(ProgramTest, ASizeThatDoesNotFitSaysHowMuchItNeedsAndWhatThereIs) {
     EXPECT_NE(err_.find("3.55 PiB"), std::string::npos) << err_;
 }
 
+TEST_F(ProgramTest, ASizeThatDoesNotFitSaysWhatAllItsArraysNeed) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "on a GPU host and device have memory of their own";
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "a sanitizer has an operator new of its own";
+#endif
+    struct Product {
+        std::vector<float> a, b;
+        course::DeviceBuffer<float> c;
+    };
+    const course::Program program{
+        .day = "day00_product",
+        .title = "",
+        .default_size = {2, 3, 4},
+        .make_cases = {[](const Dims& size) {
+            const auto data = std::make_shared<Product>(Product{
+                std::vector<float>(size.at(0) * size.at(1)), std::vector<float>(size.at(1) * size.at(2)),
+                course::DeviceBuffer<float>(size.at(0) * size.at(2))});
+            course::Case result{.problem = "product", .dtype = "float"};
+            result.spoil = [data] {};
+            return result;
+        }}};
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const std::vector<const char*> arguments = {"day00_product", "--size", "400000x300000x200000"};
+    EXPECT_EQ(course::run_program(program, static_cast<int>(arguments.size()), arguments.data()), 2);
+    testing::internal::GetCapturedStdout();
+    const std::string said = testing::internal::GetCapturedStderr();
+    // 4 (1.2 + 0.6 + 0.8) 10^11 bytes: none of the three would fit, and the first is 447 GiB.
+    EXPECT_NE(said.find("size 400000x300000x200000: needs about 969 GiB; this machine has "),
+              std::string::npos)
+        << said;
+}
+
 TEST_F(ProgramTest, AHostArrayThatDoesNotFitIsRefusedBeforeTheSystemEndsTheProgram) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "a sanitizer has an operator new of its own";

@@ -29,6 +29,10 @@ __global__ void compute_from_unwritten_kernel(float* out, const float* fresh) {
     if (i < 8) out[96 + i] = 1;
 }
 
+__global__ void add_neighbours_kernel(float* out, const float* in) {
+    out[threadIdx.x] = in[threadIdx.x] + in[threadIdx.x + 1];
+}
+
 __global__ void number_kernel(DeviceMatrix<float> out) {
     const std::size_t row = blockIdx.x;
     const std::size_t col = threadIdx.x;
@@ -118,6 +122,11 @@ void fill(DeviceSpan<float> out, float value, std::int64_t first, std::int64_t c
 
 void compute_from_unwritten(DeviceSpan<float> out, DeviceSpan<const float> fresh) {
     compute_from_unwritten_kernel<<<1, 32>>>(out.data(), fresh.data());
+    CUDA_CHECK_LAUNCH();
+}
+
+void add_neighbours(DeviceSpan<float> out, DeviceSpan<const float> in) {
+    add_neighbours_kernel<<<1, static_cast<unsigned>(out.size())>>>(out.data(), in.data());
     CUDA_CHECK_LAUNCH();
 }
 

@@ -15,6 +15,9 @@ void fill(DeviceSpan<float> out, float value, std::int64_t first, std::int64_t c
 
 // Wrong on purpose: computes 32 elements each from the output itself, from shared memory and from `fresh`, none of which was written,
 // then writes 8 that are right (1) and leaves the rest. `out` has at least 104 elements, `fresh` 32.
+// out[i] = in[i] + in[i + 1], one block.
+void add_neighbours(DeviceSpan<float> out, DeviceSpan<const float> in);
+
 void compute_from_unwritten(DeviceSpan<float> out, DeviceSpan<const float> fresh);
 
 // out(r, c) = 100 r + c

@@ -260,6 +260,24 @@ TEST_F(GuardedBufferTest, NanTellsWhichMemoryWasNotWritten) {
         EXPECT_NE(result.message().find(words), std::string::npos) << result.message();
 }
 
+// An array of 13 floats ends 12 bytes before its guard page.
+TEST_F(GuardedBufferTest, NanTellsThatAnIndexIsOutOfRange) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU reads whatever is there";
+#ifdef __SANITIZE_ADDRESS__
+    GTEST_SKIP() << "a sanitizer reports the access itself";
+#endif
+    GuardedBuffer<float> output(13);
+    const std::vector<float> ones(13, 1.0f);
+    for (int array = 0; array < 3; ++array) {
+        const course::DeviceBuffer<float> input{std::span(ones)};
+        course::testing::add_neighbours(output.span(), input.span());
+        const VerifyResult result = verify(output.to_host(), std::vector<double>(13, 2.0));
+        EXPECT_EQ(result.differing, 1u);
+        EXPECT_EQ(result.from_outside, 1u);
+        EXPECT_NE(result.message().find("is an index out of range?"), std::string::npos) << result.message();
+    }
+}
+
 TEST(OriginOfNan, SurvivesConversions) {
     const auto origin = [](auto value) { return course::origin_of_nan(&value, sizeof value); };
     float output = 0;
@@ -284,6 +302,20 @@ TEST(OriginOfNan, SurvivesConversions) {
     EXPECT_EQ(origin(std::numeric_limits<float>::infinity()), course::NanOrigin::kUnknown);
     EXPECT_EQ(origin(1.0f), course::NanOrigin::kUnknown);
     EXPECT_EQ(origin(std::uint16_t{0xFFFE}), course::NanOrigin::kUnknown);
+}
+
+// Counters that were never cleared begin at what shared memory holds.
+TEST(Verify, CountsFromUnwrittenMemoryAreTold) {
+    const std::vector<std::uint64_t> got = {0xFFFEFFFE, 0xFFFEFFFE + 7, 0xFFFDFFFD, 12, 0x1FFFEFFFE};
+    const course::VerifyResult result =
+        course::verify_exact(got, std::vector<std::uint64_t>{0, 7, 0, 13, 14});
+    EXPECT_EQ(result.differing, 5u);
+    EXPECT_EQ(result.from_shared_memory, 2u);
+    EXPECT_EQ(result.from_device_memory, 1u);
+    EXPECT_EQ(course::verify_exact(std::vector<int>{-65538}, std::vector<int>{1}).from_shared_memory, 1u);
+    EXPECT_NE(result.message().find("2 of them computed from shared memory that no thread had written"),
+              std::string::npos)
+        << result.message();
 }
 
 // Only what nobody wrote counts: no NaN that a kernel computed, and no -1 where -1 is right.

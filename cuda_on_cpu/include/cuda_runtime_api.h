@@ -1,18 +1,30 @@
-// The CUDA runtime API as the stand-in provides it: host functions, callable from any C++ source.
+// The CUDA runtime API as the stand-in provides it: host functions, callable from any C or C++ source.
 // What is missing here fails to compile; what is here and cannot be done returns an error, never a silent success.
 #pragma once
 
-#include <cstddef>
+#define __CUDA_RUNTIME_API_H__
+
+#include <stddef.h>
 
 #include "driver_types.h"
+#ifdef __cplusplus
 #include "vector_functions.h"
+#endif
 #include "vector_types.h"
 
 #define CUDART_VERSION 13000
 
+// C has no default arguments.
+#ifdef __cplusplus
+#define CUDA_ON_CPU_DEFAULT(value) = value
+extern "C" {
+#else
+#define CUDA_ON_CPU_DEFAULT(value)
+#endif
+
 // --- Errors ---
-cudaError_t cudaGetLastError();
-cudaError_t cudaPeekAtLastError();
+cudaError_t cudaGetLastError(void);
+cudaError_t cudaPeekAtLastError(void);
 const char* cudaGetErrorName(cudaError_t error);
 const char* cudaGetErrorString(cudaError_t error);
 
@@ -22,58 +34,63 @@ cudaError_t cudaGetDevice(int* device);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
-cudaError_t cudaDeviceSynchronize();
-cudaError_t cudaDeviceReset();
+cudaError_t cudaDeviceSynchronize(void);
+cudaError_t cudaDeviceReset(void);
 cudaError_t cudaSetDeviceFlags(unsigned flags);
-cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value);
-cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit);
+cudaError_t cudaGetDeviceFlags(unsigned* flags);
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* properties);
+cudaError_t cudaSetValidDevices(int* devices, int count);
+cudaError_t cudaDeviceGetPCIBusId(char* name, int length, int device);
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* name);
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t value);
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit);
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config);
 cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache config);
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 // Of the driver's functions there is cuTensorMapEncodeTiled.
-cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned cuda_version,
-                                             unsigned long long flags,
-                                             cudaDriverEntryPointQueryResult* status = nullptr);
-cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total);
-cudaError_t cudaProfilerStart();
-cudaError_t cudaProfilerStop();
+cudaError_t cudaGetDriverEntryPointByVersion(
+    const char* symbol, void** function, unsigned cuda_version, unsigned long long flags,
+    cudaDriverEntryPointQueryResult* status CUDA_ON_CPU_DEFAULT(nullptr));
+cudaError_t cudaMemGetInfo(size_t* free, size_t* total);
+cudaError_t cudaProfilerStart(void);
+cudaError_t cudaProfilerStop(void);
 
 // --- Memory ---
-cudaError_t cudaMalloc(void** pointer, std::size_t bytes);
-cudaError_t cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t width, std::size_t height);
-cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned flags = cudaMemAttachGlobal);
-cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream);
+cudaError_t cudaMalloc(void** pointer, size_t bytes);
+cudaError_t cudaMallocPitch(void** pointer, size_t* pitch, size_t width, size_t height);
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes,
+                              unsigned flags CUDA_ON_CPU_DEFAULT(cudaMemAttachGlobal));
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream);
 cudaError_t cudaFree(void* pointer);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream);
-cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, unsigned flags = cudaHostAllocDefault);
-cudaError_t cudaHostAlloc(void** pointer, std::size_t bytes, unsigned flags);
+cudaError_t cudaMallocHost(void** pointer, size_t bytes,
+                           unsigned flags CUDA_ON_CPU_DEFAULT(cudaHostAllocDefault));
+cudaError_t cudaHostAlloc(void** pointer, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void* pointer);
-cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned flags);
+cudaError_t cudaHostRegister(void* pointer, size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* pointer);
 cudaError_t cudaHostGetDevicePointer(void** device_pointer, void* host_pointer, unsigned flags);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
-cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
-                            cudaStream_t stream = nullptr);
-cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                         std::size_t width, std::size_t height, cudaMemcpyKind kind);
-cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-                              std::size_t width, std::size_t height, cudaMemcpyKind kind,
-                              cudaStream_t stream = nullptr);
-cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes);
-cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStream_t stream = nullptr);
-cudaError_t cudaMemset2D(void* pointer, std::size_t pitch, int value, std::size_t width, std::size_t height);
-cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int value, std::size_t width,
-                              std::size_t height, cudaStream_t stream = nullptr);
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream CUDA_ON_CPU_DEFAULT(nullptr));
+cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                         size_t height, cudaMemcpyKind kind);
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
+                              size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream CUDA_ON_CPU_DEFAULT(nullptr));
+cudaError_t cudaMemset(void* pointer, int value, size_t bytes);
+cudaError_t cudaMemsetAsync(void* pointer, int value, size_t bytes,
+                            cudaStream_t stream CUDA_ON_CPU_DEFAULT(nullptr));
+cudaError_t cudaMemset2D(void* pointer, size_t pitch, int value, size_t width, size_t height);
+cudaError_t cudaMemset2DAsync(void* pointer, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream CUDA_ON_CPU_DEFAULT(nullptr));
 
-cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMemLocation location,
-                                 unsigned flags, cudaStream_t stream = nullptr);
-// Of a pool's attributes there is the release threshold.
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device);
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value);
+cudaError_t cudaMemPrefetchAsync(const void* pointer, size_t bytes, cudaMemLocation location, unsigned flags,
+                                 cudaStream_t stream CUDA_ON_CPU_DEFAULT(nullptr));
 
 // --- Streams ---
 cudaError_t cudaStreamCreate(cudaStream_t* stream);
@@ -83,7 +100,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
-                                unsigned flags = cudaEventWaitDefault);
+                                unsigned flags CUDA_ON_CPU_DEFAULT(cudaEventWaitDefault));
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags);
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* user_data,
@@ -94,23 +111,16 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 cudaError_t cudaEventCreate(cudaEvent_t* event);
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
-cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream CUDA_ON_CPU_DEFAULT(nullptr));
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned flags);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end);
 
-// --- Graphs ---
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
-                                 unsigned long long flags = 0);
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t* error_node,
-                                 char* log, std::size_t log_bytes);
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count);
-cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* params);
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count);
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
-cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+#ifdef __cplusplus
+}  // extern "C"
+#endif
+
+#include "cuda_on_cpu/array_api.h"
+#include "cuda_on_cpu/graph_api.h"
+#include "cuda_on_cpu/memory_api.h"

@@ -1,6 +1,8 @@
 // make_int2(x, y) and its family: one function for every vector of vector_types.h.
 #pragma once
 
+#define __VECTOR_FUNCTIONS_H__
+
 #include <vector_types.h>
 
 #define CUDA_ON_CPU_MAKE_4(Vector, Scalar)                                   \

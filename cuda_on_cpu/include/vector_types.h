@@ -2,21 +2,30 @@
 // They are plain aggregates: no constructors, no operators.
 #pragma once
 
+#define __VECTOR_TYPES_H__
+
 // One scalar type's four vectors. Two and four components are aligned to their whole size, so that one access moves
 // them all; three components are never more than their scalar. No vector is aligned beyond 16 bytes.
-#define CUDA_ON_CPU_VECTORS(Name, Scalar)                                   \
-    struct Name##1 {                                                        \
-        Scalar x;                                                           \
-    };                                                                      \
-    struct alignas(2 * sizeof(Scalar)) Name##2 {                            \
-        Scalar x, y;                                                        \
-    };                                                                      \
-    struct Name##3 {                                                        \
-        Scalar x, y, z;                                                     \
-    };                                                                      \
-    struct alignas(sizeof(Scalar) == 8 ? 16 : 4 * sizeof(Scalar)) Name##4 { \
-        Scalar x, y, z, w;                                                  \
-    };
+#define CUDA_ON_CPU_VECTORS(Name, Scalar)                                                    \
+    struct Name##1 {                                                                         \
+        Scalar x;                                                                            \
+    };                                                                                       \
+    struct __attribute__((aligned(2 * sizeof(Scalar)))) Name##2 {                            \
+        Scalar x, y;                                                                         \
+    };                                                                                       \
+    struct Name##3 {                                                                         \
+        Scalar x, y, z;                                                                      \
+    };                                                                                       \
+    struct __attribute__((aligned(sizeof(Scalar) == 8 ? 16 : 4 * sizeof(Scalar)))) Name##4 { \
+        Scalar x, y, z, w;                                                                   \
+    };                                                                                       \
+    CUDA_ON_CPU_TYPE(Name##1) CUDA_ON_CPU_TYPE(Name##2) CUDA_ON_CPU_TYPE(Name##3) CUDA_ON_CPU_TYPE(Name##4)
+
+#ifdef __cplusplus
+#define CUDA_ON_CPU_TYPE(name)
+#else
+#define CUDA_ON_CPU_TYPE(name) typedef struct name name;
+#endif
 
 CUDA_ON_CPU_VECTORS(char, signed char)
 CUDA_ON_CPU_VECTORS(uchar, unsigned char)
@@ -33,11 +42,12 @@ CUDA_ON_CPU_VECTORS(double, double)
 #undef CUDA_ON_CPU_VECTORS
 
 // CUDA 13's names for the 32-byte vectors, which say how they are aligned.
-#define CUDA_ON_CPU_ALIGNED_VECTORS(Name, Scalar) \
-    using Name##4_16a = Name##4;                  \
-    struct alignas(32) Name##4_32a {              \
-        Scalar x, y, z, w;                        \
-    };
+#define CUDA_ON_CPU_ALIGNED_VECTORS(Name, Scalar)     \
+    typedef struct Name##4 Name##4_16a;               \
+    struct __attribute__((aligned(32))) Name##4_32a { \
+        Scalar x, y, z, w;                            \
+    };                                                \
+    CUDA_ON_CPU_TYPE(Name##4_32a)
 
 CUDA_ON_CPU_ALIGNED_VECTORS(long, long)
 CUDA_ON_CPU_ALIGNED_VECTORS(ulong, unsigned long)
@@ -45,13 +55,19 @@ CUDA_ON_CPU_ALIGNED_VECTORS(longlong, long long)
 CUDA_ON_CPU_ALIGNED_VECTORS(ulonglong, unsigned long long)
 CUDA_ON_CPU_ALIGNED_VECTORS(double, double)
 #undef CUDA_ON_CPU_ALIGNED_VECTORS
+#undef CUDA_ON_CPU_TYPE
 
 // The extent of a grid or of a block; what is left out is 1.
 struct dim3 {
     unsigned int x, y, z;
 
+#ifdef __cplusplus
     constexpr dim3(unsigned int extent_x = 1, unsigned int extent_y = 1, unsigned int extent_z = 1)
         : x(extent_x), y(extent_y), z(extent_z) {}
     constexpr dim3(uint3 extent) : x(extent.x), y(extent.y), z(extent.z) {}
-    constexpr operator uint3() const { return {x, y, z}; }
+    constexpr operator uint3() const {
+        return {x, y, z};
+    }
+#endif
 };
+typedef struct dim3 dim3;

@@ -209,7 +209,8 @@ void LaunchChecks::failed(cudaError_t error, const std::string& message, Site si
     if (bad_access && findings_.has_bad_access()) return;
     Party party;
     static std::mutex mutex;
-    static std::vector<std::unique_ptr<std::string>> files;  // a Site does not own its file's name
+    // A Site does not own its file's name, and is looked at until the program's end.
+    static auto& files = *new std::vector<std::unique_ptr<std::string>>;
     if (site.line == 0) {
         const SourceLine line = place_in(message);
         const std::scoped_lock lock(mutex);

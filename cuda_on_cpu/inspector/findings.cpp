@@ -107,7 +107,7 @@ bool Findings::empty() const {
 }
 
 std::string why_of(const std::string& kind) {
-    static const std::map<std::string, std::string, std::less<>> kWhy = {
+    static const auto& kWhy = *new std::map<std::string, std::string, std::less<>>{
         {"race",
          "Nothing orders the two: no __syncthreads() of the block, and no __syncwarp() or collective of "
          "lanes of one warp, lies "

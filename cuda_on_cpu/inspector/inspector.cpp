@@ -265,7 +265,12 @@ Inspection Inspector::result() {
 }
 
 namespace {
-std::unique_ptr<Inspector> inspector;
+// Not destroyed when the program ends: a whole program is watched until after its static objects are gone.
+constinit Inspector* inspector = nullptr;
+}  // namespace
+
+Inspection result_so_far() {
+    return inspector->result();
 }
 
 }  // namespace cuda_on_cpu::inspector
@@ -279,13 +284,13 @@ void cuda_on_cpu::begin_inspection(const InspectionOptions& options) {
     }
     InspectionOptions used = options;
     used.look_for_mistakes = options.look_for_mistakes && environment().findings;
-    inspector::inspector = std::make_unique<inspector::Inspector>(used);
-    launch_observer = inspector::inspector.get();
+    inspector::inspector = new inspector::Inspector(used);
+    launch_observer = inspector::inspector;
 }
 
 cuda_on_cpu::Inspection cuda_on_cpu::end_inspection() {
     if (launch_observer == nullptr) throw std::logic_error("no inspection is under way");
     launch_observer = nullptr;
-    const auto ended = std::move(inspector::inspector);
+    const std::unique_ptr<inspector::Inspector> ended(std::exchange(inspector::inspector, nullptr));
     return ended->result();
 }

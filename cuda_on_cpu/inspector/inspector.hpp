@@ -33,6 +33,9 @@ class Inspector final : public LaunchObserver {
     std::vector<std::unique_ptr<LaunchRecord>> launches_;
 };
 
+// What the inspection that is under way has seen; it goes on.
+Inspection result_so_far();
+
 // All recorders there are, of OS threads that still run.
 void register_recorder(Recorder* recorder);
 void unregister_recorder(Recorder* recorder);

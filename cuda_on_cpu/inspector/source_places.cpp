@@ -29,9 +29,16 @@ struct Sites {
     std::vector<Site> site;
 };
 
+// Never destroyed: a whole program is watched until after its static objects are gone.
 Sites& sites() {
-    static Sites all;
+    static auto& all = *new Sites;
     return all;
+}
+
+// Below a directory of the course; or of an installed stand-in, which is elsewhere.
+bool is_in(std::string_view file, std::string_view directory) {
+    return file.starts_with(directory) || (directory.starts_with("cuda_on_cpu/") &&
+                                           file.find(std::string("/").append(directory)) != file.npos);
 }
 
 // Frames of one address, innermost first.
@@ -42,7 +49,7 @@ SourceLine lesson_line(const std::vector<SourceLine>& frames) {
             const bool known =
                 frame.line > 0 && !frame.file.starts_with("/usr/") && frame.file.ends_with(ending);
             return known && std::none_of(directories.begin(), directories.end(),
-                                         [&](std::string_view d) { return frame.file.starts_with(d); });
+                                         [&](std::string_view d) { return is_in(frame.file, d); });
         });
     };
     auto best = outside({"cuda_on_cpu/include/", "cuda_on_cpu/src/", "common/"},
@@ -152,8 +159,8 @@ Place place_of(Site site) {
 
 std::unordered_map<Place, SourceLine> source_lines(const std::vector<Place>& places) {
     // addr2line takes its time: what it has said once is kept.
-    static std::mutex mutex;
-    static std::unordered_map<Place, SourceLine> known;
+    static auto& mutex = *new std::mutex;
+    static auto& known = *new std::unordered_map<Place, SourceLine>;
     const std::scoped_lock lock(mutex);
     std::map<std::string, Module> modules;
     for (const Place place : places) {

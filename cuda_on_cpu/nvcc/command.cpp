@@ -1,9 +1,11 @@
 #include "command.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string_view>
 
 namespace nvcc {
@@ -21,14 +23,54 @@ struct Option {
     bool joined = false;
 };
 
+// At commas that stand neither in quotes nor behind a backslash: "\\," is a comma of the value.
 Arguments split_at_commas(const std::string& list) {
-    Arguments parts;
-    for (std::size_t begin = 0; begin <= list.size();) {
-        const std::size_t comma = std::min(list.find(',', begin), list.size());
-        if (comma > begin) parts.push_back(list.substr(begin, comma - begin));
-        begin = comma + 1;
+    Arguments parts(1);
+    char quote = 0;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        const char c = list[i];
+        if (c == '\\' && i + 1 < list.size() && quote != '\'') {
+            if (list[++i] != ',') parts.back() += c;
+            parts.back() += list[i];
+        } else if (c == ',' && quote == 0) {
+            parts.emplace_back();
+        } else {
+            if (c == quote) {
+                quote = 0;
+            } else if (quote == 0 && (c == '"' || c == '\'')) {
+                quote = c;
+            }
+            parts.back() += c;
+        }
     }
+    std::erase(parts, "");
     return parts;
+}
+
+// As a shell splits a line: at blanks, less quotes and backslashes.
+Arguments words_of(const std::string& text) {
+    Arguments words;
+    bool in_word = false;
+    char quote = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (quote == 0 && (c == ' ' || c == '\n' || c == '\t' || c == '\r')) {
+            in_word = false;
+            continue;
+        }
+        if (!in_word) words.emplace_back();
+        in_word = true;
+        if (c == quote) {
+            quote = 0;
+        } else if (quote == 0 && (c == '"' || c == '\'')) {
+            quote = c;
+        } else if (c == '\\' && quote != '\'' && i + 1 < text.size()) {
+            words.back() += text[++i];
+        } else {
+            words.back() += c;
+        }
+    }
+    return words;
 }
 
 void append(Arguments& to, const Arguments& more) {
@@ -36,38 +78,78 @@ void append(Arguments& to, const Arguments& more) {
 }
 
 // Libraries of the CUDA Toolkit whose functions the stand-in's own library has, and those that do not exist on the CPU.
-constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt", "cuda"};
-constexpr std::string_view kMissingLibraries[] = {"cublas", "cufft",     "curand", "cusparse", "cusolver",
-                                                  "cudnn",  "nvjitlink", "nvrtc",  "npp",      "nccl"};
+constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt", "culibos",
+                                              "nvToolsExt"};
+constexpr std::string_view kMissingLibraries[] = {"cusparse",  "cusolver", "cudnn",
+                                                  "nvjitlink", "npp",      "nccl"};
+
+// Libraries for programs that load modules.
+constexpr std::string_view kModuleLibraries[] = {"cuda", "nvrtc", "nvrtc_static", "nvrtc-builtins_static"};
 
 void add_library(Command& command, const std::string& name) {
+    if (std::ranges::find(kModuleLibraries, name) != std::end(kModuleLibraries)) {
+        command.loads_modules = true;
+        return;
+    }
     if (std::ranges::find(kOwnLibraries, name) != std::end(kOwnLibraries)) return;
     if (std::ranges::any_of(kMissingLibraries, [&](std::string_view it) { return name.starts_with(it); }))
-        throw UsageError("'-l" + name +
-                         "': this library of the CUDA Toolkit does not exist on the CPU; here is the CUDA "
-                         "runtime alone");
+        throw UsageError(
+            "'-l" + name +
+            "': this library of the CUDA Toolkit does not exist on the CPU; here are the CUDA runtime, "
+            "cuBLAS, cuRAND and cuFFT");
     command.link_inputs.push_back("-l" + name);
 }
 
 // The headers of the stand-in need C++20: older standards are raised to it. All have the same name, so that all programs share
 // their precompiled headers.
 std::string standard_for(const std::string& asked) {
-    for (const std::string_view old :
-         {"c++03", "c++11", "c++14", "c++17", "c++0x", "c++1y", "c++1z", "c++20", "c++2a"}) {
-        if (asked.ends_with(old.substr(1))) return "";
+    const std::size_t plus = asked.find("++");
+    const std::string language = asked.substr(0, plus);
+    const bool is_cxx = plus != std::string::npos && (language == "c" || language == "gnu");
+    const std::string year = is_cxx ? asked.substr(plus + 2) : "";
+    for (const std::string_view old : {"98", "03", "11", "14", "17", "0x", "1y", "1z", "20", "2a"}) {
+        if (year == old) return "";
     }
-    return asked;
+    for (const std::string_view newer : {"23", "2b", "26", "2c"}) {
+        if (year == newer) return asked;
+    }
+    throw UsageError("-std=" + asked + ": expected c++03, c++11, c++14, c++17, c++20 or c++23");
+}
+
+std::string optimisation_for(const std::string& level) {
+    const bool is_number = !level.empty() && level.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number)
+        throw UsageError(
+            "-O" + level +
+            ": expected a number; other levels of the host compiler are handed on by -Xcompiler -O" + level);
+    return "-O" + level;
+}
+
+// sm_80, compute_90a, arch=compute_80,code=[sm_80,sm_86]: what __CUDA_ARCH__ is made of. Others, as `native`, leave it as it is.
+void add_architecture(Command& command, const std::string& asked) {
+    constexpr std::string_view kFirst = "arch=";
+    std::string name = asked.starts_with(kFirst) ? asked.substr(kFirst.size()) : asked;
+    name = name.substr(0, name.find(','));
+    const std::size_t number = name.find('_') + 1;
+    const std::size_t end = name.find_first_not_of("0123456789", number);
+    const std::string digits = name.substr(number, std::min(end, name.size()) - number);
+    if (number == 0 || digits.size() < 2) return;
+    command.architectures.push_back(digits + "0" + name.substr(number + digits.size()));
 }
 
 void refuse(Command&, const std::string&) {
     throw UsageError(
-        "it was asked for code of a GPU or for an intermediate file (-E, -ptx, -cubin, -fatbin, -cuda...), "
-        "which "
-        "do not exist here: kernels are compiled for the CPU. --keep keeps their translation, "
-        "*.translated.ii");
+        "it was asked for an intermediate file (-E, -cuda, -ltoir...), which do not exist here: kernels are "
+        "compiled for the CPU. --keep keeps their translation, *.translated.ii");
 }
 
 void ignore(Command&, const std::string&) {}
+
+// A module for the driver API: code for the CPU, whatever its name says.
+void make_module(Command& command, const std::string& extension) {
+    command.action = Action::module;
+    command.module_extension = extension;
+}
 
 const std::vector<Option>& options() {
     using enum Takes;
@@ -76,25 +158,49 @@ const std::vector<Option>& options() {
         {{"-odir", "--output-directory"},
          value,
          [](Command& c, const std::string& v) { c.output_directory = v; }},
-        {{"-c", "--compile", "-dc", "--device-c", "-dw", "--device-w"},
+        {{"-c", "--compile", "-dw", "--device-w"},
          nothing,
          [](Command& c, const std::string&) { c.action = Action::compile; }},
+        {{"-dc", "--device-c"},
+         nothing,
+         [](Command& c, const std::string&) {
+             c.action = Action::compile;
+             c.shares_device_variables = true;
+         }},
         {{"-dlink", "--device-link"},
          nothing,
          [](Command& c, const std::string&) { c.action = Action::device_link; }},
         {{"-lib", "--lib"}, nothing, [](Command& c, const std::string&) { c.action = Action::archive; }},
         {{"-link", "--link"}, nothing, [](Command& c, const std::string&) { c.action = Action::link; }},
-        {{"-M", "-MM", "--generate-dependencies", "--generate-nonsystem-dependencies"},
+        {{"-M", "--generate-dependencies"},
          nothing,
-         [](Command& c, const std::string&) { c.action = Action::list_dependencies; }},
+         [](Command& c, const std::string&) {
+             c.action = Action::list_dependencies;
+             c.rule_options.push_back("-M");
+         }},
+        {{"-MM", "--generate-nonsystem-dependencies"},
+         nothing,
+         [](Command& c, const std::string&) {
+             c.action = Action::list_dependencies;
+             c.rule_options.push_back("-MM");
+         }},
+        {{"-run", "--run"}, nothing, [](Command& c, const std::string&) { c.run = true; }},
+        {{"-run-args", "--run-args"},
+         value,
+         [](Command& c, const std::string& v) {
+             for (const std::string& part : split_at_commas(v))
+                 append(c.run_arguments, words_of(part));
+         }},
         {{"-V", "--version"},
          nothing,
          [](Command& c, const std::string&) { c.action = Action::print_version; }},
         {{"-h", "--help"}, nothing, [](Command& c, const std::string&) { c.action = Action::print_help; }},
-        {{"-E", "--preprocess", "-ptx", "--ptx", "-cubin", "--cubin", "-fatbin", "--fatbin", "-cuda",
-          "--cuda", "-ltoir", "--ltoir", "-optix-ir", "--optix-ir"},
+        {{"-E", "--preprocess", "-cuda", "--cuda", "-ltoir", "--ltoir", "-optix-ir", "--optix-ir"},
          nothing,
          refuse},
+        {{"-ptx", "--ptx"}, nothing, [](Command& c, const std::string&) { make_module(c, ".ptx"); }},
+        {{"-cubin", "--cubin"}, nothing, [](Command& c, const std::string&) { make_module(c, ".cubin"); }},
+        {{"-fatbin", "--fatbin"}, nothing, [](Command& c, const std::string&) { make_module(c, ".fatbin"); }},
 
         {{"-I", "--include-path"},
          value,
@@ -103,12 +209,14 @@ const std::vector<Option>& options() {
         {{"-isystem", "--system-include"},
          value,
          [](Command& c, const std::string& v) {
-             append(c.preprocessor, {"-isystem", v});
+             for (const std::string& part : split_at_commas(v))
+                 append(c.preprocessor, {"-isystem", part});
          }},
         {{"-include", "--pre-include"},
          value,
          [](Command& c, const std::string& v) {
-             append(c.preprocessor, {"-include", v});
+             for (const std::string& part : split_at_commas(v))
+                 append(c.preprocessor, {"-include", part});
          }},
         {{"-D", "--define-macro"},
          value,
@@ -130,11 +238,15 @@ const std::vector<Option>& options() {
          value,
          [](Command& c, const std::string& v) {
              for (const std::string& part : split_at_commas(v))
-                 append(c.link_options, {"-Xlinker", part});
+                 for (const std::string& word : words_of(part))
+                     append(c.link_options, {"-Xlinker", word});
          }},
         {{"-Xcompiler", "--compiler-options"},
          value,
-         [](Command& c, const std::string& v) { append(c.host, split_at_commas(v)); }},
+         [](Command& c, const std::string& v) {
+             for (const std::string& part : split_at_commas(v))
+                 append(c.host, words_of(part));
+         }},
         {{"-ccbin", "--compiler-bindir"},
          value,
          [](Command& c, const std::string& v) {
@@ -144,7 +256,7 @@ const std::vector<Option>& options() {
         {{"-O", "--optimize"},
          value,
          [](Command& c, const std::string& v) {
-             c.host_optimisation = "-O" + v;
+             c.host_optimisation = optimisation_for(v);
              if (v == "0") c.optimisation = "-O0";
          },
          true},
@@ -190,18 +302,18 @@ const std::vector<Option>& options() {
         {{"-keep", "--keep", "-save-temps", "--save-temps"},
          nothing,
          [](Command& c, const std::string&) { c.keep = true; }},
+        {{"--inspect"}, nothing, [](Command& c, const std::string&) { c.inspect = true; }},
         {{"-v", "--verbose"}, nothing, [](Command& c, const std::string&) { c.verbose = true; }},
         {{"-dryrun", "--dryrun"}, nothing, [](Command& c, const std::string&) { c.dry_run = true; }},
 
-        // What is said about the GPU, or about nvcc's own passes, changes nothing on the CPU.
-        {{"-arch",
-          "--gpu-architecture",
-          "-code",
+        {{"-arch", "--gpu-architecture", "-gencode", "--generate-code"}, value, add_architecture},
+        {{"-rdc", "--relocatable-device-code"},
+         value,
+         [](Command& c, const std::string& v) { c.shares_device_variables = v == "true"; }},
+
+        // What else is said about the GPU, or about nvcc's own passes, changes nothing on the CPU.
+        {{"-code",
           "--gpu-code",
-          "-gencode",
-          "--generate-code",
-          "-rdc",
-          "--relocatable-device-code",
           "-Xptxas",
           "--ptxas-options",
           "-Xnvlink",
@@ -358,44 +470,32 @@ void add_input(Command& command, const std::string& file, const std::string& lan
     }
 }
 
-// Arguments in a file: between blanks, or in quotes.
-Arguments read_options_file(const std::string& name) {
-    std::ifstream file(name);
-    if (!file) throw UsageError("--options-file: cannot read '" + name + "'");
+// Arguments in files, of which a list may have several.
+Arguments read_options_files(const std::string& list) {
     Arguments arguments;
-    bool in_argument = false;
-    char quote = 0;
-    for (char c = 0; file.get(c);) {
-        const bool blank = c == ' ' || c == '\n' || c == '\t' || c == '\r';
-        if (quote == 0 && blank) {
-            in_argument = false;
-            continue;
-        }
-        if (!in_argument) arguments.emplace_back();
-        in_argument = true;
-        if (c == quote) {
-            quote = 0;
-        } else if (quote == 0 && (c == '"' || c == '\'')) {
-            quote = c;
-        } else {
-            if (c == '\\' && quote != '\'' && !file.get(c)) break;
-            arguments.back() += c;
-        }
+    for (const std::string& name : split_at_commas(list)) {
+        std::ifstream file(name);
+        std::ostringstream text;
+        text << file.rdbuf();
+        if (!file) throw UsageError("--options-file: cannot read '" + name + "'");
+        append(arguments, words_of(text.str()));
     }
     return arguments;
 }
 
-// In the place of --options-file FILE stand the arguments in that file.
+// In the place of --options-file FILE, and of @FILE as other compilers have it, stand the arguments in that file.
 Arguments with_options_files(const Arguments& arguments) {
     Arguments all;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
         const std::string name = arguments[i].substr(0, arguments[i].find('='));
-        if (std::ranges::find(kOptionsFile, name) == std::end(kOptionsFile)) {
+        if (name.starts_with('@') && std::filesystem::exists(arguments[i].substr(1))) {
+            append(all, read_options_files(arguments[i].substr(1)));
+        } else if (std::ranges::find(kOptionsFile, name) == std::end(kOptionsFile)) {
             all.push_back(arguments[i]);
         } else if (name.size() < arguments[i].size()) {
-            append(all, read_options_file(arguments[i].substr(name.size() + 1)));
+            append(all, read_options_files(arguments[i].substr(name.size() + 1)));
         } else if (++i < arguments.size()) {
-            append(all, read_options_file(arguments[i]));
+            append(all, read_options_files(arguments[i]));
         } else {
             throw UsageError("'" + name + "' needs a value");
         }
@@ -404,13 +504,17 @@ Arguments with_options_files(const Arguments& arguments) {
 }
 
 bool makes_one_file_for_each_source(Action action) {
-    return action == Action::compile || action == Action::list_dependencies;
+    return action == Action::compile || action == Action::module || action == Action::list_dependencies;
 }
 
 void check(const Command& command) {
     if (command.action == Action::print_version || command.action == Action::print_help) return;
     if (command.link_inputs.empty())
         throw UsageError("No input files specified; use option --help for more information");
+    if (!command.output_directory.empty() && !std::filesystem::is_directory(command.output_directory))
+        throw UsageError("-odir: there is no directory '" + command.output_directory + "'");
+    if (command.run && command.action != Action::link)
+        throw UsageError("-run: only a program can be run, and this command line makes none");
     if (makes_one_file_for_each_source(command.action)) {
         if (command.sources.empty())
             throw UsageError("nothing to compile: there is no source among the files");
@@ -427,7 +531,13 @@ void check(const Command& command) {
 }  // namespace
 
 Command parse(const Arguments& command_line) {
-    const Arguments arguments = with_options_files(command_line);
+    const auto of_environment = [](const char* name) {
+        const char* const flags = std::getenv(name);
+        return words_of(flags == nullptr ? "" : flags);
+    };
+    Arguments arguments = of_environment("NVCC_PREPEND_FLAGS");
+    append(arguments, with_options_files(command_line));
+    append(arguments, of_environment("NVCC_APPEND_FLAGS"));
     const bool forward = std::ranges::any_of(arguments, [](const std::string& argument) {
         return std::ranges::find(kForward, argument) != std::end(kForward);
     });
@@ -457,10 +567,17 @@ Command parse(const Arguments& command_line) {
             if (match.value != "cu" && match.value != "c++" && match.value != "c")
                 throw UsageError("-x " + match.value + ": expected cu, c++ or c");
             language = match.value;
+        } else if (match.option->joined) {  // a list: -Ia,b
+            if (match.value.empty()) throw UsageError("'" + argument + "' needs a value");
+            for (const std::string& part : split_at_commas(match.value))
+                match.option->apply(command, part);
         } else {
             match.option->apply(command, match.value);
         }
     }
+    std::ranges::sort(command.architectures, {}, [](const std::string& it) { return std::stoi(it); });
+    // Names of device variables are looked up in a module.
+    if (command.action == Action::module) find_option("-rdc").option->apply(command, "true");
     check(command);
     return command;
 }

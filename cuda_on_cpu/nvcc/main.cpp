@@ -2,13 +2,21 @@
 //
 // Takes the command line of NVIDIA's nvcc and makes programs whose kernels run on the CPU. It stands in a directory that is laid out as
 // a CUDA Toolkit (bin, include, lib64), so that what looks for one finds it.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <sstream>
 #include <string>
 
 #include "command.hpp"
+#include "module_text.hpp"
 #include "nvcc_configuration.hpp"
 #include "process.hpp"
 
@@ -31,15 +39,59 @@ constexpr const char* kHelp =
     "nvcc OPTIONS FILES...: compiles CUDA C++ for the CPU (cuda_on_cpu); takes the command line of NVIDIA's "
     "nvcc\n"
     "  -o -c -dc -dlink -lib -shared -odir        what is made\n"
+    "  -ptx -cubin -fatbin                        a module for the driver API: code for the CPU, too\n"
     "  -I -isystem -include -D -U -L -l -x -std -O -g -G -w -Werror\n"
     "  -Xcompiler -Xlinker -ccbin                 for the host compiler\n"
     "  -M -MD -MMD -MF -MT -MP                    rules for make\n"
-    "  --keep -v --dryrun --options-file --version\n"
-    "  -arch, -gencode, -rdc, -Xptxas, -lineinfo and others about the GPU are accepted, and change nothing\n"
+    "  --keep -v --dryrun --options-file --version -run\n"
+    "  --inspect                                  races, bad accesses, bank conflicts: at the program's end\n"
+    "  -arch -gencode                             __CUDA_ARCH__ in device code, 900 by default\n"
+    "  -rdc=true -dc                              .cu files share their device variables\n"
+    "  -Xptxas, -lineinfo and others about the GPU are accepted, and change nothing\n"
     "example: nvcc -O2 -o saxpy saxpy.cu\n";
 
+// What C++20 would warn of in programs that were written for an older standard, nvcc's default.
+const Arguments kOlderLanguage = {"-Wno-register", "-Wno-volatile"};
+
 fs::path toolkit() {
-    return fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+    static const fs::path path = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
+    return path;
+}
+
+std::string environment(const char* name) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? "" : value;
+}
+
+// Only a build directory has a place for precompiled headers. An installed nvcc keeps them in the user's cache, apart from those of
+// another installation and of an older one in the same place.
+fs::path headers_directory() {
+    const fs::path own = toolkit() / "kernel_headers";
+    if (fs::exists(own)) return fs::canonical(own);
+    fs::path cache = environment("XDG_CACHE_HOME");
+    if (!cache.is_absolute()) {
+        const std::string home = environment("HOME");
+        cache = home.empty() ? fs::temp_directory_path() / ("cache_of_" + std::to_string(getuid()))
+                             : fs::path(home) / ".cache";
+    }
+    struct stat installed {};
+    stat((toolkit() / "include" / "cuda_runtime.h").c_str(), &installed);
+    const std::string installation = toolkit().string() + " " + std::to_string(installed.st_ctim.tv_sec) +
+                                     "." + std::to_string(installed.st_ctim.tv_nsec);
+    return cache / "cuda_on_cpu" / std::to_string(std::hash<std::string>()(installation));
+}
+
+std::string default_compiler() {
+    if (const std::string chosen = environment("NVCC_CCBIN"); !chosen.empty()) return chosen;
+    return fs::exists(toolkit() / "kernel_headers") ? nvcc::kCompiler : nvcc::kInstalledCompiler;
+}
+
+bool is_on_path(const std::string& program) {
+    std::istringstream path(environment("PATH"));
+    for (std::string directory; std::getline(path, directory, ':');) {
+        if (access((fs::path(directory) / program).c_str(), X_OK) == 0) return true;
+    }
+    return false;
 }
 
 // Intermediate objects are removed at the end.
@@ -72,9 +124,14 @@ Arguments joined(std::initializer_list<Arguments> parts) {
 class Driver {
   public:
     explicit Driver(const Command& command)
-        : command_(command),
-          compiler_(command.compiler.empty() ? nvcc::kCompiler : command.compiler),
-          library_option_("-L" + (toolkit() / "lib64").string()) {}
+        : command_(with_module_options(command)),
+          compiler_(command.compiler.empty() ? default_compiler() : command.compiler),
+          library_option_("-L" + (toolkit() / "lib64").string()) {
+        if (command.inspect && nvcc::kInspectOptions.empty())
+            throw nvcc::UsageError(
+                "--inspect: this nvcc was built without the inspector; that of the preset 'inspect' has it, "
+                "and so has an installed one (g++, nlohmann-json)");
+    }
 
     int make() const {
         if (command_.verbose || command_.dry_run) print_settings();
@@ -85,8 +142,11 @@ class Driver {
                 return list_dependencies();
             case Action::device_link:
                 return device_link();
+            case Action::module:
+                return make_modules();
             default:
-                return link();
+                const int status = link();
+                return status == 0 && command_.run ? run_program() : status;
         }
     }
 
@@ -116,8 +176,19 @@ class Driver {
         return {"-std=" + (command_.standard.empty() ? "gnu++20" : command_.standard)};
     }
 
+    Arguments device_options() const {
+        Arguments options;
+        std::string list;
+        for (const std::string& architecture : command_.architectures)
+            list += (list.empty() ? "--arch=" : ",") + architecture;
+        if (!list.empty()) options.push_back(list);
+        if (command_.shares_device_variables) options.push_back("--rdc");
+        return options;
+    }
+
     Arguments include_options() const {
-        return joined({{"-DCUDA_ON_CPU", "-isystem", nvcc::kIncludeDirectory}, command_.preprocessor});
+        return joined(
+            {{"-DCUDA_ON_CPU", "-isystem", fs::canonical(toolkit() / "include")}, command_.preprocessor});
     }
 
     // In the place of -MD come -MF and -MT, too: an object may be made from intermediate files, whose names tell nothing.
@@ -145,20 +216,36 @@ class Driver {
                                command_.host,
                                rule,
                                input}));
-        const int status =
-            run(joined({{nvcc::kTranslator, "--headers=" + std::string(nvcc::kHeaders), compiler_},
-                        language_options(Language::cuda),
-                        include_options(),
-                        nvcc::kHostOptions,
-                        {command_.optimisation, command_.debug_information},
-                        nvcc::kKernelOptions,
-                        {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
-                        command_.host,
-                        rule,
-                        {"-c", "-x", "cu", source.file, "-o", object}}));
+        const int status = run(joined({{toolkit() / "bin" / "cuda_on_cpu_compile",
+                                        "--headers=" + headers_directory().string(), "--own-program"},
+                                       device_options(),
+                                       {compiler_},
+                                       language_options(Language::cuda),
+                                       include_options(),
+                                       nvcc::kHostOptions,
+                                       {command_.optimisation, command_.debug_information},
+                                       is_inspected() ? nvcc::kInspectOptions : Arguments{},
+                                       {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
+                                       kOlderLanguage,
+                                       command_.host,
+                                       rule,
+                                       {"-c", "-x", "cu", source.file, "-o", object}}));
         std::error_code ignored;
         if (!command_.keep) fs::remove(object.string() + ".translated.ii", ignored);
         return status;
+    }
+
+    bool is_inspected() const { return command_.inspect || nvcc::kAlwaysInspects; }
+
+    static Arguments linker_options() {
+        return is_on_path("ld.gold") ? Arguments{"-fuse-ld=gold"} : Arguments{};
+    }
+
+    // With libraries that the course's build has in the place of libcudart_static.a where it inspects.
+    Arguments inspector() const {
+        if (!command_.inspect || nvcc::kAlwaysInspects) return {};
+        return {toolkit() / "lib64" / "cuda_on_cpu_whole_program.o", "-lcuda_on_cpu_inspector",
+                "-lcuda_on_cpu_inspection_rules"};
     }
 
     fs::path program() const { return command_.output.empty() ? "a.out" : command_.output; }
@@ -181,7 +268,7 @@ class Driver {
             Arguments list = joined({{compiler_},
                                      language_options(source.language),
                                      include_options(),
-                                     {"-M", "-D__CUDACC__", "-D__NVCC__"},
+                                     {"-D__CUDACC__", "-D__NVCC__"},
                                      command_.rule_options});
             if (source.language == Language::cuda)
                 list.insert(list.end(), {"-x", "c++", "-include", "cuda_runtime.h"});
@@ -193,13 +280,68 @@ class Driver {
         return 0;
     }
 
+    // A shared object, which finds the stand-in in the program that loads it. References inside it are its own: the program may
+    // have something of the same name.
+    int make_module(const Source& source, const fs::path& module) const {
+        const TemporaryDirectory directory;
+        const fs::path object = directory.path() / "module.o";
+        if (const int status = compile(source, object); status != 0) return status;
+        const bool as_text = command_.module_extension == ".ptx";
+        const fs::path made = as_text ? directory.path() / "module.so" : module;
+        const int status = run(joined({{compiler_},
+                                       nvcc::kHostOptions,
+                                       linker_options(),
+                                       command_.host,
+                                       {"-shared", "-Wl,-Bsymbolic", object, "-o", made}}));
+        if (status != 0 || !as_text || command_.dry_run) return status;
+        std::ifstream file(made, std::ios::binary);
+        const std::string bytes(std::istreambuf_iterator<char>(file), {});
+        std::ofstream(module, std::ios::binary) << cuda_on_cpu::text_of_image(bytes);
+        return 0;
+    }
+
+    int make_modules() const {
+        for (const Source& source : command_.sources) {
+            const fs::path name =
+                fs::path(source.file).filename().replace_extension(command_.module_extension);
+            const fs::path module = !command_.output.empty() ? fs::path(command_.output)
+                                                             : fs::path(command_.output_directory) / name;
+            if (const int status = make_module(source, module); status != 0) return status;
+        }
+        return 0;
+    }
+
+    // All of the stand-in, and visible to what is loaded later.
+    Arguments options_for_modules() const {
+        if (!command_.loads_modules) return {};
+        return {"-rdynamic", library_option_, "-Wl,--whole-archive", "-lcudart_static",
+                "-Wl,--no-whole-archive"};
+    }
+
     // Of device code nothing is left to link: an object without anything in it.
     int device_link() const {
         const std::string object = command_.output.empty() ? "a_dlink.o" : command_.output;
         return run(joined({{compiler_}, command_.host, {"-x", "c++", "-c", "/dev/null", "-o", object}}));
     }
 
+    // Libraries of the toolkit that this build had to leave out, for want of one of the host's.
+    void check_libraries() const {
+        for (const nvcc::LeftOut& library : nvcc::kLeftOut) {
+            for (const std::string& input : command_.link_inputs) {
+                if (input.starts_with("-l" + library.name))
+                    throw nvcc::UsageError(
+                        "'" + input + "': " + library.host_library +
+                        ", which takes its place on the CPU, was not found when nvcc was built; install "
+                        "it (Debian: " +
+                        library.package + ") and build nvcc again");
+            }
+        }
+    }
+
+    int run_program() const { return run(joined({{fs::absolute(program())}, command_.run_arguments})); }
+
     int link() const {
+        check_libraries();
         const TemporaryDirectory directory;
         Arguments inputs;
         std::size_t next = 0;
@@ -216,17 +358,29 @@ class Driver {
             if (const int status = compile(source, inputs.back()); status != 0) return status;
         }
         if (command_.action == Action::archive) return run(joined({{"ar", "qcs", program()}, inputs}));
-        return run(joined({{compiler_},
-                           nvcc::kHostOptions,
-                           nvcc::kLinkOptions,
-                           command_.host,
-                           command_.link_options,
-                           inputs,
-                           {"-o", program(), library_option_, "-lcudadevrt", "-lcudart_static", "-lrt",
-                            "-lpthread", "-ldl", "-lstdc++", "-lm"}}));
+        return run(
+            joined({{compiler_},
+                    nvcc::kHostOptions,
+                    linker_options(),
+                    command_.host,
+                    command_.link_options,
+                    inputs,
+                    options_for_modules(),
+                    {"-o", program(), library_option_},
+                    inspector(),
+                    {"-lcudadevrt", "-lcudart_static", "-lrt", "-lpthread", "-ldl", "-lstdc++", "-lm"}}));
     }
 
-    const Command& command_;
+    // Kernels of modules have variables of their own, also if a template of the same name is elsewhere.
+    static Command with_module_options(Command command) {
+        if (command.action != Action::module) return command;
+        command.host.push_back("-fPIC");
+        const std::string compiler = command.compiler.empty() ? default_compiler() : command.compiler;
+        if (compiler.find("clang") == std::string::npos) command.host.push_back("-fno-gnu-unique");
+        return command;
+    }
+
+    const Command command_;
     std::string compiler_;
     std::string library_option_;
 };

@@ -64,7 +64,7 @@ const char* name_of(BarrierKind kind) {
 
 // Most often one and the same literal; the text counts when several object files mention one header.
 bool same_place(Site a, Site b) {
-    return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+    return a.line_and_column == b.line_and_column && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }
 
 }  // namespace
@@ -85,11 +85,11 @@ BlockRunner::BlockRunner() : descending_(environment().descending) {
     if (memory == MAP_FAILED) throw std::bad_alloc();
     arena_ = static_cast<char*>(memory) + kPage;
     mprotect(arena_, kArenaSize, PROT_READ | PROT_WRITE);
-    may_be_asked();
+    may_be_asked(*this);
 }
 
 BlockRunner::~BlockRunner() {
-    may_not_be_asked();
+    may_not_be_asked(*this);
     munmap(arena_ - kPage, kArenaSize + 2 * kPage);
 }
 
@@ -97,9 +97,10 @@ BlockRunner::~BlockRunner() {
 
 void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     launch_ = &launch;
+    seen_launch_.store(&launch, std::memory_order_release);
     cluster_ = cluster;
     failed_ = false;
-    polling_since_ = {};
+    polling_since_ = 0;
     ++current_block;
     blockIdx = block_ = block;
     cluster_waits_ = false;
@@ -161,6 +162,7 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     if (observer_ != nullptr) observer_->end_block();
     observer_ = nullptr;
     launch_ = nullptr;
+    seen_launch_.store(nullptr, std::memory_order_release);
 }
 
 void BlockRunner::set_shape(dim3 block) {
@@ -222,6 +224,10 @@ bool BlockRunner::wake_past_blocks_barriers() {
 // Lanes that poll memory go on only when everybody else waits: then the value they look for may have come.
 bool BlockRunner::wake_polling() {
     if (polling_warps_ == 0 || launch_->failed) return false;
+    if (launch_->repeated) {  // it depends on the order by right
+        launch_->failed = true;
+        return false;
+    }
     for (LaneMask left = polling_warps_; left != 0; left &= left - 1) {
         Warp& warp = warps_[first(left, false)];
         warp.ready |= warp.polling;
@@ -234,20 +240,47 @@ bool BlockRunner::wake_polling() {
         if (!carry_out_awaited_loads()) return false;
         wake_past_mbarriers(nullptr);
     }
-    if (polling_since_ == Clock::time_point()) polling_since_ = Clock::now();
-    if (Clock::now() - polling_since_ > environment().timeout) {
-        // The last thread that asked for other threads to run; its block's others poll, too, or wait.
-        const std::string line = calling_kernel_line();
-        launch_->fail(cudaErrorLaunchTimeout,
-                      "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) + " has polled memory for " +
-                          std::to_string(environment().timeout.count()) + " s for a value that never came" +
-                          (line.empty() ? "" : ", in " + line) + " (CUDA_ON_CPU_TIMEOUT)");
-        return false;
+    const Clock::rep now = Clock::now().time_since_epoch().count();
+    last_poll_ = now;
+    if (polling_since_ == 0) {
+        polling_since_ = now;
+        look_at_others_ = now + kFirstLook;
     }
+    if (now >= look_at_others_ && !may_poll_on(now)) return false;
     // Giving up the core costs a time slice on a busy machine, and most of the time the awaited thread is in this block.
     constexpr unsigned kRoundsPerYield = 64;
     if (++polling_rounds_ % kRoundsPerYield == 0) launch_->let_other_blocks_run();
     return true;
+}
+
+// Every now and then: do other blocks of the launch make progress? Then what this block polls for may still come.
+bool BlockRunner::may_poll_on(Clock::rep now) {
+    constexpr Clock::rep kBetweenLooks = Clock::duration(std::chrono::milliseconds(10)).count();
+    look_at_others_ = now + kBetweenLooks;
+    if (const std::uint64_t begun = launch_->next_block; begun != blocks_begun_) {
+        blocks_begun_ = begun;
+        polling_since_ = now;
+        return true;
+    }
+    if (!every_block_polls(*launch_, kFirstLook)) return true;
+    launch_->polls_in_vain();
+    const Clock::rep timeout = Clock::duration(environment().timeout).count();
+    if (!every_block_polls(*launch_, timeout)) return true;
+    // The last thread that asked for other threads to run; its block's others poll, too, or wait.
+    const std::string line = calling_kernel_line();
+    launch_->fail(cudaErrorLaunchTimeout,
+                  "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) + " has polled memory for " +
+                      std::to_string(environment().timeout.count()) + " s for a value that never came" +
+                      (line.empty() ? "" : ", in " + line) + " (CUDA_ON_CPU_TIMEOUT)" +
+                      launch_->blocks_that_wait_to_begin());
+    return false;
+}
+
+bool BlockRunner::only_polls(const LaunchState& launch, Clock::rep now, Clock::rep duration) const {
+    constexpr Clock::rep kRecently = Clock::duration(std::chrono::seconds(1)).count();
+    if (seen_launch_ != &launch || waits_for_blocks_) return true;
+    const Clock::rep since = polling_since_;
+    return since != 0 && now - since >= duration && now - last_poll_ < kRecently;
 }
 
 [[gnu::always_inline]] inline void BlockRunner::become_current() {
@@ -299,11 +332,22 @@ void BlockRunner::run_threads() {
     }
 }
 
+// Ends the running thread wherever it is: its stack is used again from the top.
+void BlockRunner::exit_thread() {
+    finish_thread();
+    const bool found = !failed_ && pick();
+    if (found) become_current();
+    stacks_.create(*current_fibre_, fibre_entry);
+    idle_fibres_.push_back(current_fibre_);
+    switch_fibre(abandoned_, found ? fibre_for_current() : caller_);
+    __builtin_unreachable();
+}
+
 void BlockRunner::finish_thread() {
     Warp& warp = warps_[current_warp_];
     warp.live &= ~bit(current_lane_);
     --live_threads_;
-    polling_since_ = {};  // the block makes progress
+    polling_since_ = 0;  // the block makes progress
     if (copies_.used()) copies_.finish(thread_number());
     if (stores_.used()) {
         if (const std::string error = stores_.finish(thread_number()); !error.empty())
@@ -318,7 +362,7 @@ void BlockRunner::finish_thread() {
     for (unsigned g = warp.group_count; g-- > 0;) {  // backwards: complete() moves the last one into the gap
         const Group& group = warp.groups[g];
         if ((group.mask & bit(current_lane_)) == 0) continue;
-        if (group.ended == Ended::allowed) {
+        if (!refuses(group.ended)) {
             if (group.arrived == (group.mask & warp.live)) complete(warp, g);
         } else {
             const Thread& waiting = thread_[current_warp_ * kWarpLanes + first(group.arrived, false)];
@@ -381,7 +425,8 @@ int BlockRunner::barrier(BarrierKind kind, int predicate, Site site) {
         barrier_.kind = kind;
         barrier_.site = site;
         barrier_.true_count = 0;
-    } else if (barrier_.kind != kind || (kind != BarrierKind::split && !same_place(barrier_.site, site))) {
+    } else if (barrier_.kind != kind || (kind != BarrierKind::split && !same_place(barrier_.site, site) &&
+                                         !environment().any_barriers)) {
         fail_at_different_barrier(kind, site);
     }
     barrier_.true_count += predicate != 0 ? 1 : 0;
@@ -391,7 +436,8 @@ void BlockRunner::fail_at_different_barrier(BarrierKind kind, Site site) {
     fail(cudaErrorLaunchFailure,
          std::string("threads of one block wait at different barriers: this one in ") + name_of(kind) + ", " +
              std::to_string(barrier_.arrived) + " other(s) in " + name_of(barrier_.kind) + " at " +
-             place(barrier_.site) + ". A barrier in a branch must be reached by the whole block",
+             place(barrier_.site) + ". A barrier in a branch must be reached by the whole block" +
+             (kind == barrier_.kind ? " (CUDA_ON_CPU_BARRIERS=any lets them meet, as GPUs do)" : ""),
          site);
 }
 
@@ -422,7 +468,7 @@ void BlockRunner::barrier_wait(Site site) {
 
 void BlockRunner::release_barrier() {
     ++barrier_.phase;
-    polling_since_ = {};
+    polling_since_ = 0;
     if (observer_ != nullptr) observer_->barrier_released();
     switch (barrier_.kind) {
         case BarrierKind::sync:
@@ -456,8 +502,7 @@ void BlockRunner::collective(unsigned named, void* operand, CollectiveWork work,
     const LaneMask self = bit(current_lane_);
     const LaneMask mask =
         named & warp.lanes;  // what a mask says of lanes beyond the end of the block means nothing
-    if ((mask & self) == 0 || (ended == Ended::refused && (mask & ~warp.live) != 0))
-        fail_on_mask(named, name, site);
+    if ((mask & self) == 0 || ((mask & ~warp.live) != 0 && refuses(ended))) fail_on_mask(named, name, site);
     warp.operands[current_lane_] = operand;
     if (observer_ != nullptr) observer_->collective_arrived(thread_number(), mask, site);
 
@@ -500,7 +545,7 @@ void BlockRunner::complete(Warp& warp, unsigned g) {
     if (group.work != nullptr) group.work(Lanes{group.arrived, warp.operands.data()});
     if (observer_ != nullptr) observer_->collective_completed(current_warp_, group.mask, group.arrived);
     warp.ready |= group.arrived;
-    polling_since_ = {};
+    polling_since_ = 0;
 }
 
 // Every lane of the warp that could run has run, and these stand in __activemask: those at one place are together.
@@ -520,9 +565,9 @@ void BlockRunner::converge(Warp& warp) {
     }
 }
 
-unsigned BlockRunner::converged(Site site) {
+unsigned BlockRunner::converged(const char* name, Site site) {
     warps_[current_warp_].converging |= bit(current_lane_);
-    suspend("__activemask", site);
+    suspend(name, site);
     return warps_[current_warp_].converged[current_lane_];
 }
 
@@ -616,16 +661,21 @@ bool BlockRunner::wait_for_other_blocks() {
         if (launch_->failed || !carry_out_awaited_loads()) return false;
         const bool past_mbarriers = wake_past_mbarriers(nullptr);
         if (wake_past_blocks_barriers() || past_mbarriers) {
-            polling_since_ = {};
+            polling_since_ = 0;
             return true;
         }
-        if (cluster_ == nullptr) return wait_for_grid();
-        if (!others_may_help()) return false;
-        if (!cluster_->events.wait(seen, launch_->failed)) {
-            cluster_waits_ = true;
-            return false;
-        }
+        waits_for_blocks_ = true;
+        const bool goes_on = cluster_ == nullptr ? wait_for_grid() : wait_for_cluster(seen);
+        waits_for_blocks_ = false;
+        if (cluster_ == nullptr || !goes_on) return goes_on;
     }
+}
+
+bool BlockRunner::wait_for_cluster(unsigned seen_events) {
+    if (!others_may_help()) return false;
+    if (cluster_->events.wait(seen_events, launch_->failed)) return true;
+    cluster_waits_ = true;
+    return false;
 }
 
 bool BlockRunner::wait_for_grid() {
@@ -803,7 +853,7 @@ std::uint64_t BlockRunner::arrive_at(const void* barrier, std::int64_t count, bo
 
 void BlockRunner::complete_phase(const void* barrier, ArrivalBarrier& state) {
     ++state.phase;
-    polling_since_ = {};
+    polling_since_ = 0;
     state.expected -= std::exchange(state.leaving, 0);
     state.pending = state.expected;
     copies_.append(state.complete, state.copies);

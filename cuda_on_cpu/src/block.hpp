@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -35,6 +36,16 @@ inline constexpr unsigned kMaxWarps = kMaxThreads / kWarpLanes;
 
 using LaneMask = std::uint32_t;
 
+// A time that other OS threads may read. A store costs what it costs of a plain variable.
+class RelaxedTime {
+  public:
+    void operator=(std::chrono::steady_clock::rep time) { time_.store(time, std::memory_order_relaxed); }
+    operator std::chrono::steady_clock::rep() const { return time_.load(std::memory_order_relaxed); }
+
+  private:
+    std::atomic<std::chrono::steady_clock::rep> time_{0};
+};
+
 class BlockRunner {
   public:
     BlockRunner();
@@ -51,7 +62,7 @@ class BlockRunner {
     void barrier_wait(Site site);
     void collective(unsigned named, void* operand, CollectiveWork work, const char* name, Site site,
                     Ended ended);
-    unsigned converged(Site site);
+    unsigned converged(const char* name, Site site);
     void yield();
     void grid_sync(Site site);
     void wait_for(BlocksBarrier& barrier, unsigned phase, const char* name, Site site);
@@ -83,16 +94,28 @@ class BlockRunner {
     void commit_stores() { stores_.commit(thread_number()); }
     void wait_for_stores(unsigned pending, bool until_written, Site site);
     void fence_proxy_async();
-    void named_barrier(unsigned id, unsigned threads, Site site);
+    // Without waiting it only arrives.
+    void named_barrier(unsigned id, unsigned threads, Site site, bool waits = true);
+    void mbarrier_expect(std::uint64_t* barrier, int bytes, Site site);
+    bool mbarrier_test(std::uint64_t* barrier, unsigned parity, Site site);
     WarpgroupProducts& products();
     void wait_for_warpgroup(unsigned pending,
                             Site site);  // until its other warps have started what this one waits for
     void wake_warpgroup();
+    bool shared_of_cluster(const void* pointer);
     std::size_t shared_window_address(const void* pointer, Site site);
+    void* shared_window_pointer(std::uint64_t address, std::size_t bytes, Site site);
+    [[noreturn]] void exit_thread();
 
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
 
     bool running() const { return launch_ != nullptr; }
+    bool is_seen_running() const { return seen_launch_ != nullptr; }  // asked by other OS threads
+    void reverse_order() { descending_ = !descending_; }
+    // Asked by other OS threads: has a block of `launch` that runs here done nothing but poll memory, or wait for other blocks, for that
+    // long? True if none runs here.
+    bool only_polls(const LaunchState& launch, std::chrono::steady_clock::rep now,
+                    std::chrono::steady_clock::rep duration) const;
     LaunchState& launch() const { return *launch_; }
     ClusterState& cluster();  // a block outside clusters is a cluster of its own
     unsigned live_threads() const { return live_threads_; }
@@ -165,9 +188,14 @@ class BlockRunner {
     bool pick_warp();
     void converge(Warp& warp);
     bool wake_polling();
+    bool may_poll_on(std::chrono::steady_clock::rep now);
     bool wake_past_blocks_barriers();
     bool wait_for_other_blocks();
     bool wait_for_grid();
+    bool wait_for_cluster(unsigned seen_events);
+    bool refuses(Ended ended) const {
+        return ended == Ended::refused || (ended == Ended::reported && observer_ != nullptr);
+    }
     bool others_may_help() const;
     bool waits_at_mbarrier() const;
     bool carry_out_awaited_loads();
@@ -223,7 +251,14 @@ class BlockRunner {
     bool failed_ = false;
     bool cluster_waits_ = false;  // all blocks of it, for each other
     using Clock = std::chrono::steady_clock;
-    Clock::time_point polling_since_;
+    static constexpr Clock::rep kFirstLook = Clock::duration(std::chrono::milliseconds(2)).count();
+    // Other OS threads read these.
+    std::atomic<const LaunchState*> seen_launch_{nullptr};
+    std::atomic<bool> waits_for_blocks_{false};  // of the launch or of the cluster
+    RelaxedTime polling_since_;                  // 0: the block does something else
+    RelaxedTime last_poll_;
+    Clock::rep look_at_others_ = 0;
+    std::uint64_t blocks_begun_ = 0;  // of the launch, when this one began to poll
     unsigned polling_rounds_ = 0;
 
     dim3 shape_{0, 0, 0};
@@ -265,8 +300,13 @@ class BlockRunner {
     std::vector<std::unique_ptr<Fibre>> all_fibres_;
     std::vector<Fibre*> idle_fibres_;
     Fibre* current_fibre_ = nullptr;
+    Fibre abandoned_;  // where a thread stood that has ended within a function
 
     char* arena_ = nullptr;  // dynamic shared memory, ending at a guard page
+    // Where shared memory lies that is not in the arena, by the upper 8 bits of its address within shared memory.
+    std::vector<const char*> windows_;
+    std::array<unsigned char, kMaxThreads>
+        early_tests_{};  // of mbarriers, one after the other, that said "not yet"
     void* dynamic_shared_ = nullptr;
     std::size_t dynamic_shared_size_ = 0;
     std::size_t static_shared_ = 0;
@@ -275,6 +315,9 @@ class BlockRunner {
 
 // Is the byte among the thread-local objects of this OS thread, where `__shared__` variables are?
 bool in_static_shared(const void* address);
+// Is it in the shared memory of a block of the cluster? And what lies at the same place of this block's, for one in that of `rank`.
+bool in_shared_of_cluster(const void* pointer);
+void* place_in_own_shared(const void* pointer, unsigned rank);
 
 // The runner of this OS thread. A plain pointer, inline: every barrier and shuffle begins here.
 extern constinit thread_local BlockRunner* runner_of_os_thread;

@@ -1,6 +1,7 @@
 // The part of a block's runner that belongs to instructions of compute capability 9.0: hopper.h says what they do.
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <utility>
 
 #include "block.hpp"
@@ -118,6 +119,23 @@ void BlockRunner::mbarrier_wait(std::uint64_t* barrier, unsigned parity, Site si
         wait_until_woken("mbarrier_wait", site);
     }
     if (observer_ != nullptr) observer_->mbarrier_left(thread_number(), barrier, parity, site);
+}
+
+void BlockRunner::mbarrier_expect(std::uint64_t* barrier, int bytes, Site site) {
+    usable_mbarrier(barrier, site);
+    change_own_mbarrier(barrier, 0, bytes, site);
+}
+
+bool BlockRunner::mbarrier_test(std::uint64_t* barrier, unsigned parity, Site site) {
+    constexpr unsigned kMostEarlyTests = 32;
+    unsigned char& early = early_tests_[thread_number()];
+    if (usable_mbarrier(barrier, site).parity == parity && ++early < kMostEarlyTests) {
+        yield();
+        if (usable_mbarrier(barrier, site).parity == parity) return false;
+    }
+    early = 0;
+    mbarrier_wait(barrier, parity, site);
+    return true;
 }
 
 bool BlockRunner::waits_at_mbarrier() const {
@@ -262,7 +280,7 @@ void BlockRunner::fence_proxy_async() {
 
 // --- Named barriers --------------------------------------------------------------------------------------------------
 
-void BlockRunner::named_barrier(unsigned id, unsigned threads, Site site) {
+void BlockRunner::named_barrier(unsigned id, unsigned threads, Site site, bool waits) {
     if (id < 1 || id >= kNamedBarriers || threads < 1 || threads % kWarpLanes != 0 || threads > threads_)
         fail(cudaErrorLaunchFailure,
              "named barrier " + std::to_string(id) + " for " + std::to_string(threads) +
@@ -279,6 +297,7 @@ void BlockRunner::named_barrier(unsigned id, unsigned threads, Site site) {
     barrier.expected = threads;
     if (observer_ != nullptr) observer_->arrival_barrier_arrived(thread_number(), &barrier, site);
     if (++barrier.arrived < threads) {
+        if (!waits) return;
         thread_[thread_number()].named_barrier = id;
         warps_[current_warp_].at_named_barrier |= bit(current_lane_);
         wait_until_woken("named_barrier", site);
@@ -286,6 +305,7 @@ void BlockRunner::named_barrier(unsigned id, unsigned threads, Site site) {
         barrier.arrived = 0;
         if (observer_ != nullptr) observer_->arrival_barrier_completed(&barrier);
         wake_named_barrier(id);
+        if (!waits) return;
     }
     if (observer_ != nullptr) observer_->arrival_barrier_left(thread_number(), &barrier, site);
 }
@@ -329,11 +349,54 @@ void BlockRunner::wake_warpgroup() {
     }
 }
 
+// Addresses within shared memory are 32 bits. Those of the arena are counted from its beginning; what lies elsewhere, as `__shared__`
+// variables and other blocks of a cluster do, has a window of addresses from a multiple of 2^24 on.
+namespace {
+constexpr std::size_t kWindow = std::size_t{1} << 24;
+constexpr std::size_t kMostWindows = 255;
+}  // namespace
+
+bool BlockRunner::shared_of_cluster(const void* pointer) {
+    if (in_dynamic_shared(pointer) || in_static_shared(pointer)) return true;
+    return cluster_ != nullptr && in_shared_of_cluster(pointer);
+}
+
 std::size_t BlockRunner::shared_window_address(const void* pointer, Site site) {
-    if (!in_dynamic_shared(pointer))
-        fail(cudaErrorIllegalAddress,
-             "an address within shared memory is known of the block's own dynamic shared memory only", site);
-    return static_cast<std::size_t>(static_cast<const char*>(pointer) - arena_);
+    const auto* const byte = static_cast<const char*>(pointer);
+    if (in_dynamic_shared(pointer)) return static_cast<std::size_t>(byte - arena_);
+    if (!shared_of_cluster(pointer))
+        fail(cudaErrorIllegalAddress, "an address within shared memory of a pointer that is to other memory",
+             site);
+    const auto within = [byte](const char* window) {
+        return byte >= window && byte < window + kWindow * 3 / 4;
+    };
+    auto window = std::find_if(windows_.begin(), windows_.end(), within);
+    if (window == windows_.end()) {
+        if (windows_.size() == kMostWindows)
+            fail(cudaErrorIllegalAddress, "addresses within the shared memory of more than 255 places", site);
+        const auto number = reinterpret_cast<std::uintptr_t>(byte);
+        window = windows_.insert(window, byte - number % (kWindow / 4) - kWindow / 4);
+    }
+    return kWindow * static_cast<std::size_t>(window - windows_.begin() + 1) +
+           static_cast<std::size_t>(byte - *window);
+}
+
+void* BlockRunner::shared_window_pointer(std::uint64_t address, std::size_t bytes, Site site) {
+    const std::size_t window = address / kWindow;
+    if (window == 0) {
+        char* const byte = arena_ + address;
+        if (byte >= dynamic_shared_ &&
+            byte + bytes <= static_cast<char*>(dynamic_shared_) + dynamic_shared_size_)
+            return byte;
+    } else if (window <= windows_.size()) {
+        return const_cast<char*>(windows_[window - 1]) + address % kWindow;
+    }
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "the address 0x%llx is not in the block's shared memory; expected what "
+                  "__cvta_generic_to_shared() or cvta.to.shared makes of a pointer",
+                  static_cast<unsigned long long>(address));
+    fail(cudaErrorIllegalAddress, text, site);
 }
 
 // --- The end, and reports of it --------------------------------------------------------------------------------------
@@ -483,6 +546,9 @@ void ptx::named_barrier(unsigned id, unsigned threads, Site site) {
 
 }  // namespace cuda_on_cpu
 
+void* __cvta_shared_to_generic(std::size_t address) {
+    return cuda_on_cpu::block_runner().shared_window_pointer(address, 0, cuda_on_cpu::Site{"", 0});
+}
 std::size_t __cvta_generic_to_shared(const void* pointer) {
     return cuda_on_cpu::block_runner().shared_window_address(pointer, cuda_on_cpu::Site{"", 0});
 }

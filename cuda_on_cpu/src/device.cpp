@@ -3,12 +3,15 @@
 #include <cuda.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <string>
 
 #include "block.hpp"
+#include "child_grids.hpp"
 #include "cuda_on_cpu/kernel_api.h"
 #include "environment.hpp"
 #include "errors.hpp"
@@ -29,6 +32,169 @@ std::size_t last_level_cache_bytes() {
 }
 
 constexpr int kVersion = CUDART_VERSION;
+// What a CPU does not tell, programs print or divide by.
+constexpr int kCopyEngines = 1;
+constexpr int kClockRate = 1'000'000;        // kHz
+constexpr int kMemoryClockRate = 1'600'000;  // kHz
+constexpr int kMemoryBusWidth = 64;          // bits
+constexpr int kMaxLinearTexture = 1 << 28;   // elements
+constexpr int kSingleToDouble = 2;
+
+// Those of compute capability 9.0 (CUDA C++ Programming Guide, technical specifications).
+void set_texture_limits(cudaDeviceProp& p) {
+    constexpr int kLine = 131072;
+    constexpr int kPlane = 65536;
+    constexpr int kSide = 32768;
+    constexpr int kCube = 16384;
+    constexpr int kLayers = 2048;
+    constexpr int kCubeLayers = 2046;
+    const auto set = [](auto& limits, std::initializer_list<int> values) {
+        std::copy(values.begin(), values.end(), limits);
+    };
+    p.maxTexture1D = kLine;
+    p.maxTexture1DMipmap = kSide;
+    set(p.maxTexture2D, {kLine, kPlane});
+    set(p.maxTexture2DMipmap, {kSide, kSide});
+    set(p.maxTexture2DLinear, {kLine, 65000, 2097120});
+    set(p.maxTexture2DGather, {kSide, kSide});
+    set(p.maxTexture3D, {kCube, kCube, kCube});
+    set(p.maxTexture3DAlt, {kCube / 2, kCube / 2, kSide});
+    p.maxTextureCubemap = kSide;
+    set(p.maxTexture1DLayered, {kSide, kLayers});
+    set(p.maxTexture2DLayered, {kSide, kSide, kLayers});
+    set(p.maxTextureCubemapLayered, {kSide, kCubeLayers});
+    p.maxSurface1D = kSide;
+    set(p.maxSurface2D, {kLine, kPlane});
+    set(p.maxSurface3D, {kCube, kCube, kCube});
+    set(p.maxSurface1DLayered, {kSide, kLayers});
+    set(p.maxSurface2DLayered, {kSide, kSide, kLayers});
+    p.maxSurfaceCubemap = kSide;
+    set(p.maxSurfaceCubemapLayered, {kSide, kCubeLayers});
+}
+
+// Attributes that are a field of the properties.
+struct AttributeField {
+    cudaDeviceAttr attribute;
+    int (*value)(const cudaDeviceProp&);
+};
+#define CUDA_ON_CPU_FIELD(attribute, field)                                                       \
+    AttributeField {                                                                              \
+        cudaDevAttr##attribute, [](const cudaDeviceProp& p) { return static_cast<int>(p.field); } \
+    }
+constexpr AttributeField kAttributeFields[] = {
+    CUDA_ON_CPU_FIELD(MaxThreadsPerBlock, maxThreadsPerBlock),
+    CUDA_ON_CPU_FIELD(MaxBlockDimX, maxThreadsDim[0]),
+    CUDA_ON_CPU_FIELD(MaxBlockDimY, maxThreadsDim[1]),
+    CUDA_ON_CPU_FIELD(MaxBlockDimZ, maxThreadsDim[2]),
+    CUDA_ON_CPU_FIELD(MaxGridDimX, maxGridSize[0]),
+    CUDA_ON_CPU_FIELD(MaxGridDimY, maxGridSize[1]),
+    CUDA_ON_CPU_FIELD(MaxGridDimZ, maxGridSize[2]),
+    CUDA_ON_CPU_FIELD(MaxSharedMemoryPerBlock, sharedMemPerBlock),
+    CUDA_ON_CPU_FIELD(TotalConstantMemory, totalConstMem),
+    CUDA_ON_CPU_FIELD(WarpSize, warpSize),
+    CUDA_ON_CPU_FIELD(MaxPitch, memPitch),
+    CUDA_ON_CPU_FIELD(MaxRegistersPerBlock, regsPerBlock),
+    CUDA_ON_CPU_FIELD(ClockRate, clockRate),
+    CUDA_ON_CPU_FIELD(TextureAlignment, textureAlignment),
+    CUDA_ON_CPU_FIELD(GpuOverlap, deviceOverlap),
+    CUDA_ON_CPU_FIELD(MultiProcessorCount, multiProcessorCount),
+    CUDA_ON_CPU_FIELD(Integrated, integrated),
+    CUDA_ON_CPU_FIELD(CanMapHostMemory, canMapHostMemory),
+    CUDA_ON_CPU_FIELD(MaxTexture1DWidth, maxTexture1D),
+    CUDA_ON_CPU_FIELD(MaxTexture2DWidth, maxTexture2D[0]),
+    CUDA_ON_CPU_FIELD(MaxTexture2DHeight, maxTexture2D[1]),
+    CUDA_ON_CPU_FIELD(MaxTexture3DWidth, maxTexture3D[0]),
+    CUDA_ON_CPU_FIELD(MaxTexture3DHeight, maxTexture3D[1]),
+    CUDA_ON_CPU_FIELD(MaxTexture3DDepth, maxTexture3D[2]),
+    CUDA_ON_CPU_FIELD(MaxTexture2DLayeredWidth, maxTexture2DLayered[0]),
+    CUDA_ON_CPU_FIELD(MaxTexture2DLayeredHeight, maxTexture2DLayered[1]),
+    CUDA_ON_CPU_FIELD(MaxTexture2DLayeredLayers, maxTexture2DLayered[2]),
+    CUDA_ON_CPU_FIELD(SurfaceAlignment, surfaceAlignment),
+    CUDA_ON_CPU_FIELD(ConcurrentKernels, concurrentKernels),
+    CUDA_ON_CPU_FIELD(EccEnabled, ECCEnabled),
+    CUDA_ON_CPU_FIELD(PciBusId, pciBusID),
+    CUDA_ON_CPU_FIELD(PciDeviceId, pciDeviceID),
+    CUDA_ON_CPU_FIELD(TccDriver, tccDriver),
+    CUDA_ON_CPU_FIELD(MemoryClockRate, memoryClockRate),
+    CUDA_ON_CPU_FIELD(GlobalMemoryBusWidth, memoryBusWidth),
+    CUDA_ON_CPU_FIELD(L2CacheSize, l2CacheSize),
+    CUDA_ON_CPU_FIELD(MaxThreadsPerMultiProcessor, maxThreadsPerMultiProcessor),
+    CUDA_ON_CPU_FIELD(AsyncEngineCount, asyncEngineCount),
+    CUDA_ON_CPU_FIELD(UnifiedAddressing, unifiedAddressing),
+    CUDA_ON_CPU_FIELD(MaxTexture1DLayeredWidth, maxTexture1DLayered[0]),
+    CUDA_ON_CPU_FIELD(MaxTexture1DLayeredLayers, maxTexture1DLayered[1]),
+    CUDA_ON_CPU_FIELD(MaxTexture2DGatherWidth, maxTexture2DGather[0]),
+    CUDA_ON_CPU_FIELD(MaxTexture2DGatherHeight, maxTexture2DGather[1]),
+    CUDA_ON_CPU_FIELD(MaxTexture3DWidthAlt, maxTexture3DAlt[0]),
+    CUDA_ON_CPU_FIELD(MaxTexture3DHeightAlt, maxTexture3DAlt[1]),
+    CUDA_ON_CPU_FIELD(MaxTexture3DDepthAlt, maxTexture3DAlt[2]),
+    CUDA_ON_CPU_FIELD(PciDomainId, pciDomainID),
+    CUDA_ON_CPU_FIELD(TexturePitchAlignment, texturePitchAlignment),
+    CUDA_ON_CPU_FIELD(MaxTextureCubemapWidth, maxTextureCubemap),
+    CUDA_ON_CPU_FIELD(MaxTextureCubemapLayeredWidth, maxTextureCubemapLayered[0]),
+    CUDA_ON_CPU_FIELD(MaxTextureCubemapLayeredLayers, maxTextureCubemapLayered[1]),
+    CUDA_ON_CPU_FIELD(MaxSurface1DWidth, maxSurface1D),
+    CUDA_ON_CPU_FIELD(MaxSurface2DWidth, maxSurface2D[0]),
+    CUDA_ON_CPU_FIELD(MaxSurface2DHeight, maxSurface2D[1]),
+    CUDA_ON_CPU_FIELD(MaxSurface3DWidth, maxSurface3D[0]),
+    CUDA_ON_CPU_FIELD(MaxSurface3DHeight, maxSurface3D[1]),
+    CUDA_ON_CPU_FIELD(MaxSurface3DDepth, maxSurface3D[2]),
+    CUDA_ON_CPU_FIELD(MaxSurface1DLayeredWidth, maxSurface1DLayered[0]),
+    CUDA_ON_CPU_FIELD(MaxSurface1DLayeredLayers, maxSurface1DLayered[1]),
+    CUDA_ON_CPU_FIELD(MaxSurface2DLayeredWidth, maxSurface2DLayered[0]),
+    CUDA_ON_CPU_FIELD(MaxSurface2DLayeredHeight, maxSurface2DLayered[1]),
+    CUDA_ON_CPU_FIELD(MaxSurface2DLayeredLayers, maxSurface2DLayered[2]),
+    CUDA_ON_CPU_FIELD(MaxSurfaceCubemapWidth, maxSurfaceCubemap),
+    CUDA_ON_CPU_FIELD(MaxSurfaceCubemapLayeredWidth, maxSurfaceCubemapLayered[0]),
+    CUDA_ON_CPU_FIELD(MaxSurfaceCubemapLayeredLayers, maxSurfaceCubemapLayered[1]),
+    CUDA_ON_CPU_FIELD(MaxTexture1DLinearWidth, maxTexture1DLinear),
+    CUDA_ON_CPU_FIELD(MaxTexture2DLinearWidth, maxTexture2DLinear[0]),
+    CUDA_ON_CPU_FIELD(MaxTexture2DLinearHeight, maxTexture2DLinear[1]),
+    CUDA_ON_CPU_FIELD(MaxTexture2DLinearPitch, maxTexture2DLinear[2]),
+    CUDA_ON_CPU_FIELD(MaxTexture2DMipmappedWidth, maxTexture2DMipmap[0]),
+    CUDA_ON_CPU_FIELD(MaxTexture2DMipmappedHeight, maxTexture2DMipmap[1]),
+    CUDA_ON_CPU_FIELD(ComputeCapabilityMajor, major),
+    CUDA_ON_CPU_FIELD(ComputeCapabilityMinor, minor),
+    CUDA_ON_CPU_FIELD(MaxTexture1DMipmappedWidth, maxTexture1DMipmap),
+    CUDA_ON_CPU_FIELD(StreamPrioritiesSupported, streamPrioritiesSupported),
+    CUDA_ON_CPU_FIELD(GlobalL1CacheSupported, globalL1CacheSupported),
+    CUDA_ON_CPU_FIELD(LocalL1CacheSupported, localL1CacheSupported),
+    CUDA_ON_CPU_FIELD(MaxSharedMemoryPerMultiprocessor, sharedMemPerMultiprocessor),
+    CUDA_ON_CPU_FIELD(MaxRegistersPerMultiprocessor, regsPerMultiprocessor),
+    CUDA_ON_CPU_FIELD(ManagedMemory, managedMemory),
+    CUDA_ON_CPU_FIELD(HostNativeAtomicSupported, hostNativeAtomicSupported),
+    CUDA_ON_CPU_FIELD(SingleToDoublePrecisionPerfRatio, singleToDoublePrecisionPerfRatio),
+    CUDA_ON_CPU_FIELD(PageableMemoryAccess, pageableMemoryAccess),
+    CUDA_ON_CPU_FIELD(ConcurrentManagedAccess, concurrentManagedAccess),
+    CUDA_ON_CPU_FIELD(ComputePreemptionSupported, computePreemptionSupported),
+    CUDA_ON_CPU_FIELD(CanUseHostPointerForRegisteredMem, canUseHostPointerForRegisteredMem),
+    CUDA_ON_CPU_FIELD(CooperativeLaunch, cooperativeLaunch),
+    CUDA_ON_CPU_FIELD(MaxSharedMemoryPerBlockOptin, sharedMemPerBlockOptin),
+    CUDA_ON_CPU_FIELD(HostRegisterSupported, hostRegisterSupported),
+    CUDA_ON_CPU_FIELD(MaxBlocksPerMultiprocessor, maxBlocksPerMultiProcessor),
+    CUDA_ON_CPU_FIELD(MaxPersistingL2CacheSize, persistingL2CacheMaxSize),
+    CUDA_ON_CPU_FIELD(MaxAccessPolicyWindowSize, accessPolicyMaxWindowSize),
+    CUDA_ON_CPU_FIELD(ReservedSharedMemoryPerBlock, reservedSharedMemPerBlock),
+    CUDA_ON_CPU_FIELD(MemoryPoolsSupported, memoryPoolsSupported),
+    CUDA_ON_CPU_FIELD(ClusterLaunch, clusterLaunch),
+    CUDA_ON_CPU_FIELD(IpcEventSupport, ipcEventSupported),
+};
+#undef CUDA_ON_CPU_FIELD
+
+// False if there is no such attribute.
+bool attribute_of(const cudaDeviceProp& properties, cudaDeviceAttr attribute, int* value) {
+    for (const AttributeField& known : kAttributeFields) {
+        if (known.attribute == attribute) {
+            *value = known.value(properties);
+            return true;
+        }
+    }
+    // What no device here has, or is, is 0.
+    *value = 0;
+    return attribute >= cudaDevAttrMaxThreadsPerBlock &&
+           attribute <= cudaDevAttrOnlyPartialHostNativeAtomicSupported;
+}
+
 constexpr std::size_t kStackLimit = 64 * 1024;  // what a fibre has (fibre.hpp)
 
 cudaError_t check_device(int device, const char* function) {
@@ -95,6 +261,8 @@ cudaError_t set_attribute(Kernel* kernel, cudaFuncAttribute attribute, int value
         case cudaFuncAttributeNonPortableClusterSizeAllowed:
             kernel->non_portable_cluster = value != 0;
             return cudaSuccess;
+        default:
+            break;
     }
     return refuse(cudaErrorInvalidValue, kFunction, "attribute %d", static_cast<int>(attribute));
 }
@@ -149,9 +317,14 @@ cudaError_t max_active_clusters(int* clusters, const Kernel* kernel, const cudaL
     return cudaSuccess;
 }
 
-cudaError_t refuse_untyped_kernel() {
-    return refuse(cudaErrorInvalidDeviceFunction, "cudaLaunchKernel",
-                  "a kernel given as a pointer without a type; pass the kernel itself");
+cudaError_t launch_untyped(const void* kernel, void** arguments, const LaunchConfiguration& configuration) {
+    const Kernel* const found = kernel_at(kernel);
+    if (found == nullptr || found->prepare_untyped == nullptr) {
+        return refuse(cudaErrorInvalidDeviceFunction, "cudaLaunchKernel",
+                      "%p is not a kernel with a name for each of its parameters", kernel);
+    }
+    found->prepare_untyped(kernel, arguments);
+    return launch_prepared(configuration);
 }
 
 cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfiguration* result) {
@@ -167,8 +340,14 @@ cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfigurati
         const cudaLaunchAttribute& attribute = config->attrs[i];
         switch (attribute.id) {
             case cudaLaunchAttributeIgnore:
+            case cudaLaunchAttributeAccessPolicyWindow:
+            case cudaLaunchAttributeSynchronizationPolicy:
+            case cudaLaunchAttributeClusterSchedulingPolicyPreference:
             case cudaLaunchAttributePriority:
             case cudaLaunchAttributeProgrammaticStreamSerialization:
+            case cudaLaunchAttributeMemSyncDomainMap:
+            case cudaLaunchAttributeMemSyncDomain:
+            case cudaLaunchAttributePreferredSharedMemoryCarveout:
                 break;  // hints: the order of issue satisfies them
             case cudaLaunchAttributeCooperative:
                 result->cooperative = attribute.val.cooperative != 0;
@@ -231,10 +410,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.major = 9;
     p.minor = 0;
     p.textureAlignment = 512;
+    p.texturePitchAlignment = 32;
+    p.surfaceAlignment = 512;
     p.multiProcessorCount = static_cast<int>(multiprocessors());
     p.integrated = 1;
     p.canMapHostMemory = 1;
+    p.asyncEngineCount = kCopyEngines;
+    p.concurrentKernels = 1;
     p.unifiedAddressing = 1;
+    set_texture_limits(p);
     p.l2CacheSize = static_cast<int>(last_level_cache_bytes());
     p.maxThreadsPerMultiProcessor = static_cast<int>(limits.threads_per_multiprocessor);
     p.globalL1CacheSupported = p.localL1CacheSupported = 1;
@@ -247,6 +431,15 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.reservedSharedMemPerBlock = limits.shared_reserved_per_block;
     p.memoryPoolsSupported = 1;
     p.clusterLaunch = 1;
+    p.canUseHostPointerForRegisteredMem = p.hostRegisterSupported = 1;
+    p.hostNativeAtomicSupported = 1;
+    p.clockRate = kClockRate;
+    p.memoryClockRate = kMemoryClockRate;
+    p.memoryBusWidth = kMemoryBusWidth;
+    p.deviceOverlap = 1;
+    p.maxTexture1DLinear = kMaxLinearTexture;
+    p.singleToDoublePrecisionPerfRatio = kSingleToDouble;
+    p.cooperativeMultiDeviceLaunch = 0;
     return cudaSuccess;
 }
 
@@ -254,127 +447,23 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
     if (value == nullptr) return refuse(cudaErrorInvalidValue, __func__, "value is null");
     cudaDeviceProp p;
     if (const cudaError_t error = cudaGetDeviceProperties(&p, device); error != cudaSuccess) return error;
-    switch (attribute) {
-        case cudaDevAttrMaxThreadsPerBlock:
-            *value = p.maxThreadsPerBlock;
-            break;
-        case cudaDevAttrMaxBlockDimX:
-            *value = p.maxThreadsDim[0];
-            break;
-        case cudaDevAttrMaxBlockDimY:
-            *value = p.maxThreadsDim[1];
-            break;
-        case cudaDevAttrMaxBlockDimZ:
-            *value = p.maxThreadsDim[2];
-            break;
-        case cudaDevAttrMaxGridDimX:
-            *value = p.maxGridSize[0];
-            break;
-        case cudaDevAttrMaxGridDimY:
-            *value = p.maxGridSize[1];
-            break;
-        case cudaDevAttrMaxGridDimZ:
-            *value = p.maxGridSize[2];
-            break;
-        case cudaDevAttrMaxSharedMemoryPerBlock:
-            *value = static_cast<int>(p.sharedMemPerBlock);
-            break;
-        case cudaDevAttrTotalConstantMemory:
-            *value = static_cast<int>(p.totalConstMem);
-            break;
-        case cudaDevAttrWarpSize:
-            *value = p.warpSize;
-            break;
-        case cudaDevAttrMaxRegistersPerBlock:
-            *value = p.regsPerBlock;
-            break;
-        case cudaDevAttrMultiProcessorCount:
-            *value = p.multiProcessorCount;
-            break;
-        case cudaDevAttrIntegrated:
-            *value = p.integrated;
-            break;
-        case cudaDevAttrCanMapHostMemory:
-            *value = p.canMapHostMemory;
-            break;
-        case cudaDevAttrConcurrentKernels:
-            *value = p.concurrentKernels;
-            break;
-        case cudaDevAttrEccEnabled:
-            *value = p.ECCEnabled;
-            break;
-        case cudaDevAttrClockRate:
-        case cudaDevAttrMemoryClockRate:
-            *value = 0;
-            break;
-        case cudaDevAttrGlobalMemoryBusWidth:
-            *value = p.memoryBusWidth;
-            break;
-        case cudaDevAttrL2CacheSize:
-            *value = p.l2CacheSize;
-            break;
-        case cudaDevAttrMaxThreadsPerMultiProcessor:
-            *value = p.maxThreadsPerMultiProcessor;
-            break;
-        case cudaDevAttrAsyncEngineCount:
-            *value = p.asyncEngineCount;
-            break;
-        case cudaDevAttrUnifiedAddressing:
-            *value = p.unifiedAddressing;
-            break;
-        case cudaDevAttrComputeCapabilityMajor:
-            *value = p.major;
-            break;
-        case cudaDevAttrComputeCapabilityMinor:
-            *value = p.minor;
-            break;
-        case cudaDevAttrStreamPrioritiesSupported:
-            *value = p.streamPrioritiesSupported;
-            break;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
-            *value = static_cast<int>(p.sharedMemPerMultiprocessor);
-            break;
-        case cudaDevAttrMaxRegistersPerMultiprocessor:
-            *value = p.regsPerMultiprocessor;
-            break;
-        case cudaDevAttrManagedMemory:
-            *value = p.managedMemory;
-            break;
-        case cudaDevAttrConcurrentManagedAccess:
-            *value = p.concurrentManagedAccess;
-            break;
-        case cudaDevAttrCooperativeLaunch:
-            *value = p.cooperativeLaunch;
-            break;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-            *value = static_cast<int>(p.sharedMemPerBlockOptin);
-            break;
-        case cudaDevAttrMaxBlocksPerMultiprocessor:
-            *value = p.maxBlocksPerMultiProcessor;
-            break;
-        case cudaDevAttrReservedSharedMemoryPerBlock:
-            *value = static_cast<int>(p.reservedSharedMemPerBlock);
-            break;
-        case cudaDevAttrMemoryPoolsSupported:
-            *value = p.memoryPoolsSupported;
-            break;
-        case cudaDevAttrClusterLaunch:
-            *value = p.clusterLaunch;
-            break;
-        default:
-            return refuse(cudaErrorInvalidValue, __func__, "attribute %d", static_cast<int>(attribute));
-    }
-    return cudaSuccess;
+    if (attribute_of(p, attribute, value)) return cudaSuccess;
+    return refuse(cudaErrorInvalidValue, __func__, "attribute %d", static_cast<int>(attribute));
 }
 
 cudaError_t cudaDeviceSynchronize() {
+    if (kernel_runs()) return synchronize_by_kernel();
     if (const cudaError_t error = check_no_capture(__func__, Forbidden::by_every_capture);
         error != cudaSuccess)
         return error;
+    if (in_host_function())
+        return refuse(cudaErrorNotPermitted, __func__, "a host function of a stream may not call CUDA");
+    wait_for_all_streams();
     return note(lost_context());
 }
 
 cudaError_t cudaDeviceReset() {
+    wait_for_all_streams();
     restore_context();
     return cudaSuccess;
 }
@@ -383,20 +472,72 @@ cudaError_t cudaSetDeviceFlags(unsigned) {
     return cudaSuccess;
 }
 
+namespace {
+
+// A device's limits. Here nothing but the stack depends on them.
+std::atomic<std::size_t> limit_values[] = {
+    kStackLimit, std::size_t{1} << 20, std::size_t{8} << 20, 2, 2048, 64, 0};
+
+}  // namespace
+
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
-    if (limit != cudaLimitStackSize)
-        return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
-    if (value > kStackLimit) {
+    if (limit < 0 || static_cast<std::size_t>(limit) >= std::size(limit_values))
+        return refuse(cudaErrorUnsupportedLimit, __func__, "limit is %d", static_cast<int>(limit));
+    if (limit == cudaLimitStackSize && value > kStackLimit) {
         return refuse(cudaErrorInvalidValue, __func__, "a stack of %zu bytes; threads have %zu", value,
                       kStackLimit);
     }
+    if (limit != cudaLimitStackSize) limit_values[limit] = value;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
-    if (limit != cudaLimitStackSize)
-        return refuse(cudaErrorNotSupported, __func__, "limit %d", static_cast<int>(limit));
-    *value = kStackLimit;
+    if (value == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the value to set is null");
+    if (limit < 0 || static_cast<std::size_t>(limit) >= std::size(limit_values))
+        return refuse(cudaErrorUnsupportedLimit, __func__, "limit is %d", static_cast<int>(limit));
+    *value = limit_values[limit];
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceFlags(unsigned* flags) {
+    if (flags == nullptr) return refuse(cudaErrorInvalidValue, __func__, "flags is null");
+    *flags = cudaDeviceScheduleAuto;
+    return cudaSuccess;
+}
+
+cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* properties) {
+    if (device == nullptr || properties == nullptr)
+        return refuse(cudaErrorInvalidValue, __func__, "device or properties is null");
+    *device = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetValidDevices(int* devices, int count) {
+    for (int i = 0; i < count; ++i) {
+        if (const cudaError_t error = check_device(devices[i], __func__); error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* name, int length, int device) {
+    if (name == nullptr || length < static_cast<int>(sizeof "0000:00:00.0"))
+        return refuse(cudaErrorInvalidValue, __func__, "name is null, or length %d is less than 13", length);
+    std::snprintf(name, static_cast<std::size_t>(length), "0000:00:00.0");
+    return check_device(device, __func__);
+}
+
+cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* name) {
+    if (device == nullptr || name == nullptr)
+        return refuse(cudaErrorInvalidValue, __func__, "device or name is null");
+    if (std::strcmp(name, "0000:00:00.0") != 0)
+        return refuse(cudaErrorInvalidDevice, __func__, "'%s'; there is one device, 0000:00:00.0", name);
+    *device = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
+    if (config == nullptr) return refuse(cudaErrorInvalidValue, __func__, "config is null");
+    *config = cudaFuncCachePreferNone;
     return cudaSuccess;
 }
 
@@ -444,7 +585,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
 
 cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
     *total = total_bytes();
-    *free = total_bytes() - std::min(total_bytes(), allocated_bytes());
+    *free = free_bytes();
     return cudaSuccess;
 }
 

@@ -39,6 +39,24 @@ bool second_word(const char* name, std::string_view first, std::string_view seco
     refuse(name, word, (std::string(first) + " or " + std::string(second)).c_str());
 }
 
+// One of two words, or `random:SEED`. Not set: the first.
+template <class Word>
+Seeded<Word> seeded_word(const char* name, std::string_view first, std::string_view second) {
+    const char* text = std::getenv(name);
+    const std::string_view word = text == nullptr ? "" : text;
+    if (word.empty() || word == first) return {};
+    if (word == second) return {static_cast<Word>(1), 0};
+    constexpr std::string_view kRandom = "random:";
+    if (word.starts_with(kRandom)) {
+        std::uint64_t seed = 0;
+        const char* const end = word.data() + word.size();
+        const auto [read, error] = std::from_chars(word.data() + kRandom.size(), end, seed);
+        if (error == std::errc() && read == end) return {static_cast<Word>(2), seed};
+    }
+    refuse(name, word,
+           (std::string(first) + ", " + std::string(second) + " or random: and a seed, random:1").c_str());
+}
+
 }  // namespace
 
 const Environment& environment() {
@@ -51,7 +69,16 @@ const Environment& environment() {
         .named_lines = second_word("CUDA_ON_CPU_PRINTF", "plain", "threads"),
         .late_stores = second_word("CUDA_ON_CPU_STORES", "prompt", "late"),
         .findings = !second_word("CUDA_ON_CPU_FINDINGS", "on", "off"),
+        .any_barriers = second_word("CUDA_ON_CPU_BARRIERS", "same", "any"),
+        .lockstep = second_word("CUDA_ON_CPU_LOCKSTEP", "0", "1"),
+        .hints = !second_word("CUDA_ON_CPU_HINTS", "on", "off"),
+        .limit = positive_number("CUDA_ON_CPU_LIMIT", 0, 86400),
+        .notice_is_set = std::getenv("CUDA_ON_CPU_NOTICE") != nullptr,
+        .leaks = second_word("CUDA_ON_CPU_LEAKS", "off", "on"),
+        .first_blocks = positive_number("CUDA_ON_CPU_FIRST_BLOCKS", 0, 2147483647),
         .kernel_lines = second_word("CUDA_ON_CPU_LINES", "innermost", "kernel"),
+        .streams = seeded_word<IssueOrder>("CUDA_ON_CPU_STREAMS", "issue", "late"),
+        .blocks = seeded_word<BlockOrder>("CUDA_ON_CPU_BLOCKS", "ascending", "descending"),
     };
     return read;
 }

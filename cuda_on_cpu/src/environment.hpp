@@ -2,8 +2,20 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace cuda_on_cpu {
+
+// When work in streams runs (CUDA_ON_CPU_STREAMS), and in which order the blocks of a grid start (CUDA_ON_CPU_BLOCKS).
+enum class IssueOrder { issue, late, random };
+enum class BlockOrder { ascending, descending, random };
+
+// A word, and the seed if it is `random:SEED`.
+template <class Word>
+struct Seeded {
+    Word order{};
+    std::uint64_t seed = 0;
+};
 
 struct Environment {
     unsigned threads;  // CUDA_ON_CPU_THREADS: OS threads that run blocks (default: one per core)
@@ -14,7 +26,16 @@ struct Environment {
     bool named_lines;   // CUDA_ON_CPU_PRINTF=threads: each line that a kernel prints names its thread
     bool late_stores;   // CUDA_ON_CPU_STORES=late: see late_stores.cpp
     bool findings;      // CUDA_ON_CPU_FINDINGS=off: an inspection counts accesses and looks for no mistakes
+    bool any_barriers;  // CUDA_ON_CPU_BARRIERS=any: threads of a block may meet at different __syncthreads()
+    bool lockstep;      // CUDA_ON_CPU_LOCKSTEP=1: warp-synchronous code runs as on GPUs before Volta
+    bool hints;         // CUDA_ON_CPU_HINTS=off: see exit_report.hpp
+    unsigned limit;     // CUDA_ON_CPU_LIMIT: seconds that a launch may take; 0: any number
+    bool notice_is_set;
+    bool leaks;             // CUDA_ON_CPU_LEAKS=on: what was never freed is told at the end
+    unsigned first_blocks;  // CUDA_ON_CPU_FIRST_BLOCKS: of each grid only the first so many run; 0: all
     bool kernel_lines;  // CUDA_ON_CPU_LINES=kernel: what was inlined from a header is a line of the .cu file
+    Seeded<IssueOrder> streams;  // CUDA_ON_CPU_STREAMS: see work_queue.hpp
+    Seeded<BlockOrder> blocks;   // CUDA_ON_CPU_BLOCKS
 };
 
 // Read once. A value that makes no sense ends the program with a message.

@@ -1,9 +1,11 @@
 #include "fault.hpp"
 
+#include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -18,6 +20,9 @@
 
 // The sanitizer has a handler of its own, and its report is better than ours.
 void cuda_on_cpu::prepare_thread_for_faults() {}
+bool cuda_on_cpu::leave_kernel(void*, void (*)()) {
+    return false;
+}
 
 #else
 
@@ -31,7 +36,10 @@ struct Fault {
     int signal;
     int code;
     void* address;
-    void* instruction;
+    std::array<void*, 16>
+        instructions;  // where it happened, then what called that, where this is not the program's
+    std::size_t depth;
+    void* stack_pointer;
 };
 constinit thread_local Fault fault{};
 constinit thread_local char* report_stack = nullptr;
@@ -45,8 +53,9 @@ constinit thread_local char* report_stack = nullptr;
     if (fault.signal == SIGFPE) {
         error = cudaErrorLaunchFailure;
         what = "integer division by zero; a GPU would go on with an undefined value";
-    } else if (runner.in_stack_guard(fault.address)) {
-        const bool is_full = runner.below_stack(fault.address);
+    } else if (runner.below_stack(fault.stack_pointer) || runner.in_stack_guard(fault.address)) {
+        // A large array may lie beyond the guard page.
+        const bool is_full = runner.below_stack(fault.stack_pointer) || runner.below_stack(fault.address);
         error = is_full ? cudaErrorHardwareStackError : cudaErrorIllegalAddress;
         what = is_full ? "this thread's stack is full: local arrays too large, or a recursion too deep"
                        : kDamagedStack;
@@ -65,7 +74,7 @@ constinit thread_local char* report_stack = nullptr;
         }
     }
     if (const Site site = runner.take_reading_site(); site.line > 0) runner.fail(error, what, site);
-    const std::string source = kernel_line(std::span(&fault.instruction, 1));
+    const std::string source = kernel_line(std::span(fault.instructions).first(fault.depth));
     runner.fail(error, what + (source.empty() ? "" : ", in " + source), Site{"", 0});
 }
 
@@ -75,6 +84,23 @@ struct Handled {
 };
 constinit Handled handled[] = {{SIGSEGV, {}}, {SIGBUS, {}}, {SIGFPE, {}}};
 
+// In a function of the system, memcpy for instance, the kernel's line is that of the call. In the program itself a damaged stack
+// would lead astray.
+void note_callers() {
+    if (in_program(fault.instructions[0])) return;
+    static constinit thread_local bool unwinding = false;
+    if (unwinding) return;  // it is unwinding that has failed
+    unwinding = true;
+    std::array<void*, 32> frames;
+    const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+    bool is_behind = false;
+    for (int i = 0; i < count && fault.depth < fault.instructions.size(); ++i) {
+        if (is_behind) fault.instructions[fault.depth++] = static_cast<char*>(frames[i]) - 1;
+        is_behind = is_behind || frames[i] == fault.instructions[0];
+    }
+    unwinding = false;
+}
+
 void handle(int signal, siginfo_t* info, void* context) {
     if (report_stack == nullptr || !block_runner().running()) {
         // Not a kernel's doing: let the program's own action happen when the instruction is tried again.
@@ -82,20 +108,26 @@ void handle(int signal, siginfo_t* info, void* context) {
             if (each.signal == signal) sigaction(signal, &each.before, nullptr);
         return;
     }
-    auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
-    // Return from the handler into report_fault, on a stack that is certainly intact.
-    auto stack = reinterpret_cast<std::uintptr_t>(report_stack + kStackSize) / 16 * 16;
+    const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
-    fault = {signal, info->si_code, info->si_addr, reinterpret_cast<void*>(registers.gregs[REG_RIP])};
-    registers.gregs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(&report_fault));
-    registers.gregs[REG_RSP] = static_cast<greg_t>(stack - 8);  // as if called
+    fault = {signal,
+             info->si_code,
+             info->si_addr,
+             {reinterpret_cast<void*>(registers.gregs[REG_RIP])},
+             1,
+             reinterpret_cast<void*>(registers.gregs[REG_RSP])};
 #elif defined(__aarch64__)
-    fault = {signal, info->si_code, info->si_addr, reinterpret_cast<void*>(registers.pc)};
-    registers.pc = reinterpret_cast<std::uintptr_t>(&report_fault);
-    registers.sp = stack;
+    fault = {signal,
+             info->si_code,
+             info->si_addr,
+             {reinterpret_cast<void*>(registers.pc)},
+             1,
+             reinterpret_cast<void*>(registers.sp)};
 #else
 #error "cuda_on_cpu knows the signal context of x86-64 and arm64 only"
 #endif
+    note_callers();
+    leave_kernel(context, report_fault);
 }
 
 char* map_stack() {
@@ -106,6 +138,21 @@ char* map_stack() {
 
 }  // namespace
 
+bool leave_kernel(void* signal_context, void (*function)()) {
+    if (report_stack == nullptr) return false;
+    auto& registers = static_cast<ucontext_t*>(signal_context)->uc_mcontext;
+    // A stack that is certainly intact.
+    const auto stack = reinterpret_cast<std::uintptr_t>(report_stack + kStackSize) / 16 * 16;
+#if defined(__x86_64__)
+    registers.gregs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(function));
+    registers.gregs[REG_RSP] = static_cast<greg_t>(stack - 8);  // as if called
+#elif defined(__aarch64__)
+    registers.pc = reinterpret_cast<std::uintptr_t>(function);
+    registers.sp = stack;
+#endif
+    return true;
+}
+
 void prepare_thread_for_faults() {
     if (report_stack != nullptr) return;
     static const bool installed = [] {
@@ -115,6 +162,8 @@ void prepare_thread_for_faults() {
         action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
         for (Handled& each : handled)
             sigaction(each.signal, &action, &each.before);
+        void* frame = nullptr;
+        backtrace(&frame, 1);  // the first call allocates, which the handler must not
         return true;
     }();
     static_cast<void>(installed);

@@ -1,9 +1,11 @@
 #include "few_blocks.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "cuda_on_cpu/few_blocks.h"
+#include "environment.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -24,7 +26,13 @@ FewBlocks::~FewBlocks() {
 }
 
 std::optional<std::vector<std::uint64_t>> few_blocks_of(std::uint64_t blocks) {
-    if (!chosen_places) return std::nullopt;
+    if (!chosen_places) {
+        const std::uint64_t first = environment().first_blocks;
+        if (first == 0 || first >= blocks) return std::nullopt;
+        std::vector<std::uint64_t> run(first);
+        std::iota(run.begin(), run.end(), std::uint64_t{0});
+        return run;
+    }
     std::set<std::uint64_t> run;
     for (const double place : *chosen_places) {
         const auto middle = static_cast<std::uint64_t>(place * static_cast<double>(blocks - 1));

@@ -5,9 +5,14 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <functional>
+#include <iterator>
 #include <latch>
 #include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,29 +21,28 @@
 #include <vector>
 
 #include "block.hpp"
+#include "child_grids.hpp"
 #include "device.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
+#include "exit_report.hpp"
 #include "fault.hpp"
 #include "few_blocks.hpp"
+#include "kernel_call.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
+#include "module_ranges.hpp"
+#include "order_check.hpp"
 #include "slow_launch.hpp"
 #include "stream.hpp"
+#include "work_queue.hpp"
 #include "worker_pool.hpp"
 
 namespace cuda_on_cpu {
 namespace {
 
-// What the last kernel function called on this host thread left for launch_prepared().
-struct Prepared {
-    Kernel* kernel = nullptr;
-    std::shared_ptr<const void> closure;
-    void (*run)(const void*) = nullptr;
-    cudaError_t error = cudaSuccess;
-    std::vector<NamedAddress> addresses;
-};
-thread_local Prepared prepared;
+// What the last kernel function called on this OS thread left for launch_prepared().
+thread_local KernelCall prepared;
 constinit thread_local bool asking = false;
 constinit thread_local Kernel* answer = nullptr;
 
@@ -161,18 +165,47 @@ uint3 index_in(dim3 extent, std::uint64_t i) {
                  static_cast<unsigned>(i / (std::uint64_t{extent.x} * extent.y))};
 }
 
-// Blocks that know nothing of each other, handed out in ascending order.
+// Which block starts as number `next` of `blocks` (CUDA_ON_CPU_BLOCKS)?
+class StartOrder {
+  public:
+    explicit StartOrder(std::uint64_t blocks) : order_(environment().blocks.order), blocks_(blocks) {
+        if (order_ != BlockOrder::random || blocks < 3) return;
+        static std::atomic<std::uint64_t> launches{0};
+        std::mt19937_64 random(environment().blocks.seed + (launches++ << 32));
+        // Any whole multiple of a step that has no divisor in common with the number of blocks meets each block once.
+        const std::uint64_t most = std::min(blocks - 1, ~std::uint64_t{0} / blocks - 1);
+        first_ = random() % blocks;
+        do {
+            step_ = 1 + random() % most;
+        } while (std::gcd(step_, blocks) != 1);
+    }
+
+    std::uint64_t operator()(std::uint64_t next) const {
+        if (order_ == BlockOrder::descending) return blocks_ - 1 - next;
+        if (step_ == 0) return next;
+        return (first_ + step_ * next % blocks_) % blocks_;
+    }
+
+  private:
+    BlockOrder order_;
+    std::uint64_t blocks_;
+    std::uint64_t first_ = 0;
+    std::uint64_t step_ = 0;
+};
+
+// Blocks that know nothing of each other.
 void run_independent(LaunchState& launch) {
-    const std::uint64_t all = volume(launch.configuration.grid);
-    const auto few = few_blocks_of(all);
-    const std::uint64_t blocks = few ? few->size() : all;
+    const auto& few = launch.few_blocks;
+    const std::uint64_t blocks = few ? few->size() : volume(launch.configuration.grid);
+    const StartOrder order(blocks);
     Team team;
-    launch.work = [&launch, &few, blocks] {
+    launch.work = [&launch, &few, &order, blocks] {
         BlockRunner& runner = block_runner();
         while (!launch.failed) {
             const std::uint64_t next = launch.next_block++;
             if (next >= blocks) break;
-            runner.run(launch, index_in(launch.configuration.grid, few ? (*few)[next] : next), nullptr);
+            const std::uint64_t block = order(next);
+            runner.run(launch, index_in(launch.configuration.grid, few ? (*few)[block] : block), nullptr);
         }
     };
     launch.team = &team;
@@ -251,25 +284,22 @@ void run_clusters(LaunchState& launch) {
     });
 }
 
-cudaError_t run(const Prepared& call, const LaunchConfiguration& configuration) {
-    prepare_thread_for_faults();
-    const WatchedLaunch watched;
-    LaunchState launch;
-    launch.kernel = call.kernel;
-    launch.name = short_name(call.kernel->pretty_name);
-    launch.closure = call.closure;
-    launch.run = call.run;
-    launch.addresses = call.addresses;
-    launch.configuration = configuration;
-    launch.observer = launch_observer;
+// Tail launches of a grid that is itself one: they run when it is complete, without getting deeper into the stack.
+constinit thread_local std::deque<Work>* tails_behind = nullptr;
+// How many grids, each a child of the one before, this OS thread is in.
+constinit thread_local unsigned depth = 0;
+
+void run_blocks(LaunchState& launch) {
     if (launch.observer != nullptr) {
         launch.observer->begin_launch(launch);
     } else if (memory_observer != nullptr) {
         memory_observer->unwatched_launch();
     }
-    if (volume(configuration.cluster) > 1) {
+    note_launch();
+    const OrderCheck order_check(launch);
+    if (volume(launch.configuration.cluster) > 1) {
         run_clusters(launch);
-    } else if (configuration.cooperative) {
+    } else if (launch.configuration.cooperative) {
         run_cooperative(launch);
     } else {
         run_independent(launch);
@@ -279,6 +309,60 @@ cudaError_t run(const Prepared& call, const LaunchConfiguration& configuration) 
     }
     if (launch.observer != nullptr) launch.observer->end_launch(launch);
     if (launch.failed) lose_context(launch.error);
+}
+
+// What the grid's threads have launched, and what that has launched.
+void run_children(LaunchState& launch, std::deque<Work>* behind) {
+    if (launch.children == nullptr) return;
+    std::deque<Work> tails = launch.children.load()->take_tails();
+    if (behind != nullptr) {
+        behind->insert(behind->begin(), std::make_move_iterator(tails.begin()),
+                       std::make_move_iterator(tails.end()));
+        return;
+    }
+    while (!tails.empty() && lost_context() == cudaSuccess) {
+        const Work next = std::move(tails.front());
+        tails.pop_front();
+        tails_behind = &tails;
+        static_cast<void>(next());
+        tails_behind = nullptr;
+    }
+}
+
+void run_grid(const KernelCall& call, const LaunchConfiguration& configuration,
+              const std::optional<std::vector<std::uint64_t>>& few_blocks, Task* task,
+              std::deque<Work>* behind) {
+    prepare_thread_for_faults();
+    lockstep = environment().lockstep;
+    const WatchedLaunch watched;
+    LaunchState launch;
+    launch.kernel = call.kernel;
+    launch.name = short_name(call.kernel->pretty_name);
+    launch.closure = call.closure;
+    launch.run = call.run;
+    launch.addresses = call.addresses;
+    launch.configuration = configuration;
+    launch.few_blocks = few_blocks;
+    launch.observer = launch_observer;
+    launch.task = task;
+    run_blocks(launch);
+    ++depth;
+    run_children(launch, behind);
+    --depth;
+}
+
+cudaError_t run(const KernelCall& call, const LaunchConfiguration& configuration,
+                const std::optional<std::vector<std::uint64_t>>& few_blocks) {
+    constexpr unsigned kGridsPerStack = 100;
+    std::deque<Work>* const behind = std::exchange(tails_behind, nullptr);
+    Task* const task = running_task();
+    if (depth < kGridsPerStack) {
+        run_grid(call, configuration, few_blocks, task, behind);
+    } else {
+        Team team;
+        team.start([&] { run_grid(call, configuration, few_blocks, task, behind); });
+        team.wait();
+    }
     return cudaSuccess;  // as on a GPU, a failure inside the kernel shows at the next synchronisation
 }
 
@@ -293,6 +377,19 @@ bool Kernel::asked() {
 }
 
 void Kernel::check_pointer(int position, const volatile void* pointer) {
+    if (kernel_runs()) {
+        const auto* byte = const_cast<const char*>(static_cast<const volatile char*>(pointer));
+        BlockRunner& runner = block_runner();
+        const bool local = byte >= runner.stacks().begin() && byte < runner.stacks().end();
+        if (byte == nullptr || (!local && !runner.in_dynamic_shared(byte) && !in_static_shared(byte))) return;
+        std::fprintf(stderr,
+                     "cuda_on_cpu: kernel %s, launched by a kernel: argument %d points to %s memory of the "
+                     "thread that "
+                     "launches it; the child grid cannot reach that\n",
+                     short_name(pretty_name).c_str(), position, local ? "local" : "shared");
+        prepared.error = cudaErrorInvalidValue;
+        return;
+    }
     if (!plain_host_memory(pointer)) return;
     std::fprintf(
         stderr,
@@ -305,13 +402,17 @@ void Kernel::check_pointer(int position, const volatile void* pointer) {
 void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*),
                             const char* names, const Argument* arguments, std::size_t count) {
     std::shared_ptr<const void> owned(closure, destroy);
-    if (on_device()) {
-        device_failure(cudaErrorNotSupported, "a kernel launched by a kernel: this is not supported",
-                       Site{"", 0});
-    }
     std::vector<NamedAddress> addresses;
     if (launch_observer != nullptr) addresses = addresses_in(names, {arguments, count});
     prepared = {this, std::move(owned), run, prepared.error, std::move(addresses)};
+}
+
+// Called without arguments: a kernel's function that is asked does not look at them.
+Kernel* kernel_at(const void* function) {
+    if (function == nullptr || !(in_program_code(function) || in_module(function, 1))) return nullptr;
+    begin_asking();
+    reinterpret_cast<void (*)()>(const_cast<void*>(function))();
+    return end_asking();
 }
 
 void begin_asking() {
@@ -324,22 +425,58 @@ Kernel* end_asking() {
     return answer;
 }
 
+cudaError_t call_by_address(const char* caller, const void* function, void** arguments, KernelCall* call) {
+    const Kernel* const kernel = kernel_at(function);
+    if (kernel == nullptr) return refuse(cudaErrorInvalidDeviceFunction, caller, "this is no kernel");
+    const std::string name = short_name(kernel->pretty_name);
+    if (kernel->prepare_untyped == nullptr) {
+        return refuse(
+            cudaErrorNotSupported, caller,
+            "kernel %s has a parameter without a name, so its type is not known here; expected names for all",
+            name.c_str());
+    }
+    if (kernel->parameters->size != 0 && arguments == nullptr) {
+        return refuse(cudaErrorInvalidValue, caller, "kernel %s has parameters; their list is null",
+                      name.c_str());
+    }
+    kernel->prepare_untyped(function, arguments);
+    *call = std::exchange(prepared, KernelCall{});
+    return cudaSuccess;
+}
+
+cudaError_t check_launch(const KernelCall& call, LaunchConfiguration* configuration) {
+    if (volume(configuration->cluster) == 0) configuration->cluster = call.kernel->cluster_dims;
+    return check(*call.kernel, *configuration);
+}
+
+StreamOperation launch_operation(KernelCall call, const LaunchConfiguration& configuration) {
+    const bool may_wait = call.kernel->polls && concurrency_expected();
+    return {
+        .work = [call = std::move(call), configuration,
+                 few = few_blocks_of(volume(configuration.grid))] { return run(call, configuration, few); },
+        .type = cudaGraphNodeTypeKernel,
+        .may_wait = may_wait,
+        .launch = configuration};
+}
+
 cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
-    const Prepared call = std::exchange(prepared, Prepared{});
+    KernelCall call = std::exchange(prepared, KernelCall{});
     if (call.kernel == nullptr) return note(cudaErrorInvalidDeviceFunction);
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     LaunchConfiguration complete = configuration;
-    if (volume(complete.cluster) == 0) complete.cluster = call.kernel->cluster_dims;
-    if (const cudaError_t error = check(*call.kernel, complete); error != cudaSuccess) {
-        invalidate_capture_of(complete.stream);
+    if (kernel_runs()) {
+        if (call.error != cudaSuccess) return note(call.error);
+    } else if (const cudaError_t lost = lost_context(); lost != cudaSuccess) {
+        return note(lost);
+    }
+    if (const cudaError_t error = check_launch(call, &complete); error != cudaSuccess) {
+        if (!kernel_runs()) invalidate_capture_of(complete.stream);
         return error;
     }
     if (call.error != cudaSuccess) {
         lose_context(call.error);
         return cudaSuccess;
     }
-    return submit(
-        complete.stream, "kernel launch", [call, complete] { return run(call, complete); }, complete);
+    return submit(complete.stream, "kernel launch", launch_operation(std::move(call), complete));
 }
 
 // --- LaunchState -----------------------------------------------------------------------------------------------------
@@ -352,6 +489,7 @@ void LaunchState::fail(cudaError_t code, const std::string& message, Site site) 
     if (observer != nullptr) observer->launch_failed(*this, code, message, site);
     error = code;
     failed = true;
+    note_failure();
     grid_barrier.wake_all();
     if (const auto running = cluster; running != nullptr) {
         running->barrier.wake_all();
@@ -359,20 +497,62 @@ void LaunchState::fail(cudaError_t code, const std::string& message, Site site) 
     }
 }
 
+namespace {
+
+// As many as an H100 holds at once, if the system has room: each waiting thread has a stack with a guard page, which takes two of the
+// 65530 mappings that Linux allows. The blocks that fit this device run in any case.
+unsigned most_blocks_at_once(const LaunchState& launch) {
+    constexpr unsigned kMultiprocessors = 132;
+    constexpr unsigned kMappings = 50000;
+    const auto threads = static_cast<unsigned>(volume(launch.configuration.block));
+    const unsigned fit = blocks_per_multiprocessor(
+        threads, launch.configuration.dynamic_shared + launch.kernel->static_shared);
+    return std::max({fit * multiprocessors(), environment().threads,
+                     std::min(fit * kMultiprocessors, kMappings / (2 * threads + 8))});
+}
+
+}  // namespace
+
+void LaunchState::polls_in_vain() {
+    let_host_go_on(task);
+    if (ChildGrids* const issued = children; issued != nullptr) issued->start_now();
+}
+
+ChildGrids& LaunchState::make_children() {
+    const std::scoped_lock lock(report_mutex);
+    if (children == nullptr) children = new ChildGrids;
+    return *children;
+}
+
 // A block that only polls may wait for one that has no OS thread yet: a GPU would run both at the same time.
 void LaunchState::let_other_blocks_run() {
     std::this_thread::yield();
     if (team == nullptr || next_block >= volume(configuration.grid)) return;
     const std::scoped_lock lock(report_mutex);
-    const unsigned fit = blocks_per_multiprocessor(static_cast<unsigned>(volume(configuration.block)),
-                                                   configuration.dynamic_shared + kernel->static_shared);
-    if (os_threads >= std::max(fit * multiprocessors(), environment().threads)) return;
+    most_os_threads = most_blocks_at_once(*this);
+    if (os_threads >= most_os_threads) return;
     try {
         team->start(work);
         ++os_threads;
     } catch (const std::system_error&) {
         os_threads = UINT_MAX;  // the system gives no more: those there are must do
     }
+}
+
+std::string LaunchState::blocks_that_wait_to_begin() const {
+    const std::uint64_t all = volume(configuration.grid);
+    const std::uint64_t begun = next_block;
+    if (team == nullptr || begun >= all) return "";
+    const unsigned fit =
+        std::max(1U, blocks_per_multiprocessor(static_cast<unsigned>(volume(configuration.block)),
+                                               configuration.dynamic_shared + kernel->static_shared));
+    const std::uint64_t needed = (all + fit - 1) / fit;
+    return "; " + std::to_string(all - begun) + " of " + std::to_string(all) +
+           " blocks have not begun: " + std::to_string(most_os_threads) +
+           " run at once here, as many as on a GPU with " +
+           std::to_string((most_os_threads + fit - 1) / fit) +
+           " multiprocessors. CUDA_ON_CPU_THREADS=" + std::to_string(needed) +
+           " runs all of them at once, if the system has room";
 }
 
 // --- BlocksBarrier ---------------------------------------------------------------------------------------------------

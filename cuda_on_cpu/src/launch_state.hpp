@@ -8,9 +8,11 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "child_grids.hpp"
 #include "cuda_on_cpu/launch.h"
 #include "observer.hpp"
 #include "worker_pool.hpp"
@@ -95,6 +97,8 @@ struct NamedAddress {
 };
 
 struct LaunchState {
+    ~LaunchState() { delete children.load(); }
+    ChildGrids& make_children();
     Kernel* kernel = nullptr;
     std::string name;
     std::shared_ptr<const void> closure;
@@ -107,11 +111,16 @@ struct LaunchState {
     std::function<void()> work;
     Team* team = nullptr;
     unsigned os_threads = 1;
+    unsigned most_os_threads = 1;  // which blocks that poll may ask for
 
     BlocksBarrier grid_barrier;
-    std::shared_ptr<ClusterState> cluster;  // the one that is running
-    LaunchObserver* observer = nullptr;     // of this launch
-    void* observed = nullptr;               // the observer's own
+    std::shared_ptr<ClusterState> cluster;       // the one that is running
+    LaunchObserver* observer = nullptr;          // of this launch
+    void* observed = nullptr;                    // the observer's own
+    bool repeated = false;                       // this is the second run of an OrderCheck
+    Task* task = nullptr;                        // that the launch is part of; null: the host itself runs it
+    std::atomic<ChildGrids*> children{nullptr};  // if there are any
+    std::optional<std::vector<std::uint64_t>> few_blocks;  // the only ones to run
     std::atomic<bool> failed{false};
     std::atomic<cudaError_t> error{cudaSuccess};
     std::mutex report_mutex;
@@ -119,6 +128,11 @@ struct LaunchState {
     // Prints and keeps the first failure, and stops the others.
     void fail(cudaError_t code, const std::string& message, Site site = Site{"", 0});
     void let_other_blocks_run();
+    // "; 7 of 65 blocks have not begun...", or nothing.
+    std::string blocks_that_wait_to_begin() const;
+    // Called every 10 ms by each block while all blocks that run only poll memory. Perhaps the host has yet to write it, or to launch
+    // what does.
+    void polls_in_vain();
 };
 
 }  // namespace cuda_on_cpu

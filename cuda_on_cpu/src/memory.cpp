@@ -5,14 +5,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <mutex>
 
+#include "environment.hpp"
 #include "fibre.hpp"
+#include "memory_pools.hpp"
+#include "module_ranges.hpp"
 #include "observer.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
@@ -28,13 +34,15 @@ namespace {
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kAlignment =
     16;  // less than a GPU's 256: the closer the end lies to its guard page, the better
-constexpr unsigned char kCanary = 0xC5;
+constexpr std::size_t kLarge = std::size_t{1} << 26;  // the system is asked whether it has so much
 constexpr std::size_t kQuarantine = 1024;  // freed allocations whose addresses are not used again yet
 
 std::mutex mutex;
 std::map<const char*, Allocation> allocations;  // by the first byte of the mapping
 std::deque<const char*> freed_order;
 std::size_t live_bytes = 0;
+std::size_t capacity = 0;  // of all allocations together; 0: not known yet
+std::atomic<std::size_t> allocation_count{0};
 
 std::size_t round_up(std::size_t value, std::size_t step) {
     return (value + step - 1) / step * step;
@@ -58,18 +66,60 @@ void forget_oldest_freed() {
     allocations.erase(found);
 }
 
+// What the system can give to this program without taking it from others: MemAvailable.
+std::size_t available_bytes() {
+    std::size_t kib = total_bytes() >> 10;
+    if (std::FILE* const file = std::fopen("/proc/meminfo", "r"); file != nullptr) {
+        char line[128];
+        while (std::fgets(line, sizeof line, file) != nullptr) {
+            if (std::sscanf(line, "MemAvailable: %zu kB", &kib) == 1) break;
+        }
+        std::fclose(file);
+    }
+    return kib << 10;
+}
+
+std::size_t free_bytes_locked() {
+    if (capacity == 0) capacity = available_bytes();
+    return capacity - std::min(capacity, live_bytes);
+}
+
+bool has_room_for(std::size_t size) {
+    const std::scoped_lock lock(mutex);
+    const bool fits = size <= free_bytes_locked();
+    if (fits && size < kLarge) return true;
+    const std::size_t available = available_bytes();
+    const bool is_there = size <= available;
+    if (fits != is_there) capacity = live_bytes + available;
+    return is_there;
+}
+
+// What the program leaves to the end of its process, as a GPU's memory is left to the driver.
+void tell_leaks() {
+    const std::scoped_lock lock(mutex);
+    std::size_t count = 0;
+    for (const auto& [mapping, allocation] : allocations)
+        count += !allocation.freed && allocation.mapping != nullptr;
+    if (count == 0) return;
+    std::fprintf(stderr,
+                 "cuda_on_cpu: %zu allocation%s never freed, %zu bytes in all: is a cudaFree missing?\n",
+                 count, count == 1 ? " was" : "s were", live_bytes);
+}
+
 // The image that this file is linked into, and the kernels and their __device__ variables with it: the program, or a shared
 // library that it has loaded.
 struct Image {
     ImageRange whole;
     ImageRange writable;
+    ImageRange code;
 };
 
 Image find_image() {
     Image image;
     dl_iterate_phdr(
         [](dl_phdr_info* module, std::size_t, void* result) {
-            Image candidate{{~std::uintptr_t{0}, 0}, {~std::uintptr_t{0}, 0}};
+            constexpr ImageRange kNone{~std::uintptr_t{0}, 0};
+            Image candidate{kNone, kNone, kNone};
             for (int i = 0; i < module->dlpi_phnum; ++i) {
                 const auto& segment = module->dlpi_phdr[i];
                 if (segment.p_type != PT_LOAD) continue;
@@ -80,6 +130,7 @@ Image find_image() {
                 };
                 include(candidate.whole);
                 if ((segment.p_flags & PF_W) != 0) include(candidate.writable);
+                if ((segment.p_flags & PF_X) != 0) include(candidate.code);
             }
             const auto here = reinterpret_cast<std::uintptr_t>(&allocations);
             if (here < candidate.whole.begin || here >= candidate.whole.end) return 0;
@@ -98,6 +149,7 @@ const Image& program_image() {
 bool in_program_image(const volatile void* pointer, std::size_t size) {
     const ImageRange image = program_image().whole;
     const auto first = reinterpret_cast<std::uintptr_t>(pointer);
+    if (in_module(pointer, size)) return true;
     return first >= image.begin && first <= image.end && size <= image.end - first;
 }
 
@@ -106,9 +158,12 @@ bool in_program_image(const volatile void* pointer, std::size_t size) {
 const char* damaged_byte(const Allocation& allocation) {
     const char* pages = allocation.mapping + kPage;
     const char* pages_end = allocation.mapping + allocation.mapping_size - kPage;
-    const auto damaged = [](const char* from, const char* to) -> const char* {
+    const auto damaged = [&allocation](const char* from, const char* to) -> const char* {
         for (; from < to; ++from) {
-            if (static_cast<unsigned char>(*from) != kCanary) return from;
+            const bool is_high = reinterpret_cast<std::uintptr_t>(from) % 2 != 0;  // as fill() has it
+            const auto expected =
+                static_cast<unsigned char>(is_high ? allocation.canary >> 8 : allocation.canary);
+            if (static_cast<unsigned char>(*from) != expected) return from;
         }
         return nullptr;
     };
@@ -151,8 +206,10 @@ void fill(void* memory, std::size_t size, std::uint16_t pattern) {
 }
 
 void* allocate(std::size_t size, cudaMemoryType type) {
+    static const bool tells_leaks = environment().leaks && std::atexit(tell_leaks) == 0;
+    static_cast<void>(tells_leaks);
     const std::size_t pages = round_up(size, kPage);
-    if (pages < size || size > total_bytes() - std::min(total_bytes(), allocated_bytes())) return nullptr;
+    if (pages < size || !has_room_for(size)) return nullptr;
     const std::size_t mapping_size = pages + 2 * kPage;
     void* mapping =
         mmap(nullptr, mapping_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -164,15 +221,16 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     }
 
     char* begin = first_page + pages - round_up(size, kAlignment);
-    std::memset(first_page, kCanary, static_cast<std::size_t>(begin - first_page));
+    const std::uint16_t canary = kCanaries[allocation_count++ % std::size(kCanaries)];
+    fill(first_page, static_cast<std::size_t>(begin - first_page), canary);
     fill(begin, size, kDevicePoison);
-    std::memset(begin + size, kCanary, round_up(size, kAlignment) - size);
+    fill(begin + size, round_up(size, kAlignment) - size, canary);
     ASAN_POISON_MEMORY_REGION(first_page, begin - first_page);
     ASAN_POISON_MEMORY_REGION(begin + size, round_up(size, kAlignment) - size);
 
     const std::scoped_lock lock(mutex);
     allocations[static_cast<char*>(mapping)] =
-        Allocation{begin, size, type, false, static_cast<char*>(mapping), mapping_size};
+        Allocation{begin, size, type, false, static_cast<char*>(mapping), mapping_size, canary};
     live_bytes += size;
     if (memory_observer != nullptr)
         memory_observer->memory_allocated(begin, size, type != cudaMemoryTypeDevice);
@@ -203,6 +261,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     mprotect(allocation->mapping, allocation->mapping_size, PROT_NONE);
     allocation->freed = true;
     live_bytes -= allocation->size;
+    note_pool_release(allocation->begin);
     if (memory_observer != nullptr) memory_observer->memory_freed(allocation->begin);
     freed_order.push_back(allocation->mapping);
     if (freed_order.size() > kQuarantine) forget_oldest_freed();
@@ -273,16 +332,26 @@ std::string damaged_allocation() {
         // Told once: the canary is put back.
         char* slack_end = allocation.mapping + allocation.mapping_size - kPage;
         char* slack_begin = std::max(allocation.mapping + kPage, allocation.begin - kAlignment);
-        std::memset(slack_begin, kCanary, static_cast<std::size_t>(allocation.begin - slack_begin));
+        fill(slack_begin, static_cast<std::size_t>(allocation.begin - slack_begin), allocation.canary);
         char* behind = allocation.begin + allocation.size;
-        std::memset(behind, kCanary, static_cast<std::size_t>(slack_end - behind));
+        fill(behind, static_cast<std::size_t>(slack_end - behind), allocation.canary);
         return report;
     }
     return {};
 }
 
+bool in_program(const void* address) {
+    return in_program_image(address, 1);
+}
+
 ImageRange writable_image() {
     return program_image().writable;
+}
+
+bool in_program_code(const void* address) {
+    const ImageRange code = program_image().code;
+    const auto place = reinterpret_cast<std::uintptr_t>(address);
+    return place >= code.begin && place < code.end;
 }
 
 std::vector<Allocation> live_allocations() {
@@ -294,9 +363,9 @@ std::vector<Allocation> live_allocations() {
     return live;
 }
 
-std::size_t allocated_bytes() {
+std::size_t free_bytes() {
     const std::scoped_lock lock(mutex);
-    return live_bytes;
+    return free_bytes_locked();
 }
 
 std::size_t total_bytes() {

@@ -15,6 +15,9 @@ namespace cuda_on_cpu {
 // four in a row; and arithmetic keeps a NaN's mantissa, so a result tells which memory it was computed from.
 inline constexpr std::uint16_t kSharedPoison = 0xFFFE;
 inline constexpr std::uint16_t kDevicePoison = 0xFFFD;
+// What lies around an allocation, up to its guard pages: NaN, too, so that a result computed from it shows. Three in turn, or a copy
+// from behind one array to behind another would not.
+inline constexpr std::uint16_t kCanaries[] = {0x7FFF, 0x7FFE, 0x7FFD};
 inline constexpr unsigned char kPoison = 0xFF;  // of registers, and of what lies outside a tensor
 
 // Fills memory with a pattern of 16 bits, in phase with its address: what begins at an odd one begins with the high byte.
@@ -27,6 +30,7 @@ struct Allocation {
     bool freed;
     char* mapping;  // the pages around it; null if the memory is the user's own (cudaHostRegister)
     std::size_t mapping_size;
+    std::uint16_t canary = 0;  // what its pages hold besides it
 };
 
 // A new allocation whose last byte lies before a guard page (up to the alignment), all bytes poisoned. Null: no memory.
@@ -57,11 +61,17 @@ struct ImageRange {
     std::uintptr_t end = 0;
 };
 ImageRange writable_image();
+// Is it the address of a function of the program, rather than of data?
+bool in_program_code(const void* address);
+// Is it an instruction or a variable of the image that this is linked into?
+bool in_program(const void* address);
 
 // In the order of their addresses.
 std::vector<Allocation> live_allocations();
 
-std::size_t allocated_bytes();
 std::size_t total_bytes();
+// What allocate() can still give. As for a GPU: not what other programs have. That they have more or less since this one began is known
+// when it shows: when an allocation does not fit, or fits again.
+std::size_t free_bytes();
 
 }  // namespace cuda_on_cpu

@@ -1,17 +1,28 @@
 // cudaMalloc, cudaMemcpy and their relatives.
-#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
 
+#include "child_grids.hpp"
+#include "copies.hpp"
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
+#include "exit_report.hpp"
 #include "memory.hpp"
+#include "memory_operations.hpp"
+#include "memory_pools.hpp"
 #include "observer.hpp"
 #include "stream.hpp"
 
 namespace cuda_on_cpu {
 namespace {
+
+double gibibytes(std::size_t bytes) {
+    return static_cast<double>(bytes) / (1 << 30);
+}
 
 cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes, cudaMemoryType type) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
@@ -22,16 +33,27 @@ cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes
     }
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
+    if (!kernel_runs() && running_task() == nullptr) note_host_thread();
+    if (type != cudaMemoryTypeDevice) expect_concurrency();
     *pointer = allocate(bytes, type);
     if (*pointer == nullptr) {
-        return refuse(cudaErrorMemoryAllocation, function, "%zu bytes; %zu are allocated of %zu", bytes,
-                      allocated_bytes(), total_bytes());
+        if (bytes <= free_bytes()) {
+            return refuse(
+                cudaErrorMemoryAllocation, function,
+                "%zu bytes: the system gives no more pages to this program, which has %zu allocations", bytes,
+                live_allocations().size());
+        }
+        return refuse(cudaErrorMemoryAllocation, function,
+                      "%zu bytes (%.3g GiB) do not fit: of this machine's %.3g GiB, %.3g GiB are free", bytes,
+                      gibibytes(bytes), gibibytes(total_bytes()), gibibytes(free_bytes()));
     }
     return cudaSuccess;
 }
 
 cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type) {
     if (pointer == nullptr) return cudaSuccess;
+    if (!kernel_runs()) wait_for_all_streams();
+    if (type == cudaMemoryTypeDevice && release_to_graph(pointer)) return cudaSuccess;
     return note(release(pointer, type, function));
 }
 
@@ -68,55 +90,138 @@ cudaError_t check_direction(const char* function, const Side& side) {
     return cudaSuccess;
 }
 
-cudaError_t copy(const char* function, void* to, std::size_t to_pitch, const void* from,
-                 std::size_t from_pitch, std::size_t width, std::size_t height, cudaMemcpyKind kind,
-                 cudaStream_t stream) {
-    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
-        return refuse(cudaErrorInvalidMemcpyDirection, function, "kind %d", static_cast<int>(kind));
+// Both sides of a copy, as far as they can be known.
+cudaError_t check_copy(const char* function, const Copy& c) {
+    if (c.kind < cudaMemcpyHostToHost || c.kind > cudaMemcpyDefault) {
+        return refuse(cudaErrorInvalidMemcpyDirection, function, "kind %d", static_cast<int>(c.kind));
     }
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
-    if (width == 0 || height == 0) return cudaSuccess;
-    if (to_pitch < width || from_pitch < width) {
+    if (c.width == 0 || c.height == 0) return cudaSuccess;
+    if (c.to_pitch < c.width || c.from_pitch < c.width) {
         return refuse(cudaErrorInvalidPitchValue, function, "pitches %zu and %zu for rows of %zu bytes",
-                      to_pitch, from_pitch, width);
+                      c.to_pitch, c.from_pitch, c.width);
     }
-    const bool to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-    const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-    for (const Side& side :
-         {Side{"destination", to, to_pitch, to_device}, Side{"source", from, from_pitch, from_device}}) {
-        if (const cudaError_t error = check_side(function, side, width, height); error != cudaSuccess)
+    const bool to_device = c.kind == cudaMemcpyHostToDevice || c.kind == cudaMemcpyDeviceToDevice;
+    const bool from_device = c.kind == cudaMemcpyDeviceToHost || c.kind == cudaMemcpyDeviceToDevice;
+    for (const Side& side : {Side{"destination", c.to, c.to_pitch, to_device},
+                             Side{"source", c.from, c.from_pitch, from_device}}) {
+        if (const cudaError_t error = check_side(function, side, c.width, c.height); error != cudaSuccess)
             return error;
         if (const cudaError_t error = check_direction(function, side); error != cudaSuccess) return error;
     }
-    return submit(stream, function, [=] {
-        for (std::size_t row = 0; row < height; ++row) {
-            std::memmove(static_cast<char*>(to) + row * to_pitch,
-                         static_cast<const char*>(from) + row * from_pitch, width);
-            if (memory_observer != nullptr)
-                memory_observer->memory_written(static_cast<char*>(to) + row * to_pitch, width);
-        }
-        return cudaSuccess;
-    });
+    return cudaSuccess;
 }
 
+void carry_out(const Copy& c) {
+    const bool to_host =
+        c.kind == cudaMemcpyDeviceToHost || (c.kind == cudaMemcpyDefault && plain_host_memory(c.to));
+    for (std::size_t row = 0; row < c.height; ++row) {
+        char* const to = static_cast<char*>(c.to) + row * c.to_pitch;
+        std::memmove(to, static_cast<const char*>(c.from) + row * c.from_pitch, c.width);
+        if (to_host) look_at_copy(to, c.width);
+        if (memory_observer != nullptr) memory_observer->memory_written(to, c.width);
+    }
+}
+
+// Memory that was there when the work was issued may have been freed since.
+cudaError_t carry_out_later(const char* function, const Copy& c) {
+    if (const cudaError_t error = check_copy(function, c); error != cudaSuccess) return error;
+    carry_out(c);
+    return cudaSuccess;
+}
+
+// Host memory that CUDA knows nothing of. What lies in the program's own image may be a __device__ variable: the kind tells.
+bool is_pageable(const void* pointer, bool said_to_be_host) {
+    return !find_allocation(pointer) && (said_to_be_host || !device_accessible(pointer, 1));
+}
+
+bool is_device_memory(const void* pointer) {
+    const auto allocation = find_allocation(pointer);
+    return allocation && allocation->type == cudaMemoryTypeDevice;
+}
+
+// A pageable source is read before the call returns.
+Work with_staged_source(const char* function, Copy c) {
+    auto staged = std::make_shared<std::vector<char>>(c.width * c.height);
+    carry_out({staged->data(), c.width, c.from, c.from_pitch, c.width, c.height, cudaMemcpyHostToHost});
+    c.from = staged->data();
+    c.from_pitch = c.width;
+    return [=, owner = std::move(staged)] { return carry_out_later(function, c); };
+}
+
+// `returns_early`: of the asynchronous forms, and of copies inside the device.
+cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool returns_early) {
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t error = check_copy(function, c); error != cudaSuccess) return error;
+    if (c.width == 0 || c.height == 0) return cudaSuccess;
+    if (kernel_runs() && !returns_early)
+        return refuse(cudaErrorNotPermitted, function, "not in a kernel; expected the asynchronous form");
+    const bool captures = somebody_captures();
+    if (kernel_runs() || (runs_at_once(stream) && !captures)) {
+        return submit(stream, function,
+                      StreamOperation{.work =
+                                          [=] {
+                                              carry_out(c);
+                                              return cudaSuccess;
+                                          },
+                                      .launch = {}});
+    }
+    StreamOperation operation;
+    operation.work = [=] { return carry_out_later(function, c); };
+    const bool from_host = c.kind == cudaMemcpyHostToDevice || c.kind == cudaMemcpyHostToHost;
+    const bool to_host = c.kind == cudaMemcpyDeviceToHost || c.kind == cudaMemcpyHostToHost;
+    const bool inside_device =
+        c.kind == cudaMemcpyDeviceToDevice ||
+        (c.kind == cudaMemcpyDefault && is_device_memory(c.to) && is_device_memory(c.from));
+    if (is_pageable(c.to, to_host) || (!returns_early && !inside_device)) {
+        operation.host_waits = true;
+    } else if (is_pageable(c.from, from_host) && !captures) {
+        operation.work = with_staged_source(function, c);
+    }
+    return submit(stream, function, std::move(operation));
+}
+
+cudaError_t check_memset(const char* function, const cudaMemsetParams& p) {
+    if (p.elementSize != 1 && p.elementSize != 2 && p.elementSize != 4)
+        return refuse(cudaErrorInvalidValue, function, "elements of %u bytes; expected 1, 2 or 4",
+                      p.elementSize);
+    const std::size_t width = p.width * p.elementSize;
+    if (width == 0 || p.height == 0) return cudaSuccess;
+    if (p.pitch < width && p.height > 1)
+        return refuse(cudaErrorInvalidPitchValue, function, "pitch %zu for rows of %zu bytes", p.pitch,
+                      width);
+    return check_side(function, {"destination", p.dst, p.pitch, true}, width, p.height);
+}
+
+void carry_out(const cudaMemsetParams& p) {
+    const std::size_t width = p.width * p.elementSize;
+    for (std::size_t row = 0; row < p.height; ++row) {
+        char* const to = static_cast<char*>(p.dst) + row * p.pitch;
+        if (p.elementSize == 1) {
+            std::memset(to, static_cast<int>(p.value), width);
+        } else {
+            for (std::size_t i = 0; i < width; i += p.elementSize)
+                std::memcpy(to + i, &p.value, p.elementSize);
+        }
+        if (memory_observer != nullptr) memory_observer->memory_written(to, width);
+    }
+}
+
+// The host waits for the synchronous forms where it shares the memory with the device.
 cudaError_t set(const char* function, void* pointer, std::size_t pitch, int value, std::size_t width,
-                std::size_t height, cudaStream_t stream) {
+                std::size_t height, cudaStream_t stream, bool returns_early) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
     if (width == 0 || height == 0) return cudaSuccess;
     if (pitch < width)
         return refuse(cudaErrorInvalidPitchValue, function, "pitch %zu for rows of %zu bytes", pitch, width);
-    if (const cudaError_t error = check_side(function, {"destination", pointer, pitch, true}, width, height);
+    StreamOperation operation;
+    if (const cudaError_t error = memset_operation(
+            function, {pointer, pitch, static_cast<unsigned>(value), 1, width, height}, &operation);
         error != cudaSuccess) {
         return error;
     }
-    return submit(stream, function, [=] {
-        for (std::size_t row = 0; row < height; ++row) {
-            std::memset(static_cast<char*>(pointer) + row * pitch, value, width);
-            if (memory_observer != nullptr)
-                memory_observer->memory_written(static_cast<char*>(pointer) + row * pitch, width);
-        }
-        return cudaSuccess;
-    });
+    const auto allocation = find_allocation(pointer);
+    operation.host_waits = !returns_early && allocation && allocation->type != cudaMemoryTypeDevice;
+    return submit(stream, function, std::move(operation));
 }
 
 cudaError_t check_symbol(const char* function, std::size_t size, std::size_t bytes, std::size_t offset) {
@@ -127,46 +232,83 @@ cudaError_t check_symbol(const char* function, std::size_t size, std::size_t byt
 
 }  // namespace
 
+cudaError_t copy_operation(const char* function, const Copy& c, StreamOperation* operation) {
+    if (const cudaError_t error = check_copy(function, c); error != cudaSuccess) return error;
+    *operation = {.work = [=] { return carry_out_later(function, c); }, .launch = {}};
+    return cudaSuccess;
+}
+
+cudaError_t copy_operation(const char* function, const cudaMemcpy3DParms& p, StreamOperation* operation) {
+    if (p.srcArray != nullptr || p.dstArray != nullptr)
+        return refuse(cudaErrorNotSupported, function, "a copy of a CUDA array in a graph");
+    if (p.extent.width == 0 || p.extent.height == 0 || p.extent.depth == 0)
+        return refuse(cudaErrorInvalidValue, function,
+                      "an extent of (%zu, %zu, %zu); expected 1 or more each", p.extent.width,
+                      p.extent.height, p.extent.depth);
+    std::vector<Copy> slices;
+    const auto place = [](const cudaPitchedPtr& memory, const cudaPos& position, std::size_t slice) {
+        return static_cast<char*>(memory.ptr) +
+               ((position.z + slice) * memory.ysize + position.y) * memory.pitch + position.x;
+    };
+    for (std::size_t z = 0; z < p.extent.depth; ++z) {
+        slices.push_back({place(p.dstPtr, p.dstPos, z), p.dstPtr.pitch, place(p.srcPtr, p.srcPos, z),
+                          p.srcPtr.pitch, p.extent.width, p.extent.height, p.kind});
+        if (const cudaError_t error = check_copy(function, slices.back()); error != cudaSuccess) return error;
+    }
+    operation->work = [=] {
+        for (const Copy& slice : slices) {
+            if (const cudaError_t error = carry_out_later(function, slice); error != cudaSuccess)
+                return error;
+        }
+        return cudaSuccess;
+    };
+    operation->type = cudaGraphNodeTypeMemcpy;
+    return cudaSuccess;
+}
+
+cudaError_t memset_operation(const char* function, const cudaMemsetParams& params,
+                             StreamOperation* operation) {
+    if (const cudaError_t error = check_memset(function, params); error != cudaSuccess) return error;
+    operation->work = [=] {
+        if (const cudaError_t error = check_memset(function, params); error != cudaSuccess) return error;
+        carry_out(params);
+        return cudaSuccess;
+    };
+    operation->type = cudaGraphNodeTypeMemset;
+    return cudaSuccess;
+}
+
 cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std::size_t bytes,
-                           std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+                           std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool returns_early) {
     static constexpr const char* kFunction = "cudaMemcpyToSymbol";
     if (const cudaError_t error = check_symbol(kFunction, size, bytes, offset); error != cudaSuccess)
         return error;
-    return copy(kFunction, static_cast<char*>(symbol) + offset, bytes, from, bytes, bytes, 1, kind, stream);
+    return copy(kFunction, {static_cast<char*>(symbol) + offset, bytes, from, bytes, bytes, 1, kind}, stream,
+                returns_early);
 }
 
 cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std::size_t bytes,
-                             std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream) {
+                             std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
+                             bool returns_early) {
     static constexpr const char* kFunction = "cudaMemcpyFromSymbol";
     if (const cudaError_t error = check_symbol(kFunction, size, bytes, offset); error != cudaSuccess)
         return error;
-    return copy(kFunction, to, bytes, static_cast<const char*>(symbol) + offset, bytes, bytes, 1, kind,
-                stream);
+    return copy(kFunction, {to, bytes, static_cast<const char*>(symbol) + offset, bytes, bytes, 1, kind},
+                stream, returns_early);
+}
+
+cudaError_t check_copied(const char* function, const char* name, const void* pointer, bool on_device,
+                         std::size_t bytes) {
+    const Side side{name, pointer, bytes, on_device};
+    const cudaError_t error = check_side(function, side, bytes, 1);
+    return error != cudaSuccess ? error : check_direction(function, side);
 }
 
 }  // namespace cuda_on_cpu
 
 using namespace cuda_on_cpu;
 
-// The device's pool of memory that cudaMallocAsync takes from. Freed memory is given back at once, so no threshold changes
-// anything; it is kept for programs that read it.
-struct CUmemPool_st {
-    std::atomic<std::uint64_t> release_threshold = 0;
-};
-
 namespace {
-
-CUmemPool_st default_pool;
-
-cudaError_t check_pool(const char* function, cudaMemPool_t pool, cudaMemPoolAttr attribute,
-                       const void* value) {
-    if (pool != &default_pool)
-        return refuse(cudaErrorInvalidValue, function, "pool %p does not exist", static_cast<void*>(pool));
-    if (value == nullptr) return refuse(cudaErrorInvalidValue, function, "value is null");
-    if (attribute == cudaMemPoolAttrReleaseThreshold) return cudaSuccess;
-    return refuse(cudaErrorNotSupported, function, "attribute %d; there is the release threshold alone",
-                  static_cast<int>(attribute));
-}
 
 // All memory is the host's here, so nothing moves; what a GPU would refuse is refused.
 cudaError_t check_prefetch(const char* function, const void* pointer, std::size_t bytes,
@@ -208,9 +350,15 @@ cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
 cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stream) {
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    if (capture != nullptr)
-        return refuse(cudaErrorNotSupported, __func__, "allocation in a stream that captures");
-    return allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
+    if (capture != nullptr) {
+        if (pointer == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pointer to set is null");
+        StreamOperation operation;
+        const cudaError_t error = graph_allocation(__func__, bytes, pointer, &operation);
+        return error != cudaSuccess ? error : submit(stream, __func__, std::move(operation));
+    }
+    const cudaError_t error = allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
+    if (error == cudaSuccess && *pointer != nullptr) note_pool_allocation(nullptr, *pointer, bytes);
+    return error;
 }
 
 cudaError_t cudaFree(void* pointer) {
@@ -220,9 +368,17 @@ cudaError_t cudaFree(void* pointer) {
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    if (capture != nullptr)
-        return refuse(cudaErrorNotSupported, __func__, "release in a stream that captures");
-    return release_for(__func__, pointer, cudaMemoryTypeDevice);
+    if (pointer == nullptr) return cudaSuccess;
+    if (capture != nullptr) {
+        StreamOperation operation;
+        const cudaError_t error = graph_release(__func__, pointer, &operation);
+        return error != cudaSuccess ? error : submit(stream, __func__, std::move(operation));
+    }
+    const auto release_now = [=] {
+        if (release_to_graph(pointer)) return cudaSuccess;
+        return note(release(pointer, cudaMemoryTypeDevice, "cudaFreeAsync"));
+    };
+    return submit(stream, __func__, StreamOperation{.work = release_now, .launch = {}});
 }
 
 cudaError_t cudaMallocHost(void** pointer, std::size_t bytes, unsigned) {
@@ -245,10 +401,12 @@ cudaError_t cudaHostRegister(void* pointer, std::size_t bytes, unsigned) {
         return refuse(cudaErrorHostMemoryAlreadyRegistered, __func__, "pointer %p is known already", pointer);
     }
     register_host(pointer, bytes);
+    expect_concurrency();
     return cudaSuccess;
 }
 
 cudaError_t cudaHostUnregister(void* pointer) {
+    wait_for_all_streams();
     if (unregister_host(pointer)) return cudaSuccess;
     return refuse(cudaErrorHostMemoryNotRegistered, __func__, "pointer %p", pointer);
 }
@@ -278,40 +436,40 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
-    return copy(__func__, to, bytes, from, bytes, bytes, 1, kind, nullptr);
+    return copy(__func__, {to, bytes, from, bytes, bytes, 1, kind}, nullptr, false);
 }
 
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                             cudaStream_t stream) {
-    return copy(__func__, to, bytes, from, bytes, bytes, 1, kind, stream);
+    return copy(__func__, {to, bytes, from, bytes, bytes, 1, kind}, stream, true);
 }
 
 cudaError_t cudaMemcpy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                          std::size_t width, std::size_t height, cudaMemcpyKind kind) {
-    return copy(__func__, to, to_pitch, from, from_pitch, width, height, kind, nullptr);
+    return copy(__func__, {to, to_pitch, from, from_pitch, width, height, kind}, nullptr, false);
 }
 
 cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                               std::size_t width, std::size_t height, cudaMemcpyKind kind,
                               cudaStream_t stream) {
-    return copy(__func__, to, to_pitch, from, from_pitch, width, height, kind, stream);
+    return copy(__func__, {to, to_pitch, from, from_pitch, width, height, kind}, stream, true);
 }
 
 cudaError_t cudaMemset(void* pointer, int value, std::size_t bytes) {
-    return set(__func__, pointer, bytes, value, bytes, 1, nullptr);
+    return set(__func__, pointer, bytes, value, bytes, 1, nullptr, false);
 }
 
 cudaError_t cudaMemsetAsync(void* pointer, int value, std::size_t bytes, cudaStream_t stream) {
-    return set(__func__, pointer, bytes, value, bytes, 1, stream);
+    return set(__func__, pointer, bytes, value, bytes, 1, stream, true);
 }
 
 cudaError_t cudaMemset2D(void* pointer, std::size_t pitch, int value, std::size_t width, std::size_t height) {
-    return set(__func__, pointer, pitch, value, width, height, nullptr);
+    return set(__func__, pointer, pitch, value, width, height, nullptr, false);
 }
 
 cudaError_t cudaMemset2DAsync(void* pointer, std::size_t pitch, int value, std::size_t width,
                               std::size_t height, cudaStream_t stream) {
-    return set(__func__, pointer, pitch, value, width, height, stream);
+    return set(__func__, pointer, pitch, value, width, height, stream, true);
 }
 
 cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMemLocation location,
@@ -324,26 +482,7 @@ cudaError_t cudaMemPrefetchAsync(const void* pointer, std::size_t bytes, cudaMem
         error != cudaSuccess) {
         return error;
     }
-    return submit(stream, __func__, [] { return cudaSuccess; });
-}
-
-cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
-    if (pool == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pool to set is null");
-    if (device != 0) return refuse(cudaErrorInvalidDevice, __func__, "device %d", device);
-    *pool = &default_pool;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-    if (const cudaError_t error = check_pool(__func__, pool, attribute, value); error != cudaSuccess)
-        return error;
-    *static_cast<std::uint64_t*>(value) = pool->release_threshold;
-    return cudaSuccess;
-}
-
-cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-    if (const cudaError_t error = check_pool(__func__, pool, attribute, value); error != cudaSuccess)
-        return error;
-    pool->release_threshold = *static_cast<const std::uint64_t*>(value);
-    return cudaSuccess;
+    return submit(
+        stream, __func__,
+        StreamOperation{.work = [] { return cudaSuccess; }, .type = cudaGraphNodeTypeEmpty, .launch = {}});
 }

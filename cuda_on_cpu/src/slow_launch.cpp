@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <span>
 #include <string>
@@ -17,7 +18,9 @@
 #include <vector>
 
 #include "block.hpp"
+#include "cuda_on_cpu/launch.h"
 #include "environment.hpp"
+#include "fault.hpp"
 #include "kernel_line.hpp"
 #include "thread_name.hpp"
 
@@ -27,6 +30,8 @@ namespace {
 constexpr int kSignal = SIGUSR2;
 constexpr int kAttempts = 50;  // a thread that polls is in the stand-in as often as in its kernel
 constexpr auto kBetweenAttempts = std::chrono::milliseconds(5);
+constexpr unsigned kUsualNotice =
+    10;  // seconds that one launch may take before it tells where it is; in the user's own programs
 
 // What an OS thread answers to the signal. One is asked at a time.
 struct Answer {
@@ -38,10 +43,16 @@ struct Answer {
     std::size_t frame_count = 0;
 };
 
+struct OsThread {
+    pthread_t handle;
+    const BlockRunner* runner;
+};
+
 struct Watch {
     std::mutex mutex;
-    std::vector<pthread_t> os_threads;  // that may run blocks
-    std::atomic<unsigned> running{0};   // launches
+    std::vector<OsThread> os_threads;  // that may run blocks
+    std::atomic<unsigned> running{0};  // launches
+    std::atomic<unsigned> begun{0};    // launches
     std::atomic<unsigned> outputs{0};
 };
 
@@ -51,6 +62,25 @@ Watch& watch() {
     return only;
 }
 Answer answer;
+
+// Where a kernel may be left: instructions of its own, as other samples have shown, and none of a function that it has called.
+struct Exits {
+    std::atomic<bool> wanted{false};
+    std::atomic<bool> used{false};
+    std::array<std::atomic<void*>, 256> instructions{};
+    std::size_t count = 0;
+    std::string message;
+};
+Exits exits;
+
+[[noreturn]] void end_kernel() {
+    block_runner().fail(cudaErrorLaunchTimeout, exits.message, Site{"", 0});
+}
+
+bool may_leave_from(void* instruction) {
+    return std::ranges::any_of(exits.instructions,
+                               [=](const std::atomic<void*>& each) { return each == instruction; });
+}
 
 // In the signal handler: nothing is allocated, printed or locked.
 void note_frames(const ucontext_t& context) {
@@ -82,6 +112,8 @@ void tell_where(int, siginfo_t*, void* context) {
         answer.kernel[length] = '\0';
         answer.thread = name_of_running_thread();
         note_frames(*static_cast<const ucontext_t*>(context));
+        if (exits.wanted && may_leave_from(answer.frames[0]) && leave_kernel(context, end_kernel))
+            exits.used = true;
     }
     answer.given = true;
 }
@@ -95,16 +127,17 @@ bool ask(pthread_t os_thread) {
 }
 
 // False: no kernel runs at this moment.
-bool tell_where_kernel_is() {
+bool tell_where_kernel_is(unsigned seconds) {
     const std::scoped_lock lock(watch().mutex);
     for (int attempt = 0; attempt < kAttempts && watch().running > 0; ++attempt) {
-        for (const pthread_t os_thread : watch().os_threads) {
-            if (!ask(os_thread)) continue;
+        for (const OsThread& os_thread : watch().os_threads) {
+            if (!os_thread.runner->is_seen_running() || !ask(os_thread.handle)) continue;
             const std::string line = kernel_line(std::span(answer.frames).first(answer.frame_count));
             if (line.empty()) continue;
             std::fflush(stdout);  // what the kernel has printed: perhaps nothing comes after this
-            std::fprintf(stderr, "cuda_on_cpu: kernel %s: still running after %u s, in %s, %s\n",
-                         answer.kernel.data(), environment().notice, line.c_str(), answer.thread.data());
+            std::fprintf(stderr, "cuda_on_cpu: kernel %s: still running after %u s, in %s, %s%s\n",
+                         answer.kernel.data(), seconds, line.c_str(), answer.thread.data(),
+                         environment().notice_is_set ? "" : " (CUDA_ON_CPU_LIMIT=SECONDS ends a kernel)");
             return true;
         }
         std::this_thread::sleep_for(kBetweenAttempts);
@@ -112,19 +145,62 @@ bool tell_where_kernel_is() {
     return false;
 }
 
+// Leaves the block that runs on that OS thread, which neither waits nor ends, from an instruction of its kernel.
+bool end_block(const OsThread& os_thread, unsigned seconds) {
+    for (int attempt = 0; attempt < 2 * kAttempts; ++attempt) {
+        if (!os_thread.runner->is_seen_running()) return true;
+        exits.used = false;
+        const bool asked = ask(os_thread.handle);
+        if (exits.used || !asked) return true;
+        const std::string line = kernel_line(std::span(answer.frames).first(1));
+        if (!line.empty() && !may_leave_from(answer.frames[0])) {
+            if (exits.message.empty())
+                exits.message =
+                    "has run for " + std::to_string(seconds) + " s (CUDA_ON_CPU_LIMIT), in " + line;
+            exits.instructions[exits.count++ % exits.instructions.size()] = answer.frames[0];
+        }
+        exits.wanted = true;
+        std::this_thread::sleep_for(kBetweenAttempts);
+    }
+    return false;
+}
+
+void end_launches(unsigned seconds) {
+    const std::scoped_lock lock(watch().mutex);
+    exits.message.clear();
+    const bool ended = std::ranges::all_of(watch().os_threads,
+                                           [=](const OsThread& each) { return end_block(each, seconds); });
+    exits.wanted = false;
+    if (ended) return;
+    std::fprintf(stderr,
+                 "cuda_on_cpu: a kernel has run for %u s (CUDA_ON_CPU_LIMIT): the program ends here\n",
+                 seconds);
+    std::_Exit(1);
+}
+
 [[noreturn]] void watch_launches() {
-    unsigned seconds = 0;  // since the program has printed
-    unsigned seen = 0;
+    const Environment& settings = environment();
+    unsigned silent = 0;  // seconds since the program has printed
+    unsigned seen_outputs = 0;
     bool told = false;
+    unsigned running = 0;  // seconds since the last launch began
+    unsigned seen_launches = 0;
     for (;;) {
         std::this_thread::sleep_for(std::chrono::seconds(1));
-        const unsigned outputs = watch().outputs;
-        if (outputs != seen) {
-            seen = outputs;
-            seconds = 0;
+        if (const unsigned begun = watch().begun; begun != seen_launches || watch().running == 0) {
+            seen_launches = begun;
+            running = 0;
+        } else if (++running >= settings.limit && settings.limit > 0) {
+            end_launches(running);
+        }
+        if (!settings.notice_is_set) {
+            if (running >= kUsualNotice && !told && own_program) told = tell_where_kernel_is(running);
+        } else if (const unsigned outputs = watch().outputs; outputs != seen_outputs) {
+            seen_outputs = outputs;
+            silent = 0;
             told = false;
-        } else if (++seconds >= environment().notice && !told) {
-            told = tell_where_kernel_is();
+        } else if (++silent >= settings.notice && !told) {
+            told = tell_where_kernel_is(settings.notice);
         }
     }
 }
@@ -133,6 +209,11 @@ void start_watching() {
     std::array<void*, 1> frame;
     backtrace(frame.data(), 1);  // its first call loads a library, which a signal handler must not
     struct sigaction action {};
+    sigaction(kSignal, nullptr, &action);
+    const bool is_free = (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
+    if (!is_free && !environment().notice_is_set && environment().limit == 0)
+        return;  // the program's own signal
+    action = {};
     action.sa_sigaction = tell_where;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     sigaction(kSignal, &action, nullptr);
@@ -141,30 +222,40 @@ void start_watching() {
 
 }  // namespace
 
-WatchedLaunch::WatchedLaunch() {
-    if (environment().notice == 0) return;
+WatchedLaunch::WatchedLaunch()
+    : watched_(environment().notice > 0 || environment().limit > 0 || own_program) {
+    if (!watched_) return;
     static std::once_flag once;
     std::call_once(once, start_watching);
+    ++watch().begun;
     ++watch().running;
 }
 
 WatchedLaunch::~WatchedLaunch() {
-    if (environment().notice != 0) --watch().running;
+    if (watched_) --watch().running;
 }
 
 void note_output() {
     ++watch().outputs;
 }
 
-void may_be_asked() {
+void may_be_asked(const BlockRunner& runner) {
     const std::scoped_lock lock(watch().mutex);
-    watch().os_threads.push_back(pthread_self());
+    watch().os_threads.push_back({pthread_self(), &runner});
 }
 
-void may_not_be_asked() {
+void may_not_be_asked(const BlockRunner& runner) {
     const std::scoped_lock lock(watch().mutex);
-    std::erase_if(watch().os_threads,
-                  [](pthread_t other) { return pthread_equal(other, pthread_self()) != 0; });
+    std::erase_if(watch().os_threads, [&](const OsThread& other) { return other.runner == &runner; });
+}
+
+bool every_block_polls(const LaunchState& launch, std::chrono::steady_clock::rep duration) {
+    const std::unique_lock lock(watch().mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return false;  // somebody looks at the threads: next time
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    return std::ranges::all_of(watch().os_threads, [&](const OsThread& each) {
+        return each.runner->only_polls(launch, now, duration);
+    });
 }
 
 }  // namespace cuda_on_cpu

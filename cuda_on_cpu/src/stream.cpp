@@ -1,76 +1,52 @@
 #include "stream.hpp"
 
 #include <algorithm>
-#include <mutex>
+#include <atomic>
 #include <set>
+#include <utility>
 
+#include "child_grids.hpp"
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
+#include "graph.hpp"
+#include "handles.hpp"
 
 using cuda_on_cpu::Capture;
-using cuda_on_cpu::GraphNode;
+using cuda_on_cpu::StreamTail;
+using cuda_on_cpu::TaskPointer;
 
 struct CUstream_st {
     unsigned flags = cudaStreamDefault;
     int priority = 0;
+    StreamTail tail;
     std::shared_ptr<Capture> capture;
-    std::set<std::size_t> after;  // the nodes of the capture that this stream's next one comes after
+    std::vector<cudaGraphNode_t> after;  // the nodes of the capture that this stream's next one comes after
 };
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// An event that was recorded behind work that was not done.
+struct Recording {
+    TaskPointer task;
+    Clock::time_point time;
+};
+
+}  // namespace
 
 struct CUevent_st {
     unsigned flags = cudaEventDefault;
     bool recorded = false;
-    std::chrono::steady_clock::time_point time;
+    Clock::time_point time;  // unless there is a `recording`
+    std::shared_ptr<Recording> recording;
     std::weak_ptr<Capture> capture;  // of the stream it was recorded in
     bool captured = false;
-    std::set<std::size_t> after;  // as the stream's, when the event was recorded
-};
-
-struct CUgraph_st {
-    std::vector<GraphNode> nodes;
-    std::size_t roots = 0;
-};
-
-struct CUgraphExec_st {
-    std::vector<GraphNode> nodes;
+    std::vector<cudaGraphNode_t> after;  // as the stream's, when the event was recorded
 };
 
 namespace cuda_on_cpu {
 namespace {
-
-// Handles that are alive. A handle that is not here has been destroyed or was never created.
-template <class T>
-class Handles {
-  public:
-    T* create(T object) {
-        auto* created = new T(std::move(object));
-        const std::scoped_lock lock(mutex_);
-        alive_.insert(created);
-        return created;
-    }
-    bool contains(T* handle) {
-        const std::scoped_lock lock(mutex_);
-        return alive_.contains(handle);
-    }
-    bool destroy(T* handle) {
-        {
-            const std::scoped_lock lock(mutex_);
-            if (alive_.erase(handle) == 0) return false;
-        }
-        delete handle;
-        return true;
-    }
-    template <class Function>
-    void for_each(Function function) {
-        const std::scoped_lock lock(mutex_);
-        for (T* handle : alive_)
-            function(*handle);
-    }
-
-  private:
-    std::mutex mutex_;
-    std::set<T*> alive_;
-};
 
 Handles<CUstream_st>& streams() {
     static auto* handles = new Handles<CUstream_st>;  // usable until the last static destructor
@@ -80,35 +56,21 @@ Handles<CUevent_st>& events() {
     static auto* handles = new Handles<CUevent_st>;
     return *handles;
 }
-Handles<CUgraph_st>& graphs() {
-    static auto* handles = new Handles<CUgraph_st>;
-    return *handles;
-}
-Handles<CUgraphExec_st>& executables() {
-    static auto* handles = new Handles<CUgraphExec_st>;
-    return *handles;
-}
 
-bool is_default(cudaStream_t stream) {
-    return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
-}
+std::atomic<unsigned> captures{0};  // begun and not ended
 
 cudaError_t invalid_handle(const char* function, const char* what) {
     return refuse(cudaErrorInvalidResourceHandle, function, "this %s does not exist (any more)", what);
 }
 
-cudaError_t no_such_graph(const char* function) {
-    return refuse(cudaErrorInvalidValue, function, "this graph does not exist (any more)");
-}
-
-cudaError_t check_stream(cudaStream_t stream, const char* function) {
-    if (is_default(stream) || streams().contains(stream)) return cudaSuccess;
-    return invalid_handle(function, "stream");
+cudaError_t refuse_in_host_function(const char* function) {
+    return refuse(cudaErrorNotPermitted, function, "a host function of a stream may not call CUDA");
 }
 
 // Invalidates the captures of all streams that `concerns` picks. True if there was one.
 template <class Predicate>
 bool invalidate_captures(Predicate concerns) {
+    if (captures == 0) return false;
     bool found = false;
     streams().for_each([&](CUstream_st& stream) {
         if (stream.capture == nullptr || !concerns(stream)) return;
@@ -118,12 +80,135 @@ bool invalidate_captures(Predicate concerns) {
     return found;
 }
 
-// The legacy stream waits for all blocking streams, and nobody can wait for one that only notes its work.
 bool is_blocking(const CUstream_st& stream) {
     return (stream.flags & cudaStreamNonBlocking) == 0;
 }
 
+void add_missing(std::vector<cudaGraphNode_t>& nodes, const std::vector<cudaGraphNode_t>& more) {
+    for (const cudaGraphNode_t node : more) {
+        if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
+    }
+}
+
+TaskPointer new_task(Work work, bool may_wait = false) {
+    auto task = std::make_shared<Task>();
+    task->work = std::move(work);
+    task->may_wait = may_wait;
+    return task;
+}
+
+std::vector<TaskPointer> tasks_of(const CUevent_st& event) {
+    if (event.recording == nullptr || is_done(event.recording->task)) return {};
+    return {event.recording->task};
+}
+
+cudaError_t refuse_in_kernel(const char* function) {
+    return refuse(cudaErrorNotPermitted, function, "not in a kernel, which cannot wait for streams");
+}
+
+cudaError_t wait(const char* function, std::vector<TaskPointer> tasks) {
+    if (kernel_runs()) return refuse_in_kernel(function);
+    if (in_host_function()) return refuse_in_host_function(function);
+    wait_for(std::move(tasks));
+    return note(lost_context());
+}
+
+cudaError_t ask(const char* function, const std::vector<TaskPointer>& tasks) {
+    if (kernel_runs()) return refuse_in_kernel(function);
+    if (in_host_function()) return refuse_in_host_function(function);
+    if (!tasks.empty() && !ask_for(tasks)) return note(cudaErrorNotReady);
+    return note(lost_context());
+}
+
+// The stream of a call that waits or asks, which no capture allows.
+cudaError_t check_outside_capture(cudaStream_t stream, const char* function) {
+    std::shared_ptr<Capture> capture;
+    if (const cudaError_t error = capture_of(stream, function, capture); error != cudaSuccess) return error;
+    if (capture == nullptr) return cudaSuccess;
+    capture->invalidated = true;
+    return refuse(cudaErrorStreamCaptureUnsupported, function,
+                  "the stream captures: there is nothing to wait for");
+}
+
+// Streams that joined share the capture; they leave it when it ends.
+void leave_capture(const std::shared_ptr<Capture>& capture) {
+    capture->origin = nullptr;
+    --captures;
+    streams().for_each([&capture](CUstream_st& other) {
+        if (other.capture != capture) return;
+        other.capture = nullptr;
+        other.after.clear();
+    });
+}
+
 }  // namespace
+
+Capture::~Capture() {
+    if (owns_graph && graph != nullptr) destroy_graph(graph);
+    if (origin != nullptr) --captures;
+}
+
+bool is_default(cudaStream_t stream) {
+    return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+}
+
+cudaError_t check_stream(cudaStream_t stream, const char* function) {
+    if (is_default(stream) || streams().contains(stream)) return cudaSuccess;
+    return invalid_handle(function, "stream");
+}
+
+StreamTail& tail_of(cudaStream_t stream) {
+    static StreamTail legacy{.task = nullptr, .legacy = true};
+    thread_local StreamTail of_thread{.task = nullptr, .blocking = true};
+    if (stream == nullptr || stream == cudaStreamLegacy) return legacy;
+    if (stream == cudaStreamPerThread) {
+        expect_concurrency();
+        return of_thread;
+    }
+    return stream->tail;
+}
+
+bool event_exists(cudaEvent_t event) {
+    return events().contains(event);
+}
+
+void record_now(cudaEvent_t event) {
+    event->recorded = true;
+    event->captured = false;
+    event->recording = nullptr;
+    event->time = Clock::now();
+}
+
+void record_behind(cudaEvent_t event, const TaskPointer& task) {
+    record_now(event);
+    const auto recording = std::make_shared<Recording>();
+    recording->task = task;
+    task->work = [recording] {
+        recording->time = Clock::now();
+        return cudaSuccess;
+    };
+    event->recording = recording;
+}
+
+std::vector<TaskPointer> tasks_before(cudaEvent_t event) {
+    return tasks_of(*event);
+}
+
+cudaError_t check_issue(cudaStream_t stream, const char* function) {
+    if (kernel_runs()) return refuse(cudaErrorNotSupported, function, "in a kernel");
+    if (in_host_function()) return refuse_in_host_function(function);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t error = check_stream(stream, function); error != cudaSuccess) return error;
+    if ((stream == nullptr || stream == cudaStreamLegacy) && invalidate_captures(is_blocking)) {
+        return refuse(cudaErrorStreamCaptureImplicit, function,
+                      "the default stream would wait for a stream that captures");
+    }
+    return cudaSuccess;
+}
+
+bool somebody_captures() {
+    return captures > 0;
+}
 
 cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_ptr<Capture>& capture) {
     if (const cudaError_t error = check_stream(stream, function); error != cudaSuccess) return error;
@@ -132,7 +217,8 @@ cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_pt
 }
 
 void invalidate_capture_of(cudaStream_t stream) {
-    invalidate_captures([stream](const CUstream_st& other) { return &other == stream; });
+    if (!is_default(stream) && streams().contains(stream) && stream->capture != nullptr)
+        stream->capture->invalidated = true;
 }
 
 cudaError_t check_no_capture(const char* function, Forbidden forbidden) {
@@ -143,22 +229,28 @@ cudaError_t check_no_capture(const char* function, Forbidden forbidden) {
     return refuse(cudaErrorStreamCaptureUnsupported, function, "not while a stream captures");
 }
 
-cudaError_t submit(cudaStream_t stream, const char* function, Work work,
-                   std::optional<LaunchConfiguration> launch) {
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
-    std::shared_ptr<Capture> capture;
-    if (const cudaError_t error = capture_of(stream, function, capture); error != cudaSuccess) return error;
-    if (capture != nullptr) {
-        if (stream->after.empty()) ++capture->roots;
-        stream->after.insert(capture->nodes.size());
-        capture->nodes.push_back({std::move(work), launch});
+cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation) {
+    if (kernel_runs()) return submit_by_kernel(stream, function, std::move(operation));
+    if (const cudaError_t error = check_issue(stream, function); error != cudaSuccess) return error;
+    if (!is_default(stream) && stream->capture != nullptr) {
+        stream->after = {add_node(*stream->capture->graph, std::move(operation), stream->after)};
         return cudaSuccess;
     }
-    if ((stream == nullptr || stream == cudaStreamLegacy) && invalidate_captures(is_blocking)) {
-        return refuse(cudaErrorStreamCaptureImplicit, function,
-                      "the default stream would wait for a stream that captures");
-    }
-    return note(work());
+    StreamTail& tail = tail_of(stream);
+    if (!operation.may_wait && !work_is_deferred()) return note(operation.work());
+    const TaskPointer task = new_task(std::move(operation.work), operation.may_wait);
+    task->host_function = operation.type == cudaGraphNodeTypeHost;
+    issue_task(task, tail);
+    if (operation.host_waits) wait_for({task});
+    return operation.host_waits ? note(lost_context()) : cudaSuccess;
+}
+
+bool runs_at_once(cudaStream_t) {
+    return !work_is_deferred();
+}
+
+void wait_for_all_streams() {
+    if (!in_host_function()) wait_for(all_open_tasks());
 }
 
 }  // namespace cuda_on_cpu
@@ -170,7 +262,16 @@ using namespace cuda_on_cpu;
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
     if (stream == nullptr) return refuse(cudaErrorInvalidValue, __func__, "stream is null");
     if (flags > cudaStreamNonBlocking) return refuse(cudaErrorInvalidValue, __func__, "flags %u", flags);
-    *stream = streams().create({.flags = flags, .priority = priority, .capture = nullptr, .after = {}});
+    if (kernel_runs() && flags != cudaStreamNonBlocking) {
+        return refuse(cudaErrorInvalidValue, __func__,
+                      "a kernel creates streams with cudaStreamNonBlocking only; flags is %u", flags);
+    }
+    expect_concurrency();
+    *stream = streams().create({.flags = flags,
+                                .priority = priority,
+                                .tail = {.task = nullptr, .blocking = flags == cudaStreamDefault},
+                                .capture = nullptr,
+                                .after = {}});
     return cudaSuccess;
 }
 
@@ -182,28 +283,25 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
     return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
 }
 
+// What the stream still has to do is done all the same.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     if (is_default(stream) || !streams().destroy(stream)) return invalid_handle(__func__, "stream");
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    std::shared_ptr<Capture> capture;
-    if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    if (capture != nullptr) {
-        capture->invalidated = true;
-        return refuse(cudaErrorStreamCaptureUnsupported, __func__,
-                      "the stream captures: there is nothing to wait for");
-    }
-    return note(lost_context());
+    if (const cudaError_t error = check_outside_capture(stream, __func__); error != cudaSuccess) return error;
+    return wait(__func__, open_tasks_of(tail_of(stream)));
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    return cudaStreamSynchronize(stream);
+    if (const cudaError_t error = check_outside_capture(stream, __func__); error != cudaSuccess) return error;
+    return ask(__func__, open_tasks_of(tail_of(stream)));
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
+    if (kernel_runs()) return wait_for_event_by_kernel(stream, event);
     if (const cudaError_t error = check_stream(stream, __func__); error != cudaSuccess) return error;
     if (event->captured) {
         const auto capture = event->capture.lock();
@@ -216,7 +314,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
                           "the stream is part of another capture");
         }
         stream->capture = capture;
-        stream->after.insert(event->after.begin(), event->after.end());
+        add_missing(stream->after, event->after);
+    } else if (const auto before = tasks_of(*event); !before.empty()) {
+        issue_task(new_task(nullptr), tail_of(stream), before);
     }
     return note(lost_context());
 }
@@ -236,26 +336,32 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* user_data,
                                   unsigned) {
     if (callback == nullptr) return refuse(cudaErrorInvalidValue, __func__, "callback is null");
-    return submit(stream, __func__, [=] {
-        callback(stream, cudaSuccess, user_data);
-        return cudaSuccess;
-    });
+    return submit(stream, __func__,
+                  StreamOperation{.work = as_host_function([=] {
+                                      callback(stream, cudaSuccess, user_data);
+                                      return cudaSuccess;
+                                  }),
+                                  .type = cudaGraphNodeTypeHost,
+                                  .may_wait = true,
+                                  .launch = {}});
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* user_data) {
     if (function == nullptr) return refuse(cudaErrorInvalidValue, __func__, "function is null");
-    return submit(stream, __func__, [=] {
-        function(user_data);
-        return cudaSuccess;
-    });
+    return submit(stream, __func__, host_operation(function, user_data));
 }
 
 // --- Events ------------------------------------------------------------------------------------------------------------
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
     if (event == nullptr) return refuse(cudaErrorInvalidValue, __func__, "event is null");
-    *event = events().create(
-        {.flags = flags, .recorded = false, .time = {}, .capture = {}, .captured = false, .after = {}});
+    *event = events().create({.flags = flags,
+                              .recorded = false,
+                              .time = {},
+                              .recording = nullptr,
+                              .capture = {},
+                              .captured = false,
+                              .after = {}});
     return cudaSuccess;
 }
 
@@ -269,16 +375,22 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
+    if (kernel_runs()) return record_event_by_kernel(event, stream);
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    event->captured = capture != nullptr;
-    event->capture = capture;
     if (capture != nullptr) {
+        event->captured = true;
+        event->capture = capture;
         event->after = stream->after;
         return cudaSuccess;
     }
-    event->recorded = true;
-    event->time = std::chrono::steady_clock::now();
+    record_now(event);
+    StreamTail& tail = tail_of(stream);
+    if (!open_tasks_of(tail).empty()) {
+        const TaskPointer task = new_task(nullptr);
+        record_behind(event, task);
+        issue_task(task, tail);
+    }
     return note(lost_context());
 }
 
@@ -290,11 +402,14 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
     if (event->captured)
         return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture");
-    return note(lost_context());
+    return wait(__func__, tasks_of(*event));
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-    return cudaEventSynchronize(event);
+    if (!events().contains(event)) return invalid_handle(__func__, "event");
+    if (event->captured)
+        return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture");
+    return ask(__func__, tasks_of(*event));
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
@@ -305,24 +420,51 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
             return refuse(cudaErrorInvalidResourceHandle, __func__,
                           "an event that was not recorded, or without timing");
         }
+        if (!tasks_of(*event).empty()) return note(cudaErrorNotReady);
     }
-    *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
+    const auto time_of = [](const CUevent_st& event) {
+        return event.recording != nullptr ? event.recording->time : event.time;
+    };
+    *milliseconds = std::chrono::duration<float, std::milli>(time_of(*end) - time_of(*start)).count();
     return note(lost_context());
 }
 
-// --- Graphs ------------------------------------------------------------------------------------------------------------
+// --- Captures ----------------------------------------------------------------------------------------------------------
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+namespace {
+
+cudaError_t begin_capture(const char* function, cudaStream_t stream, cudaStreamCaptureMode mode,
+                          cudaGraph_t graph, std::vector<cudaGraphNode_t> after) {
     if (is_default(stream)) {
-        return refuse(cudaErrorStreamCaptureUnsupported, __func__, "the default stream cannot capture");
+        return refuse(cudaErrorStreamCaptureUnsupported, function, "the default stream cannot capture");
     }
-    if (const cudaError_t error = check_stream(stream, __func__); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_stream(stream, function); error != cudaSuccess) return error;
     if (stream->capture != nullptr)
-        return refuse(cudaErrorIllegalState, __func__, "the stream captures already");
+        return refuse(cudaErrorIllegalState, function, "the stream captures already");
     stream->capture = std::make_shared<Capture>();
+    stream->capture->owns_graph = graph == nullptr;
+    stream->capture->graph = graph == nullptr ? create_graph() : graph;
+    stream->capture->nodes_before = number_of_nodes(*stream->capture->graph);
     stream->capture->origin = stream;
     stream->capture->relaxed = mode == cudaStreamCaptureModeRelaxed;
+    stream->after = std::move(after);
+    ++captures;
     return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+    return begin_capture(__func__, stream, mode, nullptr, {});
+}
+
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
+                                          const cudaGraphNode_t* dependencies, const cudaGraphEdgeData*,
+                                          std::size_t count, cudaStreamCaptureMode mode) {
+    if (const cudaError_t error = check_dependencies(__func__, graph, dependencies, count);
+        error != cudaSuccess)
+        return error;
+    return begin_capture(__func__, stream, mode, graph, {dependencies, dependencies + count});
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
@@ -332,101 +474,55 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     if (capture->origin != stream) {
         return refuse(cudaErrorStreamCaptureUnmatched, __func__, "the capture began in another stream");
     }
-    // Streams that joined share the capture; they leave it when it ends.
-    capture->origin = nullptr;
-    const bool joined = stream->after.size() == capture->nodes.size();
-    streams().for_each([&capture](CUstream_st& other) {
-        if (other.capture != capture) return;
-        other.capture = nullptr;
-        other.after.clear();
-    });
+    const bool joined = all_come_before(*capture->graph, capture->nodes_before, stream->after);
+    leave_capture(capture);
+    if (graph != nullptr) *graph = nullptr;
     if (capture->invalidated) {
-        *graph = nullptr;
         return refuse(cudaErrorStreamCaptureInvalidated, __func__, "an earlier error ended this capture");
     }
     if (!joined) {
-        *graph = nullptr;
         return refuse(cudaErrorStreamCaptureUnjoined, __func__,
                       "work of another stream that this one did not wait for");
     }
-    *graph = graphs().create({capture->nodes, capture->roots});
+    if (graph != nullptr) {
+        *graph = capture->graph;
+        capture->owns_graph = false;
+    }
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
+    return cudaStreamGetCaptureInfo(stream, status);
+}
+
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                     unsigned long long* id, cudaGraph_t* graph,
+                                     const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges,
+                                     std::size_t* count) {
+    if (status == nullptr) return refuse(cudaErrorInvalidValue, __func__, "status is null");
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     *status = capture == nullptr     ? cudaStreamCaptureStatusNone
               : capture->invalidated ? cudaStreamCaptureStatusInvalidated
                                      : cudaStreamCaptureStatusActive;
+    if (capture == nullptr) return cudaSuccess;
+    if (id != nullptr) *id = reinterpret_cast<unsigned long long>(capture.get());
+    if (graph != nullptr) *graph = capture->graph;
+    if (dependencies != nullptr) *dependencies = stream->after.data();
+    if (edges != nullptr) *edges = nullptr;
+    if (count != nullptr) *count = stream->after.size();
     return cudaSuccess;
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
-    if (executable == nullptr) return refuse(cudaErrorInvalidValue, __func__, "executable is null");
-    if (!graphs().contains(graph)) return no_such_graph(__func__);
-    *executable = executables().create({graph->nodes});
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
+                                                const cudaGraphEdgeData*, std::size_t count, unsigned flags) {
+    std::shared_ptr<Capture> capture;
+    if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
+    if (capture == nullptr) return refuse(cudaErrorIllegalState, __func__, "the stream does not capture");
+    if (const cudaError_t error = check_dependencies(__func__, capture->graph, dependencies, count);
+        error != cudaSuccess)
+        return error;
+    if (flags == cudaStreamSetCaptureDependencies) stream->after.clear();
+    add_missing(stream->after, {dependencies, dependencies + count});
     return cudaSuccess;
-}
-
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, cudaGraphNode_t*, char*,
-                                 std::size_t) {
-    return cudaGraphInstantiate(executable, graph);
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-    if (!executables().contains(executable)) return no_such_graph(__func__);
-    return submit(stream, __func__, [nodes = executable->nodes] {
-        for (const GraphNode& node : nodes) {
-            if (const cudaError_t error = node.work(); error != cudaSuccess) return error;
-        }
-        return cudaSuccess;
-    });
-}
-
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
-    if (!graphs().contains(graph)) return no_such_graph(__func__);
-    if (nodes != nullptr) {
-        *count = std::min(*count, graph->nodes.size());
-        for (std::size_t i = 0; i < *count; ++i)
-            nodes[i] = reinterpret_cast<cudaGraphNode_t>(&graph->nodes[i]);
-        return cudaSuccess;
-    }
-    *count = graph->nodes.size();
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* params) {
-    const GraphNode* found = nullptr;
-    graphs().for_each([&](CUgraph_st& graph) {
-        for (const GraphNode& candidate : graph.nodes) {
-            if (reinterpret_cast<cudaGraphNode_t>(const_cast<GraphNode*>(&candidate)) == node)
-                found = &candidate;
-        }
-    });
-    if (found == nullptr) return no_such_graph(__func__);
-    if (!found->launch) return refuse(cudaErrorInvalidValue, __func__, "this node launches no kernel");
-    *params = {.func = nullptr,  // nor its arguments: nobody has asked yet
-               .gridDim = found->launch->grid,
-               .blockDim = found->launch->block,
-               .sharedMemBytes = static_cast<unsigned>(found->launch->dynamic_shared),
-               .kernelParams = nullptr,
-               .extra = nullptr};
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
-    if (!graphs().contains(graph)) return no_such_graph(__func__);
-    if (nodes != nullptr)
-        return refuse(cudaErrorNotSupported, __func__, "only the number of nodes can be asked for");
-    *count = graph->roots;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
-    return executables().destroy(executable) ? cudaSuccess : no_such_graph(__func__);
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-    return graphs().destroy(graph) ? cudaSuccess : no_such_graph(__func__);
 }

@@ -1,31 +1,34 @@
-// Streams, events and graphs. Work runs when it is issued, in the order of issue: one of the orders that a GPU may
-// choose. A stream that captures notes the work instead, and a graph runs it later, in the same order.
+// Streams, events and captures. What is issued to a stream goes to the queue of work (work_queue.hpp), or, while the stream
+// captures, becomes a node of a graph (graph.hpp).
 #pragma once
 
 #include <chrono>
-#include <cstddef>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "cuda_on_cpu/launch.h"
 #include "driver_types.h"
+#include "work_queue.hpp"
 
 namespace cuda_on_cpu {
 
-using Work = std::function<cudaError_t()>;
-
-// What a capture has noted: something to do, and if that is to launch a kernel, how.
-struct GraphNode {
+// Something to do in a stream, or in a node of a graph.
+struct StreamOperation {
     Work work;
-    std::optional<LaunchConfiguration> launch;
+    cudaGraphNodeType type = cudaGraphNodeTypeMemcpy;
+    bool may_wait = false;                      // for the host or for another stream
+    bool host_waits = false;                    // the call returns when the work is done
+    std::optional<LaunchConfiguration> launch;  // of a kernel
 };
 
 // What one capture has noted so far. Streams that join it through events share it.
 struct Capture {
-    std::vector<GraphNode> nodes;
-    std::size_t roots = 0;  // nodes that come after no other
+    ~Capture();
+
+    cudaGraph_t graph = nullptr;
+    bool owns_graph = true;
+    std::size_t nodes_before = 0;  // that the graph had when the capture began
     cudaStream_t origin = nullptr;
     bool relaxed = false;  // allows calls that a GPU's driver may answer by waiting
     bool invalidated = false;
@@ -33,6 +36,8 @@ struct Capture {
 
 // The capture that `stream` is part of, or null. An invalid handle is an error of `function`.
 cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_ptr<Capture>& capture);
+// Whether some stream captures at all.
+bool somebody_captures();
 
 // Something went wrong in `stream`: the capture it is part of, if any, can only end in an error.
 void invalidate_capture_of(cudaStream_t stream);
@@ -41,9 +46,31 @@ void invalidate_capture_of(cudaStream_t stream);
 enum class Forbidden { by_every_capture, by_strict_captures };
 cudaError_t check_no_capture(const char* function, Forbidden forbidden);
 
-// Runs `work` now, or notes it when the stream captures. Refuses when the context is lost or the handle is invalid.
-// `launch`: of a kernel.
-cudaError_t submit(cudaStream_t stream, const char* function, Work work,
-                   std::optional<LaunchConfiguration> launch = std::nullopt);
+// Issues `operation`, or notes it when the stream captures. Refuses when the context is lost or the handle is invalid.
+cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation);
+// The same for work that the host waits for.
+inline cudaError_t submit(cudaStream_t stream, const char* function, Work work) {
+    return submit(stream, function,
+                  StreamOperation{.work = std::move(work), .host_waits = true, .launch = {}});
+}
+
+// Would work issued to the stream now be done when the call returns? If not, it must not read what the caller may change.
+bool runs_at_once(cudaStream_t stream);
+
+// Waits for all streams, as cudaFree does.
+void wait_for_all_streams();
+
+// For streams and events of kernels and graphs, which check the handles.
+bool is_default(cudaStream_t stream);
+cudaError_t check_stream(cudaStream_t stream, const char* function);
+StreamTail& tail_of(cudaStream_t stream);
+// May work be issued to the stream now? Not by a kernel, nor in a host function, nor when the context is lost.
+cudaError_t check_issue(cudaStream_t stream, const char* function);
+bool event_exists(cudaEvent_t event);
+void record_now(cudaEvent_t event);
+// `task`, which is not issued yet, records the event.
+void record_behind(cudaEvent_t event, const TaskPointer& task);
+// What has to be done before the event.
+std::vector<TaskPointer> tasks_before(cudaEvent_t event);
 
 }  // namespace cuda_on_cpu

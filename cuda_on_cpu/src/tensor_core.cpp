@@ -7,6 +7,7 @@
 #include <string>
 
 #include "block.hpp"
+#include "cuda_on_cpu/ptx_matrix.h"
 #include "cuda_on_cpu/small_float.h"
 
 namespace cuda_on_cpu {
@@ -221,8 +222,8 @@ void load_matrices(const Lanes& lanes) {
     }
 }
 
-// The mirror: register m of lane 4 g + t holds the elements 2 t and 2 t + 1 of row g.
-template <unsigned kMatrices>
+// The mirror: register m of lane 4 g + t holds the elements 2 t and 2 t + 1 of row g; transposed, of column g.
+template <unsigned kMatrices, bool kTranspose>
 void store_matrices(const Lanes& lanes) {
     const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
     need_whole_warp(lanes, first.name, first.site);
@@ -230,9 +231,18 @@ void store_matrices(const Lanes& lanes) {
         observer->matrices_stored(current_warp, rows_of(lanes).data(), kMatrices, first.site);
     for (unsigned m = 0; m < kMatrices; ++m) {
         for (unsigned lane = 0; lane < 32; ++lane) {
-            auto* const row =
-                static_cast<char*>(const_cast<void*>(lanes.at<RowAndPlace>(kSide * m + lane / 4).row));
-            std::memcpy(row + 4 * (lane % 4), &lanes.at<RowAndPlace>(lane).r[m], 4);
+            const unsigned r = lanes.at<RowAndPlace>(lane).r[m];
+            const unsigned g = lane / 4, t = lane % 4;
+            const auto row = [&](unsigned i) {
+                return static_cast<char*>(const_cast<void*>(lanes.at<RowAndPlace>(kSide * m + i).row));
+            };
+            if constexpr (kTranspose) {
+                const auto low = static_cast<std::uint16_t>(r), high = static_cast<std::uint16_t>(r >> 16);
+                std::memcpy(row(2 * t) + sizeof low * g, &low, sizeof low);
+                std::memcpy(row(2 * t + 1) + sizeof high * g, &high, sizeof high);
+            } else {
+                std::memcpy(row(g) + sizeof r * t, &r, sizeof r);
+            }
         }
     }
 }
@@ -257,7 +267,18 @@ void ldmatrix(unsigned (&r)[kMatrices], const void* row, const char* name, Site 
     warp_collective(0xffffffffu, &own, load_matrices<kMatrices, kTranspose>, name, site);
 }
 
+template <std::size_t kMatrices, bool kTranspose>
+void stmatrix(void* row, const unsigned* r, const char* name, Site site) {
+    check_row(row, kMatrices, name, site);
+    RowAndPlace own{row, const_cast<unsigned*>(r), name, site};
+    warp_collective(0xffffffffu, &own, store_matrices<kMatrices, kTranspose>, name, site);
+}
+
 }  // namespace
+
+void require_whole_warp(const Lanes& lanes, const char* name, Site site) {
+    need_whole_warp(lanes, name, site);
+}
 
 void multiply_fragments(WmmaOperands own) {
     warp_collective(0xffffffffu, &own, multiply_whole_fragments, "mma_sync", own.site);
@@ -312,9 +333,33 @@ void ptx::ldmatrix_x4_trans(unsigned (&r)[4], const void* row, Site site) {
 }
 
 void ptx::stmatrix_x4(void* row, const unsigned (&r)[4], Site site) {
-    check_row(row, 4, "stmatrix_x4", site);
-    RowAndPlace own{row, const_cast<unsigned*>(r), "stmatrix_x4", site};
-    warp_collective(0xffffffffu, &own, store_matrices<4>, "stmatrix_x4", site);
+    stmatrix<4, false>(row, r, "stmatrix_x4", site);
+}
+
+void ptx::isa::load_matrices(unsigned* r, int count, bool transpose, const void* row, Site site) {
+    const auto load = [&]<std::size_t kCount>(std::integral_constant<std::size_t, kCount>) {
+        auto& registers = *reinterpret_cast<unsigned(*)[kCount]>(r);
+        if (transpose) {
+            cuda_on_cpu::ldmatrix<true>(registers, row, "ldmatrix.trans", site);
+        } else {
+            cuda_on_cpu::ldmatrix<false>(registers, row, "ldmatrix", site);
+        }
+    };
+    if (count == 1) load(std::integral_constant<std::size_t, 1>{});
+    if (count == 2) load(std::integral_constant<std::size_t, 2>{});
+    if (count == 4) load(std::integral_constant<std::size_t, 4>{});
+}
+void ptx::isa::store_matrices(void* row, const unsigned* r, int count, bool transpose, Site site) {
+    const auto store = [&]<std::size_t kCount>(std::integral_constant<std::size_t, kCount>) {
+        if (transpose) {
+            cuda_on_cpu::stmatrix<kCount, true>(row, r, "stmatrix.trans", site);
+        } else {
+            cuda_on_cpu::stmatrix<kCount, false>(row, r, "stmatrix", site);
+        }
+    };
+    if (count == 1) store(std::integral_constant<std::size_t, 1>{});
+    if (count == 2) store(std::integral_constant<std::size_t, 2>{});
+    if (count == 4) store(std::integral_constant<std::size_t, 4>{});
 }
 
 }  // namespace cuda_on_cpu

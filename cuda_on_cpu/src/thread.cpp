@@ -10,12 +10,14 @@
 #include <string>
 
 #include "block.hpp"
+#include "child_grids.hpp"
 #include "cuda_on_cpu/arrival_barrier.h"
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/barriers.h"
 #include "fault.hpp"
 #include "kernel_line.hpp"
 #include "launch_state.hpp"
+#include "work_queue.hpp"
 
 namespace cuda_on_cpu {
 
@@ -39,13 +41,26 @@ void warp_collective(unsigned mask, void* operand, CollectiveWork work, const ch
 }
 
 unsigned converged_lanes(Site site) {
-    return block_runner().converged(site);
+    return block_runner().converged("__activemask", site);
 }
 
 constinit thread_local unsigned polls = 0;
+constinit thread_local const void* loaded_last[2] = {nullptr, nullptr};
+constinit thread_local bool order_may_show = false;
+constinit bool lockstep = false;
+
+void wait_for_lanes_in_step(unsigned place) {
+    BlockRunner& runner = block_runner();
+    if (runner.running()) runner.converged("lockstep", Site{"", static_cast<int>(place)});
+}
 
 void spin_hint() {
-    if (BlockRunner& runner = block_runner(); runner.running()) runner.yield();
+    order_may_show = true;
+    if (kernel_runs()) {
+        runner_of_os_thread->yield();
+    } else {
+        host_polls();
+    }
 }
 
 bool grid_barrier_available() {
@@ -165,6 +180,23 @@ unsigned cluster_size() {
 
 }  // namespace
 
+bool in_shared_of_cluster(const void* pointer) {
+    BlockRunner& runner = block_runner();
+    for (unsigned rank = 0; rank < cluster_size(); ++rank) {
+        if (in_shared_of(runner.cluster().block[rank], static_cast<const char*>(pointer))) return true;
+    }
+    return false;
+}
+
+void* place_in_own_shared(const void* pointer, unsigned rank) {
+    const ClusterState::Block& other = block_runner().cluster().block[rank];
+    const auto* const byte = static_cast<const char*>(pointer);
+    BlockRunner& runner = block_runner();
+    char* const own = static_cast<char*>(runner.dynamic_shared_arena()) + (byte - other.dynamic_arena);
+    if (runner.in_dynamic_shared(own)) return own;
+    return reinterpret_cast<char*>(&threadIdx) + (byte - other.thread_local_base);
+}
+
 void* map_shared(const void* pointer, unsigned rank, Site site) {
     BlockRunner& runner = block_runner();
     auto* byte = static_cast<char*>(const_cast<void*>(pointer));
@@ -240,6 +272,7 @@ extern "C" [[noreturn]] void __stack_chk_fail() {
 }
 
 long long clock64() {
+    cuda_on_cpu::order_may_show = true;
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
         .count();

@@ -79,6 +79,17 @@ Worker* take_worker() {
 
 }  // namespace
 
+void start_detached(std::function<void()> work) {
+    Worker* worker = take_worker();
+    const std::scoped_lock lock(worker->mutex);
+    worker->work = [worker, work = std::move(work)] {
+        work();
+        const std::scoped_lock idle_lock(idle_mutex);
+        idle_workers.push_back(worker);
+    };
+    worker->changed.notify_one();
+}
+
 void Team::start(std::function<void()> work) {
     Worker* worker = take_worker();
     {

@@ -8,6 +8,9 @@
 
 namespace cuda_on_cpu {
 
+// Runs `work` on an OS thread of its own. Throws std::system_error if the system gives no more threads.
+void start_detached(std::function<void()> work);
+
 // Some work going on at the same time, each piece on an OS thread of its own.
 class Team {
   public:

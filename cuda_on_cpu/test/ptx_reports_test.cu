@@ -302,4 +302,66 @@ TEST(Ldmatrix, NeedsAllLanesOfAWarp) {
                       {"ldmatrix_x2_trans", "fewer than 32", at_line(kFewLoadLine)}));
 }
 
+// ---- Inline PTX --------------------------------------------------------------------------------------------------------
+
+constexpr int kAsmLine = __LINE__ + 4;
+__global__ void load_by_asm(float* out, unsigned long long address) {
+    __shared__ float tile[4];
+    tile[0] = 1;
+    asm volatile("ld.shared.f32 %0, [%1];"
+                 : "=f"(*out)
+                 : "l"(address == 0 ? reinterpret_cast<unsigned long long>(tile) : address));
+}
+TEST(InlinePtx, APointerIsNoAddressWithinSharedMemory) {
+    DeviceVector<float> out(1);
+    for (const unsigned long long address : {0ull, 64ull, 0x7fff0000ull}) {
+        const std::string report =
+            report_of(cudaErrorIllegalAddress, [&] { load_by_asm<<<1, 1>>>(out.data(), address); });
+        EXPECT_TRUE(
+            tells(report, {"is not in the block's shared memory; expected what __cvta_generic_to_shared()",
+                           at_line(kAsmLine)}))
+            << report;
+    }
+}
+
+constexpr int kMisalignedLine = __LINE__ + 3;
+__global__ void load_misaligned(float* out, const float* in) {
+    float x, y, z, w;
+    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x), "=f"(y), "=f"(z), "=f"(w)
+                 : "l"(in + 1));
+    *out = x + y + z + w;
+}
+TEST(InlinePtx, MisalignedVectorsAreTold) {
+    DeviceVector<float> data(8);
+    EXPECT_TRUE(tells(
+        report_of(cudaErrorMisalignedAddress, [&] { load_misaligned<<<1, 1>>>(data.data(), data.data()); }),
+        {"misaligned access", at_line(kMisalignedLine)}));
+}
+
+__global__ void convert_pointer_to_global(unsigned long long* out, const float* in) {
+    asm volatile("{.reg .u64 a; cvta.to.shared.u64 a, %1; st.global.u64 [%0], a;}" ::"l"(out), "l"(in));
+}
+TEST(InlinePtx, OnlyPointersToSharedMemoryHaveAnAddressThere) {
+    DeviceVector<unsigned long long> out(1);
+    DeviceVector<float> in(1);
+    EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress,
+                                [&] { convert_pointer_to_global<<<1, 1>>>(out.data(), in.data()); }),
+                      {"an address within shared memory of a pointer that is to other memory"}));
+}
+
+// Half of the warpgroup never arrives: asking again and again ends with a report, not never.
+__global__ void ask_in_vain() {
+    __shared__ std::uint64_t barrier;
+    const auto address = static_cast<unsigned>(__cvta_generic_to_shared(&barrier));
+    asm volatile("mbarrier.init.shared.b64 [%0], 2;" ::"r"(address));
+    asm volatile(
+        "{\n.reg .pred p;\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n"
+        "WAIT: mbarrier.test_wait.shared.b64 p, [%0], state;\n@!p bra WAIT;\n}" ::"r"(address));
+}
+TEST(InlinePtx, APhaseThatNeverEndsIsTold) {
+    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { ask_in_vain<<<1, 1>>>(); }),
+                      {"deadlock", "1 of 2 arrivals missing"}));
+}
+
 }  // namespace

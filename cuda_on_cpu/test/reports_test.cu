@@ -129,6 +129,54 @@ TEST(IllegalAddress, OfHostMemoryIsToldBeforeTheKernelRuns) {
     }
 }
 
+__global__ void huge_local_array(int* out, int count) {
+    volatile int values[4000000];
+    for (int i = 0; i < count; ++i)
+        values[i] = i;
+    *out = values[count - 1];
+}
+
+// Its first elements lie far beyond the stack's guard page.
+TEST(IllegalAddress, OfALocalArrayThatNoStackHasRoomFor) {
+    const Allocation<int> out(1);
+    const std::string report =
+        report_of(cudaErrorHardwareStackError, [&] { huge_local_array<<<1, 1>>>(out.data(), 4000000); });
+    EXPECT_TRUE(tells(report, {"huge_local_array", "this thread's stack is full: local arrays too large"}));
+}
+
+constexpr int kMemcpyLine = __LINE__ + 2;
+__global__ void copy_bytes(int* out, const int* in, std::size_t bytes) {
+    memcpy(out, in, bytes);
+    out[0] = 1;  // or memcpy returned to the caller of the kernel
+}
+
+// The line is the kernel's also where a function of the system has done it.
+TEST(IllegalAddress, InAFunctionOfTheSystem) {
+    const Allocation<int> in(1024);
+    const Allocation<int> out(1024);
+    const std::string report = report_of(
+        cudaErrorIllegalAddress, [&] { copy_bytes<<<1, 1>>>(out.data(), in.data(), std::size_t{1} << 20); });
+    EXPECT_TRUE(
+        tells(report, {"copy_bytes", "past the end of the 4096-byte allocation", at_line(kMemcpyLine)}));
+}
+
+__global__ void copy_ints(const int* in, int* out) {
+    out[threadIdx.x] = in[threadIdx.x];
+}
+
+// What is copied there from behind another array is no canary of this one.
+TEST(IllegalAddress, ACopyFromSlackToSlackIsFound) {
+    const Allocation<int> one(1);
+    const Allocation<int> other(1);
+    const Allocation<int> third(1);
+    const auto copy = [](const Allocation<int>& from, const Allocation<int>& to) {
+        return report_of(cudaErrorIllegalAddress, [&] { copy_ints<<<1, 2>>>(from.data(), to.data()); });
+    };
+    EXPECT_TRUE(tells(copy(one, other), {"copy_ints", "past the end of the 4-byte allocation"}));
+    EXPECT_TRUE(tells(copy(other, third), {"past the end of the 4-byte allocation"}));
+    EXPECT_TRUE(tells(copy(third, one), {"past the end of the 4-byte allocation"}));
+}
+
 __global__ void overrun_dynamic_shared(int index) {
     extern __shared__ int shared[];
     shared[index] = 1;
@@ -275,17 +323,38 @@ TEST(Misuse, Deadlock) {
                                "lanes 0xffffffc0", "__syncthreads", "warp 1, lanes 0x000000ff"}));
 }
 
-constexpr int kExitedLine = __LINE__ + 3;
-__global__ void name_exited_lanes() {
-    if (threadIdx.x >= 16) return;
-    __shfl_sync(0xffffffffu, 1, 0);
+constexpr int kOneLine = __LINE__ + 3;
+__global__ void split_barriers_on_one_line() {
+    // clang-format off
+    if (threadIdx.x < 20) { __syncthreads(); } else { __syncthreads(); }
+    // clang-format on
 }
-TEST(Misuse, MaskNamesExitedLanes) {
-    const std::string report = report_of(cudaErrorLaunchFailure, [] { name_exited_lanes<<<1, 32>>>(); });
-    // In descending order the exited lanes are gone already; in ascending order they leave while others wait for them.
-    EXPECT_TRUE(tells(report, {"name_exited_lanes", "__shfl_sync", at_line(kExitedLine), "0xffffffff"}));
-    EXPECT_TRUE(
-        tells(report, {descending() ? "names lanes that have ended: 0xffff0000" : "this thread has ended"}));
+TEST(Misuse, TwoBarriersOnOneLineAreTwoPlaces) {
+    const std::string report =
+        report_of(cudaErrorLaunchFailure, [] { split_barriers_on_one_line<<<1, 40>>>(); });
+    EXPECT_TRUE(tells(report, {"different barriers", at_line(kOneLine), "CUDA_ON_CPU_BARRIERS=any"}));
+}
+
+__global__ void exchange_by_halves(int* out) {
+    __shared__ int values[64];
+    const unsigned t = threadIdx.x;
+    values[t] = static_cast<int>(t);
+    if (t < 32) {
+        __syncthreads();
+        out[t] = values[t + 32];
+    } else {
+        __syncthreads();
+        out[t] = values[t - 32];
+    }
+}
+// ctest sets CUDA_ON_CPU_BARRIERS=any for this one.
+TEST(Barriers, OfTwoBranchesMeetWhereThatIsAskedFor) {
+    if (std::getenv("CUDA_ON_CPU_BARRIERS") == nullptr) GTEST_SKIP() << "needs CUDA_ON_CPU_BARRIERS=any";
+    DeviceVector<int> out(64);
+    exchange_by_halves<<<1, 64>>>(out.data());
+    const std::vector<int> got = out.to_host();
+    for (int t = 0; t < 64; ++t)
+        EXPECT_EQ(got[t], (t + 32) % 64);
 }
 
 __global__ void leave_oneself_out() {
@@ -563,6 +632,83 @@ __global__ void lock_with_barrier_inside(int* lock, int* count) {
     __syncthreads();
 }
 
+// A flag that another thread of the block sets, and one that a later block sets, are polled in all the ways that programs use.
+struct ByLoad {
+    static __device__ int get(int* flag) { return __ldcg(flag); }
+};
+__device__ int cached_load(const int* flag) {
+    return __ldg(flag);
+}
+template <int kWay>
+__device__ void wait_until_set(int* flag) {
+    int value = 0;
+    if constexpr (kWay == 0) {
+        do {
+            value = __ldcg(flag);
+        } while (value == 0);
+    } else if constexpr (kWay == 1) {
+        while (cached_load(flag) == 0)
+            ++value;
+    } else if constexpr (kWay == 2) {
+        do {
+            value = *flag;
+        } while (value == 0);
+    } else if constexpr (kWay == 3) {
+        do {
+            value = atomicMax(flag, 0);
+        } while (value == 0);
+    } else if constexpr (kWay == 4) {
+    again:
+        if (*static_cast<volatile int*>(flag) == 0) goto again;
+    } else if constexpr (kWay == 5) {
+        for (;;)
+            if (__ldcs(flag) != 0) break;
+    } else if constexpr (kWay == 6) {
+        while (ByLoad::get(flag) == 0) {
+            flag[1] += 1;
+        }
+    } else {
+    again_by_load:
+        value = __ldca(flag);
+        if (value == 0) goto again_by_load;
+    }
+}
+template <int kWay>
+__global__ void wait_in_a_way(int* flags) {
+    const bool waits = blockIdx.x == 0 && threadIdx.x + 1 < blockDim.x;
+    const bool waits_for_block = blockIdx.x == 0 && threadIdx.x + 1 == blockDim.x;
+    if (waits) wait_until_set<kWay>(flags);
+    if (waits_for_block) wait_until_set<kWay>(flags + 2);
+    if (blockIdx.x == 1 && threadIdx.x == 0) atomicExch(flags + 2, 1);
+    if (waits_for_block) atomicExch(flags, 1);
+}
+TEST(SpinLoops, PollInManyWays) {
+    const auto flags_after = [](void (*kernel)(int*)) {
+        DeviceVector<int> flags(4);
+        kernel<<<2, 3>>>(flags.data());
+        const std::vector<int> got = flags.to_host();
+        return got[0] + got[2];
+    };
+    for (void (*kernel)(int*) : {wait_in_a_way<0>, wait_in_a_way<1>, wait_in_a_way<2>, wait_in_a_way<3>,
+                                 wait_in_a_way<4>, wait_in_a_way<5>, wait_in_a_way<6>, wait_in_a_way<7>})
+        EXPECT_EQ(flags_after(kernel), 2);
+}
+
+__global__ void spin_barrier(int* arrived, int* out) {
+    if (threadIdx.x == 0) atomicAdd(arrived, 1);
+    while (atomicAdd(arrived, 0) < static_cast<int>(gridDim.x)) {
+    }
+    if (threadIdx.x == 0) out[blockIdx.x] = 1;
+}
+// More than one multiprocessor holds: 32 blocks.
+TEST(SpinLoops, JoinAsManyBlocksAsALargeGpuHolds) {
+    constexpr unsigned kBlocks = 150;
+    DeviceVector<int> arrived(1);
+    DeviceVector<int> out(kBlocks);
+    spin_barrier<<<kBlocks, 32>>>(arrived.data(), out.data());
+    EXPECT_EQ(out.to_host(), std::vector<int>(kBlocks, 1));
+}
+
 TEST(SpinLoops, TakeALock) {
     DeviceVector<int> lock(1);
     DeviceVector<int> count(1);
@@ -588,11 +734,70 @@ TEST(Timeout, EndsALoopThatPollsInVain) {
               {"wait_in_vain", "has polled memory for 1 s", at_line(kPollLine), "CUDA_ON_CPU_TIMEOUT"}));
 }
 
+__global__ void wait_for_a_block_that_works(volatile int* flag, long long nanoseconds, int* out) {
+    if (blockIdx.x == 0) {
+        const long long begin = clock64();
+        while (clock64() - begin < nanoseconds) {
+            *out += 1;
+        }
+        *flag = 1;
+    } else {
+        while (*flag == 0) {
+        }
+        out[1] = 9;
+    }
+}
+TEST(Timeout, IsNoneWhileTheOtherBlockWorks) {
+    const char* timeout = std::getenv("CUDA_ON_CPU_TIMEOUT");
+    if (timeout == nullptr || std::string(timeout) != "1") GTEST_SKIP() << "needs CUDA_ON_CPU_TIMEOUT=1";
+    DeviceVector<int> flag(1);
+    DeviceVector<int> out(2);
+    wait_for_a_block_that_works<<<2, 1>>>(flag.data(), 1'500'000'000, out.data());
+    EXPECT_EQ(out.to_host()[1], 9);
+}
+
+__global__ void wait_for_later_blocks(int* arrived) {
+    if (threadIdx.x > 0) return;
+    atomicAdd(arrived, 1);
+    while (atomicAdd(arrived, 0) < static_cast<int>(gridDim.x)) {
+    }
+}
+TEST(Timeout, TellsOfBlocksThatHaveNotBegun) {
+    const char* timeout = std::getenv("CUDA_ON_CPU_TIMEOUT");
+    if (timeout == nullptr || std::string(timeout) != "1") GTEST_SKIP() << "needs CUDA_ON_CPU_TIMEOUT=1";
+    DeviceVector<int> arrived(1);
+    EXPECT_TRUE(tells(
+        report_of(cudaErrorLaunchTimeout, [&] { wait_for_later_blocks<<<9999, 1024>>>(arrived.data()); }),
+        {"wait_for_later_blocks", "of 9999 blocks have not begun", "CUDA_ON_CPU_THREADS="}));
+}
+
 __global__ void work_for(long long nanoseconds, int* out) {
     const long long begin = clock64();
     while (clock64() - begin < nanoseconds) {  // the line to be named
     }
     *out = 1;
+}
+
+constexpr int kEndlessLine = __LINE__ + 4;
+__global__ void compute_without_end(unsigned* out) {
+    unsigned value = *out;
+    while (value != 3) {
+        value = (value * 5 + 7) & ~1u;
+        out[threadIdx.x] += value;
+    }
+}
+// ctest sets CUDA_ON_CPU_LIMIT=1 for this one.
+TEST(Limit, EndsAKernelThatNeverEnds) {
+    if (std::getenv("CUDA_ON_CPU_LIMIT") == nullptr) GTEST_SKIP() << "needs CUDA_ON_CPU_LIMIT=1";
+    DeviceVector<unsigned> out(2);
+    const std::string report =
+        report_of(cudaErrorLaunchTimeout, [&] { compute_without_end<<<3, 2>>>(out.data()); });
+    EXPECT_TRUE(
+        tells(report, {"compute_without_end", "block (", "thread (", "has run for 1 s (CUDA_ON_CPU_LIMIT)"}));
+    EXPECT_TRUE(tells(report, {at_line(kEndlessLine)}) || tells(report, {at_line(kEndlessLine - 1)}) ||
+                tells(report, {at_line(kEndlessLine + 1)}))
+        << report;
+    EXPECT_EQ(report.find("has run"), report.rfind("has run")) << report;
 }
 
 // ctest sets CUDA_ON_CPU_NOTICE=1 for this one.

@@ -349,6 +349,23 @@ TEST(Malloc, OfNothingSucceeds) {
     EXPECT_EQ(cudaFreeHost(nullptr), cudaSuccess);
 }
 
+#ifdef CUDA_ON_CPU
+// The system would grant it, and end the program that uses it.
+TEST(Malloc, RefusesMoreThanThisMachineHasToGive) {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    ASSERT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+    EXPECT_LT(free, total) << "other programs have some";
+    void* memory = nullptr;
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(gives(cudaMalloc(&memory, total - (std::size_t{1} << 20)), cudaErrorMemoryAllocation));
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find(" GiB) do not fit: of this machine's "), std::string::npos) << said;
+    EXPECT_NE(said.find(" GiB are free"), std::string::npos) << said;
+    EXPECT_EQ(memory, nullptr);
+}
+#endif
+
 TEST(Malloc, RefusesWhatCannotBe) {
     void* memory = nullptr;
     EXPECT_TRUE(gives(cudaMalloc(&memory, std::size_t{1} << 50), cudaErrorMemoryAllocation));
@@ -1235,6 +1252,41 @@ TEST(Occupancy, ProposesABlockSize) {
         EXPECT_EQ(active * block,
                   std::min(p.maxThreadsPerMultiProcessor, p.maxBlocksPerMultiProcessor * block));
     }
+}
+
+struct Large {
+    double values[7];
+};
+template <class T, class... More>
+__global__ void sum_of_arguments(const T first, Large large, int* __restrict__ out, More... more) {
+    out[threadIdx.x] = static_cast<int>(first + large.values[6] + (0 + ... + more));
+}
+cudaError_t launch_by_address(const void* kernel, unsigned threads, void** arguments) {
+    return cudaLaunchKernel(kernel, dim3(1), dim3(threads), arguments, 0, nullptr);
+}
+
+TEST(Launch, OfAKernelOfWhichOnlyTheAddressIsLeft) {
+    DeviceVector<int> out(32);
+    int* data = out.data();
+    int value = 5;
+    void* arguments[] = {&data, &value};
+    EXPECT_EQ(launch_by_address((const void*)set_to, 32, arguments), cudaSuccess);
+    EXPECT_EQ(out.to_host(), std::vector<int>(32, 5));
+
+    float first = 1;
+    Large large = {{0, 0, 0, 0, 0, 0, 10}};
+    short small = 100;
+    double last = 1000;
+    void* many[] = {&first, &large, &data, &small, &last};
+    const void* const kernel = reinterpret_cast<const void*>(&sum_of_arguments<float, short, double>);
+    EXPECT_EQ(launch_by_address(kernel, 32, many), cudaSuccess);
+    EXPECT_EQ(out.to_host(), std::vector<int>(32, 1111));
+
+    int blocks = 0;
+    EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 128, 0), cudaSuccess);
+    EXPECT_GT(blocks, 0);
+    static int variable = 0;
+    EXPECT_TRUE(gives(launch_by_address(&variable, 1, many), cudaErrorInvalidDeviceFunction));
 }
 
 TEST(Clusters, AreRefusedWhenTheyDoNotFit) {

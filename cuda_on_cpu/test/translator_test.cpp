@@ -2,10 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "translate.hpp"
@@ -37,7 +39,7 @@ std::string dense(std::string_view text) {
 }
 
 // Input and output on the GNU dialect, blanks apart.
-void expect_translation(std::string_view input, std::string_view expected) {
+void expect_translation(const std::string& input, const std::string& expected) {
     EXPECT_EQ(dense(gnu(input)), dense(expected)) << input;
 }
 
@@ -96,6 +98,14 @@ TEST(Launch, BecomesACallAndAConfiguration) {
     expect_translation("(*p)<<<1, 1>>>(x[1], {2, 3});", "(*p)(x[1], {2, 3}), ::cuda_on_cpu::launch(1, 1);");
     expect_translation("k<<<[&] { return 1; }(), 2>>>(x);",
                        "k(x), ::cuda_on_cpu::launch([&] { return 1; }(), 2);");
+}
+
+TEST(Launch, BracketsMayHaveBlanks) {
+    expect_translation("k << < 1, 2 >> > (x);", "k(x), ::cuda_on_cpu::launch(1, 2);");
+    expect_translation("k<< <1, 2>> >(x);", "k(x), ::cuda_on_cpu::launch(1, 2);");
+    expect_translation("k< <<1, n >> 2> >>(x);", "k(x), ::cuda_on_cpu::launch(1, n >> 2);");
+    expect_translation("k<<<1, f<g<h<int> > >(2)>>>(x);",
+                       "k(x), ::cuda_on_cpu::launch(1, f<g<h<int> > >(2));");
 }
 
 TEST(Launch, InsideAnArgumentOfAnother) {
@@ -226,6 +236,28 @@ TEST(Shared, DynamicIsAReferenceIntoTheBlocksMemory) {
     EXPECT_TRUE(contains(gnu("void f() { extern __shared__ int rows[][4]; }"), "(&rows)[][4]"));
 }
 
+TEST(Shared, WordsMayComeInAnyOrder) {
+    for (const char* declaration : {"extern double __shared__ s[];", "__shared__ extern double s[];",
+                                    "extern __shared__ double s[];", "double extern __shared__ s[];"}) {
+        const std::string translated = gnu("void f() { " + std::string(declaration) + " g(s); }");
+        EXPECT_TRUE(contains(dense(translated), "double(&s)[]=*reinterpret_cast<double(*)[]>")) << translated;
+        EXPECT_FALSE(contains(translated, "extern")) << translated;
+    }
+    const std::string own = gnu("void f() { float __shared__ tile[4]; g(tile); }");
+    EXPECT_TRUE(contains(own, "float static thread_local tile[4];")) << own;
+    EXPECT_TRUE(contains(own, "tile_shared_.enter(tile, \"tile\");")) << own;
+}
+
+TEST(Shared, DynamicAtFileScopeGivesWayToAnotherOfItsName) {
+    const std::string translated =
+        gnu("__shared__ extern int s[];\nvoid uses() { s[0] = 1; }\nint parameter(int* s) { return s[0]; }\n"
+            "void local() { __shared__ int s[4]; s[0] = 1; }\nint inner() { { int s = 1; } return s[0]; }\n");
+    EXPECT_TRUE(contains(translated, "void uses() { [[maybe_unused]]")) << translated;
+    EXPECT_TRUE(contains(translated, "int parameter(int* s) { return")) << translated;
+    EXPECT_TRUE(contains(translated, "void local() { static thread_local")) << translated;
+    EXPECT_TRUE(contains(translated, "int inner() { [[maybe_unused]]")) << translated;
+}
+
 TEST(Shared, DynamicAtFileScopeIsDeclaredWhereItIsUsed) {
     const std::string translated =
         gnu("extern __shared__ float tile[];\nvoid uses() {\n tile[0] = 1; }\nvoid does_not() { other(); }\n"
@@ -238,6 +270,96 @@ TEST(Shared, DynamicAtFileScopeIsDeclaredWhereItIsUsed) {
 }
 
 // ---- Words -----------------------------------------------------------------------------------------------------------------
+
+TEST(DeviceWords, AreRemoved) {
+    expect_translation(
+        "__host__ __device__ inline int f() { return [=] __device__(int x) { return x; }(1); }",
+        "inline int f() { return [=](int x) { return x; }(1); }");
+    expect_translation("struct S { __device__ int f(); static __constant__ int x; };",
+                       "struct S { int f(); static int x; };");
+    expect_translation("__device__\nvoid f();", "void f();");
+    EXPECT_EQ(lines_of(gnu("__device__\nvoid f();")), 1);
+}
+
+TEST(DeviceVariables, AreTheFilesOwn) {
+    const std::string own = "static __attribute__((unused))";
+    for (const char* rest :
+         {" int x;", " float table[3] = {1, 2, 3};", " S s{};", " float4 v;", " a::B<int, 3> v;",
+          " int (*f)(int) = g;", " struct { int a; } x;", " const int x = f(3);"}) {
+        for (const char* word : {"__device__", "__constant__", "__managed__"}) {
+            EXPECT_EQ(gnu(word + std::string(rest)), own + rest);
+            EXPECT_EQ(gnu("namespace n { " + (word + std::string(rest)) + " }"),
+                      "namespace n { " + own + rest + " }");
+            EXPECT_EQ(dense(translate(word + std::string(rest), Dialect::gnu, translator::SharedArrays::plain,
+                                      translator::DeviceVariables::shared)),
+                      dense(rest))
+                << "-rdc=true";
+        }
+    }
+    expect_translation("const __device__ __constant__ int x = 3;", "const" + own + " int x = 3;");
+}
+
+TEST(DeviceVariables, KeepALinkageThatIsWritten) {
+    for (const char* rest : {"static int x;", "extern int x[];", "inline int x;", "int f();",
+                             "int f() { return 0; }", "int S::x = 3;", "int S::f() const { return 0; }",
+                             "S operator+(S a, S b) { return a; }", "struct S { int x; };"}) {
+        expect_translation("__device__ " + std::string(rest), rest);
+    }
+    expect_translation("template <class T> __device__ T zero = T();", "template <class T> T zero = T();");
+    expect_translation("extern __constant__ int x; __constant__ int x = 3;", "extern int x; int x = 3;");
+}
+
+TEST(Shifts, OfDeviceCodeMarkTheirAmounts) {
+    const auto in_kernel = [](const std::string& statement) {
+        return dense(gnu("__device__ void f() { " + statement + " }"));
+    };
+    const auto expect_shift = [&](const std::string& statement, const std::string& expected) {
+        EXPECT_EQ(in_kernel(statement), dense("void f() { " + expected + " }"));
+    };
+    const std::string mark = "::cuda_on_cpu::shift_amount";
+    expect_shift("a = v << n;", "a = v << " + mark + "(n);");
+    expect_shift("a = v >> 2 * n + 1 & 3;", "a = v >> " + mark + "(2 * n + 1) & 3;");
+    expect_shift("a = (1 << n) - 1;", "a = (1 << " + mark + "(n)) - 1;");
+    expect_shift("a = v << b[i].c->d << e::f;", "a = v << " + mark + "(b[i].c->d) << " + mark + "(e::f);");
+    expect_shift("a = v << static_cast<int>(n) == 3;", "a = v << " + mark + "(static_cast<int>(n)) == 3;");
+    expect_shift("a = static_cast<int>(v) >> n;", "a = static_cast<int>(v) >> " + mark + "(n);");
+    expect_shift("v <<= n | m;", "v <<= " + mark + "(n | m);");
+    expect_shift("x.y >>= n;", "x.y = (x.y) >> " + mark + "(n);");
+    for (const char* same : {"a = v << 3;", "A<B<C>> x;", "f<g<h>>(1);", "A<B<C>, D<E>> x;",
+                             "a = f(b < c, d > e);", "x[i]().y <<= n;", "a = v << f<3>(n);"})
+        expect_shift(same, same);
+    EXPECT_EQ(gnu("int f() { return a << n; }"), "int f() { return a << n; }") << "host code";
+    expect_translation("__device__ int f(); int g() { return a << n; }",
+                       "int f(); int g() { return a << n; }");
+    expect_translation(
+        "int g() { h([=] __device__(int n) { return 1 << n; }); return 1 << n; }",
+        "int g() { h([=](int n) { return 1 << ::cuda_on_cpu::shift_amount(n); }); return 1 << n; }");
+}
+
+TEST(RemovedProperties, AreNamedOnce) {
+    std::vector<translator::Warning> warnings;
+    static_cast<void>(translate(
+        "void f() {\n p.clockRate;\n p->clockRate; q.deviceOverlap; int computeMode; }", Dialect::gnu,
+        translator::SharedArrays::plain, translator::DeviceVariables::own, &warnings));
+    ASSERT_EQ(warnings.size(), 2u);
+    EXPECT_EQ(warnings[0].line, 2);
+    EXPECT_TRUE(contains(warnings[1].message, "asyncEngineCount"));
+}
+
+TEST(Main, MayReturnNothing) {
+    std::vector<translator::Warning> warnings;
+    const std::string text =
+        "# 1 \"a.cu\"\nint main() {\n if (x) return;\n auto f = [] { return; };\n return;\n}\n"
+        "void other() { return; }\n";
+    const std::string translated = translate(text, Dialect::gnu, translator::SharedArrays::plain,
+                                             translator::DeviceVariables::own, &warnings);
+    EXPECT_EQ(dense(translated), dense("# 1 \"a.cu\"\nint main() { if (x) return 0; auto f = [] { return; };"
+                                       " return 0; } void other() { return; }"));
+    ASSERT_EQ(warnings.size(), 2u);
+    EXPECT_EQ(warnings[0].file, "a.cu");
+    EXPECT_EQ(warnings[0].line, 2);
+    EXPECT_EQ(warnings[1].line, 4);
+}
 
 TEST(Unroll, IsSpelledAsTheCompilerWantsIt) {
     EXPECT_EQ(gnu("#pragma unroll 4\nfor (;;) f();\n"), "#pragma GCC unroll 4\nfor (;;) f();\n");
@@ -272,6 +394,81 @@ TEST(VolatileLoops, LetOthersRun) {
         EXPECT_EQ(lines_of(translated), lines_of(loop));
     }
     EXPECT_FALSE(contains(gnu("void f(int* flag) { while (*flag == 0) n++; }"), "poll"));
+}
+
+TEST(WaitingLoops, LetOthersRun) {
+    for (const char* loop : {"void f(int* p) { int v; do { v = *p; } while (v == 0); }",
+                             "void f(int* p) { for (;;) { int v = p[1]; if (v != 0) break; } }",
+                             "void f(int* p) { again: if (*p == 0) goto again; }",
+                             "int flag; void f() { bool v; do { v = flag; } while (!v); }",
+                             "void f(int* p) { for (;;) if (*p) break; }"}) {
+        const std::string translated = gnu(loop);
+        EXPECT_TRUE(contains(translated, "::cuda_on_cpu::poll()")) << translated;
+        EXPECT_EQ(lines_of(translated), lines_of(loop));
+    }
+    // They count, store, go on from where they were, or call who knows what.
+    for (const char* loop :
+         {"void f(int* p) { int v; do { v = *p; ++v; } while (v == 0); }",
+          "void f(int* p) { do { *p = 1; } while (*p == 0); }",
+          "void f(Node* p) { while (p) { p = p->next; } }",
+          "void f(float x) { while (x > 1) { x *= 0.5f; } }",
+          "void f(float x) { float y; do { y = g(x); } while (y > 1); }",
+          "void f(int lo, int hi) { while (lo < hi) { int m = (lo + hi) / 2; if (a[m] <= b) lo = m; else hi "
+          "= m - 1; } }"}) {
+        EXPECT_FALSE(contains(gnu(loop), "poll")) << gnu(loop);
+    }
+}
+
+TEST(WaitingLoops, LoadWithAHintForTheCache) {
+    for (const char* loop : {"void f(int* p) { do { n++; } while (__ldcg(p) == 0); }",
+                             "void f(int* p) { for (;;) { g(); if (__ldg(p)) break; } }",
+                             "int g(int* p) { return __ldca(p); } void f(int* p) { while (g(p) == 0) n++; }",
+                             "void f(int* p) { again: n++; if (__ldcs(p) == 0) goto again; }"}) {
+        EXPECT_TRUE(contains(gnu(loop), "::cuda_on_cpu::load_in_loop(p)")) << gnu(loop);
+    }
+    for (const char* loop : {"void f(int* p) { for (int i = 0; i < n; ++i) s += __ldg(p + i); }",
+                             "int g(int* p) { return __ldg(p); } void f(int* p) { n = g(p); }"}) {
+        EXPECT_EQ(gnu(loop), loop);
+    }
+}
+
+std::vector<translator::Warning> warnings_of(const std::string& text) {
+    std::vector<translator::Warning> warnings;
+    translator::translate(text, translator::Dialect::gnu, translator::SharedArrays::plain, &warnings);
+    return warnings;
+}
+
+TEST(WarpSynchronousCode, IsNamedAndCanRunInStep) {
+    const std::string loop =
+        "__device__ void f(volatile int* s, int t) { for (int d = 16; d > 0; d /= 2) s[t] += s[t + d]; }";
+    for (const std::string& text :
+         std::initializer_list<std::string>{"__device__ void f(volatile int* s, int t) {\n s[t] += s[t + "
+                                            "2];\n if (kMany) s[t] += s[t + 1]; }",
+                                            "__global__ void k() {\n __shared__ volatile int s[64]; int t = "
+                                            "0; s[t] = 1;\n s[t + 1] = s[t] + "
+                                            "1; }",
+                                            "\n\n" + loop}) {
+        const auto warnings = warnings_of(text);
+        ASSERT_EQ(warnings.size(), 1u) << text;
+        EXPECT_EQ(warnings[0].line, 3);
+        EXPECT_TRUE(contains(warnings[0].message, "__syncwarp")) << warnings[0].message;
+        EXPECT_TRUE(contains(warnings[0].message, "CUDA_ON_CPU_LOCKSTEP")) << warnings[0].message;
+        EXPECT_EQ(lines_of(gnu(text)), lines_of(text));
+    }
+    EXPECT_TRUE(contains(gnu(loop), "s[t] = ::cuda_on_cpu::value_in_step(s[t] + ( s[t + d]), ")) << gnu(loop);
+}
+
+TEST(WarpSynchronousCode, IsNotWhatSynchronisesOrWaits) {
+    for (const char* text :
+         {"__device__ void f(volatile int* s, int t) { s[t] += s[t + 2]; __syncwarp(); s[t] += s[t + 1]; }",
+          "__device__ void f(volatile int* s, int t) { s[t] += s[t + 2]; tile.sync(); s[t] += s[t + 1]; }",
+          "__device__ void f(volatile int* s, int t) { for (;;) { s[t] += s[t + d]; __syncthreads(); } }",
+          "__device__ void f(volatile int* s, int t) { s[t] = s[t + 32]; }",
+          "__device__ void f(int* s, int t) { s[t] += s[t + 2]; s[t] += s[t + 1]; }",
+          "__device__ void f(volatile int* flags, int b) { while (flags[b - 1] == 0); flags[b] = 1; }"}) {
+        EXPECT_TRUE(warnings_of(text).empty()) << text;
+        EXPECT_FALSE(contains(gnu(text), "in_step")) << gnu(text);
+    }
 }
 
 TEST(CastsOfKernels, AreRemoved) {
@@ -360,23 +557,15 @@ TEST(Errors, WhatMayBeAKernelIsLaunched) {
         EXPECT_EQ(text_of_error(source), "no error") << source;
 }
 
-TEST(Errors, InlinePtxIsNamed) {
-    for (const char* source :
-         {"__global__ void k(int* x) { asm(\"add.s32 %0, %0, 1;\" : \"+r\"(*x)); }",
-          "void f() { asm volatile(\"bar.sync 0;\"); }",
-          "void f() { __asm__ __volatile__(\"{\\n\" \"mov.u32 %0, %%laneid;\\n}\" : \"=r\"(x)); }"})
-        EXPECT_TRUE(text_of_error(source).starts_with("asm with PTX: this build runs kernels on the CPU"))
-            << source;
-    EXPECT_EQ(line_of_error("void f() {\n  int x;\n  asm(\"mov.u32 %0, %%laneid;\" : \"=r\"(x));\n}\n"), 3);
-}
-
 TEST(Errors, TheHostsOwnAssemblyIsLeftAlone) {
     for (const char* source :
          {"void f() { asm volatile(\"pause\" ::: \"memory\"); }",
           "extern int f() __asm__(\"\" \"__isoc99_scanf\");", "int f() asm(\"f@GLIBC_2.2.5\");",
           "void f() { asm(\"movl $1, %0\" : \"=r\"(x)); }", "void f() { asm(\".byte 0x90\"); }",
-          "void f() { asm(\"\" :: \"r\"(a.b)); }"})
+          "void f() { asm(\"\" :: \"r\"(a.b)); }"}) {
         EXPECT_EQ(text_of_error(source), "no error") << source;
+        EXPECT_EQ(gnu(source), source);
+    }
 }
 
 TEST(Errors, CountFromTheLineMarker) {
@@ -384,6 +573,121 @@ TEST(Errors, CountFromTheLineMarker) {
                   "# 1 \"a.cu\"\n# 1 \"header.h\" 1\nint x;\n# 40 \"a.cu\" 2\nint y;\n\n__global__ int z;\n"),
               42);
     EXPECT_EQ(line_of_error("/* a\n b */ R\"(\n\n)\"; __global__ int z;\n"), 4);
+}
+
+// ---- Inline PTX ------------------------------------------------------------------------------------------------------------
+
+// What the instructions of an asm statement become, without what declares its operands.
+std::string ptx(const std::string& asm_arguments) {
+    const std::string text = gnu("void f() { asm volatile(" + asm_arguments + "); }");
+    const std::size_t begin = text.find("{ namespace isa_ = ::cuda_on_cpu::ptx::isa;");
+    return begin == std::string::npos ? text : text.substr(begin);
+}
+// Why an instruction is refused: what the compiler says where it makes code of it.
+std::string refusal(const std::string& asm_arguments) {
+    const std::string text = gnu("void f() { asm volatile(" + asm_arguments + "); }");
+    const std::string begin = "__attribute__((error(\"";
+    const std::size_t at = text.find(begin);
+    if (at == std::string::npos) return "no refusal: " + text;
+    return text.substr(at + begin.size(), text.find("\")))", at) - at - begin.size());
+}
+
+TEST(Ptx, BecomesCallsOfFunctions) {
+    EXPECT_EQ(dense(gnu("void f(int& x) { asm(\"add.s32 %0, %0, 1;\" : \"+r\"(x)); }")),
+              dense("void f(int& x) { { namespace isa_ = ::cuda_on_cpu::ptx::isa; auto&& ptx_0_ = (x); "
+                    "[[maybe_unused]] std::uint32_t ptx_0 = isa_::read<'r'>(ptx_0_); "
+                    "{ { ptx_0 = isa_::add<isa_::s32>(ptx_0, 1u); } } isa_::write<'r'>(ptx_0_, ptx_0); } }"));
+    for (
+        const auto& [given, expected] : std::initializer_list<std::pair<const char*, const char*>>{
+            {R"("mov.u32 %0, %%tid.x;" : "=r"(x))", "ptx_0 = isa_::mov<isa_::u32>(isa_::tid_x());"},
+            {R"("mov.u64 %0, %globaltimer;" : "=l"(x))",
+             "ptx_0 = isa_::mov<isa_::u64>(isa_::globaltimer());"},
+            {R"("fma.rn.ftz.f32 %0, %1, -1.5, 0f3F800000;" : "=f"(x) : "f"(y))",
+             "isa_::fma<isa_::f32, isa_::flag::rn | isa_::flag::ftz>(ptx_1, 3217031168u, 1065353216u);"},
+            {R"("ld.global.nc.L1::no_allocate.L2::128B.v2.u32 {%0, _}, [%1+8];" : "=r"(x) : "l"(p))",
+             "std::uint32_t d_[2]; isa_::ld_vector<isa_::u32, 2, isa_::Space::global, 0, isa_::Scope::gpu>"
+             "(d_, std::uint64_t{ptx_1 + 8ull}); ptx_0 = d_[0];"},
+            {R"("ld.shared::cta.u8 %0, [%1];" : "=r"(x) : "r"(p))",
+             "isa_::widen<isa_::u8>(ptx_0, isa_::ld<isa_::u8, isa_::Space::shared, 0, isa_::Scope::gpu>"
+             "(std::uint64_t{ptx_1}));"},
+            {R"("shfl.sync.up.b32 %0, %1, 1, 0, %2;" : "=r"(x) : "r"(y), "n"(-1))",
+             "ptx_0 = isa_::shfl<isa_::Mode::up>(ptx_1, 1u, 0u, static_cast<std::uint32_t>(ptx_2));"},
+            {R"("mov.b64 {%0, %1}, %2;" : "=r"(x), "=r"(y) : "l"(z))",
+             "std::uint32_t d_[2]; isa_::unpack<isa_::b64, isa_::b32, 2>(d_, ptx_2); ptx_0 = d_[0]; ptx_1 = "
+             "d_[1];"},
+            {R"("cp.async.wait_group %0;" ::"n"(kStages - 2))",
+             "isa_::cp_async_wait_group(static_cast<std::uint32_t>(ptx_0));"},
+            {R"("bar.sync 0;")", "isa_::bar_sync(0u);"},
+            {R"("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 1;")"
+             R"( : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b))",
+             "isa_::wgmma_of_halves<isa_::f16, 8>(isa_::Places<4>{{&ptx_0_, &ptx_1_, &ptx_2_, &ptx_3_}}, "
+             "ptx_4, "
+             "ptx_5, true, 1u, 1u, 0u, 1u);"},
+            {R"("trap;")", "isa_::trap();"}})
+        EXPECT_TRUE(contains(dense(ptx(given)), dense(expected))) << given << "\n" << ptx(given);
+}
+
+TEST(Ptx, LiteralsScopesPredicatesAndLabels) {
+    const std::string text =
+        dense(ptx("\"{\\n\\t.reg .pred p, %%q<2>; // \\\"comment;\\\"\\n\"\n R\"(/* ; */ again: setp.ne.s32 "
+                  "p|%%q1, %0, 0;)\"\n"
+                  "\"@!p mov.b32 %0, 0x1F; @%%q1 bra.uni again;}\" : \"+r\"(x) :: \"memory\""));
+    for (const char* expected :
+         {"{ __label__ label_again; [[maybe_unused]] bool r_p = isa_::undefined<1>();",
+          "bool r_p_q0 =", "label_again: __attribute__((unused));",
+          "bool d0_; bool d1_; isa_::setp2<isa_::s32, isa_::Compare::ne, 0>(d0_, d1_, ptx_0, 0u); r_p = d0_; "
+          "r_p_q1 = d1_;",
+          "if (!r_p) { ptx_0 = isa_::mov<isa_::b32>(31u); }",
+          "if (r_p_q1) { ::cuda_on_cpu::poll(); goto label_again; }"})
+        EXPECT_TRUE(contains(text, dense(expected))) << expected << "\n" << text;
+    // Braces of an inner scope; its names hide those outside.
+    EXPECT_TRUE(contains(dense(ptx(R"("{.reg .b32 a; {.reg .b16 a; mov.b16 a, 1;} mov.b32 a, 2;}")")),
+                         dense("{ r_a = isa_::mov<isa_::b16>(1u); } } { r_a = isa_::mov<isa_::b32>(2u); }")));
+}
+
+TEST(Ptx, KeepsLinesAndStatements) {
+    const std::string source =
+        "void f() {\n  if (a)\n    asm volatile(\"mov.u32 %0, \"\n    \"%1;\"\n : \"=r\"(x)\n : "
+        "\"r\"(\ny));\n  else g();\n}\n";
+    const std::string text = gnu(source);
+    EXPECT_EQ(lines_of(text), lines_of(source));
+    EXPECT_TRUE(contains(dense(text), "if(a){namespace")) << text;
+    EXPECT_TRUE(contains(dense(text), "}elseg();")) << text;
+    // Operands are translated, too.
+    EXPECT_TRUE(contains(gnu("__global__ void k() { asm volatile(\"nanosleep.u32 %0;\" :: \"r\"(1 << n)); }"),
+                         "shift_amount("));
+    // The word volatile in asm makes no loop one that polls.
+    EXPECT_FALSE(contains(gnu("void f() { while (n--) asm volatile(\"bar.sync 0;\"); }"), "poll()"));
+}
+
+TEST(Ptx, WhatIsNotProvidedIsNamed) {
+    for (const auto& [given, expected] : std::initializer_list<std::pair<const char*, const char*>>{
+             {R"("foo.s32 %0, 1;" : "=r"(x))", "PTX instruction \\\"foo.s32\\\": not provided on the CPU."},
+             {R"("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 {%0}, {%0}, {%0}, {%0};" : "+r"(x))",
+              "PTX instruction \\\"mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16\\\": the modifier .f16 is "
+              "not "
+              "provided here; expected one of .rn, .f64"},
+             {R"("add.foo.s32 %0, 1, 2;" : "=r"(x))",
+              "the modifier .foo is not provided here; expected one of"},
+             {R"("add.s32 %0, 1;" : "=r"(x))", "2 operands; expected 3"},
+             {R"("add.s32 %0, %1, 2;" : "=r"(x) : "l"(y))",
+              "operand 2, \\\"%1\\\", has 64 bits; expected 32 bits"},
+             {R"("add.f32 %0, %0, 2;" : "+f"(x))",
+              "operand 3, 2, is an integer; expected a floating-point number"},
+             {R"("mov.u32 %0, %1;" : "=r"(x))", "there is no operand %1; the asm statement has 1"},
+             {R"("mov.u32 %0, %%envreg1;" : "=r"(x))", "the register %envreg1 is not provided on the CPU"},
+             {R"("mov.u32 %0, other;" : "=r"(x))", "\\\"other\\\", is no register of this asm statement"},
+             {R"("ld.global.v4.f32 {%0}, [%1];" : "=f"(x) : "l"(p))", "operand 1 has 1 elements; expected 4"},
+             {R"("ld.global.f32 %0, %1;" : "=f"(x) : "l"(p))",
+              "operand 2: expected an address, such as [%0]"},
+             {R"("selp.b32 %0, 1, 2, %0;" : "+r"(x))",
+              "operand 4, \\\"%0\\\", has 32 bits; expected a predicate"},
+             {R"("bra.uni there;")", "the label there is not in this asm statement"},
+             {R"("mov.u32 %0, 1" : "=r"(x))", "the text ends before it does; expected ';'"},
+             {R"("{ mov.u32 %0, 1;" : "=r"(x))", "the text ends in a block; expected '}'"},
+             {R"(".shared .b32 x; mov.u32 %0, 1;" : "=r"(x))", "PTX directive .shared is not provided"},
+             {R"("mov.u32 %0, 1;" : "=x"(x))", "operand %0 has the constraint \\\"=x\\\"; expected"}})
+        EXPECT_TRUE(contains(refusal(given), expected)) << given << "\n" << refusal(given);
 }
 
 // ---- Anything ------------------------------------------------------------------------------------------------------------------

@@ -459,4 +459,22 @@ TEST(Groups, OfAWarpAreInDifferentCollectives) {
     }
 }
 
+// Only lanes that have not exited take part.
+__global__ void shuffle_after_a_return(unsigned* out) {
+    const unsigned lane = threadIdx.x;
+    if (lane >= 16) return;
+    unsigned value = __shfl_up_sync(kFullWarp, lane, 1);
+    value += 100 * __shfl_xor_sync(kFullWarp, lane, 15);
+    value += 10000 * __popc(__match_any_sync(kFullWarp, lane / 4));
+    out[lane] = value;
+}
+
+TEST(Shuffles, DoWithoutLanesThatHaveExited) {
+    DeviceVector<unsigned> out(16);
+    shuffle_after_a_return<<<1, 32>>>(out.data());
+    const std::vector<unsigned> got = out.to_host();
+    for (unsigned lane = 0; lane < 16; ++lane)
+        EXPECT_EQ(got[lane], (lane == 0 ? 0 : lane - 1) + 100 * (15 - lane) + 10000 * 4) << lane;
+}
+
 }  // namespace

@@ -1,17 +1,20 @@
-// cuda_on_cpu_compile [--headers=DIRECTORY] COMPILER ARGUMENTS...
+// cuda_on_cpu_compile [--headers=DIRECTORY] [--arch=800,900a] [--rdc] COMPILER ARGUMENTS...
 //
 // Stands before the host compiler's command (CMake: CXX_COMPILER_LAUNCHER). A command that compiles a .cu file is done in
 // three steps: preprocess, translate, compile. Everything else runs as it is. Code that an inspection watches
 // (-fsanitize=thread) gets functions of its own in a fourth. With --headers, what nearly every .cu file includes is compiled
-// once, into that directory.
+// once, into that directory. --arch is the compute capability that __CUDA_ARCH__ names in device code, of several the last one.
+// With --rdc, all .cu files of a program have the same device variables.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "merge.hpp"
 #include "precompiled.hpp"
 #include "process.hpp"
 #include "translate.hpp"
@@ -122,11 +125,71 @@ bool add_prerequisites(const Arguments& dependencies, const std::string& files) 
     return false;
 }
 
-// `headers`: the directory of precompiled headers, or "".
-int compile_cuda(const std::string& headers, const std::string& compiler, const Command& command) {
-    // What nvcc defines. __CUDA_ARCH__ is not: host and device code are compiled in one pass.
+struct Settings {
+    std::string headers;  // the directory of precompiled headers; "": there is none
+    std::vector<std::string> architectures{"900a"};  // ascending
+    translator::DeviceVariables device_variables = translator::DeviceVariables::own;
+    bool own_program = false;  // the user's: at its end it tells what suggests wrong results
+};
+
+// Files that the text was made of. System headers know nothing of CUDA.
+std::set<std::string> files_of(std::string_view preprocessed) {
+    std::set<std::string> files;
+    for (std::size_t at = preprocessed.find("# "); at != std::string_view::npos;
+         at = preprocessed.find("\n# ", at + 1)) {
+        const std::size_t begin = preprocessed.find('"', at) + 1;
+        const std::size_t end = preprocessed.find('"', begin);
+        if (begin == 0 || end == std::string_view::npos) break;
+        const std::string_view name = preprocessed.substr(begin, end - begin);
+        if (!name.starts_with("/usr/") && !name.starts_with("<")) files.emplace(name);
+    }
+    return files;
+}
+
+bool mentions_architecture(std::string_view preprocessed) {
+    const std::set<std::string> files = files_of(preprocessed);
+    return std::any_of(files.begin(), files.end(), [](const std::string& name) {
+        std::string text;
+        return read_file(name, text) && text.find("__CUDA_ARCH") != std::string::npos;
+    });
+}
+
+// What device code is compiled with besides.
+Arguments architecture_definitions(const std::string& architecture) {
+    const std::string number = architecture.substr(0, architecture.find_first_not_of("0123456789"));
+    Arguments definitions = {"-D__CUDA_ARCH__=" + number};
+    const std::string name = "SM" + number.substr(0, number.size() - 1);
+    if (architecture.ends_with('a')) definitions.push_back("-D__CUDA_ARCH_FEAT_" + name + "_ALL");
+    if (architecture.ends_with('a') || architecture.ends_with('f'))
+        definitions.insert(definitions.end(), {"-D__CUDA_ARCH_SPECIFIC__=" + number,
+                                               "-D__CUDA_ARCH_FAMILY_SPECIFIC__=" + number});
+    return definitions;
+}
+
+std::string architecture_list(const Settings& settings) {
+    std::string list;
+    for (const std::string& architecture : settings.architectures)
+        list +=
+            (list.empty() ? "" : ",") + architecture.substr(0, architecture.find_first_not_of("0123456789"));
+    return "-D__CUDA_ARCH_LIST__=" + list;
+}
+
+void print(const std::vector<translator::Warning>& warnings, const std::string& source) {
+    for (const translator::Warning& warning : warnings) {
+        const std::string& file = warning.file.empty() ? source : warning.file;
+        std::fprintf(stderr, "%s:%d: warning: %s\n", file.c_str(), warning.line, warning.message.c_str());
+    }
+}
+
+// At the end of a file of a program that is the user's own: at its end the program tells what suggests wrong results.
+constexpr const char* kOwnProgram =
+    "\n[[maybe_unused]] static const bool cuda_on_cpu_own_program_ = ::cuda_on_cpu::own_program = true;\n";
+
+int compile_cuda(const Settings& settings, const std::string& compiler, const Command& command) {
+    // What nvcc defines, the last two with --extended-lambda and --expt-relaxed-constexpr, which need no option here.
     static const Arguments kDefinitions = {"-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13",
-                                           "-D__CUDACC_VER_MINOR__=0"};
+                                           "-D__CUDACC_VER_MINOR__=0", "-D__CUDACC_EXTENDED_LAMBDA__",
+                                           "-D__CUDACC_RELAXED_CONSTEXPR__"};
     const std::string preprocessed = command.object + ".ii";
     const std::string translated = command.object + ".translated.ii";
 
@@ -134,32 +197,51 @@ int compile_cuda(const std::string& headers, const std::string& compiler, const 
         compiler.find("clang") != std::string::npos ? translator::Dialect::clang : translator::Dialect::gnu;
     const Arguments options = joined({compiler}, {command.others, kDefinitions});
     translator::PrecompiledHeaders precompiled;
-    if (!headers.empty() && dialect == translator::Dialect::gnu)
-        precompiled = translator::precompiled_headers(headers, options);
+    if (!settings.headers.empty() && dialect == translator::Dialect::gnu)
+        precompiled = translator::precompiled_headers(settings.headers, options);
 
-    int status = translator::run_program(joined(
-        options, {precompiled.options,
-                  command.dependencies,
-                  {"-E", "-x", "c++", "-include", "cuda_runtime.h", command.source, "-o", preprocessed}}));
+    std::string text;
+    // `definitions` are those of host code or of device code.
+    const auto preprocess = [&](const Arguments& definitions) {
+        const int status = translator::run_program(
+            joined(options,
+                   {precompiled.options,
+                    definitions,
+                    {"-E", "-x", "c++", "-include", "cuda_runtime.h", command.source, "-o", preprocessed}}));
+        if (status != 0) return status;
+        if (read_file(preprocessed, text)) return 0;
+        std::fprintf(stderr, "cuda_on_cpu_compile: cannot read %s\n", preprocessed.c_str());
+        return 1;
+    };
+    Arguments definitions = command.dependencies;
+    definitions.push_back(architecture_list(settings));
+    int status = preprocess(definitions);
     if (status != 0) return status;
 
     if (!precompiled.files.empty() && !add_prerequisites(command.dependencies, precompiled.files)) return 1;
 
-    std::string text;
-    if (!read_file(preprocessed, text)) {
-        std::fprintf(stderr, "cuda_on_cpu_compile: cannot read %s\n", preprocessed.c_str());
-        return 1;
+    std::vector<translator::Warning> warnings;
+    if (mentions_architecture(text)) {
+        const std::string host_text = text;
+        definitions = architecture_definitions(settings.architectures.back());
+        definitions.push_back(architecture_list(settings));
+        status = preprocess(definitions);
+        if (status != 0) return status;
+        text = translator::merge_passes(host_text, text, warnings);
     }
     const bool watched =
         std::find(command.others.begin(), command.others.end(), "-fsanitize=thread") != command.others.end();
     try {
         text = translator::translate(
-            text, dialect, watched ? translator::SharedArrays::in_gaps : translator::SharedArrays::plain);
+            text, dialect, watched ? translator::SharedArrays::in_gaps : translator::SharedArrays::plain,
+            settings.device_variables, &warnings);
     } catch (const translator::TranslationError& error) {
         const std::string& file = error.file.empty() ? command.source : error.file;
         std::fprintf(stderr, "%s:%d: error: %s\n", file.c_str(), error.line, error.what());
         return 1;
     }
+    print(warnings, command.source);
+    if (settings.own_program) text += kOwnProgram;
     if (!write_file(translated, text)) {
         std::fprintf(stderr, "cuda_on_cpu_compile: cannot write %s\n", translated.c_str());
         return 1;
@@ -172,24 +254,52 @@ int compile_cuda(const std::string& headers, const std::string& compiler, const 
     return status == 0 && watched ? keep_functions_apart(command.object) : status;
 }
 
+// "800,900a"; false if that is no list of compute capabilities.
+bool parse_architectures(const std::string& list, std::vector<std::string>& architectures) {
+    architectures.clear();
+    std::istringstream parts(list);
+    for (std::string part; std::getline(parts, part, ',');) {
+        const std::size_t digits = std::min(part.find_first_not_of("0123456789"), part.size());
+        if (digits < 3 || part.size() > digits + 1) return false;
+        architectures.push_back(part);
+    }
+    return !architectures.empty();
+}
+
 }  // namespace
 
 int main(int count, char** values) {
     Arguments arguments(values + 1, values + count);
-    std::string headers;
-    constexpr std::string_view kHeadersOption = "--headers=";
-    if (!arguments.empty() && arguments[0].starts_with(kHeadersOption)) {
-        headers = arguments[0].substr(kHeadersOption.size());
-        arguments.erase(arguments.begin());
+    Settings settings;
+    constexpr std::string_view kHeaders = "--headers=";
+    constexpr std::string_view kArchitecture = "--arch=";
+    bool understood = true;
+    std::size_t own = 0;
+    for (; own < arguments.size() && arguments[own].starts_with("--"); ++own) {
+        const std::string& option = arguments[own];
+        if (option.starts_with(kHeaders)) {
+            settings.headers = option.substr(kHeaders.size());
+        } else if (option.starts_with(kArchitecture)) {
+            understood = understood &&
+                         parse_architectures(option.substr(kArchitecture.size()), settings.architectures);
+        } else if (option == "--own-program") {
+            settings.own_program = true;
+        } else if (option == "--rdc") {
+            settings.device_variables = translator::DeviceVariables::shared;
+        } else {
+            understood = false;
+        }
     }
-    if (arguments.empty() || arguments[0].starts_with("-")) {
+    arguments.erase(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(own));
+    if (!understood || arguments.empty() || arguments[0].starts_with("-")) {
         std::fprintf(
             stderr,
-            "usage: cuda_on_cpu_compile [--headers=DIRECTORY] COMPILER ARGUMENTS...\n"
+            "usage: cuda_on_cpu_compile [--headers=DIRECTORY] [--arch=900a] [--rdc] [--own-program] COMPILER "
+            "ARGUMENTS...\n"
             "example: cuda_on_cpu_compile g++ -std=c++20 -Icuda_on_cpu/include -c day.cu -o day.o\n");
         return 2;
     }
     const Command command = parse({arguments.begin() + 1, arguments.end()});
     return command.source.empty() ? translator::run_program(arguments)
-                                  : compile_cuda(headers, arguments[0], command);
+                                  : compile_cuda(settings, arguments[0], command);
 }

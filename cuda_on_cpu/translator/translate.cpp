@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <set>
 #include <vector>
 
+#include "ptx.hpp"
 #include "tokens.hpp"
 
 namespace translator {
@@ -25,6 +27,10 @@ struct Range {
 
 const std::string kGap = "256";  // bytes
 
+// Where a kernel says that it may poll memory, in a file that does.
+const std::string kMark = "\x01";
+const std::string kMayPoll = "cuda_on_cpu_kernel_.may_poll(); ";
+
 // `extern __shared__ T name[]...;` outside functions: declared again in each function that uses the name.
 struct GlobalShared {
     std::string name;
@@ -37,10 +43,21 @@ struct VolatileName {
     std::size_t function;
 };
 
+// A function that loads with a hint for the cache, and the brace that opens it.
+struct LoadingFunction {
+    std::string_view name;
+    std::size_t brace;
+};
+
 class Translation {
   public:
-    Translation(std::string_view input, Dialect dialect, SharedArrays shared_arrays)
-        : tokens_(input), dialect_(dialect), gaps_(shared_arrays == SharedArrays::in_gaps) {
+    Translation(std::string_view input, Dialect dialect, SharedArrays shared_arrays,
+                DeviceVariables device_variables, std::vector<Warning>* warnings)
+        : tokens_(input),
+          dialect_(dialect),
+          gaps_(shared_arrays == SharedArrays::in_gaps),
+          own_device_variables_(device_variables == DeviceVariables::own),
+          warnings_(warnings) {
         text_.reserve(tokens_.size());
         for (std::size_t i = 0; i < tokens_.size(); ++i)
             text_.emplace_back(tokens_[i].text);
@@ -49,27 +66,53 @@ class Translation {
 
     std::string run() {
         find_volatile_names();
+        find_warp_synchronous_code();
         for (std::size_t i = 0; i < tokens_.size(); ++i) {
             const Token& token = tokens_[i];
             if (token.kind == TokenKind::directive) {
                 if (token.text.find("unroll") != std::string_view::npos) translate_unroll(i);
             } else if (token.kind == TokenKind::identifier) {
                 translate_word(i);
-            } else if (token.is("<") && tokens_.is_run(i, "<", 3) &&
+            } else if (token.is("<") && is_launch_bracket(i, "<") &&
                        !tokens_.is(tokens_.previous(i), "operator")) {
                 translate_launch(i);
+            } else if ((token.is("<") || token.is(">")) && i < device_code_end_ &&
+                       tokens_.is_run(i, token.text, 2)) {
+                translate_shift(i);
             }
         }
         declare_global_shared();
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            if (is_asm(tokens_[i])) translate_asm(i);
+        }
         std::string result;
         for (std::size_t i = 0; i < tokens_.size(); ++i) {
             result += text_[i];
             result += after_[i];
         }
-        return result;
+        return with_marks(result);
     }
 
   private:
+    // Which kernel it is that a loop is called from is not known, so all of a file that polls are said to poll.
+    static std::string with_marks(const std::string& text) {
+        // The last ones are of loads by inline PTX.
+        static constexpr std::string_view kPolls[] = {"::cuda_on_cpu::empty_loop()", "::cuda_on_cpu::poll()",
+                                                      "isa_::flag::volatile_",       "isa_::flag::relaxed",
+                                                      "isa_::flag::acquire",         "isa_::flag::cv"};
+        const bool polls = std::any_of(std::begin(kPolls), std::end(kPolls), [&](std::string_view words) {
+            return text.find(words) != std::string::npos;
+        });
+        std::string result;
+        for (std::size_t at = 0; at < text.size();) {
+            const std::size_t mark = std::min(text.find(kMark, at), text.size());
+            result.append(text, at, mark - at);
+            if (mark < text.size() && polls) result += kMayPoll;
+            at = mark + kMark.size();
+        }
+        return result;
+    }
+
     // --- Editing -----------------------------------------------------------------------------------------------------
 
     // Removes a token; line ends (a raw string may hold some) and directives stay, so that the line structure does.
@@ -119,6 +162,9 @@ class Translation {
         const std::string file = file_of(i);
         return (file.empty() ? "line " : file + ":") + std::to_string(tokens_[i].line);
     }
+    void warn(std::size_t i, const std::string& message) const {
+        if (warnings_ != nullptr) warnings_->push_back({file_of(i), tokens_[i].line, message});
+    }
     [[noreturn]] void fail(std::size_t i, const std::string& message) const {
         const std::size_t place = std::min(i, tokens_.size() - 1);
         throw TranslationError(file_of(place), tokens_[place].line, message);
@@ -126,7 +172,11 @@ class Translation {
 
     void translate_word(std::size_t i) {
         const Token& word = tokens_[i];
-        if (word.is("__global__")) {
+        if (word.is("__device__") || word.is("__constant__") || word.is("__managed__")) {
+            translate_device(i);
+        } else if (word.is("__host__")) {
+            erase(i);
+        } else if (word.is("__global__")) {
             translate_kernel(i);
         } else if (word.is("__shared__")) {
             translate_shared(i);
@@ -140,9 +190,13 @@ class Translation {
                 text_[i] = "__attribute__((noinline))";
             }
         } else if (word.is("while") || word.is("for")) {
-            if (!translate_empty_loop(i)) translate_loop_over_volatile(i);
-        } else if (word.is("asm") || word.is("__asm__") || word.is("__asm")) {
-            refuse_ptx(i);
+            if (!translate_empty_loop(i)) translate_waiting_loop(i);
+        } else if (word.is("goto")) {
+            translate_goto(i);
+        } else if (is_removed_property(word.text)) {
+            tell_of_removed_property(i);
+        } else if (word.is("main")) {
+            return_from_main(i);
         } else if (takes_kernel(word.text)) {
             remove_casts_of_kernels(i);
         }
@@ -150,32 +204,357 @@ class Translation {
 
     // --- asm(...) ------------------------------------------------------------------------------------------------------
 
-    // `add.s32 %0, %1, %2;` is PTX: the host's own instructions have no dots between letters.
-    static bool is_ptx(std::string_view literal) {
-        const auto is_letter = [&](std::size_t i) {
-            return i < literal.size() && std::islower(static_cast<unsigned char>(literal[i])) != 0;
-        };
-        for (std::size_t dot = literal.find('.'); dot != std::string_view::npos;
-             dot = literal.find('.', dot + 1)) {
-            const bool follows_word =
-                dot > 0 && std::isalnum(static_cast<unsigned char>(literal[dot - 1])) != 0;
-            if (follows_word && is_letter(dot + 1)) return true;
+    // PTX becomes calls of functions. What there is no function for is an error where the compiler makes code of it: headers
+    // may have more asm statements than a program uses.
+    static bool is_asm(const Token& token) {
+        return token.is("asm") || token.is("__asm__") || token.is("__asm");
+    }
+    void translate_asm(std::size_t word) {
+        std::size_t open = tokens_.next(word);
+        while (open != kNone && tokens_[open].kind == TokenKind::identifier)  // volatile
+            open = tokens_.next(open);
+        if (!tokens_.is(open, "(") || tokens_.match(open) == kNone) return;
+        const std::size_t close = tokens_.match(open);
+        std::vector<Range> sections = {{open + 1, open + 1}};
+        for (std::size_t i = open + 1; i < close; ++i) {
+            if (tokens_[i].is(":")) {
+                sections.push_back({i + 1, i + 1});
+                continue;
+            }
+            if (tokens_.match(i) != kNone && tokens_.match(i) > i) i = tokens_.match(i);
+            sections.back().end = i + 1;
+        }
+        PtxStatement statement;
+        statement.text = joined_literals(sections[0]);
+        if (!is_ptx(statement.text)) return;
+        const std::size_t end = tokens_.next(close);
+        if (!tokens_.is(end, ";")) fail(word, "asm with PTX is not followed by a semicolon");
+        std::string text;
+        try {
+            if (sections.size() > 1) statement.outputs = asm_operands(sections[1]);
+            if (sections.size() > 2) statement.inputs = asm_operands(sections[2]);
+            text = translate_ptx(statement);
+        } catch (const PtxError& error) {
+            const std::string function = "cuda_on_cpu_refuses_ptx_" + std::to_string(word);
+            text = "{ extern void " + function + "() __attribute__((error(" + string_literal(error.what()) +
+                   "))); " + function + "(); }";
+        }
+        erase({word, end});
+        for (std::size_t i = word; i < end; ++i)
+            after_[i].clear();
+        text_[word] = text;
+        text_[end].erase(0, 1);  // the semicolon
+    }
+
+    // What has become of some tokens, on one line.
+    std::string translated(Range range) const {
+        std::string result;
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].significant() && tokens_[i].text.find('\n') != std::string_view::npos)
+                fail(i, "a literal of several lines in here");
+            if (tokens_[i].significant()) {
+                result += text_[i];
+            } else if (!result.empty() && result.back() != ' ') {
+                result += ' ';
+            }
+            result += after_[i];
+        }
+        return result;
+    }
+
+    // The characters that literals side by side stand for.
+    std::string joined_literals(Range range) const {
+        std::string text;
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].kind == TokenKind::literal) text += characters_of(tokens_[i].text);
+        }
+        return text;
+    }
+    static std::string characters_of(std::string_view literal) {
+        const std::size_t quote = literal.find('"');
+        if (quote == std::string_view::npos || literal.size() < quote + 2) return "";
+        if (quote > 0 && literal[quote - 1] == 'R') {
+            const std::size_t begin = literal.find('(') + 1;
+            return std::string(literal.substr(begin, literal.rfind(')') - begin));
+        }
+        static constexpr std::string_view kEscapes = "ntrvfab0";
+        static constexpr std::string_view kMeant = "\n\t\r\v\f\a\b ";
+        std::string text;
+        for (std::size_t i = quote + 1; i + 1 < literal.size(); ++i) {
+            if (literal[i] != '\\' || i + 2 >= literal.size()) {
+                text += literal[i];
+                continue;
+            }
+            ++i;
+            const std::size_t escape = kEscapes.find(literal[i]);
+            if (literal[i] == '\n') continue;
+            text += escape == std::string_view::npos ? literal[i] : kMeant[escape];
+        }
+        return text;
+    }
+    static std::string string_literal(std::string_view text) {
+        std::string result = "\"";
+        for (const char c : text) {
+            if (c == '"' || c == '\\') result += '\\';
+            result += c == '\n' || c == '\t' ? ' ' : c;
+        }
+        return result + "\"";
+    }
+
+    // "=r"(x), "r"(y)
+    std::vector<PtxOperand> asm_operands(Range section) const {
+        std::vector<PtxOperand> operands;
+        for (std::size_t i = next_in(section); i != kNone; i = next_in({i, section.end})) {
+            if (tokens_[i].is("["))
+                throw PtxError("PTX: operands with names are not provided; expected %0, %1, ...");
+            std::string constraint;
+            while (i != kNone && tokens_[i].kind == TokenKind::literal) {
+                constraint += characters_of(tokens_[i].text);
+                i = tokens_.next(i);
+            }
+            if (!tokens_.is(i, "(") || constraint.empty())
+                fail(section.begin, "asm: expected \"constraint\"(expression)");
+            operands.push_back({constraint, translated({i + 1, closing(i)})});
+            i = tokens_.next(closing(i));
+            if (!tokens_.is(i, ",") || i >= section.end) break;
+            ++i;
+        }
+        return operands;
+    }
+
+    // --- __device__, __constant__, __managed__ -----------------------------------------------------------------------
+
+    // On the CPU the words mean nothing, but that each .cu file has its own variables.
+    void translate_device(std::size_t i) {
+        erase(i);
+        enter_device_code(i);
+        if (!own_device_variables_ || !is_namespace(tokens_.enclosing_brace(i))) return;
+        const Range declaration{declaration_begin(i), tokens_.size()};
+        const std::size_t name = variable_name(declaration);
+        if (name == kNone || is_declared_extern(tokens_[name].text)) return;
+        for (std::size_t p = declaration.begin; p < i; ++p) {
+            if (text_[p].find("static") != std::string::npos) return;
+        }
+        text_[i] = "static __attribute__((unused))";
+    }
+
+    // The name of the variable that a declaration at `declaration.begin` declares; kNone if that is none, or one of a class, or if it
+    // has its linkage said.
+    std::size_t variable_name(Range declaration) const {
+        static constexpr std::array<std::string_view, 10> kOthers = {
+            "static", "extern",   "inline",    "using",   "typedef",
+            "friend", "operator", "namespace", "concept", "template"};
+        static constexpr std::array<std::string_view, 4> kEnds = {";", "=", "[", "{"};
+        static constexpr std::array<std::string_view, 4> kTypes = {"struct", "class", "union", "enum"};
+        std::size_t name = kNone;
+        int angle = 0;
+        bool defines_type = false;
+        for (std::size_t i = declaration.begin; i < declaration.end; ++i) {
+            const Token& token = tokens_[i];
+            if (!token.significant()) continue;
+            if (is_decoration(i)) {
+                if (const std::size_t open = tokens_.next(i); tokens_.is(open, "(")) i = closing(open);
+            } else if (token.is("<") || token.is(">")) {
+                angle += token.is("<") ? 1 : -1;
+            } else if (angle > 0) {
+                continue;
+            } else if (token.is("[") && tokens_.is(tokens_.next(i), "[")) {
+                i = closing(i);
+            } else if (token.is("{") && defines_type) {
+                i = closing(i);
+                name = kNone;
+            } else if (one_of(token.text, kEnds)) {
+                return tokens_.is(tokens_.previous(name), ":") ? kNone : name;
+            } else if (token.is("(")) {
+                const std::size_t inner = tokens_.next(i);
+                return tokens_.is(inner, "*") || tokens_.is(inner, "&") ? tokens_.next(inner) : kNone;
+            } else if (one_of(token.text, kOthers)) {
+                return kNone;
+            } else if (is_attribute_word(token.text)) {
+                if (one_of(text_before(i), kTypes)) return kNone;
+            } else if (token.kind == TokenKind::identifier) {
+                defines_type = defines_type || one_of(token.text, kTypes);
+                name = i;
+            }
+        }
+        return kNone;
+    }
+    std::string_view text_before(std::size_t i) const {
+        const std::size_t before = tokens_.previous(i);
+        return before == kNone ? std::string_view() : tokens_[before].text;
+    }
+    // `extern __constant__ float c[];` in a header: the definition must not be static.
+    bool is_declared_extern(std::string_view name) const {
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            if (!tokens_[i].is(name)) continue;
+            for (std::size_t p = declaration_begin(i); p < i; ++p) {
+                if (tokens_[p].is("extern")) return true;
+            }
+        }
+        return false;
+    }
+    // Words before a declaration that are no part of the type.
+    static bool is_attribute_word(std::string_view word) {
+        static constexpr std::array<std::string_view, 7> kWords = {
+            "__device__", "__host__", "__constant__", "__managed__", "__shared__", "extern", "static"};
+        return one_of(word, kWords);
+    }
+
+    // --- Shifts by 32 bits and more -------------------------------------------------------------------------------------
+
+    // Behind `__global__` or `__device__`: up to the end of the function's body, if it has one.
+    void enter_device_code(std::size_t word) {
+        bool has_parameters = false;
+        for (std::size_t i = tokens_.next(word); i != kNone; i = tokens_.next(i)) {
+            if (tokens_[i].is(";") || tokens_[i].is("=") || tokens_[i].is("}") || tokens_[i].is(",")) return;
+            if (tokens_[i].is("{")) {
+                if (has_parameters) device_code_end_ = std::max(device_code_end_, closing(i));
+                return;
+            }
+            has_parameters = has_parameters || tokens_[i].is("(");
+            if (tokens_[i].is("(") || tokens_[i].is("[")) i = closing(i);
+        }
+    }
+
+    // A GPU shifts all bits out where the amount is the width or more, a CPU takes the amount modulo the width. So the amount is marked,
+    // and shifts by a marked amount (cuda_on_cpu/shift.h) do as a GPU does. A literal needs no mark.
+    void translate_shift(std::size_t i) {
+        const std::size_t before = tokens_.previous(i);
+        if (before == kNone || tokens_[before].is("operator") || tokens_[before].is(tokens_[i].text)) return;
+        const bool assigns = tokens_.is(i + 2 < tokens_.size() ? i + 2 : kNone, "=");
+        if (tokens_[i].is(">") && has_open_angle(i)) return;
+        const std::size_t begin = tokens_.next(assigns ? i + 2 : i + 1);
+        const std::size_t end = end_of_amount(begin, assigns);
+        if (begin == kNone || end == kNone || end <= begin) return;
+        const bool literal = tokens_[begin].kind == TokenKind::number && tokens_.next(begin) == end;
+        if (literal) return;
+        if (assigns &&
+            is_member(before)) {  // of a bit field there are no references: x.f <<= n becomes x.f = x.f << n
+            const std::size_t chain = begin_of_chain(before);
+            if (chain == kNone) return;
+            after_[begin - 1] +=
+                " (" + flat({chain, before + 1}) + ") " + std::string(2, tokens_[i].text.front());
+            erase({i, i + 2});
+        }
+        after_[begin - 1] += " ::cuda_on_cpu::shift_amount(";
+        after_[tokens_.previous(end)] += ")";
+    }
+
+    bool is_member(std::size_t name) const {
+        const std::size_t before = tokens_.previous(name);
+        return tokens_[name].kind == TokenKind::identifier &&
+               (tokens_.is(before, ".") || tokens_.is(before, ">"));
+    }
+
+    // Of `a.b->c`, whose last name is at `i`; kNone if a call or an index is in it, which must not happen twice.
+    std::size_t begin_of_chain(std::size_t i) const {
+        while (is_member(i)) {
+            const std::size_t dot = tokens_.previous(i);
+            i = tokens_.previous(tokens_[dot].is(".") ? dot : tokens_.previous(dot));
+            if (i == kNone || tokens_[i].kind != TokenKind::identifier) return kNone;
+        }
+        return i;
+    }
+
+    // Is there an `<` before in the same brackets that no `>` has closed, so that `>>` may end two lists of template arguments?
+    bool has_open_angle(std::size_t i) const {
+        int closed = 0;
+        for (std::size_t p = tokens_.previous(i); p != kNone; p = tokens_.previous(p)) {
+            if (tokens_[p].is("<") && closed-- == 0) return true;
+            if (tokens_[p].is(">") && p > 0 && !tokens_[p - 1].is("-")) ++closed;
+            if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("(") || tokens_[p].is("["))
+                return false;
+            const bool closes = tokens_[p].is(")") || tokens_[p].is("]") || tokens_[p].is("}");
+            if (closes && tokens_.match(p) != kNone) p = tokens_.match(p);
         }
         return false;
     }
 
-    void refuse_ptx(std::size_t i) const {
-        std::size_t open = tokens_.next(i);
-        while (open != kNone && tokens_[open].kind == TokenKind::identifier)  // volatile
-            open = tokens_.next(open);
-        if (!tokens_.is(open, "(") || tokens_.match(open) == kNone) return;
-        for (std::size_t p = open + 1; p < tokens_.match(open) && !tokens_[p].is(":"); ++p) {
-            if (tokens_[p].kind == TokenKind::literal && is_ptx(tokens_[p].text))
-                fail(i,
-                     "asm with PTX: this build runs kernels on the CPU, which has other instructions. Use a "
-                     "function of CUDA's, such as __shfl_down_sync, or put it between #ifndef CUDA_ON_CPU "
-                     "and #endif");
+    // Behind the right operand of a shift that begins at `i`; kNone where that is not clear.
+    std::size_t end_of_amount(std::size_t i, bool assigns) const {
+        static constexpr std::array<std::string_view, 14> kEnds = {";", ",", ")", "]", "}", "?", ":",
+                                                                   "<", ">", "=", "!", "&", "|", "^"};
+        static constexpr std::array<std::string_view, 4> kCasts = {"static_cast", "reinterpret_cast",
+                                                                   "const_cast", "bit_cast"};
+        const std::size_t begin = i;
+        while (i != kNone) {
+            const Token& token = tokens_[i];
+            const bool opens = token.is("(") || token.is("[") || token.is("{");
+            if (opens) {
+                if (tokens_.match(i) == kNone) return kNone;
+                i = tokens_.next(tokens_.match(i));
+            } else if (one_of(token.text, kCasts) && tokens_.is(tokens_.next(i), "<")) {
+                while (i != kNone && !tokens_[i].is("(") && !tokens_[i].is(";"))
+                    i = tokens_.next(i);
+            } else if (token.is(":") && tokens_.is(i + 1, ":")) {
+                i = tokens_.next(i + 1);
+            } else if (token.is("-") && tokens_.is(i + 1, ">")) {
+                i = tokens_.next(i + 1);
+            } else if (i != begin && one_of(token.text, kEnds) && !(assigns && is_binary(token))) {
+                const std::size_t before = tokens_.previous(i);
+                const bool may_be_template = token.is("<") && !tokens_.is(i + 1, "<") &&
+                                             !tokens_.is(i + 1, "=") &&
+                                             tokens_[before].kind == TokenKind::identifier;
+                return may_be_template ? kNone : i;
+            } else {
+                i = tokens_.next(i);
+            }
         }
+        return kNone;
+    }
+    // Between operands of the right side of an assignment.
+    static bool is_binary(const Token& token) {
+        static constexpr std::array<std::string_view, 5> kOperators = {"&", "|", "^", "!", "="};
+        return one_of(token.text, kOperators);
+    }
+
+    // --- Fields of the device's properties that CUDA 13 has no more ----------------------------------------------------------
+
+    static bool is_removed_property(std::string_view word) {
+        static constexpr std::array<std::string_view, 8> kFields = {"clockRate",
+                                                                    "computeMode",
+                                                                    "cooperativeMultiDeviceLaunch",
+                                                                    "deviceOverlap",
+                                                                    "kernelExecTimeoutEnabled",
+                                                                    "maxTexture1DLinear",
+                                                                    "memoryClockRate",
+                                                                    "singleToDoublePrecisionPerfRatio"};
+        return one_of(word, kFields);
+    }
+
+    void tell_of_removed_property(std::size_t i) {
+        if (!is_member(i) || !told_of_.insert(tokens_[i].text).second) return;
+        const std::string instead =
+            tokens_[i].is("deviceOverlap") ? "asyncEngineCount" : "cudaDeviceGetAttribute or NVML";
+        warn(i, "'" + std::string(tokens_[i].text) + "': cudaDeviceProp has no such field in CUDA 13; use " +
+                    instead);
+    }
+
+    // --- return; in main -----------------------------------------------------------------------------------------------
+
+    // nvcc warns of it, g++ takes it for an error.
+    void return_from_main(std::size_t name) {
+        const std::size_t parameters = tokens_.next(name);
+        if (!tokens_.is(tokens_.previous(name), "int") || !tokens_.is(parameters, "(")) return;
+        const std::size_t body = tokens_.next(closing(parameters));
+        if (!tokens_.is(body, "{") || tokens_.enclosing_brace(name) != kNone) return;
+        for (std::size_t i = body; i < closing(body); ++i) {
+            if (!tokens_[i].is("return") || !tokens_.is(tokens_.next(i), ";") || in_lambda(i, body)) continue;
+            text_[i] = "return 0";
+            warn(i, "return without a value in main, which returns int; it returns 0");
+        }
+    }
+
+    bool in_lambda(std::size_t i, std::size_t function) const {
+        for (std::size_t brace = tokens_.enclosing_brace(i); brace != kNone && brace != function;
+             brace = tokens_.enclosing_brace(brace)) {
+            for (std::size_t p = tokens_.previous(brace); p != kNone; p = tokens_.previous(p)) {
+                if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;
+                if (tokens_[p].is("]")) return true;
+                if (tokens_[p].is(")") && tokens_.match(p) != kNone) p = tokens_.match(p);
+            }
+        }
+        return false;
     }
 
     // --- #pragma unroll ----------------------------------------------------------------------------------------------
@@ -209,19 +588,30 @@ class Translation {
 
     // --- kernel<<<...>>>(...) -------------------------------------------------------------------------------------------
 
+    // Three equal brackets, as of a launch: `<<<`, and with blanks `<< <` or `< <<`.
+    bool is_launch_bracket(std::size_t i, std::string_view bracket) const {
+        const std::size_t second = tokens_.next(i);
+        const std::size_t third = tokens_.next(second);
+        return tokens_.is(i, bracket) && tokens_.is(second, bracket) && tokens_.is(third, bracket) &&
+               (second == i + 1 || third == second + 1);
+    }
+    std::size_t third_bracket(std::size_t i) const { return tokens_.next(tokens_.next(i)); }
+
     void translate_launch(std::size_t open) {
-        std::size_t close = open + 3;
-        while (!(tokens_.is_run(close, ">", 3) && tokens_.is(tokens_.next(close + 2), "("))) {
+        const std::size_t begin = third_bracket(open) + 1;
+        std::size_t close = begin;
+        while (!(is_launch_bracket(close, ">") && tokens_.is(tokens_.next(third_bracket(close)), "("))) {
             if (close >= tokens_.size() || tokens_[close].is(";")) fail(open, "<<< without >>>(");
             const bool bracket =
                 tokens_[close].kind == TokenKind::punctuation && tokens_.match(close) != kNone;
             close = bracket && tokens_.match(close) > close ? tokens_.match(close) + 1 : close + 1;
         }
         require_kernel(open);
-        const std::size_t arguments = tokens_.next(close + 2);
+        const std::size_t end = third_bracket(close) + 1;
+        const std::size_t arguments = tokens_.next(end - 1);
         after_[closing(arguments)] =
-            ", ::cuda_on_cpu::launch(" + flat({open + 3, close}) + ")" + after_[closing(arguments)];
-        erase({open, close + 3});
+            ", ::cuda_on_cpu::launch(" + flat({begin, close}) + ")" + after_[closing(arguments)];
+        erase({open, end});
     }
 
     // `f<<<...>>>()` calls f here, whatever it is. What is known to be a function, and no kernel, is refused as by nvcc.
@@ -257,7 +647,7 @@ class Translation {
             const std::size_t behind = tokens_.next(i);
             const bool is_declared = before != kNone && (tokens_[before].kind == TokenKind::identifier ||
                                                          tokens_[before].is("*") || tokens_[before].is("&") ||
-                                                         tokens_[before].is(">"));
+                                                         tokens_[before].is(">") || ends_decoration(before));
             if (!is_declared) continue;
             if (!tokens_.is(behind, "(")) {
                 if (!tokens_.is(behind, "<")) return kNone;
@@ -303,6 +693,13 @@ class Translation {
         return one_of(tokens_[i].text, kDecorations);
     }
 
+    // The `)` of `__launch_bounds__(256)` and the like.
+    bool ends_decoration(std::size_t i) const {
+        if (!tokens_[i].is(")") || tokens_.match(i) == kNone) return false;
+        const std::size_t word = tokens_.previous(tokens_.match(i));
+        return word != kNone && is_decoration(word);
+    }
+
     std::size_t skip_decorations(std::size_t i) const {
         while (i != kNone) {
             if (is_decoration(i)) {
@@ -328,6 +725,7 @@ class Translation {
 
     void translate_kernel(std::size_t global) {
         erase(global);
+        enter_device_code(global);
         std::size_t parameters = skip_decorations(tokens_.next(global));
         while (parameters != kNone && !tokens_[parameters].is("(")) {
             if (tokens_[parameters].is(";") || tokens_[parameters].is("{"))
@@ -347,10 +745,12 @@ class Translation {
             constructor += ", ::cuda_on_cpu::first_of(" + (bounds.empty() ? "1024"s : bounds) + ")";
         }
         if (!cluster.empty()) constructor += ", dim3(" + cluster + ")";
-        const std::string names = parameter_names({parameters + 1, closing(parameters)});
+        const Range list{parameters + 1, closing(parameters)};
+        const std::string names = parameter_names(list);
         after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
-                       "); if (cuda_on_cpu_kernel_.asked()) return; cuda_on_cpu_kernel_.prepare(\"" +
-                       (names.empty() ? "" : names.substr(2)) + "\", [=]() mutable {" + after_[body];
+                       "); if (cuda_on_cpu_kernel_.asked" + parameter_types(list) + "()) return; " + kMark +
+                       "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) +
+                       "\", [=]() mutable {" + after_[body];
         text_[closing(body)] = "}" + names + ");}";
     }
 
@@ -391,6 +791,8 @@ class Translation {
             if (!token.significant()) continue;
             if (is_decoration(i)) {
                 if (const std::size_t open = tokens_.next(i); tokens_.is(open, "(")) i = closing(open);
+            } else if (is_attribute_word(token.text)) {
+                continue;
             } else if (token.is("<")) {
                 ++angle;
             } else if (token.is(">")) {
@@ -443,6 +845,22 @@ class Translation {
         return names;
     }
 
+    // "_with<decltype(x), decltype(n)>", or nothing if a parameter has no name.
+    std::string parameter_types(Range parameters) const {
+        std::string types;
+        for (const Range& part : split(parameters)) {
+            const std::size_t first = next_in(part);
+            if (first == kNone || (tokens_[first].is("void") && next_in({first + 1, part.end}) == kNone))
+                continue;
+            const std::string name = parameter_names(part);
+            if (name.empty()) return "";
+            const bool pack = name.ends_with("...");
+            types += std::string(types.empty() ? "" : ", ") + "decltype(" +
+                     name.substr(2, name.size() - (pack ? 5 : 2)) + ")" + (pack ? "..." : "");
+        }
+        return "_with<" + types + ">";
+    }
+
     // --- __shared__ ----------------------------------------------------------------------------------------------------------
 
     bool opens_function(std::size_t brace) const {
@@ -492,8 +910,8 @@ class Translation {
             text_[begin].insert(0, "static thread_local struct { char before_[" + kGap + "]; ");
             after_[end] += " char behind_[" + kGap + "]; } " + around + ";";
         }
-        for (const Range& part : split({shared + 1, end})) {
-            const bool first = part.begin == shared + 1;
+        for (const Range& part : split({begin, end})) {
+            const bool first = part.begin == begin;
             std::size_t name = declared_name(part);
             if (!first && name == kNone) name = first_identifier(part);  // `, other[4]` has no type before it
             if (name == kNone) fail(shared, "__shared__: no variable name found in this declaration");
@@ -526,15 +944,15 @@ class Translation {
     // `extern __shared__ float tile[];` becomes a reference to an array of that type in the block's dynamic shared memory.
     void translate_dynamic_shared(std::size_t shared, std::size_t end) {
         const Range declaration{declaration_begin(shared), end};
-        const std::size_t name = declared_name({shared + 1, end});
+        const std::size_t name = declared_name(declaration);
         const std::size_t bounds = name == kNone ? kNone : tokens_.next(name);
         if (!tokens_.is(bounds, "["))
             fail(shared, "extern __shared__: expected an array, `extern __shared__ T name[];`");
         std::string type;
-        for (std::size_t i = shared + 1; i < name; ++i) {
+        for (std::size_t i = declaration.begin; i < name; ++i) {
             if (is_decoration(i)) {
                 i = closing(tokens_.next(i));
-            } else {
+            } else if (!is_attribute_word(tokens_[i].text)) {
                 type += tokens_[i].significant() ? flat({i, i + 1}) : " "s;
             }
         }
@@ -557,6 +975,7 @@ class Translation {
                 if (!tokens_[i].is("{") || tokens_.match(i) == kNone || !opens_function(i)) continue;
                 const std::size_t outer = tokens_.enclosing_brace(i);
                 if (outer != kNone && in_function(i)) continue;
+                if (declares_itself(i, shared.name)) continue;
                 for (std::size_t k = i; k < tokens_.match(i); ++k) {
                     if (tokens_[k].is(shared.name)) {
                         after_[i] += shared.declaration;
@@ -565,6 +984,21 @@ class Translation {
                 }
             }
         }
+    }
+
+    // Has the function whose body opens at `body` a parameter, or a variable of its outermost block, of that name?
+    bool declares_itself(std::size_t body, std::string_view name) const {
+        static constexpr std::array<std::string_view, 5> kNotTypes = {"return", "case", "else", "goto",
+                                                                      "throw"};
+        for (std::size_t i = declaration_begin(tokens_.previous(body)); i < tokens_.match(body); ++i) {
+            if (!tokens_[i].is(name)) continue;
+            if (i < body) return true;
+            const std::size_t before = tokens_.previous(i);
+            const bool follows_type = before != kNone && tokens_[before].kind == TokenKind::identifier &&
+                                      !one_of(tokens_[before].text, kNotTypes);
+            if (tokens_.enclosing_brace(i) == body && follows_type) return true;
+        }
+        return false;
     }
 
     // --- Loops that wait -----------------------------------------------------------------------------------------------------
@@ -586,24 +1020,32 @@ class Translation {
     }
 
     // A loop with something in its body polls memory too, if it reads volatile memory: directly, by the name of something
-    // declared volatile, or through a function that does.
-    void translate_loop_over_volatile(std::size_t loop) {
+    // declared volatile, or through a function that does; or if each round does the same. In a loop that does not count, loads with a
+    // hint for the cache poll, too, if they load from one address again and again.
+    void translate_waiting_loop(std::size_t loop) {
         const std::size_t open = tokens_.next(loop);
         if (!tokens_.is(open, "(")) return;
         const std::size_t close = closing(open);
-        if (!mentions_volatile(whole_loop(loop, close))) return;
+        const Range whole = whole_loop(loop, close);
         Range condition{open + 1, close};
         if (tokens_[loop].is("for")) {
             condition.begin = end_of_statement(open + 1) + 1;
             condition.end = condition.begin >= close ? close : end_of_statement(condition.begin);
             if (condition.end >= close) return;  // for (element : range)
         }
+        const bool counts = tokens_[loop].is("for") && next_in({condition.end + 1, close}) != kNone;
+        if (!counts) replace_loads(whole);
+        if (!mentions_volatile(whole) && (counts || !repeats_itself(whole))) return;
         const std::size_t first = next_in(condition);
         if (first == kNone || tokens_[first].is("true") || tokens_[first].is("1")) {
             // The compiler must still see that the loop is endless, so the condition stays as it is.
             const std::size_t body =
                 ends_do(loop) ? tokens_.match(tokens_.previous(loop)) : tokens_.next(close);
-            if (tokens_.is(body, "{")) after_[body] += " ::cuda_on_cpu::poll();";
+            if (tokens_.is(body, "{")) {
+                after_[body] += " ::cuda_on_cpu::poll();";
+            } else if (tokens_[loop].is("for") && !counts) {
+                text_[close] = "::cuda_on_cpu::poll()" + text_[close];
+            }
             return;
         }
         const std::size_t second = next_in({first + 1, condition.end});
@@ -612,6 +1054,120 @@ class Translation {
         if (declares) return;
         text_[first] = "::cuda_on_cpu::poll(), (" + text_[first];
         text_[condition.end] = ")" + text_[condition.end];
+    }
+
+    // `again: ... goto again;` is a loop, too.
+    void translate_goto(std::size_t jump) {
+        const std::size_t target = tokens_.next(jump);
+        const std::size_t end = tokens_.next(target);
+        if (!tokens_.is(end, ";")) return;
+        const std::size_t label = label_before(jump, tokens_[target].text);
+        if (label == kNone) return;
+        const Range whole{tokens_.next(tokens_.next(label)), jump};
+        replace_loads(whole);
+        if (!mentions_volatile(whole) && !repeats_itself(whole)) return;
+        text_[jump] = "{ ::cuda_on_cpu::poll(); " + text_[jump];
+        text_[end] += " }";
+    }
+
+    // The label `name:` before `i` in the same function.
+    std::size_t label_before(std::size_t i, std::string_view name) const {
+        const std::size_t function = outermost_function(i);
+        if (function == kNone) return kNone;
+        for (std::size_t p = tokens_.previous(i); p != kNone && p > function; p = tokens_.previous(p)) {
+            if (tokens_[p].is(name) && tokens_.is(tokens_.next(p), ":") &&
+                !tokens_.is(tokens_.previous(p), "?"))
+                return p;
+        }
+        return kNone;
+    }
+
+    // Loads with a hint for the cache; __ldcv lets others run by itself.
+    static bool is_load(std::string_view word) {
+        static constexpr std::array<std::string_view, 5> kLoads = {"__ldca", "__ldcg", "__ldcs", "__ldg",
+                                                                   "__ldlu"};
+        return one_of(word, kLoads);
+    }
+
+    // In this range, and in the functions that it calls and that the file has defined before.
+    void replace_loads(Range range) {
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            if (tokens_[i].kind != TokenKind::identifier || !tokens_.is(tokens_.next(i), "(")) continue;
+            if (is_load(tokens_[i].text)) {
+                text_[i] = "::cuda_on_cpu::load_in_loop";
+                continue;
+            }
+            for (const LoadingFunction& function : loading_functions_) {
+                if (!tokens_[i].is(function.name) || (function.brace < i && closing(function.brace) > i))
+                    continue;
+                for (std::size_t k = function.brace; k < closing(function.brace); ++k)
+                    if (is_load(tokens_[k].text)) text_[k] = "::cuda_on_cpu::load_in_loop";
+            }
+        }
+    }
+
+    // Does each round of a loop do the same as the last, unless memory changes? No variable is counted, nothing is stored, no other
+    // function is called, and what is assigned does not depend on what was assigned before. So it waits, or ends at once.
+    bool repeats_itself(Range range) const {
+        static constexpr std::array<std::string_view, 15> kMayBeCalled = {"if",
+                                                                          "while",
+                                                                          "for",
+                                                                          "do",
+                                                                          "switch",
+                                                                          "sizeof",
+                                                                          "__nanosleep",
+                                                                          "__syncwarp",
+                                                                          "__ldcv",
+                                                                          "__threadfence",
+                                                                          "return",
+                                                                          "static_cast",
+                                                                          "reinterpret_cast",
+                                                                          "const_cast",
+                                                                          "__threadfence_block"};
+        static constexpr std::array<std::string_view, 6> kJumps = {"break", "continue", "goto",
+                                                                   "else",  "true",     "false"};
+        std::vector<std::string_view> assigned;
+        std::vector<Range> values;
+        bool looks = false;  // at anything
+        for (std::size_t i = range.begin; i < range.end; ++i) {
+            const Token& token = tokens_[i];
+            if (token.kind == TokenKind::identifier && tokens_.is(tokens_.next(i), "(") &&
+                !one_of(token.text, kMayBeCalled) && !is_load(token.text))
+                return false;
+            if (token.is("(") &&
+                (tokens_.is(tokens_.previous(i), "]") || tokens_.is(tokens_.previous(i), ")")))
+                return false;  // a lambda, or a call by way of a pointer
+            looks = looks || (token.kind == TokenKind::identifier && !one_of(token.text, kMayBeCalled) &&
+                              !one_of(token.text, kJumps));
+            if (tokens_.is_run(i, "+", 2) || tokens_.is_run(i, "-", 2)) return false;
+            if (!is_assignment(i)) continue;
+            const std::size_t name = tokens_.previous(i);
+            if (name == kNone || tokens_[name].kind != TokenKind::identifier || is_compound(i)) return false;
+            const std::size_t before = tokens_.previous(name);
+            if (tokens_.is(before, ".") || tokens_.is(before, ">") || tokens_.is(before, "*")) return false;
+            assigned.push_back(tokens_[name].text);
+            values.push_back({i + 1, end_of_statement(i + 1)});
+        }
+        for (const Range& value : values) {
+            for (std::size_t i = value.begin; i < value.end; ++i) {
+                if (std::find(assigned.begin(), assigned.end(), tokens_[i].text) != assigned.end())
+                    return false;
+            }
+        }
+        return looks;
+    }
+
+    // `=`, also as the end of `+=`, but of no comparison.
+    bool is_assignment(std::size_t i) const {
+        if (!tokens_[i].is("=") || tokens_.is(i + 1, "=") || i == 0) return false;
+        if (tokens_[i - 1].is("=") || tokens_[i - 1].is("!")) return false;
+        const bool angle = tokens_[i - 1].is("<") || tokens_[i - 1].is(">");
+        return !angle || (i > 1 && tokens_[i - 2].is(tokens_[i - 1].text));
+    }
+    bool is_compound(std::size_t i) const {
+        static constexpr std::array<std::string_view, 10> kOperators = {"+", "-", "*", "/", "%",
+                                                                        "&", "|", "^", "<", ">"};
+        return i > 0 && one_of(tokens_[i - 1].text, kOperators);
     }
 
     // From its first word to the end of its body.
@@ -645,13 +1201,19 @@ class Translation {
         const std::size_t function = outermost_function(range.begin);
         for (std::size_t i = range.begin; i < range.end; ++i) {
             if (tokens_[i].kind != TokenKind::identifier) continue;
-            if (tokens_[i].is("volatile")) return true;
+            if (tokens_[i].is("volatile") && !of_asm(i)) return true;
             for (const VolatileName& name : volatile_names_) {
                 if (tokens_[i].is(name.text) && (name.function == kNone || name.function == function))
                     return true;
             }
         }
         return false;
+    }
+
+    // asm volatile: loads from memory that may be polled give way themselves.
+    bool of_asm(std::size_t i) const {
+        const std::size_t before = tokens_.previous(i);
+        return before != kNone && is_asm(tokens_[before]);
     }
 
     std::size_t outermost_function(std::size_t i) const {
@@ -671,10 +1233,20 @@ class Translation {
             if (tokens_[i].kind == TokenKind::directive && text.starts_with("# ")) {
                 const std::string_view flags = text.substr(text.rfind('"') + 1);  // of `# line "file" flags`
                 system = flags.find('3') != std::string_view::npos;
-            } else if (!system && tokens_[i].is("volatile")) {
+            } else if (!system && tokens_[i].is("volatile") && !of_asm(i)) {
                 note_volatile(i);
+            } else if (!system && is_load(tokens_[i].text)) {
+                note_loading_function(i);
             }
         }
+    }
+
+    void note_loading_function(std::size_t i) {
+        const std::size_t function = outermost_function(i);
+        if (function == kNone || (!loading_functions_.empty() && loading_functions_.back().brace == function))
+            return;
+        if (const std::size_t name = name_of_function(function); name != kNone)
+            loading_functions_.push_back({tokens_[name].text, function});
     }
 
     void note_volatile(std::size_t i) {
@@ -770,6 +1342,106 @@ class Translation {
         return end < tokens_.size() ? tokens_.next(end) : kNone;
     }
 
+    // --- Warp-synchronous code -----------------------------------------------------------------------------------------------
+
+    // `s[t] += s[t + 16]; s[t] += s[t + 8];` on volatile memory: each lane reads what another has stored in the statement before. Before
+    // Volta the lanes of a warp ran each statement together; now it takes a __syncwarp() in between.
+    void find_warp_synchronous_code() {
+        for (const VolatileName& name : volatile_names_) {
+            if (name.function != kNone && name.text.data() != nullptr) look_at_stores(name);
+        }
+    }
+
+    // `name[index] = value;`, also with `+=` and the like.
+    struct Store {
+        std::size_t name;
+        std::size_t assignment;
+        std::size_t end;
+        bool exchanges;  // the value is computed from an element of the same array with another index
+    };
+
+    void look_at_stores(const VolatileName& name) {
+        std::vector<Store> stores;
+        std::size_t found = kNone;
+        bool stored = false;  // since the last synchronisation
+        const std::size_t function_end = closing(name.function);
+        for (std::size_t i = name.function; i < function_end; ++i) {
+            if (tokens_[i].kind != TokenKind::identifier) continue;
+            if (tokens_[i].text.find("sync") != std::string_view::npos) stored = false;
+            if (!tokens_[i].is(name.text)) continue;
+            const Store store = store_at(i);
+            if (store.end == kNone) continue;
+            if (store.exchanges && (stored || repeats_without_sync(store, name.function)) && found == kNone)
+                found = i;
+            stored = true;
+            stores.push_back(store);
+        }
+        if (found == kNone) return;
+        warn(found, "lanes of a warp exchange values through the volatile '" + std::string(name.text) +
+                        "' without __syncwarp() in between: undefined since Volta, and wrong here. Put "
+                        "__syncwarp() behind each step, or run the program with CUDA_ON_CPU_LOCKSTEP=1");
+        for (const Store& store : stores)
+            store_in_step(store);
+    }
+
+    // The store whose statement begins at `i`; its end is kNone if it is none.
+    Store store_at(std::size_t i) const {
+        Store store{i, kNone, kNone, false};
+        const std::size_t open = tokens_.next(i);
+        const std::size_t before = tokens_.previous(i);
+        const bool begins = tokens_.is(before, ";") || tokens_.is(before, "{") || tokens_.is(before, "}") ||
+                            tokens_.is(before, ")") || tokens_.is(before, "else");
+        if (!begins || !tokens_.is(open, "[")) return store;
+        std::size_t assignment = tokens_.next(closing(open));
+        while (assignment != kNone && !tokens_[assignment].is("=") &&
+               tokens_[assignment].kind == TokenKind::punctuation && !tokens_[assignment].is("[") &&
+               !tokens_[assignment].is(";"))
+            assignment = assignment + 1;
+        if (assignment == kNone || !is_assignment(assignment)) return store;
+        for (std::size_t p = open; p < closing(open); ++p) {
+            if (tokens_[p].is("=") || tokens_.is_run(p, "+", 2) || tokens_.is_run(p, "-", 2)) return store;
+        }
+        store.assignment = assignment;
+        store.end = end_of_statement(assignment);
+        const std::string index = flat({open, closing(open)});
+        for (std::size_t p = assignment; p < store.end; ++p) {
+            const std::size_t other = tokens_.next(p);
+            if (tokens_[p].is(tokens_[i].text) && tokens_.is(other, "[") &&
+                flat({other, closing(other)}) != index)
+                store.exchanges = true;
+        }
+        return store;
+    }
+
+    // Is it in a loop in which nothing synchronises?
+    bool repeats_without_sync(const Store& store, std::size_t function) const {
+        for (std::size_t i = store.name; i-- > function;) {
+            if (!tokens_[i].is("for") && !tokens_[i].is("while")) continue;
+            const std::size_t open = tokens_.next(i);
+            if (!tokens_.is(open, "(")) continue;
+            const Range loop = whole_loop(i, closing(open));
+            if (loop.begin > store.name || loop.end < store.end) continue;
+            bool synchronises = false;
+            for (std::size_t p = loop.begin; p < loop.end; ++p)
+                synchronises = synchronises || (tokens_[p].kind == TokenKind::identifier &&
+                                                tokens_[p].text.find("sync") != std::string_view::npos);
+            if (!synchronises) return true;
+        }
+        return false;
+    }
+
+    void store_in_step(const Store& store) {
+        const std::size_t close = closing(tokens_.next(store.name));
+        const std::string place = flat({store.name, close + 1});
+        const std::string operation = flat({close + 1, store.assignment});
+        erase({close + 1, store.assignment});
+        text_[store.assignment] = "= ::cuda_on_cpu::value_in_step(";
+        if (!operation.empty()) text_[store.assignment] += place + " " + operation + " ";
+        text_[store.assignment] += "(";
+        const std::string number = std::to_string(2 * store.assignment);
+        text_[store.end] = "), " + number + "), ::cuda_on_cpu::step(" + number + " + 1)" + text_[store.end];
+    }
+
     // --- Kernels as pointers without a type --------------------------------------------------------------------------------------
 
     static bool takes_kernel(std::string_view word) {
@@ -813,14 +1485,20 @@ class Translation {
     std::vector<std::string> text_;   // of each token, changed or not
     std::vector<std::string> after_;  // what is inserted behind it
     bool gaps_;
+    bool own_device_variables_;
+    std::vector<Warning>* warnings_;
+    std::size_t device_code_end_ = 0;     // tokens up to here are in a function that runs on the device
+    std::set<std::string_view> told_of_;  // fields of cudaDeviceProp
     std::vector<GlobalShared> global_shared_;
     std::vector<VolatileName> volatile_names_;
+    std::vector<LoadingFunction> loading_functions_;
 };
 
 }  // namespace
 
-std::string translate(std::string_view preprocessed, Dialect dialect, SharedArrays shared_arrays) {
-    return Translation(preprocessed, dialect, shared_arrays).run();
+std::string translate(std::string_view preprocessed, Dialect dialect, SharedArrays shared_arrays,
+                      DeviceVariables device_variables, std::vector<Warning>* warnings) {
+    return Translation(preprocessed, dialect, shared_arrays, device_variables, warnings).run();
 }
 
 }  // namespace translator

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "build.hpp"
+#include "check_text.hpp"
 #include "device_side.hpp"
 #include "errors.hpp"
 #include "styles.hpp"
@@ -15,70 +16,6 @@
 
 namespace course::tool {
 namespace {
-
-constexpr std::size_t kLinesShown = 12;  // of each message
-
-std::string indented(std::string_view text, std::size_t lines, const std::string& root) {
-    std::string result;
-    std::size_t shown = 0;
-    while (!text.empty()) {
-        std::string line(text.substr(0, text.find('\n')));
-        text.remove_prefix(std::min(line.size() + 1, text.size()));
-        if (shown++ == lines) return result + "    ...\n";
-        for (auto at = line.find(root + "/"); at != std::string::npos; at = line.find(root + "/"))
-            line.erase(at, root.size() + 1);
-        result += line.empty() ? "\n" : "    " + line + "\n";
-    }
-    return result;
-}
-
-// The end of what a program said: where it tells why it died.
-std::string_view last_lines(std::string_view text, std::size_t count) {
-    while (text.ends_with('\n'))
-        text.remove_suffix(1);
-    std::size_t begin = text.size();
-    while (count-- > 0 && begin != std::string_view::npos && begin > 0)
-        begin = text.rfind('\n', begin - 1);
-    return begin == std::string_view::npos ? text : text.substr(begin);
-}
-
-// The tests end with the first that fails.
-std::string text_of_failures(const GtestOutput& output, std::size_t shown, const std::string& root) {
-    if (output.failed.empty()) return "";
-    const FailedTest& test = output.failed.front();
-    std::string text = fmt::format("\n  {}\n", styled(test.name, kBad, stdout));
-    if (!test.printed.empty()) text += "    it printed:\n" + indented(test.printed, kLinesShown, root);
-    text += indented(test.report, kLinesShown, root);
-    for (std::size_t i = 0; i < std::min(shown, test.messages.size()); ++i)
-        text += indented(test.messages[i], kLinesShown, root);
-    if (test.messages.size() > shown)
-        text += fmt::format("    ... and {} more of its checks\n", test.messages.size() - shown);
-    return text;
-}
-
-std::string text_of_end(const GtestOutput& output, const Captured& run, std::chrono::milliseconds limit,
-                        const std::string& slow_place, const std::string& root) {
-    const std::string test = output.unfinished.empty() ? "the tests" : output.unfinished;
-    std::string what;
-    if (run.timed_out) {
-        what = fmt::format(
-            "{}: not done after {} s, ended{}. A loop that never ends, a thread that waits for ever, or does "
-            "each thread do all the work? --limit S gives it more time.",
-            test, limit.count() / 1000, slow_place.empty() ? "" : "; it was in " + slow_place);
-    } else if (run.flooded) {
-        what = fmt::format("{}: printed more than {} MB, ended. A printf in a loop that never ends?", test,
-                           kMostOutput >> 20);
-    } else if (run.exit_code > 128) {
-        what = fmt::format("{}: the program ended by signal {}.", test, run.exit_code - 128);
-    } else {
-        what =
-            fmt::format("{}: the program ended in the middle of it, with exit code {}.", test, run.exit_code);
-    }
-    return fmt::format(
-        "\n  {}\n{}", styled(what, kBad, stdout),
-        indented(last_lines(output.unfinished.empty() ? run.output : output.last_words, kLinesShown),
-                 kLinesShown, root));
-}
 
 struct Schedule {
     const char* order;   // CUDA_ON_CPU_ORDER
@@ -187,30 +124,13 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
                                    : fmt::format("{} of its tests pass, then ", output.passed);
     std::string text = fmt::format("{}this one fails{}:\n", before, schedule.words);
     text += text_of_failures(output, options.failures_shown, root);
-    if (ended_early) text += text_of_end(output, run, options.limit, slow_place, root);
-    return {.verdict = Verdict::kFailed, .text = std::move(text), .timed_out = run.timed_out};
-}
-
-// What the compiler or the linker said, less the build's own lines and the command, which follows `FAILED:`.
-std::string text_of_errors(std::string_view messages, const std::string& root) {
-    constexpr std::size_t kErrorLines = 30;
-    std::string errors;
-    bool is_command = false;
-    while (!messages.empty()) {
-        const std::string_view line = messages.substr(0, messages.find('\n'));
-        messages.remove_prefix(std::min(line.size() + 1, messages.size()));
-        const bool is_head = line.starts_with("FAILED: ");
-        // g++ tells of a flag that only clang++ has, but only where it has something else to tell, too.
-        const bool is_about_flags = line.find("unrecognized command-line option") != std::string_view::npos ||
-                                    line.ends_with("At global scope:");
-        // On the CPU a kernel's body is a lambda.
-        const bool is_about_translation = line.ends_with("In lambda function:");
-        if (!is_head && !is_command && !is_about_flags && !is_about_translation &&
-            !line.starts_with("ninja: "))
-            errors += std::string(line) + "\n";
-        is_command = is_head;
-    }
-    return indented(errors, kErrorLines, root);
+    if (ended_early)
+        text += text_of_end(output, run, {options.limit, slow_place, options.failures_shown}, root);
+    const bool was_refused = !output.failed.empty() && !output.failed.front().report.empty();
+    return {.verdict = Verdict::kFailed,
+            .text = std::move(text),
+            .timed_out = run.timed_out,
+            .died = ended_early || was_refused};
 }
 
 std::string target_of(const WorkbookEntry& entry) {
@@ -244,12 +164,20 @@ CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, con
         const int before = result.schedules;
         result = run_tests(build.program(target), entry, schedule, options, build.root.string());
         result.schedules += before;
-        if (result.verdict != Verdict::kPassed) return result;
+        if (result.verdict == Verdict::kPassed) continue;
+        // A host function that is called from a kernel may do anything on the CPU, end the program for instance.
+        if (result.died) {
+            if (const std::string uses = host_code_in_kernels(book, entry, build.root); !uses.empty())
+                result.text += "\n  nvcc does not compile it:\n" + uses;
+        }
+        return result;
     }
     if (const std::string uses = host_code_in_kernels(book, entry, build.root); !uses.empty()) {
-        return {Verdict::kDoesNotCompile,
-                "its tests pass on the CPU, but nvcc does not compile it:\n\n" + uses +
-                    "\n  A kernel can only call what is declared __device__, and CUDA's own functions.\n"};
+        return {
+            Verdict::kDoesNotCompile,
+            "its tests pass on the CPU, but nvcc does not compile it:\n\n" + uses +
+                "\n  A kernel can only use what is declared __device__ (or __constant__, or constexpr), and "
+                "CUDA's own functions.\n"};
     }
     return result;
 }

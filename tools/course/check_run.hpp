@@ -18,6 +18,7 @@ struct CheckResult {
     int tests = 0;           // that passed, in each schedule
     int schedules = 0;       // of threads: first to last, last to first, with late stores
     bool timed_out = false;  // the run that failed
+    bool died = false;       // the run that failed: it ended early, or the stand-in stopped a kernel
 };
 
 struct CheckOptions {

@@ -39,10 +39,10 @@ std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> f
     std::vector<std::string> arguments(argv + 1, argv + argc);
     for (const CLI::App* command : forwarding) {
         if (arguments.size() <= 2 || arguments.front() != command->get_name()) continue;
-        // Behind the files of a program of one's own everything is that program's.
+        // Behind the files of a program of one's own that is run everything is that program's.
         const auto files =
             static_cast<std::ptrdiff_t>(own_files({arguments.begin() + 1, arguments.end()}).size());
-        if (files > 0) {
+        if (files > 0 && command->get_name() == "run") {
             const auto behind = arguments.begin() + 1 + files;
             if (behind != arguments.end() && *behind == "--") arguments.erase(behind);
             arguments.insert(arguments.begin() + 2, "--");
@@ -62,6 +62,12 @@ std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> f
     }
     std::reverse(arguments.begin(), arguments.end());
     return arguments;
+}
+
+// The files that begin at `first`, what a command has taken for its DAY.
+std::vector<std::string> files_from(const std::string& first, int argc, const char* const* argv) {
+    const char* const* const end = argv + argc;
+    return own_files({std::find(argv + 2, end, first), end});
 }
 
 }  // namespace
@@ -111,7 +117,8 @@ int run_command_line(int argc, const char* const* argv) {
     auto* inspect = app.add_subcommand(
         "inspect",
         "Counts how a day's kernels use memory, line by line, and looks for races and bad accesses; no GPU");
-    inspect->add_option("DAY", inspected.day, kDay)->required();
+    inspect->add_option("DAY", inspected.day, std::string(kDay) + "; or a program of your own: my.cu")
+        ->required();
     inspect->add_option("--variant", inspected.variant, "Only this version")->type_name("V");
     inspect->add_option("--size", inspected.size, "Problem size, as the day's program reads it")
         ->type_name("N");
@@ -123,9 +130,14 @@ int run_command_line(int argc, const char* const* argv) {
     inspect->footer(
         "exit code: 1 when there are findings\n"
         "example: ./course inspect day05 --variant tiled_static\n"
-        "         ./course inspect gemm_ladder --variant 08_swizzle --size 256x256x256 --html swizzle.html");
-    inspect->callback(
-        [&] { command = [&](const Checkout& checkout) { return inspect_day(checkout, inspected); }; });
+        "         ./course inspect gemm_ladder --variant 08_swizzle --size 256x256x256 --html swizzle.html\n"
+        "         ./course inspect my.cu more.cu --html page.html -- arguments of the program");
+    inspect->callback([&] {
+        command = [&, files = files_from(inspected.day, argc, argv)](const Checkout& checkout) {
+            return files.empty() ? inspect_day(checkout, inspected)
+                                 : inspect_own_program(checkout, inspected, files);
+        };
+    });
 
     std::optional<std::string> tested_day;
     auto* test = app.add_subcommand("test", "Builds and runs all tests, or those of one day");
@@ -191,7 +203,8 @@ int run_command_line(int argc, const char* const* argv) {
 
     DebugOptions debugged;
     auto* debug = app.add_subcommand("debug", "Stops in the first line of your kernel, in gdb; on the CPU");
-    debug->add_option("EXERCISE", debugged.name, kExercise);
+    debug->add_option("EXERCISE", debugged.name,
+                      std::string(kExercise) + "; or a program of your own: my.cu");
     debug->add_option("--variant", debugged.variant, "Not the exercise's version but this one")
         ->type_name("V");
     debug
@@ -200,9 +213,15 @@ int run_command_line(int argc, const char* const* argv) {
         ->type_name("N");
     debug->add_option("ARGUMENTS", debugged.extra,
                       "From the first other option on, or after --: handed to the program as they are");
-    debug->footer("example: ./course debug day05/coalesced --size 8x8x8");
-    debug->callback(
-        [&] { command = [&](const Checkout& checkout) { return debug_exercise(checkout, debugged); }; });
+    debug->footer(
+        "example: ./course debug day05/coalesced --size 8x8x8\n"
+        "         ./course debug my.cu more.cu -- arguments of the program");
+    debug->callback([&] {
+        command = [&, files = files_from(debugged.name.value_or(""), argc, argv)](const Checkout& checkout) {
+            return files.empty() ? debug_exercise(checkout, debugged)
+                                 : debug_own_program(checkout, debugged, files);
+        };
+    });
 
     WatchCommand watched;
     auto* watch =
@@ -233,13 +252,15 @@ int run_command_line(int argc, const char* const* argv) {
 
     auto* progress = app.add_subcommand("progress", "All exercises, and which are solved");
     progress->footer("example: ./course progress");
-    bool as_json = false;
-    bool all_days = false;
-    auto* json = progress->add_flag("--json", as_json, "For other programs");
-    progress->add_flag("--all", all_days, "Every exercise of every day")->excludes(json);
-    progress->callback([&] {
-        command = [&](const Checkout& checkout) { return show_progress(checkout, as_json, all_days); };
-    });
+    ProgressCommand shown;
+    auto* shown_day =
+        progress->add_option("DAY", shown.name, "The day to show in full; else that of the next exercise");
+    auto* json = progress->add_flag("--json", shown.as_json, "For other programs")->excludes(shown_day);
+    progress->add_flag("--all", shown.all, "Every exercise of every day")
+        ->excludes(json)
+        ->excludes(shown_day);
+    progress->callback(
+        [&] { command = [&](const Checkout& checkout) { return show_progress(checkout, shown); }; });
 
     auto* cleaned =
         app.add_subcommand("clean", "Removes all builds, which can take some GB; your files stay");
@@ -276,6 +297,11 @@ int run_command_line(int argc, const char* const* argv) {
         app.parse(with_separator({run, inspect, debug}, argc, argv));
     } catch (const CLI::ExtrasError&) {
         fmt::print(stderr, "course: {}\n", unknown_argument(app));
+        return kUsage;
+    } catch (const CLI::RequiredError& error) {
+        const auto chosen = app.get_subcommands();
+        fmt::print(stderr, "course: {}{}\n", error.what(),
+                   chosen.empty() ? "" : fmt::format("; {}", chosen.front()->get_footer()));
         return kUsage;
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? kSuccess : kUsage;

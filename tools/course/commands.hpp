@@ -46,6 +46,11 @@ struct InspectOptions {
 // In a build of its own, build/inspect, whichever build this is. kFailed when there are findings.
 int inspect_day(const Checkout& checkout, const InspectOptions& options);
 
+// Of a program of one's own, from its first kernel to its end; of the options `html`, `json` and `extra` apply, as in run_own_program.
+// Returns the program's exit code when it has failed, else kFailed when there are findings.
+int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
+                        const std::vector<std::string>& files);
+
 // Without a day: everything.
 int test_days(const Checkout& checkout, const std::optional<std::string>& day);
 
@@ -74,6 +79,9 @@ struct DebugOptions {
 };
 // gdb in the learner's kernel, in a build of its own, build/cpu-debug.
 int debug_exercise(const Checkout& checkout, const DebugOptions& options);
+// gdb in the first kernel of a program of one's own; of the options `extra` applies, as in run_own_program.
+int debug_own_program(const Checkout& checkout, const DebugOptions& options,
+                      const std::vector<std::string>& files);
 
 struct CheckCommand {
     std::optional<std::string> name;  // of a day: its exercises, to the first that is not solved or not begun
@@ -99,9 +107,14 @@ int show_hint(const Checkout& checkout, const std::optional<std::string>& name);
 // Blank again: the functions of one exercise, or all files of a day. What was there is kept beside it.
 int reset_exercise(const Checkout& checkout, const std::string& name);
 
+struct ProgressCommand {
+    std::optional<std::string> name;  // the day that is shown in full, or one of its exercises
+    bool as_json = false;
+    bool all = false;
+};
 // As a table, or as JSON: a list of {"id", "solved", "failures", "hints", "stars", "minutes", "needs_inspection",
 // "is_inspected"}: its tests count accesses; a right answer is inspected, too.
-int show_progress(const Checkout& checkout, bool as_json, bool all);
+int show_progress(const Checkout& checkout, const ProgressCommand& command);
 
 // Removes build/, and says how much that was. The learner's files stay.
 int clean(const Checkout& checkout);

@@ -13,6 +13,7 @@
 #include "functions.hpp"
 #include "learner.hpp"
 #include "learner_program.hpp"
+#include "own_program.hpp"
 #include "styles.hpp"
 
 namespace course::tool {
@@ -30,10 +31,7 @@ std::vector<std::size_t> bodies_of(const std::string& text, const Exercise& exer
         for (const FunctionDefinition& function : find_functions(text, kernel))
             bodies.push_back(function.body_begin);
     }
-    if (!exercise.by_hand()) return bodies;
-    for (auto at = text.find("__global__ "); at != std::string::npos; at = text.find("__global__ ", at + 1))
-        bodies.push_back(text.find('{', at));
-    return bodies;
+    return exercise.by_hand() ? kernel_bodies(text) : bodies;
 }
 
 // The line of the first statement; of the closing brace where the learner has written none.
@@ -57,8 +55,17 @@ int first_line_in(const std::string& text, std::size_t body) {
     return line_at(text, at);
 }
 
-// gdb, stopped at the first line of the exercise that the program comes to.
-Command gdb_command(const std::filesystem::path& file, const Exercise& exercise, const Command& program) {
+// FILE:LINE of the first line of each body.
+std::vector<std::string> first_lines(const std::filesystem::path& file, const std::string& text,
+                                     const std::vector<std::size_t>& bodies) {
+    std::vector<std::string> places;
+    for (const std::size_t body : bodies)
+        places.push_back(fmt::format("{}:{}", file.string(), first_line_in(text, body)));
+    return places;
+}
+
+// gdb, stopped at the first of `places` that the program comes to.
+Command gdb_command(const std::vector<std::string>& places, const Command& program) {
     Command command = {"gdb", "-q"};
     const auto add = [&command](const char* option, std::string words) {
         command.insert(command.end(), {option, std::move(words)});
@@ -67,9 +74,8 @@ Command gdb_command(const std::filesystem::path& file, const Exercise& exercise,
     add("-iex", "set confirm off");
     add("-ex", "set print thread-events off");
     add("-ex", "set breakpoint pending on");
-    const std::string text = read_text_file(file);
-    for (const std::size_t body : bodies_of(text, exercise))
-        add("-ex", fmt::format("break {}:{}", file.string(), first_line_in(text, body)));
+    for (const std::string& place : places)
+        add("-ex", "break " + place);
     add("-ex", "run");
     command.push_back("--args");
     command.insert(command.end(), program.begin(), program.end());
@@ -95,6 +101,16 @@ Command program_of(const Checkout& build, const Day& day, const Exercise& exerci
     return versions_command(build.program(day.directory + "_exercise_program"), options);
 }
 
+// `what` is debugged: at first its first block.
+int debug(const std::string& what, const std::vector<std::string>& places, const Command& program) {
+    setenv("CUDA_ON_CPU_THREADS", "1", 0);  // blocks one after the other: the first stop is in block 0
+    setenv("CUDA_ON_CPU_TIMEOUT", "86400", 0);
+    fmt::print("{}\n", styled(fmt::format("{}: print threadIdx, print blockIdx, next, continue, quit", what),
+                              kQuiet, stdout));
+    std::fflush(stdout);
+    return run(gdb_command(places, program));
+}
+
 }  // namespace
 
 int debug_exercise(const Checkout& checkout, const DebugOptions& options) {
@@ -109,13 +125,33 @@ int debug_exercise(const Checkout& checkout, const DebugOptions& options) {
         program_of(build, find_day(calendar, entry.chapter->directory), *entry.exercise, options);
     build_my_program(desk.book, entry, build, std::filesystem::path(program.front()).filename());
 
-    setenv("CUDA_ON_CPU_THREADS", "1", 0);  // blocks one after the other: the first stop is in block 0
-    setenv("CUDA_ON_CPU_TIMEOUT", "86400", 0);
-    fmt::print("{}\n",
-               styled(fmt::format("{}: print threadIdx, print blockIdx, next, continue, quit", entry.id),
-                      kQuiet, stdout));
-    std::fflush(stdout);
-    return run(gdb_command(desk.book.mine(entry), *entry.exercise, program));
+    const std::filesystem::path file = desk.book.mine(entry);
+    const std::string text = read_text_file(file);
+    return debug(entry.id, first_lines(file, text, bodies_of(text, *entry.exercise)), program);
+}
+
+int debug_own_program(const Checkout& checkout, const DebugOptions& options,
+                      const std::vector<std::string>& files) {
+    if (!options.variant.empty() || !options.size.empty())
+        throw UsageError(fmt::format("{}: a program of your own has none; its own arguments stand behind --",
+                                     options.variant.empty() ? "--size" : "--variant"));
+    require_gdb();
+    std::vector<std::string> places;
+    for (const std::string& file : files) {
+        if (!std::filesystem::is_regular_file(file)) continue;  // the build will say so
+        const std::string text = read_text_file(file);
+        const std::vector<std::string> of_file =
+            first_lines(std::filesystem::absolute(file), text, kernel_bodies(text));
+        places.insert(places.end(), of_file.begin(), of_file.end());
+    }
+    const bool on_gpu = load_calendar(checkout.calendar()).backend == "gpu";
+    Command program = {
+        build_own_program(on_gpu ? build_of_preset(checkout, "cpu") : checkout, files, For::debugging)};
+    program.insert(program.end(), options.extra.begin() + static_cast<std::ptrdiff_t>(files.size()) - 1,
+                   options.extra.end());
+    if (places.empty())
+        fmt::print(stderr, "course: {} defines no kernel: gdb does not stop by itself\n", files.front());
+    return debug(files.front(), places, program);
 }
 
 }  // namespace course::tool

@@ -34,7 +34,8 @@ std::string quoted(std::string_view message) {
     return end == std::string_view::npos ? "" : std::string(message.substr(begin + 1, end - begin - 1));
 }
 
-// As .clangd asks: clang's own CUDA, on our headers. Found by PATH; what it says, or nothing where there is none.
+// As .clangd asks, but for the device's side: clang's own CUDA, on our headers. Found by PATH; what it says, or nothing where there is
+// none. It knows variables of the host there, and takes the stand-in's for such.
 std::string ask_clang(const std::filesystem::path& file, const std::filesystem::path& lesson,
                       const std::filesystem::path& root, const std::string& day) {
     const Command command = {"clang++",
@@ -44,10 +45,12 @@ std::string ask_clang(const std::filesystem::path& file, const std::filesystem::
                              "-I" + lesson.parent_path().string(),
                              "-I" + (root / day).string(),
                              "-xcuda",
-                             "--cuda-host-only",
+                             "--cuda-device-only",
+                             "--cuda-gpu-arch=sm_80",
                              "-nocudainc",
                              "-nocudalib",
                              "-w",
+                             "-ferror-limit=0",
                              "-fno-color-diagnostics",
                              "-include",
                              "cuda_on_cpu/editor.h",
@@ -83,40 +86,79 @@ std::vector<HostUse> host_library_in(std::string_view text, const std::vector<st
     return found;
 }
 
-std::vector<HostUse> host_calls_in(std::string_view clang_says, std::string_view file) {
+std::vector<HostUse> host_uses_in(std::string_view clang_says, std::string_view file) {
     std::vector<HostUse> found;
-    HostUse error;  // the last one that has not been understood
-    while (!clang_says.empty()) {
-        const std::string_view line = next_line(clang_says);
-        if (line.find(": error: ") != std::string_view::npos) {
-            error = {line_of(line, file), quoted(line.substr(line.find(": error: "))), ""};
-        } else if (line.find("call to __host__ function from ") == std::string_view::npos) {
-            continue;
-        }
-        // "reference to __host__ function 'f' in __global__ function", or a note: "call to __host__ function from __global__ function"
-        const bool is_reference = line.find("reference to __host__ function") != std::string_view::npos;
-        const bool is_note = line.find("call to __host__ function from ") != std::string_view::npos;
-        if ((!is_reference && !is_note) || error.line == 0) continue;
+    HostUse error;  // the last one that has not been understood, or whose notes are to come
+    const auto keep = [&](std::string_view line) {
         error.caller =
             line.find("__global__ function") != std::string_view::npos ? "__global__" : "__device__";
         if (std::ranges::find(found, error) == found.end()) found.push_back(error);
         error.line = 0;
+    };
+    while (!clang_says.empty()) {
+        const std::string_view line = next_line(clang_says);
+        const auto says = [line](std::string_view words) {
+            return line.find(words) != std::string_view::npos;
+        };
+        if (says(": error: ")) {
+            error = {line_of(line, file), quoted(line.substr(line.find(": error: "))), ""};
+            if (error.line == 0) continue;
+            if (says("reference to __host__ function")) {
+                keep(line);
+            } else if (says("reference to __host__ variable")) {
+                error.kind = HostUse::Kind::kVariable;
+                error.caller = says("__global__ function") ? "__global__" : "__device__";
+            } else if (says("cannot use ")) {
+                error.kind = HostUse::Kind::kLanguage;
+                if (error.name.empty()) {
+                    constexpr std::string_view kBefore = "cannot use ";
+                    const std::string_view name = line.substr(line.find(kBefore) + kBefore.size());
+                    error.name = name.substr(0, name.find(" in "));
+                }
+                keep(line);
+            }
+        } else if (error.line > 0 && error.kind == HostUse::Kind::kVariable &&
+                   says("note: host variable declared here")) {
+            // Clang takes threadIdx and its like for variables of the host.
+            if (!says("cuda_on_cpu/include/")) keep(error.caller + " function");
+            error.line = 0;
+        } else if (error.line > 0 && says("call to __host__ function from ")) {
+            keep(
+                line);  // a note: "candidate function not viable: call to __host__ function from __global__ function"
+        }
     }
     return found;
 }
+
+namespace {
+
+// As nvcc says it.
+std::string words_of(const HostUse& use) {
+    switch (use.kind) {
+        case HostUse::Kind::kVariable:
+            return fmt::format("identifier \"{}\" is undefined in device code: it is a variable of the host",
+                               use.name);
+        case HostUse::Kind::kLanguage:
+            return fmt::format("{} cannot be used in a {} function", use.name, use.caller);
+        case HostUse::Kind::kCall:
+            break;
+    }
+    return fmt::format("calling a __host__ function(\"{}\") from a {} function is not allowed", use.name,
+                       use.caller);
+}
+
+}  // namespace
 
 std::string host_code_in_kernels(const Workbook& book, const WorkbookEntry& entry,
                                  const std::filesystem::path& root) {
     const std::filesystem::path file = book.mine(entry);
     std::vector<HostUse> uses = host_library_in(read_text_file(file), entry.exercise->kernels);
     const std::vector<HostUse> calls =
-        host_calls_in(ask_clang(file, book.lesson(entry), root, entry.chapter->directory), file.string());
+        host_uses_in(ask_clang(file, book.lesson(entry), root, entry.chapter->directory), file.string());
     uses.insert(uses.end(), calls.begin(), calls.end());
     std::string text;
     for (const HostUse& use : uses) {
-        text +=
-            fmt::format("    {}:{}: calling a __host__ function(\"{}\") from a {} function is not allowed\n",
-                        Workbook::shown(file), use.line, use.name, use.caller);
+        text += fmt::format("    {}:{}: {}\n", Workbook::shown(file), use.line, words_of(use));
     }
     return text;
 }

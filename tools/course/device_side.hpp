@@ -11,9 +11,12 @@
 namespace course::tool {
 
 struct HostUse {
+    enum class Kind { kCall, kVariable, kLanguage };
+
     int line = 0;
-    std::string name;    // "twice", "std::vector"
+    std::string name;    // "twice", "std::vector"; of the language "throw", "try", "variable-length arrays"
     std::string caller;  // "__global__" or "__device__"
+    Kind kind = Kind::kCall;
 
     bool operator==(const HostUse&) const = default;
 };
@@ -22,10 +25,11 @@ struct HostUse {
 // declared __global__ or __device__.
 std::vector<HostUse> host_library_in(std::string_view text, const std::vector<std::string>& kernels);
 
-// Calls of host functions from device code, out of what clang says of a CUDA file; errors of any other kind are left out.
-std::vector<HostUse> host_calls_in(std::string_view clang_says, std::string_view file);
+// What device code uses of the host, out of what clang says of a CUDA file compiled for the device: functions, variables, and the parts of
+// the language that kernels have not. Errors of any other kind are left out, and the variables of the stand-in's own headers (threadIdx).
+std::vector<HostUse> host_uses_in(std::string_view clang_says, std::string_view file);
 
-// Both, of the learner's answer to `entry`, in nvcc's words; "" if there are none. Calls are found where clang++ is installed.
+// Both, of the learner's answer to `entry`, in nvcc's words; "" if there are none. The second kind is found where clang++ is installed.
 std::string host_code_in_kernels(const Workbook& book, const WorkbookEntry& entry,
                                  const std::filesystem::path& root);
 

@@ -202,6 +202,20 @@ class Source {
 
 }  // namespace
 
+std::vector<std::size_t> kernel_bodies(std::string_view text) {
+    const Tokens tokens(text);
+    std::vector<std::size_t> bodies;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+        if (tokens[i].kind != TokenKind::identifier || !tokens[i].is("__global__")) continue;
+        std::size_t at = tokens.next(i);
+        while (at != kNone && !tokens.is(at, "{") && !tokens.is(at, ";"))
+            at = tokens.next(tokens.is(at, "(") && tokens.match(at) != kNone ? tokens.match(at) : at);
+        if (tokens.is(at, "{"))
+            bodies.push_back(static_cast<std::size_t>(tokens[at].text.data() - text.data()));
+    }
+    return bodies;
+}
+
 std::vector<FunctionDefinition> find_functions(std::string_view text, std::string_view name) {
     return Source(text).definitions(name);
 }

@@ -22,6 +22,9 @@ struct FunctionDefinition {
 // `Type::name` is a member function, defined inside or outside of Type. Throws ExerciseError when brackets do not match.
 std::vector<FunctionDefinition> find_functions(std::string_view text, std::string_view name);
 
+// Where the bodies of kernels begin, at their opening braces; none for a kernel that is only declared.
+std::vector<std::size_t> kernel_bodies(std::string_view text);
+
 // `text` with another body, braces and all, for each definition in `functions`, which are in order.
 std::string with_bodies(std::string_view text, const std::vector<FunctionDefinition>& functions,
                         const std::vector<std::string>& bodies);

@@ -34,6 +34,12 @@ std::string_view trace_of(std::string_view line) {
     return place == std::string_view::npos ? line : line.substr(place + 2);
 }
 
+// What a kernel prints while it is checked: "[block 0, thread 3] i = 3".
+bool is_of_kernel(std::string_view line) {
+    return line.starts_with("[block ") && line.find("] ") != std::string_view::npos &&
+           line.substr(0, line.find("] ")).find(", thread ") != std::string_view::npos;
+}
+
 // "file.cpp:76: Failure", then the message's lines; at last, from SCOPED_TRACE, in which case it failed.
 std::string message_of(std::string_view lines) {
     const std::string_view place = next_line(lines);
@@ -47,6 +53,7 @@ std::string message_of(std::string_view lines) {
             in_trace = true;
             continue;
         }
+        if (is_of_kernel(line)) continue;  // "it printed" shows the first such lines
         if (in_trace && !line.empty()) {
             trace += (trace.empty() ? "in the case: " : ", ") + std::string(trace_of(line));
             continue;
@@ -63,8 +70,9 @@ std::string message_of(std::string_view lines) {
     if (message.find_first_not_of(" \n") == std::string::npos) message = frame;
     while (message.ends_with('\n'))
         message.pop_back();
-    return in_plain_words(message) + (trace.empty() ? "" : "\n" + trace) + "\n(" +
-           std::string(place.substr(0, place.rfind(": Failure"))) + ")";
+    const std::string_view where = place.substr(0, place.rfind(": Failure"));
+    return in_plain_words(message) + (trace.empty() ? "" : "\n" + trace) +
+           (where == "unknown file" ? "" : "\n(" + std::string(where) + ")");  // of an exception
 }
 
 // The failures in what one test printed; what else it printed is left out, and that a failure is one of a function that was called.
@@ -99,11 +107,9 @@ void take_words(std::string_view output, FailedTest& test) {
 }
 
 // What a test printed that did not come to its end: its own words, then what had failed until then.
-std::string words_of_unfinished(std::string_view output) {
-    FailedTest test;
-    take_words(output, test);
+std::string words_of_unfinished(const FailedTest& test) {
     std::string words = test.printed + test.report;
-    for (const std::string& message : messages_of(output))
+    for (const std::string& message : test.messages)
         words += message + "\n";
     return words;
 }
@@ -149,7 +155,11 @@ GtestOutput parse_gtest_output(std::string_view output) {
         }
         result.unfinished.clear();
     }
-    if (!result.unfinished.empty()) result.last_words = words_of_unfinished(result.last_words);
+    if (!result.unfinished.empty()) {
+        result.in_unfinished = {.name = result.unfinished, .messages = messages_of(result.last_words)};
+        take_words(result.last_words, result.in_unfinished);
+        result.last_words = words_of_unfinished(result.in_unfinished);
+    }
     return result;
 }
 

@@ -19,9 +19,10 @@ struct GtestOutput {
     int passed = 0;
     int skipped = 0;
     std::vector<FailedTest> failed;
-    std::string unfinished;   // the test that was running when the program ended; empty: it ended by itself
-    std::string last_words;   // what was printed in that test
-    std::string skip_reason;  // of the first that was skipped
+    std::string unfinished;  // the test that was running when the program ended; empty: it ended by itself
+    std::string last_words;  // what was printed in that test
+    FailedTest in_unfinished{};  // the same, taken apart
+    std::string skip_reason;     // of the first that was skipped
 
     bool ran_none() const { return passed == 0 && skipped == 0 && failed.empty() && unfinished.empty(); }
 };

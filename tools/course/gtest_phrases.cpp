@@ -41,6 +41,19 @@ const std::vector<Phrase>& phrases() {
     return kPhrases;
 }
 
+// "expected 2U, which is 2" -> "expected 2"
+std::string without_literals(const std::string& message) {
+    static const std::regex kLiteral(R"((expected (?:[<>=!]+ )?)(-?\d+)[uUlL]+, which is \2(?!\d))");
+    return std::regex_replace(message, kLiteral, "$1$2");
+}
+
+// "text.find(word) is 18446744073709551615; expected != std::string::npos, which is ..." says nothing: what the author added does.
+std::string without_search(const std::string& message) {
+    static const std::regex kSearch(
+        R"(^.*\.find\(.*\) is \d+; expected (?:!= )?std::string(?:_view)?::npos, which is \d+\n(?=[\s\S]))");
+    return std::regex_replace(message, kSearch, "", std::regex_constants::format_first_only);
+}
+
 }  // namespace
 
 std::string in_plain_words(const std::string& message) {
@@ -48,8 +61,8 @@ std::string in_plain_words(const std::string& message) {
     if (message.size() > kLongest) return message;
     for (const Phrase& phrase : phrases()) {
         if (std::regex_search(message, phrase.theirs)) {
-            return std::regex_replace(message, phrase.theirs, phrase.ours,
-                                      std::regex_constants::format_first_only);
+            return without_search(without_literals(std::regex_replace(
+                message, phrase.theirs, phrase.ours, std::regex_constants::format_first_only)));
         }
     }
     return message;

@@ -19,6 +19,7 @@
 #include "inspect_output.hpp"
 #include "inspect_text.hpp"
 #include "inspect_view.hpp"
+#include "own_program.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
 
@@ -82,6 +83,31 @@ void write(const std::string& file, const std::string& text) {
     fmt::print("written: {}\n", file);
 }
 
+void require_outputs(const InspectOptions& options) {
+    require_writable("--html", options.html);
+    require_writable("--json", options.json);
+    if (!options.html.empty() && options.html == options.json)
+        throw UsageError(fmt::format("--html and --json are both '{}'; expected two files", options.html));
+}
+
+// On the terminal, and in the files that the learner has named.
+void show(const InspectionFile& file, nlohmann::ordered_json json, const PageHead& head,
+          const Checkout& checkout, const InspectOptions& options) {
+    const auto limits = limits_of_device();
+    Sources sources(checkout.root);
+    fmt::print("{}", inspection_text(file, limits, sources, use_colour(stdout)));
+    if (!options.html.empty()) write(options.html, inspection_page(head, file, limits, sources));
+    if (options.json.empty()) return;
+    add_sentences(json, file);
+    write(options.json, json.dump(2) + "\n");
+}
+
+std::string how_it_ended(int exit_code) {
+    if (exit_code == kSuccess) return "";
+    if (exit_code > 128) return fmt::format("The program was ended by signal {}.", exit_code - 128);
+    return fmt::format("The program ended with exit code {}.", exit_code);
+}
+
 }  // namespace
 
 void require_writable(const char* option, const std::filesystem::path& file) {
@@ -115,10 +141,7 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options) {
     const Day& lesson = find_day_with_versions(calendar, options.day, "inspect");
     const std::string& day = lesson.directory;
     require_size(options.size);
-    require_writable("--html", options.html);
-    require_writable("--json", options.json);
-    if (!options.html.empty() && options.html == options.json)
-        throw UsageError(fmt::format("--html and --json are both '{}'; expected two files", options.html));
+    require_outputs(options);
 
     const Checkout inspecting = build_of_preset(checkout, "inspect");
     announce_first_build(
@@ -134,15 +157,45 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options) {
     if (!std::filesystem::exists(figures.path()))
         throw std::runtime_error(fmt::format("{} wrote no figures: see above", day));
 
-    nlohmann::ordered_json json = read_json(figures.path());
+    const nlohmann::ordered_json json = read_json(figures.path());
     const InspectionFile file = inspection_file_from_json(json);
-    const auto limits = limits_of_device();
-    Sources sources(checkout.root);
-    fmt::print("{}", inspection_text(file, limits, sources, use_colour(stdout)));
-    if (!options.html.empty()) write(options.html, inspection_page(head_of(lesson), file, limits, sources));
-    add_sentences(json, file);
-    write(options.json, json.dump(2) + "\n");
+    show(file, json, head_of(lesson), checkout, options);
     return outcome.exit_code == kSuccess && count_findings(file) == 0 ? kSuccess : kFailed;
+}
+
+int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
+                        const std::vector<std::string>& files) {
+    if (!options.variant.empty() || !options.size.empty())
+        throw UsageError(fmt::format(
+            "{}: a program of your own has neither versions nor sizes that are known here; its own "
+            "arguments stand behind --",
+            options.variant.empty() ? "--size" : "--variant"));
+    require_outputs(options);
+    const Checkout inspecting = build_of_preset(checkout, "inspect");
+    Command command = {build_own_program(inspecting, files)};
+    command.insert(command.end(), options.extra.begin() + static_cast<std::ptrdiff_t>(files.size()) - 1,
+                   options.extra.end());
+    const std::string name = std::filesystem::path(files.front()).filename();
+    const FiguresFile figures(inspecting, name);
+    fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
+    setenv("CUDA_ON_CPU_INSPECTION", figures.path().c_str(), 1);
+    const int exit_code = run(command);
+    if (exit_code == kInterrupted) return exit_code;
+    if (!std::filesystem::exists(figures.path()))
+        throw std::runtime_error(
+            fmt::format("{} There is no inspection: it is written when the program ends by itself.",
+                        how_it_ended(exit_code)));
+
+    InspectedVariant whole{
+        .problem = "the whole program", .variant = name, .judged = false, .failure = how_it_ended(exit_code)};
+    const nlohmann::ordered_json seen = read_json(figures.path());
+    for (const nlohmann::ordered_json& kernel : seen.at("kernels"))
+        whole.kernels.push_back(kernel_inspection_from_json(kernel));
+    if (whole.kernels.empty()) whole.cannot_run = "The program has launched no kernel.";
+    const InspectionFile file{.day = name, .commit = "", .results = {std::move(whole)}};
+    show(file, to_json(file), {name, ""}, checkout, options);
+    if (exit_code != kSuccess) return exit_code;
+    return count_findings(file) == 0 ? kSuccess : kFailed;
 }
 
 }  // namespace course::tool

@@ -301,6 +301,7 @@ std::string state_of(const InspectedVariant& variant) {
     const std::size_t findings = findings_of(variant);
     const std::string found =
         findings == 0 ? "" : fmt::format(", {} finding{}", findings, findings == 1 ? "" : "s");
+    if (!variant.judged) return found.empty() ? "" : chip("bad", found.substr(2));
     return fmt::format(R"(<span class="{}">{}{}</span>)", variant.verified && findings == 0 ? "good" : "bad",
                        variant.verified ? "verified" : "wrong result", found);
 }
@@ -436,7 +437,7 @@ std::string navigation(const InspectionFile& file) {
         if (!variant.cannot_run.empty()) continue;
         if (variant.problem != problem)
             items += fmt::format("<li class=\"group\">{}</li>\n", escaped(problem = variant.problem));
-        const bool wrong = findings_of(variant) > 0 || !variant.verified;
+        const bool wrong = findings_of(variant) > 0 || (variant.judged && !variant.verified);
         items += fmt::format("<li><a href=\"#v{}\">{}{}</a></li>\n", i, escaped(variant.variant),
                              wrong ? " <b class=\"bad\">!</b>" : "");
     }
@@ -461,13 +462,15 @@ std::string inspection_page(const PageHead& head, const InspectionFile& file,
         "access of "
         "every thread was watched, on the CPU. {4}</p></header>\n"
         "<div class=\"layout\">\n{5}<main id=\"main\" tabindex=\"-1\">\n{6}</main>\n</div>\n"
-        "<footer class=\"quiet small\"><code>{3}</code>, commit <code>{7}</code></footer>\n"
+        "<footer class=\"quiet small\"><code>{3}</code>{7}</footer>\n"
         "<script>{8}</script>\n</body>\n</html>\n",
         escaped(head.title), kPageStyle,
         head.question.empty() ? "" : fmt::format("<p>{}</p>\n", escaped(head.question)), escaped(file.day),
         findings == 0 ? "No findings."
                       : fmt::format("<b class=\"bad\">{} finding{}</b>.", findings, findings == 1 ? "" : "s"),
-        navigation(file), sections, escaped(file.commit), kPageScript);
+        navigation(file), sections,
+        file.commit.empty() ? "" : fmt::format(", commit <code>{}</code>", escaped(file.commit)),
+        kPageScript);
 }
 
 }  // namespace course::tool

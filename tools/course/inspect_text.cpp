@@ -151,11 +151,12 @@ void add_kernel(Text& text, const KernelInspection& kernel, const std::optional<
 
 void add_variant(Text& text, const InspectedVariant& variant,
                  const std::optional<MultiprocessorLimits>& limits, Sources& sources) {
-    const std::string state = !variant.cannot_run.empty() ? "not run"
-                              : variant.verified          ? text.in(kGood, "verified")
-                                                          : text.in(kBad, "WRONG RESULT");
+    const std::string state = !variant.cannot_run.empty() ? ", not run"
+                              : !variant.judged           ? ""
+                              : variant.verified          ? ", " + text.in(kGood, "verified")
+                                                          : ", " + text.in(kBad, "WRONG RESULT");
     text.line();
-    text.line(fmt::format("{} {}, {}, {}", text.in(kQuiet, "==="), text.in(kHeading, variant.variant),
+    text.line(fmt::format("{} {}, {}{}", text.in(kQuiet, "==="), text.in(kHeading, variant.variant),
                           variant.problem, state));
     text.paragraph(2, variant.cannot_run);
     text.paragraph(2, variant.failure);

@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 5> kExtensions = {".cu", ".cpp", ".cc", "
 // What the course's own kernels are compiled with. Without a GPU only the standard matters.
 const Command kOptions = {"-std=c++20", "-arch=native", "-lineinfo", "--extended-lambda",
                           "--expt-relaxed-constexpr"};
+const Command kDebugOptions = {"-std=c++20", "-g", "-G", "--extended-lambda", "--expt-relaxed-constexpr"};
 
 bool is_source(const std::string& argument) {
     return std::ranges::find(kExtensions, fs::path(argument).extension()) != kExtensions.end();
@@ -47,18 +48,22 @@ Compiler compiler_of(const Checkout& checkout) {
     if (load_calendar(checkout.calendar()).backend == "gpu") return {gpu_compiler(checkout), {}};
     build_target(checkout, "cuda_on_cpu_nvcc");
     const fs::path nvcc = checkout.build / "cuda" / "bin" / "nvcc";
-    return {
-        nvcc,
-        {nvcc, checkout.program("cuda_on_cpu_compile"), checkout.build / "cuda_on_cpu" / "libcuda_on_cpu.a"}};
+    std::vector<fs::path> runtime = {nvcc, checkout.program("cuda_on_cpu_compile"),
+                                     checkout.build / "cuda_on_cpu" / "libcuda_on_cpu.a"};
+    const fs::path inspector = checkout.build / "cuda_on_cpu" / "inspector" / "libcuda_on_cpu_inspector.a";
+    if (fs::exists(inspector)) runtime.push_back(inspector);
+    return {nvcc, runtime};
 }
 
 // One directory for each combination of files.
-fs::path directory_for(const Checkout& checkout, const std::vector<std::string>& files) {
+fs::path directory_for(const Checkout& checkout, const std::vector<std::string>& files, For purpose) {
     std::string all;
     for (const std::string& file : files)
         all += fs::absolute(file).string() + '\n';
     const std::string stem = fs::path(files.front()).stem();
-    return checkout.build / "own" / fmt::format("{}_{:x}", stem, std::hash<std::string>()(all));
+    return checkout.build / "own" /
+           fmt::format("{}_{:x}{}", stem, std::hash<std::string>()(all),
+                       purpose == For::debugging ? "_debug" : "");
 }
 
 bool is_newer_than_all(const fs::path& made, const std::vector<fs::path>& files) {
@@ -120,21 +125,22 @@ std::vector<std::string> prerequisites(const std::string& rule) {
     return names;
 }
 
-fs::path build_own_program(const Checkout& checkout, const std::vector<std::string>& files) {
+fs::path build_own_program(const Checkout& checkout, const std::vector<std::string>& files, For purpose) {
     require_files(files);
     const Compiler compiler = compiler_of(checkout);
-    const fs::path directory = directory_for(checkout, files);
+    const fs::path directory = directory_for(checkout, files, purpose);
+    const Command& options = purpose == For::debugging ? kDebugOptions : kOptions;
     fs::create_directories(directory);
 
     std::vector<fs::path> objects = compiler.runtime;
     Command link = {compiler.nvcc};
-    link.insert(link.end(), kOptions.begin(), kOptions.end());
+    link.insert(link.end(), options.begin(), options.end());
     for (std::size_t i = 0; i < files.size(); ++i) {
         const fs::path object = directory / fmt::format("{}_{}.o", fs::path(files[i]).stem().string(), i);
         const fs::path rule = fs::path(object).replace_extension(".d");
         if (!is_up_to_date(object, rule, compiler)) {
             Command compile = {compiler.nvcc};
-            compile.insert(compile.end(), kOptions.begin(), kOptions.end());
+            compile.insert(compile.end(), options.begin(), options.end());
             compile.insert(compile.end(), {"-c", files[i], "-o", object, "-MD", "-MF", rule});
             run_compiler(compile, object, "compiling " + files[i]);
         }

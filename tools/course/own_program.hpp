@@ -16,7 +16,10 @@ std::vector<std::string> own_files(const std::vector<std::string>& arguments);
 // The files that a rule of make names behind its colon.
 std::vector<std::string> prerequisites(const std::string& rule);
 
+enum class For { running, debugging };
+
 // Compiles what has changed, and returns the program. Throws UsageError for a file that is missing, and BuildError.
-std::filesystem::path build_own_program(const Checkout& checkout, const std::vector<std::string>& files);
+std::filesystem::path build_own_program(const Checkout& checkout, const std::vector<std::string>& files,
+                                        For purpose = For::running);
 
 }  // namespace course::tool

@@ -47,10 +47,11 @@ int print_json(const Desk& desk) {
 
 }  // namespace
 
-// A line for each day; in full the day of the next exercise, or with `all` every one.
-int show_progress(const Checkout& checkout, bool as_json, bool all) {
+// A line for each day; in full the day that is named, else that of the next exercise, or with `all` every one.
+int show_progress(const Checkout& checkout, const ProgressCommand& command) {
     Desk desk(checkout);
-    if (as_json) return print_json(desk);
+    if (command.as_json) return print_json(desk);
+    const Chapter* const named = command.name ? desk.book.find(*command.name).front().chapter : nullptr;
     auto next = desk.first_unsolved();
     if (next) next = desk.choose(std::nullopt);
     std::ptrdiff_t all_solved = 0;
@@ -63,7 +64,8 @@ int show_progress(const Checkout& checkout, bool as_json, bool all) {
         fmt::print("{}\n", styled(fmt::format("{}, {} of {}", chapter.name, solved, entries.size()), kHeading,
                                   stdout));
         all_solved += solved;
-        if (!all && (!next || next->chapter != &chapter)) continue;
+        const bool is_chosen = named != nullptr ? named == &chapter : next && next->chapter == &chapter;
+        if (!command.all && !is_chosen) continue;
         for (const WorkbookEntry& entry : entries)
             print_line(*entry.exercise, desk.logbook.of(entry.id), next && next->id == entry.id);
     }

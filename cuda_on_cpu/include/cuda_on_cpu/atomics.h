@@ -2,8 +2,8 @@
 // atomic. The functions order nothing but themselves, as on a GPU: who needs more puts a fence beside them.
 //
 // An integer atomic that changed nothing (a failed compare-and-swap, a lock found taken, a flag polled with
-// atomicAdd(&flag, 0)) may be a thread waiting for another: it calls spin_hint(). Minimum and maximum are left out:
-// there it is the usual case that nothing changes.
+// atomicAdd(&flag, 0)) may be a thread waiting for another: it calls spin_hint(). For minimum and maximum it is the usual case that nothing
+// changes: they call poll().
 //
 // All are inlined, so that whoever asks for the line of an atomic access gets the lesson's.
 #pragma once
@@ -31,15 +31,19 @@ concept ordered_word = word<T> || std::same_as<T, long long>;
 // *address = change(*address) in one step; returns what was there before.
 template <class T, class Change>
 __forceinline__ T fetch_and_change(T* address, Change change) {
+    order_may_show = true;
     std::atomic_ref<T> target(*address);
     T old = target.load(std::memory_order_relaxed);
-    while (!target.compare_exchange_weak(old, change(old), std::memory_order_relaxed)) {
-    }
+    T now = change(old);
+    while (!target.compare_exchange_weak(old, now, std::memory_order_relaxed))
+        now = change(old);
+    if (old == now) poll();
     return old;
 }
 
 template <class T>
 __forceinline__ T hint_if_unchanged(T old, T now) {
+    order_may_show = true;
     if (old == now) spin_hint();
     return old;
 }
@@ -51,6 +55,7 @@ __forceinline__ T hint_if_unchanged(T old, T now) {
 template <cuda_on_cpu::word T>
 __forceinline__ T atomicAdd(T* address, std::type_identity_t<T> value) {
     const T old = std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
+    cuda_on_cpu::order_may_show = true;
     if (value == 0) cuda_on_cpu::spin_hint();
     return old;
 }
@@ -74,6 +79,7 @@ template <class T>
 requires cuda_on_cpu::one_of<T, int, unsigned int> __forceinline__ T
 atomicSub(T* address, std::type_identity_t<T> value) {
     const T old = std::atomic_ref<T>(*address).fetch_sub(value, std::memory_order_relaxed);
+    cuda_on_cpu::order_may_show = true;
     if (value == 0) cuda_on_cpu::spin_hint();
     return old;
 }

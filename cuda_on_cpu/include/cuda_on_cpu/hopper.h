@@ -14,8 +14,29 @@
 
 struct CUtensorMap;
 
-// The address within shared memory, as instructions and descriptors name it. An error: no dynamic shared memory of the block's own.
+// The address within shared memory, as instructions and descriptors name it, and back. An error: a pointer to other memory. Descriptors
+// can name dynamic shared memory only.
 std::size_t __cvta_generic_to_shared(const void* pointer);
+void* __cvta_shared_to_generic(std::size_t address);
+// Other memory has its generic addresses.
+inline std::size_t __cvta_generic_to_global(const void* pointer) {
+    return reinterpret_cast<std::size_t>(pointer);
+}
+inline std::size_t __cvta_generic_to_local(const void* pointer) {
+    return reinterpret_cast<std::size_t>(pointer);
+}
+inline std::size_t __cvta_generic_to_constant(const void* pointer) {
+    return reinterpret_cast<std::size_t>(pointer);
+}
+inline void* __cvta_global_to_generic(std::size_t address) {
+    return reinterpret_cast<void*>(address);
+}
+inline void* __cvta_local_to_generic(std::size_t address) {
+    return reinterpret_cast<void*>(address);
+}
+inline void* __cvta_constant_to_generic(std::size_t address) {
+    return reinterpret_cast<void*>(address);
+}
 
 namespace cuda_on_cpu {
 

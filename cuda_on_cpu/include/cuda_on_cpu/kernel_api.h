@@ -8,40 +8,54 @@
 
 // --- Typed forms of functions on memory and symbols ------------------------------------------------------------------
 
+// The casts are C's: a pointer to constants is set, too.
 template <class T>
 cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
-    return cudaMalloc(reinterpret_cast<void**>(pointer), bytes);
+    return cudaMalloc((void**)(pointer), bytes);
 }
 template <class T>
 cudaError_t cudaMallocPitch(T** pointer, std::size_t* pitch, std::size_t width, std::size_t height) {
-    return cudaMallocPitch(reinterpret_cast<void**>(pointer), pitch, width, height);
+    return cudaMallocPitch((void**)(pointer), pitch, width, height);
 }
 template <class T>
 cudaError_t cudaMallocManaged(T** pointer, std::size_t bytes, unsigned flags = cudaMemAttachGlobal) {
-    return cudaMallocManaged(reinterpret_cast<void**>(pointer), bytes, flags);
+    return cudaMallocManaged((void**)(pointer), bytes, flags);
 }
 template <class T>
 cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaStream_t stream) {
-    return cudaMallocAsync(reinterpret_cast<void**>(pointer), bytes, stream);
+    return cudaMallocAsync((void**)(pointer), bytes, stream);
+}
+template <class T>
+cudaError_t cudaMallocAsync(T** pointer, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    return cudaMallocFromPoolAsync((void**)(pointer), bytes, pool, stream);
+}
+template <class T>
+cudaError_t cudaMallocFromPoolAsync(T** pointer, std::size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
+    return cudaMallocFromPoolAsync((void**)(pointer), bytes, pool, stream);
 }
 template <class T>
 cudaError_t cudaMallocHost(T** pointer, std::size_t bytes, unsigned flags = cudaHostAllocDefault) {
-    return cudaMallocHost(reinterpret_cast<void**>(pointer), bytes, flags);
+    return cudaMallocHost((void**)(pointer), bytes, flags);
 }
 template <class T>
 cudaError_t cudaHostAlloc(T** pointer, std::size_t bytes, unsigned flags) {
-    return cudaHostAlloc(reinterpret_cast<void**>(pointer), bytes, flags);
+    return cudaHostAlloc((void**)(pointer), bytes, flags);
 }
 template <class T>
 cudaError_t cudaHostGetDevicePointer(T** device_pointer, void* host_pointer, unsigned flags) {
-    return cudaHostGetDevicePointer(reinterpret_cast<void**>(device_pointer), host_pointer, flags);
+    return cudaHostGetDevicePointer((void**)(device_pointer), host_pointer, flags);
+}
+
+inline cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned flags) {
+    return cudaEventCreateWithFlags(event, flags);
 }
 
 namespace cuda_on_cpu {
 cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std::size_t bytes,
-                           std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
+                           std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool returns_early);
 cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std::size_t bytes,
-                             std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream);
+                             std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
+                             bool returns_early);
 }  // namespace cuda_on_cpu
 
 // A symbol is the variable itself: its address and its size are known here.
@@ -49,23 +63,23 @@ template <class T>
 cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, std::size_t bytes, std::size_t offset = 0,
                                cudaMemcpyKind kind = cudaMemcpyHostToDevice) {
     return cuda_on_cpu::copy_to_symbol(const_cast<T*>(&symbol), sizeof symbol, from, bytes, offset, kind,
-                                       nullptr);
+                                       nullptr, false);
 }
 template <class T>
 cudaError_t cudaMemcpyToSymbolAsync(const T& symbol, const void* from, std::size_t bytes, std::size_t offset,
                                     cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
     return cuda_on_cpu::copy_to_symbol(const_cast<T*>(&symbol), sizeof symbol, from, bytes, offset, kind,
-                                       stream);
+                                       stream, true);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbol(void* to, const T& symbol, std::size_t bytes, std::size_t offset = 0,
                                  cudaMemcpyKind kind = cudaMemcpyDeviceToHost) {
-    return cuda_on_cpu::copy_from_symbol(to, &symbol, sizeof symbol, bytes, offset, kind, nullptr);
+    return cuda_on_cpu::copy_from_symbol(to, &symbol, sizeof symbol, bytes, offset, kind, nullptr, false);
 }
 template <class T>
 cudaError_t cudaMemcpyFromSymbolAsync(void* to, const T& symbol, std::size_t bytes, std::size_t offset,
                                       cudaMemcpyKind kind, cudaStream_t stream = nullptr) {
-    return cuda_on_cpu::copy_from_symbol(to, &symbol, sizeof symbol, bytes, offset, kind, stream);
+    return cuda_on_cpu::copy_from_symbol(to, &symbol, sizeof symbol, bytes, offset, kind, stream, true);
 }
 template <class T>
 cudaError_t cudaGetSymbolAddress(void** address, const T& symbol) {
@@ -82,14 +96,13 @@ cudaError_t cudaGetSymbolSize(std::size_t* size, const T& symbol) {
 
 namespace cuda_on_cpu {
 
-// A kernel named by its function. The translator removes casts of kernels to `const void*`, which would hide which one
-// it is; a pointer that lost its type some other way is an invalid device function.
+// A kernel named by its function, or by the function's address.
 template <class... Parameters>
 Kernel* find_kernel(void (*function)(Parameters...)) {
     return kernel_of(function);
 }
-inline Kernel* find_kernel(const void*) {
-    return nullptr;
+inline Kernel* find_kernel(const void* function) {
+    return kernel_at(function);
 }
 
 cudaError_t get_attributes(cudaFuncAttributes* attributes, const Kernel* kernel);
@@ -98,7 +111,7 @@ cudaError_t max_active_blocks(int* blocks, const Kernel* kernel, int block_size,
 cudaError_t max_potential_block_size(int* min_grid, int* block_size, const Kernel* kernel,
                                      std::size_t dynamic_shared, int limit);
 cudaError_t max_active_clusters(int* clusters, const Kernel* kernel, const cudaLaunchConfig_t* config);
-cudaError_t refuse_untyped_kernel();
+cudaError_t launch_untyped(const void* kernel, void** arguments, const LaunchConfiguration& configuration);
 cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfiguration* result);
 
 }  // namespace cuda_on_cpu
@@ -135,9 +148,11 @@ cudaError_t cudaOccupancyMaxActiveClusters(int* clusters, Function* kernel,
     return cuda_on_cpu::max_active_clusters(clusters, cuda_on_cpu::find_kernel(kernel), config);
 }
 
-// Without the kernel's type its arguments cannot be found.
-inline cudaError_t cudaLaunchKernel(const void*, dim3, dim3, void**, std::size_t, cudaStream_t) {
-    return cuda_on_cpu::refuse_untyped_kernel();
+inline cudaError_t cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                    std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr) {
+    return cuda_on_cpu::launch_untyped(
+        kernel, arguments,
+        {.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream});
 }
 template <class... Parameters>
 cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block, void** arguments,
@@ -146,8 +161,15 @@ cudaError_t cudaLaunchKernel(void (*kernel)(Parameters...), dim3 grid, dim3 bloc
     return cuda_on_cpu::launch_prepared(
         {.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream});
 }
-inline cudaError_t cudaLaunchCooperativeKernel(const void*, dim3, dim3, void**, std::size_t, cudaStream_t) {
-    return cuda_on_cpu::refuse_untyped_kernel();
+inline cudaError_t cudaLaunchCooperativeKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                               std::size_t dynamic_shared = 0,
+                                               cudaStream_t stream = nullptr) {
+    return cuda_on_cpu::launch_untyped(kernel, arguments,
+                                       {.grid = grid,
+                                        .block = block,
+                                        .dynamic_shared = dynamic_shared,
+                                        .stream = stream,
+                                        .cooperative = true});
 }
 template <class... Parameters>
 cudaError_t cudaLaunchCooperativeKernel(void (*kernel)(Parameters...), dim3 grid, dim3 block,

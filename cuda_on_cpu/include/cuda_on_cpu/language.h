@@ -1,16 +1,29 @@
 // The words CUDA adds to C++. On the CPU most of them mean nothing: every function can run on "the device".
-// `__global__`, `__shared__`, `__launch_bounds__` and `__noinline__` stay in the text; the translator rewrites them.
+// `__global__`, `__shared__`, `__launch_bounds__` and `__noinline__` stay in the text of a .cu file; the translator rewrites them.
 #pragma once
 
+#ifndef __clang__
+#include <source_location>
+#endif
+
+#ifdef CUDA_ON_CPU_INSPECT  // constant memory is known by its place: what is read there is not counted
+#define CUDA_ON_CPU_CONSTANT __attribute__((section("cuda_on_cpu_constant")))
+#else
+#define CUDA_ON_CPU_CONSTANT
+#endif
+
 #ifndef __CUDA__  // an editor's clang, which knows CUDA itself: cuda_on_cpu/editor.h has defined them
+#ifdef __CUDACC__  // the words stay in the text, for the translator
+#define __device__ __device__
+#define __host__ __host__
+#define __constant__ __constant__ CUDA_ON_CPU_CONSTANT
+#define __managed__ __managed__
+#else
 #define __device__
 #define __host__
-#ifdef CUDA_ON_CPU_INSPECT  // constant memory is known by its place: what is read there is not counted
-#define __constant__ __attribute__((section("cuda_on_cpu_constant")))
-#else
-#define __constant__
-#endif
+#define __constant__ CUDA_ON_CPU_CONSTANT
 #define __managed__
+#endif
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
@@ -22,11 +35,36 @@ namespace cuda_on_cpu {
 // so that every report can say where:  void __syncwarp(unsigned mask, Site site = Site::here());
 struct Site {
     const char* file;
-    int line;
+    // A union, so that compilers copy and compare line and column in one step.
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wnested-anon-types"
+#endif
+    union {
+        __extension__ struct {
+            int line;
+            unsigned column;  // in the translated text: two barriers on one line are two places
+        };
+        unsigned long long line_and_column;
+    };
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
-    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-        return {file, line};
+    constexpr Site(const char* in_file, int at_line, unsigned at_column = 0)
+        : file(in_file), line(at_line), column(at_column) {}
+
+#ifdef __clang__
+    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                               unsigned column = __builtin_COLUMN()) {
+        return {file, line, column};
     }
+#else
+    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                               unsigned column = std::source_location::current().column()) {
+        return {file, line, column};
+    }
+#endif
 };
 
 }  // namespace cuda_on_cpu

@@ -27,10 +27,42 @@ constexpr unsigned first_of(unsigned first, Rest...) {
     return first;
 }
 
+// The program is one of the user's own, made by `nvcc` of the stand-in: see src/exit_report.hpp.
+extern constinit bool own_program;
+
 // One argument of a launch, as it lies in memory.
 struct Argument {
     const volatile void* bytes;
     std::size_t size;
+};
+
+// Calls the kernel function with arguments given by address, as cudaLaunchKernel does.
+template <class... Parameters>
+void prepare_from_addresses(void (*function)(Parameters...), void** arguments) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        function(*reinterpret_cast<std::remove_reference_t<Parameters>*>(arguments[I])...);
+    }
+    (std::index_sequence_for<Parameters...>{});
+}
+
+// One parameter in a buffer of arguments; the last one of a list has size 0.
+struct ParameterSize {
+    std::size_t size;
+    std::size_t alignment;
+};
+
+// A parameter's type without __restrict__, which is no part of a function's type.
+template <class T>
+struct Unrestricted {
+    using type = std::remove_cv_t<T>;
+};
+template <class T>
+struct Unrestricted<T* __restrict__> {
+    using type = T*;
+};
+template <class T>
+struct Unrestricted<T* const __restrict__> {
+    using type = T*;
 };
 
 // What is known of one kernel (one instantiation of a template is one kernel).
@@ -42,6 +74,21 @@ class Kernel {
 
     // True when somebody calls the kernel's function only to learn which Kernel it is (kernel_of below).
     bool asked();
+    // The same of a kernel with these parameters, which can be called, later, when nothing but its address is known.
+    template <class... Parameters>
+    bool asked_with() {
+        if (!asked()) return false;
+        static constexpr ParameterSize kParameters[] = {{sizeof(Parameters), alignof(Parameters)}..., {0, 0}};
+        parameters = kParameters;
+        prepare_untyped = [](const void* function, void** arguments) {
+            using Function = void (*)(typename Unrestricted<Parameters>::type...);
+            prepare_from_addresses(reinterpret_cast<Function>(const_cast<void*>(function)), arguments);
+        };
+        return true;
+    }
+
+    // Of a kernel in whose file some loop polls memory: it may wait for the host, or for a kernel that comes later.
+    void may_poll() { polls = true; }
 
     // Copies the closure, checks pointer arguments, and leaves both for launch() to find. `names` of the arguments: "x, a".
     template <class Closure, class... Arguments>
@@ -66,6 +113,10 @@ class Kernel {
     int max_dynamic_shared = -1;                 // set by cudaFuncSetAttribute; -1: 48 KB less static_shared
     int preferred_carveout = -1;
     bool non_portable_cluster = false;
+    void (*prepare_untyped)(const void* function, void** arguments) = nullptr;
+    const ParameterSize* parameters = nullptr;  // known with prepare_untyped
+    unsigned times_repeated = 0;                // see order_check.hpp
+    bool polls = false;
 
   private:
     template <class T>
@@ -118,13 +169,7 @@ Kernel* kernel_of(void (*function)(Parameters...)) {
     return end_asking();
 }
 
-// Calls the kernel function with arguments given by address, as cudaLaunchKernel does.
-template <class... Parameters>
-void prepare_from_addresses(void (*function)(Parameters...), void** arguments) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-        function(*static_cast<std::remove_reference_t<Parameters>*>(arguments[I])...);
-    }
-    (std::index_sequence_for<Parameters...>{});
-}
+// Which Kernel the function at an address is; null if it is none. The kernel then knows its parameters (prepare_untyped).
+Kernel* kernel_at(const void* function);
 
 }  // namespace cuda_on_cpu

@@ -179,6 +179,13 @@ inline float rsqrtf(float x) noexcept {
 inline double rcbrt(double x) {
     return 1.0 / std::cbrt(x);
 }
+// Modified Bessel functions of the first kind, even and odd.
+inline double cyl_bessel_i0(double x) noexcept {
+    return std::cyl_bessel_i(0.0, std::fabs(x));
+}
+inline double cyl_bessel_i1(double x) noexcept {
+    return std::copysign(std::cyl_bessel_i(1.0, std::fabs(x)), x);
+}
 
 namespace cuda_on_cpu {
 
@@ -354,6 +361,8 @@ inline double erfcx(double x) {
     }
 
 CUDA_ON_CPU_FLOAT_TWIN(rcbrt)
+CUDA_ON_CPU_FLOAT_TWIN(cyl_bessel_i0)
+CUDA_ON_CPU_FLOAT_TWIN(cyl_bessel_i1)
 CUDA_ON_CPU_FLOAT_TWIN(sinpi)
 CUDA_ON_CPU_FLOAT_TWIN(cospi)
 CUDA_ON_CPU_FLOAT_TWIN(erfcinv)

@@ -20,4 +20,35 @@ constexpr void poll() {
     if (!std::is_constant_evaluated() && ++polls % 64 == 0) spin_hint();
 }
 
+// The translator puts this into the place of __ldcg, __ldg and the like in loops that do not count: loaded again and again from one
+// address (or two in turn), they wait for another thread to store there.
+extern constinit thread_local const void* loaded_last[2];
+template <class T>
+T load_in_loop(const T* address) {
+    if (address == loaded_last[0] || address == loaded_last[1]) {
+        poll();
+    } else {
+        loaded_last[1] = loaded_last[0];
+        loaded_last[0] = address;
+    }
+    return *address;
+}
+
+// Warp-synchronous code relies on the lanes of a warp to run each statement together, as they did on GPUs before Volta. In functions that
+// the translator finds to be such code, `s[i] = x` on volatile memory becomes `s[i] = value_in_step(x), step()`: with
+// CUDA_ON_CPU_LOCKSTEP=1 the lanes of a warp that are together wait for each other between load and store, and after the store.
+extern constinit bool lockstep;
+void wait_for_lanes_in_step(unsigned place);  // `place`: another one for each call in the source
+inline void step(unsigned place) {
+    if (lockstep) wait_for_lanes_in_step(place);
+}
+template <class T>
+T value_in_step(T value, unsigned place) {
+    step(place);
+    return value;
+}
+
+// A block of this OS thread has done something whose result depends on the order of threads by right: an atomic function, a clock.
+extern constinit thread_local bool order_may_show;
+
 }  // namespace cuda_on_cpu

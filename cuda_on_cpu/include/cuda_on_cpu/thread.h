@@ -54,9 +54,9 @@ struct Lanes {
 };
 using CollectiveWork = void (*)(const Lanes&);
 
-// May the mask name lanes that have ended? Barriers and votes do without them, as on a GPU. Where lanes exchange values
-// it is refused: what comes from a lane that has ended is undefined, and nothing on a GPU tells.
-enum class Ended { refused, allowed };
+// May the mask name lanes that have ended? Barriers, votes and shuffles do without them, as on a GPU; what a shuffle reads from such a
+// lane is undefined. Tensor cores need all 32 lanes. An inspection reports such a shuffle, as NVIDIA's synccheck does.
+enum class Ended { refused, reported, allowed };
 
 // Waits until all lanes of `mask` have called it with the same mask and the same work; the last one to arrive does
 // the work for all. An error: a mask without the calling lane, with ended lanes unless they are allowed, or lanes that

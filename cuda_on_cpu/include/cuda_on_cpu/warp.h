@@ -33,7 +33,7 @@ T shuffle(unsigned mask, T value, unsigned source, const char* name, Site site) 
                 }
             }
         },
-        name, site);
+        name, site, Ended::reported);
     return own.result;
 }
 
@@ -97,7 +97,7 @@ Match<T> match(unsigned mask, T value, const char* name, Site site) {
                 }
             }
         },
-        name, site);
+        name, site, Ended::reported);
     return own;
 }
 
@@ -117,7 +117,7 @@ T warp_fold(unsigned mask, T value, Fold, const char* name, Site site) {
                 if (lanes.holds(lane)) lanes.at<T>(lane) = total;
             }
         },
-        name, site);
+        name, site, Ended::reported);
     return own;
 }
 

@@ -59,6 +59,113 @@ int main() {
     return cudaDeviceSynchronize();
 }
 END
+cat >ptx.cu <<'END'
+#include <cstdio>
+#ifndef INSTRUCTION
+#define INSTRUCTION "mov.u32 %0, %%laneid;"
+#endif
+__device__ inline void not_called() { asm("frobnicate.u32 1;"); }
+__global__ void show() {
+    unsigned lane;
+    asm volatile(INSTRUCTION : "=r"(lane));
+    if (threadIdx.x == 37) printf("lane %u\n", lane);
+}
+int main() {
+    show<<<1, 64>>>();
+    return cudaDeviceSynchronize();
+}
+END
+cat >architecture.cu <<'END'
+#include <cstdio>
+__global__ void tell() {
+#ifdef __CUDA_ARCH__
+    printf("__CUDA_ARCH__ is %d\n", __CUDA_ARCH__);
+#endif
+}
+int main() {
+    const int list[] = {__CUDA_ARCH_LIST__};
+    printf("first of the list is %d\n", list[0]);
+    tell<<<1, 1>>>();
+    return cudaDeviceSynchronize();
+}
+END
+cat >counter.cuh <<'END'
+#pragma once
+__constant__ int step[1];
+__device__ int counter;
+END
+cat >count_a.cu <<'END'
+#include "counter.cuh"
+__global__ void count() { counter += 1; }
+void count_in_a() { count<<<1, 1>>>(); }
+END
+cat >count_b.cu <<'END'
+#include <cstdio>
+#include "counter.cuh"
+__global__ void show() { printf("counter %d\n", counter); }
+void count_in_a();
+int main() {
+    count_in_a();
+    show<<<1, 1>>>();
+    return cudaDeviceSynchronize();
+}
+END
+echo 'extern __device__ int counter;' >shared_counter.cuh
+sed 's/counter.cuh/shared_counter.cuh/' count_a.cu >share_a.cu
+{ sed 's/counter.cuh/shared_counter.cuh/' count_b.cu; echo '__device__ int counter;'; } >share_b.cu
+cat >from_c.c <<'END'
+#include <cuda_runtime.h>
+#include <stdio.h>
+int main(void) {
+    struct cudaDeviceProp properties;
+    float4 vector = {1, 2, 3, 4};
+    dim3 grid = {1, 2, 3};
+    enum cudaMemcpyKind kind = cudaMemcpyHostToDevice;
+    float copy = 0;
+    void* memory;
+    cudaError_t error = cudaGetDeviceProperties(&properties, 0);
+    if (error == cudaSuccess) error = cudaMalloc(&memory, sizeof copy);
+    if (error == cudaSuccess) error = cudaMemcpy(memory, &vector.w, sizeof copy, kind);
+    if (error == cudaSuccess) error = cudaMemcpy(&copy, memory, sizeof copy, cudaMemcpyDeviceToHost);
+    printf("%s %g %u %d\n", cudaGetErrorString(error), copy, grid.z, properties.major);
+    return cudaFree(memory);
+}
+END
+cat >old.cu <<'END'
+#include <cstdio>
+__device__ float lerp(float a, float b, float t) { return 100 + a + (b - a) * t; }
+__global__ void k(float* x) { *x = lerp(1, 2, .5f) + __shfl(1, 0); }
+int main() {
+    float *x, result;
+    cudaDeviceProp properties;
+    cudaGetDeviceProperties(&properties, 0);
+    cudaMalloc(&x, sizeof result);
+    k<<<1, 1>>>(x);
+    cudaThreadSynchronize();
+    cudaThreadSynchronize();
+    cudaMemcpy(&result, x, sizeof result, cudaMemcpyDeviceToHost);
+    printf("result %g, overlap %d\n", result, properties.deviceOverlap);
+    return;
+}
+END
+cat >load.cpp <<'END'
+#include <cuda.h>
+#include <cstdio>
+int main(int, char** arguments) {
+    CUdevice device;
+    CUcontext context;
+    CUmodule module;
+    CUfunction function;
+    cuInit(0);
+    cuDeviceGet(&device, 0);
+    cuCtxCreate(&context, 0, device);
+    if (cuModuleLoad(&module, arguments[1]) != CUDA_SUCCESS) return 1;
+    if (cuModuleGetFunction(&function, module, "_Z5hellov") != CUDA_SUCCESS) return 2;
+    cuLaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, nullptr, nullptr, nullptr);
+    return cuCtxSynchronize();
+}
+END
+printf '.version 8.0\n.target sm_80\n' >gpu.ptx
 cp hello.cu hello.txt
 echo 'int main() { not_declared(); }' >wrong.cu
 
@@ -84,6 +191,9 @@ expect() { # WHAT CODE PART FILES COMMAND...
     [[ -z $files ]] || mv $files ..
 }
 
+# Commands without the quotes that they are printed with.
+dry() { "$nvcc" --dryrun "$@" 2>&1 | tr -d '"'; }
+
 expect 'a program' 0 '' a.out "$nvcc" hello.cu
 expect 'it runs' 0 'hello from thread 1' '' ../a.out
 expect 'options of a GPU change nothing' 0 '' hello "$nvcc" -O3 -arch=sm_80 -gencode arch=compute_80,code=sm_80 \
@@ -92,6 +202,22 @@ expect 'options of a GPU change nothing' 0 '' hello "$nvcc" -O3 -arch=sm_80 -gen
 expect 'a macro' 0 '' greeting "$nvcc" -DGREETING='"good morning"' hello.cu -o greeting
 expect 'the macro counts' 0 'good morning from thread 0' '' ../greeting
 expect 'options for the host compiler' 0 '' openmp "$nvcc" -Xcompiler -Wall,-fopenmp hello.cu -o openmp
+expect '__CUDA_ARCH__ is 900' 0 '' architecture "$nvcc" architecture.cu -o architecture
+expect 'in device code' 0 'is 900' '' ../architecture
+expect '-arch changes it' 0 '' architecture80 "$nvcc" -arch=sm_80 architecture.cu -o architecture80
+expect 'to what is asked for' 0 'is 800' '' ../architecture80
+expect 'of several the last' 0 '' architectures "$nvcc" -gencode arch=compute_90a,code=sm_90a \
+    -gencode=arch=compute_75,code=[sm_75,compute_75] architecture.cu -o architectures
+expect 'counts' 0 $'list is 750\n__CUDA_ARCH__ is 900' '' ../architectures
+expect 'device variables of a header' 0 '' own_counters "$nvcc" count_a.cu count_b.cu -o own_counters
+expect 'are of each file' 0 'counter 0' '' ../own_counters
+expect 'with -rdc=true' 0 '' shared_counter "$nvcc" -rdc=true share_a.cu share_b.cu -o shared_counter
+expect 'of all' 0 'counter 1' '' ../shared_counter
+expect 'the runtime API from C' 0 '' from_c "$nvcc" -Xcompiler -Wall,-Wextra,-pedantic,-Werror from_c.c -o from_c
+expect 'it works' 0 'no error 4 3 9' '' ../from_c
+expect 'an old program' 0 'old.cu:14: warning: return without a value' old "$nvcc" old.cu -o old
+expect 'is told once what it should use' 0 $'use cudaDeviceSynchronize\nresult 102.5, overlap 1' '' ../old
+expect 'and strictly refused' 1 cudaThreadSynchronize '' "$nvcc" -DCUDA_ON_CPU_STRICT old.cu -o old
 expect '-x cu' 0 '' from_text "$nvcc" -x cu hello.txt -o from_text
 expect 'two files share a device function' 0 '' two "$nvcc" -I. a.cu b.cu -o two
 expect 'both of them run' 0 $'square 4\nsum 25' '' ../two
@@ -107,23 +233,108 @@ expect 'it names the headers' 0 square.cuh '' cat ../a.d
 expect 'a rule alone' 0 square.cuh '' "$nvcc" -M a.cu
 expect '--keep keeps the translation' 0 '' 'a.o a.o.translated.ii' "$nvcc" --keep -c a.cu
 expect '--dryrun makes nothing' 0 hello.cu '' "$nvcc" --dryrun hello.cu
+expect 'options for the host compiler in one word' 0 ' -Wall -DX=a,b -DY=c d ' '' dry -Xcompiler '-Wall -DX=a\,b' --compiler-options='"-DY=c d"' hello.cu
+expect 'options for the linker' 0 ' -Xlinker -rpath -Xlinker /usr/lib ' '' dry -Xlinker -rpath,/usr/lib hello.cu
+expect 'lists' 0 ' -Ione -Itwo -DA -DB=f(x) ' '' dry -I one,two -DA,'B=f(x)' hello.cu
+expect 'what names an architecture' 0 hello.cu '' dry -gencode=arch=compute_80,code=[sm_80,compute_80] -gencode 'arch=compute_90,code="sm_90,compute_90"' \
+    -arch sm_80 hello.cu
+echo '-DA  "-DB=c d"
+hello.cu' >options.txt
+expect 'a file of options' 0 ' -DA -DB=c d ' '' dry --options-file options.txt
+expect 'a file of options, as other compilers have it' 0 ' -DA -DB=c d ' '' dry @options.txt
+expect 'several files of options' 0 ' -DA -DB=c d -DA -DB=c d ' '' dry -optf options.txt,options.txt
+rm options.txt
+expect 'options of the environment' 0 ' -DBEFORE -DA -DBEHIND ' '' env NVCC_PREPEND_FLAGS=-DBEFORE NVCC_APPEND_FLAGS=-DBEHIND "$nvcc" --dryrun -DA hello.cu
+expect 'a library by its file' 0 ' -l:libm.a ' '' dry -l:libm.a hello.cu
+expect '-run' 0 'hello from thread 1' ran "$nvcc" hello.cu -run -o ran
+expect '-MM leaves out the headers of the system' 0 $'a.o: a.cu square.cuh' '' "$nvcc" -MM a.cu
 expect 'g++ links with -lcudart' 0 '' by_gxx g++ ../a.o ../b.o -L"$toolkit/lib64" -lcudart -o by_gxx
 expect 'and that runs' 0 'sum 25' '' ../by_gxx
+
+expect '-cubin makes a module' 0 '' hello.cubin "$nvcc" -cubin -arch=sm_80 hello.cu
+expect 'a program that loads modules' 0 '' load "$nvcc" load.cpp -o load -lcuda
+expect 'it loads the module' 0 'hello from thread 1' '' ../load ../hello.cubin
+expect '-ptx makes one that is text' 0 '' hello.ptx "$nvcc" -ptx hello.cu
+expect 'that is loaded, too' 0 'hello from thread 1' '' ../load ../hello.ptx
+expect 'PTX of a GPU is refused' 1 'the image is PTX, an assembler of GPUs' '' ../load gpu.ptx
+expect 'g++ links with -lcuda' 0 '' load_by_gxx g++ -std=c++20 -I"$toolkit/include" load.cpp -L"$toolkit/lib64" -lcuda -o load_by_gxx
+expect 'but modules do not find the stand-in in it' 1 'is linked by nvcc' '' ../load_by_gxx ../hello.cubin
 
 expect 'headers that are compiled before know a macro of the program' 1 my_malloc '' "$nvcc" -DcudaMalloc=my_malloc a.cu b.cu
 expect 'g++ is told which standard it needs' 1 'needs C++20' '' g++ -std=c++17 -I"$toolkit/include" -c main.cpp
 
+expect 'inline PTX' 0 '' ptx "$nvcc" ptx.cu -o ptx
+expect 'it runs' 0 'lane 5' '' ../ptx
+expect 'PTX that does not exist' 1 'PTX instruction "mov.s32.frobnicate": the modifier .frobnicate is not provided here' '' \
+    "$nvcc" '-DINSTRUCTION="mov.s32.frobnicate %0, 1;"' ptx.cu
+expect 'its line' 1 'ptx.cu:8:' '' "$nvcc" '-DINSTRUCTION="frobnicate.s32 %0, 1;"' ptx.cu
+
 expect 'the version' 0 'release 13.0' '' "$nvcc" --version
 expect '-c -o with two files' 1 'A single input file is required' '' "$nvcc" -c a.cu b.cu -o both.o
 expect 'an unknown option' 1 "Unknown option '-fopenmp'" '' "$nvcc" -fopenmp hello.cu
+expect 'a standard that there is not' 1 '-std=c++12: expected c++03' '' "$nvcc" -std=c++12 hello.cu
+expect 'a level that is no number' 1 '-Ofast: expected a number' '' "$nvcc" -Ofast hello.cu
+expect 'a directory that is not there' 1 "no directory 'nowhere'" '' "$nvcc" -odir nowhere -c hello.cu
+expect '-run without a program' 1 'only a program can be run' '' "$nvcc" -run -c hello.cu
+expect '-O without a number' 1 '-Ohello.cu: expected a number' '' "$nvcc" -O hello.cu
 expect 'an option without its value' 1 "'-o' needs a value" '' "$nvcc" hello.cu -o
-expect 'a library that does not exist' 1 "'-lcublas'" '' "$nvcc" hello.cu -lcublas
-expect 'code of a GPU' 1 'compiled for the CPU' '' "$nvcc" -ptx hello.cu
+expect 'a library that does not exist' 1 "'-lcudnn'" '' "$nvcc" hello.cu -lcudnn
 expect '-E' 1 'compiled for the CPU' '' "$nvcc" -E hello.cu
 expect 'a file that is not there' 1 "there is no file 'nowhere.cu'" '' "$nvcc" nowhere.cu
 expect 'no file' 1 'No input files specified' '' "$nvcc" -O2
 expect 'a file of no known kind' 1 "'hello.txt' is neither a source" '' "$nvcc" hello.txt
 expect 'the compiler says what is wrong' 1 'wrong.cu:1' '' "$nvcc" -c wrong.cu
+
+# Libraries over those of the host: there, or a sentence names the package.
+with_library() { # LIBRARY PACKAGE PROGRAM EXPECTED: the program is standard input
+    cat >"$3.cu"
+    if [[ -e $toolkit/lib64/lib$1.so ]]; then
+        expect "-l$1" 0 '' "$3" "$nvcc" "$3.cu" -o "$3" "-l$1"
+        expect "$3 runs" 0 "$4" '' "../$3"
+    else
+        expect "-l$1 is left out" 1 "$2" '' "$nvcc" "$3.cu" -o "$3" "-l$1"
+    fi
+}
+with_library cublas libopenblas-dev norm 'norm 5' <<'END'
+#include <cublas_v2.h>
+#include <cstdio>
+__global__ void fill(float* x) { x[threadIdx.x] = 3 + threadIdx.x; }
+int main() {
+    float *x, norm = 0;
+    cudaMalloc(&x, 2 * sizeof(float));
+    fill<<<1, 2>>>(x);
+    cublasHandle_t handle;
+    cublasCreate(&handle);
+    cublasSnrm2(handle, 2, x, 1, &norm);
+    printf("norm %g\n", norm);
+    return cublasDestroy(handle);
+}
+END
+
+inspect=
+[[ ! -e $toolkit/lib64/cuda_on_cpu_whole_program.o ]] || inspect=--inspect
+if [[ $inspect ]] || grep -qI inspector "$toolkit/lib64/libcudart.so"; then  # the text file of a build that always inspects
+    cat >racy.cu <<'END'
+#include <cstdlib>
+__global__ void reverse(float* out) {
+    __shared__ float tile[64];
+    tile[threadIdx.x] = 1;
+    out[threadIdx.x] = tile[63 - threadIdx.x];
+}
+int main() {
+    float* out;
+    cudaMalloc(&out, 64 * sizeof(float));
+    reverse<<<1, 64>>>(out);
+    exit(cudaDeviceSynchronize());
+}
+END
+    expect 'a program that is watched' 0 '' racy "$nvcc" $inspect racy.cu -o racy -lcudart
+    expect 'its findings are printed at its end' 0 'FINDING race (64)' '' ../racy
+    expect 'they go to a file' 0 '' seen.json env CUDA_ON_CPU_INSPECTION=seen.json ../racy
+    expect 'as JSON' 0 '"race"' '' cat ../seen.json
+else
+    expect '--inspect without an inspector' 1 'built without the inspector' '' "$nvcc" --inspect hello.cu
+fi
 
 if command -v make >/dev/null; then
     cat >Makefile <<'END'

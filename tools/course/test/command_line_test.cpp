@@ -84,6 +84,10 @@ TEST_F(CommandLine, WrongUsageIsTwo) {
     EXPECT_NE(said.find("course: unknown command 'rum': did you mean 'run'?"), std::string::npos) << said;
     EXPECT_NE(said.find("course: unknown option '--inspekt': did you mean '--inspect'?"), std::string::npos)
         << said;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(course({"reset"}), kUsage);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "course: EXERCISE is required; example: ./course reset day05/coalesced\n");
     EXPECT_EQ(course({"run"}), kUsage);
     EXPECT_EQ(course({"run", "--sise", "3", "day01"}), kUsage);
     EXPECT_EQ(course({"run", "day03"}), kUsage);

@@ -24,7 +24,7 @@ TEST(DeviceSide, TheHostsLibraryIsFoundInKernelsOnly) {
     EXPECT_TRUE(host_library_in(kText, {"right"}).empty());
 }
 
-TEST(DeviceSide, OfWhatClangSaysOnlyCallsOfHostFunctionsCount) {
+TEST(DeviceSide, OfWhatClangSaysOnlyUsesOfTheHostCount) {
     const char* const said = R"(my/a.cuh:5:59: error: no matching function for call to 'twice'
 __global__ void k(int* a) { a[0] = twice(a[0]); }
 my/a.cuh:4:12: note: candidate function not viable: call to __host__ function from __global__ function
@@ -36,11 +36,24 @@ my/a.cuh:8:3: error: reference to __host__ function 'puts' in __global__ functio
 other.hpp:9:3: error: reference to __host__ function 'puts' in __global__ function
 my/a.cuh:9:1: error: expected ';'
 )";
-    EXPECT_EQ(host_calls_in(said, "my/a.cuh"),
+    EXPECT_EQ(host_uses_in(said, "my/a.cuh"),
               (std::vector<HostUse>{
                   {5, "twice", "__global__"}, {6, "twice", "__device__"}, {8, "puts", "__global__"}}));
-    EXPECT_TRUE(host_calls_in("", "my/a.cuh").empty());
-    EXPECT_TRUE(host_calls_in("clang++: not found\n", "my/a.cuh").empty());
+    const char* const others =
+        R"(my/a.cuh:5:39: error: reference to __host__ variable 'threadIdx' in __global__ function
+cuda_on_cpu/include/cuda_on_cpu/thread.h:16:37: note: host variable declared here
+my/a.cuh:6:17: error: reference to __host__ variable 'offset' in __device__ function
+my/a.cuh:4:12: note: host variable declared here
+my/a.cuh:7:23: error: cannot use 'throw' in __global__ function
+my/a.cuh:8:10: error: cannot use variable-length arrays in __global__ functions
+)";
+    using Kind = HostUse::Kind;
+    EXPECT_EQ(host_uses_in(others, "my/a.cuh"),
+              (std::vector<HostUse>{{6, "offset", "__device__", Kind::kVariable},
+                                    {7, "throw", "__global__", Kind::kLanguage},
+                                    {8, "variable-length arrays", "__global__", Kind::kLanguage}}));
+    EXPECT_TRUE(host_uses_in("", "my/a.cuh").empty());
+    EXPECT_TRUE(host_uses_in("clang++: not found\n", "my/a.cuh").empty());
 }
 
 }  // namespace

@@ -140,6 +140,17 @@ TEST(FindFunctions, BracketsThatDoNotMatchAreRefused) {
     EXPECT_TRUE(find_functions("", "f").empty());
 }
 
+TEST(KernelBodies, AreThoseOfDefinitions) {
+    const std::string text =
+        "// __global__ void no() {}\n__global__ void declared(int n);\n"
+        "template <int N> __global__ void __launch_bounds__(N) a(float* x) { *x = N; }\n"
+        "extern \"C\" __global__ void b(int f = int{}) {}\n";
+    std::vector<std::string> found;
+    for (const std::size_t body : kernel_bodies(text))
+        found.push_back(text.substr(body, 5));
+    EXPECT_EQ(found, (std::vector<std::string>{"{ *x ", "{}\n"}));
+}
+
 TEST(WithBodies, PutsBackWhatWasThere) {
     const std::string lesson =
         "void f(int) { 1; }\n// between {\nint g() { return 2; }\nvoid f(char) { 3; }\n";

@@ -84,6 +84,26 @@ TEST(GtestOutput, WhereAFunctionFailedIsToldOnce) {
     EXPECT_EQ(output.failed[0].messages, (std::vector<std::string>{"3 x 3: wrong\n(a.cpp:1)"}));
 }
 
+TEST(GtestOutput, AnExceptionHasNoPlace) {
+    const GtestOutput output = parse_gtest_output(
+        "[ RUN      ] A.B\nunknown file: Failure\nC++ exception with description \"kernel launch failed\" "
+        "thrown "
+        "in the test body.\n[  FAILED  ] A.B (0 ms)\n");
+    ASSERT_EQ(output.failed.size(), 1U);
+    EXPECT_EQ(output.failed[0].messages[0], "kernel launch failed");
+}
+
+TEST(GtestOutput, WhatKernelsPrintBetweenFailuresIsNoPartOfThem) {
+    const GtestOutput output = parse_gtest_output(
+        "[ RUN      ] A.B\n[block 0, thread 0] i = 0\na.cpp:1: Failure\nwrong\n[block (0,1,0), thread 1] i = "
+        "1\n"
+        "a.cpp:2: Failure\n[block] wrong, too\n");
+    EXPECT_EQ(output.unfinished, "A.B");
+    EXPECT_EQ(output.in_unfinished.printed, "[block 0, thread 0] i = 0\n");
+    EXPECT_EQ(output.in_unfinished.messages,
+              (std::vector<std::string>{"wrong\n(a.cpp:1)", "[block] wrong, too\n(a.cpp:2)"}));
+}
+
 TEST(GtestOutput, KnowsWhichTestDied) {
     const GtestOutput output = parse_gtest_output(
         "[ RUN      ] A.B\n[       OK ] A.B (0 ms)\n[ RUN      ] A.C\nkernel f: thread 3 reads past the end");

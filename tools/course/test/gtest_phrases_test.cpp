@@ -35,6 +35,18 @@ TEST(GtestPhrases, TwoValuesThatDiffer) {
     EXPECT_EQ(plain([&] { EXPECT_EQ(4, blocks); }), "blocks is 3; expected 4");
     EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, expected); }), "blocks is 3; expected expected, which is 4");
     EXPECT_EQ(plain([&] { EXPECT_EQ(1, 2); }), "1 is not 2");
+    EXPECT_EQ(plain([&] { EXPECT_EQ(blocks + 1, 2U * 1); }), "blocks + 1 is 4; expected 2U * 1, which is 2");
+    EXPECT_EQ(plain([&] { EXPECT_EQ(std::size_t(blocks), 2U); }), "std::size_t(blocks) is 3; expected 2");
+}
+
+TEST(GtestPhrases, ASearchIsToldInTheAuthorsWords) {
+    const std::string text = "one two";
+    EXPECT_EQ(plain([&] { EXPECT_NE(text.find("three"), std::string::npos) << "no three in " << text; }),
+              "no three in one two");
+    EXPECT_EQ(plain([&] { EXPECT_EQ(text.find("two"), std::string::npos) << "a two in " << text; }),
+              "a two in one two");
+    EXPECT_NE(plain([&] { EXPECT_NE(text.find("three"), std::string::npos); }).find("text.find"),
+              std::string::npos);
 }
 
 TEST(GtestPhrases, WhatTheAuthorAddedStays) {

@@ -249,6 +249,9 @@ TEST_F(Learner, ProgressShowsTheDayOfTheNextExerciseInFull) {
     EXPECT_TRUE(says("2 of 2 exercises solved"));
     EXPECT_EQ(course({"progress", "--all"}), kSuccess);
     EXPECT_TRUE(says("second"));
+    EXPECT_EQ(course({"progress", "day01"}), kSuccess);
+    EXPECT_TRUE(says("second"));
+    EXPECT_EQ(course({"progress", "no such day"}), kUsage);
 }
 
 TEST_F(Learner, BothOrdersAreRunAndTheSecondOnlyAfterTheFirst) {

@@ -1,0 +1,20 @@
+# cuda_on_cpu as a project of its own: what the course's CMake files do otherwise.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, RelWithDebInfo or Debug" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+set(Boost_USE_STATIC_LIBS ON)  # becomes a part of the library
+enable_testing()
+
+include(cmake/InspectOptions.cmake)
+find_package(nlohmann_json QUIET)
+set(inspector OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND nlohmann_json_FOUND)
+  set(inspector ON)
+endif()
+option(CUDA_ON_CPU_INSPECTOR "nvcc --inspect: programs whose accesses are watched (g++, nlohmann-json)" ${inspector})

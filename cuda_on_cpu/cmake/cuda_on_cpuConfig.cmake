@@ -1,0 +1,35 @@
+# find_package(cuda_on_cpu): CUDA C++ that runs on the CPU, in a project of C++ alone.
+#
+#   cuda_on_cpu_add_executable(NAME SOURCE...)   a program; its .cu files are CUDA C++
+#   cuda_on_cpu::cuda_on_cpu                     headers and library, for .cpp files that call the runtime
+#
+# Projects with the language CUDA need none of this: -DCMAKE_CUDA_COMPILER=<prefix>/lib/cuda_on_cpu/bin/nvcc.
+get_filename_component(CUDA_ON_CPU_HOME "${CMAKE_CURRENT_LIST_DIR}/../../cuda_on_cpu" ABSOLUTE)
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+
+if(NOT TARGET cuda_on_cpu::cuda_on_cpu)
+  add_library(cuda_on_cpu::cuda_on_cpu STATIC IMPORTED)
+  set_target_properties(cuda_on_cpu::cuda_on_cpu PROPERTIES
+    IMPORTED_LOCATION "${CUDA_ON_CPU_HOME}/lib64/libcudart_static.a"
+    INTERFACE_INCLUDE_DIRECTORIES "${CUDA_ON_CPU_HOME}/include"
+    INTERFACE_COMPILE_DEFINITIONS CUDA_ON_CPU
+    INTERFACE_COMPILE_FEATURES cxx_std_20
+    INTERFACE_COMPILE_OPTIONS -fno-strict-aliasing
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS}")
+endif()
+
+function(cuda_on_cpu_add_executable name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE cuda_on_cpu::cuda_on_cpu)
+  set(cuda_sources ${ARGN})
+  list(FILTER cuda_sources INCLUDE REGEX "\\.cu$")
+  if(NOT cuda_sources)
+    return()
+  endif()
+  # -O1: kernels gain little from more. -UNDEBUG: assert() in a kernel stops it, as with nvcc.
+  set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX
+    COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O1>;-g1;-march=native;-fstack-protector-strong;-UNDEBUG")
+  set_target_properties(${name} PROPERTIES
+    CXX_COMPILER_LAUNCHER "${CUDA_ON_CPU_HOME}/bin/cuda_on_cpu_compile;--headers=${CMAKE_BINARY_DIR}/kernel_headers")
+endfunction()

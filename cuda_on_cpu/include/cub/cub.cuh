@@ -1,0 +1,7 @@
+// CUB with the interface of NVIDIA's, over the stand-in: warp-, block- and device-wide primitives.
+#pragma once
+
+#include "cuda_on_cpu/cub/block.h"
+#include "cuda_on_cpu/cub/device.h"
+#include "cuda_on_cpu/cub/types.h"
+#include "cuda_on_cpu/cub/warp.h"

@@ -1,0 +1,460 @@
+// Block-wide primitives of CUB. All threads leave their values in the temporary storage; after a barrier the first thread combines them in order.
+// As in CUB, a barrier has to come before the storage is used again.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "cuda_on_cpu/cub/warp.h"
+
+namespace cub {
+
+enum BlockReduceAlgorithm {
+    BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY,
+    BLOCK_REDUCE_RAKING,
+    BLOCK_REDUCE_WARP_REDUCTIONS,
+    BLOCK_REDUCE_WARP_REDUCTIONS_NONDETERMINISTIC
+};
+enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
+enum BlockLoadAlgorithm {
+    BLOCK_LOAD_DIRECT,
+    BLOCK_LOAD_STRIPED,
+    BLOCK_LOAD_VECTORIZE,
+    BLOCK_LOAD_TRANSPOSE,
+    BLOCK_LOAD_WARP_TRANSPOSE,
+    BLOCK_LOAD_WARP_TRANSPOSE_TIMESLICED
+};
+enum BlockStoreAlgorithm {
+    BLOCK_STORE_DIRECT,
+    BLOCK_STORE_STRIPED,
+    BLOCK_STORE_VECTORIZE,
+    BLOCK_STORE_TRANSPOSE,
+    BLOCK_STORE_WARP_TRANSPOSE,
+    BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED
+};
+
+template <int X, int Y, int Z>
+__device__ unsigned RowMajorTid(int = 0, int = 0, int = 0) {
+    return threadIdx.x + X * (threadIdx.y + Y * threadIdx.z);
+}
+
+template <class T, int X, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int Y = 1, int Z = 1, int = 0>
+class BlockReduce {
+    static constexpr int kThreads = X * Y * Z;
+
+  public:
+    using TempStorage = ThreadValues<T, kThreads>;
+
+    __device__ explicit BlockReduce(TempStorage& storage) : storage_(storage) {}
+
+    // Valid in thread 0. `valid`: of the first threads.
+    template <class Operator>
+    __device__ T Reduce(T input, Operator combine, int valid = kThreads) {
+        const unsigned thread = RowMajorTid<X, Y, Z>();
+        storage_[thread] = input;
+        __syncthreads();
+        T sum = input;
+        for (int i = 1; thread == 0 && i < valid; ++i)
+            sum = combine(sum, storage_[i]);
+        return sum;
+    }
+    template <int Items, class Operator>
+    __device__ T Reduce(T (&inputs)[Items], Operator combine) {
+        T sum = inputs[0];
+        for (int i = 1; i < Items; ++i)
+            sum = combine(sum, inputs[i]);
+        return Reduce(sum, combine);
+    }
+    __device__ T Sum(T input, int valid = kThreads) { return Reduce(input, cub::Sum(), valid); }
+    template <int Items>
+    __device__ T Sum(T (&inputs)[Items]) {
+        return Reduce(inputs, cub::Sum());
+    }
+
+  private:
+    TempStorage& storage_;
+};
+
+template <class T, int X, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int Y = 1, int Z = 1, int = 0>
+class BlockScan {
+    static constexpr int kThreads = X * Y * Z;
+
+  public:
+    struct TempStorage {
+        ThreadValues<T, kThreads> values;  // in, and out what comes before each thread
+        ThreadValues<T, 2> aggregate;      // of the block, and the prefix
+    };
+
+    __device__ explicit BlockScan(TempStorage& storage) : storage_(storage) {}
+
+    __device__ void InclusiveSum(T input, T& output) { InclusiveScan(input, output, Sum()); }
+    __device__ void InclusiveSum(T input, T& output, T& aggregate) {
+        InclusiveScan(input, output, Sum(), aggregate);
+    }
+    template <class Prefix>
+    requires std::is_invocable_v<Prefix&, T> __device__ void InclusiveSum(T input, T& output,
+                                                                          Prefix& prefix) {
+        InclusiveScan(input, output, Sum(), prefix);
+    }
+    __device__ void ExclusiveSum(T input, T& output) { ExclusiveScan(input, output, T(0), Sum()); }
+    __device__ void ExclusiveSum(T input, T& output, T& aggregate) {
+        ExclusiveScan(input, output, T(0), Sum(), aggregate);
+    }
+    template <class Prefix>
+    requires std::is_invocable_v<Prefix&, T> __device__ void ExclusiveSum(T input, T& output,
+                                                                          Prefix& prefix) {
+        ExclusiveScan(input, output, Sum(), prefix);
+    }
+    template <int Items, class... Rest>
+    __device__ void InclusiveSum(T (&input)[Items], T (&output)[Items], Rest&... rest) {
+        InclusiveScan(input, output, Sum(), rest...);
+    }
+    template <int Items>
+    __device__ void ExclusiveSum(T (&input)[Items], T (&output)[Items]) {
+        ExclusiveScan(input, output, T(0), Sum());
+    }
+    template <int Items>
+    __device__ void ExclusiveSum(T (&input)[Items], T (&output)[Items], T& aggregate) {
+        ExclusiveScan(input, output, T(0), Sum(), aggregate);
+    }
+    template <int Items, class Prefix>
+    requires std::is_invocable_v<Prefix&, T> __device__ void ExclusiveSum(T (&input)[Items],
+                                                                          T (&output)[Items],
+                                                                          Prefix& prefix) {
+        ExclusiveScan(input, output, Sum(), prefix);
+    }
+
+    template <class Operator>
+    __device__ void InclusiveScan(T input, T& output, Operator combine) {
+        T aggregate;
+        InclusiveScan(input, output, combine, aggregate);
+    }
+    template <class Operator>
+    __device__ void InclusiveScan(T input, T& output, Operator combine, T& aggregate) {
+        T before = input;
+        const bool first = !scan(input, before, combine, aggregate);
+        output = first ? input : combine(before, input);
+    }
+    // `prefix(aggregate)`, called by the first warp: what comes before the block.
+    template <class Operator, class Prefix>
+    requires std::is_invocable_v<Prefix&, T> __device__ void InclusiveScan(T input, T& output,
+                                                                           Operator combine, Prefix& prefix) {
+        ExclusiveScan(input, output, combine, prefix);
+        output = combine(output, input);
+    }
+    template <class Operator>
+    __device__ void ExclusiveScan(T input, T& output, T initial, Operator combine) {
+        T aggregate;
+        ExclusiveScan(input, output, initial, combine, aggregate);
+    }
+    template <class Operator>
+    __device__ void ExclusiveScan(T input, T& output, T initial, Operator combine, T& aggregate) {
+        T before = input;
+        const bool first = !scan(input, before, combine, aggregate);
+        output = first ? initial : combine(initial, before);
+    }
+    template <class Operator, class Prefix>
+    requires std::is_invocable_v<Prefix&, T> __device__ void ExclusiveScan(T input, T& output,
+                                                                           Operator combine, Prefix& prefix) {
+        T before = input, aggregate;
+        const bool first = !scan(input, before, combine, aggregate);
+        if (RowMajorTid<X, Y, Z>() < 32) {
+            const T value = prefix(aggregate);
+            if (RowMajorTid<X, Y, Z>() == 0) storage_.aggregate[1] = value;
+        }
+        __syncthreads();
+        output = first ? storage_.aggregate[1] : combine(storage_.aggregate[1], before);
+    }
+    // Without an initial value thread 0's output is undefined.
+    template <class Operator>
+    __device__ void ExclusiveScan(T input, T& output, Operator combine) {
+        T aggregate;
+        scan(input, output, combine, aggregate);
+    }
+
+    // Several neighbours for each thread; `rest`: as above.
+    template <int Items, class Operator>
+    __device__ void InclusiveScan(T (&input)[Items], T (&output)[Items], Operator combine) {
+        T aggregate;
+        InclusiveScan(input, output, combine, aggregate);
+    }
+    template <int Items, class Operator>
+    __device__ void InclusiveScan(T (&input)[Items], T (&output)[Items], Operator combine, T& aggregate) {
+        T before = input[0];
+        const bool first = !scan(total(input, combine), before, combine, aggregate);
+        for (int i = 0; i < Items; ++i) {
+            before = i == 0 && first ? input[0] : combine(before, input[i]);
+            output[i] = before;
+        }
+    }
+    template <int Items, class Operator, class Prefix>
+    requires std::is_invocable_v<Prefix&, T> __device__ void InclusiveScan(T (&input)[Items],
+                                                                           T (&output)[Items],
+                                                                           Operator combine, Prefix& prefix) {
+        T before;
+        ExclusiveScan(total(input, combine), before, combine, prefix);
+        for (int i = 0; i < Items; ++i) {
+            before = combine(before, input[i]);
+            output[i] = before;
+        }
+    }
+    template <int Items, class Operator, class... Rest>
+    __device__ void ExclusiveScan(T (&input)[Items], T (&output)[Items], T initial, Operator combine,
+                                  Rest&... rest) {
+        T before;
+        ExclusiveScan(total(input, combine), before, initial, combine, rest...);
+        spread(input, output, before, combine);
+    }
+    template <int Items, class Operator, class Prefix>
+    requires std::is_invocable_v<Prefix&, T> __device__ void ExclusiveScan(T (&input)[Items],
+                                                                           T (&output)[Items],
+                                                                           Operator combine, Prefix& prefix) {
+        T before;
+        ExclusiveScan(total(input, combine), before, combine, prefix);
+        spread(input, output, before, combine);
+    }
+
+  private:
+    // `before`: what comes before this thread; false: nothing does.
+    template <class Operator>
+    __device__ bool scan(const T& input, T& before, Operator combine, T& aggregate) {
+        const unsigned thread = RowMajorTid<X, Y, Z>();
+        storage_.values[thread] = input;
+        __syncthreads();
+        if (thread == 0) {
+            T sum = input;
+            for (int i = 1; i < kThreads; ++i) {
+                const T item = storage_.values[i];
+                storage_.values[i] = sum;
+                sum = combine(sum, item);
+            }
+            storage_.aggregate[0] = sum;
+        }
+        __syncthreads();
+        aggregate = storage_.aggregate[0];
+        if (thread > 0) before = storage_.values[thread];
+        return thread > 0;
+    }
+    template <int Items, class Operator>
+    __device__ static T total(T (&input)[Items], Operator combine) {
+        T sum = input[0];
+        for (int i = 1; i < Items; ++i)
+            sum = combine(sum, input[i]);
+        return sum;
+    }
+    template <int Items, class Operator>
+    __device__ static void spread(T (&input)[Items], T (&output)[Items], T before, Operator combine) {
+        for (int i = 0; i < Items; ++i) {
+            const T item = input[i];
+            output[i] = before;
+            before = combine(before, item);
+        }
+    }
+
+    TempStorage& storage_;
+};
+
+template <class T, int X, int Items, BlockLoadAlgorithm Algorithm = BLOCK_LOAD_DIRECT, int Y = 1, int Z = 1,
+          int = 0>
+class BlockLoad {
+    static constexpr int kThreads = X * Y * Z;
+    static constexpr bool kTransposes = Algorithm >= BLOCK_LOAD_TRANSPOSE;
+
+  public:
+    using TempStorage = ThreadValues<T, kTransposes ? kThreads * Items : 1>;
+
+    __device__ explicit BlockLoad(TempStorage& storage) : storage_(&storage) {}
+    __device__ BlockLoad() : storage_(nullptr) {}
+
+    template <class Iterator>
+    __device__ void Load(Iterator from, T (&items)[Items], int valid = kThreads * Items) {
+        load(from, items, valid, [](T&) {});
+    }
+    template <class Iterator, class Default>
+    __device__ void Load(Iterator from, T (&items)[Items], int valid, Default otherwise) {
+        load(from, items, valid, [&](T& item) { item = otherwise; });
+    }
+
+  private:
+    template <class Iterator, class Otherwise>
+    __device__ void load(Iterator from, T (&items)[Items], int valid, Otherwise otherwise) {
+        const int thread = RowMajorTid<X, Y, Z>();
+        constexpr bool kStriped = kTransposes || Algorithm == BLOCK_LOAD_STRIPED;
+        for (int i = 0; i < Items; ++i) {
+            const int position = kStriped ? i * kThreads + thread : thread * Items + i;
+            otherwise(items[i]);
+            if (position < valid) items[i] = from[position];
+            if constexpr (kTransposes) (*storage_)[position] = items[i];
+        }
+        if constexpr (kTransposes) {
+            __syncthreads();
+            for (int i = 0; i < Items; ++i)
+                items[i] = (*storage_)[thread * Items + i];
+        }
+    }
+
+    TempStorage* storage_;
+};
+
+template <class T, int X, int Items, BlockStoreAlgorithm Algorithm = BLOCK_STORE_DIRECT, int Y = 1, int Z = 1,
+          int = 0>
+class BlockStore {
+    static constexpr int kThreads = X * Y * Z;
+    static constexpr bool kTransposes = Algorithm >= BLOCK_STORE_TRANSPOSE;
+
+  public:
+    using TempStorage = ThreadValues<T, kTransposes ? kThreads * Items : 1>;
+
+    __device__ explicit BlockStore(TempStorage& storage) : storage_(&storage) {}
+    __device__ BlockStore() : storage_(nullptr) {}
+
+    template <class Iterator>
+    __device__ void Store(Iterator to, T (&items)[Items], int valid = kThreads * Items) {
+        const int thread = RowMajorTid<X, Y, Z>();
+        if constexpr (kTransposes) {
+            for (int i = 0; i < Items; ++i)
+                (*storage_)[thread * Items + i] = items[i];
+            __syncthreads();
+        }
+        constexpr bool kStriped = kTransposes || Algorithm == BLOCK_STORE_STRIPED;
+        for (int i = 0; i < Items; ++i) {
+            const int position = kStriped ? i * kThreads + thread : thread * Items + i;
+            if (position >= valid) continue;
+            if constexpr (kTransposes) {
+                to[position] = (*storage_)[position];
+            } else {
+                to[position] = items[i];
+            }
+        }
+    }
+
+  private:
+    TempStorage* storage_;
+};
+
+// Blocked: thread t holds Items neighbours. Striped: its items are as far apart as the block has threads.
+template <class T, int X, int Items, bool = false, int Y = 1, int Z = 1, int = 0>
+class BlockExchange {
+    static constexpr int kThreads = X * Y * Z;
+
+  public:
+    using TempStorage = ThreadValues<T, kThreads * Items>;
+
+    __device__ explicit BlockExchange(TempStorage& storage) : storage_(storage) {}
+
+    template <class Output>
+    __device__ void StripedToBlocked(const T (&input)[Items], Output (&output)[Items]) {
+        exchange(
+            input, output, [](int thread, int i) { return i * kThreads + thread; },
+            [](int thread, int i) { return thread * Items + i; });
+    }
+    template <class Output>
+    __device__ void BlockedToStriped(const T (&input)[Items], Output (&output)[Items]) {
+        exchange(
+            input, output, [](int thread, int i) { return thread * Items + i; },
+            [](int thread, int i) { return i * kThreads + thread; });
+    }
+    // Item i goes to position ranks[i] of the block.
+    template <class Output, class Rank>
+    __device__ void ScatterToBlocked(const T (&input)[Items], Output (&output)[Items], Rank (&ranks)[Items]) {
+        exchange(
+            input, output, [&](int, int i) { return static_cast<int>(ranks[i]); },
+            [](int thread, int i) { return thread * Items + i; });
+    }
+    template <class Output, class Rank>
+    __device__ void ScatterToStriped(const T (&input)[Items], Output (&output)[Items], Rank (&ranks)[Items]) {
+        exchange(
+            input, output, [&](int, int i) { return static_cast<int>(ranks[i]); },
+            [](int thread, int i) { return i * kThreads + thread; });
+    }
+
+  private:
+    template <class Output, class To, class From>
+    __device__ void exchange(const T (&input)[Items], Output (&output)[Items], To to, From from) {
+        const int thread = RowMajorTid<X, Y, Z>();
+        for (int i = 0; i < Items; ++i)
+            storage_[to(thread, i)] = input[i];
+        __syncthreads();
+        for (int i = 0; i < Items; ++i)
+            output[i] = storage_[from(thread, i)];
+    }
+
+    TempStorage& storage_;
+};
+
+template <class Key, int X, int Items, class Value = NullType, int = 4, bool = true,
+          BlockScanAlgorithm = BLOCK_SCAN_WARP_SCANS, int = 0, int Y = 1, int Z = 1, int = 0>
+class BlockRadixSort {
+    static constexpr int kThreads = X * Y * Z, kBits = 8 * sizeof(Key);
+
+  public:
+    struct TempStorage {
+        ThreadValues<Key, kThreads * Items> keys;
+        ThreadValues<Value, kThreads * Items> values;
+    };
+
+    __device__ explicit BlockRadixSort(TempStorage& storage) : storage_(storage) {}
+
+    __device__ void Sort(Key (&keys)[Items], int begin = 0, int end = kBits) {
+        sort(keys, no_values_, begin, end, false, false);
+    }
+    __device__ void Sort(Key (&keys)[Items], Value (&values)[Items], int begin = 0, int end = kBits) {
+        sort(keys, values, begin, end, false, false);
+    }
+    __device__ void SortDescending(Key (&keys)[Items], int begin = 0, int end = kBits) {
+        sort(keys, no_values_, begin, end, true, false);
+    }
+    __device__ void SortDescending(Key (&keys)[Items], Value (&values)[Items], int begin = 0,
+                                   int end = kBits) {
+        sort(keys, values, begin, end, true, false);
+    }
+    __device__ void SortBlockedToStriped(Key (&keys)[Items], int begin = 0, int end = kBits) {
+        sort(keys, no_values_, begin, end, false, true);
+    }
+    __device__ void SortBlockedToStriped(Key (&keys)[Items], Value (&values)[Items], int begin = 0,
+                                         int end = kBits) {
+        sort(keys, values, begin, end, false, true);
+    }
+    __device__ void SortDescendingBlockedToStriped(Key (&keys)[Items], int begin = 0, int end = kBits) {
+        sort(keys, no_values_, begin, end, true, true);
+    }
+    __device__ void SortDescendingBlockedToStriped(Key (&keys)[Items], Value (&values)[Items], int begin = 0,
+                                                   int end = kBits) {
+        sort(keys, values, begin, end, true, true);
+    }
+
+  private:
+    __device__ void sort(Key (&keys)[Items], Value (&values)[Items], int begin, int end, bool descending,
+                         bool striped) {
+        const int thread = RowMajorTid<X, Y, Z>();
+        for (int i = 0; i < Items; ++i) {
+            storage_.keys[thread * Items + i] = keys[i];
+            storage_.values[thread * Items + i] = values[i];
+        }
+        __syncthreads();
+        if (thread == 0) {
+            std::vector<std::pair<Key, Value>> all;
+            for (int i = 0; i < kThreads * Items; ++i)
+                all.emplace_back(storage_.keys[i], storage_.values[i]);
+            std::stable_sort(all.begin(), all.end(), [=](const auto& a, const auto& b) {
+                const auto x = radix_of(a.first, begin, end), y = radix_of(b.first, begin, end);
+                return descending ? y < x : x < y;
+            });
+            for (int i = 0; i < kThreads * Items; ++i) {
+                storage_.keys[i] = all[i].first;
+                storage_.values[i] = all[i].second;
+            }
+        }
+        __syncthreads();
+        for (int i = 0; i < Items; ++i) {
+            const int position = striped ? i * kThreads + thread : thread * Items + i;
+            keys[i] = storage_.keys[position];
+            values[i] = storage_.values[position];
+        }
+    }
+
+    TempStorage& storage_;
+    Value no_values_[Items] = {};
+};
+
+}  // namespace cub

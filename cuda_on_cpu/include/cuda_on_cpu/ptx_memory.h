@@ -1,0 +1,256 @@
+// Inline PTX: addresses, loads, stores and atomic operations (PTX ISA, "Data Movement and Conversion Instructions", "Parallel
+// Synchronization and Communication Instructions"). Caches take no hints here.
+#pragma once
+
+#include <atomic>
+
+#include "cuda_on_cpu/atomics.h"
+#include "cuda_on_cpu/ptx_float.h"
+#include "cuda_on_cpu/thread.h"
+
+namespace cuda_on_cpu::ptx::isa {
+
+// ---- Addresses ---------------------------------------------------------------------------------------------------------
+
+// Shared memory has addresses of its own, which fit into 32 bits. All others are those of C++. An error: a pointer that is not to
+// shared memory of the cluster; an address that no such pointer was turned into.
+std::uint64_t shared_address_of(const void* pointer, Site site);
+void* shared_pointer(std::uint64_t address, std::size_t bytes, Site site);
+bool is_shared(const void* pointer);
+bool is_local(const void* pointer);
+
+template <Space kSpace>
+__forceinline__ void* pointer_to(std::uint64_t address, std::size_t bytes, Site site) {
+    if constexpr (kSpace == Space::shared) return shared_pointer(address, bytes, site);
+    return reinterpret_cast<void*>(address);
+}
+
+template <Space kSpace, class T>
+__forceinline__ Bits<T> cvta_to(Bits<T> address, Site site = Site::here()) {
+    if constexpr (kSpace == Space::shared)
+        return static_cast<Bits<T>>(
+            shared_address_of(reinterpret_cast<const void*>(std::uintptr_t{address}), site));
+    return address;
+}
+template <Space kSpace, class T>
+__forceinline__ Bits<T> cvta(Bits<T> address, Site site = Site::here()) {
+    static_assert(kSpace != Space::shared || sizeof address == 8,
+                  "cvta.shared.u32 is not provided: a generic address has 64 bits");
+    return static_cast<Bits<T>>(reinterpret_cast<std::uintptr_t>(pointer_to<kSpace>(address, 0, site)));
+}
+template <Space kSpace>
+__forceinline__ bool isspacep(std::uint64_t address) {
+    const void* const pointer = reinterpret_cast<const void*>(address);
+    switch (kSpace) {
+        case Space::shared:
+            return is_shared(pointer);
+        case Space::local:
+            return is_local(pointer);
+        case Space::global:
+            return !is_shared(pointer) && !is_local(pointer);
+        default:
+            return false;  // constant memory is global memory here
+    }
+}
+template <Space kSpace, class T>
+__forceinline__ Bits<T> mapa(Bits<T> address, std::uint32_t rank, Site site = Site::here()) {
+    void* const there = map_shared(pointer_to<kSpace>(address, 0, site), rank, site);
+    if constexpr (kSpace == Space::shared) return static_cast<Bits<T>>(shared_address_of(there, site));
+    return static_cast<Bits<T>>(reinterpret_cast<std::uintptr_t>(there));
+}
+template <Space kSpace, class T>
+__forceinline__ std::uint32_t getctarank(Bits<T> address, Site site = Site::here()) {
+    return shared_rank(pointer_to<kSpace>(address, 0, site), site);
+}
+
+// ---- Loads and stores --------------------------------------------------------------------------------------------------
+
+// Memory seen as words, or as some of them in one access, whatever its type is.
+template <class Word, int kCount>
+struct __attribute__((may_alias)) Access {
+    alignas(sizeof(Word) * kCount) Word word[kCount];
+};
+
+template <class T, int kCount, Space kSpace>
+__forceinline__ void* place_of(std::uint64_t address, Site site) {
+    constexpr std::size_t kBytes = sizeof(Bits<T>) * kCount;
+    if ((address & (kBytes - 1)) != 0)
+        device_failure(cudaErrorMisalignedAddress,
+                       "asm: misaligned access: an address must be a multiple of the number of bytes", site);
+    return pointer_to<kSpace>(address, kBytes, site);
+}
+
+template <Scope kScope>
+__forceinline__ void fence() {
+    if constexpr (kScope == Scope::cta) {
+        __threadfence_block();
+    } else {
+        __threadfence();
+    }
+}
+
+// What other threads may write meanwhile, and what a thread may wait for.
+template <unsigned F>
+inline constexpr bool kAtomic = (F & (flag::volatile_ | flag::relaxed | flag::acquire | flag::release |
+                                      flag::mmio)) != 0;
+template <unsigned F>
+inline constexpr bool kPolled = kAtomic<F> || (F & (flag::cg | flag::cv)) != 0;
+
+template <class T, int kCount, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ void ld_vector(Bits<T> (&d)[kCount], std::uint64_t address, Site site = Site::here()) {
+    void* const place = place_of<T, kCount, kSpace>(address, site);
+    if constexpr (kPolled<F>) poll();
+    std::atomic_signal_fence(std::memory_order_seq_cst);  // each asm statement loads anew
+    if constexpr (kAtomic<F> && sizeof d <= 8) {
+        const Word<8 * sizeof d> word =
+            std::atomic_ref(*static_cast<Word<8 * sizeof d>*>(place)).load(std::memory_order_relaxed);
+        std::memcpy(d, &word, sizeof d);
+    } else {
+        const auto access = *static_cast<Access<Bits<T>, kCount>*>(place);
+        std::memcpy(d, &access, sizeof d);
+    }
+    if constexpr ((F & flag::acquire) != 0) fence<kScope>();
+}
+template <class T, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ Bits<T> ld(std::uint64_t address, Site site = Site::here()) {
+    Bits<T> d[1];
+    ld_vector<T, 1, kSpace, F, kScope>(d, address, site);
+    return d[0];
+}
+template <class T, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ Bits<T> ld_with(std::uint64_t address, std::uint64_t, Site site = Site::here()) {
+    return ld<T, kSpace, F, kScope>(address, site);
+}
+template <class T, int kCount, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ void ld_vector_with(Bits<T> (&d)[kCount], std::uint64_t address, std::uint64_t,
+                                    Site site = Site::here()) {
+    ld_vector<T, kCount, kSpace, F, kScope>(d, address, site);
+}
+
+template <class T, int kCount, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ void st_vector(std::uint64_t address, List<Bits<T>, kCount> values,
+                               Site site = Site::here()) {
+    void* const place = place_of<T, kCount, kSpace>(address, site);
+    if constexpr ((F & flag::release) != 0) fence<kScope>();
+    if constexpr (kAtomic<F> && sizeof values <= 8) {
+        Word<8 * sizeof values> word;
+        std::memcpy(&word, &values, sizeof word);
+        std::atomic_ref(*static_cast<Word<8 * sizeof values>*>(place)).store(word, std::memory_order_relaxed);
+    } else {
+        Access<Bits<T>, kCount> access;
+        std::memcpy(&access, &values, sizeof values);
+        *static_cast<Access<Bits<T>, kCount>*>(place) = access;
+    }
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+template <class T, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ void st(std::uint64_t address, Bits<T> value, Site site = Site::here()) {
+    st_vector<T, 1, kSpace, F, kScope>(address, List<Bits<T>, 1>{{value}}, site);
+}
+template <class T, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ void st_with(std::uint64_t address, Bits<T> value, std::uint64_t, Site site = Site::here()) {
+    st<T, kSpace, F, kScope>(address, value, site);
+}
+template <class T, int kCount, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ void st_vector_with(std::uint64_t address, List<Bits<T>, kCount> values, std::uint64_t,
+                                    Site site = Site::here()) {
+    st_vector<T, kCount, kSpace, F, kScope>(address, values, site);
+}
+
+// ---- Atomic operations -------------------------------------------------------------------------------------------------
+
+template <class T, Op kOp>
+__forceinline__ Bits<T> changed(Bits<T> old, Bits<T> b) {
+    if constexpr (kOp == Op::add && (T::kFloat)) {
+        return add_float<T, 0>(old, b);
+    } else if constexpr (kOp == Op::add) {
+        return add<T>(old, b);
+    } else if constexpr (kOp == Op::min) {
+        return min<T>(old, b);
+    } else if constexpr (kOp == Op::max) {
+        return max<T>(old, b);
+    } else if constexpr (kOp == Op::inc) {
+        return old >= b ? 0 : old + 1;
+    } else if constexpr (kOp == Op::dec) {
+        return old == 0 || old > b ? b : old - 1;
+    } else if constexpr (kOp == Op::and_) {
+        return old & b;
+    } else if constexpr (kOp == Op::or_) {
+        return old | b;
+    } else if constexpr (kOp == Op::xor_) {
+        return old ^ b;
+    } else {
+        return b;
+    }
+}
+
+template <unsigned F, Scope kScope>
+__forceinline__ void fence_before() {
+    if constexpr ((F & (flag::release | flag::acq_rel)) != 0) fence<kScope>();
+}
+template <unsigned F, Scope kScope>
+__forceinline__ void fence_after() {
+    if constexpr ((F & (flag::acquire | flag::acq_rel)) != 0) fence<kScope>();
+}
+
+// What changes nothing may be a thread that waits (atomics.h).
+template <class T, Op kOp, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ Bits<T> atom(std::uint64_t address, Bits<T> b, Site site = Site::here()) {
+    auto* const place = static_cast<Bits<T>*>(place_of<T, 1, kSpace>(address, site));
+    fence_before<F, kScope>();
+    Bits<T> old;
+    if constexpr (kOp == Op::add && !T::kFloat) {
+        old = std::atomic_ref(*place).fetch_add(b, std::memory_order_relaxed);
+    } else if constexpr (kOp == Op::exch) {
+        old = std::atomic_ref(*place).exchange(b, std::memory_order_relaxed);
+    } else {
+        old = fetch_and_change(place, [b](Bits<T> before) { return changed<T, kOp>(before, b); });
+    }
+    constexpr bool kMayWait =
+        kOp != Op::min && kOp != Op::max && kOp != Op::inc && kOp != Op::dec && !T::kFloat;
+    if (kMayWait && changed<T, kOp>(old, b) == old) spin_hint();
+    fence_after<F, kScope>();
+    return old;
+}
+template <class T, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ Bits<T> atom_cas(std::uint64_t address, Bits<T> expected, Bits<T> desired,
+                                 Site site = Site::here()) {
+    auto* const place = static_cast<Bits<T>*>(place_of<T, 1, kSpace>(address, site));
+    fence_before<F, kScope>();
+    Bits<T> old = expected;
+    std::atomic_ref(*place).compare_exchange_strong(old, desired, std::memory_order_relaxed);
+    if (old != expected || desired == expected) spin_hint();
+    fence_after<F, kScope>();
+    return old;
+}
+template <class T, Op kOp, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ void red(std::uint64_t address, Bits<T> b, Site site = Site::here()) {
+    atom<T, kOp, kSpace, F, kScope>(address, b, site);
+}
+// Each element by itself.
+template <class T, Op kOp, int kCount, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ void atom_vector(Bits<T> (&d)[kCount], std::uint64_t address, List<Bits<T>, kCount> values,
+                                 Site site = Site::here()) {
+    place_of<T, kCount, kSpace>(address, site);
+    for (unsigned i = 0; i < kCount; ++i)
+        d[i] = atom<T, kOp, kSpace, F, kScope>(address + sizeof(Bits<T>) * i, values.word[i], site);
+}
+template <class T, Op kOp, int kCount, Space kSpace, unsigned F, Scope kScope>
+__forceinline__ void red_vector(std::uint64_t address, List<Bits<T>, kCount> values,
+                                Site site = Site::here()) {
+    Bits<T> ignored[kCount];
+    atom_vector<T, kOp, kCount, kSpace, F, kScope>(ignored, address, values, site);
+}
+
+// ---- Hints -------------------------------------------------------------------------------------------------------------
+
+inline void prefetch(std::uint64_t) {}
+inline void prefetch_of(std::uint64_t, std::uint32_t) {}
+inline std::uint64_t policy() {
+    return 0;
+}
+inline std::uint64_t policy_of(std::uint32_t) {
+    return 0;
+}
+
+}  // namespace cuda_on_cpu::ptx::isa

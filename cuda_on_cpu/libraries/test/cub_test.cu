@@ -1,0 +1,295 @@
+// CUB over the stand-in: what its warp-, block- and device-wide primitives compute. Also holds for NVIDIA's CUB on a GPU.
+#include <gtest/gtest.h>
+
+#include <cub/cub.cuh>
+#include <functional>
+#include <numeric>
+#include <vector>
+
+namespace {
+
+constexpr int kThreads = 128, kItems = 3;
+
+template <class T>
+class Device {
+  public:
+    explicit Device(const std::vector<T>& values) : size_(values.size()) {
+        cudaMalloc(&pointer_, size_ * sizeof(T));
+        cudaMemcpy(pointer_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice);
+    }
+    explicit Device(std::size_t size) : Device(std::vector<T>(size)) {}
+    ~Device() { cudaFree(pointer_); }
+    Device(const Device&) = delete;
+    operator T*() const { return pointer_; }
+    std::vector<T> values() const {
+        std::vector<T> all(size_);
+        EXPECT_EQ(cudaMemcpy(all.data(), pointer_, size_ * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
+        return all;
+    }
+
+  private:
+    std::size_t size_;
+    T* pointer_ = nullptr;
+};
+
+std::vector<int> numbers(int count) {
+    std::vector<int> all(count);
+    for (int i = 0; i < count; ++i)
+        all[i] = (i * 37 + 11) % 101 - 40;
+    return all;
+}
+
+struct Even {
+    __host__ __device__ bool operator()(int value) const { return value % 2 == 0; }
+};
+
+struct Greater {
+    __host__ __device__ int operator()(int a, int b) const { return a > b ? a : b; }
+};
+
+struct RunningPrefix {
+    int total;
+    __device__ int operator()(int aggregate) {
+        const int before = total;
+        total += aggregate;
+        return before;
+    }
+};
+
+__global__ void reduce_block(const int* in, int* out) {
+    using Reduce = cub::BlockReduce<int, kThreads>;
+    __shared__ typename Reduce::TempStorage storage;
+    const int sum = Reduce(storage).Sum(in[threadIdx.x]);
+    __syncthreads();
+    const int most = Reduce(storage).Reduce(in[threadIdx.x], Greater(), 50);
+    __syncthreads();
+    int items[] = {in[threadIdx.x], 1};
+    const int both = Reduce(storage).Sum(items);
+    if (threadIdx.x == 0) {
+        out[0] = sum;
+        out[1] = most;
+        out[2] = both;
+    }
+}
+
+// Two tiles with a running prefix; then the largest so far, exclusive, from -1000.
+__global__ void scan_block(const int* in, int* inclusive, int* exclusive, int* largest, int* aggregate) {
+    using Scan = cub::BlockScan<int, kThreads>;
+    __shared__ typename Scan::TempStorage storage;
+    RunningPrefix prefix{100};
+    for (int tile = 0; tile < 2; ++tile) {
+        int items[kItems], sums[kItems];
+        const int begin = (tile * kThreads + threadIdx.x) * kItems;
+        for (int i = 0; i < kItems; ++i)
+            items[i] = in[begin + i];
+        Scan(storage).InclusiveSum(items, sums, prefix);
+        __syncthreads();
+        for (int i = 0; i < kItems; ++i)
+            inclusive[begin + i] = sums[i];
+    }
+    int before = 0, total = 0;
+    Scan(storage).ExclusiveSum(in[threadIdx.x], before, total);
+    exclusive[threadIdx.x] = before;
+    __syncthreads();
+    Scan(storage).ExclusiveScan(in[threadIdx.x], before, -1000, Greater());
+    largest[threadIdx.x] = before;
+    if (threadIdx.x == 7) *aggregate = total;
+}
+
+__global__ void warps(const int* in, int* sums, int* scans, int* segments) {
+    using Reduce = cub::WarpReduce<int>;
+    using Halves = cub::WarpScan<int, 16>;
+    __shared__ typename Reduce::TempStorage storage[2];
+    __shared__ typename Halves::TempStorage scan_storage[4];
+    const int warp = threadIdx.x / 32;
+    const int sum = Reduce(storage[warp]).Sum(in[threadIdx.x], warp == 0 ? 32 : 5);
+    if (threadIdx.x % 32 == 0) sums[warp] = sum;
+    int scan = 0;
+    Halves(scan_storage[threadIdx.x / 16]).InclusiveSum(in[threadIdx.x], scan);
+    scans[threadIdx.x] = scan;
+    __syncwarp();
+    segments[threadIdx.x] =
+        Reduce(storage[warp]).HeadSegmentedSum(1, threadIdx.x % 32 == 0 || threadIdx.x % 32 == 10);
+}
+
+template <cub::BlockLoadAlgorithm Load, cub::BlockStoreAlgorithm Store>
+__global__ void sort_block(const int* in, int* out, int valid) {
+    using Loader = cub::BlockLoad<int, kThreads, kItems, Load>;
+    using Sorter = cub::BlockRadixSort<int, kThreads, kItems>;
+    using Storer = cub::BlockStore<int, kThreads, kItems, Store>;
+    __shared__ union {
+        typename Loader::TempStorage load;
+        typename Sorter::TempStorage sort;
+        typename Storer::TempStorage store;
+    } storage;
+    int keys[kItems];
+    Loader(storage.load).Load(in, keys, valid, 1000);
+    __syncthreads();
+    Sorter(storage.sort).Sort(keys);
+    __syncthreads();
+    Storer(storage.store).Store(out, keys, valid);
+}
+
+TEST(CubBlock, Reduces) {
+    const std::vector<int> x = numbers(kThreads);
+    Device<int> in(x), out(3);
+    reduce_block<<<1, kThreads>>>(in, out);
+    const int sum = std::accumulate(x.begin(), x.end(), 0);
+    EXPECT_EQ(out.values(),
+              (std::vector<int>{sum, *std::max_element(x.begin(), x.begin() + 50), sum + kThreads}));
+}
+
+TEST(CubBlock, Scans) {
+    const std::vector<int> x = numbers(2 * kThreads * kItems);
+    Device<int> in(x), inclusive(x.size()), exclusive(kThreads), largest(kThreads), aggregate(1);
+    scan_block<<<1, kThreads>>>(in, inclusive, exclusive, largest, aggregate);
+    std::vector<int> expected = x;
+    expected[0] += 100;
+    std::partial_sum(expected.begin(), expected.end(), expected.begin());
+    EXPECT_EQ(inclusive.values(), expected);
+    std::vector<int> before(kThreads), most(kThreads);
+    std::exclusive_scan(x.begin(), x.begin() + kThreads, before.begin(), 0);
+    std::exclusive_scan(x.begin(), x.begin() + kThreads, most.begin(), -1000, Greater());
+    EXPECT_EQ(exclusive.values(), before);
+    EXPECT_EQ(largest.values(), most);
+    EXPECT_EQ(aggregate.values()[0], std::accumulate(x.begin(), x.begin() + kThreads, 0));
+}
+
+TEST(CubBlock, LoadsSortsAndStores) {
+    const int count = kThreads * kItems - 5;
+    const std::vector<int> x = numbers(count);
+    std::vector<int> sorted = x;
+    std::sort(sorted.begin(), sorted.end());
+    Device<int> in(x), out(count), transposed(count);
+    sort_block<cub::BLOCK_LOAD_DIRECT, cub::BLOCK_STORE_DIRECT><<<1, kThreads>>>(in, out, count);
+    EXPECT_EQ(out.values(), sorted);
+    sort_block<cub::BLOCK_LOAD_TRANSPOSE, cub::BLOCK_STORE_WARP_TRANSPOSE>
+        <<<1, kThreads>>>(in, transposed, count);
+    EXPECT_EQ(transposed.values(), sorted);
+}
+
+TEST(CubWarp, ReducesAndScans) {
+    const std::vector<int> x = numbers(64);
+    Device<int> in(x), sums(2), scans(64), segments(64);
+    warps<<<1, 64>>>(in, sums, scans, segments);
+    EXPECT_EQ(sums.values(), (std::vector<int>{std::accumulate(x.begin(), x.begin() + 32, 0),
+                                               std::accumulate(x.begin() + 32, x.begin() + 37, 0)}));
+    std::vector<int> expected(64);
+    for (int half = 0; half < 4; ++half)
+        std::partial_sum(x.begin() + 16 * half, x.begin() + 16 * (half + 1), expected.begin() + 16 * half);
+    EXPECT_EQ(scans.values(), expected);
+    EXPECT_EQ(segments.values()[0], 10);
+    EXPECT_EQ(segments.values()[32 + 10], 22);
+}
+
+// Asks for the storage, then calls again with it.
+template <class Call>
+cudaError_t twice(Call call) {
+    std::size_t bytes = 0;
+    if (const cudaError_t error = call(nullptr, bytes); error != cudaSuccess) return error;
+    EXPECT_GT(bytes, 0u);
+    void* storage = nullptr;
+    cudaMalloc(&storage, bytes);
+    const cudaError_t error = call(storage, bytes);
+    cudaFree(storage);
+    return error;
+}
+
+TEST(CubDevice, ReducesAndScans) {
+    const int count = 1000;
+    const std::vector<int> x = numbers(count);
+    Device<int> in(x), one(1), out(count);
+    EXPECT_EQ(twice([&](void* s, std::size_t& b) {
+                  return cub::DeviceReduce::Sum(s, b, (int*)in, (int*)one, count);
+              }),
+              cudaSuccess);
+    EXPECT_EQ(one.values()[0], std::accumulate(x.begin(), x.end(), 0));
+    EXPECT_EQ(twice([&](void* s, std::size_t& b) {
+                  return cub::DeviceReduce::Reduce(s, b, (int*)in, (int*)one, count, Greater(), -1000);
+              }),
+              cudaSuccess);
+    EXPECT_EQ(one.values()[0], *std::max_element(x.begin(), x.end()));
+    EXPECT_EQ(twice([&](void* s, std::size_t& b) {
+                  return cub::DeviceScan::ExclusiveSum(s, b, (int*)in, (int*)out, count);
+              }),
+              cudaSuccess);
+    std::vector<int> expected(count);
+    std::exclusive_scan(x.begin(), x.end(), expected.begin(), 0);
+    EXPECT_EQ(out.values(), expected);
+    EXPECT_EQ(twice([&](void* s, std::size_t& b) {
+                  return cub::DeviceScan::InclusiveSum(s, b, (int*)in, (int*)in, count);
+              }),
+              cudaSuccess);
+    std::partial_sum(x.begin(), x.end(), expected.begin());
+    EXPECT_EQ(in.values(), expected) << "in place";
+}
+
+TEST(CubDevice, SortsSelectsAndCounts) {
+    const int count = 500;
+    const std::vector<int> x = numbers(count);
+    Device<int> in(x), keys(count), values(count), selected(count), number(1), bins(4);
+    Device<float> reals(std::vector<float>{0.5f, -1.f, 0.f, -0.f, -3.f}), sorted(5);
+    std::vector<int> positions(count);
+    std::iota(positions.begin(), positions.end(), 0);
+    Device<int> order(positions);
+    EXPECT_EQ(twice([&](void* s, std::size_t& b) {
+                  return cub::DeviceRadixSort::SortPairs(s, b, (int*)in, (int*)keys, (int*)order,
+                                                         (int*)values, count);
+              }),
+              cudaSuccess);
+    std::stable_sort(positions.begin(), positions.end(), [&](int a, int b) { return x[a] < x[b]; });
+    EXPECT_EQ(values.values(), positions);
+    EXPECT_EQ(twice([&](void* s, std::size_t& b) {
+                  return cub::DeviceRadixSort::SortKeysDescending(s, b, (float*)reals, (float*)sorted, 5);
+              }),
+              cudaSuccess);
+    EXPECT_EQ(sorted.values(), (std::vector<float>{0.5f, 0.f, -0.f, -1.f, -3.f}));
+    const Even even;
+    EXPECT_EQ(twice([&](void* s, std::size_t& b) {
+                  return cub::DeviceSelect::If(s, b, (int*)in, (int*)selected, (int*)number, count, even);
+              }),
+              cudaSuccess);
+    std::vector<int> chosen;
+    std::copy_if(x.begin(), x.end(), std::back_inserter(chosen), even);
+    const std::vector<int> got = selected.values();
+    ASSERT_EQ(number.values()[0], static_cast<int>(chosen.size()));
+    EXPECT_TRUE(std::equal(chosen.begin(), chosen.end(), got.begin()));
+    EXPECT_EQ(twice([&](void* s, std::size_t& b) {
+                  return cub::DeviceRunLengthEncode::Encode(s, b, (int*)keys, (int*)selected, (int*)values,
+                                                            (int*)number, count);
+              }),
+              cudaSuccess);
+    EXPECT_EQ(number.values()[0], 101);
+    EXPECT_EQ(twice([&](void* s, std::size_t& b) {
+                  return cub::DeviceHistogram::HistogramEven(s, b, (int*)in, (int*)bins, 5, -40, 40, count);
+              }),
+              cudaSuccess);
+    std::vector<int> expected(4);
+    for (const int value : x) {
+        if (value < 40) ++expected[(value + 40) / 20];
+    }
+    EXPECT_EQ(bins.values(), expected);
+}
+
+TEST(CubDevice, WorkKeepsTheOrderOfItsStream) {
+    Device<int> in(std::vector<int>{1, 2}), out(1), storage(1);
+    cudaStream_t stream = nullptr;
+    cudaStreamCreate(&stream);
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t executable = nullptr;
+    std::size_t bytes = sizeof(int);
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    EXPECT_EQ(cub::DeviceReduce::Sum(static_cast<int*>(storage), bytes, (int*)in, (int*)out, 2, stream),
+              cudaSuccess);
+    cudaStreamEndCapture(stream, &graph);
+    EXPECT_EQ(out.values()[0], 0);
+    cudaGraphInstantiate(&executable, graph, 0);
+    cudaGraphLaunch(executable, stream);
+    cudaStreamSynchronize(stream);
+    EXPECT_EQ(out.values()[0], 3);
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(stream);
+}
+
+}  // namespace

@@ -1,0 +1,128 @@
+// Thrust of the distribution: what its device vectors hold is device memory, and its algorithms keep to the order of streams.
+#include <gtest/gtest.h>
+#include <thrust/copy.h>
+#include <thrust/device_free.h>
+#include <thrust/device_malloc.h>
+#include <thrust/device_ptr.h>
+#include <thrust/device_vector.h>
+#include <thrust/execution_policy.h>
+#include <thrust/host_vector.h>
+#include <thrust/iterator/counting_iterator.h>
+#include <thrust/iterator/permutation_iterator.h>
+#include <thrust/iterator/zip_iterator.h>
+#include <thrust/reduce.h>
+#include <thrust/scan.h>
+#include <thrust/sequence.h>
+#include <thrust/sort.h>
+#include <thrust/system_error.h>
+#include <thrust/transform.h>
+#include <thrust/unique.h>
+#include <thrust/universal_vector.h>
+
+#include <vector>
+
+__global__ void twice(int* x, int n) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) x[i] *= 2;
+}
+
+__global__ void fails(int* x) {
+    x[100] = 0;
+}
+
+namespace {
+
+struct Square {
+    __host__ __device__ int operator()(int x) const { return x * x; }
+};
+
+struct NotMultipleOf20 {
+    __host__ __device__ bool operator()(int x) const { return x % 20 != 0; }
+};
+
+struct Product {
+    __host__ __device__ int operator()(const thrust::tuple<int, int>& pair) const {
+        return thrust::get<0>(pair) * thrust::get<1>(pair);
+    }
+};
+
+template <class Vector>
+std::vector<int> values(const Vector& v) {
+    std::vector<int> host(v.size());
+    thrust::copy(v.begin(), v.end(), host.begin());
+    return host;
+}
+
+TEST(Thrust, KernelsMayUseTheMemoryOfDeviceVectors) {
+    thrust::host_vector<int> host(3);
+    thrust::sequence(host.begin(), host.end(), 1);
+    thrust::device_vector<int> device = host;
+    twice<<<1, 32>>>(thrust::raw_pointer_cast(device.data()), 3);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    thrust::transform(device.begin(), device.end(), device.begin(), Square());
+    EXPECT_EQ(values(device), (std::vector<int>{4, 16, 36}));
+    EXPECT_EQ(device[1], 16);
+    cudaPointerAttributes attributes{};
+    EXPECT_EQ(cudaPointerGetAttributes(&attributes, thrust::raw_pointer_cast(device.data())), cudaSuccess);
+    EXPECT_EQ(attributes.type, cudaMemoryTypeDevice);
+    thrust::universal_vector<int> shared(2, 7);
+    twice<<<1, 32>>>(thrust::raw_pointer_cast(shared.data()), 2);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(shared[1], 14);
+}
+
+TEST(Thrust, AlgorithmsTakeMemoryOfCudaMalloc) {
+    int* raw = nullptr;
+    cudaMalloc(&raw, 4 * sizeof(int));
+    const thrust::device_ptr<int> pointer(raw);
+    thrust::sequence(pointer, pointer + 4);
+    EXPECT_EQ(thrust::reduce(thrust::device, raw, raw + 4), 6);
+    thrust::inclusive_scan(thrust::device, raw, raw + 4, raw);
+    EXPECT_EQ(pointer[3], 6);
+    cudaFree(raw);
+    const thrust::device_ptr<int> own = thrust::device_malloc<int>(2);
+    thrust::fill(own, own + 2, 3);
+    twice<<<1, 32>>>(thrust::raw_pointer_cast(own), 2);
+    EXPECT_EQ(thrust::reduce(own, own + 2), 12);
+    thrust::device_free(own);
+}
+
+TEST(Thrust, SortsSelectsAndCombines) {
+    thrust::device_vector<int> keys(std::vector<int>{3, 1, 2, 3}), items(std::vector<int>{30, 10, 20, 31});
+    thrust::stable_sort_by_key(keys.begin(), keys.end(), items.begin());
+    EXPECT_EQ(values(items), (std::vector<int>{10, 20, 30, 31}));
+    thrust::device_vector<int> selected(4);
+    const auto end = thrust::copy_if(items.begin(), items.end(), selected.begin(), NotMultipleOf20());
+    EXPECT_EQ(end - selected.begin(), 3);
+    EXPECT_EQ(thrust::unique(keys.begin(), keys.end()) - keys.begin(), 3);
+    const auto zipped =
+        thrust::make_zip_iterator(thrust::make_tuple(thrust::make_counting_iterator(0), items.begin()));
+    EXPECT_EQ(thrust::transform_reduce(zipped, zipped + 4, Product(), 0, thrust::plus<int>()), 20 + 60 + 93);
+    const auto permuted = thrust::make_permutation_iterator(items.begin(), keys.begin());  // keys: 1 2 3
+    EXPECT_EQ(thrust::reduce(permuted, permuted + 3), 20 + 30 + 31);
+}
+
+TEST(Thrust, PoliciesNameAStream) {
+    cudaStream_t stream = nullptr;
+    cudaStreamCreate(&stream);
+    thrust::device_vector<int> x(100, 1);
+    twice<<<1, 128, 0, stream>>>(thrust::raw_pointer_cast(x.data()), 100);
+    EXPECT_EQ(thrust::reduce(thrust::cuda::par.on(stream), x.begin(), x.end()), 200);
+    thrust::sort(thrust::cuda::par_nosync.on(stream), x.begin(), x.end(), thrust::greater<int>());
+    cudaStreamDestroy(stream);
+}
+
+// The context is lost after that: the last test.
+TEST(ThrustErrors, AKernelThatHasFailedEndsTheNextAlgorithm) {
+    thrust::device_vector<int> x(1);
+    fails<<<1, 1>>>(thrust::raw_pointer_cast(x.data()));
+    try {
+        thrust::reduce(x.begin(), x.end());
+        ADD_FAILURE() << "expected thrust::system_error";
+    } catch (const thrust::system_error& error) {
+        EXPECT_EQ(error.code().value(), cudaErrorIllegalAddress);
+    }
+    cudaDeviceReset();
+}
+
+}  // namespace

@@ -1,0 +1,147 @@
+// What suggests that results are wrong, and what does not. usage: hints CASE
+#include <cstdio>
+#include <cstring>
+
+// ---- Mistakes that a GPU nearly always hides -----------------------------------------------------------------------
+
+__global__ void sum_rows_too_early(float* a, float* out) {  // 64 columns of 64, column-major; 256 threads
+    for (int i = threadIdx.x; i < 4096; i += 256)
+        a[i] = 2 * a[i];
+    // __syncthreads() is missing
+    if (threadIdx.x < 64) {
+        float sum = 0;
+        for (int i = threadIdx.x; i < 4096; i += 64)
+            sum += a[i];
+        out[threadIdx.x] = sum;
+    }
+}
+__device__ float block_reduce(float value) {
+    __shared__ float sums[32];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+    for (int d = 16; d > 0; d /= 2)
+        value += __shfl_xor_sync(0xffffffffu, value, d);
+    if (lane == 0) sums[warp] = value;
+    __syncthreads();
+    if (warp == 0) {
+        value = lane < warps ? sums[lane] : 0;
+        for (int d = 16; d > 0; d /= 2)
+            value += __shfl_xor_sync(0xffffffffu, value, d);
+        if (lane == 0) sums[0] = value;
+    }
+    __syncthreads();
+    return sums[0];  // the next call overwrites it
+}
+__global__ void reduce_twice(float* out) {
+    const float first = block_reduce(1);
+    out[threadIdx.x] = block_reduce(first);
+}
+__global__ void read_the_next_block(int* data) {
+    if (threadIdx.x == 0) data[blockIdx.x] = data[blockIdx.x + 1] + 1;
+}
+
+// ---- Unwritten memory -------------------------------------------------------------------------------------------------
+
+__global__ void add_to_unwritten(float* sum) {
+    *sum += 1;
+}
+__global__ void read_unwritten_shared(double* out) {
+    __shared__ double values[32];
+    out[threadIdx.x] = -2 * values[threadIdx.x];
+}
+
+// ---- Right ---------------------------------------------------------------------------------------------------------------
+
+__global__ void append(int* out, int* count) {
+    out[atomicAdd(count, 1)] = threadIdx.x;
+}
+__global__ void add_in_any_order(float* sum) {
+    atomicAdd(sum, 0.1f * threadIdx.x);
+}
+__global__ void take_turns(int* lock, float* value) {
+    for (bool done = false; !done;) {
+        if (atomicCAS(lock, 0, 1) == 0) {
+            *value = *value * 0.5f + threadIdx.x;
+            __threadfence();
+            atomicExch(lock, 0);
+            done = true;
+        }
+    }
+}
+__global__ void note_clock(long long* out) {
+    out[threadIdx.x] = clock64();
+}
+__global__ void reduce(const float* in, float* out) {
+    __shared__ float values[256];
+    const unsigned t = threadIdx.x;
+    values[t] = in[t];
+    for (unsigned d = 128; d > 0; d /= 2) {
+        __syncthreads();
+        if (t < d) values[t] += values[t + d];
+    }
+    if (t == 0) out[blockIdx.x] = values[0];
+}
+__global__ void print_once() {
+    if (threadIdx.x == 0) printf("from the kernel\n");
+}
+__global__ void add(float* data, int n) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+        data[i] += 1;
+}
+
+int main(int count, char** values) {
+    const auto is = [&](const char* name) { return count > 1 && std::strcmp(values[1], name) == 0; };
+    constexpr int kFloats = 8192;
+    static float host[kFloats];
+    for (float& each : host)
+        each = 1;
+    float* data = nullptr;
+    cudaMalloc(&data, sizeof host);
+    float* const out = data + 4096;
+    cudaMemcpy(data, host, sizeof host, cudaMemcpyHostToDevice);
+    if (is("missing_barrier")) sum_rows_too_early<<<1, 256>>>(data, out);
+    if (is("reused_shared_memory")) reduce_twice<<<1, 64>>>(out);
+    if (is("other_order_of_blocks")) read_the_next_block<<<8, 32>>>(reinterpret_cast<int*>(data));
+    if (is("append")) {
+        cudaMemset(data, 0, 4);
+        append<<<2, 100>>>(reinterpret_cast<int*>(out), reinterpret_cast<int*>(data));
+    }
+    if (is("sum_in_any_order")) add_in_any_order<<<4, 64>>>(data);
+    if (is("lock")) {
+        cudaMemset(data, 0, 4);
+        take_turns<<<4, 32>>>(reinterpret_cast<int*>(data), out);
+    }
+    if (is("clock")) note_clock<<<1, 32>>>(reinterpret_cast<long long*>(data));
+    if (is("reduction")) reduce<<<4, 256>>>(data, out);
+    if (is("printing")) print_once<<<1, 32>>>();
+    if (is("large")) {
+        float* large = nullptr;
+        cudaMalloc(&large, 24 << 20);
+        cudaMemset(large, 0, 24 << 20);
+        add<<<64, 256>>>(large, 6 << 20);
+    }
+    if (is("unwritten_tail")) {
+        cudaFree(data);
+        cudaMalloc(&data, sizeof host);
+        cudaMemset(data, 0, 40 * sizeof(float));
+        add<<<1, 32>>>(data, 40);
+    }
+    if (is("unwritten_float") || is("unwritten_shared_double")) {
+        cudaFree(data);
+        cudaMalloc(&data, sizeof host);
+        if (is("unwritten_float")) {
+            add_to_unwritten<<<1, 1>>>(data);
+            cudaMemcpy(host, data, sizeof(float), cudaMemcpyDeviceToHost);
+        } else {
+            read_unwritten_shared<<<1, 32>>>(reinterpret_cast<double*>(data));
+            cudaMemcpy(host, data, 32 * sizeof(double), cudaMemcpyDeviceToHost);
+        }
+        return 0;
+    }
+    cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost);
+    if (cudaGetLastError() != cudaSuccess) return 1;
+    if (is("failure")) {
+        add<<<1, 32>>>(data, 32);
+        return 3;
+    }
+    return 0;
+}

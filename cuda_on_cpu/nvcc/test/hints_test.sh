@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Tests what a program that nvcc has made tells when it ends, and warp-synchronous code.
+# usage: hints_test.sh TOOLKIT      TOOLKIT: the directory that bin/nvcc is in
+set -uo pipefail
+
+toolkit=$(cd "$1" && pwd)
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+
+failures=0
+check() { # WHAT CONDITION...
+    local what=$1
+    shift
+    if "$@"; then
+        echo "ok: $what"
+    else
+        echo "FAILED: $what; printed:"
+        cat out err
+        failures=$((failures + 1))
+    fi
+}
+# Runs a case of a program in both orders of threads.
+both() { # PROGRAM CASE CODE PART_OF_STDERR ('' for none at all)
+    local order code
+    for order in ascending descending; do
+        CUDA_ON_CPU_ORDER=$order "./$1" "$2" >out 2>err
+        code=$?
+        check "$2, $order: exit code $3" test "$code" = "$3"
+        if [[ -z $4 ]]; then
+            check "$2, $order: no hint" test ! -s err
+        else
+            check "$2, $order: a hint" grep -q "$4" err
+            check "$2, $order: in one line" test "$(wc -l <err)" = 1
+        fi
+    done
+}
+
+"$toolkit/bin/nvcc" -o hints "$here/hints.cu" >out 2>err
+check 'a program' test -x hints
+depends='results of kernel .* depend on the order in which its threads run.*__syncthreads'
+both hints missing_barrier 0 "$depends"
+both hints reused_shared_memory 0 "$depends"
+both hints other_order_of_blocks 0 "$depends"
+both hints unwritten_float 0 'device memory that nothing had written'
+both hints unwritten_shared_double 0 'shared memory that nothing had written'
+both hints failure 3 'ends with status 3'
+for right in append sum_in_any_order lock clock reduction printing large unwritten_tail; do
+    both hints $right 0 ''
+done
+check 'a kernel prints once' test "$(CUDA_ON_CPU_ORDER=ascending ./hints printing)" = 'from the kernel'
+CUDA_ON_CPU_HINTS=off both hints missing_barrier 0 ''
+
+"$toolkit/bin/nvcc" -o steps "$here/warp_synchronous.cu" >out 2>err
+check 'warp-synchronous code is named' grep -q 'warp_synchronous.cu:8: warning: lanes of a warp .*__syncwarp' err
+check 'in an array, too' grep -q 'warp_synchronous.cu:27: warning: lanes of a warp .*__syncwarp' err
+for order in ascending descending; do
+    CUDA_ON_CPU_ORDER=$order CUDA_ON_CPU_LOCKSTEP=1 ./steps >out 2>err
+    check "in lockstep it runs as on old GPUs, $order" test "$(cat out)" = '2080 496'
+    check "and nothing is told, $order" test ! -s err
+done
+
+((failures == 0)) || echo "$failures failed"
+exit $((failures > 0))

@@ -1,0 +1,78 @@
+// Grids, copies and memsets that a kernel issues (dynamic parallelism, in the form that CUDA 12 left of it).
+//
+// They run when the blocks of the grid have ended, which is the latest a GPU may start them; streams of the kernel in the order
+// that CUDA_ON_CPU_STREAMS says. The grid is complete when they are. What is in cudaStreamTailLaunch comes last.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "driver_types.h"
+#include "stream.hpp"
+#include "worker_pool.hpp"
+
+namespace cuda_on_cpu {
+
+// Does a CUDA thread run on this OS thread?
+bool kernel_runs();
+
+// What the functions of the runtime do there.
+cudaError_t submit_by_kernel(cudaStream_t stream, const char* function, StreamOperation operation);
+cudaError_t record_event_by_kernel(cudaEvent_t event, cudaStream_t stream);
+cudaError_t wait_for_event_by_kernel(cudaStream_t stream, cudaEvent_t event);
+// As CUDA 11 had it: runs what the thread's block has issued. Told once that it is gone.
+cudaError_t synchronize_by_kernel();
+void note_by_kernel(cudaError_t error);
+cudaError_t last_error_by_kernel(bool clear);
+
+// What the threads of one grid have issued.
+class ChildGrids {
+  public:
+    void add(std::uint64_t block, cudaStream_t stream, Work work);
+    void record(std::uint64_t block, cudaEvent_t event, cudaStream_t stream);
+    void wait(std::uint64_t block, cudaStream_t stream, cudaEvent_t event);
+
+    // What `block` has issued so far, each on an OS thread of its own while this one waits.
+    void run_those_of(std::uint64_t block);
+    // A thread of the grid waits for something that does not come: perhaps it comes from a child.
+    void start_now();
+    // All, on this OS thread. Afterwards take_tails() has what comes behind.
+    void run_all();
+    std::deque<Work> take_tails();
+
+    // Of one thread of the grid.
+    cudaError_t& last_error(std::uint64_t block, unsigned thread) { return last_errors_[{block, thread}]; }
+    std::mutex& mutex() { return mutex_; }
+
+  private:
+    struct Child {
+        std::uint64_t block = 0;
+        Work work;
+        std::shared_ptr<Child> previous;  // in its stream
+        std::shared_ptr<Child> recorded;  // what an event stands for
+        bool taken = false;
+        bool done = false;
+    };
+    using ChildPointer = std::shared_ptr<Child>;
+    static constexpr std::uint64_t kAllBlocks = ~std::uint64_t{0};
+
+    ChildPointer append(std::uint64_t block, cudaStream_t stream, Work work);
+    ChildPointer take(std::uint64_t block);  // the next that can run; null: none
+    void finish(const ChildPointer& child);
+
+    std::mutex mutex_;
+    std::vector<ChildPointer> open_;
+    std::map<std::pair<std::uint64_t, cudaStream_t>, ChildPointer> last_in_stream_;
+    std::map<cudaEvent_t, ChildPointer> recorded_;
+    std::deque<Work> tails_;
+    std::map<std::pair<std::uint64_t, unsigned>, cudaError_t> last_errors_;
+    bool started_ = false;
+    Team early_;  // last: it waits at its end for those who use the others
+};
+
+}  // namespace cuda_on_cpu

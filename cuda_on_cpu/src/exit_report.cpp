@@ -1,0 +1,134 @@
+#include "exit_report.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include "cuda_on_cpu/launch.h"
+#include "environment.hpp"
+#include "memory.hpp"
+#include "observer.hpp"
+
+namespace cuda_on_cpu {
+
+constinit bool own_program = false;
+
+namespace {
+
+constexpr std::size_t kLooksAtMost = std::size_t{64} << 20;  // bytes, in all copies
+
+std::atomic<bool> launched{false};
+std::atomic<bool> failed{false};
+std::atomic<const char*> poisoned_by{nullptr};
+std::atomic<std::size_t> looked_at{0};
+std::mutex mutex;
+std::string order_shows_in;
+
+constexpr const char* kWhereToLook =
+    "`./course inspect FILE.cu` and the nvcc of an inspecting build find races and reads of memory that "
+    "nothing "
+    "wrote, with their lines";
+
+// on_exit: as atexit, and told the program's exit status.
+void report(int status, void*) {
+    if (failed) return;
+    std::string kernel;
+    {
+        const std::scoped_lock lock(mutex);
+        kernel = order_shows_in;
+    }
+    std::string what;
+    if (!kernel.empty()) {
+        what =
+            "the results of kernel " + kernel +
+            " depend on the order in which its threads run: is a __syncthreads() or a __syncwarp() missing?";
+    } else if (const char* const memory = poisoned_by; memory != nullptr) {
+        what = std::string("the host has copied values that come from ") + memory +
+               " memory that nothing had written.";
+    } else if (status != 0) {
+        what = "the program has launched kernels and ends with status " + std::to_string(status) + ".";
+    } else {
+        return;
+    }
+    std::fflush(stdout);
+    std::fprintf(stderr, "cuda_on_cpu: %s %s (CUDA_ON_CPU_HINTS=off: no such line)\n", what.c_str(),
+                 kWhereToLook);
+}
+
+// A NaN keeps its mantissa in arithmetic and the leading part of it when it is converted, but not its sign. A double's second word is as
+// the poison itself.
+constexpr std::uint32_t without_sign(std::uint32_t word) {
+    return word & 0x7FFFFFFF;
+}
+constexpr std::uint32_t twice(std::uint16_t poison) {
+    return std::uint32_t{poison} << 16 | poison;
+}
+// The poison as a double, converted to float.
+constexpr std::uint32_t from_double(std::uint16_t poison) {
+    const std::uint64_t bits = std::uint64_t{twice(poison)} << 32 | twice(poison);
+    return 0x7F800000 | static_cast<std::uint32_t>(bits >> 29 & 0x7FFFFF);
+}
+
+// Written so that a compiler makes vector instructions of it.
+bool holds(const void* bytes, std::size_t size, std::uint16_t poison) {
+    const std::uint32_t plain = without_sign(twice(poison));
+    const std::uint32_t converted = from_double(poison);
+    constexpr std::size_t kChunk = 1024;
+    for (std::size_t begin = 0; begin + sizeof plain <= size; begin += kChunk * sizeof plain) {
+        const std::size_t words = std::min(kChunk, (size - begin) / sizeof plain);
+        std::uint32_t found = 0;
+        for (std::size_t i = 0; i < words; ++i) {
+            std::uint32_t word;
+            std::memcpy(&word, static_cast<const char*>(bytes) + begin + i * sizeof word, sizeof word);
+            word = without_sign(word);
+            found |=
+                static_cast<std::uint32_t>(word == plain) | static_cast<std::uint32_t>(word == converted);
+        }
+        if (found != 0) return true;
+    }
+    return false;
+}
+
+// Without the fresh memory at its end: programs copy whole buffers of which their kernels have filled a part.
+std::size_t without_tail(const void* bytes, std::size_t size) {
+    std::size_t written = size / sizeof(std::uint32_t) * sizeof(std::uint32_t);
+    for (; written > 0; written -= sizeof(std::uint32_t)) {
+        std::uint32_t word;
+        std::memcpy(&word, static_cast<const char*>(bytes) + written - sizeof word, sizeof word);
+        if (word != twice(kDevicePoison)) break;
+    }
+    return written;
+}
+
+}  // namespace
+
+void note_launch() {
+    // An inspection tells more.
+    if (!own_program || !environment().hints || memory_observer != nullptr || launched.exchange(true)) return;
+    on_exit(report, nullptr);
+}
+
+void note_failure() {
+    failed = true;
+}
+
+void note_order_shows(const std::string& kernel) {
+    const std::scoped_lock lock(mutex);
+    if (order_shows_in.empty()) order_shows_in = kernel;
+}
+
+void look_at_copy(const void* bytes, std::size_t size) {
+    if (!launched || poisoned_by != nullptr || looked_at >= kLooksAtMost) return;
+    looked_at += size;
+    size = std::min(size, kLooksAtMost);
+    if (holds(bytes, size, kSharedPoison)) poisoned_by = "shared";
+    if (const std::size_t written = without_tail(bytes, size);
+        holds(bytes, written > 0 ? written : size, kDevicePoison))
+        poisoned_by = "device";
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,23 @@
+// Graphs: nodes with what each has to do and which ones come before it.
+#pragma once
+
+#include <vector>
+
+#include "driver_types.h"
+#include "stream.hpp"
+
+namespace cuda_on_cpu {
+
+cudaGraph_t create_graph();
+void destroy_graph(cudaGraph_t graph);
+std::size_t number_of_nodes(const CUgraph_st& graph);
+cudaGraphNode_t add_node(CUgraph_st& graph, StreamOperation operation, std::vector<cudaGraphNode_t> after);
+// Are these nodes of this graph?
+cudaError_t check_dependencies(const char* function, cudaGraph_t graph, const cudaGraphNode_t* nodes,
+                               std::size_t count);
+// Is each node from number `first` on one of `last`, or one that comes before one of them?
+bool all_come_before(const CUgraph_st& graph, std::size_t first, const std::vector<cudaGraphNode_t>& last);
+
+StreamOperation host_operation(cudaHostFn_t function, void* user_data);
+
+}  // namespace cuda_on_cpu

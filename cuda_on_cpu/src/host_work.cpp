@@ -1,0 +1,30 @@
+#include "cuda_on_cpu/host_work.h"
+
+#include "cuda_on_cpu/thread.h"
+#include "cuda_runtime_api.h"
+#include "device_memory.hpp"
+#include "observer.hpp"
+#include "stream.hpp"
+
+namespace cuda_on_cpu {
+
+cudaError_t submit_host_work(cudaStream_t stream, const char* function, std::function<void()> work) {
+    return submit(stream, function, [work = std::move(work)] {
+        if (memory_observer != nullptr) memory_observer->unwatched_launch();
+        work();
+        return cudaSuccess;
+    });
+}
+
+bool check_device_memory(const char* function, const char* argument, const void* pointer, std::size_t bytes) {
+    return reachable(function, {.name = argument, .pointer = pointer, .bytes = bytes});
+}
+
+cudaError_t begin_host_work(cudaStream_t stream) {
+    if (on_device()) return cudaSuccess;
+    const cudaError_t error = cudaStreamSynchronize(stream);
+    if (memory_observer != nullptr) memory_observer->unwatched_launch();
+    return error;
+}
+
+}  // namespace cuda_on_cpu

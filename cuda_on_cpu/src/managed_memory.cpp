@@ -1,0 +1,235 @@
+// Advice about managed memory, and memory that other devices or processes would share. Here is one device, and all memory is the host's.
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "cuda_runtime_api.h"
+#include "errors.hpp"
+#include "memory.hpp"
+#include "stream.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+// What was said of one allocation of managed memory. Numbers of devices; kHost is the host.
+constexpr int kHost = cudaCpuDeviceId;
+constexpr int kNone = cudaInvalidDeviceId;
+struct Advice {
+    bool read_mostly = false;
+    int preferred = kNone;
+    std::set<int> accessed_by;
+};
+
+std::mutex mutex;
+std::map<const void*, Advice> advice_for;  // by the first byte of the allocation
+
+cudaError_t check_managed(const char* function, const void* pointer, std::size_t bytes,
+                          const void** allocation_begin) {
+    const auto allocation = find_allocation(pointer);
+    if (!allocation || allocation->freed || allocation->type != cudaMemoryTypeManaged)
+        return refuse(cudaErrorInvalidValue, function, "pointer %p is not managed memory", pointer);
+    if (bytes == 0 || !device_accessible(pointer, bytes))
+        return refuse(cudaErrorInvalidValue, function,
+                      "%zu bytes from %p; expected 1 or more, inside %zu bytes", bytes, pointer,
+                      allocation->size);
+    *allocation_begin = allocation->begin;
+    return cudaSuccess;
+}
+
+cudaError_t device_of(const char* function, const cudaMemLocation& location, int* device) {
+    if (location.type < cudaMemLocationTypeDevice || location.type > cudaMemLocationTypeHostNumaCurrent)
+        return refuse(cudaErrorInvalidValue, function, "the location is of type %d",
+                      static_cast<int>(location.type));
+    if (location.type == cudaMemLocationTypeDevice && location.id != 0)
+        return refuse(cudaErrorInvalidDevice, function, "device %d; there is one device, 0", location.id);
+    *device = location.type == cudaMemLocationTypeDevice ? location.id : kHost;
+    return cudaSuccess;
+}
+
+cudaError_t check_device(const char* function, int device) {
+    if (device == 0) return cudaSuccess;
+    return refuse(cudaErrorInvalidDevice, function, "device %d; there is one device, 0", device);
+}
+
+cudaError_t refuse_peer(const char* function, int peer) {
+    if (peer != 0) return check_device(function, peer);
+    return refuse(cudaErrorInvalidDevice, function, "device 0 is the current device, and not its own peer");
+}
+
+cudaError_t refuse_other_processes(const char* function) {
+    return refuse(cudaErrorNotSupported, function,
+                  "handles for other processes do not exist here: each process has a device of its own");
+}
+
+int location_type(int device) {
+    return device == kNone   ? cudaMemLocationTypeInvalid
+           : device == kHost ? cudaMemLocationTypeHost
+                             : cudaMemLocationTypeDevice;
+}
+
+}  // namespace
+}  // namespace cuda_on_cpu
+
+using namespace cuda_on_cpu;
+
+cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvise advice,
+                          cudaMemLocation location) {
+    const void* begin = nullptr;
+    if (const cudaError_t error = check_managed(__func__, pointer, bytes, &begin); error != cudaSuccess)
+        return error;
+    const bool needs_location = advice == cudaMemAdviseSetPreferredLocation ||
+                                advice == cudaMemAdviseSetAccessedBy ||
+                                advice == cudaMemAdviseUnsetAccessedBy;
+    int device = kNone;
+    if (needs_location) {
+        if (const cudaError_t error = device_of(__func__, location, &device); error != cudaSuccess)
+            return error;
+    }
+    const std::scoped_lock lock(mutex);
+    Advice& known = advice_for[begin];
+    switch (advice) {
+        case cudaMemAdviseSetReadMostly:
+        case cudaMemAdviseUnsetReadMostly:
+            known.read_mostly = advice == cudaMemAdviseSetReadMostly;
+            return cudaSuccess;
+        case cudaMemAdviseSetPreferredLocation:
+        case cudaMemAdviseUnsetPreferredLocation:
+            known.preferred = device;
+            return cudaSuccess;
+        case cudaMemAdviseSetAccessedBy:
+            known.accessed_by.insert(device);
+            return cudaSuccess;
+        case cudaMemAdviseUnsetAccessedBy:
+            known.accessed_by.erase(device);
+            return cudaSuccess;
+    }
+    return refuse(cudaErrorInvalidValue, __func__, "advice is %d", static_cast<int>(advice));
+}
+
+cudaError_t cudaMemRangeGetAttribute(void* data, std::size_t data_bytes, cudaMemRangeAttribute attribute,
+                                     const void* pointer, std::size_t bytes) {
+    const void* begin = nullptr;
+    if (data == nullptr || data_bytes == 0 || data_bytes % sizeof(int) != 0 ||
+        (attribute != cudaMemRangeAttributeAccessedBy && data_bytes != sizeof(int)))
+        return refuse(cudaErrorInvalidValue, __func__, "data is %p, of %zu bytes; expected %s", data,
+                      data_bytes,
+                      attribute == cudaMemRangeAttributeAccessedBy ? "a multiple of 4 bytes" : "4 bytes");
+    if (const cudaError_t error = check_managed(__func__, pointer, bytes, &begin); error != cudaSuccess)
+        return error;
+    const std::scoped_lock lock(mutex);
+    const Advice& known = advice_for[begin];
+    auto* values = static_cast<int*>(data);
+    switch (attribute) {
+        case cudaMemRangeAttributeReadMostly:
+            *values = known.read_mostly;
+            return cudaSuccess;
+        case cudaMemRangeAttributePreferredLocation:
+        case cudaMemRangeAttributePreferredLocationId:
+            *values = known.preferred;
+            return cudaSuccess;
+        case cudaMemRangeAttributePreferredLocationType:
+            *values = location_type(known.preferred);
+            return cudaSuccess;
+        case cudaMemRangeAttributeAccessedBy: {
+            auto next = known.accessed_by.begin();
+            for (std::size_t i = 0; i < data_bytes / sizeof(int); ++i)
+                values[i] = next == known.accessed_by.end() ? kNone : *next++;
+            return cudaSuccess;
+        }
+        case cudaMemRangeAttributeLastPrefetchLocation:
+        case cudaMemRangeAttributeLastPrefetchLocationId:
+            *values = kNone;  // nothing moves, so nothing was prefetched
+            return cudaSuccess;
+        case cudaMemRangeAttributeLastPrefetchLocationType:
+            *values = cudaMemLocationTypeInvalid;
+            return cudaSuccess;
+    }
+    return refuse(cudaErrorInvalidValue, __func__, "attribute is %d", static_cast<int>(attribute));
+}
+
+cudaError_t cudaMemRangeGetAttributes(void** data, std::size_t* data_bytes, cudaMemRangeAttribute* attributes,
+                                      std::size_t count, const void* pointer, std::size_t bytes) {
+    if (data == nullptr || data_bytes == nullptr || attributes == nullptr)
+        return refuse(cudaErrorInvalidValue, __func__, "data, its sizes or the attributes are null");
+    for (std::size_t i = 0; i < count; ++i) {
+        const cudaError_t error =
+            cudaMemRangeGetAttribute(data[i], data_bytes[i], attributes[i], pointer, bytes);
+        if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, std::size_t, unsigned flags) {
+    const void* begin = nullptr;
+    if (flags != cudaMemAttachGlobal && flags != cudaMemAttachHost && flags != cudaMemAttachSingle)
+        return refuse(cudaErrorInvalidValue, __func__,
+                      "flags are 0x%x; expected cudaMemAttachGlobal, Host or Single", flags);
+    if (const cudaError_t error = check_managed(__func__, pointer, 1, &begin); error != cudaSuccess)
+        return error;
+    return submit(stream, __func__, [] { return cudaSuccess; });
+}
+
+// --- Peers -----------------------------------------------------------------------------------------------------------
+
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
+    if (flags != 0) return refuse(cudaErrorInvalidValue, __func__, "flags are %u; expected 0", flags);
+    return refuse_peer(__func__, peer);
+}
+
+cudaError_t cudaDeviceDisablePeerAccess(int peer) {
+    return refuse_peer(__func__, peer);
+}
+
+cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device, int peer) {
+    if (value == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the value to set is null");
+    if (attribute < cudaDevP2PAttrPerformanceRank || attribute > cudaDevP2PAttrCudaArrayAccessSupported)
+        return refuse(cudaErrorInvalidValue, __func__, "attribute is %d", static_cast<int>(attribute));
+    if (const cudaError_t error = check_device(__func__, device); error != cudaSuccess) return error;
+    return refuse_peer(__func__, peer);
+}
+
+cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, std::size_t bytes) {
+    if (const cudaError_t error = check_device(__func__, to_device); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_device(__func__, from_device); error != cudaSuccess) return error;
+    return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
+}
+
+cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
+                                cudaStream_t stream) {
+    if (const cudaError_t error = check_device(__func__, to_device); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_device(__func__, from_device); error != cudaSuccess) return error;
+    return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
+}
+
+// --- Other processes -------------------------------------------------------------------------------------------------
+
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*) {
+    return refuse_other_processes(__func__);
+}
+
+cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned) {
+    return refuse_other_processes(__func__);
+}
+
+cudaError_t cudaIpcCloseMemHandle(void*) {
+    return refuse_other_processes(__func__);
+}
+
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t*, cudaEvent_t) {
+    return refuse_other_processes(__func__);
+}
+
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t*, cudaIpcEventHandle_t) {
+    return refuse_other_processes(__func__);
+}
+
+cudaError_t cudaHostGetFlags(unsigned* flags, void* pointer) {
+    if (flags == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the flags to set are null");
+    const auto allocation = find_allocation(pointer);
+    if (!allocation || allocation->freed || allocation->type != cudaMemoryTypeHost)
+        return refuse(cudaErrorInvalidValue, __func__, "pointer %p is not pinned host memory", pointer);
+    *flags = cudaHostAllocPortable | cudaHostAllocMapped;
+    return cudaSuccess;
+}

@@ -1,0 +1,283 @@
+// Kernels that launch kernels, with what CUDA 12 left of it, and with the cudaDeviceSynchronize() of before. And in which order the
+// blocks of a grid start. nvcc would need relocatable device code for this file, so it is for the stand-in.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "reports.cuh"
+
+namespace {
+
+__global__ void add(int* x, int value) {
+    atomicAdd(x, value);
+}
+__global__ void times_two_plus(int* x, int value) {
+    *x = 2 * *x + value;
+}
+__global__ void copy_one(int* to, const int* from) {
+    *to = *from;
+}
+
+__global__ void every_thread_launches(int* x) {
+    add<<<1, 32>>>(x, 1);
+}
+
+TEST(ChildGrids, EndBeforeTheirParentDoes) {
+    DeviceVector<int> x(1);
+    every_thread_launches<<<2, 33>>>(x.data());
+    times_two_plus<<<1, 1>>>(x.data(), 5);
+    EXPECT_EQ(x.to_host()[0], 2 * (2 * 33 * 32) + 5);
+}
+
+__global__ void launches_in_order(int* x) {
+    if (threadIdx.x != 0) return;
+    for (int i = 0; i < 5; ++i)
+        times_two_plus<<<1, 1>>>(x, i % 2);
+}
+
+TEST(ChildGrids, OfOneStreamKeepTheirOrder) {
+    DeviceVector<int> x(std::vector<int>{1});
+    launches_in_order<<<1, 2>>>(x.data());
+    EXPECT_EQ(x.to_host()[0], 32 + 0b01010);
+}
+
+__global__ void uses_named_streams(int* x) {
+    cudaStream_t first, second;
+    cudaEvent_t event;
+    cudaStreamCreateWithFlags(&first, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    cudaMemsetAsync(x, 0, sizeof(int), first);
+    add<<<1, 32, 0, first>>>(x, 1);
+    times_two_plus<<<1, 1, 0, first>>>(x, 1);
+    cudaEventRecord(event, first);
+    cudaStreamWaitEvent(second, event, 0);
+    cudaMemcpyAsync(x + 1, x, sizeof(int), cudaMemcpyDeviceToDevice, second);
+    times_two_plus<<<1, 1, 0, second>>>(x + 1, 7);
+    cudaEventDestroy(event);
+    cudaStreamDestroy(first);
+    cudaStreamDestroy(second);
+}
+
+TEST(ChildGrids, HaveStreamsAndEventsOfTheKernels) {
+    for (int i = 0; i < 10; ++i) {
+        DeviceVector<int> x(std::vector<int>{99, 99});
+        uses_named_streams<<<1, 1>>>(x.data());
+        EXPECT_EQ(x.to_host(), (std::vector<int>{65, 2 * 65 + 7}));
+    }
+}
+
+__global__ void counts_down(int* x, int left) {
+    atomicAdd(x, 1);
+    if (left > 0) counts_down<<<1, 1, 0, cudaStreamTailLaunch>>>(x, left - 1);
+}
+__global__ void launches_a_tail(int* x) {
+    if (threadIdx.x == 0) {
+        times_two_plus<<<1, 1, 0, cudaStreamTailLaunch>>>(x, 1);
+        copy_one<<<1, 1, 0, cudaStreamTailLaunch>>>(x + 1, x);
+    }
+    add<<<1, 1, 0, cudaStreamFireAndForget>>>(x, 1);
+}
+
+TEST(ChildGrids, AsTailsComeLastAndInOrder) {
+    DeviceVector<int> x(2);
+    launches_a_tail<<<1, 10>>>(x.data());
+    EXPECT_EQ(x.to_host(), (std::vector<int>{21, 21}));
+}
+
+TEST(ChildGrids, MayFollowEachOtherForLong) {
+    DeviceVector<int> x(1);
+    counts_down<<<1, 1>>>(x.data(), 20000);
+    EXPECT_EQ(x.to_host()[0], 20001);
+}
+
+__global__ void nests(int* x, int depth) {
+    atomicAdd(x, 1);
+    if (depth > 0) nests<<<1, 1, 0, cudaStreamFireAndForget>>>(x, depth - 1);
+}
+
+TEST(ChildGrids, MayBeNestedDeeply) {
+    DeviceVector<int> x(1);
+    nests<<<1, 1>>>(x.data(), 1000);
+    EXPECT_EQ(x.to_host()[0], 1001);
+}
+
+__global__ void quicksort(int* data, int left, int right) {
+    int low = left;
+    int high = right;
+    const int pivot = data[(left + right) / 2];
+    while (low <= high) {
+        while (data[low] < pivot)
+            ++low;
+        while (data[high] > pivot)
+            --high;
+        if (low > high) break;
+        const int kept = data[low];
+        data[low++] = data[high];
+        data[high--] = kept;
+    }
+    cudaStream_t stream;
+    if (left < high) {
+        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+        quicksort<<<1, 1, 0, stream>>>(data, left, high);
+        cudaStreamDestroy(stream);
+    }
+    if (low < right) {
+        cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+        quicksort<<<1, 1, 0, stream>>>(data, low, right);
+        cudaStreamDestroy(stream);
+    }
+}
+
+TEST(ChildGrids, SortRecursively) {
+    std::vector<int> values(500);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<int>(i * 7919 % 499);
+    DeviceVector<int> data(values);
+    quicksort<<<1, 1>>>(data.data(), 0, static_cast<int>(values.size()) - 1);
+    std::sort(values.begin(), values.end());
+    EXPECT_EQ(data.to_host(), values);
+}
+
+__global__ void notes_errors(int* errors) {
+    if (threadIdx.x == 1) add<<<1, 2000>>>(errors, 1);
+    errors[2 * threadIdx.x] = cudaGetLastError();
+    errors[2 * threadIdx.x + 1] = cudaGetLastError();
+}
+
+TEST(ChildGrids, ThatAreRefusedLeaveAnErrorToTheirThread) {
+    DeviceVector<int> errors(4);
+    notes_errors<<<1, 2>>>(errors.data());
+    EXPECT_EQ(errors.to_host(), (std::vector<int>{0, 0, cudaErrorInvalidConfiguration, 0}));
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+}
+
+__global__ void hands_down_local_memory(int* errors) {
+    int local = 1;
+    add<<<1, 1>>>(&local, 1);
+    errors[0] = cudaGetLastError();
+    __shared__ int shared;
+    add<<<1, 1>>>(&shared, 1);
+    errors[1] = cudaGetLastError();
+}
+
+TEST(ChildGrids, CannotReachTheMemoryOfTheThread) {
+    DeviceVector<int> errors(2);
+    testing::internal::CaptureStderr();
+    hands_down_local_memory<<<1, 1>>>(errors.data());
+    EXPECT_EQ(errors.to_host(), (std::vector<int>{cudaErrorInvalidValue, cudaErrorInvalidValue}));
+    EXPECT_TRUE(
+        tells(testing::internal::GetCapturedStderr(),
+              {"kernel add, launched by a kernel: argument 1 points to local memory", "to shared memory"}));
+}
+
+__global__ void fails(int* x) {
+    assert(*x == 4711);
+}
+__global__ void launches_a_failure(int* x) {
+    fails<<<1, 1>>>(x);
+    add<<<1, 1>>>(x, 1);
+}
+
+TEST(ChildGrids, ThatFailEndTheirParent) {
+    DeviceVector<int> x(1);
+    const std::string report = report_of(cudaErrorAssert, [&] { launches_a_failure<<<1, 1>>>(x.data()); });
+    EXPECT_TRUE(tells(report, {"kernel fails", "Assertion `*x == 4711' failed"}));
+    EXPECT_EQ(x.to_host()[0], 0);
+}
+
+__global__ void synchronises(int* x) {
+    if (threadIdx.x == 0) {
+        add<<<1, 32>>>(x, 1);
+        cudaDeviceSynchronize();
+        x[1] = x[0];
+        add<<<1, 32>>>(x, 1);
+    }
+    __syncthreads();
+    if (threadIdx.x == 1) x[2] = x[1];
+}
+
+TEST(ChildGrids, RunWhenAnOldKernelSynchronises) {
+    DeviceVector<int> x(3);
+    testing::internal::CaptureStderr();
+    synchronises<<<1, 2>>>(x.data());
+    EXPECT_EQ(x.to_host(), (std::vector<int>{64, 32, 32}));
+    EXPECT_TRUE(
+        tells(testing::internal::GetCapturedStderr(), {"CUDA 12 has removed it", "cudaStreamTailLaunch"}));
+}
+
+__global__ void waits_for_its_child(volatile int* x) {
+    add<<<1, 1, 0, cudaStreamFireAndForget>>>(const_cast<int*>(x), 3);
+    while (*x == 0) {
+    }
+    x[1] = *x;
+}
+
+TEST(ChildGrids, MayRunBesideTheirParent) {
+    DeviceVector<int> x(2);
+    waits_for_its_child<<<1, 1>>>(x.data());
+    EXPECT_EQ(x.to_host(), (std::vector<int>{3, 3}));
+}
+
+__global__ void allocates(int** memory) {
+    if (cudaMalloc(memory, 4 * sizeof(int)) == cudaSuccess) add<<<1, 4>>>(*memory, 0);
+    cudaMemsetAsync(*memory, 0, 4 * sizeof(int), nullptr);
+    add<<<1, 4>>>(*memory, 2);
+}
+__global__ void frees(int** memory, int* out) {
+    *out = **memory;
+    cudaFree(*memory);
+}
+
+TEST(ChildGrids, UseMemoryThatAKernelAllocates) {
+    DeviceVector<int*> memory(1);
+    DeviceVector<int> out(1);
+    allocates<<<1, 1>>>(memory.data());
+    frees<<<1, 1>>>(memory.data(), out.data());
+    EXPECT_EQ(out.to_host()[0], 8);
+}
+
+// ---- In which order blocks start ------------------------------------------------------------------------------------------------
+
+__global__ void take_tickets(int* next, int* ticket_of_block) {
+    ticket_of_block[blockIdx.x] = atomicAdd(next, 1);
+}
+// Block i waits for block i - 1: a chain without tickets.
+__global__ void chain(volatile int* done) {
+    if (blockIdx.x > 0) {
+        while (done[blockIdx.x - 1] == 0) {
+        }
+    }
+    done[blockIdx.x] = 1;
+}
+
+TEST(Blocks, AllRunOnceInTheOrderThatIsSet) {
+    constexpr int kBlocks = 1000;
+    DeviceVector<int> next(1);
+    DeviceVector<int> tickets(kBlocks);
+    take_tickets<<<kBlocks, 1>>>(next.data(), tickets.data());
+    const std::vector<int> seen = tickets.to_host();
+    std::vector<int> sorted = seen;
+    std::sort(sorted.begin(), sorted.end());
+    for (int i = 0; i < kBlocks; ++i)
+        ASSERT_EQ(sorted[i], i);
+    const char* order = std::getenv("CUDA_ON_CPU_BLOCKS");
+    if (order == nullptr) {
+        EXPECT_LT(seen[0], seen[kBlocks - 1]);
+    } else if (std::string(order) == "descending") {
+        EXPECT_GT(seen[0], seen[kBlocks - 1]);
+    } else {
+        EXPECT_FALSE(std::is_sorted(seen.begin(), seen.end()));
+    }
+}
+
+TEST(Blocks, MayWaitForOnesThatStartLater) {
+    DeviceVector<int> done(20);
+    chain<<<20, 1>>>(done.data());
+    EXPECT_EQ(done.to_host(), std::vector<int>(20, 1));
+}
+
+}  // namespace

@@ -1,0 +1,261 @@
+// The driver API and NVRTC: contexts, memory, modules that are compiled while the program runs, and their kernels.
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+#include <nvrtc.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "gpu.hpp"
+
+namespace {
+
+constexpr const char* kSource = R"(
+#include "twice.h"
+
+__constant__ int table[2];
+__device__ int calls;
+
+namespace shapes {
+__constant__ int corner;
+
+template <class T, int kStep>
+__global__ void fill(T* x) {
+    x[threadIdx.x] = static_cast<T>(twice(corner) + kStep * static_cast<int>(threadIdx.x));
+}
+}  // namespace shapes
+
+extern "C" __global__ void reverse(const int* from, int* to, int n) {
+    __shared__ int block[64];
+    const int i = threadIdx.x;
+    block[i] = from[i];
+    __syncthreads();
+    if (i < n) to[i] = block[n - 1 - i] * table[0] + table[1];
+    if (i == 0) atomicAdd(&calls, 1);
+}
+
+extern "C" __global__ void dynamic(int* to) {
+    extern __shared__ int all[];
+    all[threadIdx.x] = static_cast<int>(threadIdx.x);
+    __syncthreads();
+    to[threadIdx.x] = all[blockDim.x - 1 - threadIdx.x] + MORE;
+}
+)";
+constexpr const char* kHeader = "__device__ inline int twice(int x) { return 2 * x; }\n";
+constexpr const char* kHeaderName = "twice.h";
+
+class Program {
+  public:
+    Program(const char* source, const std::vector<const char*>& expressions,
+            const std::vector<const char*>& options) {
+        EXPECT_EQ(nvrtcCreateProgram(&program_, source, "program.cu", 1, &kHeader, &kHeaderName),
+                  NVRTC_SUCCESS);
+        for (const char* expression : expressions)
+            EXPECT_EQ(nvrtcAddNameExpression(program_, expression), NVRTC_SUCCESS);
+        result_ = nvrtcCompileProgram(program_, static_cast<int>(options.size()), options.data());
+    }
+    ~Program() { EXPECT_EQ(nvrtcDestroyProgram(&program_), NVRTC_SUCCESS); }
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+
+    nvrtcResult result() const { return result_; }
+    std::string log() const {
+        std::size_t size = 0;
+        EXPECT_EQ(nvrtcGetProgramLogSize(program_, &size), NVRTC_SUCCESS);
+        std::string log(size, '\0');
+        EXPECT_EQ(nvrtcGetProgramLog(program_, log.data()), NVRTC_SUCCESS);
+        return log;
+    }
+    std::vector<char> ptx() const {
+        std::size_t size = 0;
+        EXPECT_EQ(nvrtcGetPTXSize(program_, &size), NVRTC_SUCCESS);
+        std::vector<char> ptx(size);
+        EXPECT_EQ(nvrtcGetPTX(program_, ptx.data()), NVRTC_SUCCESS);
+        return ptx;
+    }
+    std::string lowered(const char* expression) const {
+        const char* name = nullptr;
+        EXPECT_EQ(nvrtcGetLoweredName(program_, expression, &name), NVRTC_SUCCESS);
+        return name == nullptr ? "" : name;
+    }
+
+  private:
+    nvrtcProgram program_ = nullptr;
+    nvrtcResult result_;
+};
+
+// One module for all tests: compiling takes most of their time.
+class Driver : public testing::Test {
+  protected:
+    static void SetUpTestSuite() {
+        if (!why_no_device().empty()) return;
+        ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
+        CUdevice device = 0;
+        ASSERT_EQ(cuDeviceGet(&device, 0), CUDA_SUCCESS);
+        ASSERT_EQ(cuDevicePrimaryCtxRetain(&context, device), CUDA_SUCCESS);
+        ASSERT_EQ(cuCtxSetCurrent(context), CUDA_SUCCESS);
+        const Program program(kSource, {"shapes::fill<float, 3>", "&shapes::corner"},
+                              {"-DMORE=100", "--std=c++17"});
+        ASSERT_EQ(program.result(), NVRTC_SUCCESS) << program.log();
+        fill_name = program.lowered("shapes::fill<float, 3>");
+        corner_name = program.lowered("&shapes::corner");
+        ASSERT_EQ(cuModuleLoadData(&module, program.ptx().data()), CUDA_SUCCESS);
+    }
+    static void TearDownTestSuite() {
+        if (module == nullptr) return;
+        EXPECT_EQ(cuModuleUnload(module), CUDA_SUCCESS);
+        EXPECT_EQ(cuDevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+    }
+    static CUfunction function(const char* name) {
+        CUfunction found = nullptr;
+        EXPECT_EQ(cuModuleGetFunction(&found, module, name), CUDA_SUCCESS) << name;
+        return found;
+    }
+
+    static inline CUcontext context = nullptr;
+    static inline CUmodule module = nullptr;
+    static inline std::string fill_name, corner_name;
+};
+
+class DriverMemory {
+  public:
+    explicit DriverMemory(const std::vector<int>& values) : count_(values.size()) {
+        EXPECT_EQ(cuMemAlloc(&pointer_, count_ * sizeof(int)), CUDA_SUCCESS);
+        EXPECT_EQ(cuMemcpyHtoD(pointer_, values.data(), count_ * sizeof(int)), CUDA_SUCCESS);
+    }
+    ~DriverMemory() { EXPECT_EQ(cuMemFree(pointer_), CUDA_SUCCESS); }
+    DriverMemory(const DriverMemory&) = delete;
+    DriverMemory& operator=(const DriverMemory&) = delete;
+    CUdeviceptr* address() { return &pointer_; }
+    CUdeviceptr get() const { return pointer_; }
+    template <class T = int>
+    std::vector<T> to_host() const {
+        std::vector<T> values(count_);
+        EXPECT_EQ(cuMemcpyDtoH(values.data(), pointer_, count_ * sizeof(T)), CUDA_SUCCESS);
+        return values;
+    }
+
+  private:
+    std::size_t count_;
+    CUdeviceptr pointer_ = 0;
+};
+
+TEST_F(Driver, LaunchesWithArgumentsByAddressOrPacked) {
+    CUdeviceptr table = 0;
+    std::size_t bytes = 0;
+    ASSERT_EQ(cuModuleGetGlobal(&table, &bytes, module, "table"), CUDA_SUCCESS);
+    EXPECT_EQ(bytes, 2 * sizeof(int));
+    const int factors[2] = {10, 1};
+    ASSERT_EQ(cuMemcpyHtoD(table, factors, sizeof factors), CUDA_SUCCESS);
+
+    DriverMemory from({1, 2, 3, 4});
+    DriverMemory to({0, 0, 0, 0});
+    int count = 4;
+    void* arguments[] = {from.address(), to.address(), &count};
+    ASSERT_EQ(cuLaunchKernel(function("reverse"), 1, 1, 1, 4, 1, 1, 0, nullptr, arguments, nullptr),
+              CUDA_SUCCESS);
+    EXPECT_EQ(to.to_host(), (std::vector<int>{41, 31, 21, 11}));
+
+    struct {
+        CUdeviceptr from, to;
+        int count;
+    } packed{from.get(), to.get(), 2};
+    std::size_t size = sizeof packed;
+    void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
+                     CU_LAUNCH_PARAM_END};
+    ASSERT_EQ(cuLaunchKernel(function("reverse"), 1, 1, 1, 4, 1, 1, 0, nullptr, nullptr, extra),
+              CUDA_SUCCESS);
+    EXPECT_EQ(to.to_host(), (std::vector<int>{21, 11, 21, 11}));
+
+    CUdeviceptr calls = 0;
+    int made = 0;
+    ASSERT_EQ(cuModuleGetGlobal(&calls, nullptr, module, "calls"), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemcpyDtoH(&made, calls, sizeof made), CUDA_SUCCESS);
+    EXPECT_EQ(made, 2);
+}
+
+TEST_F(Driver, KernelsOfTemplatesHaveLoweredNames) {
+    CUdeviceptr corner = 0;
+    ASSERT_EQ(cuModuleGetGlobal(&corner, nullptr, module, corner_name.c_str()), CUDA_SUCCESS);
+    ASSERT_EQ(cuMemsetD32(corner, 5, 1), CUDA_SUCCESS);
+    DriverMemory x(std::vector<int>(3));
+    void* arguments[] = {x.address()};
+    ASSERT_EQ(cuLaunchKernel(function(fill_name.c_str()), 1, 1, 1, 3, 1, 1, 0, nullptr, arguments, nullptr),
+              CUDA_SUCCESS);
+    EXPECT_EQ(x.to_host<float>(), (std::vector<float>{10, 13, 16}));
+}
+
+TEST_F(Driver, StreamsEventsAndDynamicSharedMemory) {
+    CUstream stream = nullptr;
+    CUevent event = nullptr;
+    ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    ASSERT_EQ(cuEventCreate(&event, CU_EVENT_DEFAULT), CUDA_SUCCESS);
+    DriverMemory to(std::vector<int>(4));
+    void* arguments[] = {to.address()};
+    const CUfunction dynamic = function("dynamic");
+    ASSERT_EQ(cuLaunchKernel(dynamic, 1, 1, 1, 4, 1, 1, 4 * sizeof(int), stream, arguments, nullptr),
+              CUDA_SUCCESS);
+    ASSERT_EQ(cuEventRecord(event, stream), CUDA_SUCCESS);
+    ASSERT_EQ(cuEventSynchronize(event), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+    EXPECT_EQ(to.to_host(), (std::vector<int>{103, 102, 101, 100}));
+    EXPECT_EQ(cuEventDestroy(event), CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
+    int most = 0;
+    ASSERT_EQ(cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, dynamic), CUDA_SUCCESS);
+    EXPECT_EQ(most, 1024);
+    EXPECT_EQ(cuFuncSetAttribute(dynamic, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 60000),
+              CUDA_SUCCESS);
+}
+
+TEST_F(Driver, SharesMemoryWithTheRuntime) {
+    int* pointer = nullptr;
+    ASSERT_EQ(cudaMalloc(&pointer, 4 * sizeof(int)), cudaSuccess);
+    ASSERT_EQ(cuMemsetD32(reinterpret_cast<CUdeviceptr>(pointer), 7, 4), CUDA_SUCCESS);
+    int values[4] = {};
+    ASSERT_EQ(cudaMemcpy(values, pointer, sizeof values, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(values[3], 7);
+    EXPECT_EQ(cuMemFree(reinterpret_cast<CUdeviceptr>(pointer)), CUDA_SUCCESS);
+}
+
+TEST_F(Driver, ContextsMakeAStack) {
+    CUcontext other = nullptr;
+#if CUDA_VERSION >= 13000
+    ASSERT_EQ(cuCtxCreate(&other, nullptr, 0, 0), CUDA_SUCCESS);
+#else
+    ASSERT_EQ(cuCtxCreate(&other, 0, 0), CUDA_SUCCESS);
+#endif
+    CUcontext current = nullptr;
+    ASSERT_EQ(cuCtxGetCurrent(&current), CUDA_SUCCESS);
+    EXPECT_EQ(current, other);
+    ASSERT_EQ(cuCtxPopCurrent(&current), CUDA_SUCCESS);
+    EXPECT_EQ(current, other);
+    ASSERT_EQ(cuCtxGetCurrent(&current), CUDA_SUCCESS);
+    EXPECT_EQ(current, context);
+    EXPECT_EQ(cuCtxDestroy(other), CUDA_SUCCESS);
+}
+
+TEST_F(Driver, ErrorsHaveNames) {
+    CUfunction none = nullptr;
+    EXPECT_EQ(cuModuleGetFunction(&none, module, "no_such_kernel"), CUDA_ERROR_NOT_FOUND);
+    CUdevice device = 0;
+    EXPECT_EQ(cuDeviceGet(&device, 4711), CUDA_ERROR_INVALID_DEVICE);
+    CUdeviceptr pointer = 0;
+    EXPECT_EQ(cuMemAlloc(&pointer, 0), CUDA_ERROR_INVALID_VALUE);
+    const char* name = nullptr;
+    ASSERT_EQ(cuGetErrorName(CUDA_ERROR_NOT_FOUND, &name), CUDA_SUCCESS);
+    EXPECT_STREQ(name, "CUDA_ERROR_NOT_FOUND");
+    CUmodule broken = nullptr;
+    EXPECT_NE(cuModuleLoadData(&broken, "this is no module"), CUDA_SUCCESS);
+}
+
+TEST(Nvrtc, MistakesAreInTheLog) {
+    const Program program("__global__ void k(int* x) {\n    *x = not_declared;\n}\n", {}, {});
+    EXPECT_EQ(program.result(), NVRTC_ERROR_COMPILATION);
+    EXPECT_NE(program.log().find("program.cu"), std::string::npos) << program.log();
+    EXPECT_NE(program.log().find("not_declared"), std::string::npos) << program.log();
+}
+
+}  // namespace

@@ -1,0 +1,369 @@
+// Streams: kernels that wait for later kernels or for the host, host functions, what synchronises with what. Every test holds with
+// every CUDA_ON_CPU_STREAMS. The tests named Late... hold on the stand-in where work runs late only: there a synchronisation or an event
+// that is missing shows.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gpu.hpp"
+#include "on_device.cuh"
+
+namespace {
+
+__global__ void wait_for(volatile int* flag, int value, int* out) {
+    while (*flag != value) {
+    }
+    *out = value;
+}
+__global__ void wait_in_body(volatile int* flag, int* out) {
+    int rounds = 0;
+    while (*flag == 0)
+        ++rounds;
+    *out = rounds >= 0 ? 7 : 0;
+}
+__global__ void set(int* to, int value) {
+    *to = value;
+}
+__global__ void copy_one(int* to, const int* from) {
+    *to = *from;
+}
+__global__ void times_two_plus(int* value, int more) {
+    *value = 2 * *value + more;
+}
+
+class Stream {
+  public:
+    explicit Stream(unsigned flags = cudaStreamNonBlocking) {
+        EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, flags), cudaSuccess);
+    }
+    ~Stream() { EXPECT_EQ(cudaStreamDestroy(stream_), cudaSuccess); }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    operator cudaStream_t() const { return stream_; }
+
+  private:
+    cudaStream_t stream_ = nullptr;
+};
+
+class Event {
+  public:
+    Event() { EXPECT_EQ(cudaEventCreate(&event_), cudaSuccess); }
+    ~Event() { EXPECT_EQ(cudaEventDestroy(event_), cudaSuccess); }
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+    operator cudaEvent_t() const { return event_; }
+
+  private:
+    cudaEvent_t event_ = nullptr;
+};
+
+// Ints in pinned memory, all 0.
+class Pinned {
+  public:
+    explicit Pinned(std::size_t count) {
+        EXPECT_EQ(cudaHostAlloc(&memory_, count * sizeof(int), cudaHostAllocMapped), cudaSuccess);
+        for (std::size_t i = 0; i < count; ++i)
+            memory_[i] = 0;
+    }
+    ~Pinned() { EXPECT_EQ(cudaFreeHost(memory_), cudaSuccess); }
+    Pinned(const Pinned&) = delete;
+    Pinned& operator=(const Pinned&) = delete;
+    operator int*() const { return memory_; }
+
+  private:
+    int* memory_ = nullptr;
+};
+
+// Device memory that is 0 before the test goes on.
+class Zeros : public DeviceVector<int> {
+  public:
+    explicit Zeros(std::size_t count) : DeviceVector<int>(std::vector<int>(count, 0)) {
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    }
+};
+
+TEST(Streams, WaitForALaterKernelInAnother) {
+    const Stream first;
+    const Stream second;
+    Zeros flag(1);
+    Zeros out(1);
+    wait_for<<<1, 1, 0, first>>>(flag.data(), 5, out.data());
+    set<<<1, 1, 0, second>>>(flag.data(), 5);
+    ASSERT_EQ(cudaStreamSynchronize(first), cudaSuccess);
+    EXPECT_EQ(out.to_host()[0], 5);
+}
+
+TEST(Streams, WaitForTheHost) {
+    const Pinned flag(1);
+    Zeros out(1);
+    wait_in_body<<<1, 32>>>(flag, out.data());
+    *static_cast<volatile int*>(flag) = 1;
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(out.to_host()[0], 7);
+}
+
+TEST(Streams, HandShakeWithTheHost) {
+    const Stream stream;
+    const Pinned flags(2);
+    Zeros out(2);
+    wait_for<<<1, 1, 0, stream>>>(flags, 1, flags + 1);
+    volatile int* const from_kernel = flags + 1;
+    volatile int* const to_kernel = flags;
+    *to_kernel = 1;
+    while (*from_kernel == 0) {
+    }
+    set<<<1, 1, 0, stream>>>(out.data(), 3);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(out.to_host()[0], 3);
+}
+
+// What comes behind a kernel that waits, in its own stream, waits with it: copies, events and host functions too.
+TEST(Streams, KeepTheirOrderBehindAKernelThatWaits) {
+    const Stream stream;
+    const Pinned flag(1);
+    const Pinned copied(1);
+    const Event behind;
+    Zeros value(1);
+    std::atomic<int> calls{0};
+    wait_for<<<1, 1, 0, stream>>>(flag, 1, value.data());
+    times_two_plus<<<1, 1, 0, stream>>>(value.data(), 1);
+    ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
+    ASSERT_EQ(cudaLaunchHostFunc(
+                  stream, [](void* count) { ++*static_cast<std::atomic<int>*>(count); }, &calls),
+              cudaSuccess);
+    ASSERT_EQ(cudaEventRecord(behind, stream), cudaSuccess);
+    times_two_plus<<<1, 1, 0, stream>>>(value.data(), 1);
+    EXPECT_EQ(cudaStreamQuery(stream), cudaErrorNotReady);
+    EXPECT_EQ(cudaEventQuery(behind), cudaErrorNotReady);
+    float milliseconds = 0;
+    EXPECT_EQ(cudaEventElapsedTime(&milliseconds, behind, behind), cudaErrorNotReady);
+    static_cast<void>(cudaGetLastError());
+    EXPECT_EQ(calls, 0);
+    EXPECT_EQ(*copied, 0);
+    *static_cast<volatile int*>(flag) = 1;
+    ASSERT_EQ(cudaEventSynchronize(behind), cudaSuccess);
+    EXPECT_EQ(*copied, 3);
+    EXPECT_EQ(calls, 1);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(stream), cudaSuccess);
+    EXPECT_EQ(value.to_host()[0], 7);
+}
+
+TEST(Streams, EndWhenTheyAreAskedAgainAndAgain) {
+    const Stream stream;
+    const Event done;
+    const Pinned copied(1);
+    Zeros value(1);
+    set<<<1, 1, 0, stream>>>(value.data(), 4);
+    ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
+    ASSERT_EQ(cudaEventRecord(done, stream), cudaSuccess);
+    cudaError_t state = cudaErrorNotReady;
+    while ((state = cudaEventQuery(done)) == cudaErrorNotReady) {
+    }
+    static_cast<void>(cudaGetLastError());
+    EXPECT_EQ(state, cudaSuccess);
+    EXPECT_EQ(*copied, 4);
+}
+
+TEST(Streams, OfTheLegacyKindSynchroniseWithBlockingOnes) {
+    const Stream blocking(cudaStreamDefault);
+    const Stream other(cudaStreamDefault);
+    Zeros value(1);
+    for (int i = 0; i < 4; ++i) {
+        set<<<1, 1, 0, blocking>>>(value.data(), i);
+        times_two_plus<<<1, 1>>>(value.data(), 1);
+        times_two_plus<<<1, 1, 0, other>>>(value.data(), 3);
+        times_two_plus<<<1, 1>>>(value.data(), 0);
+        int back = 0;
+        ASSERT_EQ(cudaMemcpy(&back, value.data(), sizeof back, cudaMemcpyDeviceToHost), cudaSuccess);
+        EXPECT_EQ(back, ((i * 2 + 1) * 2 + 3) * 2);
+    }
+}
+
+// A pageable source is read before the call returns; so it may change afterwards.
+TEST(Streams, StagePageableSources) {
+    const Stream stream;
+    Zeros value(2);
+    int source = 6;
+    ASSERT_EQ(cudaMemcpyAsync(value.data(), &source, sizeof source, cudaMemcpyHostToDevice, stream),
+              cudaSuccess);
+    source = 8;
+    copy_one<<<1, 1, 0, stream>>>(value.data() + 1, value.data());
+    int back = 0;
+    ASSERT_EQ(cudaMemcpyAsync(&back, value.data() + 1, sizeof back, cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
+    EXPECT_EQ(back, 6) << "a copy to pageable memory is complete when the call returns";
+}
+
+TEST(Streams, FinishWhenTheyAreDestroyed) {
+    const Pinned copied(1);
+    Zeros value(1);
+    {
+        const Stream stream;
+        set<<<1, 1, 0, stream>>>(value.data(), 9);
+        ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream),
+                  cudaSuccess);
+    }
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(*copied, 9);
+}
+
+TEST(Streams, FreeMemoryInTheirOrder) {
+    const Stream stream;
+    const Pinned copied(1);
+    int* memory = nullptr;
+    ASSERT_EQ(cudaMallocAsync(&memory, sizeof(int), stream), cudaSuccess);
+    set<<<1, 1, 0, stream>>>(memory, 2);
+    ASSERT_EQ(cudaMemcpyAsync(copied, memory, sizeof(int), cudaMemcpyDeviceToHost, stream), cudaSuccess);
+    ASSERT_EQ(cudaFreeAsync(memory, stream), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(*copied, 2);
+    set<<<1, 1, 0, stream>>>(copied, 3);
+    int* other = nullptr;
+    ASSERT_EQ(cudaMalloc(&other, sizeof(int)), cudaSuccess);
+    ASSERT_EQ(cudaFree(other), cudaSuccess);  // waits for the device
+    EXPECT_EQ(*copied, 3);
+}
+
+TEST(HostFunctions, MayWaitForTheHost) {
+    const Stream stream;
+    Zeros value(1);
+    std::atomic<int> flag{0};
+    ASSERT_EQ(cudaLaunchHostFunc(
+                  stream,
+                  [](void* wanted) {
+                      while (*static_cast<std::atomic<int>*>(wanted) == 0)
+                          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                  },
+                  &flag),
+              cudaSuccess);
+    set<<<1, 1, 0, stream>>>(value.data(), 1);
+    flag = 1;
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(value.to_host()[0], 1);
+}
+
+TEST(HostFunctions, MayNotCallCuda) {
+    const Stream stream;
+    cudaError_t seen = cudaSuccess;
+    ASSERT_EQ(
+        cudaLaunchHostFunc(
+            stream, [](void* error) { *static_cast<cudaError_t*>(error) = cudaStreamSynchronize(nullptr); },
+            &seen),
+        cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(seen, cudaErrorNotPermitted);
+}
+
+// ---- What is missing shows where work runs late --------------------------------------------------------------------------------
+
+std::string setting() {
+    const char* text = std::getenv("CUDA_ON_CPU_STREAMS");
+    return text == nullptr ? "" : text;
+}
+
+class Late : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (setting() != "late") GTEST_SKIP() << "CUDA_ON_CPU_STREAMS is not late";
+    }
+};
+
+TEST_F(Late, HostReadsWithoutSynchronising) {
+    int* managed = nullptr;
+    ASSERT_EQ(cudaMallocManaged(&managed, sizeof(int)), cudaSuccess);
+    set<<<1, 1>>>(managed, 1);
+    unsigned early = static_cast<unsigned>(*managed);
+    EXPECT_EQ(early >> 16, 0xFFFDu) << "poison: nothing has written it yet";
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(*managed, 1);
+    ASSERT_EQ(cudaFree(managed), cudaSuccess);
+}
+
+TEST_F(Late, CopyToPinnedMemoryIsReadEarly) {
+    const Stream stream;
+    const Pinned copied(1);
+    DeviceVector<int> value{std::vector<int>{5}};
+    ASSERT_EQ(cudaMemcpyAsync(copied, value.data(), sizeof(int), cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
+    EXPECT_EQ(*copied, 0);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(*copied, 5);
+}
+
+TEST_F(Late, PinnedSourceIsChangedTooEarly) {
+    const Stream stream;
+    const Pinned source(1);
+    Zeros value(1);
+    *source = 5;
+    ASSERT_EQ(cudaMemcpyAsync(value.data(), source, sizeof(int), cudaMemcpyHostToDevice, stream),
+              cudaSuccess);
+    *source = 6;
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_EQ(value.to_host()[0], 6);
+}
+
+TEST_F(Late, ProgramEndsBeforeItsWork) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto forget_to_wait = [] {
+        int* memory = nullptr;
+        cudaMalloc(&memory, sizeof(int));
+        set<<<1, 1>>>(memory, 1);
+        std::exit(0);
+    };
+    EXPECT_EXIT(forget_to_wait(), testing::ExitedWithCode(0), "1 operation.* have not ended");
+}
+
+// A host that waits by itself, out of sight, waits for some seconds longer.
+TEST_F(Late, WorkRunsAllTheSameIfTheHostCallsNothing) {
+    const Pinned flag(1);
+    set<<<1, 1>>>(flag, 1);
+    const std::atomic_ref<int> seen(*flag);
+    for (int i = 0; i < 200 && seen.load() == 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(seen.load(), 1);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+int result_of_two_streams(bool with_event) {
+    const Stream producer;
+    const Stream consumer;
+    const Event produced;
+    Zeros values(2);
+    set<<<1, 1, 0, producer>>>(values.data(), 5);
+    if (with_event) {
+        EXPECT_EQ(cudaEventRecord(produced, producer), cudaSuccess);
+        EXPECT_EQ(cudaStreamWaitEvent(consumer, produced), cudaSuccess);
+    }
+    copy_one<<<1, 1, 0, consumer>>>(values.data() + 1, values.data());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    return values.to_host()[1];
+}
+
+TEST(Events, OrderTwoStreams) {
+    for (int i = 0; i < 20; ++i)
+        ASSERT_EQ(result_of_two_streams(true), 5);
+}
+
+TEST_F(Late, EventIsMissing) {
+    EXPECT_EQ(result_of_two_streams(false), 0);
+}
+
+TEST(Random, SeedShowsAMissingEventAndIsRepeatable) {
+    if (setting().find("random") == std::string::npos) GTEST_SKIP() << "CUDA_ON_CPU_STREAMS is not random";
+    int wrong = 0;
+    for (int i = 0; i < 20; ++i)
+        wrong += result_of_two_streams(false) == 5 ? 0 : 1;
+    EXPECT_GT(wrong, 0);
+    EXPECT_LT(wrong, 20);
+}
+
+}  // namespace

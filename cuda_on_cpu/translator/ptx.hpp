@@ -1,0 +1,35 @@
+// Inline PTX: turns the text of an asm statement into C++ that calls the functions of cuda_on_cpu/ptx.h, one for each instruction.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace translator {
+
+// "=r"(x): the constraint and the C++ expression.
+struct PtxOperand {
+    std::string constraint;
+    std::string expression;
+};
+
+// asm("text" : outputs : inputs), the literals of the text joined and their escapes resolved.
+struct PtxStatement {
+    std::string text;
+    std::vector<PtxOperand> outputs;
+    std::vector<PtxOperand> inputs;
+};
+
+// Something that the CPU has no function for, or that is no PTX.
+struct PtxError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+// `add.s32 %0, %1, %2;` is PTX: the host's own instructions have no dots between letters. Nor do they look like `trap;`.
+bool is_ptx(std::string_view text);
+
+// A block of C++ on one line.
+std::string translate_ptx(const PtxStatement& statement);
+
+}  // namespace translator

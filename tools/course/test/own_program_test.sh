@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# ./course run, debug and inspect for real, on a program that knows nothing of the course.
+# usage: own_program_test.sh CHECKOUT BUILD      inspect is tried where BUILD is build/inspect, run and debug elsewhere
+set -euo pipefail
+
+export COURSE_ROOT=$1 COURSE_BUILD_DIR=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work" "$COURSE_BUILD_DIR"/own/reverse_of_test_*' EXIT
+cd "$work"
+cat >reverse_of_test.cu <<'END'
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+__global__ void declared(int n);
+__global__ void __launch_bounds__(64) reverse(const float* in, float* out, int n) {
+    __shared__ float tile[64];
+    int i = threadIdx.x;
+    tile[i] = in[i];
+    if (n < 64) __syncthreads();
+    out[i] = tile[63 - i];
+}
+int main(int argc, char** argv) {
+    const int code = argc > 1 ? atoi(argv[1]) : 0;
+    float *in, *out;
+    cudaMalloc(&in, 64 * sizeof(float));
+    cudaMalloc(&out, 64 * sizeof(float));
+    cudaMemset(in, 0, 64 * sizeof(float));
+    reverse<<<1, 64>>>(in, code == 1 ? nullptr : out, code == 2 ? 32 : 64);
+    printf("%s\n", cudaGetErrorString(cudaDeviceSynchronize()));
+    assert(code != 3);
+    exit(code);
+}
+END
+
+course() { # EXPECTED ARGUMENTS...
+    local expected=$1 code=0
+    shift
+    "$COURSE_BUILD_DIR/bin/course" "$@" >out 2>&1 || code=$?
+    [[ $code == "$expected" ]] && return
+    echo "FAILED: $*: exit code $code, expected $expected"
+    cat out
+    exit 1
+}
+expect() { # WORDS
+    grep -qF -- "$1" "${2:-out}" && return
+    echo "FAILED: no '$1' in"
+    cat "${2:-out}"
+    exit 1
+}
+
+if [[ $COURSE_BUILD_DIR == "$COURSE_ROOT/build/inspect" ]]; then
+    course 1 inspect reverse_of_test.cu --html page.html --json all.json
+    expect 'FINDING race'
+    expect 'reverse_of_test.cu:8: tile[i] = in[i];'
+    expect 'global load of 4 bytes, in'
+    expect '1 finding'
+    expect '<svg' page.html
+    expect '"sentence"' all.json
+    course 2 inspect reverse_of_test.cu -- 2  # no race: the program's own exit code
+    expect 'no findings'
+    expect 'ended with exit code 2'
+    course 1 inspect reverse_of_test.cu -- 1
+    expect 'FINDING out_of_bounds'
+    course 134 inspect reverse_of_test.cu -- 3  # assert() of the host
+    expect 'FINDING race'
+    course 2 inspect reverse_of_test.cu --size 3
+    expect 'its own arguments stand behind --'
+    course 2 inspect nowhere.cu
+else
+    course 0 run reverse_of_test.cu
+    expect 'no error'
+    course 2 run reverse_of_test.cu -- 2
+    if command -v gdb >/dev/null; then
+        printf '%s\n' 'print threadIdx' 'next' 'next' 'print n' 'info args' 'quit' |
+            course 0 debug reverse_of_test.cu -- 2
+        expect 'reverse_of_test.cu:6'
+        expect '$1 = {x = 0, y = 0, z = 0}'
+        expect '$2 = 32'
+    fi
+fi
+echo ok

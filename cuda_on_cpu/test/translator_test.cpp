@@ -434,7 +434,8 @@ TEST(WaitingLoops, LoadWithAHintForTheCache) {
 
 std::vector<translator::Warning> warnings_of(const std::string& text) {
     std::vector<translator::Warning> warnings;
-    translator::translate(text, translator::Dialect::gnu, translator::SharedArrays::plain, &warnings);
+    translator::translate(text, translator::Dialect::gnu, translator::SharedArrays::plain,
+                          translator::DeviceVariables::own, &warnings);
     return warnings;
 }
 

@@ -71,10 +71,26 @@ bool same_place(Site a, Site b) {
 
 constinit thread_local BlockRunner* runner_of_os_thread = nullptr;
 
+namespace {
+
+constinit thread_local bool has_ended = false;
+
+// Static objects of the program are destroyed after this one of the main thread, and may use the runtime.
+struct Owner {
+    BlockRunner runner;
+    ~Owner() {
+        runner_of_os_thread = nullptr;
+        has_ended = true;
+    }
+};
+
+}  // namespace
+
 BlockRunner& first_block_runner() {
-    static thread_local const auto owner = std::make_unique<BlockRunner>();
-    runner_of_os_thread = owner.get();
-    return *owner;
+    if (has_ended) return *(runner_of_os_thread = new BlockRunner);
+    static thread_local const auto owner = std::make_unique<Owner>();
+    runner_of_os_thread = &owner->runner;
+    return owner->runner;
 }
 
 BlockRunner::BlockRunner() : descending_(environment().descending) {

@@ -38,7 +38,12 @@ constexpr std::size_t kLarge = std::size_t{1} << 26;  // the system is asked whe
 constexpr std::size_t kQuarantine = 1024;  // freed allocations whose addresses are not used again yet
 
 std::mutex mutex;
-std::map<const char*, Allocation> allocations;  // by the first byte of the mapping
+// By the first byte of the mapping. Static objects of the program allocate before main() and free after it: made when it is needed,
+// and never destroyed.
+std::map<const char*, Allocation>& allocations() {
+    static auto& all = *new std::map<const char*, Allocation>;
+    return all;
+}
 std::deque<const char*> freed_order;
 std::size_t live_bytes = 0;
 std::size_t capacity = 0;  // of all allocations together; 0: not known yet
@@ -50,8 +55,8 @@ std::size_t round_up(std::size_t value, std::size_t step) {
 
 Allocation* find_locked(const volatile void* address) {
     const char* byte = const_cast<const char*>(static_cast<const volatile char*>(address));
-    auto after = allocations.upper_bound(byte);
-    if (after == allocations.begin()) return nullptr;
+    auto after = allocations().upper_bound(byte);
+    if (after == allocations().begin()) return nullptr;
     Allocation& candidate = std::prev(after)->second;
     const char* begin = std::prev(after)->first;
     const std::size_t size = candidate.mapping != nullptr ? candidate.mapping_size : candidate.size;
@@ -60,10 +65,10 @@ Allocation* find_locked(const volatile void* address) {
 }
 
 void forget_oldest_freed() {
-    const auto found = allocations.find(freed_order.front());
+    const auto found = allocations().find(freed_order.front());
     freed_order.pop_front();
     munmap(found->second.mapping, found->second.mapping_size);
-    allocations.erase(found);
+    allocations().erase(found);
 }
 
 // What the system can give to this program without taking it from others: MemAvailable.
@@ -98,7 +103,7 @@ bool has_room_for(std::size_t size) {
 void tell_leaks() {
     const std::scoped_lock lock(mutex);
     std::size_t count = 0;
-    for (const auto& [mapping, allocation] : allocations)
+    for (const auto& [mapping, allocation] : allocations())
         count += !allocation.freed && allocation.mapping != nullptr;
     if (count == 0) return;
     std::fprintf(stderr,
@@ -132,7 +137,7 @@ Image find_image() {
                 if ((segment.p_flags & PF_W) != 0) include(candidate.writable);
                 if ((segment.p_flags & PF_X) != 0) include(candidate.code);
             }
-            const auto here = reinterpret_cast<std::uintptr_t>(&allocations);
+            const auto here = reinterpret_cast<std::uintptr_t>(&mutex);
             if (here < candidate.whole.begin || here >= candidate.whole.end) return 0;
             *static_cast<Image*>(result) = candidate;
             return 1;
@@ -229,7 +234,7 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     ASAN_POISON_MEMORY_REGION(begin + size, round_up(size, kAlignment) - size);
 
     const std::scoped_lock lock(mutex);
-    allocations[static_cast<char*>(mapping)] =
+    allocations()[static_cast<char*>(mapping)] =
         Allocation{begin, size, type, false, static_cast<char*>(mapping), mapping_size, canary};
     live_bytes += size;
     if (memory_observer != nullptr)
@@ -270,15 +275,15 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
 
 void register_host(void* pointer, std::size_t size) {
     const std::scoped_lock lock(mutex);
-    allocations[static_cast<char*>(pointer)] =
+    allocations()[static_cast<char*>(pointer)] =
         Allocation{static_cast<char*>(pointer), size, cudaMemoryTypeHost, false, nullptr, 0};
 }
 
 bool unregister_host(void* pointer) {
     const std::scoped_lock lock(mutex);
-    const auto found = allocations.find(static_cast<char*>(pointer));
-    if (found == allocations.end() || found->second.mapping != nullptr) return false;
-    allocations.erase(found);
+    const auto found = allocations().find(static_cast<char*>(pointer));
+    if (found == allocations().end() || found->second.mapping != nullptr) return false;
+    allocations().erase(found);
     return true;
 }
 
@@ -326,7 +331,7 @@ std::string describe_address(const volatile void* address) {
 
 std::string damaged_allocation() {
     const std::scoped_lock lock(mutex);
-    for (auto& [mapping, allocation] : allocations) {
+    for (auto& [mapping, allocation] : allocations()) {
         std::string report = damage_report(allocation);
         if (report.empty()) continue;
         // Told once: the canary is put back.
@@ -357,7 +362,7 @@ bool in_program_code(const void* address) {
 std::vector<Allocation> live_allocations() {
     const std::scoped_lock lock(mutex);
     std::vector<Allocation> live;
-    for (const auto& [mapping, allocation] : allocations) {
+    for (const auto& [mapping, allocation] : allocations()) {
         if (!allocation.freed) live.push_back(allocation);
     }
     return live;

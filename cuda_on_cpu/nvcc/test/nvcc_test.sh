@@ -194,6 +194,28 @@ expect() { # WHAT CODE PART FILES COMMAND...
 # Commands without the quotes that they are printed with.
 dry() { "$nvcc" --dryrun "$@" 2>&1 | tr -d '"'; }
 
+cat >static.cu <<'END'
+#include <cstdio>
+__global__ void add(int* p, int n) { *p += n; }
+struct Global {
+    int* p = nullptr;
+    Global() {
+        cudaMallocManaged(&p, sizeof *p);
+        *p = 0;
+        add<<<1, 1>>>(p, 3);
+    }
+    ~Global() {
+        add<<<1, 1>>>(p, 4);
+        cudaDeviceSynchronize();
+        printf("sum %d\n", *p);
+        cudaFree(p);
+    }
+} global;
+int main() {}
+END
+expect 'a program whose static object launches kernels' 0 '' static "$nvcc" static.cu -o static
+expect 'before main() and after it' 0 'sum 7' '' ../static
+
 expect 'a program' 0 '' a.out "$nvcc" hello.cu
 expect 'it runs' 0 'hello from thread 1' '' ../a.out
 expect 'options of a GPU change nothing' 0 '' hello "$nvcc" -O3 -arch=sm_80 -gencode arch=compute_80,code=sm_80 \

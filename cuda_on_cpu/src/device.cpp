@@ -320,8 +320,10 @@ cudaError_t max_active_clusters(int* clusters, const Kernel* kernel, const cudaL
 cudaError_t launch_untyped(const void* kernel, void** arguments, const LaunchConfiguration& configuration) {
     const Kernel* const found = kernel_at(kernel);
     if (found == nullptr || found->prepare_untyped == nullptr) {
-        return refuse(cudaErrorInvalidDeviceFunction, "cudaLaunchKernel",
-                      "%p is not a kernel with a name for each of its parameters", kernel);
+        const cudaError_t error =
+            kernel == nullptr ? cudaErrorInvalidDeviceFunction : cudaErrorInvalidResourceHandle;
+        return refuse(error, "cudaLaunchKernel", "%p is not a kernel with a name for each of its parameters",
+                      kernel);
     }
     found->prepare_untyped(kernel, arguments);
     return launch_prepared(configuration);
@@ -482,7 +484,7 @@ std::atomic<std::size_t> limit_values[] = {
 
 cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
     if (limit < 0 || static_cast<std::size_t>(limit) >= std::size(limit_values))
-        return refuse(cudaErrorUnsupportedLimit, __func__, "limit is %d", static_cast<int>(limit));
+        return refuse(cudaErrorInvalidValue, __func__, "limit is %d", static_cast<int>(limit));
     if (limit == cudaLimitStackSize && value > kStackLimit) {
         return refuse(cudaErrorInvalidValue, __func__, "a stack of %zu bytes; threads have %zu", value,
                       kStackLimit);
@@ -494,7 +496,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, std::size_t value) {
 cudaError_t cudaDeviceGetLimit(std::size_t* value, cudaLimit limit) {
     if (value == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the value to set is null");
     if (limit < 0 || static_cast<std::size_t>(limit) >= std::size(limit_values))
-        return refuse(cudaErrorUnsupportedLimit, __func__, "limit is %d", static_cast<int>(limit));
+        return refuse(cudaErrorInvalidValue, __func__, "limit is %d", static_cast<int>(limit));
     *value = limit_values[limit];
     return cudaSuccess;
 }

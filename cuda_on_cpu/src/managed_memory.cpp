@@ -43,7 +43,7 @@ cudaError_t device_of(const char* function, const cudaMemLocation& location, int
         return refuse(cudaErrorInvalidValue, function, "the location is of type %d",
                       static_cast<int>(location.type));
     if (location.type == cudaMemLocationTypeDevice && location.id != 0)
-        return refuse(cudaErrorInvalidDevice, function, "device %d; there is one device, 0", location.id);
+        return refuse(cudaErrorInvalidValue, function, "device %d; there is one device, 0", location.id);
     *device = location.type == cudaMemLocationTypeDevice ? location.id : kHost;
     return cudaSuccess;
 }
@@ -55,7 +55,8 @@ cudaError_t check_device(const char* function, int device) {
 
 cudaError_t refuse_peer(const char* function, int peer) {
     if (peer != 0) return check_device(function, peer);
-    return refuse(cudaErrorInvalidDevice, function, "device 0 is the current device, and not its own peer");
+    return refuse(cudaErrorPeerAccessUnsupported, function,
+                  "device 0 is the current device, and not its own peer");
 }
 
 cudaError_t refuse_other_processes(const char* function) {

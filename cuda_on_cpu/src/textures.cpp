@@ -645,7 +645,11 @@ Texel texel_of(const Values& values) {
 Texel fetch_texel(cudaTextureObject_t number, const TextureFetch& fetch, bool as_float, Site site) {
     const Texture& texture = texture_of(number, fetch.function, fetch.shape, site);
     note_other_type(texture, fetch.function, as_float, site);
-    const auto layer = [&](int layers) { return std::clamp(fetch.layer, 0, layers - 1); };
+    // Taken as unsigned, as on an H200: one before the first is the last.
+    const auto layer = [&](int layers) {
+        return static_cast<int>(
+            std::min(static_cast<unsigned>(fetch.layer), static_cast<unsigned>(layers - 1)));
+    };
     Point point{2, fetch.x, fetch.y, fetch.z, 0};
     const int depth = texture.resource.levels.front().depth;
     switch (fetch.shape) {

@@ -37,10 +37,10 @@ extern "C" __global__ void reverse(const int* from, int* to, int n) {
 }
 
 extern "C" __global__ void dynamic(int* to) {
-    extern __shared__ int all[];
-    all[threadIdx.x] = static_cast<int>(threadIdx.x);
+    extern __shared__ int values[];
+    values[threadIdx.x] = static_cast<int>(threadIdx.x);
     __syncthreads();
-    to[threadIdx.x] = all[blockDim.x - 1 - threadIdx.x] + MORE;
+    to[threadIdx.x] = values[blockDim.x - 1 - threadIdx.x] + MORE;
 }
 )";
 constexpr const char* kHeader = "__device__ inline int twice(int x) { return 2 * x; }\n";
@@ -162,7 +162,7 @@ TEST_F(Driver, LaunchesWithArgumentsByAddressOrPacked) {
         CUdeviceptr from, to;
         int count;
     } packed{from.get(), to.get(), 2};
-    std::size_t size = sizeof packed;
+    std::size_t size = 2 * sizeof(CUdeviceptr) + sizeof(int);  // no more than the kernel takes
     void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &size,
                      CU_LAUNCH_PARAM_END};
     ASSERT_EQ(cuLaunchKernel(function("reverse"), 1, 1, 1, 4, 1, 1, 0, nullptr, nullptr, extra),

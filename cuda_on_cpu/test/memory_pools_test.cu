@@ -102,7 +102,7 @@ TEST(ManagedMemory, TellsTheAdviceItWasGiven) {
     EXPECT_EQ(value, 0);
     EXPECT_TRUE(
         gives(cudaMemAdvise(memory, 4096, cudaMemAdviseSetAccessedBy, {cudaMemLocationTypeDevice, 4711}),
-              cudaErrorInvalidDevice));
+              cudaErrorInvalidValue));
     EXPECT_EQ(cudaFree(memory), cudaSuccess);
 }
 #endif
@@ -111,7 +111,7 @@ TEST(Peers, ADeviceIsNotItsOwn) {
     int can = 1;
     ASSERT_EQ(cudaDeviceCanAccessPeer(&can, 0, 0), cudaSuccess);
     EXPECT_EQ(can, 0);
-    EXPECT_TRUE(gives(cudaDeviceEnablePeerAccess(0, 0), cudaErrorInvalidDevice));
+    EXPECT_TRUE(gives(cudaDeviceEnablePeerAccess(0, 0), cudaErrorPeerAccessUnsupported));
     DeviceVector<int> from(std::vector<int>{1, 2, 3});
     DeviceVector<int> to(3);
     ASSERT_EQ(cudaMemcpyPeer(to.data(), 0, from.data(), 0, 3 * sizeof(int)), cudaSuccess);
@@ -123,7 +123,7 @@ TEST(Limits, OfTheHeapCanBeSet) {
     std::size_t before = 0;
     ASSERT_EQ(cudaDeviceGetLimit(&before, cudaLimitMallocHeapSize), cudaSuccess);
     EXPECT_EQ(before, std::size_t{8} << 20);
-    EXPECT_TRUE(gives(cudaDeviceSetLimit(static_cast<cudaLimit>(99), 1), cudaErrorUnsupportedLimit));
+    EXPECT_TRUE(gives(cudaDeviceSetLimit(static_cast<cudaLimit>(99), 1), cudaErrorInvalidValue));
 }
 
 __global__ void first_half(int* values) {

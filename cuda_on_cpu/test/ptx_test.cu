@@ -224,7 +224,7 @@ Word all_ones(bool holds) {
     X("mad.lo.u32 %0, %1, %2, %3;", a* b + c)                                                               \
     X("mad.hi.s32 %0, %1, %2, %3;", static_cast<Word>((wide(a) * wide(b)) >> 32) + c)                       \
     X("div.u32 %0, %1, %2;", b == 0 ? ~0u : a / b)                                                          \
-    X("rem.s32 %0, %1, %2;", b == 0 ? a : wide(a) % wide(b))                                                \
+    X("rem.s32 %0, %1, %2;", b == 0 ? ~0u : wide(a) % wide(b))                                              \
     X("abs.s32 %0, %1;", s(a) < 0 ? 0 - a : a)                                                              \
     X("neg.s32 %0, %1;", 0 - a)                                                                             \
     X("min.s32 %0, %1, %2;", std::min(s(a), s(b)))                                                          \
@@ -314,26 +314,29 @@ Wide s128(Long a) {
     return static_cast<long long>(a);
 }
 
-#define LONGS(X)                                                                                 \
-    X("add.u64 %0, %1, %2;", a + b)                                                              \
-    X("mul.lo.u64 %0, %1, %2;", a* b)                                                            \
-    X("mul.hi.s64 %0, %1, %2;", (s128(a) * s128(b)) >> 64)                                       \
-    X("mad.lo.s64 %0, %1, %2, %3;", a* b + c)                                                    \
-    X("rem.u64 %0, %1, %2;", b == 0 ? a : a % b)                                                 \
-    X("max.s64 %0, %1, %2;", std::max(static_cast<long long>(a), static_cast<long long>(b)))     \
-    X("{.reg .b32 n; cvt.u32.u64 n, %2; shl.b64 %0, %1, n;}", Word(b) > 63 ? 0 : a << Word(b))   \
-    X("{.reg .b32 n; cvt.u32.u64 n, %2; shr.s64 %0, %1, n;}", s128(a) >> std::min(Word(b), 64u)) \
-    X("{.reg .b32 n, m; cvt.u32.u64 n, %2; cvt.u32.u64 m, %3; bfe.s64 %0, %1, n, m;}",           \
-      extract(a, Word(b), Word(c), true))                                                        \
-    X("{.reg .b32 n, m; cvt.u32.u64 n, %2; cvt.u32.u64 m, %3; bfi.b64 %0, %1, %2, n, m;}",       \
-      insert(a, b, Word(b), Word(c)))                                                            \
-    X("brev.b64 %0, %1;", reversed(a))                                                           \
-    X("{.reg .b32 n; popc.b64 n, %1; cvt.u64.u32 %0, n;}", std::popcount(a))                     \
-    X("{.reg .b32 n; clz.b64 n, %1; cvt.u64.u32 %0, n;}", std::countl_zero(a))                   \
-    X("{.reg .b32 n; bfind.s64 n, %1; cvt.s64.s32 %0, n;}", wide(highest(a, true)))              \
-    X("cvt.sat.u64.s64 %0, %1;", static_cast<long long>(a) < 0 ? 0 : a)                          \
-    X("cvt.s64.s32 %0, %1;", wide(Word(a)))                                                      \
-    X("{.reg .u64 t; add.cc.u64 t, %1, %2; addc.u64 %0, %3, 0;}", c + (a + b < a))               \
+// Of positions and lengths above 255 the manual says that the low 8 bits count; code for 64-bit fields on an H200 takes all.
+#define LONGS(X)                                                                                      \
+    X("add.u64 %0, %1, %2;", a + b)                                                                   \
+    X("mul.lo.u64 %0, %1, %2;", a* b)                                                                 \
+    X("mul.hi.s64 %0, %1, %2;", (s128(a) * s128(b)) >> 64)                                            \
+    X("mad.lo.s64 %0, %1, %2, %3;", a* b + c)                                                         \
+    X("rem.u64 %0, %1, %2;", b == 0 ? ~Long{0} : a % b)                                               \
+    X("max.s64 %0, %1, %2;", std::max(static_cast<long long>(a), static_cast<long long>(b)))          \
+    X("{.reg .b32 n; cvt.u32.u64 n, %2; shl.b64 %0, %1, n;}", Word(b) > 63 ? 0 : a << Word(b))        \
+    X("{.reg .b32 n; cvt.u32.u64 n, %2; shr.s64 %0, %1, n;}", s128(a) >> std::min(Word(b), 64u))      \
+    X("{.reg .b32 n, m; cvt.u32.u64 n, %2; cvt.u32.u64 m, %3; and.b32 n, n, 255; and.b32 m, m, 255; " \
+      "bfe.s64 %0, %1, n, m;}",                                                                       \
+      extract(a, Word(b), Word(c), true))                                                             \
+    X("{.reg .b32 n, m; cvt.u32.u64 n, %2; cvt.u32.u64 m, %3; and.b32 n, n, 255; and.b32 m, m, 255; " \
+      "bfi.b64 %0, %1, %2, n, m;}",                                                                   \
+      insert(a, b, Word(b), Word(c)))                                                                 \
+    X("brev.b64 %0, %1;", reversed(a))                                                                \
+    X("{.reg .b32 n; popc.b64 n, %1; cvt.u64.u32 %0, n;}", std::popcount(a))                          \
+    X("{.reg .b32 n; clz.b64 n, %1; cvt.u64.u32 %0, n;}", std::countl_zero(a))                        \
+    X("{.reg .b32 n; bfind.s64 n, %1; cvt.s64.s32 %0, n;}", wide(highest(a, true)))                   \
+    X("cvt.sat.u64.s64 %0, %1;", static_cast<long long>(a) < 0 ? 0 : a)                               \
+    X("cvt.s64.s32 %0, %1;", wide(Word(a)))                                                           \
+    X("{.reg .u64 t; add.cc.u64 t, %1, %2; addc.u64 %0, %3, 0;}", c + (a + b < a))                    \
     X("{.reg .b32 l, h; mov.b64 {l, h}, %1; mov.b64 %0, {h, l};}", a << 32 | a >> 32)
 
 #define PTX_OUT(d) "=l"(d)

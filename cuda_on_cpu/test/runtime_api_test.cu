@@ -1286,7 +1286,7 @@ TEST(Launch, OfAKernelOfWhichOnlyTheAddressIsLeft) {
     EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 128, 0), cudaSuccess);
     EXPECT_GT(blocks, 0);
     static int variable = 0;
-    EXPECT_TRUE(gives(launch_by_address(&variable, 1, many), cudaErrorInvalidDeviceFunction));
+    EXPECT_TRUE(gives(launch_by_address(&variable, 1, many), cudaErrorInvalidResourceHandle));
 }
 
 TEST(Clusters, AreRefusedWhenTheyDoNotFit) {

@@ -231,10 +231,26 @@ struct Case {
 
 const char* const kModes[] = {"wrap", "clamp", "mirror", "border"};
 
+// Where coordinates are exact. In three dimensions an H200 rounds each of the eight weights to 8 bits.
+double exact_tolerance(int dimensions) {
+#ifdef CUDA_ON_CPU
+    static_cast<void>(dimensions);
+    return 1e-5;
+#else
+    return dimensions == 3 ? 8 * kWeightUnit / 2 : 1e-5;
+#endif
+}
+
 class Sampled : public testing::TestWithParam<Case> {};
 
 TEST_P(Sampled, AsTheProgrammingGuideSays) {
     const auto [dimensions, sampling] = GetParam();
+#ifndef CUDA_ON_CPU
+    if (dimensions == 1 && sampling.filter == cudaFilterModeLinear && sampling.mode == cudaAddressModeBorder)
+        GTEST_SKIP()
+            << "an H200 halves what a linear filter takes beyond the ends of a 1D array with borders; "
+               "the programming guide does not say so";
+#endif
     // Powers of two: normalised coordinates are exact. Other sizes for random points.
     for (const bool random : {false, true}) {
         if (random && sampling.filter == cudaFilterModePoint) continue;
@@ -264,7 +280,7 @@ TEST_P(Sampled, AsTheProgrammingGuideSays) {
         if (!sampling.normalized && periodic) expected.mode = cudaAddressModeClamp;
         const double tolerance = sampling.filter == cudaFilterModePoint ? 0
                                  : random                               ? dimensions * kWeightUnit * 2
-                                                                        : 1e-5;
+                                                                        : exact_tolerance(dimensions);
         for (std::size_t i = 0; i < where.size(); ++i)
             ASSERT_NEAR(got[i], reference(v, expected, where[i], dimensions), tolerance)
                 << where[i].x << ", " << where[i].y << ", " << where[i].z << (random ? " (random)" : "");
@@ -423,7 +439,7 @@ struct FetchLayers {
     cudaTextureObject_t texture;
     bool two_dimensional;
     __device__ float operator()(int i) const {
-        const int layer = i - 1;  // one before the first, one behind the last
+        const int layer = i - 1;  // -1 counts as a large unsigned number
         return two_dimensional ? tex2DLayered<float>(texture, 1.0F, 0.5F, layer)
                                : tex1DLayered<float>(texture, 1.0F, layer);
     }
@@ -436,7 +452,7 @@ TEST(Textures, LayersAreNotFilteredAndClamp) {
                           make_cudaExtent(2, two_dimensional ? 1 : 0, 3), cudaArrayLayered);
         const Texture texture(array.resource(), description_of(kLinear));
         EXPECT_EQ(evaluated<float>(FetchLayers{texture, two_dimensional}, 5),
-                  (std::vector<float>{1, 1, 11, 21, 21}));
+                  (std::vector<float>{21, 1, 11, 21, 21}));
     }
 }
 
@@ -691,9 +707,11 @@ TEST(Arrays, ImpossibleOnesAreErrors) {
     const Array plain(std::vector<float>(8), format, make_cudaExtent(4, 2, 0));
     const float values[8] = {};
     EXPECT_NE(cudaMemcpy2DToArray(plain.get(), 4, 0, values, 16, 16, 2, cudaMemcpyHostToDevice), cudaSuccess);
+#ifdef CUDA_ON_CPU  // without cudaArraySurfaceLoadStore it is undefined; a GPU does not tell
     const cudaResourceDesc resource = plain.resource();
     cudaSurfaceObject_t surface = 0;
     EXPECT_NE(cudaCreateSurfaceObject(&surface, &resource), cudaSuccess);
+#endif
     static_cast<void>(cudaGetLastError());
 }
 

@@ -590,6 +590,7 @@ class Translation {
 
     // Three equal brackets, as of a launch: `<<<`, and with blanks `<< <` or `< <<`.
     bool is_launch_bracket(std::size_t i, std::string_view bracket) const {
+        if (i >= tokens_.size()) return false;
         const std::size_t second = tokens_.next(i);
         const std::size_t third = tokens_.next(second);
         return tokens_.is(i, bracket) && tokens_.is(second, bracket) && tokens_.is(third, bracket) &&

@@ -89,7 +89,7 @@ __forceinline__ Bits<T> mad24_lo(Bits<T> a, Bits<T> b, Bits<T> c) {
     return mul24_lo<T>(a, b) + c;
 }
 
-// A division by zero gives all ones, a remainder of one the dividend.
+// A division by zero and its remainder are all ones, as on an H200.
 template <class T>
 __forceinline__ Bits<T> div(Bits<T> a, Bits<T> b) {
     if (b == 0) return static_cast<Bits<T>>(~Bits<T>{0});
@@ -100,7 +100,7 @@ __forceinline__ Bits<T> div(Bits<T> a, Bits<T> b) {
 }
 template <class T>
 __forceinline__ Bits<T> rem(Bits<T> a, Bits<T> b) {
-    if (b == 0) return a;
+    if (b == 0) return static_cast<Bits<T>>(~Bits<T>{0});
     if constexpr (std::is_signed_v<Value<T>>) {
         if (T::value(b) == -1) return 0;
     }

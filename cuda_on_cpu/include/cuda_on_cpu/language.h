@@ -12,7 +12,7 @@
 #define CUDA_ON_CPU_CONSTANT
 #endif
 
-#ifndef __CUDA__  // an editor's clang, which knows CUDA itself: cuda_on_cpu/editor.h has defined them
+#ifndef __CUDA__   // an editor's clang, which knows CUDA itself: cuda_on_cpu/editor.h has defined them
 #ifdef __CUDACC__  // the words stay in the text, for the translator
 #define __device__ __device__
 #define __host__ __host__

@@ -134,6 +134,20 @@ void print_what_was_not_looked_at(const Checkout& checkout, const WorkbookEntry&
                       kQuiet, stdout));
 }
 
+// A test of a late exercise may call a kernel of an earlier one: blank, that one writes nothing, and the learner looks in
+// the wrong function.
+void print_earlier_blanks(const Workbook& book, const WorkbookEntry& entry) {
+    if (!book.is_begun(entry)) return;
+    std::string blanks;
+    for (const WorkbookEntry& other : book.entries()) {
+        if (other.id == entry.id) break;
+        if (other.chapter == entry.chapter && !book.is_begun(other))
+            blanks += (blanks.empty() ? "" : ", ") + other.id;
+    }
+    if (!blanks.empty())
+        fmt::print("  Still blank: {}. These tests may run that code, too.\n", blanks);
+}
+
 // A page shows one kernel that the day's program can run by itself.
 void require_one_with_version(const std::vector<WorkbookEntry>& entries) {
     const WorkbookEntry& first = entries.front();
@@ -176,6 +190,7 @@ bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
         // What does not end would not end when it is watched.
         if (result.verdict == Verdict::kFailed && !result.timed_out)
             print_findings(desk, entry, checkout, command);
+        if (result.verdict == Verdict::kFailed) print_earlier_blanks(desk.book, entry);
         fmt::print("  {}\n  A hint: ./course hint {}\n", describe(desk.book, entry), entry.id);
     }
     return passed;

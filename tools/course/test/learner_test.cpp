@@ -221,6 +221,16 @@ TEST_F(Learner, OfADayTheExercisesAreCheckedThatAreBegun) {
     write_mine(with_bodies(solved, find_functions(solved, "two"), {"{ return; }"}));
     EXPECT_EQ(course({"check", "day01"}), kFailed);
     EXPECT_TRUE(says("not yet day01/second"));
+    EXPECT_EQ(said().find("Still blank"), std::string::npos) << said();
+}
+
+TEST_F(Learner, AWrongAnswerIsToldWhichEarlierExercisesAreBlank) {
+    EXPECT_EQ(course({"check", "second"}), kFailed);
+    EXPECT_EQ(said().find("Still blank"), std::string::npos) << "it is blank itself";
+    const std::string blank = read_text(mine());
+    write_mine(with_bodies(blank, find_functions(blank, "two"), {"{ return; }"}));
+    EXPECT_EQ(course({"check", "second"}), kFailed);
+    EXPECT_TRUE(says("Still blank: day01/first. These tests may run that code, too."));
 }
 
 TEST_F(Learner, WithoutANameTheExerciseIsMeantThatWasNamedLast) {

@@ -1,5 +1,5 @@
-// What the launchers ask of their arguments. Throws std::invalid_argument, which begins with the name of the hunt and says what is
-// wrong and what was expected.
+// What the launchers ask of their arguments. Throws std::invalid_argument, which begins with the
+// name of the hunt and says what is wrong and what was expected.
 #pragma once
 
 #include <string_view>

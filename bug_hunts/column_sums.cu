@@ -14,8 +14,9 @@ namespace {
 constexpr int kBlock = 128;
 constexpr std::size_t kStages = 4;
 
-// Idea: a thread for each column; the next three rows are on their way to shared memory while this one is added. A thread reads what it
-// has copied itself: no barrier is needed, it only waits for its own copies.
+// Idea: a thread for each column; the next three rows are on their way to shared memory while this
+// one is added. A thread reads what it has copied itself: no barrier is needed, it only waits for
+// its own copies.
 // Cost removed: waiting for one load after the other.
 // Still limits it: a matrix of few columns has few threads.
 __global__ void sum_columns(DeviceMatrix<const float> in, DeviceSpan<float> out) {

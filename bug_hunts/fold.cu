@@ -1,4 +1,5 @@
-// Bug hunt "fold": a signal folded upon itself, as astronomers look for a pulsar whose period they know.
+// Bug hunt "fold": a signal folded upon itself, as astronomers look for a pulsar whose period they
+// know.
 //
 //   out[p] = in[p] + in[p + period] + in[p + 2 period] ..., the period being out.size()
 //

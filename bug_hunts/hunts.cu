@@ -1,4 +1,5 @@
-// The list of the bug hunts, and what all their launchers check. The kernels are in the files named after them.
+// The list of the bug hunts, and what all their launchers check. The kernels are in the files named
+// after them.
 //
 //   hunt            computes                                    what is watched, beside the result
 //   filter          a 3 x 3 filter of a matrix

@@ -1,5 +1,5 @@
-// The bug hunts: ten small kernels. Here is their host API; each has a file of its own, <name>.cu, and a wrong twin with the same
-// API in broken_kernels/. No kernels here.
+// The bug hunts: ten small kernels. Here is their host API; each has a file of its own, <name>.cu,
+// and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,16 +15,18 @@ namespace hunts {
 using course::DeviceMatrix;
 using course::DeviceSpan;
 
-// Each queues its work on `stream`. All lengths and leading dimensions are legal, 0 included, and any alignment of 4 bytes. Throws
-// std::invalid_argument when shapes do not match, or an output overlaps an input; CudaError when CUDA refuses.
+// Each queues its work on `stream`. All lengths and leading dimensions are legal, 0 included, and
+// any alignment of 4 bytes. Throws std::invalid_argument when shapes do not match, or an output
+// overlaps an input; CudaError when CUDA refuses.
 
-// out(r, c) = the sum of weights[3 i + j] in(r + i - 1, c + j - 1), i and j from 0 to 2; outside the matrix stands 0.
-// `out` is as large as `in`; there are 9 weights, those of a row after another.
+// out(r, c) = the sum of weights[3 i + j] in(r + i - 1, c + j - 1), i and j from 0 to 2; outside
+// the matrix stands 0. `out` is as large as `in`; there are 9 weights, those of a row after
+// another.
 void filter(DeviceMatrix<const float> in, DeviceSpan<const float> weights, DeviceMatrix<float> out,
             cudaStream_t stream);
 
-// out[i] = in[floor(i * in.size() / out.size())]: a signal stretched or shrunk, without interpolation. Both have less than 2^32 elements;
-// `in` may be empty only if `out` is.
+// out[i] = in[floor(i * in.size() / out.size())]: a signal stretched or shrunk, without
+// interpolation. Both have less than 2^32 elements; `in` may be empty only if `out` is.
 void resample(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
 // out[c] = the sum of x[r] a(r, c) over all rows r: the product of a row vector and a matrix.
@@ -34,7 +36,8 @@ void vector_matrix(DeviceMatrix<const float> a, DeviceSpan<const float> x, Devic
 // out[i] = (in[i] + in[i + 1]) / 2. `in` has one element more than `out`.
 void midpoints(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
-// out[i] = the sum of in[32 i] to in[32 i + 31], the last one of what is left. `out` has a 32nd as many elements as `in`, rounded up.
+// out[i] = the sum of in[32 i] to in[32 i + 31], the last one of what is left. `out` has a 32nd as
+// many elements as `in`, rounded up.
 void warp_sums(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
 // out(r, c) = in(r, c) - the mean of row r. `out` is as large as `in`.
@@ -50,8 +53,8 @@ void scale_rows(DeviceMatrix<const float> in, DeviceSpan<const float> factors, D
 // out(c, r) = in(r, c).
 void transpose(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
 
-// out[p] = in[p] + in[p + period] + in[p + 2 period]..., the period being out.size(): a signal folded upon itself. `out` may be empty only
-// if `in` is.
+// out[p] = in[p] + in[p + period] + in[p + 2 period]..., the period being out.size(): a signal
+// folded upon itself. `out` may be empty only if `in` is.
 void fold(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
 // --- The list ----------------------------------------------------------------------------------------------------------
@@ -63,7 +66,8 @@ struct Shape {
     std::size_t size() const { return rows * cols; }
 };
 
-// What all of them take. Data without rows is a matrix of one row, whose leading dimension does not matter.
+// What all of them take. Data without rows is a matrix of one row, whose leading dimension does not
+// matter.
 struct Operands {
     DeviceMatrix<const float> in;
     DeviceSpan<const float> vector;  // weights, x or factors
@@ -81,8 +85,9 @@ struct Layout {
 struct Kernel {
     void (*launch)(const Operands& operands, cudaStream_t stream);
     Layout (*layout)(const Shape& problem);
-    // The reference: plain loops in double. `in` and `vector` are packed, row after row, and so is what comes out:
-    // the result, and the sum of the magnitudes of its terms, which bounds the rounding errors.
+    // The reference: plain loops in double. `in` and `vector` are packed, row after row, and so is
+    // what comes out: the result, and the sum of the magnitudes of its terms, which bounds the
+    // rounding errors.
     void (*on_cpu)(const Layout& layout, std::span<const float> in, std::span<const float> vector,
                    std::span<double> out, std::span<double> magnitude);
 };

@@ -1,4 +1,5 @@
-// The program of the bug hunts: all of them, or the one named, verified and timed, or watched with --inspect.
+// The program of the bug hunts: all of them, or the one named, verified and timed, or watched with
+// --inspect.
 #include <functional>
 #include <memory>
 #include <stdexcept>

@@ -1,4 +1,5 @@
-// The hunts on the CPU: plain loops in double. Each says which terms an element of the result is the sum of.
+// The hunts on the CPU: plain loops in double. Each says which terms an element of the result is
+// the sum of.
 #include <algorithm>
 #include <cmath>
 

@@ -47,7 +47,8 @@ auto hunts_that(Condition condition) {
 
 INSTANTIATE_TEST_SUITE_P(Hunts, HuntTest, course::each_of(hunts::hunts()), course::VariantName());
 
-// Around a warp, a tile and a block, in both directions; a prime; and more elements than 16 bits can count.
+// Around a warp, a tile and a block, in both directions; a prime; and more elements than 16 bits
+// can count.
 constexpr Shape kShapes[] = {{1, 1},    {1, 2},    {2, 1},     {1, 31},   {31, 1},  {1, 32},    {32, 1},
                              {1, 33},   {33, 1},   {32, 32},   {31, 33},  {33, 31}, {3, 127},   {127, 3},
                              {5, 128},  {128, 5},  {7, 129},   {129, 7},  {1, 255}, {255, 2},   {1, 256},

@@ -15,8 +15,8 @@ namespace hunts {
 
 class Trial {
   public:
-    // `padding` elements follow each row of a matrix of several rows, and the first element of everything is `misaligned_by` elements after
-    // an aligned address.
+    // `padding` elements follow each row of a matrix of several rows, and the first element of
+    // everything is `misaligned_by` elements after an aligned address.
     Trial(const Hunt& hunt, const Shape& problem, course::DataPattern pattern, std::size_t padding = 0,
           std::size_t misaligned_by = 0)
         : hunt_(hunt),

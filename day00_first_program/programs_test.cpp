@@ -188,7 +188,8 @@ TEST_F(Grayscale, EveryPixelIsTheLuminanceOfItsColour) {
     }
 }
 
-// Any order of the pixels gives the right picture when all blocks run. Of the first block alone the first 16 columns are right.
+// Any order of the pixels gives the right picture when all blocks run. Of the first block alone the
+// first 16 columns are right.
 TEST_F(Grayscale, RowsLieOneBehindTheOther) {
     if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU runs all blocks";
     write_rgb("in.png", 40, 10, Bytes(3 * 40 * 10));
@@ -218,7 +219,8 @@ TEST_F(Grayscale, RefusesWhatItCannotReadOrWrite) {
                  "grayscale: cannot write 'no/out.png': No such file or directory");
 }
 
-// The head of a picture is enough to refuse it: 40000 x 40000 pixels are 4.8 GB, and `3 * i` would wrap.
+// The head of a picture is enough to refuse it: 40000 x 40000 pixels are 4.8 GB, and `3 * i` would
+// wrap.
 TEST_F(Grayscale, RefusesMorePixelsThanAnIndexCanCount) {
     constexpr unsigned char kHead[] = {0x89, 'P',  'N',  'G',  '\r', '\n', 0x1a, '\n',  // signature
                                        0,    0,    0,    13,   'I',  'H',  'D',  'R',   // 13 bytes

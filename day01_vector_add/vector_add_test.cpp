@@ -133,7 +133,8 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
     EXPECT_EQ(work.nodes(), 1U) << "launches on the stream that was given: expected 1, got " << work.nodes();
 }
 
-// A loop over the grid needs no more blocks than run at the same time. The kernel takes few registers: threads are the limit.
+// A loop over the grid needs no more blocks than run at the same time. The kernel takes few
+// registers: threads are the limit.
 TEST(GridStride, StartsNoMoreBlocksThanTheDeviceHolds) {
     if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
     const auto blocks = [](std::size_t n) {
@@ -223,7 +224,8 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     }
 }
 
-// The same on the CPU, where only the blocks at the beginning, in the middle (an int ends at element 2^31) and at the end run.
+// The same on the CPU, where only the blocks at the beginning, in the middle (an int ends at
+// element 2^31) and at the end run.
 TEST_P(VariantTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     const std::size_t n = (std::size_t{1} << 32) + 5;

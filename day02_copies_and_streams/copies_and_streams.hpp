@@ -104,15 +104,16 @@ void launch_iterate(const float* in, float* out, std::size_t n, int steps, cudaS
 void fork_streams(const Device& device);
 void join_streams(const Device& device);
 
-// Queues a job of at least one element in at most job.chunks chunks: two copies and a kernel for each.
+// Queues a job of at least one element in at most job.chunks chunks: two copies and a kernel for
+// each.
 void queue_chunks(const Job& job, const Device& device);
 
 // The same computation on the CPU's cores. `in` and `out` have the same length and nothing in
 // common.
 void iterate_on_cpu(std::span<const float> in, std::span<float> out, int steps);
 
-// One step moves x by a ten-thousandth of the way to 1. A fused multiply-add rounds once, so host and
-// device compute the same bits.
+// One step moves x by a ten-thousandth of the way to 1. A fused multiply-add rounds once, so host
+// and device compute the same bits.
 inline constexpr float kFactor = 0.9999f;
 inline constexpr float kAddend = 0.0001f;
 

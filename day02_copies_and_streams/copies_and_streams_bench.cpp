@@ -37,7 +37,8 @@ struct Options {
 // copy in and the last copy out overlap with little, and c * start for the calls. The sum is
 // smallest where c * c is 2 * n / start. At least 2, or nothing overlaps.
 int chunks_for(std::size_t n) {
-    // In floats. An assumption: starting a chunk takes 5 us, in which a bus of 52 GB/s carries 256 KB.
+    // In floats. An assumption: starting a chunk takes 5 us, in which a bus of 52 GB/s carries 256
+    // KB.
     constexpr double kStart = 1 << 16;
     return static_cast<int>(std::max(2.0, std::round(std::sqrt(2 * static_cast<double>(n) / kStart))));
 }

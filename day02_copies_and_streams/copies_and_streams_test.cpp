@@ -296,8 +296,8 @@ TEST_P(DeviceMemoryTest, HoldsAllOfTheDataAfterwards) {
         << "the device does not hold all of the output afterwards: do chunks share device memory?";
 }
 
-// Right results need neither chunks nor streams. So this counts them: each chunk is three nodes of a
-// graph, and the first one in each stream waits for no other.
+// Right results need neither chunks nor streams. So this counts them: each chunk is three nodes of
+// a graph, and the first one in each stream waits for no other.
 class ChunksTest : public VersionTest {};
 INSTANTIATE_TEST_SUITE_P(DayTwo, ChunksTest, versions({"chunked_streams"}), course::VariantName());
 
@@ -339,8 +339,8 @@ TEST_P(VersionTest, GivesBackAllMemory) {
     EXPECT_EQ(before, after);
 }
 
-// A pool belongs to the whole program: its threshold is as before when the last runner has ended, in
-// whatever order they end.
+// A pool belongs to the whole program: its threshold is as before when the last runner has ended,
+// in whatever order they end.
 TEST(MemoryPool, HasItsOldThresholdAfterwards) {
     if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
     const Version& version = course::find_variant(day02::variants(), "stream_ordered");
@@ -457,8 +457,8 @@ class ForkAndJoin : public course::DeviceTest {
     std::optional<Runner> runner_;
 };
 
-// A capture notes which stream waits for which. It refuses to end while a stream has work that the first one
-// does not wait for.
+// A capture notes which stream waits for which. It refuses to end while a stream has work that the
+// first one does not wait for.
 TEST_F(ForkAndJoin, MakeOneGraphOfAllStreams) {
     course::DeviceBuffer<float> bytes(64);
     const std::span<const cudaStream_t> streams = runner_->streams();

@@ -46,8 +46,8 @@ __device__ float horner(const float* c, float x, int terms) {
 // Idea: a thread per point. All lanes take kTerms steps, so they are at the same instruction all
 // the time.
 // Cost removed: the loop over the points.
-// Still limits it: shared memory, which delivers a coefficient for each multiply-add. The others are
-// compared with this one.
+// Still limits it: shared memory, which delivers a coefficient for each multiply-add. The others
+// are compared with this one.
 __global__ void uniform(const float* x, const float* coefficients, float* y, int n) {
     __shared__ float c[kTerms];
     load_coefficients(coefficients, c);

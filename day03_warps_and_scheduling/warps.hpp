@@ -1,4 +1,5 @@
-// The host API of day 3. The kernels are in warps.cuh, the count of resident blocks in occupancy.cu.
+// The host API of day 3. The kernels are in warps.cuh, the count of resident blocks in
+// occupancy.cu.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Day 3's program: the ways to evaluate a polynomial, and the chains of multiply-adds. Then what an SM
-// has, what the kernels take of it, and what warps and chains are worth against latency.
+// Day 3's program: the ways to evaluate a polynomial, and the chains of multiply-adds. Then what an
+// SM has, what the kernels take of it, and what warps and chains are worth against latency.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -114,7 +114,8 @@ struct ChainsData {
     course::GuardedBuffer<float> out;
 };
 
-// As many multiply-adds per thread as points / 16, and not more than 2^20, up to which float is exact.
+// As many multiply-adds per thread as points / 16, and not more than 2^20, up to which float is
+// exact.
 course::Case chains_case(const course::Dims& size) {
     const std::size_t n = course::only_extent(size, "points");
     const int multiply_adds = static_cast<int>(std::clamp<std::size_t>(n / 16 / 8 * 8, 8, 1 << 20));

@@ -72,8 +72,8 @@ class Lesson : public testing::TestWithParam<Claim> {
         if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
     }
 
-    // Runs this version on a rows x cols matrix, and expects the right result without findings. `out`
-    // begins so many elements after an aligned address.
+    // Runs this version on a rows x cols matrix, and expects the right result without findings.
+    // `out` begins so many elements after an aligned address.
     template <class T = std::uint32_t>
     course::Inspection inspect(std::size_t rows, std::size_t cols, std::size_t out_offset = 0) {
         std::vector<T> elements(rows * cols);

@@ -60,13 +60,13 @@ __global__ void convolve_naive(Source<T> in, Target<T> out, const float* weights
     out.row(row)[value] = to_value<T>(sum);
 }
 
-// Constant memory has 64 KB and a cache of its own, which broadcasts one word to all lanes at the speed
-// of a register. There is one such buffer: two streams would overwrite each other's filter.
+// Constant memory has 64 KB and a cache of its own, which broadcasts one word to all lanes at the
+// speed of a register. There is one such buffer: two streams would overwrite each other's filter.
 constexpr std::size_t kConstantWeights = 64 * 1024 / sizeof(float);
 __constant__ float constant_weights[kConstantWeights];
 
-// Copies the filter to constant memory. Queued on the stream, so that earlier kernels there still read
-// their own filter.
+// Copies the filter to constant memory. Queued on the stream, so that earlier kernels there still
+// read their own filter.
 inline void put_into_constant_memory(const Filter& filter, cudaStream_t stream) {
     CUDA_CHECK(cudaMemcpyToSymbolAsync(constant_weights, filter.device_weights(),
                                        filter.weights().size() * sizeof(float), 0, cudaMemcpyDeviceToDevice,
@@ -131,8 +131,8 @@ __global__ void convolve_shared_halo(Source<T> in, Target<T> out, Size filter, i
     }
 }
 
-// Idea: the halo of a tile is the inside of its neighbours, which other blocks load at about the same
-// time. So only the tile itself is in shared memory, and the halo comes from the caches.
+// Idea: the halo of a tile is the inside of its neighbours, which other blocks load at about the
+// same time. So only the tile itself is in shared memory, and the halo comes from the caches.
 // Cost removed: the halo in shared memory, whose size depends on the filter.
 // Still limits it: as before, and a branch per weight: is this neighbour in the tile?
 template <class T>

@@ -1,10 +1,12 @@
-// Every value of a picture becomes a weighted sum of its neighbours: the host API of day 10. No kernels here.
+// Every value of a picture becomes a weighted sum of its neighbours: the host API of day 10. No
+// kernels here.
 //
 //     out(y, x) = sum over dy, dx of  weight(dy, dx) * in(y + dy - rows / 2, x + dx - cols / 2)
 //
-// for a filter of rows x cols weights, both odd. PMPP chapter 7 calls this convolution, and so does everybody who trains
-// networks; in mathematics it is correlation, and convolution turns the filter by 180 degrees first. cv::filter2D does
-// it as we do. For filters that look the same turned round, such as the Gaussian, there is no difference.
+// for a filter of rows x cols weights, both odd. PMPP chapter 7 calls this convolution, and so does
+// everybody who trains networks; in mathematics it is correlation, and convolution turns the filter
+// by 180 degrees first. cv::filter2D does it as we do. For filters that look the same turned round,
+// such as the Gaussian, there is no difference.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -36,12 +38,13 @@ struct Border {
 inline constexpr BorderKind kBorderKinds[] = {BorderKind::kReplicate, BorderKind::kReflect,
                                               BorderKind::kConstant, BorderKind::kWrap};
 
-// "replicate", "reflect", "constant", "wrap"; and back, with std::invalid_argument for any other name.
+// "replicate", "reflect", "constant", "wrap"; and back, with std::invalid_argument for any other
+// name.
 std::string_view name(BorderKind kind);
 BorderKind border_named(std::string_view name);
 
-// A picture on the device: rows x cols pixels of `channels` values each, the values of a pixel side by side (RGBRGB...).
-// Row r begins r * pitch values after the first, pitch >= cols * channels.
+// A picture on the device: rows x cols pixels of `channels` values each, the values of a pixel side
+// by side (RGBRGB...). Row r begins r * pitch values after the first, pitch >= cols * channels.
 template <class T>
 class DevicePicture {
   public:
@@ -69,10 +72,12 @@ class DevicePicture {
     std::size_t channels_;
 };
 
-// A filter of odd height and width, on the host and on the device. It must live until the work queued with it is done.
+// A filter of odd height and width, on the host and on the device. It must live until the work
+// queued with it is done.
 class Filter {
   public:
-    // `weights` row by row. Throws std::invalid_argument unless rows and cols are odd and weights are rows * cols.
+    // `weights` row by row. Throws std::invalid_argument unless rows and cols are odd and weights
+    // are rows * cols.
     static Filter general(std::size_t rows, std::size_t cols, std::vector<float> weights);
 
     // weight(dy, dx) = column[dy] * row[dx]: two short filters do the work of a large one.
@@ -125,13 +130,15 @@ struct Problem {
     bool separable = false;
 };
 
-// Queues the work on `stream`. T is float or std::uint8_t; sums are floats, and for std::uint8_t they are rounded to the nearest
-// integer (to the even one of two equally near) and limited to 0..255. Both pictures: the same shape, 1 or 3
-// channels, less than 2^30 rows and values in a row, pitches less than 2^32; 0 is legal. `out` must not overlap `in`: a thread reads what another
-// one's place in `in` holds. `workspace`: rows * cols * channels floats for the versions with two passes, which have nothing in
-// common with `in` and `out`; others leave it alone. Filters have at most 2^30 weights.
-// constant_filter, shared_halo and cached_halo share one buffer for the filter: have them at work on one stream at a time.
-// Throws std::invalid_argument for anything else and where cannot_run() has a reason, CudaError when a launch fails.
+// Queues the work on `stream`. T is float or std::uint8_t; sums are floats, and for std::uint8_t
+// they are rounded to the nearest integer (to the even one of two equally near) and limited to
+// 0..255. Both pictures: the same shape, 1 or 3 channels, less than 2^30 rows and values in a row,
+// pitches less than 2^32; 0 is legal. `out` must not overlap `in`: a thread reads what another
+// one's place in `in` holds. `workspace`: rows * cols * channels floats for the versions with two
+// passes, which have nothing in common with `in` and `out`; others leave it alone. Filters have at
+// most 2^30 weights. constant_filter, shared_halo and cached_halo share one buffer for the filter:
+// have them at work on one stream at a time. Throws std::invalid_argument for anything else and
+// where cannot_run() has a reason, CudaError when a launch fails.
 template <class T>
 using Launcher = void (*)(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter,
                           Border border, course::DeviceSpan<float> workspace, cudaStream_t stream);

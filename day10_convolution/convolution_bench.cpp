@@ -1,4 +1,5 @@
-// Day 10's program: blurs a picture with every version, verified and timed, beside a copy (the machine's limit) and OpenCV.
+// Day 10's program: blurs a picture with every version, verified and timed, beside a copy (the
+// machine's limit) and OpenCV.
 //
 //     day10_convolution [--image FILE] [--sigma S] [--filter N] [--border KIND] [--out FILE]
 //                                                          --out is written by --variant, or by the last of our versions
@@ -123,9 +124,10 @@ int opencv_border(BorderKind kind) {
     }
 }
 
-// How far a pass with weights of 8 binary digits moves a sum of bytes: OpenCV's, for bytes. From the outermost weight inwards
-// each takes over what rounding the one before has left, and the middle one makes the sum 1. Errors that add up to 0
-// move no grey picture; they move others by at most half of 255 for each unit of them.
+// How far a pass with weights of 8 binary digits moves a sum of bytes: OpenCV's, for bytes. From
+// the outermost weight inwards each takes over what rounding the one before has left, and the
+// middle one makes the sum 1. Errors that add up to 0 move no grey picture; they move others by at
+// most half of 255 for each unit of them.
 double error_of_fixed_point(const std::vector<float>& weights) {
     constexpr double kUnits = 256;
     const std::size_t middle = weights.size() / 2;
@@ -167,7 +169,8 @@ course::Contestant opencv(const std::shared_ptr<Data<T>>& data, const course::Wo
                 }};
 }
 
-// Why a version cannot run, or must not: on the CPU some would take minutes for a photograph. The one asked for may.
+// Why a version cannot run, or must not: on the CPU some would take minutes for a photograph. The
+// one asked for may.
 template <class T>
 std::string cannot_run(const day10::Convolution<T>& variant, const day10::Problem& problem,
                        const std::string& asked_for) {

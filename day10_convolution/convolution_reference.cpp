@@ -98,8 +98,8 @@ void sum_directly(const Task<T>& task, Expected& out) {
     }
 }
 
-// The same for a column times a row, in rows + cols terms: photographs would take minutes otherwise. Nothing is rounded
-// between the passes that double would not round.
+// The same for a column times a row, in rows + cols terms: photographs would take minutes
+// otherwise. Nothing is rounded between the passes that double would not round.
 template <class T>
 void sum_rows_then_columns(const Task<T>& task, Expected& out) {
     const std::size_t width = task.width();

@@ -1,7 +1,8 @@
 // Day 10, second part: separable filters, weight(dy, dx) = column[dy] * row[dx].
 //
-// Filter every row with `row`, then every column of the result with `column`: rows + cols multiply-adds
-// per value instead of rows x cols. The result between the passes is float, also for 8-bit pictures.
+// Filter every row with `row`, then every column of the result with `column`: rows + cols
+// multiply-adds per value instead of rows x cols. The result between the passes is float, also for
+// 8-bit pictures.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -47,10 +48,11 @@ __global__ void filter_columns(Source<float> in, Target<T> out, const float* tap
 constexpr int kTileCols = 64;
 constexpr int kTileRows = 32;
 
-// Idea: a block of 32 x 8 threads does both passes on a tile of 32 x 64 results. The row-filtered tile
-// stays in shared memory.
+// Idea: a block of 32 x 8 threads does both passes on a tile of 32 x 64 results. The row-filtered
+// tile stays in shared memory.
 // Cost removed: the round trip of the first result to global memory, and one launch.
-// Still limits it: halo rows are filtered twice, by the tiles above and below; a shared load per tap.
+// Still limits it: halo rows are filtered twice, by the tiles above and below; a shared load per
+// tap.
 template <class T>
 __global__ void filter_fused(Source<T> in, Target<T> out, const float* column, int column_taps,
                              const float* row, int row_taps, int tiles_across) {

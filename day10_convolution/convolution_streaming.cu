@@ -21,8 +21,8 @@ void launch_radius(DevicePicture<const T> in, DevicePicture<T> out, const Filter
     std::copy(filter.row().begin(), filter.row().end(), taps.row);
     std::copy(filter.column().begin(), filter.column().end(), taps.column);
 
-    // Bands just high enough that all blocks are resident at once. Each band loads 2 R rows that its
-    // neighbours load, too.
+    // Bands just high enough that all blocks are resident at once. Each band loads 2 R rows that
+    // its neighbours load, too.
     constexpr int kThreads = kWarps * 32;
     const int across = tiles(in.cols() * C, kWarps * kStripValues);
     // Queried once, on the first device used: the height of a band only affects speed.
@@ -60,8 +60,8 @@ void launch_channels(DevicePicture<const T> in, DevicePicture<T> out, const Filt
 
 }  // namespace
 
-// Sums in registers need a radius that is known at compile time: 1 to 5, the same in both directions.
-// Other filters go to the fastest version that can run them.
+// Sums in registers need a radius that is known at compile time: 1 to 5, the same in both
+// directions. Other filters go to the fastest version that can run them.
 template <class T>
 void launch_separable_streaming(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter,
                                 Border border, DeviceSpan<float> workspace, cudaStream_t stream) {

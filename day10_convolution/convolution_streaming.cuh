@@ -9,8 +9,8 @@
 //            side, filters along the row, and adds the result to the 2 R + 1 outputs that need it.
 //            Output row y - R is then complete and is stored.
 //
-// The sums move up one place per step at no cost: a multiply-add may write another register than the one
-// it adds, sums[k] = column[2 R - k] * filtered + sums[k + 1].
+// The sums move up one place per step at no cost: a multiply-add may write another register than
+// the one it adds, sums[k] = column[2 R - k] * filtered + sums[k + 1].
 // The warps of a block are independent: there is no block barrier.
 #pragma once
 
@@ -35,8 +35,8 @@ struct Taps {
     float column[2 * R + 1];
 };
 
-// A strip in shared memory, with a halo of R pixels of C channels on either side. The halo is padded to
-// packs of four, so that lanes load aligned packs.
+// A strip in shared memory, with a halo of R pixels of C channels on either side. The halo is
+// padded to packs of four, so that lanes load aligned packs.
 template <int R, int C>
 struct StripLayout {
     static constexpr int kHalo = R * C;
@@ -70,8 +70,8 @@ class RowLoader {
             own_from_[k] = from(first_ + k);
     }
 
-    // Issues the loads of row y, above, in or below the picture. put() uses the values, several rows
-    // later, so the warp does not stall here.
+    // Issues the loads of row y, above, in or below the picture. put() uses the values, several
+    // rows later, so the warp does not stall here.
     __device__ Row fetch(int y) const {
         Row row = {};
         const int place = border_place(y, in_.rows, in_.border.kind);
@@ -88,7 +88,8 @@ class RowLoader {
         return row;
     }
 
-    // Stores row y to shared memory, with the constant border. The other borders are already loaded.
+    // Stores row y to shared memory, with the constant border. The other borders are already
+    // loaded.
     __device__ void put(const Row& row, int y, float* strip) const {
         course::Pack<float, kLaneValues> own;
         for (int k = 0; k < kLaneValues; ++k)
@@ -122,9 +123,10 @@ class RowLoader {
     int halo_to_;
 };
 
-// Idea: rows stream through a warp. A row is filtered along its length when it arrives, and added to
-// the 2 R + 1 outputs that need it, which are in registers.
-// Cost removed: loading and filtering halo rows per tile, block barriers, most loads from shared memory.
+// Idea: rows stream through a warp. A row is filtered along its length when it arrives, and added
+// to the 2 R + 1 outputs that need it, which are in registers.
+// Cost removed: loading and filtering halo rows per tile, block barriers, most loads from shared
+// memory.
 // Still limits it: memory bandwidth. Only the 2 R rows between two bands are loaded twice.
 template <class T, int R, int C>
 __global__ void __launch_bounds__(kWarps * 32)

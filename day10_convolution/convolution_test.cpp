@@ -1,4 +1,5 @@
-// Every version against sums in double, and against OpenCV: every border, both types, one channel and three.
+// Every version against sums in double, and against OpenCV: every border, both types, one channel
+// and three.
 #include "convolution.hpp"
 
 #include <gtest/gtest.h>
@@ -67,7 +68,8 @@ Filter some_separable(std::size_t rows, std::size_t cols) {
     return Filter::separable(some_weights(rows, 78), some_weights(cols, 79));
 }
 
-// What a version makes of a picture, rows close together again; `damage` if it wrote outside or into the gaps.
+// What a version makes of a picture, rows close together again; `damage` if it wrote outside or
+// into the gaps.
 template <class T>
 struct Result {
     std::vector<T> values;
@@ -197,7 +199,8 @@ TEST_P(VariantTest, AllPatterns) {
     }
 }
 
-// A march of many steps, several bands, whole strips and ragged ones; the bands of a picture this high are not all alike.
+// A march of many steps, several bands, whole strips and ragged ones; the bands of a picture this
+// high are not all alike.
 TEST_P(VariantTest, HighAndWide) {
     const Filter filter = some_separable(7, 7);
     for (const BorderKind kind : day10::kBorderKinds) {
@@ -335,7 +338,8 @@ course::VerifyResult verify_last_rows(const std::vector<float>& got, const std::
     return day10::verify_convolution(got, expected, filter);
 }
 
-// 2^31 values and more, 17 GB: offsets in 32 bits would wrap. Only the last rows are looked at; a row of ones before zeros.
+// 2^31 values and more, 17 GB: offsets in 32 bits would wrap. Only the last rows are looked at; a
+// row of ones before zeros.
 TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     const std::size_t rows = 32771;
     const std::size_t cols = 65539;
@@ -358,7 +362,8 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
-// The same on the CPU, where only the last blocks run: the picture is so narrow that they have its last rows.
+// The same on the CPU, where only the last blocks run: the picture is so narrow that they have its
+// last rows.
 TEST_P(VariantTest, IndicesBeyond31Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     const std::size_t rows = 13421824;
@@ -406,8 +411,8 @@ cv::Mat mat(std::vector<T>& values, const Shape& s) {
             CV_MAKETYPE(depth, static_cast<int>(s.channels)), values.data()};
 }
 
-// Runs `filter(padded)` on the picture with its border made by OpenCV, and cuts the middle out: filters of OpenCV refuse
-// BORDER_WRAP and constants other than 0, copyMakeBorder does not.
+// Runs `filter(padded)` on the picture with its border made by OpenCV, and cuts the middle out:
+// filters of OpenCV refuse BORDER_WRAP and constants other than 0, copyMakeBorder does not.
 template <class T, class Function>
 std::vector<T> inside_border(std::vector<T> values, const Shape& s, const Filter& filter, Border border,
                              Function function) {
@@ -423,7 +428,8 @@ std::vector<T> inside_border(std::vector<T> values, const Shape& s, const Filter
     return {middle.ptr<T>(), middle.ptr<T>() + s.size()};
 }
 
-// Two float sums of the same terms, each within the bound of the exact one; each side is held to it.
+// Two float sums of the same terms, each within the bound of the exact one; each side is held to
+// it.
 TEST_P(VariantTest, AgreesWithFilter2D) {
     for (const BorderKind kind : day10::kBorderKinds) {
         for (const Filter& filter : {some_separable(5, 7), some_separable(3, 3)}) {
@@ -442,8 +448,8 @@ TEST_P(VariantTest, AgreesWithFilter2D) {
             EXPECT_TRUE(day10::verify_convolution(theirs, expected, filter).ok()) << text(s, filter, border);
             expect_right<float>(s, filter, border);
 
-            // Bytes: both round a float sum to the nearest integer, so they differ by 1 at most, and only where the exact
-            // sum is nearly half-way between two integers.
+            // Bytes: both round a float sum to the nearest integer, so they differ by 1 at most,
+            // and only where the exact sum is nearly half-way between two integers.
             const auto bytes = course::make_data<std::uint8_t>(s.size(), DataPattern::kSignedUniform, kSeed);
             const auto exact =
                 day10::convolve_on_cpu<std::uint8_t>(bytes, s.rows, s.cols, s.channels, filter, border);
@@ -479,7 +485,8 @@ TEST_P(VariantTest, BlursLikeGaussianBlur) {
                 const auto ours = convolve(variant<float>(), values, s, filter, {kind});
                 const auto expected =
                     day10::convolve_on_cpu<float>(values, s.rows, s.cols, channels, filter, {kind});
-                // Against OpenCV's result as the exact one, with twice the bound: it has errors of its own.
+                // Against OpenCV's result as the exact one, with twice the bound: it has errors of
+                // its own.
                 const day10::Expected opencv{std::vector<double>(theirs.begin(), theirs.end()),
                                              expected.magnitude};
                 const course::VerifyResult result = course::verify(
@@ -576,7 +583,8 @@ TEST_F(Filters, AreRefusedWithAReason) {
     EXPECT_EQ(day10::border_named("wrap"), BorderKind::kWrap);
 }
 
-// Small whole weights: all sums are exact, so two passes and the sum of all terms must agree to the last digit.
+// Small whole weights: all sums are exact, so two passes and the sum of all terms must agree to the
+// last digit.
 TEST_F(Reference, TwoPassesAreTheDirectSum) {
     for (const BorderKind kind : day10::kBorderKinds) {
         for (const Shape& s : {Shape{1, 1, 1}, {2, 3, 3}, {9, 14, 1}, {17, 8, 3}}) {
@@ -622,7 +630,8 @@ TEST_F(NormalDensity, AgreesWithTheCpu) {
             GuardedBuffer<float> out(rows * cols);
             day10::normal_density(out.matrix(rows, cols), normal, grid, nullptr);
             const auto expected = day10::normal_density_on_cpu(rows, cols, normal, grid);
-            // Roundings: u, v, two squares or products, two coefficients, two sums, the product of the two, expf, top.
+            // Roundings: u, v, two squares or products, two coefficients, two sums, the product of
+            // the two, expf, top.
             course::VerifyResult result =
                 course::verify(out.to_host(), expected.value, {.terms = 5}, expected.magnitude, cols);
             result.damage = out.damage();

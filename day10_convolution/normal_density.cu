@@ -27,8 +27,8 @@ __global__ void density(course::DeviceMatrix<float> out, Normal2d normal, Grid2d
     const double y = grid.first_y + static_cast<double>(row) * grid.step_y;
     const double u = (x - normal.mean_x) / normal.sigma_x;
     const double v = (y - normal.mean_y) / normal.sigma_y;
-    // u^2 - 2 rho u v + v^2 = (u - rho v)^2 + (1 - rho^2) v^2. Both terms are >= 0, so far away one may
-    // overflow to infinity: the density is then 0.
+    // u^2 - 2 rho u v + v^2 = (u - rho v)^2 + (1 - rho^2) v^2. Both terms are >= 0, so far away one
+    // may overflow to infinity: the density is then 0.
     const auto along = static_cast<float>(u - normal.correlation * v);
     const auto across = static_cast<float>(v);
     out(row, col) = c.top * expf(-0.5f * (along * along * c.inverse_free + across * across));

@@ -1,5 +1,5 @@
-// The density of the normal distribution in two dimensions, on a grid. Its samples about the mean, divided by their sum, are
-// the weights of the Gaussian blur.
+// The density of the normal distribution in two dimensions, on a grid. Its samples about the mean,
+// divided by their sum, are the weights of the Gaussian blur.
 //
 //     p(x, y) = exp(-q / 2) / (2 pi sigma_x sigma_y sqrt(1 - rho^2))
 //     q = (u^2 - 2 rho u v + v^2) / (1 - rho^2),   u = (x - mean_x) / sigma_x,   v = (y - mean_y) / sigma_y
@@ -30,12 +30,14 @@ struct Grid2d {
     double step_y = 1;
 };
 
-// Queues the density at each place of `out` on `stream`; 0 rows or columns are legal.
-// Throws std::invalid_argument for a distribution outside the limits above, CudaError when the launch fails.
+// Queues the density at each place of `out` on `stream`; 0 rows or columns are legal. Throws
+// std::invalid_argument for a distribution outside the limits above, CudaError when the launch
+// fails.
 void normal_density(course::DeviceMatrix<float> out, const Normal2d& normal, const Grid2d& grid,
                     cudaStream_t stream);
 
-// The same on the CPU, in double, row by row. `magnitude` is how far an error in the exponent reaches:
+// The same on the CPU, in double, row by row. `magnitude` is how far an error in the exponent
+// reaches:
 // p * (1 + the sum of the exponent's |terms|).
 struct ExpectedDensity {
     std::vector<double> value;

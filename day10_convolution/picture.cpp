@@ -67,7 +67,8 @@ void check_writable(const std::string& path, const std::string& read, std::size_
     };
     if (path.empty()) refuse("is no name of a file");
     const std::filesystem::path file(path);
-    // OpenCV looks at the beginning of names only from their last dot on, and throws where there is none.
+    // OpenCV looks at the beginning of names only from their last dot on, and throws where there is
+    // none.
     if (file.extension().empty() || !cv::haveImageWriter(path))
         refuse("has no extension of a picture; expected .png, .jpg or the like");
     try {

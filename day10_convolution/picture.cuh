@@ -1,4 +1,5 @@
-// How the kernels of day 10 read and write pictures: any border, one or three channels, floats or bytes.
+// How the kernels of day 10 read and write pictures: any border, one or three channels, floats or
+// bytes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -39,8 +40,8 @@ __device__ inline std::size_t row_begin(int y, unsigned pitch) {
     return static_cast<std::size_t>(static_cast<unsigned>(y)) * pitch;
 }
 
-// The input: rows of `cols` pixels with `channels` values each, RGBRGB...; row y begins y * pitch values
-// after `data`.
+// The input: rows of `cols` pixels with `channels` values each, RGBRGB...; row y begins y * pitch
+// values after `data`.
 template <class T>
 struct Source {
     const T* data;
@@ -71,8 +72,8 @@ struct Target {
     __device__ T* row(int y) const { return data + row_begin(y, pitch); }
 };
 
-// A sum as a value of the picture. Bytes: rintf rounds halves to even, as cv::saturate_cast does; NaN
-// becomes 0.
+// A sum as a value of the picture. Bytes: rintf rounds halves to even, as cv::saturate_cast does;
+// NaN becomes 0.
 template <class T>
 __device__ T to_value(float sum) {
     if constexpr (std::is_same_v<T, float>) {
@@ -82,7 +83,8 @@ __device__ T to_value(float sum) {
     }
 }
 
-// The block's tile. Grids are one-dimensional, because only the x dimension may exceed 65,535 blocks.
+// The block's tile. Grids are one-dimensional, because only the x dimension may exceed 65,535
+// blocks.
 struct Tile {
     int row;    // the first row of the tile
     int value;  // and its first value in that row

@@ -18,15 +18,17 @@ struct HostPicture {
 // True when this build reads and writes pictures.
 bool has_pictures();
 
-// Grey pictures have one channel, all others three; more than 8 bits are reduced to 8, transparency is dropped.
-// Throws std::invalid_argument naming the file and what is wrong with it.
+// Grey pictures have one channel, all others three; more than 8 bits are reduced to 8, transparency
+// is dropped. Throws std::invalid_argument naming the file and what is wrong with it.
 HostPicture read_picture(const std::string& path);
 
-// Throws std::invalid_argument unless a picture with that many channels can be written there, as far as that can be known
-// before: an extension that names a format, a place that can be written, and not the picture `read` itself.
+// Throws std::invalid_argument unless a picture with that many channels can be written there, as
+// far as that can be known before: an extension that names a format, a place that can be written,
+// and not the picture `read` itself.
 void check_writable(const std::string& path, const std::string& read, std::size_t channels);
 
-// The file is either the old or the new one, never half of it. Throws std::runtime_error naming the file when it cannot be written.
+// The file is either the old or the new one, never half of it. Throws std::runtime_error naming the
+// file when it cannot be written.
 void write_picture(const std::string& path, const HostPicture& picture);
 
 }  // namespace day10

@@ -1,4 +1,5 @@
-// Day 10's program as its user meets it: what it writes, and what it refuses, with which message and exit code.
+// Day 10's program as its user meets it: what it writes, and what it refuses, with which message
+// and exit code.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -68,7 +69,8 @@ TEST_F(ProgramTest, WritesTheBlurredPicture) {
     }
 }
 
-// JPEG has no pictures wider than 65535: found out when the picture is there, and no fault of the arguments.
+// JPEG has no pictures wider than 65535: found out when the picture is there, and no fault of the
+// arguments.
 TEST_F(ProgramTest, LeavesTheOldFileWhenWritingFails) {
     day10::write_picture(directory_ / "wide.png", {1, 70000, 1, std::vector<std::uint8_t>(70000, 9)});
     std::ofstream(directory_ / "x.jpg") << "old";

@@ -50,9 +50,9 @@ struct EqualBins {
     }
 };
 
-// The counters of a block are its slots. Ints have a slot per bin and one for all values outside the
-// range, which is cheaper than a branch. Bytes have a slot per value, and the block puts its 256 sums
-// into bins at the end, so that any bins cost as little as 256.
+// The counters of a block are its slots. Ints have a slot per bin and one for all values outside
+// the range, which is cheaper than a branch. Bytes have a slot per value, and the block puts its
+// 256 sums into bins at the end, so that any bins cost as little as 256.
 template <class Value>
 struct Slots {
     static constexpr bool kIsByte = sizeof(Value) == 1;

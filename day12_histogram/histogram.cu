@@ -1,5 +1,5 @@
-// Day 12's launchers: argument checks, the size of the grid, the list of versions. The kernels are in
-// histogram.cuh and any_bins.cuh.
+// Day 12's launchers: argument checks, the size of the grid, the list of versions. The kernels are
+// in histogram.cuh and any_bins.cuh.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -58,8 +58,8 @@ void refuse_unless_bytes(DeviceSpan<const Value> values, Range range, DeviceSpan
     require(reason.empty(), "histogram: ", reason);
 }
 
-// The versions that count bytes in 256 bins. kValues: values per thread, of as many threads as there is work for.
-// kResident: no more blocks than the GPU can hold at once.
+// The versions that count bytes in 256 bins. kValues: values per thread, of as many threads as
+// there is work for. kResident: no more blocks than the GPU can hold at once.
 template <auto kKernel, int kThreads, int kValues, bool kResident>
 void launch_bytes(DeviceSpan<const std::uint8_t> values, Range range, DeviceSpan<Counter> counts,
                   cudaStream_t stream) {

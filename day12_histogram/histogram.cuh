@@ -36,8 +36,8 @@ using Counter = unsigned long long;
 
 // Idea: one thread per value. atomicAdd makes read, add and write one step, so no count is lost.
 // Cost removed: the loop of the CPU.
-// Still limits it: all SMs add to 256 addresses in L2, and L2 performs the atomics on one address one
-// after the other.
+// Still limits it: all SMs add to 256 addresses in L2, and L2 performs the atomics on one address
+// one after the other.
 __global__ void count_global_atomics(const std::uint8_t* values, std::size_t n, Counter* counts) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
     if (i < n) atomicAdd(counts + values[i], 1);
@@ -103,7 +103,8 @@ using Words = course::Pack<unsigned, 4>;  // the 16 bytes of one load
 constexpr int kPacksInFlight = 4;         // loads of a thread before it counts the first value
 
 // Calls visit(value) for this thread's share of the values, in packs of 16 bytes. The few values
-// before the first aligned address and behind the last whole pack go to the first threads of the grid.
+// before the first aligned address and behind the last whole pack go to the first threads of the
+// grid.
 template <class Value, class Visit>
 __device__ void for_each_in_packs(const Value* values, std::size_t n, Visit visit) {
     constexpr std::size_t kPerPack = sizeof(Words) / sizeof(Value);
@@ -143,8 +144,8 @@ __device__ void for_each_in_packs(const Value* values, std::size_t n, Visit visi
     if (thread < n - tail) visit(values[tail + thread]);
 }
 
-// Idea: aggregation. A thread loads 16 neighbouring bytes at once and counts a run of equal ones in a
-// register. A run costs one atomic.
+// Idea: aggregation. A thread loads 16 neighbouring bytes at once and counts a run of equal ones in
+// a register. A run costs one atomic.
 // Cost removed: 15 of 16 loads on any data; atomics on data with runs.
 // Still limits it: on data without runs, the comparisons are extra work.
 __global__ void count_aggregated(const std::uint8_t* values, std::size_t n, Counter* counts) {
@@ -193,8 +194,8 @@ __global__ void count_per_warp_copies(const std::uint8_t* values, std::size_t n,
 
 constexpr int kLaneBlock = 512;  // all 16 warps share the copies: fewer blocks, fewer copies to add
 
-// Idea: a copy per lane. The 32 copies of a counter are neighbours, so lane l always adds in bank l,
-// whatever the data. Warps share the copies.
+// Idea: a copy per lane. The 32 copies of a counter are neighbours, so lane l always adds in bank
+// l, whatever the data. Warps share the copies.
 // Cost removed: all bank conflicts, and contention between the lanes of a warp.
 // Still limits it: one atomic on shared memory per value.
 __global__ void __launch_bounds__(kLaneBlock)

@@ -1,4 +1,5 @@
-// Day 12's program: every version verified and timed on bytes that are spread evenly, all equal and skewed, and on ints.
+// Day 12's program: every version verified and timed on bytes that are spread evenly, all equal and
+// skewed, and on ints.
 #include <algorithm>
 #include <memory>
 #include <string>

@@ -1,4 +1,5 @@
-// Values to count, by name: the kinds that make one counter popular, or all of them. For tests and the day's program.
+// Values to count, by name: the kinds that make one counter popular, or all of them. For tests and
+// the day's program.
 #pragma once
 
 #include <algorithm>
@@ -43,8 +44,9 @@ inline std::string_view name(Distribution distribution) {
     throw std::invalid_argument("name: not a Distribution");
 }
 
-// G. K. Zipf's law over `choices` ranks, rank 0 the most likely: the sums 1, 1 + 1/2, 1 + 1/2 + 1/3, ... and a search in them.
-// Divisions and sums round the same way everywhere, so the ranks are the same from every compiler.
+// G. K. Zipf's law over `choices` ranks, rank 0 the most likely: the sums 1, 1 + 1/2, 1 + 1/2 +
+// 1/3, ... and a search in them. Divisions and sums round the same way everywhere, so the ranks are
+// the same from every compiler.
 class Zipf {
   public:
     explicit Zipf(std::size_t choices) : sums_(choices) {
@@ -63,7 +65,8 @@ class Zipf {
     std::vector<double> sums_;
 };
 
-// `size` values in `range`, the same for the same seed. Those of a Zipf distribution are its first 65536 at most.
+// `size` values in `range`, the same for the same seed. Those of a Zipf distribution are its first
+// 65536 at most.
 template <class Value>
 std::vector<Value> make_values(std::size_t size, Distribution distribution, Range range, std::uint64_t seed) {
     const std::int64_t most_ranks = distribution == Distribution::kZipf ? 1 << 16 : 1;

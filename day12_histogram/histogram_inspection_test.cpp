@@ -1,5 +1,5 @@
-// The bank conflicts that the lesson claims, counted, and races: on the CPU, where the threads of a block
-// take turns, counting without an atomic can give the right result.
+// The bank conflicts that the lesson claims, counted, and races: on the CPU, where the threads of a
+// block take turns, counting without an atomic can give the right result.
 #include <gtest/gtest.h>
 
 #include <cstdint>

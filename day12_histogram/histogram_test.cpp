@@ -73,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(DayTwelve, AnyBinsTest,
                          testing::Values(&course::find_variant(day12::variants(), "any_bins")),
                          course::VariantName());
 
-// Around a pack, a warp, a block, and more than all resident threads of the stand-in take in one round of four packs.
+// Around a pack, a warp, a block, and more than all resident threads of the stand-in take in one
+// round of four packs.
 constexpr std::size_t kSizes[] = {0,  1,   3,   4,   5,   15,  16,   17,   31,   32,
                                   33, 255, 256, 257, 511, 513, 4095, 4097, 70001};
 
@@ -123,7 +124,8 @@ TEST_P(AnyBinsTest, AnyNumberOfBins) {
     }
 }
 
-// 15 values on either side of each border between two bins, for narrow and wide ranges, odd and even.
+// 15 values on either side of each border between two bins, for narrow and wide ranges, odd and
+// even.
 TEST_P(AnyBinsTest, BordersBetweenBins) {
     constexpr std::int64_t kLeast = std::numeric_limits<std::int32_t>::min();
     constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();

@@ -47,9 +47,10 @@ __host__ __device__ std::size_t tiles_of(std::size_t n) {
     return n / kElements + (n % kElements != 0 ? 1 : 0);
 }
 
-// Idea: which elements belong together depends only on n. The tiles are divided into segments of equal
-// length (the last may be shorter). One block reduces a whole segment, and which block does so does not change its result.
-// The last block reduces the results of the segments in an order that depends only on their number.
+// Idea: which elements belong together depends only on n. The tiles are divided into segments of
+// equal length (the last may be shorter). One block reduces a whole segment, and which block does
+// so does not change its result. The last block reduces the results of the segments in an order
+// that depends only on their number.
 // Cost removed: none. It buys the same bits in every run, with every grid, on every GPU.
 // Still limits it: memory bandwidth.
 template <class Op>

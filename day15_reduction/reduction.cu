@@ -1,5 +1,5 @@
-// Day 15's launchers: argument checks, the size of the grid, the list of versions. The kernels are in
-// reduction.cuh, deterministic.cuh and warp_sums.cuh.
+// Day 15's launchers: argument checks, the size of the grid, the list of versions. The kernels are
+// in reduction.cuh, deterministic.cuh and warp_sums.cuh.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -30,7 +30,8 @@ void check_arguments(DeviceSpan<const typename Op::Element> in, DeviceSpan<typen
             ", or 0 for the launcher's choice");
 }
 
-// The size of the grid: `wanted`, or if that is 0 a block per piece of work, at least 1 and at most `most`.
+// The size of the grid: `wanted`, or if that is 0 a block per piece of work, at least 1 and at most
+// `most`.
 unsigned grid_size(unsigned wanted, std::size_t pieces, unsigned most) {
     if (wanted > 0) return wanted;
     return static_cast<unsigned>(std::clamp<std::size_t>(pieces, 1, std::min(most, kMostBlocks)));
@@ -52,7 +53,8 @@ void launch_with_scratch(DeviceSpan<const float> in, DeviceSpan<float> out, Work
     CUDA_CHECK_LAUNCH();
 }
 
-// shared_memory, coarsened, shuffle, vectorised: a block for every kPiece elements, as many as are resident at once.
+// shared_memory, coarsened, shuffle, vectorised: a block for every kPiece elements, as many as are
+// resident at once.
 template <auto kKernel, int kPiece>
 void launch_with_atomics(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace&, unsigned blocks,
                          cudaStream_t stream) {
@@ -78,7 +80,8 @@ template <class Op>
 void launch_deterministic(DeviceSpan<const typename Op::Element> in, DeviceSpan<typename Op::Result> out,
                           Workspace& workspace, unsigned blocks, cudaStream_t stream) {
     check_arguments<Op>(in, out, blocks);
-    // The segments must not depend on the device: at most kMostBlocks, of as many tiles each; the last may have fewer.
+    // The segments must not depend on the device: at most kMostBlocks, of as many tiles each; the
+    // last may have fewer.
     const std::size_t tiles = tiles_of<Op>(in.size());
     const std::size_t tiles_per_segment = std::max<std::size_t>(1, ceil_div<std::size_t>(tiles, kMostBlocks));
     const auto segments = static_cast<unsigned>(ceil_div(tiles, tiles_per_segment));

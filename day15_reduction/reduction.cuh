@@ -87,8 +87,8 @@ __global__ void reduce_shared_memory(const float* in, std::size_t n, float* out)
     }
 }
 
-// Idea: thread coarsening. Each thread adds its share of the input in a register; only then does the
-// block build one tree.
+// Idea: thread coarsening. Each thread adds its share of the input in a register; only then does
+// the block build one tree.
 // Cost removed: all trees and atomics but one per block.
 // Still limits it: one 4-byte load in flight per thread: each is used before the next is issued.
 __global__ void reduce_coarsened(const float* in, std::size_t n, float* out) {
@@ -133,7 +133,8 @@ __device__ inline float block_sum(float value) {
 }
 
 // Idea: the lanes of a warp exchange registers with __shfl_xor_sync.
-// Cost removed: shared memory and barriers on all levels but one. At 2^28 elements that gains nothing.
+// Cost removed: shared memory and barriers on all levels but one. At 2^28 elements that gains
+// nothing.
 // Still limits it: one 4-byte load in flight per thread.
 __global__ void reduce_shuffle(const float* in, std::size_t n, float* out) {
     const std::size_t step = std::size_t{gridDim.x} * kBlock;
@@ -184,7 +185,8 @@ __device__ inline float sum_tiles(const float* in, std::size_t n) {
 
 // Idea: loads of 16 bytes, and eight of them issued before the first is used.
 // Cost removed: three of four load instructions, and the wait after each load.
-// Still limits it: memory bandwidth. And the order of additions depends on which block finishes first.
+// Still limits it: memory bandwidth. And the order of additions depends on which block finishes
+// first.
 __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
     reduce_vectorised(const float* in, std::size_t n, float* out) {
     const float sum = block_sum(sum_tiles(in, n));
@@ -192,7 +194,8 @@ __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
 }
 
 // True in the block that is the last to call it. All threads of each block call it, after thread 0
-// has stored the block's result. atomicInc wraps to 0 at the last ticket, ready for the next launch.
+// has stored the block's result. atomicInc wraps to 0 at the last ticket, ready for the next
+// launch.
 __device__ inline bool is_last_block(unsigned* ticket) {
     __shared__ bool last;
     if (threadIdx.x == 0) {
@@ -204,8 +207,8 @@ __device__ inline bool is_last_block(unsigned* ticket) {
     return last;
 }
 
-// Idea: each block stores its sum and draws a ticket. When a block draws the last ticket, all sums are
-// stored: it adds them up.
+// Idea: each block stores its sum and draws a ticket. When a block draws the last ticket, all sums
+// are stored: it adds them up.
 // Cost removed: the memset of *out. An atomic on the ticket replaces the one on the result, and at
 // 2^20 elements that takes 7 % longer. Gained: the order of additions no longer depends on which
 // block finishes first, but still on the grid.

@@ -22,7 +22,8 @@ namespace day15 {
 // identity: the value that changes nothing. T is float, std::int32_t or std::int64_t.
 
 // Floats are added as floats, so the result depends on the order. 32-bit integers are added in 64
-// bits, exact for up to 2^32 of them. 64-bit integers wrap modulo 2^64. The sum of no elements is 0.
+// bits, exact for up to 2^32 of them. 64-bit integers wrap modulo 2^64. The sum of no elements is
+// 0.
 template <class T>
 struct Sum {
     using Element = T;
@@ -75,8 +76,8 @@ struct Max {
 // The most blocks, and the most segments of the deterministic version, that a reduction may have.
 inline constexpr unsigned kMostBlocks = 4096;
 
-// Device memory for intermediate results, 8 MiB. The caller allocates it once and passes it to every
-// call. Two reductions that may run at the same time, on two streams, need two workspaces.
+// Device memory for intermediate results, 8 MiB. The caller allocates it once and passes it to
+// every call. Two reductions that may run at the same time, on two streams, need two workspaces.
 class Workspace {
   public:
     Workspace();  // on the current device; throws CudaError
@@ -95,9 +96,9 @@ class Workspace {
     course::DeviceBuffer<std::uint64_t> results_;
 };
 
-// Enqueues out[0] = the reduction of all of `in` on `stream`. `in` may have any length, 0 included, and
-// any alignment of its type. `out` has one element, which is not part of `in`. `blocks` is the size of
-// the grid, for experiments; 0 lets the launcher choose.
+// Enqueues out[0] = the reduction of all of `in` on `stream`. `in` may have any length, 0 included,
+// and any alignment of its type. `out` has one element, which is not part of `in`. `blocks` is the
+// size of the grid, for experiments; 0 lets the launcher choose.
 // Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
 template <class Op>
 using Launcher = void (*)(course::DeviceSpan<const typename Op::Element> in,

@@ -1,5 +1,5 @@
-// Day 15's program: every version verified and timed, beside CUB, a copy of as many bytes and the CPU.
-// Then the errors of float sums.
+// Day 15's program: every version verified and timed, beside CUB, a copy of as many bytes and the
+// CPU. Then the errors of float sums.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -26,8 +26,8 @@ namespace {
 
 using course::DeviceBuffer;
 
-// Small whole numbers: floats add them without rounding in all orders used here, so the comparison is
-// exact. A tolerance would not notice one element of 2^28 missing. The last one is the minimum.
+// Small whole numbers: floats add them without rounding in all orders used here, so the comparison
+// is exact. A tolerance would not notice one element of 2^28 missing. The last one is the minimum.
 template <class T>
 std::vector<T> whole_numbers(std::size_t n) {
     course::Random random(15);
@@ -112,7 +112,8 @@ course::Case min_case(const course::Dims& size) {
 
 // --- The errors of float sums -----------------------------------------------------------------------------------------
 
-// How far `sum` is from `exact`, in units in the last place of a float that size (eps times its magnitude).
+// How far `sum` is from `exact`, in units in the last place of a float that size (eps times its
+// magnitude).
 double error_in_eps(float sum, double exact) {
     return std::abs(static_cast<double>(sum) - exact) /
            (static_cast<double>(std::numeric_limits<float>::epsilon()) * std::abs(exact));

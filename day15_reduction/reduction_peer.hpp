@@ -7,8 +7,9 @@
 
 namespace day15 {
 
-// cub::DeviceReduce of `in` into out[0]; its temporary storage is allocated here, once. For Sum<float>, Min<float> and
-// Sum<std::int32_t> (added in 64 bits, as ours). Its `cannot_run` says why where CUB is not.
+// cub::DeviceReduce of `in` into out[0]; its temporary storage is allocated here, once. For
+// Sum<float>, Min<float> and Sum<std::int32_t> (added in 64 bits, as ours). Its `cannot_run` says
+// why where CUB is not.
 template <class Op>
 course::Contestant cub_reduction(course::DeviceSpan<const typename Op::Element> in,
                                  course::DeviceSpan<typename Op::Result> out, const course::Work& work);

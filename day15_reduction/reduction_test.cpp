@@ -1,4 +1,5 @@
-// Every version against the CPU. Integers, and floats that add without rounding, are compared exactly.
+// Every version against the CPU. Integers, and floats that add without rounding, are compared
+// exactly.
 #include "reduction.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,8 @@ using day15::Workspace;
 constexpr std::uint64_t kSeed = 15;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// Integers of all magnitudes; floats that are whole numbers, which sums of these lengths add exactly in any order.
+// Integers of all magnitudes; floats that are whole numbers, which sums of these lengths add
+// exactly in any order.
 template <class T>
 std::vector<T> exact_data(std::size_t n, std::uint64_t seed = kSeed) {
     course::Random random(seed);
@@ -62,7 +64,8 @@ typename Op::Element intruder() {
     return static_cast<T>(12345);
 }
 
-// Compares one result with the CPU's. Sums of floats may be off by what adding that many rounds (0: exactly equal).
+// Compares one result with the CPU's. Sums of floats may be off by what adding that many rounds (0:
+// exactly equal).
 template <class Op>
 course::VerifyResult compare(const GuardedBuffer<typename Op::Result>& out,
                              const std::vector<typename Op::Element>& in, double factor) {
@@ -87,7 +90,8 @@ course::VerifyResult compare(const GuardedBuffer<typename Op::Result>& out,
 
 class VariantTest : public course::DeviceTestWithParam<std::string> {
   protected:
-    // Calls f<Op>() for each operation that the version has: float sums, for `deterministic` all nine.
+    // Calls f<Op>() for each operation that the version has: float sums, for `deterministic` all
+    // nine.
     template <class F>
     void for_each_operation(F f) {
         const auto one = [&]<class Op>(const char* name) {
@@ -161,7 +165,8 @@ INSTANTIATE_TEST_SUITE_P(DayFifteen, VariantTest,
                          [](const auto& variant) { return variant.param; });
 
 TEST_P(VariantTest, AllSizesAndOperations) {
-    // Around a pack, a warp, a block and a tile of 4- and of 8-byte elements; several tiles; a prime.
+    // Around a pack, a warp, a block and a tile of 4- and of 8-byte elements; several tiles; a
+    // prime.
     for (const std::size_t n :
          {0, 1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 4095, 4096, 4097, 8191, 8192, 8193, 20011}) {
         for_each_operation([&]<class Op>() {
@@ -320,7 +325,8 @@ TEST_P(VariantTest, RefusesBadArguments) {
     EXPECT_EQ(message(in, all.subspan(12, 1), 0), "accepted");
 }
 
-// 17 GB of zeros, but for four elements. A 32-bit index would miss some of them, or read them twice.
+// 17 GB of zeros, but for four elements. A 32-bit index would miss some of them, or read them
+// twice.
 TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 5;
     if (const std::string reason = course::why_not_so_large(n * sizeof(float)); !reason.empty())
@@ -339,7 +345,8 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     EXPECT_EQ(sum.to_host()[0], expected);
 }
 
-// The same for integers, none of them 0: an element that is read twice or not at all changes the sum.
+// The same for integers, none of them 0: an element that is read twice or not at all changes the
+// sum.
 TEST_P(AnyOperation, MoreIntegersThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 5;
     if (const std::string reason = course::why_not_so_large(n * sizeof(std::int32_t)); !reason.empty())
@@ -408,7 +415,8 @@ TEST_F(DeterministicTest, SegmentsOfSeveralTiles) {
     }
 }
 
-// The last block adds up more sums than it has threads: each thread has several, of several rounds of loads.
+// The last block adds up more sums than it has threads: each thread has several, of several rounds
+// of loads.
 TEST_F(DeterministicTest, SinglePassAddsTheSumsOfManyBlocks) {
     const std::vector<float> in = exact_data<float>(600 * 8192);
     const DeviceBuffer<float> device{std::span<const float>(in)};

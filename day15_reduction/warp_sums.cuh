@@ -10,17 +10,17 @@
 
 namespace day15 {
 
-// The sum of 32 values, one per lane, in lane 0: what the other lanes get is a part of it, and means
-// nothing. Each step adds the value of the lane `distance` further up; half as many lanes matter
-// afterwards. warp_sum, with __shfl_xor_sync, gives the sum to every lane at the same cost.
+// The sum of 32 values, one per lane, in lane 0: what the other lanes get is a part of it, and
+// means nothing. Each step adds the value of the lane `distance` further up; half as many lanes
+// matter afterwards. warp_sum, with __shfl_xor_sync, gives the sum to every lane at the same cost.
 __device__ inline float sum_in_lane_0(float value) {
     for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
         value += __shfl_down_sync(kWholeWarp, value, distance);
     return value;
 }
 
-// out[w] is the sum of elements 32 w to 32 w + 31 of `in`, where w counts the warps of the grid. There
-// are no elements from n on.
+// out[w] is the sum of elements 32 w to 32 w + 31 of `in`, where w counts the warps of the grid.
+// There are no elements from n on.
 __global__ void sum_by_warps(const float* in, std::size_t n, float* out) {
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     // Lanes without an element take part in the exchange, too: all 32 are named by the mask.

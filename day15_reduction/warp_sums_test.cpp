@@ -1,4 +1,5 @@
-// Sums of a warp and of a block on their own. The floats are whole numbers, which are added exactly.
+// Sums of a warp and of a block on their own. The floats are whole numbers, which are added
+// exactly.
 #include "warp_sums.hpp"
 
 #include <gtest/gtest.h>
@@ -68,7 +69,8 @@ TEST_F(WarpSums, RefuseOtherLengths) {
 
 using BlockSums = course::DeviceTest;
 
-// A warp that is ahead stores its sum for the next call while the first warp still reads those of this one.
+// A warp that is ahead stores its sum for the next call while the first warp still reads those of
+// this one.
 TEST_F(BlockSums, OneAfterTheOtherWithNothingInBetween) {
     const std::vector<float> values = whole_numbers(256 * 20);
     const DeviceBuffer<float> in{std::span(values)};

@@ -1,4 +1,5 @@
-// The launcher of day 20's warm-up, and what each function should give. The kernel is in elementwise.cuh.
+// The launcher of day 20's warm-up, and what each function should give. The kernel is in
+// elementwise.cuh.
 #include <algorithm>
 #include <array>
 #include <cmath>

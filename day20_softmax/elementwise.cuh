@@ -1,7 +1,7 @@
 // Day 20, warm-up: functions of one element, out[i] = f(in[i]).
 //
-// Every function reads 4 and writes 4 bytes per element, so memory bandwidth limits all but the exact
-// GELU. Fusing such a function with the kernel before or after it saves all of its time.
+// Every function reads 4 and writes 4 bytes per element, so memory bandwidth limits all but the
+// exact GELU. Fusing such a function with the kernel before or after it saves all of its time.
 //
 //   relu        x < 0 ? 0 : x
 //   sigmoid     1 / (1 + exp(-x))
@@ -48,8 +48,8 @@ __device__ inline float gelu_tanh(float x) {
     return x * sigmoid(static_cast<float>(kGeluScale) * cubic);
 }
 
-// Idea: the function is a template parameter, so the compiler inlines it. A thread has a pack of kWidth
-// neighbouring elements: 4, or 1 where `in` or `out` is not aligned to 16 bytes.
+// Idea: the function is a template parameter, so the compiler inlines it. A thread has a pack of
+// kWidth neighbouring elements: 4, or 1 where `in` or `out` is not aligned to 16 bytes.
 // Cost removed: three of four load and store instructions.
 // Still limits it: memory bandwidth, and the arithmetic of the exact GELU.
 template <float (*kFunction)(float), int kWidth>

@@ -1,4 +1,5 @@
-// Functions of one element, the warm-up of day 20: out[i] = f(in[i]). The kernel is in elementwise.cuh.
+// Functions of one element, the warm-up of day 20: out[i] = f(in[i]). The kernel is in
+// elementwise.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,9 +17,9 @@ namespace day20 {
 struct Elementwise {
     std::string name;     // "gelu"
     std::string formula;  // "x Phi(x)"
-    // Enqueues out[i] = f(in[i]) on `stream`. Lengths must be equal; 0 is legal. `out` may be `in`, or
-    // must not overlap it. Any alignment of 4 bytes works. Throws std::invalid_argument otherwise,
-    // CudaError when the launch fails.
+    // Enqueues out[i] = f(in[i]) on `stream`. Lengths must be equal; 0 is legal. `out` may be `in`,
+    // or must not overlap it. Any alignment of 4 bytes works. Throws std::invalid_argument
+    // otherwise, CudaError when the launch fails.
     void (*launcher)(course::DeviceSpan<const float> in, course::DeviceSpan<float> out, cudaStream_t stream);
     double (*exact)(double x);
     // The error allowed at x, as a multiple of epsilon * |f(x)|: the roundings of the result, and those
@@ -30,7 +31,8 @@ struct Elementwise {
 // is denormal or underflows while the other factor, x, is not small.
 double error_magnitude(const Elementwise& function, double x);
 
-// relu, sigmoid, tanh, gelu (with the normal distribution's Phi) and gelu_tanh (its usual approximation).
+// relu, sigmoid, tanh, gelu (with the normal distribution's Phi) and gelu_tanh (its usual
+// approximation).
 std::span<const Elementwise> elementwise_functions();
 
 course::Work elementwise_work(std::size_t n);

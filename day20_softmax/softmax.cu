@@ -1,5 +1,5 @@
-// Day 20's launchers: argument checks, the size of the grid, the list of versions. The kernels are in
-// softmax.cuh.
+// Day 20's launchers: argument checks, the size of the grid, the list of versions. The kernels are
+// in softmax.cuh.
 #include <algorithm>
 #include <array>
 #include <string>

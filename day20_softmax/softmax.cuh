@@ -12,8 +12,9 @@
 // possible time. Day 21 reaches one read: it keeps a row in registers.
 //
 // A maximum or a sum of the whole row needs all blocks to have finished, and blocks cannot wait for
-// each other. They have all finished only at the end of a kernel. So each block stores the result of
-// its elements in global memory (a part), and every block of the next kernel first reduces all parts.
+// each other. They have all finished only at the end of a kernel. So each block stores the result
+// of its elements in global memory (a part), and every block of the next kernel first reduces all
+// parts.
 //
 //   ./course run day20                          every version, verified and timed
 //   ./course run day20 --variant online --size 4194304
@@ -31,14 +32,15 @@
 
 namespace day20 {
 
-// Threads of a block. The loops over the row use blockDim.x: with a constant in its place, nvcc computes
-// the step again in each iteration, up to three instructions more.
+// Threads of a block. The loops over the row use blockDim.x: with a constant in its place, nvcc
+// computes the step again in each iteration, up to three instructions more.
 constexpr int kBlock = 256;
 
 // Idea: one kernel for each operation: maximum, difference, exponential, sum, quotient.
 // Cost removed: none yet.
-// Still limits it: eight passes. Each kernel reads what the kernel before it wrote, for one operation
-// per element, with one 4-byte load in flight per thread (day 15: about half of the bandwidth).
+// Still limits it: eight passes. Each kernel reads what the kernel before it wrote, for one
+// operation per element, with one 4-byte load in flight per thread (day 15: about half of the
+// bandwidth).
 //
 // First kernel: the largest element of each block's share. n may be anything: a thread has the
 // element at its global index, then the one a whole grid further on, and so on.
@@ -51,7 +53,8 @@ __global__ void part_maxima(const float* x, float* maxima, std::size_t n) {
     if (threadIdx.x == 0) maxima[blockIdx.x] = max;
 }
 
-// The largest of `count` values in global memory, in every thread. All threads of the block call it.
+// The largest of `count` values in global memory, in every thread. All threads of the block call
+// it.
 __device__ inline float max_of_parts(const float* maxima, int count) {
     float max = -INFINITY;
     for (int i = static_cast<int>(threadIdx.x); i < count; i += kBlock)
@@ -125,10 +128,10 @@ __global__ void exponentials_and_sums(const float* x, float* y, const float* max
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
-// What is subtracted where the maximum of a part is `max`. A part may be -Inf throughout, or have no
-// elements, while other parts are finite. -Inf - (-Inf) would be NaN and spoil the sum of the row;
-// -Inf - 0 gives exp(-Inf) = 0. If the whole row is -Inf, its sum is 0, and 0 * (1 / 0) is the NaN
-// that is right.
+// What is subtracted where the maximum of a part is `max`. A part may be -Inf throughout, or have
+// no elements, while other parts are finite. -Inf - (-Inf) would be NaN and spoil the sum of the
+// row; -Inf - 0 gives exp(-Inf) = 0. If the whole row is -Inf, its sum is 0, and 0 * (1 / 0) is the
+// NaN that is right.
 __device__ inline float shift_of(float max) {
     return max == -INFINITY ? 0.0f : max;
 }
@@ -167,7 +170,8 @@ __device__ inline MaxSum block_merge(MaxSum part) {
 // Idea: maximum and sum in one pass (online softmax). Each thread keeps a running maximum and a sum
 // relative to it, and rescales the sum when the maximum grows.
 // Cost removed: the pass for the maximum, and storing the exponentials: they are computed again.
-// Still limits it: the second kernel reads the row again, and a thread has one 4-byte load in flight.
+// Still limits it: the second kernel reads the row again, and a thread has one 4-byte load in
+// flight.
 __global__ void part_maxima_and_sums(const float* x, MaxSum* parts, std::size_t n) {
     const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
     MaxSum part = nothing();

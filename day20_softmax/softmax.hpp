@@ -3,9 +3,9 @@
 //     softmax      y[i] = exp(x[i] - max) / sum_j exp(x[j] - max)
 //     log-softmax  y[i] = x[i] - max - log(sum_j exp(x[j] - max))
 //
-// In exact arithmetic the maximum cancels out. It keeps exp() from overflowing: finite inputs of any
-// size are fine. A row with a NaN or a +Inf in it, or with nothing but -Inf, has no softmax: all of
-// the result is NaN, as in PyTorch. A -Inf beside finite values is a probability of 0.
+// In exact arithmetic the maximum cancels out. It keeps exp() from overflowing: finite inputs of
+// any size are fine. A row with a NaN or a +Inf in it, or with nothing but -Inf, has no softmax:
+// all of the result is NaN, as in PyTorch. A -Inf beside finite values is a probability of 0.
 //
 // Online softmax: M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018.
 #pragma once
@@ -41,12 +41,12 @@ struct alignas(8) MaxSum {
 // for short rows.
 std::size_t workspace_size(std::size_t n);
 
-// Enqueues the softmax of `in` into `out` on `stream`. Lengths must be equal; 0 is legal. `out` may be
-// `in`, or must not overlap it. Any alignment of 4 bytes works.
-// `workspace` has at least workspace_size(n) elements with any content. No other work may use it until
-// this work is done.
-// Throws std::invalid_argument for a bad argument and for what the version cannot run, CudaError when a
-// launch fails.
+// Enqueues the softmax of `in` into `out` on `stream`. Lengths must be equal; 0 is legal. `out` may
+// be `in`, or must not overlap it. Any alignment of 4 bytes works.
+// `workspace` has at least workspace_size(n) elements with any content. No other work may use it
+// until this work is done.
+// Throws std::invalid_argument for a bad argument and for what the version cannot run, CudaError
+// when a launch fails.
 using Launcher = void (*)(Output output, course::DeviceSpan<const float> in, course::DeviceSpan<float> out,
                           course::DeviceSpan<MaxSum> workspace, cudaStream_t stream);
 

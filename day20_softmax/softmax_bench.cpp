@@ -1,5 +1,5 @@
-// Day 20's program: every version of softmax verified and timed, beside a copy of the same bytes (the
-// machine's limit) and the CPU; then the element-wise functions on as many elements.
+// Day 20's program: every version of softmax verified and timed, beside a copy of the same bytes
+// (the machine's limit) and the CPU; then the element-wise functions on as many elements.
 #include <algorithm>
 #include <limits>
 #include <memory>

@@ -38,16 +38,16 @@ void softmax_on_cpu(Output output, std::span<const float> in, std::span<double> 
     }
 }
 
-// Let u = 2^-24, half the spacing of floats at 1. For an element x, let d = max - x, and p its softmax,
-// so its share of the sum. All errors are relative:
-// - x - max is rounded; its product with log2(e) (itself rounded) is rounded again: together less than
-//   2.3 u. That changes exp by 2.3 u d. exp2f adds 4 u (two units in the last place).
-// - The sum errs by the mean of its terms' errors, weighted with their shares, 2.3 u (sum of p d) + 4 u,
-//   and by one u for every addition in the longest chain. `online` may rescale at every step: one more
-//   product and one more exponential, so 6 u per step.
+// Let u = 2^-24, half the spacing of floats at 1. For an element x, let d = max - x, and p its
+// softmax, so its share of the sum. All errors are relative:
+// - x - max is rounded; its product with log2(e) (itself rounded) is rounded again: together less
+//   than 2.3 u. That changes exp by 2.3 u d. exp2f adds 4 u (two units in the last place).
+// - The sum errs by the mean of its terms' errors, weighted with their shares, 2.3 u (sum of p d) +
+//   4 u, and by one u for every addition in the longest chain. `online` may rescale at every step:
+//   one more product and one more exponential, so 6 u per step.
 // - The quotient is a reciprocal and a product: 2 u.
-// Log-softmax is (x - max) - log(sum): half a unit for each difference, one for the logarithm, and the
-// relative error of the sum becomes an absolute one.
+// Log-softmax is (x - max) - log(sum): half a unit for each difference, one for the logarithm, and
+// the relative error of the sum becomes an absolute one.
 void error_magnitudes(Output output, std::span<const float> in, std::span<const double> expected,
                       std::span<double> magnitude) {
     course::require(in.size() == expected.size() && in.size() == magnitude.size(),

@@ -1,4 +1,5 @@
-// Every version of softmax and log-softmax against the CPU, and the element-wise functions against theirs.
+// Every version of softmax and log-softmax against the CPU, and the element-wise functions against
+// theirs.
 #include "softmax.hpp"
 
 #include <gtest/gtest.h>
@@ -109,8 +110,8 @@ TEST_P(VariantTest, LongRows) {
         expect_right(n, DataPattern::kNormal);
 }
 
-// Its exponential is infinite if the maximum of any part is left out. 257 parts are more than a block
-// has threads; element 65536 is in the last part.
+// Its exponential is infinite if the maximum of any part is left out. 257 parts are more than a
+// block has threads; element 65536 is in the last part.
 TEST_P(VariantTest, TheMaximumMayBeAnywhere) {
     const std::size_t n = 256 * 1024 + 1;
     for (const std::size_t place : {std::size_t{0}, std::size_t{65536}, n - 1}) {
@@ -277,7 +278,8 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     std::vector<double> magnitude;
     for (const float x : window) {
         expected.push_back(std::exp(static_cast<double>(x)) / sum);
-        // The window's part of the sum errs as in a short row; the rest is exact until parts are added.
+        // The window's part of the sum errs as in a short row; the rest is exact until parts are
+        // added.
         magnitude.push_back(expected.back() * 200);
     }
     std::vector<float> got(kWindow);
@@ -374,7 +376,8 @@ TEST_P(ElementwiseTest, AllSizesAndAlignments) {
     }
 }
 
-// On the CPU, where only the blocks at the beginning, in the middle (an int ends at element 2^31) and at the end run.
+// On the CPU, where only the blocks at the beginning, in the middle (an int ends at element 2^31)
+// and at the end run.
 TEST_P(ElementwiseTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     const std::size_t n = (std::size_t{1} << 32) + 5;

@@ -27,8 +27,8 @@ namespace day21 {
 
 namespace cg = cooperative_groups;
 
-// A long row is cut into slices of `slice` columns, a multiple of 4 so that packs stay aligned. The last
-// slice may be short; slices beyond the row are empty.
+// A long row is cut into slices of `slice` columns, a multiple of 4 so that packs stay aligned. The
+// last slice may be short; slices beyond the row are empty.
 struct Slice {
     std::size_t begin;
     int count;
@@ -40,8 +40,8 @@ struct Slice {
 
 constexpr int kValuesPerThread = 32;
 
-// Idea: a cluster of blocks, on neighbouring SMs, shares a row. Each block finds maximum and sum of its
-// slice and reads the pairs of the other blocks from their shared memory.
+// Idea: a cluster of blocks, on neighbouring SMs, shares a row. Each block finds maximum and sum of
+// its slice and reads the pairs of the other blocks from their shared memory.
 // Cost removed: the limit of 32768 columns.
 // Still limits it: memory. Clusters of more than 8 blocks are not portable.
 template <Output kOutput, int kWidth, int kThreads>
@@ -90,9 +90,9 @@ __device__ MaxSum merge_parts(const MaxSum* parts, int count) {
 
 constexpr int kGpuThreads = 1024;
 
-// Idea: the registers of the whole GPU hold the row. Blocks form teams of `blocks_per_row`, with one row
-// per team and round. All blocks synchronise once per round at a barrier for the grid. A cooperative
-// launch guarantees that all blocks are resident at the same time.
+// Idea: the registers of the whole GPU hold the row. Blocks form teams of `blocks_per_row`, with
+// one row per team and round. All blocks synchronise once per round at a barrier for the grid. A
+// cooperative launch guarantees that all blocks are resident at the same time.
 // Cost removed: the limit of 262144 columns.
 // Still limits it: no loads are in flight while the grid synchronises.
 template <Output kOutput, int kWidth>
@@ -129,9 +129,10 @@ __global__ void __launch_bounds__(kGpuThreads, 1)
 constexpr int kPassThreads = 256;
 constexpr int kChunk = kPassThreads * kValuesPerThread;  // columns that a block has in registers at a time
 
-// Idea: two passes over rows of any length. A row is cut into parts of `chunks_per_part` chunks, one
-// block per part. The first pass finds maximum and sum of each part.
-// Cost removed: the limit on columns. The sum is rescaled once per chunk and thread, not per element.
+// Idea: two passes over rows of any length. A row is cut into parts of `chunks_per_part` chunks,
+// one block per part. The first pass finds maximum and sum of each part.
+// Cost removed: the limit on columns. The sum is rescaled once per chunk and thread, not per
+// element.
 // Still limits it: the data is read a second time.
 template <int kWidth>
 __global__ void __launch_bounds__(kPassThreads)
@@ -152,8 +153,8 @@ __global__ void __launch_bounds__(kPassThreads)
     if (threadIdx.x == 0) parts[blockIdx.x] = mine;
 }
 
-// Idea: the second pass runs backwards. What find_parts has read last is still in the L2 cache, as much
-// of it as fits.
+// Idea: the second pass runs backwards. What find_parts has read last is still in the L2 cache, as
+// much of it as fits.
 // Cost removed: a good part of the second read.
 // Still limits it: memory, for the rest of the second read.
 template <Output kOutput, int kWidth>

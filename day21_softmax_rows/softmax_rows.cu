@@ -1,5 +1,5 @@
-// Day 21's launchers: argument checks, the choice of the kernel for a shape, the list of versions. The
-// kernels are in softmax_rows.cuh and long_rows.cuh.
+// Day 21's launchers: argument checks, the choice of the kernel for a shape, the list of versions.
+// The kernels are in softmax_rows.cuh and long_rows.cuh.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -50,8 +50,8 @@ bool rows_are_packs(std::size_t rows, const float* data, std::size_t leading_dim
     return course::is_aligned(data, 16) && (rows == 1 || leading_dimension % 4 == 0);
 }
 
-// Calls run<output, width>(). The width is 4 where all rows of both matrices consist of whole packs of
-// four floats, aligned to 16 bytes, and 1 otherwise.
+// Calls run<output, width>(). The width is 4 where all rows of both matrices consist of whole packs
+// of four floats, aligned to 16 bytes, and 1 otherwise.
 template <class Run>
 void with_constants(Output output, DeviceMatrix<const float> in, DeviceMatrix<float> out, Run run) {
     const bool packs = in.cols() % 4 == 0 && rows_are_packs(in.rows(), in.data(), in.leading_dimension()) &&
@@ -209,7 +209,8 @@ void launch_whole_gpu(Output output, DeviceMatrix<const float> in, DeviceMatrix<
                       DeviceSpan<MaxSum> workspace, cudaStream_t stream) {
     check_arguments(gpu_constraint({in.rows(), in.cols(), output}), in, out, workspace);
     if (is_empty(in)) return;
-    // As many teams as can be resident; then every block belongs to a team, as far as that is possible.
+    // As many teams as can be resident; then every block belongs to a team, as far as that is
+    // possible.
     const std::size_t teams = std::min(in.rows(), teams_of_gpu(in.cols()));
     auto blocks_per_row = static_cast<int>(std::min(blocks_of_gpu() / teams, most_parts(in.cols())));
     int slice = slice_for(in.cols(), static_cast<std::size_t>(blocks_per_row));

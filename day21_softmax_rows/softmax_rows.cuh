@@ -1,7 +1,7 @@
 // Day 21: softmax of every row of a matrix.
 //
-// A row is read from memory once, stays in registers while its maximum and its sum are found, and is
-// written once. The versions differ in which threads share a row:
+// A row is read from memory once, stays in registers while its maximum and its sum are found, and
+// is written once. The versions differ in which threads share a row:
 //
 //   version           a row is shared by            columns           threads exchange results
 //   warp_per_row      32 threads                    up to 1024        by shuffles
@@ -49,9 +49,9 @@ constexpr int kWarpsPerBlock = 8;
 // Cost removed: every read except the first; all barriers.
 // Still limits it: memory. 32 values in each of 32 lanes are 1024 columns.
 //
-// kValues: values per lane, enough for `cols`. kWidth: 4 where every row consists of whole packs aligned
-// to 16 bytes, otherwise 1. kOutput: log-softmax needs the values themselves again, softmax only their
-// exponentials. Row r of a matrix begins r * step elements after the first.
+// kValues: values per lane, enough for `cols`. kWidth: 4 where every row consists of whole packs
+// aligned to 16 bytes, otherwise 1. kOutput: log-softmax needs the values themselves again, softmax
+// only their exponentials. Row r of a matrix begins r * step elements after the first.
 template <Output kOutput, int kWidth, int kValues>
 __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
     warp_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t rows,
@@ -108,8 +108,8 @@ __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
 
 // --- The same loops as functions, for the versions below ---------------------------------------------------------------
 //
-// kThreads threads share `count` columns that begin at `row`. Neighbouring threads have neighbouring
-// packs, here with kWidth = 4 and kThreads = 256:
+// kThreads threads share `count` columns that begin at `row`. Neighbouring threads have
+// neighbouring packs, here with kWidth = 4 and kThreads = 256:
 //
 //     columns   0..3   4..7   ...  1020..1023   1024..1027   ...
 //     thread      0      1    ...     255            0       ...
@@ -165,14 +165,14 @@ __device__ float exponentiate(course::Pack<float, kWidth> (&packs)[kPacks], floa
 
 // --- A block per row ---------------------------------------------------------------------------------------------------
 
-// What is subtracted where the maximum of a part is `max`. If a part is -Inf throughout, -Inf - (-Inf)
-// would be NaN and spoil the sum of the row (day 20).
+// What is subtracted where the maximum of a part is `max`. If a part is -Inf throughout, -Inf -
+// (-Inf) would be NaN and spoil the sum of the row (day 20).
 __device__ inline float shift_of(float max) {
     return max == -INFINITY ? 0.0f : max;
 }
 
-// The packs of a warp as one part of the row: its maximum and the sum of exp(x - maximum). For softmax
-// exp(x - maximum of the warp) replaces each value x.
+// The packs of a warp as one part of the row: its maximum and the sum of exp(x - maximum). For
+// softmax exp(x - maximum of the warp) replaces each value x.
 template <Output kOutput, int kWidth, int kPacks>
 __device__ MaxSum part_of_warp(course::Pack<float, kWidth> (&packs)[kPacks]) {
     const float max = course::warp_reduce(max_of(packs), course::Max{});
@@ -190,8 +190,8 @@ __device__ inline MaxSum nothing() {
     return {-INFINITY, 0};
 }
 
-// The parts of all warps of a block become one, in every thread. `part` is that of the whole warp. All
-// threads call it. Two calls need a barrier between them: the second call overwrites of_warp.
+// The parts of all warps of a block become one, in every thread. `part` is that of the whole warp.
+// All threads call it. Two calls need a barrier between them: the second call overwrites of_warp.
 template <int kThreads>
 __device__ MaxSum block_merge(MaxSum part) {
     constexpr int kWarps = kThreads / course::kWarpSize;
@@ -216,11 +216,11 @@ __device__ void finish(course::Pack<float, kWidth> (&packs)[kPacks], float part_
             x = kOutput == Output::kSoftmax ? x * factor : (x - shift) - log_of_sum;
 }
 
-// Idea: the same with a block for a row. Each warp finds maximum and sum of its part; then the warps
-// exchange these pairs in shared memory, with a single barrier.
+// Idea: the same with a block for a row. Each warp finds maximum and sum of its part; then the
+// warps exchange these pairs in shared memory, with a single barrier.
 // Cost removed: the limit of 1024 columns.
-// Still limits it: at 32768 columns one row fills the registers of an SM. No other block is resident
-// that could use memory while this one waits at its barrier.
+// Still limits it: at 32768 columns one row fills the registers of an SM. No other block is
+// resident that could use memory while this one waits at its barrier.
 template <Output kOutput, int kWidth, int kThreads, int kValues>
 __global__ void __launch_bounds__(kThreads)
     block_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, int cols) {

@@ -4,8 +4,9 @@
 //     softmax      y[i] = exp(x[i] - max) / sum_j exp(x[j] - max)
 //     log-softmax  y[i] = x[i] - max - log(sum_j exp(x[j] - max))
 //
-// Finite inputs of any size are fine. A row with a NaN or a +Inf in it, or with nothing but -Inf, has no
-// softmax: the whole row becomes NaN, as in PyTorch. A -Inf beside finite values is a probability of 0.
+// Finite inputs of any size are fine. A row with a NaN or a +Inf in it, or with nothing but -Inf,
+// has no softmax: the whole row becomes NaN, as in PyTorch. A -Inf beside finite values is a
+// probability of 0.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -36,18 +37,18 @@ struct alignas(8) MaxSum {
     float sum;
 };
 
-// The number of parts that any version exchanges between blocks; less than 1 % of the data, except for
-// short rows.
+// The number of parts that any version exchanges between blocks; less than 1 % of the data, except
+// for short rows.
 std::size_t workspace_size(std::size_t rows, std::size_t cols);
 
-// Enqueues the softmax of each row of `in` into the same row of `out` on `stream`. Shapes must be equal;
-// no rows or no columns is legal. `out` may be `in` (the same address and leading dimension), or must not
-// overlap it. Any alignment of 4 bytes and any leading dimension work; rows of whole, 16-byte aligned
-// packs are faster.
-// `workspace` has at least workspace_size(rows, cols) elements with any content. No other work may use it
-// until this work is done.
-// Throws std::invalid_argument for a bad argument and for what the version cannot run, CudaError when a
-// launch fails.
+// Enqueues the softmax of each row of `in` into the same row of `out` on `stream`. Shapes must be
+// equal; no rows or no columns is legal. `out` may be `in` (the same address and leading
+// dimension), or must not overlap it. Any alignment of 4 bytes and any leading dimension work; rows
+// of whole, 16-byte aligned packs are faster.
+// `workspace` has at least workspace_size(rows, cols) elements with any content. No other work may
+// use it until this work is done.
+// Throws std::invalid_argument for a bad argument and for what the version cannot run, CudaError
+// when a launch fails.
 using Launcher = void (*)(Output output, course::DeviceMatrix<const float> in,
                           course::DeviceMatrix<float> out, course::DeviceSpan<MaxSum> workspace,
                           cudaStream_t stream);
@@ -59,8 +60,8 @@ std::span<const Softmax> variants();
 // The version that `auto` runs for this problem.
 const Softmax& chosen_for(const Problem& problem);
 
-// The reference, for rows without gaps between them, in double. A log-softmax below the range of a float
-// is -Inf. Throws std::invalid_argument when a length is not rows * cols.
+// The reference, for rows without gaps between them, in double. A log-softmax below the range of a
+// float is -Inf. Throws std::invalid_argument when a length is not rows * cols.
 void softmax_on_cpu(const Problem& problem, std::span<const float> in, std::span<double> out);
 
 // The bound for comparing a version with softmax_on_cpu: the magnitudes that verify() scales with

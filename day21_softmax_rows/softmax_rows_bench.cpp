@@ -1,5 +1,5 @@
-// Day 21's program: every version of softmax verified and timed, beside a copy of the same bytes (the
-// machine's limit) and the CPU.
+// Day 21's program: every version of softmax verified and timed, beside a copy of the same bytes
+// (the machine's limit) and the CPU.
 #include <algorithm>
 #include <limits>
 #include <memory>

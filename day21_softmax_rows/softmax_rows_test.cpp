@@ -61,7 +61,8 @@ class VariantTest : public course::DeviceTestWithParam<const day21::Softmax*> {
         GetParam()->launcher(output, in, out, workspace, stream);
     }
 
-    // Runs the version on rows x cols values. A write between the rows, beside them or into the input is damage.
+    // Runs the version on rows x cols values. A write between the rows, beside them or into the
+    // input is damage.
     course::VerifyResult run(const Problem& problem, const std::vector<float>& data, Layout in_layout = {},
                              Layout out_layout = {}, bool in_place = false) const {
         const auto [rows, cols, output] = problem;
@@ -118,7 +119,8 @@ class VariantTest : public course::DeviceTestWithParam<const day21::Softmax*> {
 INSTANTIATE_TEST_SUITE_P(DayTwentyOne, VariantTest, course::each_of(day21::variants()),
                          course::VariantName());
 
-// Around a pack, a warp, and a thousand columns where versions change; rows around those of a warp and of its block.
+// Around a pack, a warp, and a thousand columns where versions change; rows around those of a warp
+// and of its block.
 TEST_P(VariantTest, SmallShapes) {
     for (const std::size_t cols :
          {1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024}) {
@@ -128,7 +130,8 @@ TEST_P(VariantTest, SmallShapes) {
         expect_right(rows, 8, DataPattern::kSignedUniform);
 }
 
-// Around every number of columns at which a launcher takes another kernel, or one more block or part.
+// Around every number of columns at which a launcher takes another kernel, or one more block or
+// part.
 TEST_P(VariantTest, LongRows) {
     for (const std::size_t cols :
          {1025, 2048, 2049, 4096, 4100, 8192, 8193, 16384, 16388, 32768, 32769, 65536, 65540, 104729})
@@ -317,7 +320,8 @@ TEST_P(VariantTest, RefusesWhatItCannotRun) {
     }
 }
 
-// More elements than 32 bits count, in place, 17 GB: rows of zeros, and some rows with something else.
+// More elements than 32 bits count, in place, 17 GB: rows of zeros, and some rows with something
+// else.
 TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     constexpr std::size_t kCols = 1024;
     constexpr std::size_t kRows = (std::size_t{1} << 22) + 3;
@@ -350,7 +354,8 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     EXPECT_TRUE(result.ok()) << "row " << kRows - 2 << ": " << result.message();
 }
 
-// The same on the CPU, where only the blocks of the first rows, of some in the middle and of the last ones run.
+// The same on the CPU, where only the blocks of the first rows, of some in the middle and of the
+// last ones run.
 TEST_P(VariantTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     if (GetParam()->name == "cluster_per_row" || GetParam()->name == "whole_gpu")

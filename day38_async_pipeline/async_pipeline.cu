@@ -35,8 +35,8 @@ namespace {
 namespace cg = cooperative_groups;
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
 
-// Three ways to copy a pack from global memory (`from`) to shared memory (`to`). Out-of-range packs are
-// zero-filled.
+// Three ways to copy a pack from global memory (`from`) to shared memory (`to`). Out-of-range packs
+// are zero-filled.
 template <int VEC>
 struct CopyNow {
     __device__ void operator()(float* to, const float* from, bool inside) const {
@@ -82,8 +82,8 @@ struct StageBarriers {
 
 // Idea: a thread computes TM x TN results, so each value it loads from shared memory serves several
 // multiply-adds.
-// Cost removed: TM - 1 of TM loads of B, TN - 1 of TN loads of A; with VEC = 4 also three of four load and
-// store instructions.
+// Cost removed: TM - 1 of TM loads of B, TN - 1 of TN loads of A; with VEC = 4 also three of four
+// load and store instructions.
 // Still limits it: latency. The block does not multiply while a tile is in flight.
 template <class T, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiled(Operands operands, Watch watch) {
@@ -109,11 +109,12 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiled(Operands op
     write(operands.c, origin, place, sums);
 }
 
-// Idea: asynchronous copies in a multistage pipeline. STAGES - 1 tiles are in flight while one is multiplied.
-// Cost removed: the latency of a tile, the registers its data passed through, and one of two barriers per
-// tile.
-// Still limits it: every warp issues copies among its multiply-adds, and the library computes at run time
-// which group to wait for.
+// Idea: asynchronous copies in a multistage pipeline. STAGES - 1 tiles are in flight while one is
+// multiplied.
+// Cost removed: the latency of a tile, the registers its data passed through, and one of two
+// barriers per tile.
+// Still limits it: every warp issues copies among its multiply-adds, and the library computes at
+// run time which group to wait for.
 template <class T, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_pipeline(Operands operands, Watch watch) {
     auto& stages = Shared<T>::of_block().stage;
@@ -150,8 +151,8 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_pipeline(Operands
 
 // Idea: the same pipeline with the instructions themselves: cp.async, commit_group, wait_group.
 // Cost removed: the counting of groups at run time. Here the count is a constant.
-// Still limits it: every warp issues copies among its multiply-adds, and there is a barrier of the block per
-// tile.
+// Still limits it: every warp issues copies among its multiply-adds, and there is a barrier of the
+// block per tile.
 template <class T, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands operands, Watch watch) {
     auto& stages = Shared<T>::of_block().stage;
@@ -183,11 +184,11 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands
     write(operands.c, origin, place, sums);
 }
 
-// Idea: warp specialisation. Warp 0 is the producer and only copies; the others are consumers and only
-// multiply. A block-scope pipeline connects them.
+// Idea: warp specialisation. Warp 0 is the producer and only copies; the others are consumers and
+// only multiply. A block-scope pipeline connects them.
 // Cost removed: copies among the multiply-adds, and the barrier of all threads.
-// Still limits it: the producer's scheduler has one consumer fewer, in every block; and one warp issues all
-// copies.
+// Still limits it: the producer's scheduler has one consumer fewer, in every block; and one warp
+// issues all copies.
 template <class T, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight(Operands operands,
                                                                                  Watch watch) {
@@ -222,11 +223,11 @@ __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight
     write(operands.c, origin, place, sums);
 }
 
-// Idea: producer warps in addition to eight consumer warps. Two barriers per stage replace the pipeline and
-// its branches: filled (the tile is complete) and emptied (the stage is free).
+// Idea: producer warps in addition to eight consumer warps. Two barriers per stage replace the
+// pipeline and its branches: filled (the tile is complete) and emptied (the stage is free).
 // Cost removed: the missing eighth consumer; the library's branches.
-// Still limits it: with one producer warp and two blocks per SM, registers (a producer has as many as a
-// consumer); with four, multiply-adds.
+// Still limits it: with one producer warp and two blocks per SM, registers (a producer has as many
+// as a consumer); with four, multiply-adds.
 template <class T, int COPYING, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(Operands operands,
                                                                                 Watch watch) {

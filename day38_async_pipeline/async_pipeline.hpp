@@ -1,4 +1,5 @@
-// C = A B in single precision, any shape: the host API of day 38. The kernels are in async_pipeline.cu.
+// C = A B in single precision, any shape: the host API of day 38. The kernels are in
+// async_pipeline.cu.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,8 +29,8 @@ enum class Activity : unsigned { kCopy, kWait, kMultiply, kEnd };
 // "copy", "wait", "multiply", "end"
 std::string_view name(Activity activity);
 
-// The warp began this activity at `time`. All times of a block come from the clock of its SM: cycles on a
-// GPU, nanoseconds on the CPU stand-in, from an arbitrary origin.
+// The warp began this activity at `time`. All times of a block come from the clock of its SM:
+// cycles on a GPU, nanoseconds on the CPU stand-in, from an arbitrary origin.
 struct Stamp {
     unsigned warp;
     Activity activity;
@@ -40,15 +41,15 @@ struct Stamp {
 // What a version offers.
 struct Kernel {
     // Enqueues C = A B on `stream`. Any leading dimensions; the padding of rows is neither read nor
-    // written. Any extent may be 0: an empty sum is 0. C must not overlap A or B.
-    // Throws std::invalid_argument for shapes that do not match and for overlaps, CudaError when the launch
-    // fails.
+    // written. Any extent may be 0: an empty sum is 0. C must not overlap A or B. Throws
+    // std::invalid_argument for shapes that do not match and for overlaps, CudaError when the
+    // launch fails.
     // Methods: PMPP, chapters 5 (tiling) and 6 (thread coarsening); CUDA C++ Programming Guide,
     // "Asynchronous Data Copies".
     void (*launch)(course::DeviceMatrix<const float> a, course::DeviceMatrix<const float> b,
                    course::DeviceMatrix<float> c, cudaStream_t stream);
-    // Runs the same product and returns what the warps of block `block` did: the first `most` stamps of
-    // each warp, warp by warp, in order of time. Empty if there is no such block. Throws
+    // Runs the same product and returns what the warps of block `block` did: the first `most`
+    // stamps of each warp, warp by warp, in order of time. Empty if there is no such block. Throws
     // std::invalid_argument unless the rows of A and B are whole float4s, 16-byte aligned.
     std::vector<Stamp> (*timeline)(course::DeviceMatrix<const float> a, course::DeviceMatrix<const float> b,
                                    course::DeviceMatrix<float> c, unsigned block, unsigned most);
@@ -60,7 +61,8 @@ struct Kernel {
 using Pipeline = course::Variant<Kernel, Shape>;
 std::span<const Pipeline> variants();
 
-// The reference, in double: product[i * cols + j] = sum over k of a[i * depth + k] * b[k * cols + j], and in
+// The reference, in double: product[i * cols + j] = sum over k of a[i * depth + k] * b[k * cols +
+// j], and in
 // `magnitude` the sum of |a * b|, which error bounds are relative to. Packed row-major.
 // Throws std::invalid_argument when a length does not fit the shape.
 void multiply_on_cpu(Shape shape, std::span<const float> a, std::span<const float> b,

@@ -82,8 +82,8 @@ course::Case make_case(const course::Dims& size) {
     return usual.result;
 }
 
-// {"problem", "block", "device", "clock", "versions": {name: [[warp, activity, tile, time], ...]}}. Times are
-// relative to the version's first stamp.
+// {"problem", "block", "device", "clock", "versions": {name: [[warp, activity, tile, time], ...]}}.
+// Times are relative to the version's first stamp.
 void write_timelines(const course::Dims& size, const Choice& choice) {
     constexpr unsigned kMost = 300;  // stamps of a warp
     const auto data = make_data(size);

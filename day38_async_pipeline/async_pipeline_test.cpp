@@ -1,4 +1,5 @@
-// Every version against the reference, on shapes around the tiles' edges, with aligned and unaligned rows.
+// Every version against the reference, on shapes around the tiles' edges, with aligned and
+// unaligned rows.
 #include "async_pipeline.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +35,8 @@ using day38::Stamp;
 
 constexpr std::uint64_t kSeed = 38;
 
-// The layout of a matrix: padding between rows, and the offset of its first element from a 256-byte boundary.
+// The layout of a matrix: padding between rows, and the offset of its first element from a 256-byte
+// boundary.
 struct Layout {
     std::size_t padding = 0;
     std::size_t misaligned_by = 0;
@@ -48,7 +50,8 @@ std::string text_of(Shape shape, Layout layout) {
 
 class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
   protected:
-    // `launch` in place of the variant's own; each of the matrices has a leading dimension of its own.
+    // `launch` in place of the variant's own; each of the matrices has a leading dimension of its
+    // own.
     template <class Launch>
     static course::VerifyResult multiply(Shape shape, const std::vector<float>& a,
                                          const std::vector<float>& b, const course::Bound& bound,
@@ -85,7 +88,8 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
                                  << result.message();
     }
 
-    // Small integers: every product and every sum is exact in single precision, so only equal is right.
+    // Small integers: every product and every sum is exact in single precision, so only equal is
+    // right.
     static std::vector<float> integers(std::size_t count, std::uint64_t seed) {
         course::Random random(seed);
         std::vector<float> values(count);
@@ -105,8 +109,8 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
 INSTANTIATE_TEST_SUITE_P(DayThirtyEight, VariantTest, course::each_of(day38::variants()),
                          course::VariantName());
 
-// Extents around the tiles of 16, 64, 112 and 128, one direction at a time; multiples of 4 and others, so
-// both kinds of copies run.
+// Extents around the tiles of 16, 64, 112 and 128, one direction at a time; multiples of 4 and
+// others, so both kinds of copies run.
 TEST_P(VariantTest, EveryExtentAroundTheTiles) {
     for (const std::size_t extent :
          {0, 1, 3, 4, 15, 16, 17, 31, 32, 33, 63, 64, 65, 111, 112, 113, 127, 128, 129, 257}) {
@@ -118,8 +122,8 @@ TEST_P(VariantTest, EveryExtentAroundTheTiles) {
     }
 }
 
-// Fewer tiles than stages, as many, more, and several rounds of the ring, with tiles of depth 16 and 32:
-// every way a pipeline can begin and end.
+// Fewer tiles than stages, as many, more, and several rounds of the ring, with tiles of depth 16
+// and 32: every way a pipeline can begin and end.
 TEST_P(VariantTest, EveryNumberOfTiles) {
     for (std::size_t tiles = 1; tiles <= 20; ++tiles) {
         expect_exact({4, 4, 16 * tiles});

@@ -39,8 +39,8 @@ inline bool rows_are_whole_packs(const Operands& operands) {
     return whole(operands.a) && whole(operands.b);
 }
 
-// A version derives from this and adds kKernel<VEC, Watch>: its kernel for rows of whole float4s (VEC = 4) or
-// any rows (1). ADDITIONAL: producer threads beside those that multiply.
+// A version derives from this and adds kKernel<VEC, Watch>: its kernel for rows of whole float4s
+// (VEC = 4) or any rows (1). ADDITIONAL: producer threads beside those that multiply.
 template <class T, int ADDITIONAL = 0, class Agreement = Nothing>
 struct Version {
     using Tile = T;

@@ -1,5 +1,5 @@
-// What all versions share: which part of C a thread computes, which part of a tile it copies, and how it
-// multiplies.
+// What all versions share: which part of C a thread computes, which part of a tile it copies, and
+// how it multiplies.
 //
 //     BM x BN      tile of C of a block           ROWS x COLS         threads of a block that multiply
 //     TM x TN      results of a thread            LANES_M x LANES_N   lanes of a warp among them
@@ -49,15 +49,16 @@ struct TileShape {
     static_assert(TN % WIDE == 0 && BK % WIDE == 0, "TileShape: WIDE must divide TN and BK");
 };
 
-// A tile of A and one of B in shared memory. Rows of A are padded by four floats: neighbouring rows begin in
-// different banks, and stay 16-byte aligned.
+// A tile of A and one of B in shared memory. Rows of A are padded by four floats: neighbouring rows
+// begin in different banks, and stay 16-byte aligned.
 template <class T>
 struct alignas(16) Stage {
     float a[T::BM][T::BK + 4];
     float b[T::BK][T::BN];
 };
 
-// The block's dynamic shared memory: the stages, and the barriers or pipeline state that guard them.
+// The block's dynamic shared memory: the stages, and the barriers or pipeline state that guard
+// them.
 struct Nothing {};
 template <class T, class Agreement = Nothing>
 struct Shared {
@@ -90,8 +91,9 @@ __device__ unsigned tiles_along_k(const Operands& operands) {
 
 // --- From global to shared memory ---------------------------------------------------------------------
 
-// The part of a HEIGHT x WIDTH tile that one of THREADS threads copies: packs of VEC neighbours. Neighbouring
-// threads copy neighbouring packs of a row. The tile may cross the edges of the matrix.
+// The part of a HEIGHT x WIDTH tile that one of THREADS threads copies: packs of VEC neighbours.
+// Neighbouring threads copy neighbouring packs of a row. The tile may cross the edges of the
+// matrix.
 template <int HEIGHT, int WIDTH, int VEC, int THREADS>
 class Share {
     static constexpr int ACROSS = WIDTH / VEC;  // packs in a row
@@ -168,14 +170,16 @@ class Source {
 
 // --- From shared memory to registers, and to C --------------------------------------------------------
 
-// A thread's rows of the tile are row, row + ROWS, row + 2 ROWS, ...; its columns come in groups of WIDE.
+// A thread's rows of the tile are row, row + ROWS, row + 2 ROWS, ...; its columns come in groups of
+// WIDE.
 template <class T>
 struct Place {
     int row;
     int col;
 
-    // Lanes form squares of 2 x 2. Lanes i and i ^ 1 load the same row of A, i and i ^ 2 the same columns of
-    // B, so that one wavefront of a 16-byte load serves half a warp instead of a quarter.
+    // Lanes form squares of 2 x 2. Lanes i and i ^ 1 load the same row of A, i and i ^ 2 the same
+    // columns of B, so that one wavefront of a 16-byte load serves half a warp instead of a
+    // quarter.
     static __device__ Place of_thread(int thread) {
         const int lane = thread % 32;
         const int square = lane / 4;
@@ -222,8 +226,8 @@ __device__ void multiply(const Stage<T>& stage, Place<T> place, float (&sums)[T:
     }
 }
 
-// Stores the thread's results float by float. A 16-byte store needs four consecutive registers, which would
-// constrain the register allocation of the multiply-adds.
+// Stores the thread's results float by float. A 16-byte store needs four consecutive registers,
+// which would constrain the register allocation of the multiply-adds.
 template <class T>
 __device__ void write(const DeviceMatrix<float>& c, Origin origin, Place<T> place,
                       const float (&sums)[T::TM][T::TN]) {

@@ -1,5 +1,5 @@
-// The timeline of a block. A kernel calls watch.begin() at each change of activity. With Silent the calls
-// compile to nothing.
+// The timeline of a block. A kernel calls watch.begin() at each change of activity. With Silent the
+// calls compile to nothing.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
-// Every step on shapes that take a GPU: around 4096, tall, wide, deep, and further than 31 bits count.
+// Every step on shapes that take a GPU: around 4096, tall, wide, deep, and further than 31 bits
+// count.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -74,7 +75,8 @@ TEST_P(LargeShapes, AroundTileBordersTallWideAndDeep) {
     }
 }
 
-// A of 8.6 GB, and then B: their last elements are further from the first than 31 bits count, in elements.
+// A of 8.6 GB, and then B: their last elements are further from the first than 31 bits count, in
+// elements.
 TEST_P(LargeShapes, MoreElementsThan31BitsCount) {
     constexpr std::size_t kLong = 65537;
     constexpr std::size_t kDepth = 32771;
@@ -87,7 +89,8 @@ TEST_P(LargeShapes, MoreElementsThan31BitsCount) {
                           cudaMemcpyHostToDevice));
     const DeviceBuffer<float> ones{std::span<const float>(std::vector<float>(3 * kLong, 1.0f))};
 
-    // The last row of A times a column of ones: the sum of `end`. B: each row k counts once; only the last ones are not zero.
+    // The last row of A times a column of ones: the sum of `end`. B: each row k counts once; only
+    // the last ones are not zero.
     const std::vector<float> tall = multiply({kLong, 3, kDepth}, large, ones).to_host();
     double sum = 0;
     double size = 0;

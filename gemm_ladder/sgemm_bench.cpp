@@ -39,7 +39,8 @@ constexpr int kDispatcher = 14;
 constexpr std::size_t kMostElements = std::size_t{1} << 36;  // of a matrix: 256 GB
 constexpr double kMostOnHost = 1e9;  // multiply-adds; above, the device works out the reference
 
-// The first three steps are so slow that, on large problems, they would take longer than all the others together.
+// The first three steps are so slow that, on large problems, they would take longer than all the
+// others together.
 constexpr int kLastSlowStep = 3;
 constexpr std::size_t kLargestForSlowSteps = 4096;
 
@@ -182,7 +183,8 @@ course::Case make_case(const course::Dims& size, const std::set<int>& steps, flo
                 fmt::format("left out of --bench above {}, to save time; --size {} runs it",
                             kLargestForSlowSteps, fmt::join(size, "x"));
         }
-        // Every launch changes what the next one reads, so the result that counts is that of one more launch.
+        // Every launch changes what the next one reads, so the result that counts is that of one
+        // more launch.
         if (beta != 0) {
             contestant.verify = [data, launch = contestant.launch] {
                 data->c_device.copy_from(data->c);

@@ -20,7 +20,8 @@ std::function<void(cudaStream_t)> make_cublas(const Sgemm& gemm, bool tf32) {
     return [handle, gemm](cudaStream_t stream) {
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
         const auto& [a, b, c, alpha, beta, scratch] = gemm;
-        // cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = B^T A^T.
+        // cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T =
+        // B^T A^T.
         CUBLAS_CHECK(cublasSgemm_64(handle.get(), CUBLAS_OP_N, CUBLAS_OP_N,
                                     static_cast<std::int64_t>(c.cols()), static_cast<std::int64_t>(c.rows()),
                                     static_cast<std::int64_t>(a.cols()), &alpha, b.data(),

@@ -65,7 +65,8 @@ class StepTest : public course::DeviceTestWithParam<const gemm::Step*> {
                                  << result.message();
     }
 
-    // Small integers: every product and every sum is exact in single precision, so only equal is right.
+    // Small integers: every product and every sum is exact in single precision, so only equal is
+    // right.
     void expect_exact(const Problem& problem) const {
         if (HasFailure()) return;
         const auto [m, n, k] = problem.shape;
@@ -94,7 +95,8 @@ TEST_P(StepTest, EveryExtentInEachDirection) {
     }
 }
 
-// A of more elements than 31 bits count, and the blocks of its last rows alone. Steps 11 and beyond have no block of their own for a tile.
+// A of more elements than 31 bits count, and the blocks of its last rows alone. Steps 11 and beyond
+// have no block of their own for a tile.
 TEST_P(StepTest, IndicesBeyond31Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     if (GetParam()->name >= std::string("11")) GTEST_SKIP() << "its blocks share tiles";

@@ -37,7 +37,8 @@ inline std::string text_of(const Problem& p) {
 
 using Operand = course::GuardedMatrix<float>;
 
-// Small ones: every product and every sum of the tests is exact in single precision, so only equal is right.
+// Small ones: every product and every sum of the tests is exact in single precision, so only equal
+// is right.
 inline std::vector<float> integers(std::size_t count, std::uint64_t seed) {
     course::Random random(seed);
     std::vector<float> values(count);
@@ -46,8 +47,9 @@ inline std::vector<float> integers(std::size_t count, std::uint64_t seed) {
     return values;
 }
 
-// The result of `launch`, called twice with the same scratch memory, so that what the first call leaves there meets the second;
-// against the reference in double. Packed, row-major: a is m x k, b is k x n, c is m x n.
+// The result of `launch`, called twice with the same scratch memory, so that what the first call
+// leaves there meets the second; against the reference in double. Packed, row-major: a is m x k, b
+// is k x n, c is m x n.
 inline course::VerifyResult multiply_twice(const std::function<void(const Sgemm&)>& launch,
                                            const ScratchSize& scratch_size, const Problem& problem,
                                            const std::vector<float>& a, const std::vector<float>& b,

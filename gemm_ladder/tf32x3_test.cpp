@@ -1,4 +1,5 @@
-// Step 15 alone: what splitting factors into TF32 numbers could get wrong, and how large its error is beside FP32's own.
+// Step 15 alone: what splitting factors into TF32 numbers could get wrong, and how large its error
+// is beside FP32's own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -87,7 +88,8 @@ struct Error {
     double mean_square = 0;
 };
 
-// Less, so that it is not FP32 by itself: a NaN where none belongs would have the whole tile computed again.
+// Less, so that it is not FP32 by itself: a NaN where none belongs would have the whole tile
+// computed again.
 void expect_less_error_than_fp32(const Shape& shape, const std::vector<float>& a,
                                  const std::vector<float>& b) {
     const Exact exact(shape, a, b);
@@ -122,7 +124,8 @@ TEST_F(Tf32x3Test, LessErrorThanFp32InLongSumsOfOneSign) {
         expect_less_error_than_fp32(shape, positive(shape.m * shape.k, 1), positive(shape.k * shape.n, 2));
 }
 
-// Two factors: each split is off by 2^-23 at most, and small small, at most 2^-22, is missing. From 2^-102 on nothing is too small.
+// Two factors: each split is off by 2^-23 at most, and small small, at most 2^-22, is missing. From
+// 2^-102 on nothing is too small.
 TEST_F(Tf32x3Test, OneProductIsOffBy2ToTheMinus21AtMost) {
     const Shape shape{150, 150, 1};
     for (const int exponent : {0, 60, -102}) {
@@ -136,7 +139,8 @@ TEST_F(Tf32x3Test, OneProductIsOffBy2ToTheMinus21AtMost) {
     }
 }
 
-// Integers of 16 bits have a small part, those of 3 bits have none. All sums are exact, so the sum without one of the products is wrong.
+// Integers of 16 bits have a small part, those of 3 bits have none. All sums are exact, so the sum
+// without one of the products is wrong.
 TEST_F(Tf32x3Test, NoneOfTheThreeProductsIsMissing) {
     const Shape shape{131, 70, 67};
     course::Random random(3);
@@ -163,7 +167,8 @@ void expect_same(const std::vector<float>& got, const std::vector<float>& expect
     }
 }
 
-// Every one of them times every other: as FP32 does it, also where Inf or FLT_MAX meet a number that has no small part.
+// Every one of them times every other: as FP32 does it, also where Inf or FLT_MAX meet a number
+// that has no small part.
 TEST_F(Tf32x3Test, InfAndNanAndTheLargestNumbers) {
     const std::vector<float> values = {
         kInf,
@@ -185,7 +190,8 @@ TEST_F(Tf32x3Test, InfAndNanAndTheLargestNumbers) {
     }
 }
 
-// Where they are in one tile of C, the others are what they were; and the tile's edges lie within the matrix.
+// Where they are in one tile of C, the others are what they were; and the tile's edges lie within
+// the matrix.
 TEST_F(Tf32x3Test, InfAndNanStayInTheirRowsAndColumns) {
     const Shape shape{150, 301, 19};
     course::Random random(4);
@@ -201,8 +207,8 @@ TEST_F(Tf32x3Test, InfAndNanStayInTheirRowsAndColumns) {
     expect_same(product(tf32x3(), shape, a, b), product(fp32(), shape, a, b), shape.n);
 }
 
-// Of two tiles one above the other, the upper one is computed again. C is read and every element must be written once: an element that is
-// written a second time has beta applied twice.
+// Of two tiles one above the other, the upper one is computed again. C is read and every element
+// must be written once: an element that is written a second time has beta applied twice.
 TEST_F(Tf32x3Test, InfLeavesTheTileBelowAsItIs) {
     const Shape shape{150, 70, 19};
     course::Random random(7);

@@ -85,7 +85,8 @@ TEST_P(TileTest, ManyOwnersOfOneTile) {
         expect_exact({.shape = shape_of(1, 1, 63, 0)}, blocks);
         expect_exact({.shape = shape_of(1, 1, 63, -1), .beta = 1, .padding = 1}, blocks);
     }
-    // More blocks than the smallest tile has float4: a large GPU runs that many at once, the CPU does not.
+    // More blocks than the smallest tile has float4: a large GPU runs that many at once, the CPU
+    // does not.
     if (!course::is_cpu_stand_in()) expect_exact({.shape = {32, 32, 20003}}, 1000000u);
 }
 
@@ -118,8 +119,8 @@ TEST(Choose, TakesAnyShape) {
     }
 }
 
-// On the GPU that the table was measured on: large squares take the largest tile, small ones a small one, and one tile with a long
-// sum is shared.
+// On the GPU that the table was measured on: large squares take the largest tile, small ones a
+// small one, and one tile with a long sum is shared.
 TEST(Choose, SuitsTheShape) {
     EXPECT_EQ(gemm::choose({8192, 8192, 8192}, true, 132).tile->name, "128x256x8");
     EXPECT_EQ(gemm::choose({128, 128, 128}, true, 132).tile->name, "32x32x16");

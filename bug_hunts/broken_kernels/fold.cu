@@ -1,5 +1,6 @@
-// Bug hunt "fold": a signal folded upon itself, as astronomers look for a pulsar whose period they know.
-// This file compiles, gives the right result on a CPU, nearly always, and is still wrong. Find the place.
+// Bug hunt "fold": a signal folded upon itself, as astronomers look for a pulsar whose period they
+// know. This file compiles, gives the right result on a CPU, nearly always, and is still wrong.
+// Find the place.
 //
 //   out[p] = in[p] + in[p + period] + in[p + 2 period] ..., the period being out.size()
 //

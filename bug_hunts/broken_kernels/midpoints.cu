@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kBlock = 256;
 
-// Idea: the block loads its elements into shared memory, and one more for the right neighbour of its last one.
+// Idea: the block loads its elements into shared memory, and one more for the right neighbour of
+// its last one.
 // Cost removed: the second load of each element.
 // Still limits it: memory.
 __global__ void mean_of_neighbours(DeviceSpan<const float> in, DeviceSpan<float> out) {

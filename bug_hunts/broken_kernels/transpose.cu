@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kTile = 32;
 
-// Idea: a tile goes through shared memory: read from `in` along rows, written to `out` along rows, turned over in between.
+// Idea: a tile goes through shared memory: read from `in` along rows, written to `out` along rows,
+// turned over in between.
 // Cost removed: writing to global memory along columns, a sector for each element.
 // Still limits it: memory.
 __global__ void transpose_tile(DeviceMatrix<const float> in, DeviceMatrix<float> out) {

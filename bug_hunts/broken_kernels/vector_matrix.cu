@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kBlock = 128;
 
-// Idea: a thread for each column; the block loads a piece of x into shared memory, and all its threads use each value of it.
+// Idea: a thread for each column; the block loads a piece of x into shared memory, and all its
+// threads use each value of it.
 // Cost removed: all but one of a block's loads of x.
 // Still limits it: memory; and a matrix of few columns has few threads.
 __global__ void multiply_row_vector(DeviceMatrix<const float> a, DeviceSpan<const float> x,

@@ -265,8 +265,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     };
     float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
     float b_fragment[2][TN];  // TN values of a row of B
-    // A before B, unlike 09c: the compiler then schedules the main loop better. B before A took 3030
-    // us.
+    // A before B, unlike 09c: the compiler then schedules the main loop better. B before A took
+    // 3030 us.
     const auto load_fragments = [&](int stage, int k, int buffer) {
 #pragma unroll
         for (int i = 0; i < TM; i += 4)

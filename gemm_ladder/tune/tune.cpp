@@ -1,10 +1,12 @@
-// Measures what the dispatcher (step 14) must know of each tile on the GPU at hand, and writes the table that it reads.
+// Measures what the dispatcher (step 14) must know of each tile on the GPU at hand, and writes the
+// table that it reads.
 //
 //     gemm_ladder_tune --table gemm_ladder/tune/h200.inc
 //
-// For each tile, with 1, 2, ... blocks on each multiprocessor: C has as many tiles as there are blocks, so all of them run at the
-// same time. Two lengths of K give the time of a step and what a tile costs beside its steps. Three quarters as many tiles, shared by
-// the same blocks, give the same for equal shares; a single tile with the same shares, what it costs that many blocks add up.
+// For each tile, with 1, 2, ... blocks on each multiprocessor: C has as many tiles as there are
+// blocks, so all of them run at the same time. Two lengths of K give the time of a step and what a
+// tile costs beside its steps. Three quarters as many tiles, shared by the same blocks, give the
+// same for equal shares; a single tile with the same shares, what it costs that many blocks add up.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -82,7 +84,8 @@ struct Line {
     }
 };
 
-// One block on each multiprocessor: `tiles` tiles, and as many steps for each block whatever their number.
+// One block on each multiprocessor: `tiles` tiles, and as many steps for each block whatever their
+// number.
 double time_of_shares(const TileKernels& tile, bool aligned, std::size_t tiles) {
     const unsigned blocks = course::multiprocessors();
     const Shape shape = shape_of(tile, tiles, static_cast<int>(kShortSteps * blocks / tiles));
@@ -91,8 +94,9 @@ double time_of_shares(const TileKernels& tile, bool aligned, std::size_t tiles) 
         [&](const gemm::Sgemm& gemm, cudaStream_t stream) { tile.launch_shared_on(blocks, gemm, stream); });
 }
 
-// What each further block costs that shares a tile: all of them share one, against two that share each. 0 where the difference
-// drowns in what else is different: one tile has a longer K, and the same elements of A and B are not read twice.
+// What each further block costs that shares a tile: all of them share one, against two that share
+// each. 0 where the difference drowns in what else is different: one tile has a longer K, and the
+// same elements of A and B are not read twice.
 double owner_cost(const TileKernels& tile, bool aligned) {
     const std::size_t blocks = course::multiprocessors();
     const std::size_t tiles = std::max<std::size_t>(blocks / 2, 1);

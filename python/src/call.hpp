@@ -29,8 +29,8 @@ class CurrentDevice {
     int before_ = 0;
 };
 
-// Host memory that kernels of the stand-in may use, for as long as this lives. One at a time: memory can be registered only once, and
-// two calls may have a tensor in common.
+// Host memory that kernels of the stand-in may use, for as long as this lives. One at a time:
+// memory can be registered only once, and two calls may have a tensor in common.
 class RegisteredMemory {
   public:
     explicit RegisteredMemory(const std::deque<Tensor>& tensors);
@@ -60,8 +60,9 @@ class Call {
 
     bool on_gpu() const { return tensors_.front().on_gpu(); }
 
-    // Tensors of a GPU: kernels(stream). Of the CPU: the same kernels on the stand-in, or, where kernels are for a GPU, the CPU
-    // reference. Both without the GIL. ValueError for tensors in different places, or an output that overlaps anything.
+    // Tensors of a GPU: kernels(stream). Of the CPU: the same kernels on the stand-in, or, where
+    // kernels are for a GPU, the CPU reference. Both without the GIL. ValueError for tensors in
+    // different places, or an output that overlaps anything.
     template <class Kernels, class Reference>
     void run(const Kernels& kernels, const Reference& reference) const {
         check();

@@ -1,5 +1,5 @@
-// The module _extension: day 30 as Python sees it. Tensors in, tensors out; nothing is allocated here that Python gets to see. What is
-// pleasant to call is in cuda_day_by_day/__init__.py.
+// The module _extension: day 30 as Python sees it. Tensors in, tensors out; nothing is allocated
+// here that Python gets to see. What is pleasant to call is in cuda_day_by_day/__init__.py.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>

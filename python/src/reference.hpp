@@ -1,5 +1,6 @@
-// The CPU references of day 30 for matrices of any leading dimension: for tensors of the CPU where kernels are for a GPU. The views are
-// of host memory here. Results are the kernels', of the layer but for the last bit.
+// The CPU references of day 30 for matrices of any leading dimension: for tensors of the CPU where
+// kernels are for a GPU. The views are of host memory here. Results are the kernels', of the layer
+// but for the last bit.
 #pragma once
 
 #include <cstdint>

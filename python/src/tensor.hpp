@@ -1,5 +1,5 @@
-// Tensors of other libraries, taken in by DLPack without a copy, and checked: every mistake becomes a TypeError or ValueError that
-// names the argument, its value and what was expected.
+// Tensors of other libraries, taken in by DLPack without a copy, and checked: every mistake becomes
+// a TypeError or ValueError that names the argument, its value and what was expected.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -43,8 +43,8 @@ class Tensor {
     int device() const { return device_; }
     std::string place() const;  // "the CPU" or "CUDA device 0"
 
-    // The tensor as what it is meant to be: TypeError for another type of element, ValueError for another shape or layout. Rows may
-    // lie apart, the elements of a row may not.
+    // The tensor as what it is meant to be: TypeError for another type of element, ValueError for
+    // another shape or layout. Rows may lie apart, the elements of a row may not.
     template <class T>
     course::DeviceMatrix<T> matrix(std::size_t rows, std::size_t cols) const {
         require_type(type_name<T>());

@@ -38,7 +38,8 @@ bool is_work(std::string_view line) {
                              line.find("] Linking") != std::string_view::npos);
 }
 
-// On a terminal the current step, on one line that the next one overwrites; elsewhere that there is something to build.
+// On a terminal the current step, on one line that the next one overwrites; elsewhere that there is
+// something to build.
 class Progress {
   public:
     explicit Progress(std::string target) : target_(std::move(target)) {}

@@ -34,7 +34,8 @@ bool inspects_if_right(const Checkout& checkout, const WorkbookEntry& entry, con
     return !entry.exercise->traffic.empty() || inspects(checkout, entry, command);
 }
 
-// What was asked for is shown in full: on the terminal the learner's kernel, in the page the lesson's beside it.
+// What was asked for is shown in full: on the terminal the learner's kernel, in the page the
+// lesson's beside it.
 void show_inspection(const InspectionScore& score, const WorkbookEntry& entry, const Checkout& checkout,
                      const CheckCommand& command, bool in_sentences) {
     Sources sources(checkout.root);
@@ -134,8 +135,8 @@ void print_what_was_not_looked_at(const Checkout& checkout, const WorkbookEntry&
                       kQuiet, stdout));
 }
 
-// A test of a late exercise may call a kernel of an earlier one: blank, that one writes nothing, and the learner looks in
-// the wrong function.
+// A test of a late exercise may call a kernel of an earlier one: blank, that one writes nothing,
+// and the learner looks in the wrong function.
 void print_earlier_blanks(const Workbook& book, const WorkbookEntry& entry) {
     if (!book.is_begun(entry)) return;
     std::string blanks;
@@ -144,8 +145,7 @@ void print_earlier_blanks(const Workbook& book, const WorkbookEntry& entry) {
         if (other.chapter == entry.chapter && !book.is_begun(other))
             blanks += (blanks.empty() ? "" : ", ") + other.id;
     }
-    if (!blanks.empty())
-        fmt::print("  Still blank: {}. These tests may run that code, too.\n", blanks);
+    if (!blanks.empty()) fmt::print("  Still blank: {}. These tests may run that code, too.\n", blanks);
 }
 
 // A page shows one kernel that the day's program can run by itself.
@@ -165,7 +165,8 @@ void require_one_with_version(const std::vector<WorkbookEntry>& entries) {
 
 bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
                const CheckCommand& command) {
-    // Two at once would build each other's answers: the learners' files may be others, the programs are the same.
+    // Two at once would build each other's answers: the learners' files may be others, the programs
+    // are the same.
     const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
     const CheckResult result =
         check_exercise(desk.book, entry, build_for(checkout, entry, command),

@@ -61,8 +61,8 @@ class ProgramSettings {
     std::vector<const char*> names_;
 };
 
-// "cuda_on_cpu: kernel add: still running after 10 s, in /root/add.cu:46, block 0, thread 0", perhaps after what the kernel printed: what
-// comes after "in "; of other lines nothing.
+// "cuda_on_cpu: kernel add: still running after 10 s, in /root/add.cu:46, block 0, thread 0",
+// perhaps after what the kernel printed: what comes after "in "; of other lines nothing.
 std::string place_of_slow_kernel(std::string_view line, const std::string& root) {
     constexpr std::string_view kBeforePlace = " s, in ";
     const auto notice = line.find(": still running after ");
@@ -74,7 +74,8 @@ std::string place_of_slow_kernel(std::string_view line, const std::string& root)
     return std::string(text);
 }
 
-// A kernel that is only slow is no failure: the learner sees where it is, and may wait or press Ctrl-C.
+// A kernel that is only slow is no failure: the learner sees where it is, and may wait or press
+// Ctrl-C.
 void tell_of_slow_kernel(const std::string& place) {
     fmt::print(stderr, "{}{}\n", isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "",
                styled(fmt::format(
@@ -165,7 +166,8 @@ CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, con
         result = run_tests(build.program(target), entry, schedule, options, build.root.string());
         result.schedules += before;
         if (result.verdict == Verdict::kPassed) continue;
-        // A host function that is called from a kernel may do anything on the CPU, end the program for instance.
+        // A host function that is called from a kernel may do anything on the CPU, end the program
+        // for instance.
         if (result.died) {
             if (const std::string uses = host_code_in_kernels(book, entry, build.root); !uses.empty())
                 result.text += "\n  nvcc does not compile it:\n" + uses;

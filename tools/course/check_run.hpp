@@ -33,12 +33,14 @@ struct MyTarget {
     const char* parts;    // "lesson and tests"
 };
 
-// Builds it. Returns what the compiler or the linker said of the learner's files; empty: it is built.
+// Builds it. Returns what the compiler or the linker said of the learner's files; empty: it is
+// built.
 std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
                        const MyTarget& target);
 
-// `build` is the configured build to do it in. The blank files of the entry's day are copied first, if need be.
-// Throws BuildError for what is not the learner's (no compiler, a lesson that does not build).
+// `build` is the configured build to do it in. The blank files of the entry's day are copied first,
+// if need be. Throws BuildError for what is not the learner's (no compiler, a lesson that does not
+// build).
 CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
                            const CheckOptions& options);
 

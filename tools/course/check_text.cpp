@@ -64,7 +64,8 @@ bool is_in_system_header(std::string_view line) {
            line.substr(0, line.find(": ")).find("cuda_on_cpu/include/") != std::string_view::npos;
 }
 
-// "In file included from a.cu:3:" and the lines that go on with it lead to an error that is left out.
+// "In file included from a.cu:3:" and the lines that go on with it lead to an error that is left
+// out.
 std::string without_prelude(std::string errors) {
     const auto last = errors.rfind("\nIn file included from ");
     if (last == std::string::npos) return errors;
@@ -127,7 +128,8 @@ std::string text_of_errors(std::string_view messages, const std::string& root) {
             }
             has_error = true;
         }
-        // g++ tells of a flag that only clang++ has, but only where it has something else to tell, too.
+        // g++ tells of a flag that only clang++ has, but only where it has something else to tell,
+        // too.
         const bool is_about_flags = line.find("unrecognized command-line option") != std::string_view::npos ||
                                     line.ends_with("At global scope:");
         // On the CPU a kernel's body is a lambda.

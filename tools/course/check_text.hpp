@@ -1,4 +1,5 @@
-// What a check says of a run that failed and of a build that did. `root` is the checkout: paths are shown from there.
+// What a check says of a run that failed and of a build that did. `root` is the checkout: paths are
+// shown from there.
 #pragma once
 
 #include <chrono>
@@ -11,7 +12,8 @@
 
 namespace course::tool {
 
-// Of the first test that failed, where the tests end: its name, what it printed, and `shown` of its failures; "" if none has failed.
+// Of the first test that failed, where the tests end: its name, what it printed, and `shown` of its
+// failures; "" if none has failed.
 std::string text_of_failures(const GtestOutput& output, std::size_t shown, const std::string& root);
 
 struct EndOfRun {
@@ -20,12 +22,13 @@ struct EndOfRun {
     std::size_t failures_shown;
 };
 
-// Of a run that did not come to the end of its tests: why, and what was printed last; of one that printed too much, first.
+// Of a run that did not come to the end of its tests: why, and what was printed last; of one that
+// printed too much, first.
 std::string text_of_end(const GtestOutput& output, const Captured& run, const EndOfRun& end,
                         const std::string& root);
 
-// What the compiler or the linker said, less the build's own lines and the command, which follows `FAILED:`; up to the first error in a
-// system's header, if there is one before.
+// What the compiler or the linker said, less the build's own lines and the command, which follows
+// `FAILED:`; up to the first error in a system's header, if there is one before.
 std::string text_of_errors(std::string_view messages, const std::string& root);
 
 }  // namespace course::tool

@@ -32,8 +32,9 @@ int report(const std::exception& error, int exit_code) {
     return exit_code;
 }
 
-// The arguments, last to first as CLI11 wants them. After one of `forwarding`, commands that hand arguments over to the day's
-// program, the first option that is not the command's own, and all after it, are the program's: "--" is put before it.
+// The arguments, last to first as CLI11 wants them. After one of `forwarding`, commands that hand
+// arguments over to the day's program, the first option that is not the command's own, and all
+// after it, are the program's: "--" is put before it.
 std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> forwarding, int argc,
                                         const char* const* argv) {
     std::vector<std::string> arguments(argv + 1, argv + argc);

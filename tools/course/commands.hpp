@@ -17,7 +17,8 @@ struct NewDayOptions {
     std::string title;      // empty: made from the topic
     std::string question;   // empty: one that asks for it
 };
-// A day that compiles, in a directory of its own. Throws UsageError when the name or its number is taken.
+// A day that compiles, in a directory of its own. Throws UsageError when the name or its number is
+// taken.
 int new_day(const Checkout& checkout, const NewDayOptions& options);
 
 struct RunOptions {
@@ -30,8 +31,8 @@ struct RunOptions {
     std::vector<std::string> extra;  // handed to the program as they are
 };
 int run_day(const Checkout& checkout, const RunOptions& options);
-// `files`: the program's own sources (own_program.hpp); of the options only `extra` applies: the files
-// behind the first, then the program's arguments.
+// `files`: the program's own sources (own_program.hpp); of the options only `extra` applies: the
+// files behind the first, then the program's arguments.
 int run_own_program(const Checkout& checkout, const RunOptions& options,
                     const std::vector<std::string>& files);
 
@@ -46,8 +47,9 @@ struct InspectOptions {
 // In a build of its own, build/inspect, whichever build this is. kFailed when there are findings.
 int inspect_day(const Checkout& checkout, const InspectOptions& options);
 
-// Of a program of one's own, from its first kernel to its end; of the options `html`, `json` and `extra` apply, as in run_own_program.
-// Returns the program's exit code when it has failed, else kFailed when there are findings.
+// Of a program of one's own, from its first kernel to its end; of the options `html`, `json` and
+// `extra` apply, as in run_own_program. Returns the program's exit code when it has failed, else
+// kFailed when there are findings.
 int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
                         const std::vector<std::string>& files);
 
@@ -79,7 +81,8 @@ struct DebugOptions {
 };
 // gdb in the learner's kernel, in a build of its own, build/cpu-debug.
 int debug_exercise(const Checkout& checkout, const DebugOptions& options);
-// gdb in the first kernel of a program of one's own; of the options `extra` applies, as in run_own_program.
+// gdb in the first kernel of a program of one's own; of the options `extra` applies, as in
+// run_own_program.
 int debug_own_program(const Checkout& checkout, const DebugOptions& options,
                       const std::vector<std::string>& files);
 
@@ -98,13 +101,15 @@ struct WatchCommand {
     CheckCommand check;
     bool poll = false;  // without inotify
 };
-// Checks the exercise now and whenever its file is saved, then the next one; ends when all are solved, or at Ctrl-C.
+// Checks the exercise now and whenever its file is saved, then the next one; ends when all are
+// solved, or at Ctrl-C.
 int watch_exercise(const Checkout& checkout, const WatchCommand& command);
 
 // The next of its hints that has not been shown.
 int show_hint(const Checkout& checkout, const std::optional<std::string>& name);
 
-// Blank again: the functions of one exercise, or all files of a day. What was there is kept beside it.
+// Blank again: the functions of one exercise, or all files of a day. What was there is kept beside
+// it.
 int reset_exercise(const Checkout& checkout, const std::string& name);
 
 struct ProgressCommand {
@@ -112,8 +117,8 @@ struct ProgressCommand {
     bool as_json = false;
     bool all = false;
 };
-// As a table, or as JSON: a list of {"id", "solved", "failures", "hints", "stars", "minutes", "needs_inspection",
-// "is_inspected"}: its tests count accesses; a right answer is inspected, too.
+// As a table, or as JSON: a list of {"id", "solved", "failures", "hints", "stars", "minutes",
+// "needs_inspection", "is_inspected"}: its tests count accesses; a right answer is inspected, too.
 int show_progress(const Checkout& checkout, const ProgressCommand& command);
 
 // Removes build/, and says how much that was. The learner's files stay.
@@ -126,8 +131,8 @@ struct SolutionCommand {
 };
 int show_solution(const Checkout& checkout, const SolutionCommand& command);
 
-// For authors: makes the blank files of one day or of all, and throws them away. kFailed, with a message for each, when one cannot
-// be made.
+// For authors: makes the blank files of one day or of all, and throws them away. kFailed, with a
+// message for each, when one cannot be made.
 int try_exercises(const Checkout& checkout, const std::optional<std::string>& day);
 
 }  // namespace course::tool

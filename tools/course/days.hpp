@@ -22,7 +22,8 @@ struct Day {
     std::string
         beside{};  // the problem whose result stands on the front page; empty: the main one of its records
     std::string beside_version{};  // that of this version; empty: of the fastest
-    // Of a day of whole programs: the name of each, and its arguments. A day with versions has one program, and none here.
+    // Of a day of whole programs: the name of each, and its arguments. A day with versions has one
+    // program, and none here.
     std::vector<std::vector<std::string>> programs{};
 };
 
@@ -43,7 +44,8 @@ const Day& find_day(const Calendar& calendar, std::string_view name);
 // "day15", or the directory of what has no number.
 std::string short_name(const Day& day);
 
-// As find_day, and throws UsageError when that day has whole programs instead of versions. `command` is for the message.
+// As find_day, and throws UsageError when that day has whole programs instead of versions.
+// `command` is for the message.
 const Day& find_day_with_versions(const Calendar& calendar, std::string_view name, std::string_view command);
 
 }  // namespace course::tool

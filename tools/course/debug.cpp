@@ -24,7 +24,8 @@ void require_gdb() {
         throw std::runtime_error("debug needs gdb, which was not found. Install it: apt-get install gdb");
 }
 
-// The bodies to stop in: of the functions that the exercise asks for; of one that is repaired by hand, of the file's kernels.
+// The bodies to stop in: of the functions that the exercise asks for; of one that is repaired by
+// hand, of the file's kernels.
 std::vector<std::size_t> bodies_of(const std::string& text, const Exercise& exercise) {
     std::vector<std::size_t> bodies;
     for (const std::string& kernel : exercise.kernels) {

@@ -17,7 +17,8 @@ struct DeviceReport {
 
 DeviceReport inspect_device();
 
-// How fast this GPU copies and multiplies, measured now. Nothing on the CPU, where it would mean nothing.
+// How fast this GPU copies and multiplies, measured now. Nothing on the CPU, where it would mean
+// nothing.
 std::vector<Fact> measure_device();
 
 }  // namespace course::tool

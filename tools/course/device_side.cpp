@@ -34,8 +34,9 @@ std::string quoted(std::string_view message) {
     return end == std::string_view::npos ? "" : std::string(message.substr(begin + 1, end - begin - 1));
 }
 
-// As .clangd asks, but for the device's side: clang's own CUDA, on our headers. Found by PATH; what it says, or nothing where there is
-// none. It knows variables of the host there, and takes the stand-in's for such.
+// As .clangd asks, but for the device's side: clang's own CUDA, on our headers. Found by PATH; what
+// it says, or nothing where there is none. It knows variables of the host there, and takes the
+// stand-in's for such.
 std::string ask_clang(const std::filesystem::path& file, const std::filesystem::path& lesson,
                       const std::filesystem::path& root, const std::string& day) {
     const Command command = {"clang++",

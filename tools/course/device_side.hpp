@@ -1,4 +1,5 @@
-// What device code must not do and the CPU build cannot see: there, a kernel is compiled as any function. nvcc refuses both.
+// What device code must not do and the CPU build cannot see: there, a kernel is compiled as any
+// function. nvcc refuses both.
 #pragma once
 
 #include <filesystem>
@@ -21,15 +22,17 @@ struct HostUse {
     bool operator==(const HostUse&) const = default;
 };
 
-// Names of the host's standard library (containers, streams, algorithms, threads) in the bodies of the `kernels` of `text` that are
-// declared __global__ or __device__.
+// Names of the host's standard library (containers, streams, algorithms, threads) in the bodies of
+// the `kernels` of `text` that are declared __global__ or __device__.
 std::vector<HostUse> host_library_in(std::string_view text, const std::vector<std::string>& kernels);
 
-// What device code uses of the host, out of what clang says of a CUDA file compiled for the device: functions, variables, and the parts of
-// the language that kernels have not. Errors of any other kind are left out, and the variables of the stand-in's own headers (threadIdx).
+// What device code uses of the host, out of what clang says of a CUDA file compiled for the device:
+// functions, variables, and the parts of the language that kernels have not. Errors of any other
+// kind are left out, and the variables of the stand-in's own headers (threadIdx).
 std::vector<HostUse> host_uses_in(std::string_view clang_says, std::string_view file);
 
-// Both, of the learner's answer to `entry`, in nvcc's words; "" if there are none. The second kind is found where clang++ is installed.
+// Both, of the learner's answer to `entry`, in nvcc's words; "" if there are none. The second kind
+// is found where clang++ is installed.
 std::string host_code_in_kernels(const Workbook& book, const WorkbookEntry& entry,
                                  const std::filesystem::path& root);
 

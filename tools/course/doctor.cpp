@@ -23,8 +23,8 @@ bool has_digit(const std::string& line) {
     return std::ranges::any_of(line, [](unsigned char character) { return std::isdigit(character) != 0; });
 }
 
-// The line of `tool --version` that tells the version. nvcc and ncu open with a copyright: the one with "Version" or
-// "release" is wanted there, else the first with a digit.
+// The line of `tool --version` that tells the version. nvcc and ncu open with a copyright: the one
+// with "Version" or "release" is wanted there, else the first with a digit.
 std::string version_line(const std::string& output) {
     std::string first;
     for (std::size_t begin = 0; begin < output.size();) {

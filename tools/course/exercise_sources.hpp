@@ -1,4 +1,5 @@
-// What an exercise's build compiles: a tree of copies, in which the learner's files have the place of the lesson's.
+// What an exercise's build compiles: a tree of copies, in which the learner's files have the place
+// of the lesson's.
 #pragma once
 
 #include <filesystem>
@@ -7,12 +8,14 @@
 
 namespace course::tool {
 
-// Writes each of `files` of the directory `day` to the directory `tree`: the learner's text from the directory `mine`, if the file is
-// there; else the blank text, if exercises.md names the file; else the lesson's.
+// Writes each of `files` of the directory `day` to the directory `tree`: the learner's text from
+// the directory `mine`, if the file is there; else the blank text, if exercises.md names the file;
+// else the lesson's.
 //
-// #include "..." looks first in the directory of the including file, so every copy finds the learner's header, whichever file includes
-// it. A copy begins with #line: compilers, debuggers and the inspection name the original. A file whose text stays as it is is
-// not written, so nothing is compiled again for it. Throws ExerciseError.
+// #include "..." looks first in the directory of the including file, so every copy finds the
+// learner's header, whichever file includes it. A copy begins with #line: compilers, debuggers and
+// the inspection name the original. A file whose text stays as it is is not written, so nothing is
+// compiled again for it. Throws ExerciseError.
 void make_exercise_sources(const std::filesystem::path& day, const std::filesystem::path& mine,
                            const std::filesystem::path& tree, const std::vector<std::string>& files);
 

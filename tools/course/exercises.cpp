@@ -1,4 +1,5 @@
-// ./course exercises: for authors. Can every blank file be made, and does it take part in the exercise's build?
+// ./course exercises: for authors. Can every blank file be made, and does it take part in the
+// exercise's build?
 #include <fmt/format.h>
 
 #include <regex>
@@ -60,7 +61,8 @@ std::vector<std::string> mistakes(const fs::path& directory, const ExerciseSheet
     return all;
 }
 
-// Why `./course COMMAND REST`, which a text of `entry` names, is of no use to a learner; "" if it is.
+// Why `./course COMMAND REST`, which a text of `entry` names, is of no use to a learner; "" if it
+// is.
 std::string why_no_use(const Workbook& book, const WorkbookEntry& entry, const std::string& command,
                        const std::string& rest) {
     if (command == "solution") return "refuses until the exercise has been checked";

@@ -1,4 +1,5 @@
-// Tells when files in a few directories change: by inotify, or where that is not to be had, by looking at them again and again.
+// Tells when files in a few directories change: by inotify, or where that is not to be had, by
+// looking at them again and again.
 #pragma once
 
 #include <chrono>
@@ -12,8 +13,8 @@ class FileWatcher {
   public:
     enum class Method { kBest, kPolling };
 
-    // Watches the files in `directories` with the extension .cu, also those that come later; not those below.
-    // Throws std::runtime_error when one is no directory.
+    // Watches the files in `directories` with the extension .cu, also those that come later; not
+    // those below. Throws std::runtime_error when one is no directory.
     explicit FileWatcher(std::vector<std::filesystem::path> directories, Method method = Method::kBest);
     ~FileWatcher();
     FileWatcher(const FileWatcher&) = delete;
@@ -21,8 +22,8 @@ class FileWatcher {
 
     bool polls() const { return inotify_ < 0; }
 
-    // Waits until one of them has another content or size than when this was last asked, or time is up: false. A signal ends the
-    // wait early. An editor that saves in several steps is one change.
+    // Waits until one of them has another content or size than when this was last asked, or time is
+    // up: false. A signal ends the wait early. An editor that saves in several steps is one change.
     bool wait(std::chrono::milliseconds time);
 
   private:

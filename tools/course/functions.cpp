@@ -101,7 +101,8 @@ class Source {
         return false;
     }
 
-    // What stands before the name in a definition is the end of a type; before a call, an operator, a bracket or a keyword.
+    // What stands before the name in a definition is the end of a type; before a call, an operator,
+    // a bracket or a keyword.
     bool may_end_a_type(std::size_t i) const {
         static constexpr std::array<std::string_view, 12> kNoTypes = {
             "return", "else", "do",        "new",      "delete",   "throw",
@@ -130,7 +131,8 @@ class Source {
         return kNone;
     }
 
-    // The brace that opens the body of what is named at `name`; kNone if it is a declaration, a call or a kernel's launch.
+    // The brace that opens the body of what is named at `name`; kNone if it is a declaration, a
+    // call or a kernel's launch.
     std::size_t body_of(std::size_t name) const {
         std::size_t i = after_template_arguments(tokens_.next(name));
         if (!tokens_.is(i, "(")) return kNone;
@@ -180,7 +182,8 @@ class Source {
         return tokens_.is(type, "void") && tokens_.is(arrow, ">") && tokens_.is(tokens_.previous(arrow), "-");
     }
 
-    // How much of the end of `space` is a comment with no empty line between it and what follows, with its indentation.
+    // How much of the end of `space` is a comment with no empty line between it and what follows,
+    // with its indentation.
     static std::size_t comment_at_end(std::string_view space) {
         std::size_t begin = space.rfind('\n') + 1;  // of the line that the declaration is in
         if (begin == 0) return 0;
@@ -188,7 +191,8 @@ class Source {
         while (begin > 0) {
             const std::size_t line = begin < 2 ? 0 : space.rfind('\n', begin - 2) + 1;
             const std::string_view text = space.substr(line, begin - line);
-            // The rest of the line before, `} // namespace`, is in front of the first line break: not a comment of ours.
+            // The rest of the line before, `} // namespace`, is in front of the first line break:
+            // not a comment of ours.
             if (line == 0 || text.find_first_not_of(" \t\r\n") == std::string_view::npos) break;
             begin = line;
         }

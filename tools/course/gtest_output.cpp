@@ -40,7 +40,8 @@ bool is_of_kernel(std::string_view line) {
            line.substr(0, line.find("] ")).find(", thread ") != std::string_view::npos;
 }
 
-// "file.cpp:76: Failure", then the message's lines; at last, from SCOPED_TRACE, in which case it failed.
+// "file.cpp:76: Failure", then the message's lines; at last, from SCOPED_TRACE, in which case it
+// failed.
 std::string message_of(std::string_view lines) {
     const std::string_view place = next_line(lines);
     std::string message, frame;
@@ -75,7 +76,8 @@ std::string message_of(std::string_view lines) {
            (where == "unknown file" ? "" : "\n(" + std::string(where) + ")");  // of an exception
 }
 
-// The failures in what one test printed; what else it printed is left out, and that a failure is one of a function that was called.
+// The failures in what one test printed; what else it printed is left out, and that a failure is
+// one of a function that was called.
 std::vector<std::string> messages_of(std::string_view output) {
     std::vector<std::string> messages;
     std::string current;
@@ -96,7 +98,8 @@ std::vector<std::string> messages_of(std::string_view output) {
     return messages;
 }
 
-// What came before the first failure: the program's own words, and from "cuda_on_cpu: kernel ..." on the stand-in's.
+// What came before the first failure: the program's own words, and from "cuda_on_cpu: kernel ..."
+// on the stand-in's.
 void take_words(std::string_view output, FailedTest& test) {
     while (!output.empty()) {
         const std::string_view line = next_line(output);

@@ -1,4 +1,5 @@
-// What a GoogleTest program said of its tests, read from what it printed: that is all there is when it crashed or was ended.
+// What a GoogleTest program said of its tests, read from what it printed: that is all there is when
+// it crashed or was ended.
 #pragma once
 
 #include <string>

@@ -47,7 +47,8 @@ std::string without_literals(const std::string& message) {
     return std::regex_replace(message, kLiteral, "$1$2");
 }
 
-// "text.find(word) is 18446744073709551615; expected != std::string::npos, which is ..." says nothing: what the author added does.
+// "text.find(word) is 18446744073709551615; expected != std::string::npos, which is ..." says
+// nothing: what the author added does.
 std::string without_search(const std::string& message) {
     static const std::regex kSearch(
         R"(^.*\.find\(.*\) is \d+; expected (?:!= )?std::string(?:_view)?::npos, which is \d+\n(?=[\s\S]))");

@@ -5,7 +5,8 @@
 
 namespace course::tool {
 
-// `message` is what one EXPECT or ASSERT printed, without the line that says where. What the test's author has added stays.
+// `message` is what one EXPECT or ASSERT printed, without the line that says where. What the test's
+// author has added stays.
 std::string in_plain_words(const std::string& message);
 
 }  // namespace course::tool

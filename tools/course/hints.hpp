@@ -1,4 +1,5 @@
-// exercises.md of a day: its exercises in order, what each asks, three hints each. This is the grammar:
+// exercises.md of a day: its exercises in order, what each asks, three hints each. This is the
+// grammar:
 //
 //     # Exercises of day 5: tiled matrix multiplication       introduction
 //     ## coalesced                                            an exercise
@@ -15,8 +16,9 @@
 //     ### `helper`                                            what is asked of this function; optional
 //     ### Hint 1 ... ### Hint 2 ... ### Hint 3
 //
-// In the blank file a function shows its own text as its TODO. The exercise's text stands in the first function of the file that has none
-// of its own, or where all have one, in the first. Every other function names that one.
+// In the blank file a function shows its own text as its TODO. The exercise's text stands in the
+// first function of the file that has none of its own, or where all have one, in the first. Every
+// other function names that one.
 #pragma once
 
 #include <array>

@@ -24,7 +24,8 @@ struct Explanation {
     bool fine = true;  // nothing to gain
 };
 
-// `rows` rows of `lanes` lanes each: an address every `step` bytes along a row, a row every `row_step` bytes.
+// `rows` rows of `lanes` lanes each: an address every `step` bytes along a row, a row every
+// `row_step` bytes.
 struct Rows {
     unsigned lanes = 0;
     std::int64_t step = 0;
@@ -92,7 +93,8 @@ bool has_holes(const std::vector<ActiveLane>& active) {
     return active.back().lane - active.front().lane + 1 != active.size();
 }
 
-// One row with the same step from lane to lane; else rows of 16, 8, 4 or 2 lanes. At least two lanes are needed.
+// One row with the same step from lane to lane; else rows of 16, 8, 4 or 2 lanes. At least two
+// lanes are needed.
 std::optional<Rows> find_rows(const std::vector<ActiveLane>& active) {
     if (active.size() < 2) return std::nullopt;
     const auto [first_lane, first_offset] = active.front();
@@ -120,7 +122,8 @@ Rows along_rows(const Rows& rows, unsigned bytes) {
     return {.lanes = rows.rows, .step = rows.row_step, .rows = rows.lanes, .row_step = rows.step};
 }
 
-// Rows that come to a single one: because there is one, because all are the same, or because each has one address.
+// Rows that come to a single one: because there is one, because all are the same, or because each
+// has one address.
 std::optional<Row> as_one_row(const Rows& rows) {
     const std::int64_t step = std::abs(rows.step);
     const std::int64_t row_step = std::abs(rows.row_step);
@@ -159,7 +162,8 @@ std::size_t most_lanes_at_one_place(const std::vector<ActiveLane>& active) {
     return most;
 }
 
-// Lanes with the same place where they cannot share it: atomic updates, and asynchronous copies to shared memory.
+// Lanes with the same place where they cannot share it: atomic updates, and asynchronous copies to
+// shared memory.
 std::optional<Explanation> explain_queue(const AccessLine& line, const std::vector<ActiveLane>& active) {
     const bool shared = line.space == Space::kShared;
     const bool copies = line.operation == Operation::kAsyncCopy && shared;
@@ -238,7 +242,8 @@ Explanation explain_free(const AccessLine& line, const std::optional<Rows>& rows
     return {"No two lanes want different words of a bank: no conflict."};
 }
 
-// A row whose lanes meet: addresses a multiple of 128 bytes apart are all in one bank, others in a few.
+// A row whose lanes meet: addresses a multiple of 128 bytes apart are all in one bank, others in a
+// few.
 std::optional<std::string> explain_conflict_row(const AccessLine& line, const Row& row,
                                                 const BankGroup& worst) {
     const auto unit = std::max<std::int64_t>(kWordBytes, line.bytes);

@@ -10,7 +10,8 @@
 
 namespace course::tool {
 
-// Throws UsageError where the file that `option` names cannot be written: before anything is built. No file: fine.
+// Throws UsageError where the file that `option` names cannot be written: before anything is built.
+// No file: fine.
 void require_writable(const char* option, const std::filesystem::path& file);
 
 // Of the device of this build; nothing where there is none.

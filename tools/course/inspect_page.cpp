@@ -129,7 +129,8 @@ std::string_view line_of(const std::vector<std::string>& text, int number) {
     return is_there ? std::string_view(text[static_cast<std::size_t>(number) - 1]) : "";
 }
 
-// The line on which the kernel's definition begins, with the comment above it, when that is not far above `line`; else `line`.
+// The line on which the kernel's definition begins, with the comment above it, when that is not far
+// above `line`; else `line`.
 int beginning_of(const std::string& kernel, const std::vector<std::string>& text, int line) {
     constexpr int kFar = 100;
     const std::string head = kernel.substr(0, kernel.find_first_of("<( ")) + "(";
@@ -147,7 +148,8 @@ int beginning_of(const std::string& kernel, const std::vector<std::string>& text
     return first;
 }
 
-// First and last lines of the parts that are shown: around everything annotated, the kernel from its beginning.
+// First and last lines of the parts that are shown: around everything annotated, the kernel from
+// its beginning.
 std::vector<std::pair<int, int>> parts_of(const KernelInspection& kernel, const Annotations& annotations,
                                           const std::vector<std::string>& text) {
     constexpr int kAround = 2;

@@ -16,8 +16,9 @@ struct PageHead {
     std::string question;  // that the lesson answers; empty: none
 };
 
-// Bars of the bytes that each version moves; how to read the page; the source of each kernel, line by line, with its counts beside
-// it; behind each line what its accesses look like, with a picture of the worst request; findings.
+// Bars of the bytes that each version moves; how to read the page; the source of each kernel, line
+// by line, with its counts beside it; behind each line what its accesses look like, with a picture
+// of the worst request; findings.
 std::string inspection_page(const PageHead& head, const InspectionFile& file,
                             const std::optional<MultiprocessorLimits>& limits, Sources& sources);
 

@@ -44,7 +44,8 @@ std::string svg(int width, int height, std::string_view description, std::string
                        width, height, description, content);
 }
 
-// Which rows are drawn: of five and more in a row that look alike the first two and the last. The others stand for those left out.
+// Which rows are drawn: of five and more in a row that look alike the first two and the last. The
+// others stand for those left out.
 struct DrawnRow {
     std::size_t row = 0;
     std::size_t left_out = 0;  // of rows like this one, which follow it

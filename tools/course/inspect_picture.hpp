@@ -1,4 +1,5 @@
-// The worst request of a line as a picture (SVG, to be put into a page, in the colours of its style sheet).
+// The worst request of a line as a picture (SVG, to be put into a page, in the colours of its style
+// sheet).
 #pragma once
 
 #include <string>
@@ -8,9 +9,9 @@
 
 namespace course::tool {
 
-// Shared memory: the 32 banks with the lanes that hit them, different words of a bank one above the other. Global memory: the
-// lines of 128 bytes that are touched, with their sectors and the lanes that want their bytes. Of many rows that look alike three are
-// drawn.
+// Shared memory: the 32 banks with the lanes that hit them, different words of a bank one above the
+// other. Global memory: the lines of 128 bytes that are touched, with their sectors and the lanes
+// that want their bytes. Of many rows that look alike three are drawn.
 std::string picture(const AccessLine& line);
 
 // A small one of either kind, with labels: what the colours mean.

@@ -6,12 +6,14 @@
 namespace course::tool {
 namespace {
 
-// Do lanes with one word share it? Those of atomic updates and of asynchronous copies are answered one after the other.
+// Do lanes with one word share it? Those of atomic updates and of asynchronous copies are answered
+// one after the other.
 bool share_words(const AccessLine& line) {
     return line.operation != Operation::kAtomic && line.operation != Operation::kAsyncCopy;
 }
 
-// Does each active lane want the same as the lane whose number differs in `difference`, where that is active?
+// Does each active lane want the same as the lane whose number differs in `difference`, where that
+// is active?
 bool paired(const std::vector<std::int64_t>& offsets, std::size_t difference) {
     for (std::size_t lane = 0; lane < offsets.size(); ++lane) {
         const std::size_t partner = lane ^ difference;

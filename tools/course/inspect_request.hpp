@@ -1,4 +1,5 @@
-// One request of a warp, taken apart: which lanes meet in which bank of shared memory, or in which sector of global memory.
+// One request of a warp, taken apart: which lanes meet in which bank of shared memory, or in which
+// sector of global memory.
 #pragma once
 
 #include <array>
@@ -27,10 +28,11 @@ struct Wanted {
     std::vector<unsigned> lanes;
 };
 
-// Shared memory answers 32 lanes at once when each wants up to 4 bytes, 16 when 8 (half-warps), 8 when 16 (quarter-warps). Loads
-// whose neighbours, or next neighbours, want the same throughout the warp are answered for two such groups together. A group needs as
-// many wavefronts as the fullest bank has entries: different words, or lanes for atomic updates and asynchronous copies, which do not
-// share a word. Measured on an H200.
+// Shared memory answers 32 lanes at once when each wants up to 4 bytes, 16 when 8 (half-warps), 8
+// when 16 (quarter-warps). Loads whose neighbours, or next neighbours, want the same throughout the
+// warp are answered for two such groups together. A group needs as many wavefronts as the fullest
+// bank has entries: different words, or lanes for atomic updates and asynchronous copies, which do
+// not share a word. Measured on an H200.
 struct BankGroup {
     unsigned first_lane = 0;
     std::array<std::vector<Wanted>, kBanks> banks;  // words in the order of the lanes

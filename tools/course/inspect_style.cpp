@@ -2,7 +2,8 @@
 
 namespace course::tool {
 
-// Narrow pages first. The code of a listing scrolls inside its box; the counts below or beside it stay where they are.
+// Narrow pages first. The code of a listing scrolls inside its box; the counts below or beside it
+// stay where they are.
 const std::string_view kPageStyle = R"css(
 :root { color-scheme: light dark;
   --text: #1c2128; --ground: #ffffff; --card: #f4f6f8; --quiet: #57606a; --rule: #d8dde3; --edge: #6e7781; --link: #0550ae;

@@ -10,7 +10,8 @@
 
 namespace course::tool {
 
-// Per version and kernel: a table of the costliest lines with a sentence about each access, facts, findings.
+// Per version and kernel: a table of the costliest lines with a sentence about each access, facts,
+// findings.
 std::string inspection_text(const InspectionFile& file, const std::optional<MultiprocessorLimits>& limits,
                             Sources& sources, bool colour);
 

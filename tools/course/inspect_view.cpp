@@ -18,7 +18,8 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Of a sampled grid the bytes of all blocks; which of them are the same bytes a few blocks do not show.
+// Of a sampled grid the bytes of all blocks; which of them are the same bytes a few blocks do not
+// show.
 std::string traffic(std::uint64_t moved, std::uint64_t unique, double blocks_each) {
     if (moved == 0) return "none";
     if (blocks_each > 1) return "about " + bytes_text(static_cast<double>(moved) * blocks_each);

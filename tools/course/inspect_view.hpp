@@ -1,4 +1,5 @@
-// What the terminal and the page show of an inspection: lines in order of cost, the text of sources, facts about kernels.
+// What the terminal and the page show of an inspection: lines in order of cost, the text of
+// sources, facts about kernels.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,13 @@ struct InspectedLine {
 
 // How many blocks each block that was watched stands for: 1, unless the grid was sampled.
 double blocks_each(const KernelInspection& kernel);
-// Of all blocks, so that versions compare: "128", or of a sampled grid, as the watched blocks suggest, "~4096".
+// Of all blocks, so that versions compare: "128", or of a sampled grid, as the watched blocks
+// suggest, "~4096".
 std::string requests_text(const AccessLine& access, double blocks_each);
 
-// The line with the most to gain first: the most beyond its ideal, a wavefront counted as 128 bytes and a sector as 32. Of lines
-// with as much to gain the one that moves the most; so are the accesses of each.
+// The line with the most to gain first: the most beyond its ideal, a wavefront counted as 128 bytes
+// and a sector as 32. Of lines with as much to gain the one that moves the most; so are the
+// accesses of each.
 std::vector<InspectedLine> costliest_first(const KernelInspection& kernel);
 
 // How far the transactions are from the ideal.
@@ -43,7 +46,8 @@ double share_of_bytes_used(const AccessLine& line);
 
 // "shared load of 4 bytes"
 std::string what(const AccessLine& line);
-// The array's name, or what is known of it: "tile", "131 KB" for an allocation of that size, "matrices, 131 KB"
+// The array's name, or what is known of it: "tile", "131 KB" for an allocation of that size,
+// "matrices, 131 KB"
 std::string array_of(const AccessLine& line);
 // "wavefronts" or "sectors"
 std::string_view unit(const AccessLine& line);
@@ -60,7 +64,8 @@ std::string extent(const KernelInspection& kernel);
 // A name and a value: "barriers per block", "16".
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// Bytes moved against unique bytes, barriers, occupancy. `limits` of the multiprocessor that blocks are to share; none: not told.
+// Bytes moved against unique bytes, barriers, occupancy. `limits` of the multiprocessor that blocks
+// are to share; none: not told.
 Facts facts_of(const KernelInspection& kernel, const std::optional<MultiprocessorLimits>& limits);
 // Arithmetic intensity, where the operations are known.
 Facts facts_of(const InspectedVariant& variant);
@@ -70,8 +75,8 @@ std::string place(const SourceLine& source);
 // "thread (3, 0, 0) of block (0, 0, 0)"
 std::string who(const std::array<unsigned, 3>& thread, const std::array<unsigned, 3>& block);
 
-// Bytes that a version moves between its threads and memory: a sector is 32, a wavefront 128. Of a sampled grid those of all blocks,
-// as the sampled ones suggest.
+// Bytes that a version moves between its threads and memory: a sector is 32, a wavefront 128. Of a
+// sampled grid those of all blocks, as the sampled ones suggest.
 struct BytesMoved {
     double ideal = 0;
     double beyond_ideal = 0;

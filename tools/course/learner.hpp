@@ -1,4 +1,5 @@
-// What the learner's commands have in common: the exercises, the progress, and which exercise is meant.
+// What the learner's commands have in common: the exercises, the progress, and which exercise is
+// meant.
 #pragma once
 
 #include <optional>
@@ -17,8 +18,9 @@ struct Desk {
 
     // The first that is not solved; nothing when all are. With `chapter`: of that one.
     std::optional<WorkbookEntry> first_unsolved(const Chapter* chapter = nullptr) const;
-    // The exercise that `name` means: of a day's the first that is not solved, else the last. Without a name: the one that was named
-    // last or, when that is solved, the next of its day or of all.
+    // The exercise that `name` means: of a day's the first that is not solved, else the last.
+    // Without a name: the one that was named last or, when that is solved, the next of its day or
+    // of all.
     WorkbookEntry choose(const std::optional<std::string>& name);
 
     Workbook book;
@@ -31,7 +33,8 @@ struct Desk {
 // "my/day05_matmul_tiled/matmul_tiled.cu:57, about 10 minutes": where to write.
 std::string describe(const Workbook& book, const WorkbookEntry& entry);
 
-// What the exercise asks; before the first of a day, what the day's are about. Copies the blank files, if need be.
+// What the exercise asks; before the first of a day, what the day's are about. Copies the blank
+// files, if need be.
 void print_exercise(const Desk& desk, const WorkbookEntry& entry);
 
 // Text of exercises.md, filled into lines.

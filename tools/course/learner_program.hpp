@@ -1,4 +1,5 @@
-// The programs that run the learner's kernels outside of a test: ./course run --mine and ./course debug.
+// The programs that run the learner's kernels outside of a test: ./course run --mine and ./course
+// debug.
 #pragma once
 
 #include <string>
@@ -12,7 +13,8 @@ namespace course::tool {
 // Throws UsageError when the learner has no file of any of these exercises yet.
 void require_my_file(const Workbook& book, const std::vector<WorkbookEntry>& exercises);
 
-// Builds `target`, a program of the entry's day, with the learner's files. Throws BuildError; what the compiler said is shown then.
+// Builds `target`, a program of the entry's day, with the learner's files. Throws BuildError; what
+// the compiler said is shown then.
 void build_my_program(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
                       const std::string& target);
 

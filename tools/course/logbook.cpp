@@ -14,7 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Throws nlohmann's exceptions for a value of another type, std::out_of_range for one that cannot be.
+// Throws nlohmann's exceptions for a value of another type, std::out_of_range for one that cannot
+// be.
 ExerciseRecord record_from(const nlohmann::json& json) {
     const ExerciseRecord record{.solved = json.at("solved"),
                                 .failures = json.at("failures"),
@@ -36,7 +37,8 @@ const ExerciseRecord& Logbook::of(const std::string& id) const {
     return found == records_.end() ? kNothing : found->second;
 }
 
-// Two commands at once do not write between each other's reading and writing. Null where there is no directory to lock.
+// Two commands at once do not write between each other's reading and writing. Null where there is
+// no directory to lock.
 std::unique_ptr<FileLock> Logbook::lock_directory() const {
     std::error_code none;
     fs::create_directories(file_.parent_path(), none);

@@ -24,14 +24,15 @@ struct ExerciseRecord {
 
 class Logbook {
   public:
-    // Reads the file, if there is one. A damaged one is set aside as <file>.damaged (or .damaged2...), and stderr says so; of
-    // one that is damaged in places, the other places count. Throws std::runtime_error when it cannot be read.
+    // Reads the file, if there is one. A damaged one is set aside as <file>.damaged (or
+    // .damaged2...), and stderr says so; of one that is damaged in places, the other places count.
+    // Throws std::runtime_error when it cannot be read.
     explicit Logbook(std::filesystem::path file);
 
     // Of exercise "day05/coalesced"; the start of one if nothing is known of it.
     const ExerciseRecord& of(const std::string& id) const;
-    // Changes it, and writes the file at once, all or nothing. What others have written meanwhile is kept. Where the file cannot be
-    // written, stderr says so.
+    // Changes it, and writes the file at once, all or nothing. What others have written meanwhile
+    // is kept. Where the file cannot be written, stderr says so.
     template <class Change>
     void update(const std::string& id, Change change) {
         const auto lock = lock_directory();

@@ -1,4 +1,5 @@
-// make_exercise_sources DAY MY TREE FILE...: see exercise_sources.hpp. The build runs it before it compiles an exercise.
+// make_exercise_sources DAY MY TREE FILE...: see exercise_sources.hpp. The build runs it before it
+// compiles an exercise.
 #include <fmt/format.h>
 
 #include "exercise_sources.hpp"

@@ -62,8 +62,9 @@ double percent_of_fma_limit(const MeasuredRecord& record) {
     return limit > 0 ? 100 * tera_flops(record) / limit : 0;
 }
 
-// Tensor cores, for instance, whose limit is not measured. A record has the share of the nearer limit. Where that is less than the
-// share of multiply-adds, it is the share of memory, because its arithmetic is not FP32.
+// Tensor cores, for instance, whose limit is not measured. A record has the share of the nearer
+// limit. Where that is less than the share of multiply-adds, it is the share of memory, because its
+// arithmetic is not FP32.
 bool on_other_units(const MeasuredRecord& record) {
     constexpr double kRounding = 0.99;
     return record.percent_of_limit && *record.percent_of_limit < kRounding * percent_of_fma_limit(record);
@@ -195,7 +196,8 @@ std::vector<MeasuredRecord> most_telling(const std::vector<MeasuredRecord>& ours
     return shown;
 }
 
-// "sum 268435456 (float), warm cache, on NVIDIA H200, 2026-11-21. Other sizes and all columns: [docs/...](...)."
+// "sum 268435456 (float), warm cache, on NVIDIA H200, 2026-11-21. Other sizes and all columns:
+// [docs/...](...)."
 std::string caption(const MeasuredRecord& record, std::string_view link) {
     const bool type_is_said = record.problem.find(record.dtype) != std::string::npos;
     return fmt::format("*{}{}, warm cache, {}, {}.* {}\n", record.problem,

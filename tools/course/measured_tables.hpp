@@ -1,5 +1,6 @@
-// Markdown made from measured records: everything for docs/measured/<day>.md, a few rows for a day's README, one figure for a sentence.
-// All of them throw std::runtime_error when a record that they show is not verified.
+// Markdown made from measured records: everything for docs/measured/<day>.md, a few rows for a
+// day's README, one figure for a sentence. All of them throw std::runtime_error when a record that
+// they show is not verified.
 #pragma once
 
 #include <optional>
@@ -13,15 +14,17 @@ namespace course::tool {
 
 // --- For docs/measured: all records ---
 
-// Every record of one problem, warm and flushed, with what its kernel takes of an SM and the figures beside times.
+// Every record of one problem, warm and flushed, with what its kernel takes of an SM and the
+// figures beside times.
 std::string full_table(const std::vector<MeasuredRecord>& of_one_problem);
 
-// For each problem the fastest of ours and, where there is one, the fastest peer on the same device, both warm, and how many
-// times faster ours is. Empty when there is no record of ours.
+// For each problem the fastest of ours and, where there is one, the fastest peer on the same
+// device, both warm, and how many times faster ours is. Empty when there is no record of ours.
 std::string comparison_table(const std::vector<MeasuredRecord>& records);
 
-// Our one version beside the one peer on every problem: times, how many times faster ours is, warm and flushed, with the
-// geometric mean and the lowest of these. Throws when there is not exactly one of each on every problem.
+// Our one version beside the one peer on every problem: times, how many times faster ours is, warm
+// and flushed, with the geometric mean and the lowest of these. Throws when there is not exactly
+// one of each on every problem.
 std::string sweep_table(const std::vector<MeasuredRecord>& records);
 
 // "Measured on NVIDIA H200, driver 580.65.06, CUDA 13.0, commit 1a2b3c4d5e6f, 2026-11-21."
@@ -34,14 +37,17 @@ std::string main_problem(const std::vector<MeasuredRecord>& records);
 
 // A table and a line below it. `link` leads to the rest.
 //
-// Rows: our versions, the fastest peer on the same device, and the machine's limit, no more than ten. Of more versions than fit
-// these stay, in their order: the first one, the fastest one, and those that gained the most over the fastest before them.
-// Columns: time, speed-up over the first version, speed beside the peer's, % of limit, and the figures beside times, where there are such.
+// Rows: our versions, the fastest peer on the same device, and the machine's limit, no more than
+// ten. Of more versions than fit these stay, in their order: the first one, the fastest one, and
+// those that gained the most over the fastest before them.
+// Columns: time, speed-up over the first version, speed beside the peer's, % of limit, and the
+// figures beside times, where there are such.
 std::string summary_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
                           std::string_view link);
 
-// Steps of the ladder beside the one peer, no more than ten rows: of the first version of each number (01_, 02_...) those that stay in
-// a summary_table. Steps on other units than FP32 multiply-adds, such as tensor cores, are left out.
+// Steps of the ladder beside the one peer, no more than ten rows: of the first version of each
+// number (01_, 02_...) those that stay in a summary_table. Steps on other units than FP32
+// multiply-adds, such as tensor cores, are left out.
 std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
                          std::string_view link);
 
@@ -52,8 +58,9 @@ std::string sweep_summary(const std::vector<MeasuredRecord>& records, std::strin
 std::string best_result(const std::vector<MeasuredRecord>& records, const std::string& problem,
                         const std::string& version);
 
-// One figure of one version, warm, as text: "time", "GB/s", "GFLOP/s", "TFLOP/s", "% of limit", "% of peer" (the fastest on the same device),
-// "speed-up" (over the first version), "registers", "occupancy".
+// One figure of one version, warm, as text: "time", "GB/s", "GFLOP/s", "TFLOP/s", "% of limit", "%
+// of peer" (the fastest on the same device), "speed-up" (over the first version), "registers",
+// "occupancy".
 std::string one_figure(const std::vector<MeasuredRecord>& records, const std::string& problem,
                        const std::string& version, std::string_view quantity);
 

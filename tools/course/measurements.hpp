@@ -1,4 +1,5 @@
-// Measured records: docs/measurements/<machine>/<day>.jsonl (common/bench/record_file.hpp), and <day>_sweep.jsonl.
+// Measured records: docs/measurements/<machine>/<day>.jsonl (common/bench/record_file.hpp), and
+// <day>_sweep.jsonl.
 #pragma once
 
 #include <filesystem>

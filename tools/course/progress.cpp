@@ -47,7 +47,8 @@ int print_json(const Desk& desk) {
 
 }  // namespace
 
-// A line for each day; in full the day that is named, else that of the next exercise, or with `all` every one.
+// A line for each day; in full the day that is named, else that of the next exercise, or with `all`
+// every one.
 int show_progress(const Checkout& checkout, const ProgressCommand& command) {
     Desk desk(checkout);
     if (command.as_json) return print_json(desk);

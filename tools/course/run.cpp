@@ -18,7 +18,8 @@ namespace {
 
 using Programs = std::vector<std::vector<std::string>>;  // of a day of whole programs: names and arguments
 
-// The commands that run `programs` of a day of whole programs: all of them, or the one that is named.
+// The commands that run `programs` of a day of whole programs: all of them, or the one that is
+// named.
 std::vector<Command> program_commands(const Checkout& checkout, const Day& day, const Programs& programs,
                                       const std::string& suffix, const RunOptions& options) {
     require_no_versions(day, options);

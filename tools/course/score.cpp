@@ -23,8 +23,9 @@ constexpr double kAsFast = 0.9;         // of the lesson's speed
 constexpr std::uint64_t kSpare = 1000;  // one in so many more is no more: which values meet is the data's
 constexpr double kAlike = 1.01;         // of two lines, when the one to blame is looked for
 
-// An exercise about traffic is solved when its idea is there: a little more than the lesson's costs a star, and no more.
-// The figures are in parts of the lesson's sectors or wavefronts, and of its requests to global memory.
+// An exercise about traffic is solved when its idea is there: a little more than the lesson's costs
+// a star, and no more. The figures are in parts of the lesson's sectors or wavefronts, and of its
+// requests to global memory.
 constexpr double kMuchMore = 1.25;
 constexpr double kMuchMisuse = 0.02;  // beyond the ideal, in addition to what the lesson's version misuses
 constexpr double kManyRequests = 1.5;
@@ -53,7 +54,8 @@ bool alike(const AccessLine& a, const AccessLine& b) {
            near(a.ideal, b.ideal);
 }
 
-// Of my lines that the lesson has none like the one with the most transactions to spare; of such with as many, that with the most.
+// Of my lines that the lesson has none like the one with the most transactions to spare; of such
+// with as many, that with the most.
 const AccessLine* worst(const Traffic& mine, Traffic lesson) {
     const auto cost = [](const AccessLine& line) {
         return std::pair(line.transactions - std::min(line.ideal, line.transactions), line.transactions);
@@ -188,7 +190,8 @@ class ResultFile {
     std::filesystem::path path_;
 };
 
-// While it lives, inspected programs name the learner's lines, not those of the headers that they call.
+// While it lives, inspected programs name the learner's lines, not those of the headers that they
+// call.
 class KernelLines {
   public:
     KernelLines() {

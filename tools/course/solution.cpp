@@ -23,7 +23,8 @@ void replace_keeping_old(const std::filesystem::path& file, const std::string& t
     fmt::print("{}: done; what was there is in {}\n", Workbook::shown(file), old.filename().string());
 }
 
-// Gives the learner's functions that the exercise is about the bodies that they have in `after`. What was there is kept.
+// Gives the learner's functions that the exercise is about the bodies that they have in `after`.
+// What was there is kept.
 void replace_bodies(const Desk& desk, const WorkbookEntry& entry, std::string after) {
     const std::filesystem::path file = desk.book.mine(entry);
     desk.book.copy_blank_files(*entry.chapter);

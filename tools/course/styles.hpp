@@ -1,4 +1,5 @@
-// The few styles of the command's own output; whether they are wanted, common/bench/report.hpp tells.
+// The few styles of the command's own output; whether they are wanted, common/bench/report.hpp
+// tells.
 #pragma once
 
 #include <fmt/color.h>

@@ -26,8 +26,8 @@ void pass_on(int signal) {
     if (running_child != 0) kill(running_child, signal);
 }
 
-// A child of this process's group gets Ctrl-C from the terminal. Only a group of its own can be ended whole, with what a child has
-// started itself.
+// A child of this process's group gets Ctrl-C from the terminal. Only a group of its own can be
+// ended whole, with what a child has started itself.
 enum class Group { kOfThisProcess, kOwn };
 
 // While a child runs, this process does not die of what is meant for the child.
@@ -51,7 +51,8 @@ class SignalsToChild {
 
     Group group() const { return group_; }
 
-    // What the child should start with: this process's own dispositions, not SIG_IGN inherited through exec.
+    // What the child should start with: this process's own dispositions, not SIG_IGN inherited
+    // through exec.
     sigset_t defaults_of_child() const {
         sigset_t set;
         sigemptyset(&set);
@@ -99,7 +100,8 @@ int wait_for(pid_t child) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// A pipe for a child's output; both ends are closed in the child but for what spawn makes its stdout and stderr.
+// A pipe for a child's output; both ends are closed in the child but for what spawn makes its
+// stdout and stderr.
 class Pipe {
   public:
     Pipe() {

@@ -1,5 +1,6 @@
-// What `./course tables` makes from the records in docs/measurements: docs/measured/<day>.md with everything, and in the other
-// Markdown files what stands between these markers, each on a line of its own:
+// What `./course tables` makes from the records in docs/measurements: docs/measured/<day>.md with
+// everything, and in the other Markdown files what stands between these markers, each on a line of
+// its own:
 //
 //     <!-- measurements: h200/day15_reduction, sum 268435456 -->   at most ten rows of that problem; without one, of the main problem
 //     <!-- ladder: h200/gemm_ladder, sgemm 4096x4096x4096 -->      steps and the peer, at most ten rows
@@ -12,7 +13,8 @@
 //
 //     about <!-- figure: h200/gemm_ladder, sgemm 4096x4096x4096, 07_double_buffering, TFLOP/s -->46.6<!-- /figure --> TFLOP/s
 //
-// Where the file of records is missing, the text is "Not measured yet." Lines inside ``` fences are text, not markers.
+// Where the file of records is missing, the text is "Not measured yet." Lines inside ``` fences are
+// text, not markers.
 #pragma once
 
 #include <filesystem>
@@ -31,19 +33,22 @@ struct TableSources {
     std::vector<Day> days;
 };
 
-// `text`, the contents of `file` under the root, with everything between markers made anew. Throws std::runtime_error, with the line
-// number, for markers that cannot be understood, or that ask for what the records do not have.
+// `text`, the contents of `file` under the root, with everything between markers made anew. Throws
+// std::runtime_error, with the line number, for markers that cannot be understood, or that ask for
+// what the records do not have.
 std::string with_fresh_tables(std::string_view text, const std::filesystem::path& file,
                               const TableSources& sources);
 
-// The Markdown files that may have markers, sorted: all under `root` but docs/measured, the learner's, build directories and hidden ones.
+// The Markdown files that may have markers, sorted: all under `root` but docs/measured, the
+// learner's, build directories and hidden ones.
 std::vector<std::filesystem::path> find_markdown(const std::filesystem::path& root);
 
 // {"day15_reduction.md": its text}, for every day that has records on some machine.
 std::map<std::string, std::string> measured_pages(const TableSources& sources);
 
 // Ladder steps say "Measured:   about 46 TFLOP/s" in their head. What is wrong with it: the record of the version that the file is
-// named after, at 4096 x 4096 x 4096, differs by more than one in its last digit. Empty when all is well, or nothing is measured.
+// named after, at 4096 x 4096 x 4096, differs by more than one in its last digit. Empty when all is
+// well, or nothing is measured.
 std::string wrong_measured_line(std::string_view source, const std::string& version,
                                 const TableSources& sources);
 

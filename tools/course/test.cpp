@@ -67,7 +67,8 @@ int test_days(const Checkout& checkout, const std::optional<std::string>& day) {
     }
     if (isatty(STDOUT_FILENO) == 1) command.emplace_back("--progress");
 
-    // Tests run side by side, each over all cores: one that waits for its threads must not burn another's time.
+    // Tests run side by side, each over all cores: one that waits for its threads must not burn
+    // another's time.
     setenv("OMP_WAIT_POLICY", "passive", 0);
     std::filesystem::remove(report);
     const int exit_code = run(command);

@@ -1,4 +1,5 @@
-// Reads what ctest writes with --output-junit: how many tests passed, failed, were skipped, and why.
+// Reads what ctest writes with --output-junit: how many tests passed, failed, were skipped, and
+// why.
 #pragma once
 
 #include <map>
@@ -14,7 +15,8 @@ struct TestFailure {
     // Of its first failure: a few lines, place and what was expected; may be empty.
     std::string message;
 
-    // What runs this test alone: "day01_vector_add_test --gtest_filter=DayOne/VariantTest.AllSizes/float4".
+    // What runs this test alone: "day01_vector_add_test
+    // --gtest_filter=DayOne/VariantTest.AllSizes/float4".
     std::string command() const;
 };
 

@@ -40,10 +40,12 @@ class CtrlC {
     struct sigaction before_ {};
 };
 
-// A check that can be cancelled. It ends in good order then: its build removes what is half written, no result is kept.
+// A check that can be cancelled. It ends in good order then: its build removes what is half
+// written, no result is kept.
 class CheckInBackground {
   public:
-    // A copy of this process checks, in a process group of its own: Ctrl-C and a save are this process's to answer.
+    // A copy of this process checks, in a process group of its own: Ctrl-C and a save are this
+    // process's to answer.
     CheckInBackground(const WorkbookEntry& entry, const Checkout& checkout, const CheckCommand& command) {
         std::fflush(stdout);
         child_ = fork();
@@ -101,7 +103,8 @@ void clear_screen() {
     if (isatty(STDOUT_FILENO) == 1) fmt::print("\033[H\033[2J");
 }
 
-// Checks until the answer is right, anew with every save: what is being checked then is outdated, and ends. Throws Interrupted.
+// Checks until the answer is right, anew with every save: what is being checked then is outdated,
+// and ends. Throws Interrupted.
 void check_until_solved(const WorkbookEntry& entry, const Checkout& checkout, const WatchCommand& command,
                         FileWatcher& watcher) {
     for (;;) {

@@ -28,8 +28,8 @@ struct WorkbookEntry {
 
 class Workbook {
   public:
-    // Reads exercises.md of every day that is there and has one. `mine` holds the learner's files, a directory for each day.
-    // Throws ExerciseError.
+    // Reads exercises.md of every day that is there and has one. `mine` holds the learner's files,
+    // a directory for each day. Throws ExerciseError.
     Workbook(const Checkout& checkout, const Calendar& calendar, std::filesystem::path mine);
     Workbook(const Workbook&) = delete;
     Workbook& operator=(const Workbook&) = delete;
@@ -37,8 +37,8 @@ class Workbook {
     const std::vector<Chapter>& chapters() const { return chapters_; }
     const std::vector<WorkbookEntry>& entries() const { return entries_; }
 
-    // The exercises that `name` means: day05/coalesced, coalesced where only one day has one; all of day05's for a name of the
-    // day. Throws UsageError, which names the nearest or the choices.
+    // The exercises that `name` means: day05/coalesced, coalesced where only one day has one; all
+    // of day05's for a name of the day. Throws UsageError, which names the nearest or the choices.
     std::vector<WorkbookEntry> find(std::string_view name) const;
 
     std::filesystem::path lesson(const WorkbookEntry& entry) const;  // the file with the solution
@@ -51,7 +51,8 @@ class Workbook {
     // As it is shown: relative to where the learner is, where that is shorter.
     static std::string shown(const std::filesystem::path& file);
 
-    // Copies the chapter's blank files to where the learner works, never over one that is there. Returns those copied.
+    // Copies the chapter's blank files to where the learner works, never over one that is there.
+    // Returns those copied.
     std::vector<std::filesystem::path> copy_blank_files(const Chapter& chapter) const;
 
   private:

@@ -16,7 +16,8 @@ bool has(const std::string& text, std::string_view words) {
     return text.find(words) != std::string::npos;
 }
 
-// A right kernel that prints in each of a million threads, and a wrong one whose first failure came long before.
+// A right kernel that prints in each of a million threads, and a wrong one whose first failure came
+// long before.
 TEST(CheckText, ATestThatPrintsTooMuchShowsItsBeginning) {
     Captured run;
     run.flooded = true;

@@ -1,4 +1,5 @@
-// The commands, on a made-up project: there is nothing to compile, and the day's program is a script that tells what it was given.
+// The commands, on a made-up project: there is nothing to compile, and the day's program is a
+// script that tells what it was given.
 #include "command_line.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// The phrases are made by GoogleTest itself here, so that they are those of the version that is installed.
+// The phrases are made by GoogleTest itself here, so that they are those of the version that is
+// installed.
 #include "gtest_phrases.hpp"
 
 #include <gtest/gtest-spi.h>

@@ -1,4 +1,5 @@
-// ./course inspect on a made-up project: there is nothing to compile, and the day's program is a script that hands out made-up figures.
+// ./course inspect on a made-up project: there is nothing to compile, and the day's program is a
+// script that hands out made-up figures.
 #include <gtest/gtest.h>
 
 #include <csignal>

@@ -286,7 +286,8 @@ TEST(ExplainSharing, IsOnlyForLoadsThatShareAndAreGood) {
     EXPECT_EQ(lanes_per_element({}), 0);
 }
 
-// Words at a distance of s meet in a bank if s has a factor in common with the number of banks (PMPP 6.2): gcd(s, 32) of them.
+// Words at a distance of s meet in a bank if s has a factor in common with the number of banks
+// (PMPP 6.2): gcd(s, 32) of them.
 TEST(BankGroups, StridesMeetAsTheirGreatestCommonDivisorSays) {
     for (std::int64_t words = 1; words <= 65; ++words) {
         const auto groups = bank_groups(shared_load(4, 1, stride(words * 4)));

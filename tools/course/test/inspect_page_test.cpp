@@ -1,4 +1,5 @@
-// The page of an inspection, from made-up figures: what stands in it, and whether everybody can read it.
+// The page of an inspection, from made-up figures: what stands in it, and whether everybody can
+// read it.
 #include "inspect_page.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The learner's commands on a made-up course of one day. Nothing is compiled: the "build" looks whether the file may be, and the
-// "tests" are a script that looks at what is written in it.
+// The learner's commands on a made-up course of one day. Nothing is compiled: the "build" looks
+// whether the file may be, and the "tests" are a script that looks at what is written in it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

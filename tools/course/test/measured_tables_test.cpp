@@ -96,7 +96,8 @@ TEST(SummaryTable, FiguresBesideTimesAreTheLastColumns) {
 
 std::vector<MeasuredRecord> twelve() {
     std::vector<MeasuredRecord> records;
-    // v5 and v8 are slower than the one before; v10 gains least; v11, the fastest, gains less than any but v10.
+    // v5 and v8 are slower than the one before; v10 gains least; v11, the fastest, gains less than
+    // any but v10.
     const std::vector<double> times = {100, 90, 80, 70, 60, 65, 50, 40, 45, 30, 29.5, 29};
     for (std::size_t i = 0; i < times.size(); ++i)
         records.push_back(record(fmt::format("v{}", i), times[i]));

@@ -14,7 +14,8 @@
 namespace course::tool {
 namespace {
 
-// Its rule names the source and header.cuh; what it links notes its arguments and ends with exit code 7.
+// Its rule names the source and header.cuh; what it links notes its arguments and ends with exit
+// code 7.
 constexpr const char* kNvcc = R"(#!/bin/sh
 cd "$COURSE_ROOT" && echo "$*" >>compiled
 source=

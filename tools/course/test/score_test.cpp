@@ -79,7 +79,8 @@ TEST(Score, TheLineNamedIsNoneThatTheLessonHasToo) {
     const auto text = [&](std::vector<AccessLine> mine) {
         return merits_of_inspection(variant(std::move(mine)), lesson)[0].text;
     };
-    // Twice what is perfect; a few more conflicts, where they are data's; two small ones in the place of a line of the lesson's.
+    // Twice what is perfect; a few more conflicts, where they are data's; two small ones in the
+    // place of a line of the lesson's.
     EXPECT_TRUE(text({conflicts, line(Space::kShared, 50, 50, 2), line(Space::kShared, 50, 50, 3)})
                     .ends_with("See my/a.cu:3"));
     EXPECT_TRUE(text({line(Space::kShared, 1005, 100, 1), line(Space::kShared, 500, 50, 2)})

@@ -29,7 +29,8 @@ TEST(Run, NamesTheProgramThatCannotBeStarted) {
     }
 }
 
-// Somebody may have started the tests with SIGINT ignored, as shells do in the background; children would inherit that.
+// Somebody may have started the tests with SIGINT ignored, as shells do in the background; children
+// would inherit that.
 class Interruptible {
   public:
     Interruptible() : before_(std::signal(SIGINT, SIG_DFL)) {}
@@ -43,7 +44,8 @@ class Interruptible {
 
 TEST(Run, InterruptingTheGroupEndsTheChildOnly) {
     const Interruptible interruptible;
-    // What Ctrl-C does: the whole group gets SIGINT. This process lives on and says how the child ended.
+    // What Ctrl-C does: the whole group gets SIGINT. This process lives on and says how the child
+    // ended.
     EXPECT_EQ(run({"sh", "-c", "kill -INT $PPID; kill -INT $$; sleep 5"}), 128 + SIGINT);
 }
 

@@ -30,7 +30,7 @@ __global__ void multiply_row_vector(DeviceMatrix<const float> a, DeviceSpan<cons
             for (std::size_t i = 0; i < count; ++i)
                 sum += x_tile[i] * a(begin + i, col);
         }
-        __syncthreads();  // nobody needs it any more
+        __syncthreads();  // safe to overwrite
     }
     if (col < a.cols()) out[col] = sum;
 }

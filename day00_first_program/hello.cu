@@ -1,4 +1,4 @@
-// Hello: the smallest CUDA program. Eight threads print who they are.            PMPP chapter 2
+// Hello: the smallest CUDA program. Eight threads print their indices.            PMPP chapter 2
 //
 //   nvcc hello.cu -o hello && ./hello
 //   ./course run day00 --program hello          the same, with or without a GPU

@@ -4,7 +4,7 @@
 //     out(y, x) = sum over dy, dx of  weight(dy, dx) * in(y + dy - rows / 2, x + dx - cols / 2)
 //
 // for a filter of rows x cols weights, both odd. PMPP chapter 7 calls this convolution, and so does
-// everybody who trains networks; in mathematics it is correlation, and convolution turns the filter
+// deep learning; in mathematics it is correlation, and convolution turns the filter
 // by 180 degrees first. cv::filter2D does it as we do. For filters that look the same turned round,
 // such as the Gaussian, there is no difference.
 #pragma once

@@ -1,4 +1,4 @@
-// Day 35, COO: one entry, one product; the question is who adds it to y.                              PMPP 14.2
+// Day 35, COO: one entry, one product; the question is which thread adds it to y.                              PMPP 14.2
 //
 //   version         what is new                                            what limits it
 //   coo_atomic      a thread per entry adds its product to y               an atomic addition for every entry

@@ -10,7 +10,7 @@
 namespace course::tool {
 namespace {
 
-// ./course solution refuses those who have not tried.
+// ./course solution refuses before the first try.
 std::string after_the_last(const std::string& id, const ExerciseRecord& record) {
     if (record.is_tried())
         return fmt::format("That was the last. How the lesson does it: ./course solution {}", id);

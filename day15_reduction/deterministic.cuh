@@ -39,7 +39,7 @@ __device__ T block_combine(T value) {
 template <class T>
 constexpr int kPack = 16 / sizeof(T);  // elements of one 16-byte load
 template <class T>
-constexpr int kTileOf = kBlock*(kLoads* kPack<T>);  // elements of a tile
+constexpr int kTileOf{kBlock * kLoads * kPack<T>};  // elements of a tile
 
 template <class Op>
 __host__ __device__ std::size_t tiles_of(std::size_t n) {

@@ -84,9 +84,9 @@ void launch_warp_per_row(Output output, DeviceMatrix<const float> in, DeviceMatr
     with_constants(output, in, out, [&]<Output kOutput, int kWidth>() {
         const auto launch = [&](auto kernel) {
             const unsigned blocks = course::blocks_for(in.rows(), kWarpsPerBlock);
-            kernel<<<blocks, kWarpsPerBlock * course::kWarpSize, 0, stream>>>(
-                in.data(), in.leading_dimension(), out.data(), out.leading_dimension(), in.rows(),
-                static_cast<int>(in.cols()));
+            kernel<<<blocks, kRowThreads, 0, stream>>>(in.data(), in.leading_dimension(), out.data(),
+                                                       out.leading_dimension(), in.rows(),
+                                                       static_cast<int>(in.cols()));
             CUDA_CHECK_LAUNCH();
         };
         if (in.cols() <= 128) {

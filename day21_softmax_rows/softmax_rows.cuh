@@ -44,6 +44,7 @@ __device__ void store_streaming(const course::Pack<float, kWidth>& pack, float* 
 }
 
 constexpr int kWarpsPerBlock = 8;
+constexpr int kRowThreads = kWarpsPerBlock * course::kWarpSize;
 
 // Idea: a warp keeps a row in registers. Lane l has packs l, l + 32, l + 64, ... of the row.
 // Cost removed: every read except the first; all barriers.
@@ -53,7 +54,7 @@ constexpr int kWarpsPerBlock = 8;
 // aligned to 16 bytes, otherwise 1. kOutput: log-softmax needs the values themselves again, softmax
 // only their exponentials. Row r of a matrix begins r * step elements after the first.
 template <Output kOutput, int kWidth, int kValues>
-__global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
+__global__ void __launch_bounds__(kRowThreads)
     warp_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t rows,
                  int cols) {
     using Pack = course::Pack<float, kWidth>;

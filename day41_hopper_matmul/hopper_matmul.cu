@@ -21,198 +21,177 @@ namespace {
 using course::half_matmul::checked;
 using course::half_matmul::kernel_of;
 
-// --- Plans: the versions -----------------------------------------------------------------------------------------------
-
+// What a launch must know of a kernel. CLUSTER blocks compute ROWS x COLS results; B's boxes have BOX_ROWS rows.
+template <class T>
 struct TmaWgmma {
-    template <class T>
-    using Tile = TileShape<T, 128, 128, 1>;
-    static constexpr bool kSpecialised = false, kPersistent = false, kThroughTma = false;
+    static constexpr int ROWS = 128, COLS = 128, BOX_A = 128, BOX_B = 64, CLUSTER = 1;
+    static constexpr int THREADS = 2 * kWarpgroup;
+    static constexpr bool PERSISTENT = false, STORES_THROUGH_TMA = false;
+    static constexpr std::size_t SHARED = sizeof(OneStage<T>);
+    static constexpr auto kernel = tma_wgmma<T>;
+};
+template <class T>
+struct PlainRingOf : TmaWgmma<T> {
+    static constexpr std::size_t SHARED = sizeof(PlainRing<T>);
+    static constexpr auto kernel = ring<T>;
+};
+template <class T>
+struct Specialised : TmaWgmma<T> {
+    static constexpr int THREADS = 3 * kWarpgroup;
+    static constexpr std::size_t SHARED = sizeof(DeepRing<T>);
+    static constexpr auto kernel = specialised<T>;
+};
+template <class T>
+struct WideTile : Specialised<T> {
+    static constexpr int COLS = 256;
+    static constexpr std::size_t SHARED = sizeof(WideRing<T>);
+    static constexpr auto kernel = wide_tile<T>;
+};
+template <class T>
+struct Multicast : WideTile<T> {
+    static constexpr int ROWS = 256, BOX_B = 32, CLUSTER = 2;
+    static constexpr auto kernel = multicast<T>;
+};
+template <class T>
+struct Persistent : Multicast<T> {
+    static constexpr bool PERSISTENT = true;
+    static constexpr auto kernel = persistent<T>;
 };
 
-// Idea: a warpgroup of its own for copies, six stages ahead.
-// Cost removed: copies and products run at the same time.
-// Still limits it: shared memory. For each 64 x 128 products a warpgroup reads 64 rows of A and 128 columns of B.
-struct Specialised {
-    template <class T>
-    using Tile = TileShape<T, 128, 128, 6>;
-    static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
+template <class S>
+struct OfShape {
+    static constexpr int ROWS = S::BM * S::SHARERS, COLS = S::BN, BOX_A = S::BM, BOX_B = S::SHARE;
+    static constexpr int CLUSTER = S::CLUSTER;
+    static constexpr int THREADS = (1 + S::MULTIPLIERS) * kWarpgroup;
+};
+template <class S>
+struct AsyncStore : OfShape<S> {
+    static constexpr bool PERSISTENT = true, STORES_THROUGH_TMA = true;
+    static constexpr std::size_t SHARED = sizeof(StagesAndSlices<S>);
+    static constexpr auto kernel = async_store<S>;
+};
+template <class S>
+struct SplitK : OfShape<S> {
+    static constexpr bool PERSISTENT = false, STORES_THROUGH_TMA = false;
+    static constexpr std::size_t SHARED = sizeof(hopper::Stages<S>);
+    static constexpr auto kernel = split_k<S>;
 };
 
-// Idea: 128 x 256. The sums take 128 registers of a thread: the producer gives its own away, and those who multiply get 232.
-// Cost removed: a sixth of what is read from shared memory for a product, and a quarter of what comes from L2.
-// Still limits it: tiles begin and end; where they are many L2, too: 48 KB for each 1024 cycles of products, on every multiprocessor.
-struct WideTile {
-    template <class T>
-    using Tile = TileShape<T, 128, 256, 4>;
-    static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
-};
-
-// Idea: two blocks, one below the other, need the same B: each fetches half of it for both.
-// Cost removed: a third of what comes from L2.
-// Still limits it: tiles begin and end. While C is stored, and the first stages of the next tile are on their way, nobody multiplies.
-struct Multicast {
-    template <class T>
-    using Tile = TileShape<T, 128, 256, 4, 2>;
-    static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
-};
-
-// Idea: as many blocks as run at a time; each goes from tile to tile. The producer does not wait for C to be stored. Tiles are taken in
-// bands, so that blocks that run together share what is in L2.
-// Cost removed: the start of a tile; misses in L2.
-// Still limits it: storing C, which keeps those who multiply from it.
-struct Persistent {
-    template <class T>
-    using Tile = TileShape<T, 128, 256, 4, 2>;
-    static constexpr bool kSpecialised = true, kPersistent = true, kThroughTma = false;
-};
-
-// Idea: C goes to shared memory, slice by slice, and from there TMA stores it.
-// Cost removed: waiting for stores, and their addresses.
-// Still limits it: power. The tensor cores are busy, and the GPU lowers its clock.
-struct AsyncStore {
-    template <class T>
-    using Tile = TileShape<T, 128, 256, 4, 2>;
-    static constexpr bool kSpecialised = true, kPersistent = true, kThroughTma = true;
-};
-
-// Idea: two blocks for a tile, each with half of K.
-// Cost removed, still limits it: see the kernel.
-template <int BM, int BN, int STAGES>
-struct SplitK {
-    template <class T>
-    using Tile = TileShape<T, BM, BN, STAGES, 1, 2>;
-    static constexpr bool kSpecialised = true, kPersistent = false, kThroughTma = false;
-};
-
-// Idea: AsyncStore with tiles of another size.
-// Cost removed: multiprocessors that have nothing to do in the last round of tiles.
-// Still limits it: smaller tiles read more for a product, from L2 and from shared memory.
-template <int BM, int BN, int STAGES, int SHARERS>
-struct AnyTile {
-    template <class T>
-    using Tile = TileShape<T, BM, BN, STAGES, SHARERS>;
-    static constexpr bool kSpecialised = true, kPersistent = true, kThroughTma = true;
-};
-
-// --- Launchers -------------------------------------------------------------------------------------------------------
+// --- Launchers ----------------------------------------------------------------------------------------------
 
 constexpr int kBand = 8;  // of 256 rows: 66 clusters work on about 8 x 8 tiles of 256 x 256
 
-template <class Plan, class T>
-struct Launch {
-    using S = typename Plan::template Tile<T>;
-    static constexpr course::ClusterLaunch kHow = {
-        .threads = (S::MULTIPLIERS + (Plan::kSpecialised ? 1 : 0)) * kWarpgroup,
-        .shared = Plan::kSpecialised ? sizeof(Memory<S, Plan::kThroughTma>) : sizeof(Stages<S>),
-        .cluster = S::CLUSTER,
-        .persistent = Plan::kPersistent};
-    using Kernel = void (*)(Maps, Output, int, RasterOrder);
-
-    static Kernel kernel() {
-        if constexpr (S::SPLITS > 1) {
-            return split_k<S>;
-        } else if constexpr (Plan::kSpecialised) {
-            return specialised<S, Plan::kThroughTma>;
-        } else {
-            return single_stage<S>;
-        }
+// K: one of the above.
+template <class K, class T>
+std::string why_not(const Gemm<T>& unchecked) {
+    const Gemm<T> gemm = checked("hopper_matmul", unchecked);
+    std::string reason;
+    const auto check = [&reason](const char* name, const auto& matrix) {
+        if (!reason.empty()) return;
+        reason = course::why_no_tensor_map(matrix);
+        if (!reason.empty()) reason = std::string(name) + " " + reason;
+    };
+    if (gemm.a.cols() > 0) {
+        check("A", gemm.a);
+        check("B", gemm.b);
     }
+    if (K::STORES_THROUGH_TMA) check("C", gemm.c);
+    return reason;
+}
 
-    static std::string why_not(const Gemm<T>& unchecked) {
-        const Gemm<T> gemm = checked("hopper_matmul", unchecked);
-        const auto& [a, b, c, alpha, beta] = gemm;
-        std::string reason;
-        const auto look_at = [&reason](const char* name, const auto& matrix) {
-            if (!reason.empty()) return;
-            reason = course::why_no_tensor_map(matrix);
-            if (!reason.empty()) reason = std::string(name) + " " + reason;
-        };
-        if (a.cols() > 0) {
-            look_at("A", a);
-            look_at("B", b);
-        }
-        if (Plan::kThroughTma) look_at("C", c);
-        return reason;
+template <class K, class T>
+void launch(const Gemm<T>& unchecked, cudaStream_t stream) {
+    const Gemm<T> gemm = checked("hopper_matmul", unchecked);
+    const auto& [a, b, c, alpha, beta] = gemm;
+    const std::string reason = why_not<K>(gemm);
+    course::require(reason.empty(), "hopper_matmul: ", reason);
+    if (c.rows() == 0 || c.cols() == 0) return;
+
+    Maps maps{};
+    if (a.cols() > 0) {
+        maps.a = course::make_tensor_map(a, K::BOX_A, BK);
+        maps.b = course::make_tensor_map(b, K::BOX_B, 64);
     }
+    if (K::STORES_THROUGH_TMA) maps.c = course::make_tensor_map(c, 16, hopper::kSliceColumns);
+    const RasterOrder order = course::make_order(c, K::ROWS, K::COLS, K::PERSISTENT ? kBand : 1);
+    const course::ClusterLaunch how{
+        .threads = K::THREADS, .shared = K::SHARED, .cluster = K::CLUSTER, .persistent = K::PERSISTENT};
+    how.start(K::kernel, course::blocks_of(order, K::CLUSTER), stream, maps,
+              course::make_output(c, alpha, beta), static_cast<int>(a.cols()), order);
+}
 
-    static void launch(const Gemm<T>& unchecked, cudaStream_t stream) {
-        const Gemm<T> gemm = checked("hopper_matmul", unchecked);
-        const auto& [a, b, c, alpha, beta] = gemm;
-        const std::string reason = why_not(gemm);
-        course::require(reason.empty(), "hopper_matmul: ", reason);
-        if (c.rows() == 0 || c.cols() == 0) return;
+template <class K>
+course::KernelResources resources() {
+    course::allow_shared_bytes(K::kernel, K::SHARED);
+    return course::resources_of(K::kernel, K::THREADS, K::SHARED);
+}
 
-        Maps maps{};
-        if (a.cols() > 0) {
-            maps.a = course::make_tensor_map(a, S::BM, 64);
-            maps.b = course::make_tensor_map(b, S::SHARE, 64);
-        }
-        if (Plan::kThroughTma) maps.c = course::make_tensor_map(c, 16, kSliceColumns);
-        const RasterOrder order =
-            course::make_order(c, S::BM * S::SHARERS, S::BN, Plan::kPersistent ? kBand : 1);
-        const Output out = course::make_output(c, alpha, beta);
-        kHow.start(kernel(), course::blocks_of(order, S::CLUSTER), stream, maps, out,
-                   static_cast<int>(a.cols()), order);
-    }
-
-    static course::KernelResources resources() {
-        course::allow_shared_bytes(kernel(), kHow.shared);
-        return course::resources_of(kernel(), kHow.threads, kHow.shared);
-    }
-
-    static KernelFor<T> kernel_for() {
-        return {.launch = launch, .why_not = why_not, .resources = resources};
-    }
-};
+template <class K, class T>
+KernelFor<T> kernel_for() {
+    return {.launch = launch<K, T>, .why_not = why_not<K, T>, .resources = resources<K>};
+}
 
 std::string constraint(const Shape&) {
     return course::why_no_hopper();
 }
 
-template <class Plan>
+template <template <class> class K>
 Version version(const char* name, const char* idea) {
     return {.name = name,
             .idea = idea,
-            .launcher = {.half = Launch<Plan, __half>::kernel_for(),
-                         .bfloat16 = Launch<Plan, __nv_bfloat16>::kernel_for()},
+            .launcher = {.half = kernel_for<K<__half>, __half>(),
+                         .bfloat16 = kernel_for<K<__nv_bfloat16>, __nv_bfloat16>()},
             .work = course::half_matmul::work_of,
             .constraint = constraint};
 }
 
-// --- The tile that suits the shape ----------------------------------------------------------------------------------------
+// --- The tile that suits the shape --------------------------------------------------------------------------
 
-template <class Plan>
-Tiling tiling(double tile, double step) {
-    using S = typename Plan::template Tile<__half>;
-    return {.rows = S::BM * S::SHARERS,
-            .columns = S::BN,
-            .cluster = S::CLUSTER,
-            .splits = S::SPLITS,
-            .tile = tile,
-            .step = step};
-}
+template <class T>
+using LargeTile = AsyncStore<hopper::TileShape<T, 128, 256, 4, 2>>;
+template <class T>
+using Tile192x192 = AsyncStore<hopper::TileShape<T, 192, 192, 4, 2>>;
+template <class T>
+using Tile192x96 = AsyncStore<hopper::TileShape<T, 192, 96, 4, 2>>;
+template <class T>
+using Tile128x128 = AsyncStore<hopper::TileShape<T, 128, 128, 6, 2>>;
+template <class T>
+using Tile64x128 = AsyncStore<hopper::TileShape<T, 64, 128, 8>>;
+template <class T>
+using Tile64x64 = AsyncStore<hopper::TileShape<T, 64, 64, 12>>;
+template <class T>
+using SplitK128x128 = SplitK<hopper::TileShape<T, 128, 128, 6, 1, 2>>;
+template <class T>
+using SplitK64x64 = SplitK<hopper::TileShape<T, 64, 64, 12, 1, 2>>;
 
 struct Candidate {
     Version version;
     Tiling tiling;
 };
 
-// From runs with one round of tiles and different K, on an H200: what grows with K is the steps', the rest, but for two microseconds of the
-// launch, the tile's.
+template <template <class> class K>
+Candidate candidate(const char* name, std::size_t splits, double tile, double step) {
+    using Kernel = K<__half>;
+    return {.version = version<K>(name, "a tile that `fitted` chooses from"),
+            .tiling = {.rows = Kernel::ROWS,
+                       .columns = Kernel::COLS,
+                       .cluster = Kernel::CLUSTER,
+                       .splits = splits,
+                       .tile = tile,
+                       .step = step}};
+}
+
+// Microseconds per tile and per step of 64 along K. From runs on an H200 with one round of tiles and several K:
+// what grows with K is the steps' share, the rest, less two microseconds for the launch, the tile's.
 const std::vector<Candidate>& candidates() {
-    const auto candidate = []<class Plan>(const char* name, Plan, double tile, double step) {
-        return Candidate{version<Plan>(name, "of those that `fitted` chooses from"),
-                         tiling<Plan>(tile, step)};
-    };
-    static const std::vector<Candidate> list = {
-        candidate("async_store", AsyncStore{}, 4.0, 0.69),
-        candidate("tile_192x192", AnyTile<192, 192, 4, 2>{}, 4.3, 0.76),
-        candidate("tile_192x96", AnyTile<192, 96, 4, 2>{}, 3.4, 0.43),
-        candidate("tile_128x128", AnyTile<128, 128, 6, 2>{}, 2.8, 0.36),
-        candidate("tile_64x128", AnyTile<64, 128, 8, 1>{}, 2.0, 0.27),
-        candidate("tile_64x64", AnyTile<64, 64, 12, 1>{}, 1.2, 0.17),
-        candidate("split_k", SplitK<128, 128, 6>{}, 3.7, 0.40),
-        candidate("split_k_64x64", SplitK<64, 64, 12>{}, 2.1, 0.16)};
+    static const std::vector<Candidate> list = {candidate<LargeTile>("async_store", 1, 4.0, 0.69),
+                                                candidate<Tile192x192>("tile_192x192", 1, 4.3, 0.76),
+                                                candidate<Tile192x96>("tile_192x96", 1, 3.4, 0.43),
+                                                candidate<Tile128x128>("tile_128x128", 1, 2.8, 0.36),
+                                                candidate<Tile64x128>("tile_64x128", 1, 2.0, 0.27),
+                                                candidate<Tile64x64>("tile_64x64", 1, 1.2, 0.17),
+                                                candidate<SplitK128x128>("split_k", 2, 3.7, 0.40),
+                                                candidate<SplitK64x64>("split_k_64x64", 2, 2.1, 0.16)};
     return list;
 }
 
@@ -236,24 +215,26 @@ KernelFor<T> fitted() {
             .resources = nullptr};  // those of the tile that it takes
 }
 
-// --- Rows that begin anywhere ---------------------------------------------------------------------------------------------
+// --- Unaligned rows -----------------------------------------------------------------------------------------
 
-// C needs no copy: versions that store from registers take any.
+// C needs no copy: versions that store from registers take any alignment.
 template <class T>
 void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
     const Gemm<T> gemm = checked("hopper_matmul", unchecked);
     if (gemm.c.rows() == 0 || gemm.c.cols() == 0) return;
-    const Reachable<T> a(gemm.a, stream);
-    const Reachable<T> b(gemm.b, stream);
-    const Gemm<T> reachable{
+    const Aligned<T> a(gemm.a, stream);
+    const Aligned<T> b(gemm.b, stream);
+    const Gemm<T> aligned{
         .a = a.matrix(), .b = b.matrix(), .c = gemm.c, .alpha = gemm.alpha, .beta = gemm.beta};
-    const KernelFor<T>& fitted = fitting(reachable);
-    if (fitted.why_not(reachable).empty()) return fitted.launch(reachable, stream);
+    const KernelFor<T>& fitted = fitting(aligned);
+    if (fitted.why_not(aligned).empty()) return fitted.launch(aligned, stream);
     const std::size_t large =
         course::ceil_div<std::size_t>(gemm.c.rows(), 256) * course::ceil_div<std::size_t>(gemm.c.cols(), 256);
-    const auto launch = large * 2 < course::multiprocessors() ? Launch<Specialised, T>::launch
-                                                              : Launch<Persistent, T>::launch;
-    launch(reachable, stream);
+    if (large * 2 < course::multiprocessors()) {
+        launch<Specialised<T>>(aligned, stream);
+    } else {
+        launch<Persistent<T>>(aligned, stream);
+    }
 }
 
 template <class T>
@@ -268,19 +249,20 @@ KernelFor<T> realigned() {
 std::span<const Version> versions() {
     static const std::vector<Version> list = {
         version<TmaWgmma>("tma_wgmma", "TMA copies, wgmma multiplies, in turns"),
-        version<Specialised>("specialised", "a warpgroup that copies, two that multiply"),
-        version<WideTile>("wide_tile", "128 x 256 results of a block, registers shared out anew"),
+        version<PlainRingOf>("ring", "a ring of four stages"),
+        version<Specialised>("specialised", "a producer warpgroup, two consumers"),
+        version<WideTile>("wide_tile", "128 x 256 results per block"),
         version<Multicast>("multicast", "two blocks of a cluster share B"),
-        version<Persistent>("persistent", "blocks that stay, tiles in bands"),
-        version<AsyncStore>("async_store", "C stored through shared memory by TMA"),
-        version<SplitK<128, 128, 6>>("split_k", "two blocks share out K"),
+        version<Persistent>("persistent", "a block computes many tiles"),
+        version<LargeTile>("async_store", "C stored through shared memory by TMA"),
+        version<SplitK128x128>("split_k", "two blocks share the K of a tile"),
         {.name = "fitted",
          .idea = "the tile that suits the shape",
          .launcher = {.half = fitted<__half>(), .bfloat16 = fitted<__nv_bfloat16>()},
          .work = course::half_matmul::work_of,
          .constraint = constraint},
         {.name = "realigned",
-         .idea = "rows that TMA cannot reach are copied first",
+         .idea = "unaligned rows are copied first",
          .launcher = {.half = realigned<__half>(), .bfloat16 = realigned<__nv_bfloat16>()},
          .work = course::half_matmul::work_of,
          .constraint = constraint}};

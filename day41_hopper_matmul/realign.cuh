@@ -1,4 +1,4 @@
-// Copies of matrices whose rows TMA cannot reach.
+// 16-byte aligned copies of matrices that TMA cannot address.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,24 +14,25 @@
 
 namespace day41 {
 
-// Idea: a copy of the matrix whose rows begin at multiples of 16 bytes. A thread makes 16 bytes of it.
+// Idea: copy the matrix so that its rows are 16-byte aligned. A thread stores 16 bytes.
 // Cost removed: products without TMA.
-// Still limits it: memory. An element of A is multiplied N times for its one copy, one of B M times: where one of them is small, copies show.
+// Still limits it: memory bandwidth. An element of A is copied once and multiplied N times, one of B M times:
+// where N or M is small, the copies show.
 template <class T>
 __global__ void copy_rows(course::DeviceMatrix<const T> from, course::DeviceMatrix<T> to) {
-    constexpr int kAtOnce = 16 / sizeof(T);
-    const std::size_t in_row = to.leading_dimension() / kAtOnce;
+    constexpr int kInPack = 16 / sizeof(T);
+    const std::size_t in_row = to.leading_dimension() / kInPack;
     const std::size_t number = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     const std::size_t row = number / in_row;
-    const std::size_t first = number % in_row * kAtOnce;
+    const std::size_t first = number % in_row * kInPack;
     if (row >= from.rows()) return;
-    course::Pack<T, kAtOnce> pack{};
-    for (int i = 0; i < kAtOnce; ++i)
+    course::Pack<T, kInPack> pack{};
+    for (int i = 0; i < kInPack; ++i)
         if (first + i < from.cols()) pack.value[i] = from(row, first + i);
-    pack.store(to.data() + number * kAtOnce);
+    pack.store(to.data() + number * kInPack);
 }
 
-// Memory of a stream's own, from and back to CUDA's pool as the stream gets there.
+// Memory from CUDA's pool, allocated and freed in stream order.
 template <class T>
 class StreamBuffer {
   public:
@@ -50,18 +51,18 @@ class StreamBuffer {
     cudaStream_t stream_;
 };
 
-// The matrix in rows that TMA can reach: itself, or its copy.
+// The matrix itself if TMA can address it, or its aligned copy.
 template <class T>
-class Reachable {
+class Aligned {
   public:
-    Reachable(const course::DeviceMatrix<const T>& matrix, cudaStream_t stream) : matrix_(matrix) {
+    Aligned(const course::DeviceMatrix<const T>& matrix, cudaStream_t stream) : matrix_(matrix) {
         if (matrix.rows() == 0 || matrix.cols() == 0 || course::why_no_tensor_map(matrix).empty()) return;
-        constexpr std::size_t kAtOnce = 16 / sizeof(T);
+        constexpr std::size_t kInPack = 16 / sizeof(T);
         constexpr unsigned kThreads = 256;
-        const std::size_t pitch = course::ceil_div(matrix.cols(), kAtOnce) * kAtOnce;
+        const std::size_t pitch = course::ceil_div(matrix.cols(), kInPack) * kInPack;
         copy_.emplace(matrix.rows() * pitch, stream);
         const course::DeviceMatrix<T> copy(copy_->span(), matrix.rows(), matrix.cols(), pitch);
-        const unsigned blocks = course::blocks_for(matrix.rows() * (pitch / kAtOnce), kThreads);
+        const unsigned blocks = course::blocks_for(matrix.rows() * (pitch / kInPack), kThreads);
         copy_rows<T><<<blocks, kThreads, 0, stream>>>(matrix, copy);
         CUDA_CHECK_LAUNCH();
         matrix_ = copy;

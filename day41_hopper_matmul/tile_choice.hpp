@@ -1,4 +1,4 @@
-// How long a tile of a given size takes for a whole product.
+// Which tile suits a shape: a model of the time that a product takes with tiles of a given size.
 #pragma once
 
 #include <algorithm>
@@ -13,11 +13,11 @@ struct Tiling {
     std::size_t rows;  // of C, that a cluster computes at a time
     std::size_t columns;
     std::size_t cluster;  // blocks
-    std::size_t splits;   // blocks that share out K
-    double tile;          // microseconds, to begin and end a tile
-    double step;          // for 64 of K, with all multiprocessors at work
+    std::size_t splits;   // blocks that share the K of a tile
+    double tile;          // microseconds to begin and end a tile
+    double step;          // microseconds per 64 of K, while all multiprocessors are busy
 
-    // Tiles are taken in rounds, as many at a time as there are clusters: a round that is not full takes as long as one that is.
+    // Clusters take tiles in rounds. A round that is not full takes as long as one that is.
     double time(const course::MatmulShape& shape, std::size_t multiprocessors) const {
         const auto parts = [](std::size_t whole, std::size_t part) { return course::ceil_div(whole, part); };
         const std::size_t tiles = parts(shape.m, rows) * parts(shape.n, columns);

@@ -45,7 +45,8 @@ TEST_F(Lesson, SlicesOfCAreFilledWithoutBankConflicts) {
 
 // Four lanes that hold neighbours fill a sector of C.
 TEST_F(Lesson, ResultsAreStoredInWholeSectors) {
-    for (const char* version : {"tma_wgmma", "persistent"}) {
+    for (const char* version :
+         {"tma_wgmma", "ring", "specialised", "wide_tile", "multicast", "persistent", "split_k"}) {
         SCOPED_TRACE(version);
         EXPECT_COALESCED(product(version));
     }

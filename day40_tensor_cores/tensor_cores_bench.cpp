@@ -1,4 +1,5 @@
-// Day 40's program: every version and cuBLAS, for bfloat16 and half, verified and timed side by side. Size: m x n x k.
+// Day 40's program: every version and cuBLAS, for bfloat16 and half, verified and timed side by
+// side. Size: m x n x k.
 #include "common/bench/half_matmul_program.hpp"
 #include "common/bench/program.hpp"
 #include "tensor_cores.hpp"

@@ -16,7 +16,7 @@ using course::DeviceMatrix;
 
 class Lesson : public testing::Test {
   protected:
-    // Queues a product of whole tiles: and more along K than any version has stages.
+    // Queues a product of whole tiles; K has more steps than any version has stages.
     std::function<void()> product(const day40::Version& version) {
         return [this, &kernel = version.launcher.half] {
             kernel.launch({.a = DeviceMatrix<const __half>(a_.span(), kN, kDepth),
@@ -38,7 +38,8 @@ class Lesson : public testing::Test {
     DeviceBuffer<float> c_{kN * kN};
 };
 
-// Eight rows that ldmatrix reads at once, each from 16 bytes of its own: a wavefront for each matrix, or one for each row.
+// Eight rows that ldmatrix reads at once, each from 16 bytes of its own: a wavefront for each
+// matrix, or one for each row.
 TEST_F(Lesson, WithTheSwizzleNoBankConflictsAreLeft) {
     for (const char* version : {"swizzled", "multi_stage", "fragments_ahead"}) {
         SCOPED_TRACE(version);

@@ -1,5 +1,5 @@
-// Day 41's launchers: argument checks, tensor maps, the size of the grid, the list of versions. The kernels
-// are in hopper_matmul.cuh.
+// Day 41's launchers: argument checks, tensor maps, the size of the grid, the list of versions. The
+// kernels are in hopper_matmul.cuh.
 #include <algorithm>
 #include <cstddef>
 #include <span>
@@ -21,7 +21,8 @@ namespace {
 using course::half_matmul::checked;
 using course::half_matmul::kernel_of;
 
-// What a launch must know of a kernel. CLUSTER blocks compute ROWS x COLS results; B's boxes have BOX_ROWS rows.
+// What a launch must know of a kernel. CLUSTER blocks compute ROWS x COLS results; boxes of A and B
+// have BOX_A and BOX_B rows.
 template <class T>
 struct TmaWgmma {
     static constexpr int ROWS = 128, COLS = 128, BOX_A = 128, BOX_B = 64, CLUSTER = 1;
@@ -77,7 +78,7 @@ struct SplitK : OfShape<S> {
     static constexpr auto kernel = split_k<S>;
 };
 
-// --- Launchers ----------------------------------------------------------------------------------------------
+// --- Launchers -----------------------------------------------------------------------------------
 
 constexpr int kBand = 8;  // of 256 rows: 66 clusters work on about 8 x 8 tiles of 256 x 256
 
@@ -145,7 +146,7 @@ Version version(const char* name, const char* idea) {
             .constraint = constraint};
 }
 
-// --- The tile that suits the shape --------------------------------------------------------------------------
+// --- The tile that suits the shape ---------------------------------------------------------------
 
 template <class T>
 using LargeTile = AsyncStore<hopper::TileShape<T, 128, 256, 4, 2>>;
@@ -181,8 +182,9 @@ Candidate candidate(const char* name, std::size_t splits, double tile, double st
                        .step = step}};
 }
 
-// Microseconds per tile and per step of 64 along K. From runs on an H200 with one round of tiles and several K:
-// what grows with K is the steps' share, the rest, less two microseconds for the launch, the tile's.
+// Microseconds per tile and per step of 64 along K. From runs on an H200 with one round of tiles
+// and several K: what grows with K is the steps' share, the rest, less two microseconds for the
+// launch, the tile's.
 const std::vector<Candidate>& candidates() {
     static const std::vector<Candidate> list = {candidate<LargeTile>("async_store", 1, 4.0, 0.69),
                                                 candidate<Tile192x192>("tile_192x192", 1, 4.3, 0.76),
@@ -215,7 +217,7 @@ KernelFor<T> fitted() {
             .resources = nullptr};  // those of the tile that it takes
 }
 
-// --- Unaligned rows -----------------------------------------------------------------------------------------
+// --- Unaligned rows ------------------------------------------------------------------------------
 
 // C needs no copy: versions that store from registers take any alignment.
 template <class T>

@@ -1,25 +1,27 @@
-// Day 41: C = alpha A B + beta C with Hopper's TMA and wgmma, 16-bit factors, sums in FP32.   PMPP 5e chapter 15
+// Day 41: C = alpha A B + beta C with Hopper's TMA and wgmma, 16-bit factors, sums in FP32.
+// PMPP chapter 15 (5th edition).
 //
-// A is M x K, B is K x N, C is M x N, all row-major. Any shape; rows of A and B are 16-byte aligned.
+// A is M x K, B is K x N, C is M x N, all row-major. Any shape; rows of A and B are 16-byte
+// aligned.
 //
-//   version       block tile   stages   what is new                               what limits it
-//   tma_wgmma     128 x 128    1        TMA copies, wgmma multiplies              copies and products take turns
-//   ring          128 x 128    4        a ring of stages: loads run ahead         a barrier of the block in each step
-//   specialised   128 x 128    6        a producer warpgroup, two consumers       reads of shared memory
-//   wide_tile     128 x 256    4        consumers get the producer's registers    each block loads its own B
-//   multicast     128 x 256    4        the two blocks of a cluster share B       the begin and end of a tile
-//   persistent    128 x 256    4        a block computes many tiles, in bands     storing C
-//   async_store   128 x 256    4        C leaves through shared memory and TMA    power
-//   split_k       128 x 128    6        two blocks share the K of a tile          exchanging their sums
-//   fitted        one of eight          the tile that suits the shape             as its tile
-//   realigned     as fitted             unaligned rows are copied first           the copies
+//   version      block tile  stages  what is new                             what limits it
+//   tma_wgmma    128 x 128   1       TMA copies, wgmma multiplies            they take turns
+//   ring         128 x 128   4       a ring of stages: loads run ahead       a barrier of the block per step
+//   specialised  128 x 128   6       a producer warpgroup, two consumers     reads of shared memory
+//   wide_tile    128 x 256   4       consumers get the producer's registers  each block loads its own B
+//   multicast    128 x 256   4       the two blocks of a cluster share B     the begin and end of a tile
+//   persistent   128 x 256   4       a block computes many tiles, in bands   storing C
+//   async_store  128 x 256   4       C leaves through shared memory and TMA  power
+//   split_k      128 x 128   6       two blocks share the K of a tile        exchanging their sums
+//   fitted       one of eight        the tile that suits the shape           as its tile
+//   realigned    as fitted           unaligned rows are copied first         the copies
 //
-// The kernels of the first eight are below. fitted and realigned choose among them (tile_choice.hpp,
-// realign.cuh).
+// The kernels of the first eight are below. fitted and realigned choose among them
+// (tile_choice.hpp, realign.cuh).
 //
-//   ./course run day41                                                  every version, verified and timed
-//   ./course run day41 --variant persistent --size 4096x4096x4096       one version, any size
-//   ./course inspect day41 --variant async_store --size 256x256x128     bank conflicts, line by line
+//   ./course run day41                                               every version, verified and timed
+//   ./course run day41 --variant persistent --size 4096x4096x4096    one version, any size
+//   ./course inspect day41 --variant async_store --size 256x256x128  bank conflicts, line by line
 #pragma once
 
 #include <cooperative_groups.h>
@@ -45,16 +47,17 @@ constexpr int kWarpgroup = 128;  // threads: the four warps that issue a wgmma t
 constexpr int BM = 128;          // rows of a block's tile: two warpgroups of 64
 constexpr int BK = 64;           // depth of a stage: rows of 128 bytes, which is what the swizzle permutes
 
-// A tile of A and one of B in shared memory. TMA copies boxes whose rows are 128 bytes long: A's tile is one
-// box, B's has one for each 64 columns. A box must be 1024-byte aligned.
+// A tile of A and one of B in shared memory. TMA copies boxes whose rows are 128 bytes long: A's
+// tile is one box, B's has one for each 64 columns. A box must be 1024-byte aligned.
 template <class T, int BN>
 struct alignas(1024) Stage {
     T a[BM * BK];
     T b[BN / 64][BK * 64];
 };
 
-// One thread issues the loads of a stage: K from `k` on, of the tile at (row, col). The barrier's phase ends
-// when all of its bytes have arrived. Out-of-range elements are zero-filled, and count as bytes.
+// One thread issues the loads of a stage: K from `k` on, of the tile at (row, col). The barrier's
+// phase ends when all of its bytes have arrived. Out-of-range elements are zero-filled, and count
+// as bytes.
 template <class T, int BN>
 __device__ void load_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps& maps, int row, int col,
                            int k) {
@@ -64,8 +67,9 @@ __device__ void load_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps&
         ptx::tma_load(stage.b[box], &maps.b, col + box * 64, k, full);
 }
 
-// Issues the products of a stage: 64 rows of A, those of warpgroup `group`, times all of B. wgmma reads both
-// from shared memory, through descriptors. One wgmma takes 16 of K: 32 bytes of A's rows, 16 rows of B.
+// Issues the products of a stage: 64 rows of A, those of warpgroup `group`, times all of B. wgmma
+// reads both from shared memory, through descriptors. One wgmma takes 16 of K: 32 bytes of A's
+// rows, 16 rows of B.
 template <class T, int BN>
 __device__ void multiply_stage(const Stage<T, BN>& stage, int group, float (&sums)[BN / 2]) {
     const std::uint64_t a = ptx::descriptor_k_major(stage.a + group * 64 * BK);
@@ -77,8 +81,8 @@ __device__ void multiply_stage(const Stage<T, BN>& stage, int group, float (&sum
     ptx::wgmma_commit();
 }
 
-// Stores alpha sum + beta C from registers, 64 rows from `row` on. Lane 4 g + t of a warp holds columns 2 t
-// and 2 t + 1 of each eight, in rows g and g + 8 of its 16.
+// Stores alpha sum + beta C from registers, 64 rows from `row` on. Lane 4 g + t of a warp holds
+// columns 2 t and 2 t + 1 of each eight, in rows g and g + 8 of its 16.
 template <int BN>
 __device__ void store_sums(const Output& out, int row, int col, const float (&sums)[BN / 2]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -98,9 +102,10 @@ struct OneStage {
     ptx::MBarrier full;
 };
 
-// Idea: one thread asks TMA for a stage, and an mbarrier counts its bytes. Then two warpgroups multiply it,
-// each with one wgmma per 64 x 128 x 16.
-// Cost removed: the instructions of copies, fragments and addresses. No data passes through registers.
+// Idea: one thread asks TMA for a stage, and an mbarrier counts its bytes. Then two warpgroups
+// multiply it, each with one wgmma per 64 x 128 x 16.
+// Cost removed: the instructions of copies, fragments and addresses. No data passes through
+// registers.
 // Still limits it: copies and products take turns. Only other blocks on the SM fill the gaps.
 template <class T>
 __global__ void __launch_bounds__(2 * kWarpgroup)
@@ -129,7 +134,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
     store_sums<128>(out, row + group * 64, col, sums);
 }
 
-// --- A ring of stages ---------------------------------------------------------------------------------------
+// --- A ring of stages ----------------------------------------------------------------------------
 
 template <class T, int BN, int STAGES>
 struct Ring {
@@ -143,8 +148,8 @@ using PlainRing = Ring<T, 128, 4>;
 
 // Idea: a ring of four stages. While one is multiplied, the loads of the next three are in flight.
 // Cost removed: the latency of a load.
-// Still limits it: one barrier per step for all threads. The tensor cores idle from the last product of a
-// step to the first of the next.
+// Still limits it: one barrier per step for all threads. The tensor cores idle from the last
+// product of a step to the first of the next.
 template <class T>
 __global__ void __launch_bounds__(2 * kWarpgroup)
     ring(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
@@ -178,9 +183,10 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
     store_sums<128>(out, row + group * 64, col, sums);
 }
 
-// --- Warp specialisation ------------------------------------------------------------------------------------
+// --- Warp specialisation -------------------------------------------------------------------------
 
-// Called first, by thread 0. `consumers`: arrivals that empty a stage. The tensor maps are fetched meanwhile.
+// Called first, by thread 0. `consumers`: arrivals that empty a stage. The tensor maps are fetched
+// meanwhile.
 template <class T, int BN, int STAGES>
 __device__ void init_barriers(Ring<T, BN, STAGES>& ring, const Maps& maps, int consumers) {
     ptx::prefetch(&maps.a);
@@ -192,8 +198,8 @@ __device__ void init_barriers(Ring<T, BN, STAGES>& ring, const Maps& maps, int c
     ptx::fence_mbarrier_init();
 }
 
-// The next stage in the ring and the parity of its phase, counted without a division. Producer and consumers
-// each have their own.
+// The next stage in the ring and the parity of its phase, counted without a division. Producer and
+// consumers each have their own.
 template <int STAGES>
 struct RingPosition {
     int stage = 0;
@@ -218,11 +224,12 @@ __device__ void clear(float (&sums)[COUNT]) {
 template <class T>
 using DeepRing = Ring<T, 128, 6>;
 
-// Idea: warp specialisation. One thread of the first warpgroup is the producer: it waits until a stage is
-// empty, and issues its loads. Two consumer warpgroups wait until it is full, and multiply. A consumer issues
-// the products of a step before it waits for those of the previous one.
+// Idea: warp specialisation. One thread of the first warpgroup is the producer: it waits until a
+// stage is empty, and issues its loads. Two consumer warpgroups wait until it is full, and
+// multiply. A consumer issues the products of a step before it waits for those of the previous one.
 // Cost removed: the barrier of all threads. The tensor cores always have products to work on.
-// Still limits it: shared memory. For 64 x 128 results a consumer reads 64 rows of A and 128 columns of B.
+// Still limits it: shared memory. For 64 x 128 results a consumer reads 64 rows of A and 128
+// columns of B.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)
     specialised(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
@@ -240,7 +247,8 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     if (group < 0) {
         if (threadIdx.x > 0) return;
         for (int step = 0; step < steps; ++step, at.advance()) {
-            // On a fresh barrier the phase before the first counts as ended: parity 1 does not wait.
+            // On a fresh barrier the phase before the first counts as ended: parity 1 does not
+            // wait.
             ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
             load_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, col, step * BK);
         }
@@ -263,9 +271,10 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
 template <class T>
 using WideRing = Ring<T, 256, 4>;
 
-// Idea: 128 x 256 results. A consumer thread holds 128 sums, so the producer warpgroup gives registers away:
-// setmaxnreg leaves it 40, and the consumers get 232.
-// Cost removed: a quarter of the loads from L2 per product, and a sixth of the reads of shared memory.
+// Idea: 128 x 256 results. A consumer thread holds 128 sums, so the producer warpgroup gives
+// registers away: setmaxnreg leaves it 40, and the consumers get 232.
+// Cost removed: a quarter of the loads from L2 per product, and a sixth of the reads of shared
+// memory.
 // Still limits it: L2. Each SM loads 48 KB per 1024 cycles of products, and each block its own B.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)
@@ -305,7 +314,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     }
 }
 
-// --- Clusters -----------------------------------------------------------------------------------------------
+// --- Clusters ------------------------------------------------------------------------------------
 
 // A barrier of all threads of the cluster.
 __device__ inline void synchronise_cluster() {
@@ -313,8 +322,9 @@ __device__ inline void synchronise_cluster() {
     ptx::cluster_wait();
 }
 
-// One thread of block `rank` issues the loads of a stage: its own rows of A, and half of the rows of B, which
-// arrive in both blocks. So the barrier of each block counts the bytes of a whole stage.
+// One thread of block `rank` issues the loads of a stage: its own rows of A, and half of the rows
+// of B, which arrive in both blocks. So the barrier of each block counts the bytes of a whole
+// stage.
 template <class T, int BN>
 __device__ void load_shared_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps& maps, int row,
                                   int col, int k, int rank) {
@@ -326,18 +336,19 @@ __device__ void load_shared_stage(Stage<T, BN>& stage, ptx::MBarrier* full, cons
         ptx::tma_load_multicast(&stage.b[box][first * 64], &maps.b, col + box * 64, k + first, full, kBoth);
 }
 
-// Called by a consumer warpgroup that is done with a stage. Both blocks load into this block's B, so both must
-// know: two threads arrive, at the barriers of both blocks.
+// Called by a consumer warpgroup that is done with a stage. Both blocks load into this block's B,
+// so both must know: two threads arrive, at the barriers of both blocks.
 template <class T, int BN, int STAGES>
 __device__ void release_stage(Ring<T, BN, STAGES>& ring, int stage) {
     const unsigned thread = threadIdx.x % kWarpgroup;
     if (thread < 2) ptx::mbarrier_arrive_at(&ring.empty[stage], thread);
 }
 
-// Idea: a cluster of two blocks, one below the other. They need the same B, so each loads half of it for both.
+// Idea: a cluster of two blocks, one below the other. They need the same B, so each loads half of
+// it for both.
 // Cost removed: a third of the loads from L2.
-// Still limits it: the begin and end of a tile. While C is stored and the first stages are loaded, no product
-// is in flight.
+// Still limits it: the begin and end of a tile. While C is stored and the first stages are loaded,
+// no product is in flight.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)
     multicast(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
@@ -382,11 +393,13 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     synchronise_cluster();  // a block must not end while the other may still write to its shared memory
 }
 
-// --- Persistent blocks --------------------------------------------------------------------------------------
+// --- Persistent blocks ---------------------------------------------------------------------------
 
-// Idea: as many clusters as fit on the GPU; each computes tile after tile, in rasterisation order. The ring
-// goes on from tile to tile: while the consumers store C, the producer loads the first stages of the next.
-// Cost removed: the begin of a tile; misses in L2, as blocks that run at the same time share rows and columns.
+// Idea: as many clusters as fit on the GPU; each computes tile after tile, in rasterisation order.
+// The ring goes on from tile to tile: while the consumers store C, the producer loads the first
+// stages of the next.
+// Cost removed: the begin of a tile; misses in L2, as blocks that run at the same time share rows
+// and columns.
 // Still limits it: storing C. Meanwhile the consumers do not multiply.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)
@@ -442,19 +455,19 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     synchronise_cluster();
 }
 
-// --- Any tile -----------------------------------------------------------------------------------------------
+// --- Any tile ------------------------------------------------------------------------------------
 
-// From here on a tile may have another size, S: one of course::hopper::TileShape. common/tile/wgmma_tile.cuh
-// has the parts of `persistent` as functions of it: produce() is the producer's loop over K, consume() the
-// consumers'. Day 42 uses them, too.
+// From here on a tile may have another size, S: one of course::hopper::TileShape.
+// common/tile/wgmma_tile.cuh has the parts of `persistent` as functions of it: produce() is the
+// producer's loop over K, consume() the consumers'. Day 42 uses them, too.
 template <class S>
 struct StagesAndSlices {
     hopper::Stages<S> stages;
     alignas(1024) hopper::Slices<S> slices;
 };
 
-// Idea: C leaves through shared memory. A warp fills a slice of 16 x 32 results, TMA stores it, and the warp
-// goes on.
+// Idea: C leaves through shared memory. A warp fills a slice of 16 x 32 results, TMA stores it, and
+// the warp goes on.
 // Cost removed: waiting for stores, and the instructions for their addresses.
 // Still limits it: power. The tensor cores are busy, and the GPU lowers its clock.
 template <class S>
@@ -492,7 +505,7 @@ __global__ void __launch_bounds__((1 + S::MULTIPLIERS) * kWarpgroup)
     if constexpr (S::CLUSTER > 1) stages.synchronise();
 }
 
-// --- Split-K ------------------------------------------------------------------------------------------------
+// --- Split-K -------------------------------------------------------------------------------------
 
 // Half of a tile's sums, in shared memory: those of a thread in a column.
 template <class S>
@@ -523,8 +536,9 @@ __device__ void add_half(const HalfOfSums<S>& received, int rank, hopper::Sums<S
     }
 }
 
-// Idea: where tiles are few and K is long, the two blocks of a cluster take half of K each. They exchange
-// halves of their sums through distributed shared memory, and each stores half of the tile.
+// Idea: where tiles are few and K is long, the two blocks of a cluster take half of K each. They
+// exchange halves of their sums through distributed shared memory, and each stores half of the
+// tile.
 // Cost removed: SMs without a tile.
 // Still limits it: the exchange; and each block loads its own A and B.
 template <class S>

@@ -1,5 +1,5 @@
-// C = alpha A B + beta C with Hopper's TMA and wgmma: 16-bit factors, sums and C in FP32. The host API of the
-// day.
+// C = alpha A B + beta C with Hopper's TMA and wgmma: 16-bit factors, sums and C in FP32. The host
+// API of the day.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,5 @@
-// Day 41's program: every version and cuBLAS, for bfloat16 and half, verified and timed side by side. Size: m x n x k.
+// Day 41's program: every version and cuBLAS, for bfloat16 and half, verified and timed side by
+// side. Size: m x n x k.
 //
 //     day41_hopper_matmul --sweep       twenty shapes, for `realigned` and cuBLAS
 #include <vector>
@@ -19,7 +20,8 @@ course::Case make_sweep_case(const course::Dims& size) {
     return course::half_matmul::make_case<__nv_bfloat16>(day41::versions().last(1), size, false);
 }
 
-// Squares; layers of language models; few rows, where a matrix is read once; long and short sums; no round number.
+// Squares; layers of language models; few rows, where a matrix is read once; long and short sums;
+// no round number.
 const std::vector<course::Dims> kSweepSizes = {
     {512, 512, 512},    {1024, 1024, 1024},  {1536, 1536, 1536}, {2048, 2048, 2048},  {3072, 3072, 3072},
     {4096, 4096, 4096}, {6144, 6144, 6144},  {8192, 8192, 8192}, {2048, 6144, 4096},  {4096, 14336, 4096},

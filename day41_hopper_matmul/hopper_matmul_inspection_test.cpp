@@ -16,7 +16,8 @@ using course::DeviceMatrix;
 
 class Lesson : public testing::Test {
   protected:
-    // Queues a product of whole tiles: those of a cluster of two blocks, and more along K than any version has stages, also half of it.
+    // Queues a product of whole tiles, enough for a cluster of two blocks; K has more steps than
+    // any ring has stages, also when it is split.
     std::function<void()> product(const day41::Version& version) {
         return [this, &kernel = version.launcher.half] {
             kernel.launch({.a = DeviceMatrix<const __half>(a_.span(), kN, kDepth),

@@ -1,4 +1,5 @@
-// Every version and every tile against the reference: most tests are those of common/test/half_matmul_test.hpp.
+// Every version and every tile against the reference: most tests are those of
+// common/test/half_matmul_test.hpp.
 #include "hopper_matmul.hpp"
 
 #include <algorithm>

@@ -16,8 +16,8 @@ namespace day41 {
 
 // Idea: copy the matrix so that its rows are 16-byte aligned. A thread stores 16 bytes.
 // Cost removed: products without TMA.
-// Still limits it: memory bandwidth. An element of A is copied once and multiplied N times, one of B M times:
-// where N or M is small, the copies show.
+// Still limits it: memory bandwidth. An element of A is copied once and multiplied N times, one of
+// B M times: where N or M is small, the copies show.
 template <class T>
 __global__ void copy_rows(course::DeviceMatrix<const T> from, course::DeviceMatrix<T> to) {
     constexpr int kInPack = 16 / sizeof(T);

@@ -1,5 +1,5 @@
-// Day 42's launchers: argument checks, the size of the grid, the list of versions. The kernels are in
-// eight_bits.cuh; eight_bits_hopper.cu launches those of eight_bits_wgmma.cuh.
+// Day 42's launchers: argument checks, the size of the grid, the list of versions. The kernels are
+// in eight_bits.cuh; eight_bits_hopper.cu launches those of eight_bits_wgmma.cuh.
 #include <string>
 #include <type_traits>
 #include <vector>

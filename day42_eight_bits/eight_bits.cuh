@@ -1,18 +1,19 @@
-// Day 42: C = A B^T on tensor cores, 8-bit factors: INT8 summed in 32-bit integers, FP8 summed in FP32.
+// Day 42: C = A B^T on tensor cores, 8-bit factors: INT8 summed in 32-bit integers, FP8 summed in
+// FP32.
 //
 // A is M x K, B is N x K, C is M x N, all row-major: both factors are K-major. Any shape.
 //
-//   version            block tile   stages   what is new                              what limits it
-//   bytes_mma_global   32 x 16      -        mma.sync takes 32 of K                   a fragment serves one product
-//   bytes_mma_sync     128 x 128    3        day 40's pipeline; no transposed loads   mma.sync
-//   bytes_wgmma        128 x 256    4        day 41's TMA and wgmma                   storing C, power; FP8: lost digits
-//   bytes_promoted     128 x 128    6        FP8: CUDA cores add sums of 128          a consumer adds and does not multiply
+//   version           block tile  stages  what is new                             what limits it
+//   bytes_mma_global  32 x 16     -       mma.sync takes 32 of K                  a fragment, one product
+//   bytes_mma_sync    128 x 128   3       day 40's pipeline; no transposed loads  mma.sync
+//   bytes_wgmma       128 x 256   4       day 41's TMA and wgmma                  C, power; FP8: lost digits
+//   bytes_promoted    128 x 128   6       FP8: CUDA cores add sums of 128         these additions
 //
-// The first two are here and take any alignment. The others are in eight_bits_wgmma.cuh and take 16-byte
-// aligned rows.
+// The first two are here and take any alignment. The others are in eight_bits_wgmma.cuh and take
+// 16-byte aligned rows.
 //
-//   ./course run day42                                                  every version, verified and timed
-//   ./course run day42 --variant bytes_mma_sync --size 4096x4096x4096   one version, any size
+//   ./course run day42                                                 every version, verified and timed
+//   ./course run day42 --variant bytes_mma_sync --size 4096x4096x4096  one version, any size
 #pragma once
 
 #include <cuda_fp8.h>
@@ -62,8 +63,9 @@ __device__ unsigned load_four(const DeviceMatrix<const T>& matrix, int row, int 
     return four;
 }
 
-// Idea: a product of 8-bit factors. Lane 4 g + t holds four neighbours along K of rows g and g + 8 of A, and of
-// row g of B, which is a column of the product. Each is one load of 32 bits. A warp has 16 x 8 results.
+// Idea: a product of 8-bit factors. Lane 4 g + t holds four neighbours along K of rows g and g + 8
+// of A, and of row g of B, which is a column of the product. Each is one load of 32 bits. A warp
+// has 16 x 8 results.
 // Cost removed: half of the bytes and half of the instructions of 16-bit factors.
 // Still limits it: L2. Each fragment is loaded for one product.
 template <class T, bool kAligned>
@@ -91,9 +93,10 @@ __global__ void __launch_bounds__(128)
     store_pair(out, row + 8, col + t * 2, sums[2], sums[3]);
 }
 
-// --- Shared memory: day 40's pipeline -----------------------------------------------------------------------
+// --- Shared memory: day 40's pipeline ------------------------------------------------------------
 
-// 128 x 128 results per block, 64 x 32 per warp. Tiles of A and B are 128 deep: rows of 128 bytes, as before.
+// 128 x 128 results per block, 64 x 32 per warp. Tiles of A and B are 128 deep: rows of 128 bytes,
+// as before.
 template <class T_>
 struct TileShape {
     using T = T_;
@@ -113,8 +116,8 @@ struct Stage {
 template <class S>
 using Sums = Sum<typename S::T>[S::WM / 16][S::WN / 8][4];
 
-// The products of one stage. ldmatrix moves rows of 16 bytes: 16 elements of a row are one row of an 8 x 8
-// matrix. It cannot transpose bytes, and as B is K-major it need not.
+// The products of one stage. ldmatrix moves rows of 16 bytes: 16 elements of a row are one row of
+// an 8 x 8 matrix. It cannot transpose bytes, and as B is K-major it need not.
 template <class S>
 __device__ void multiply_stage(Stage<S>& stage, int warp_row, int warp_col, Sums<S>& sums) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -157,10 +160,12 @@ __device__ void store_sums(const Output<typename S::T>& out, int row, int col, c
                            sums[i][j][lower * 2], sums[i][j][lower * 2 + 1]);
 }
 
-// Idea: multi_stage of day 40. Tiles in shared memory, two stages in flight, 64 x 32 results per warp.
+// Idea: multi_stage of day 40. Tiles in shared memory, two stages in flight, 64 x 32 results per
+// warp.
 // Cost removed: loads from L2. A fragment serves four or eight products.
-// Still limits it: mma.sync takes its operands through registers. On an H200 FP8 takes more than twice as long
-// as INT8 and loses no digits, as if its factors were converted to half precision first.
+// Still limits it: mma.sync takes its operands through registers. On an H200 FP8 takes more than
+// twice as long as INT8 and loses no digits, as if its factors were converted to half precision
+// first.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(TileShape<T>::THREADS)
     bytes_mma_sync(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output<T> out, RasterOrder order) {

@@ -1,5 +1,5 @@
-// C = A B^T on tensor cores with 8-bit factors: INT8 summed in 32-bit integers, or FP8 summed in FP32. The host API
-// of the day.
+// C = A B^T on tensor cores with 8-bit factors: INT8 summed in 32-bit integers, or FP8 summed in
+// FP32. The host API of the day.
 #pragma once
 
 #include <cuda_fp8.h>
@@ -25,9 +25,9 @@ using Shape = course::MatmulShape;
 template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, std::int32_t, float>;
 
-// One multiplication: A is M x K, B is N x K, C is M x N, all row-major, with the views' leading dimensions. Both factors lie along K,
-// because instructions for bytes take them in no other way. Sums of integers that leave 32 bits wrap, which none of up to 131071 products
-// does.
+// One multiplication: A is M x K, B is N x K, C is M x N, all row-major, with the views' leading
+// dimensions. Both factors are K-major: the instructions take 8-bit factors in no other way.
+// Integer sums wrap beyond 32 bits, which takes more than 131071 products.
 template <class T>
 struct Product {
     course::DeviceMatrix<const T> a;
@@ -35,12 +35,14 @@ struct Product {
     course::DeviceMatrix<Sum<T>> c;
 };
 
-// What it takes to run a version with factors of T; null if there is no such version. `launch` queues the multiplication; it throws
-// std::invalid_argument when shapes do not match, C overlaps A or B, or why_not() gives a reason, and CudaError when CUDA refuses.
+// How a version runs with factors of T; null where there is none. `launch` queues the
+// multiplication; it throws std::invalid_argument when shapes do not match, C overlaps A or B, or
+// why_not() gives a reason, and CudaError when CUDA refuses.
 template <class T>
 struct KernelFor {
     void (*launch)(const Product<T>& product, cudaStream_t stream) = nullptr;
-    // Why this version cannot take these operands (where they lie, how far their rows are apart) on this GPU, or "".
+    // Why this version cannot take these operands (their alignment and leading dimensions) on this
+    // GPU, or "".
     std::string (*why_not)(const Product<T>& product) = nullptr;
     course::KernelResources (*resources)() = nullptr;
 };
@@ -67,13 +69,14 @@ using Version = course::Variant<Kernels, Shape>;
 // Slow to fast.
 std::span<const Version> versions();
 
-// The reference, packed: a is m x k, b is n x k; product and magnitude as in common/check/matmul_reference.hpp, exact for integers. Throws
-// std::invalid_argument when a length does not match the shape.
+// The reference, packed: a is m x k, b is n x k; product and magnitude as in
+// common/check/matmul_reference.hpp, exact for integers. Throws std::invalid_argument when a length
+// does not match the shape.
 template <class T>
 void multiply_on_cpu(const Shape& shape, std::span<const T> a, std::span<const T> b,
                      std::span<double> product, std::span<double> magnitude);
 
-// The same values, exactly; and those of a packed rows x cols matrix as its transpose has them.
+// The same values, exactly; and those of a packed rows x cols matrix, transposed.
 template <class T>
 std::vector<float> as_floats(std::span<const T> values);
 template <class T>

@@ -1,4 +1,5 @@
-// Day 42's program: every version and cublasLt, for INT8 and FP8 (E4M3), verified and timed side by side. Size: m x n x k.
+// Day 42's program: every version and cublasLt, for INT8 and FP8 (E4M3), verified and timed side by
+// side. Size: m x n x k.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -50,9 +51,10 @@ struct Data {
                 .c = c.matrix(shape.m, shape.n)};
     }
 
-    // What a sum may be off by. Tensor cores keep 13 digits of a sum of FP8 where a float has 23: 2^-10 of the terms' magnitude at most, where K is
-    // a few thousand. Of promoted sums only 128 terms at a time are summed that way, each 32 of them cut off independently of others, and four
-    // steps more, since there are many elements and the worst counts. The stand-in's sums are floats.
+    // The error bound. Tensor cores keep 13 bits of a sum of FP8 where a float has 23: an error of
+    // at most 2^-10 of the terms' magnitude, for K of a few thousand. Promoted sums have only 128
+    // terms at a time, truncated independently for each 32. Four terms more are allowed, because
+    // the bound must hold for the worst of many elements. The stand-in sums in floats.
     course::Bound bound(Accumulation accumulation) const {
         if (course::is_cpu_stand_in()) return {.terms = shape.k + 1};
         if (accumulation == Accumulation::kFast) return {.terms = 1, .factor = 0x1p13};
@@ -94,7 +96,7 @@ course::Contestant cublaslt(const std::shared_ptr<Data<T>>& data, const char* na
     return result;
 }
 
-// What the digits are worth that are not kept.
+// Shows what the lost digits cost.
 std::string largest_errors(std::span<const course::Record> records) {
     std::vector<std::string> known;
     std::string text;

@@ -16,7 +16,8 @@ using course::DeviceMatrix;
 
 class Lesson : public testing::Test {
   protected:
-    // Queues a product of whole tiles of FP8: those of a cluster of two blocks, and more along K than any version has stages.
+    // Queues a product of FP8 of whole tiles, enough for a cluster of two blocks; K has more steps
+    // than any ring has stages.
     std::function<void()> product(const std::string& version) {
         return [this, &kernel = course::find_variant(day42::versions(), version).launcher.e4m3] {
             kernel.launch({.a = DeviceMatrix<const T>(a_.span(), kN, kDepth),

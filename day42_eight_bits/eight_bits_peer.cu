@@ -13,7 +13,7 @@
 namespace day42 {
 namespace {
 
-constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // what cuBLAS takes for itself on Hopper
+constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // as cuBLAS allocates on Hopper
 
 template <auto kDestroy>
 struct Destroy {
@@ -28,7 +28,7 @@ using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t, Destroy<cublasLtMat
 using Preference =
     std::unique_ptr<cublasLtMatmulPreferenceOpaque_t, Destroy<cublasLtMatmulPreferenceDestroy>>;
 
-// A row-major matrix as the library sees it: column-major, and so its transpose.
+// The library is column-major: a row-major matrix is its transpose.
 template <class T>
 Layout layout_of(const course::DeviceMatrix<T>& matrix, cudaDataType_t type) {
     cublasLtMatrixLayout_t raw = nullptr;
@@ -37,7 +37,7 @@ Layout layout_of(const course::DeviceMatrix<T>& matrix, cudaDataType_t type) {
     return Layout(raw);
 }
 
-// C^T = (B^T)^T A^T, of what it sees.
+// As column-major matrices: C^T = (B^T)^T A^T.
 template <class T>
 struct Call {
     static constexpr bool kIntegers = std::is_integral_v<T>;

@@ -1,4 +1,4 @@
-// cuBLAS's library for matrices of few bits, cublasLt, to measure against.
+// The peer: cublasLt, cuBLAS's interface to products of 8-bit factors.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,11 +13,13 @@ namespace day42 {
 // Why there is no cublasLt in this build, or "".
 std::string why_no_cublaslt();
 
-// Of FP8: whether sums are promoted to single precision on the way, cublasLt's default, or stay in the tensor cores.
+// FP8 only. kPromoted, cublasLt's default: CUDA cores add partial sums in FP32. kFast: all sums
+// stay in the tensor cores.
 enum class Accumulation { kPromoted, kFast };
 
-// A call of cublasLtMatmul that does the same multiplication. T: std::int8_t or __nv_fp8_e4m3; it asks for B as N x K, too. Handle, workspace and
-// its choice among its kernels are made here. Throws std::invalid_argument when it has no kernel for these operands.
+// A call of cublasLtMatmul for the same multiplication. T: std::int8_t or __nv_fp8_e4m3. The
+// handle, the workspace and the choice of an algorithm are made now, not while timed. Throws
+// std::invalid_argument when it has no kernel for these operands.
 template <class T>
 std::function<void(cudaStream_t)> make_cublaslt(const Product<T>& product, Accumulation accumulation);
 

@@ -1,4 +1,5 @@
-// The reference: the factors as floats, which hold them exactly, B transposed, and plain loops in double.
+// The reference: the factors as floats, which hold them exactly, B transposed, and plain loops in
+// double.
 #include <algorithm>
 #include <stdexcept>
 #include <vector>

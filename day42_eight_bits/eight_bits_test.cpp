@@ -1,5 +1,5 @@
-// Every version against the reference in double, for all types of factors: integers must be equal, and so must sums of floating point
-// that are exact; on shapes around the tiles' edges.
+// Every version against the reference in double, for all types of factors, on shapes around the
+// edges of tiles. Sums of integers must be equal, and so must exact sums of FP8.
 #include "eight_bits.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ using day42::Sum;
 using day42::Version;
 
 constexpr std::uint64_t kSeed = 48;
-constexpr std::size_t kStep = 16;  // bytes, and elements, that TMA wants from row to row
+constexpr std::size_t kStep = 16;  // TMA needs rows a multiple of 16 bytes apart
 
 struct Problem {
     Shape shape{};
@@ -51,15 +51,15 @@ std::size_t padding_for(std::size_t cols, std::size_t padding) {
     return (cols + padding + kElements - 1) / kElements * kElements - cols;
 }
 
-// What a sum may be off by. The tensor cores of a GPU sum FP8 with fewer digits than a float has: not even the exact sum of products
-// that are small beside it would be right to the last one. The stand-in's do better.
+// The error bound. The tensor cores of a GPU sum FP8 with fewer digits than a float has, so they
+// lose products that are small beside the sum. The stand-in sums in floats.
 template <class T>
 course::Bound bound_for(std::size_t depth) {
     if (course::is_cpu_stand_in()) return {.terms = depth + 1};
     return {.terms = 1, .factor = 0x1p13};  // 2^-10 of the sum of magnitudes
 }
 
-// Integers: all that there are of 8 bits; of floating point such small ones that 13 bits hold every sum.
+// INT8: all 256 values. FP8: integers so small that 13 bits hold every sum.
 template <class T>
 std::vector<T> integers(std::size_t count, std::uint64_t seed) {
     course::Random random(seed);
@@ -105,7 +105,7 @@ class EightBits : public course::DeviceTestWithParam<const Version*> {
     const day42::KernelFor<T>& kernel() const {
         return GetParam()->launcher.template of<T>();
     }
-    // Is there such a kernel, and does it run on this GPU?
+    // Does this version have a kernel for T that runs on this GPU?
     template <class T>
     bool runs() const {
         return kernel<T>().launch != nullptr && kernel<T>().why_not({}).empty();
@@ -140,7 +140,8 @@ class EightBits : public course::DeviceTestWithParam<const Version*> {
                                  << problem.odd_padding << ", " << data << ": " << result.message();
     }
 
-    // Every sum is exact, so only equal is right. All types; on the stand-in, whose threads take their time, in turns.
+    // Every sum is exact, so only equal is right. All types on a GPU; one after the other on the
+    // CPU, to save time.
     void expect_exact(const Problem& problem) const {
         const auto [m, n, k] = problem.shape;
         for_types([&]<class T>(T) {
@@ -149,7 +150,7 @@ class EightBits : public course::DeviceTestWithParam<const Version*> {
         });
     }
 
-    // work(T{}) for each type that there is; on the stand-in for the next one.
+    // Calls work(T{}) for each type that runs; on the CPU for the next one only.
     template <class Work>
     void for_types(const Work& work) const {
         const auto try_one = [&]<class T>(T type) {
@@ -174,13 +175,13 @@ class EightBits : public course::DeviceTestWithParam<const Version*> {
 
 INSTANTIATE_TEST_SUITE_P(EightBits, EightBits, course::each_of(day42::versions()), course::VariantName());
 
-// On the stand-in, fewer and smaller problems have the same borders.
+// On the CPU, fewer and smaller problems have the same edges.
 template <class T>
 T sized(T on_gpu, T on_cpu) {
     return course::is_cpu_stand_in() ? on_cpu : on_gpu;
 }
 
-// Each extent in each direction (on the stand-in: in one of them), the other two changing with it through the list.
+// Each extent in each direction (on the CPU: in one of them); the other two change with it.
 TEST_P(EightBits, EveryExtentInEachDirection) {
     const auto extents = sized<std::vector<std::size_t>>(
         {1, 2, 3, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 383, 521},
@@ -213,9 +214,11 @@ TEST_P(EightBits, DataPatterns) {
     }
 }
 
-// More tiles than blocks run at a time, so that blocks go from tile to tile; more stages than a ring has, and fewer.
+// More tiles than resident blocks, so that blocks take several; more steps than a ring has stages,
+// and fewer.
 TEST_P(EightBits, ManyTiles) {
-    // Columns that end within a slice of 32, and not at a multiple of 4: an odd number of slices before it, and a tile after it.
+    // The last column is within a slice of 32 and no multiple of 4, after an odd number of slices,
+    // and another tile follows.
     expect_exact({.shape = sized(Shape{2200, 2213, 130}, Shape{260, 293, 130})});
     const auto deep = sized(Shape{2200, 2304, 0}, Shape{130, 258, 0});
     for (const std::size_t k : sized<std::vector<std::size_t>>({1, 129, 512, 900}, {900}))
@@ -262,7 +265,8 @@ TEST_P(EightBits, WorksOnItsStream) {
     expect(__nv_fp8_e5m2{});
 }
 
-// The largest products, up to the largest sums that fit, and one product further: 2^31 wraps. Both signs.
+// The largest products: up to the largest sums that fit, and one product further, where 2^31 wraps.
+// Both signs.
 TEST_P(EightBits, LargestSumsOfIntegers) {
     if (!runs<std::int8_t>()) GTEST_SKIP() << "there is no such version: sums of integers are exact";
     for (const std::size_t k : sized<std::vector<std::size_t>>({131071, 131072}, {512})) {
@@ -286,7 +290,8 @@ TEST_P(EightBits, LargestNumbersOfFloatingPoint) {
     expect(__nv_fp8_e5m2(-57344.0f));
 }
 
-// All products are the same. Where a sum has as few digits as the tensor cores keep of FP8, it stops being exact long before this.
+// All products are equal. With as few digits as tensor cores keep of FP8, the sum is no longer
+// exact long before this depth.
 TEST_P(EightBits, PromotedSumsLoseNoDigits) {
     if (GetParam()->name != "bytes_promoted") GTEST_SKIP() << "the sums of this version are not promoted";
     const std::size_t k = sized<std::size_t>(8192, 1024);
@@ -295,7 +300,7 @@ TEST_P(EightBits, PromotedSumsLoseNoDigits) {
     expect_right<__nv_fp8_e4m3>({.shape = {130, 5, k}}, a, b, {.factor = 0}, "all equal");
 }
 
-// --- What is refused -------------------------------------------------------------------------------------------------
+// --- What is refused -----------------------------------------------------------------------------
 
 class Refusals : public EightBits {
   protected:
@@ -331,7 +336,7 @@ TEST_P(Refusals, WhatDoesNotFit) {
               "eight_bits: C overlaps B; expected no common element");
 }
 
-// Rows that TMA cannot reach: refused, or multiplied all the same.
+// Rows that TMA cannot address: refused, or multiplied by versions without TMA.
 TEST_P(Refusals, RowsThatBeginAnywhere) {
     using T = __nv_fp8_e4m3;
     if (!runs<T>()) GTEST_SKIP() << kernel<T>().why_not({});
@@ -365,7 +370,7 @@ TEST(EightBitsReference, RefusesLengthsThatDoNotMatch) {
     EXPECT_EQ(message({1, 2, 3}), "multiply_on_cpu: a has 6 elements; expected 3");
 }
 
-// --- What takes a GPU -----------------------------------------------------------------------------------------------
+// --- What takes a GPU ----------------------------------------------------------------------------
 
 class LargeBytes : public EightBits {
   protected:
@@ -403,7 +408,7 @@ TEST_P(LargeBytes, TallWideAndDeep) {
     }
 }
 
-// C of 2^31 elements and more: the last ones are further from the first than 31 bits count.
+// C has more than 2^31 elements: offsets exceed 31 bits.
 TEST_P(LargeBytes, MoreElementsThan31BitsCount) {
     constexpr std::size_t kLong = 65560, kWide = 32800, kDepth = 16;
     if (const std::string reason = course::why_not_so_large(kLong * kWide * 4); !reason.empty())

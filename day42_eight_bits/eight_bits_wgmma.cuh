@@ -1,7 +1,8 @@
-// Day 42, part 2: 8-bit factors with TMA and wgmma. The table of versions is in eight_bits.cuh. The ring of
-// stages, its producer and its consumers are those of day 41, in common/tile/wgmma_tile.cuh: they count bytes.
-// A row of a stage is 128 bytes, now 128 elements, and from one wgmma to the next both descriptors advance by
-// 32 bytes. Only the boxes of B differ, as B is K-major.
+// Day 42, part 2: 8-bit factors with TMA and wgmma. The table of versions is in eight_bits.cuh. The
+// ring of stages, its producer and its consumers are those of day 41, in
+// common/tile/wgmma_tile.cuh: they count bytes. A row of a stage is 128 bytes, now 128 elements,
+// and from one wgmma to the next both descriptors advance by 32 bytes. Only the boxes of B differ,
+// as B is K-major.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -30,8 +31,8 @@ using WideTile = hopper::TileShape<T, 128, 256, 4, 2>;  // clusters of two block
 
 // Idea: async_store of day 41: persistent clusters, a producer and two consumers, C stored by TMA.
 // Cost removed: the way of operands through registers. wgmma reads them from shared memory.
-// Still limits it: for INT8 storing C, and power. For FP8 the sums, too: Hopper adds with fewer digits than a
-// float has, so what is small beside the sum is lost.
+// Still limits it: for INT8 storing C, and power. For FP8 the sums, too: Hopper adds with fewer
+// digits than a float has, so what is small beside the sum is lost.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)
     bytes_wgmma(const __grid_constant__ hopper::Maps maps, course::OutputOf<typename WideTile<T>::Sum> out,
@@ -72,7 +73,8 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
 template <class T>
 using PromotedTile = hopper::TileShape<T, 128, 128, 6, 2>;
 
-// Sums are read after the wait, and set before the products begin: the compiler must not move either.
+// Sums are read after the wait, and set before the products begin: the compiler must not move
+// either.
 template <class Array>
 __device__ void hold(Array& sums) {
 #pragma unroll
@@ -103,8 +105,8 @@ __device__ void consume_promoted(hopper::Stages<S>& stages, hopper::RingPosition
 
 // Idea: FP8. The tensor cores sum 128 products from zero, and the CUDA cores add these sums.
 // Cost removed: the lost digits.
-// Still limits it: two sums per result take twice the registers, so tiles are half as wide; and while one
-// consumer adds, only the other multiplies.
+// Still limits it: two sums per result take twice the registers, so tiles are half as wide; and
+// while one consumer adds, only the other multiplies.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)
     bytes_promoted(const __grid_constant__ hopper::Maps maps, course::OutputOf<float> out, int depth,

@@ -1,5 +1,5 @@
-// C = alpha A B + beta C with 16-bit factors, sums and C in FP32: the problem of days 40 and 41, what a
-// version of it is, the checks of its arguments and its reference.
+// C = alpha A B + beta C with 16-bit factors, sums and C in FP32: the problem of days 40 and 41,
+// what a version of it is, the checks of its arguments and its reference.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -35,8 +35,9 @@ struct Gemm {
     float beta = 0;
 };
 
-// How a version runs with factors of T. `launch` queues the multiplication. It throws std::invalid_argument
-// when shapes do not match, C overlaps A or B, or why_not() gives a reason, and CudaError when CUDA refuses.
+// How a version runs with factors of T. `launch` queues the multiplication. It throws
+// std::invalid_argument when shapes do not match, C overlaps A or B, or why_not() gives a reason,
+// and CudaError when CUDA refuses.
 template <class T>
 struct KernelFor {
     void (*launch)(const Gemm<T>& gemm, cudaStream_t stream) = nullptr;
@@ -62,8 +63,9 @@ const KernelFor<T>& kernel_of(const Version& version) {
     }
 }
 
-// The multiplication as kernels take it. Without products (alpha = 0 or K = 0), K and alpha are both 0.
-// Throws std::invalid_argument, with `topic` first, when shapes do not match or C overlaps A or B.
+// The multiplication as kernels take it. Without products (alpha = 0 or K = 0), K and alpha are
+// both 0. Throws std::invalid_argument, with `topic` first, when shapes do not match or C overlaps
+// A or B.
 template <class T>
 Gemm<T> checked(const char* topic, const Gemm<T>& gemm) {
     const auto& [a, b, c, alpha, beta] = gemm;
@@ -92,7 +94,8 @@ inline Work work_of(const Shape& shape) {
 }
 
 // The reference. Packed, row-major: a is m x k, b is k x n; product and magnitude as in
-// common/check/matmul_reference.hpp, which throws std::invalid_argument when a length does not match.
+// common/check/matmul_reference.hpp, which throws std::invalid_argument when a length does not
+// match.
 template <class T>
 void multiply_on_cpu(const Shape& shape, float alpha, std::span<const T> a, std::span<const T> b, float beta,
                      std::span<double> product, std::span<double> magnitude);

@@ -57,7 +57,8 @@ struct Data {
     GuardedBuffer<float> c;
 };
 
-// `with_handle`: also cuBLAS as a program measures it that creates the handle inside the timed region.
+// `with_handle`: also cuBLAS as a program measures it that creates the handle inside the timed
+// region.
 template <class T>
 Case make_case(std::span<const Version> versions, const Dims& size, bool with_handle) {
     constexpr bool kHalf = std::is_same_v<T, __half>;

@@ -17,7 +17,8 @@ struct MatmulShape {
 // Kernels count rows and columns in int, with room for a tile beyond the last.
 inline constexpr std::size_t kMostExtent = (std::size_t{1} << 31) - 1024;
 
-// Throws std::invalid_argument when an extent is too large or C overlaps a factor. `topic` begins the message.
+// Throws std::invalid_argument when an extent is too large or C overlaps a factor. `topic` begins
+// the message.
 template <class A, class B, class C>
 void check_extents_and_overlap(const char* topic, const A& a, const B& b, const C& c) {
     for (const std::size_t extent : {c.rows(), c.cols(), a.cols()})

@@ -1,6 +1,6 @@
-// The tests of days 40 and 41: every version against the reference in double, for both types of factors, on
-// shapes around the edges of tiles. A day's test includes this, defines the three functions below and
-// instantiates VersionTest and LargeShapes.
+// The tests of days 40 and 41: every version against the reference in double, for both types of
+// factors, on shapes around the edges of tiles. A day's test includes this, defines the three
+// functions below and instantiates VersionTest and LargeShapes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -63,14 +63,15 @@ std::string text_of(const Problem& p) {
            std::to_string(p.padding) + (p.nan_in_c ? ", NaN in C" : "");
 }
 
-// What has to follow a row of `cols` elements so that the next one begins at a multiple of 16 bytes.
+// What has to follow a row of `cols` elements so that the next one begins at a multiple of 16
+// bytes.
 template <class T>
 std::size_t padding_for(std::size_t cols, std::size_t padding) {
     constexpr std::size_t kStep = 16 / sizeof(T);
     return (cols + padding + kStep - 1) / kStep * kStep - cols;
 }
 
-// Small ones: every product and every sum of the tests is exact in single precision, so only equal is right.
+// Small integers: every product and every sum is exact in FP32, so only equal is right.
 template <class T>
 std::vector<T> integers(std::size_t count, std::uint64_t seed) {
     course::Random random(seed);
@@ -101,7 +102,8 @@ class VersionTest : public course::DeviceTestWithParam<const Version*> {
         std::vector<double> product(c.begin(), c.end());
         std::vector<double> magnitude(c.size());
         half_matmul::multiply_on_cpu<T>(problem.shape, problem.alpha, a, b, problem.beta, product, magnitude);
-        for (double& size : magnitude)  // verify() wants finite ones; where it is not, neither is the product
+        for (double& size :
+             magnitude)  // verify() needs finite ones; elsewhere the product is not finite either
             size = std::isfinite(size) ? size : 0;
         kernel_of<T>(*GetParam())
             .launch({.a = a_device.view(),
@@ -140,14 +142,14 @@ class VersionTest : public course::DeviceTestWithParam<const Version*> {
         EXPECT_TRUE(result.ok()) << (std::is_same_v<T, __half> ? "half, " : "bfloat16, ") << text_of(problem)
                                  << ", integers: " << result.message();
     }
-    // Small integers: every product and every sum is exact in single precision, so only equal is right.
+    // Only equal is right.
     void expect_exact(const Problem& problem) const {
         for_types([&] { expect_exact_for<__half>(problem); },
                   [&] { expect_exact_for<__nv_bfloat16>(problem); });
     }
 
   private:
-    // Both types; on the stand-in, whose threads take their time, in turns.
+    // Both types on a GPU; one after the other on the CPU, to save time.
     template <class Half, class Bfloat16>
     void for_types(const Half& half, const Bfloat16& bfloat16) const {
         const bool one_of_them = course::is_cpu_stand_in();
@@ -158,14 +160,14 @@ class VersionTest : public course::DeviceTestWithParam<const Version*> {
     mutable unsigned turn_ = 0;
 };
 
-// The stand-in's threads take their time: there, fewer and smaller problems have the same borders, and as many stages and tiles as it
-// takes to go round.
+// On the CPU, fewer and smaller problems have the same edges, and enough stages and tiles for a
+// ring to wrap.
 template <class T>
 T sized(T on_gpu, T on_cpu) {
     return course::is_cpu_stand_in() ? on_cpu : on_gpu;
 }
 
-// Each extent in each direction (on the stand-in: in one of them), the other two changing with it through the list.
+// Each extent in each direction (on the CPU: in one of them); the other two change with it.
 TEST_P(VersionTest, EveryExtentInEachDirection) {
     const auto extents = sized<std::vector<std::size_t>>(
         {1, 2, 3, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 383, 521},
@@ -205,9 +207,11 @@ TEST_P(VersionTest, DataPatterns) {
     }
 }
 
-// More tiles than blocks run at a time, so that blocks go from tile to tile; more stages than a ring has, and fewer.
+// More tiles than resident blocks, so that blocks take several; more steps than a ring has stages,
+// and fewer.
 TEST_P(VersionTest, ManyTiles) {
-    // Columns that end within a slice of 32, and not at a multiple of 4: an odd number of slices before it, and a tile after it.
+    // The last column is within a slice of 32 and no multiple of 4, after an odd number of slices,
+    // and another tile follows.
     const auto wide = sized(Shape{2200, 2213, 65}, Shape{260, 293, 65});
     expect_exact({.shape = wide, .nan_in_c = true});
     expect_exact({.shape = {wide.m, wide.n, 0}, .beta = -0.5f});
@@ -282,7 +286,7 @@ TEST_P(VersionTest, RefusesWhatDoesNotFit) {
               topic + ": C overlaps B; expected no common element");
 }
 
-// Rows that TMA cannot reach: refused, or multiplied all the same.
+// Rows that TMA cannot address: refused, or multiplied by versions without TMA.
 TEST_P(VersionTest, RowsThatBeginAnywhere) {
     const auto& kernel = GetParam()->launcher.half;
     DeviceBuffer<__half> halves{std::span<const __half>(std::vector<__half>(64))};
@@ -317,7 +321,7 @@ TEST_P(VersionTest, RowsThatBeginAnywhere) {
     expect_exact({.shape = {40, 66, 5 * 64 + 3}, .odd_padding = 1});  // more stages than a ring has
 }
 
-// Factors as TMA wants them, and C where it cannot store: refused, or stored another way.
+// Aligned factors and an unaligned C: refused, or stored another way.
 TEST_P(VersionTest, OnlyCBeginsAnywhere) {
     const std::string topic = kTopic;
     constexpr Shape kShape{.m = 70, .n = 72, .k = 40};
@@ -358,7 +362,7 @@ TEST_P(VersionTest, RunsOnTheGivenStream) {
     EXPECT_EQ(work.nodes(), 1U) << "launches on the stream that was given";
 }
 
-// --- What takes a GPU -----------------------------------------------------------------------------------------------
+// --- What takes a GPU ----------------------------------------------------------------------------
 
 class LargeShapes : public VersionTest {
   protected:
@@ -394,7 +398,7 @@ TEST_P(LargeShapes, AroundTileBordersTallWideAndDeep) {
     }
 }
 
-// C of 2^31 elements and more, and A of as many: the last elements are further from the first than 31 bits count.
+// C and A have more than 2^31 elements: offsets exceed 31 bits.
 TEST_P(LargeShapes, MoreElementsThan31BitsCount) {
     constexpr std::size_t kLong = 65560;
     constexpr std::size_t kWide = 32800;
@@ -410,7 +414,8 @@ TEST_P(LargeShapes, MoreElementsThan31BitsCount) {
     const DeviceBuffer<__half> ones{std::span<const __half>(ones_on_host)};
     const auto& launch = GetParam()->launcher.half.launch;
 
-    // The last row of A times columns of ones, which is the sum of `end`; and of B, all of whose other rows are zero.
+    // The last row of A times columns of ones, which is the sum of `end`; and of B, all of whose
+    // other rows are zero.
     DeviceBuffer<float> c(8 * kLong);
     launch(
         {.a = std::as_const(large).matrix(kLong, kWide), .b = ones.matrix(kWide, 8), .c = c.matrix(kLong, 8)},

@@ -11,8 +11,8 @@ namespace course::hopper {
 // A warp stores its 16 rows in slices of 32 columns.
 constexpr int kSliceColumns = 32;
 
-// Stores the slice from column `first` of the tile on. Lane 4 g + t holds columns 2 t and 2 t + 1 of each
-// eight, in rows g and g + 8: four lanes store a whole sector of 32 bytes.
+// Stores the slice from column `first` of the tile on. Lane 4 g + t holds columns 2 t and 2 t + 1
+// of each eight, in rows g and g + 8: four lanes store a whole sector of 32 bytes.
 template <class S>
 __device__ void store_slice(const OutputOf<typename S::Sum>& out, TileCoords tile, int first,
                             const Sums<S>& sums) {
@@ -39,9 +39,9 @@ using Slice = Sum[16 * kSliceColumns];
 template <class S>
 using Slices = Slice<typename S::Sum>[S::MULTIPLIERS * 4][S::SLICES];
 
-// Fills a slice from column `first` of the tile on, swizzled as TMA expects it: 16-byte chunk c of row r at
-// c ^ (r % 8). The swizzles of rows g and g + 1 differ in the lowest bit only, so lanes of odd rows write
-// their results in another order. Otherwise both rows would write to the same banks.
+// Fills a slice from column `first` of the tile on, swizzled as TMA expects it: 16-byte chunk c of
+// row r at c ^ (r % 8). The swizzles of rows g and g + 1 differ in the lowest bit only, so lanes of
+// odd rows write their results in another order. Otherwise both rows would write to the same banks.
 template <class S>
 __device__ void fill_slice(Slice<typename S::Sum>& slice, int first, const OutputOf<typename S::Sum>& out,
                            TileCoords tile, const Sums<S>& sums) {
@@ -66,9 +66,9 @@ __device__ void fill_slice(Slice<typename S::Sum>& slice, int first, const Outpu
     }
 }
 
-// Stores the tile through shared memory: a warp stores a slice with one instruction and goes on. TMA drops
-// what is out of range in pieces of 16 bytes. Where C's last column is within such a piece, the slice is
-// stored from registers instead.
+// Stores the tile through shared memory: a warp stores a slice with one instruction and goes on.
+// TMA drops what is out of range in pieces of 16 bytes. Where C's last column is within such a
+// piece, the slice is stored from registers instead.
 template <class S>
 __device__ void store_through_tma(const CUtensorMap& map, Slice<typename S::Sum> (&slices)[S::SLICES],
                                   const OutputOf<typename S::Sum>& out, TileCoords tile,

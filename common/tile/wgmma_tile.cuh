@@ -1,5 +1,5 @@
-// A tile of C by TMA and wgmma, for any tile size: a ring of stages in shared memory, the producer that fills
-// it and the consumers that multiply from it. Day 41 builds these parts one by one.
+// A tile of C by TMA and wgmma, for any tile size: a ring of stages in shared memory, the producer
+// that fills it and the consumers that multiply from it. Day 41 builds these parts one by one.
 //
 // Only for a course_hopper_library.
 #pragma once
@@ -17,9 +17,9 @@ namespace course::hopper {
 
 constexpr int kWarpgroup = 128;  // threads: the four warps that issue a wgmma together
 
-// BM x BN results per block, 64 x BN per consumer warpgroup; STAGES tiles of A and B in shared memory.
-// A cluster has SHARERS blocks, one below the other, that share B; or SPLITS blocks with the same tile of C,
-// each with its part of K. B is K x N, or N x K for 8-bit elements.
+// BM x BN results per block, 64 x BN per consumer warpgroup; STAGES tiles of A and B in shared
+// memory. A cluster has SHARERS blocks, one below the other, that share B; or SPLITS blocks with
+// the same tile of C, each with its part of K. B is K x N, or N x K for 8-bit elements.
 template <class T_, int BM_, int BN_, int STAGES_, int SHARERS_ = 1, int SPLITS_ = 1>
 struct TileShape {
     static_assert(SHARERS_ == 1 || SPLITS_ == 1);
@@ -63,14 +63,16 @@ struct Maps {
     CUtensorMap c;  // of 16 x 32, for versions that store through TMA
 };
 
-// In shared memory. Every box is 1024-byte aligned, because the swizzle pattern repeats after 1024 bytes.
+// In shared memory. Every box is 1024-byte aligned, because the swizzle pattern repeats after 1024
+// bytes.
 template <class S>
 struct alignas(1024) Stages {
     typename S::T a[S::STAGES][S::BM * S::BK];
     typename S::T b[S::STAGES][S::BOXES][S::BK * 64];
-    ptx::MBarrier full[S::STAGES];  // a phase ends when the bytes of the stage have arrived
-    ptx::MBarrier
-        empty[S::STAGES];  // and here when all its consumers, in all blocks of the cluster, are done
+    // A phase of `full` ends when the bytes of the stage have arrived, one of `empty` when all its
+    // consumers, in all blocks of the cluster, are done with it.
+    ptx::MBarrier full[S::STAGES];
+    ptx::MBarrier empty[S::STAGES];
 
     // Called by all threads of the cluster, first.
     __device__ void init(const Maps& maps) {
@@ -96,8 +98,8 @@ struct alignas(1024) Stages {
         }
     }
 
-    // Called by a consumer warpgroup that no longer reads the stage. One thread arrives at the barrier of each
-    // block that loads into this stage.
+    // Called by a consumer warpgroup that no longer reads the stage. One thread arrives at the
+    // barrier of each block that loads into this stage.
     __device__ void release(int stage) {
         const unsigned thread = threadIdx.x % kWarpgroup;
         if constexpr (S::SHARERS > 1) {
@@ -139,8 +141,8 @@ __device__ int steps_of(int depth) {
     return (depth + S::BK - 1) / S::BK;
 }
 
-// One thread issues the loads of a stage, from `k` on. A block of a cluster loads its rows of A and its share
-// of B, which arrives in all blocks of the cluster.
+// One thread issues the loads of a stage, from `k` on. A block of a cluster loads its rows of A and
+// its share of B, which arrives in all blocks of the cluster.
 template <class S>
 __device__ void load_stage(Stages<S>& stages, int stage, const Maps& maps, TileCoords tile, int k) {
     ptx::MBarrier* const full = &stages.full[stage];
@@ -159,8 +161,8 @@ __device__ void load_stage(Stages<S>& stages, int stage, const Maps& maps, TileC
     }
 }
 
-// Issues the products of a stage as one group: the 64 rows of A of consumer `group` times all of B. A wgmma
-// takes 32 bytes of K.
+// Issues the products of a stage as one group: the 64 rows of A of consumer `group` times all of B.
+// A wgmma takes 32 bytes of K.
 template <class S>
 __device__ void multiply_stage(const Stages<S>& stages, int stage, int group, Sums<S>& sums) {
     const std::uint64_t a = ptx::descriptor_k_major(stages.a[stage] + group * 64 * S::BK);
@@ -175,7 +177,8 @@ __device__ void multiply_stage(const Stages<S>& stages, int stage, int group, Su
     ptx::wgmma_commit();
 }
 
-// The producer, one thread: loads `steps` stages of a tile, each as soon as its place in the ring is empty.
+// The producer, one thread: loads `steps` stages of a tile, each as soon as its place in the ring
+// is empty.
 template <class S>
 __device__ void produce(Stages<S>& stages, RingPosition<S>& ring, const Maps& maps, TileCoords tile,
                         int first_step, int steps) {
@@ -185,8 +188,9 @@ __device__ void produce(Stages<S>& stages, RingPosition<S>& ring, const Maps& ma
     }
 }
 
-// Consumer warpgroup `group`: the sums of its 64 rows of a tile. The products of one stage are in flight
-// while those of the next are issued; then it waits for the older ones and releases their stage.
+// Consumer warpgroup `group`: the sums of its 64 rows of a tile. The products of one stage are in
+// flight while those of the next are issued; then it waits for the older ones and releases their
+// stage.
 template <class S>
 __device__ void consume(Stages<S>& stages, RingPosition<S>& ring, int group, int steps, Sums<S>& sums) {
 #pragma unroll

@@ -6,14 +6,15 @@
 #     GoogleTest program, found by ctest; TOGETHER: seven files are compiled as one, which reads the headers once
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
 #   course_day(TOPIC t TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
-#              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [CLEAN_SIZES ...])
+#              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [CLEAN_SIZES ...] [HOPPER])
 #     one day, from the files in its directory; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
 #     TITLE to HOURS: the day's row on the front page. Chapters are those of the book's 4th and 5th edition ("-": it has none);
 #     HOURS: about an hour of reading, and the minutes of its exercises;
 #     BESIDE: the problem, as its records call it, whose best result stands there (without it: the one with the most versions),
 #     or that of BESIDE_VERSION;
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
-#     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels; a debugger takes the first
+#     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels; a debugger takes the first;
+#     HOPPER: <topic>.cu has sm_90a's own instructions
 #   course_program_day(TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n PROGRAMS "name|argument|..." ...
 #              [LIBRARIES ...] [TEST_LIBRARIES ...])
 #     a day of whole programs, each one file <name>.cu with main(): <build>/bin/dayNN_<name>; `./course run` runs them in this order with
@@ -156,12 +157,19 @@ function(course_register_day directory)
 endfunction()
 
 function(course_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TOPIC;TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION"
+  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER" "TOPIC;TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION"
     "SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES;CLEAN_SIZES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
-  course_library(${topic} SOURCES ${topic}.cu ${topic}_reference.cpp ${arg_SOURCES}
+  set(reference ${topic}_reference.cpp)
+  if(NOT EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${reference})
+    set(reference "")  # it is one of common's
+  endif()
+  course_library(${topic} SOURCES ${topic}.cu ${reference} ${arg_SOURCES}
     LIBRARIES course::common OpenMP::OpenMP_CXX ${arg_LIBRARIES})
+  if(arg_HOPPER)
+    set_target_properties(course_${topic} PROPERTIES CUDA_ARCHITECTURES 90a)
+  endif()
   course_executable(${directory} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic} ${arg_PROGRAM_LIBRARIES})
   course_compile_quickly(${directory} course_program_headers)
   if(NOT COURSE_SANITIZE)

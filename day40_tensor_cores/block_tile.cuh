@@ -5,12 +5,15 @@
 #include <cuda_runtime.h>
 
 #include "common/device/device_view.hpp"
+#include "common/tile/pair_output.cuh"
+#include "common/tile/raster_order.cuh"
 #include "common/tile/tile_copies.cuh"
-#include "output.cuh"
 
 namespace day40 {
 
 using course::DeviceMatrix;
+using course::RasterOrder;
+using Output = course::OutputOf<float>;
 
 // BM x BN results per block, WM x WN of them per warp; tiles of A and B are 64 deep.
 template <class T_, int BM_, int BN_, int WM_, int WN_, bool SWIZZLED_>
@@ -37,8 +40,8 @@ struct TileCoords {
     int warp_row;
     int warp_col;
 
-    __device__ explicit TileCoords(const Order& order) {
-        const Order::Place tile = order.place(static_cast<int>(blockIdx.x));
+    __device__ explicit TileCoords(const RasterOrder& order) {
+        const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
         const int warp = static_cast<int>(threadIdx.x) / 32;
         row = tile.row * S::BM;
         col = tile.column * S::BN;

@@ -1,13 +1,11 @@
 // Day 40's launchers: argument checks, the size of the grid, the list of versions. The kernels are in
-// wmma.cuh and tensor_cores.cuh; hopper/hopper.cu has the versions with Hopper's own instructions.
+// wmma.cuh and tensor_cores.cuh.
 #include <string>
 #include <vector>
 
-#include "arguments.hpp"
 #include "common/check/check.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
-#include "hopper/hopper.hpp"
 #include "tensor_cores.cuh"
 #include "tensor_cores.hpp"
 #include "wmma.cuh"
@@ -65,15 +63,15 @@ struct FragmentsAhead : Tiled<LargeShape<T>, kStages> {
 // L: one of the above.
 template <class L, class T>
 void launch(const Gemm<T>& unchecked, cudaStream_t stream) {
-    const Gemm<T> gemm = checked(unchecked);
+    const Gemm<T> gemm = checked("tensor_cores", unchecked);
     const auto& [a, b, c, alpha, beta] = gemm;
     if (c.rows() == 0 || c.cols() == 0) return;
-    const Order order = make_order(c, L::BM, L::BN, kBand);
+    const RasterOrder order = course::make_order(c, L::BM, L::BN, kBand);
     const auto aligned = [](const auto& matrix) {
         return course::is_aligned(matrix.data(), L::ALIGNMENT) && matrix.leading_dimension() % 8 == 0;
     };
     const auto kernel = aligned(a) && aligned(b) ? L::template kernel<true> : L::template kernel<false>;
-    course::launch(kernel, {blocks_of(order), L::THREADS, L::SHARED, stream}, a, b,
+    course::launch(kernel, {course::blocks_of(order), L::THREADS, L::SHARED, stream}, a, b,
                    make_output(c, alpha, beta), order);
 }
 
@@ -101,46 +99,21 @@ Version version(const char* name, const char* idea) {
             .idea = idea,
             .launcher = {.half = kernel_for<L<__half>, __half>(),
                          .bfloat16 = kernel_for<L<__nv_bfloat16>, __nv_bfloat16>()},
-            .work = work_of,
+            .work = course::half_matmul::work_of,
             .constraint = constraint<L<__half>>};
-}
-
-// `best`: the last version on a Hopper GPU, fragments_ahead on others.
-template <class T>
-const KernelFor<T>& fastest() {
-    static const Version any = version<FragmentsAhead>("fragments_ahead", "");
-    static const Version hopper = hopper_versions().back();
-    return kernel_of<T>(hopper.cannot_run({}).empty() ? hopper : any);
-}
-
-template <class T>
-KernelFor<T> best() {
-    return {.launch = [](const Gemm<T>& gemm, cudaStream_t stream) { fastest<T>().launch(gemm, stream); },
-            .why_not = [](const Gemm<T>&) { return std::string(); },
-            .resources = nullptr};  // those of the version it takes
 }
 
 }  // namespace
 
 std::span<const Version> versions() {
-    static const std::vector<Version> list = [] {
-        std::vector<Version> all = {
-            version<WmmaGlobal>("wmma_global", "WMMA, fragments from global memory"),
-            version<WmmaShared>("wmma_shared", "WMMA from shared memory, asynchronous copies"),
-            version<MmaSync>("mma_sync", "ldmatrix and mma.sync, 16 x 16 results per warp"),
-            version<WarpTiles>("warp_tiles", "64 x 32 results per warp"),
-            version<Swizzled>("swizzled", "no bank conflicts"),
-            version<MultiStage>("multi_stage", "asynchronous copies, three stages"),
-            version<FragmentsAhead>("fragments_ahead", "fragments loaded one step ahead of their products")};
-        const std::vector<Version> hopper = hopper_versions();
-        all.insert(all.end(), hopper.begin(), hopper.end());
-        all.push_back({.name = "best",
-                       .idea = "realigned, or fragments_ahead on other GPUs",
-                       .launcher = {.half = best<__half>(), .bfloat16 = best<__nv_bfloat16>()},
-                       .work = work_of,
-                       .constraint = constraint<FragmentsAhead<__half>>});
-        return all;
-    }();
+    static const std::vector<Version> list = {
+        version<WmmaGlobal>("wmma_global", "WMMA, fragments from global memory"),
+        version<WmmaShared>("wmma_shared", "WMMA from shared memory, asynchronous copies"),
+        version<MmaSync>("mma_sync", "ldmatrix and mma.sync, 16 x 16 results per warp"),
+        version<WarpTiles>("warp_tiles", "64 x 32 results per warp"),
+        version<Swizzled>("swizzled", "no bank conflicts"),
+        version<MultiStage>("multi_stage", "asynchronous copies, three stages"),
+        version<FragmentsAhead>("fragments_ahead", "fragments loaded one step ahead of their products")};
     return list;
 }
 

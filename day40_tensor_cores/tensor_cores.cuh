@@ -13,13 +13,14 @@
 //   fragments_ahead   128 x 256    64 x 64     3        fragments one step ahead           mma.sync, power
 //
 // The first two are in wmma.cuh, the others here. mma_sync steps back to one stage and small warp tiles, so
-// that the versions after it show what each idea is worth. hopper/hopper.cu goes on with Hopper's own
-// instructions.
+// that the versions after it show what each idea is worth. Day 41 goes on with Hopper's own instructions.
 //
 //   ./course run day40                                                  every version, verified and timed
 //   ./course run day40 --variant multi_stage --size 4096x4096x4096      one version, any size
 //   ./course inspect day40 --variant warp_tiles --size 256x256x128      bank conflicts, line by line
 #pragma once
+
+#include <cuda_fp16.h>
 
 #include <type_traits>
 
@@ -66,7 +67,7 @@ using SmallShape = TileShape<T, 64, 64, 16, 16, false>;
 // Still limits it: shared memory. A warp loads 16 x 16 of A and of B for two products.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(SmallShape<T>::THREADS)
-    mma_sync(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    mma_sync(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
     using S = SmallShape<T>;
     extern __shared__ __align__(128) unsigned char memory[];
     Stage<S>& stage = *reinterpret_cast<Stage<S>*>(memory);
@@ -156,7 +157,7 @@ using WarpTileShape = TileShape<T, 128, 128, 64, 32, false>;
 // Still limits it: bank conflicts. The eight rows of an ldmatrix begin in the same bank.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(WarpTileShape<T>::THREADS)
-    warp_tiles(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    warp_tiles(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
     using S = WarpTileShape<T>;
     extern __shared__ __align__(128) unsigned char memory[];
     Stage<S>& stage = *reinterpret_cast<Stage<S>*>(memory);
@@ -183,7 +184,7 @@ using SwizzledShape = TileShape<T, 128, 128, 64, 32, true>;
 // Still limits it: latency. Copies and products take turns.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(SwizzledShape<T>::THREADS)
-    swizzled(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    swizzled(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
     using S = SwizzledShape<T>;
     extern __shared__ __align__(128) unsigned char memory[];
     Stage<S>& stage = *reinterpret_cast<Stage<S>*>(memory);
@@ -215,7 +216,7 @@ using LargeShape = TileShape<T, 128, 256, 64, 64, true>;
 // the same time; meanwhile the tensor cores idle.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(LargeShape<T>::THREADS)
-    multi_stage(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    multi_stage(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
     using S = LargeShape<T>;
     extern __shared__ __align__(128) unsigned char memory[];
     auto* const stages = reinterpret_cast<Stage<S>*>(memory);
@@ -246,7 +247,7 @@ __global__ void __launch_bounds__(LargeShape<T>::THREADS)
 // Still limits it: mma.sync takes its operands through registers; and power.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(LargeShape<T>::THREADS)
-    fragments_ahead(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    fragments_ahead(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
     using S = LargeShape<T>;
     static_assert(S::BK % 32 == 0, "every stage begins with fragments[0]");
     extern __shared__ __align__(128) unsigned char memory[];

@@ -64,10 +64,10 @@ __device__ inline void store_accumulator(const Accumulator& sum, const Output& o
 // Still limits it: global memory and L2. Each fragment is loaded for one product.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(128)
-    wmma_global(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    wmma_global(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
     __shared__ __align__(32) float results[4][kElements];  // one matrix per warp
     const int warp = static_cast<int>(threadIdx.x) / 32;
-    const Order::Place tile = order.place(static_cast<int>(blockIdx.x));
+    const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * 32 + warp / 2 * 16;
     const int col = tile.column * 32 + warp % 2 * 16;
     T* const staging = reinterpret_cast<T*>(results[warp]);
@@ -96,7 +96,7 @@ using WmmaShape = TileShape<T, 64, 64, 32, 32, false>;
 // through shared memory.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(WmmaShape<T>::THREADS)
-    wmma_shared(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, Order order) {
+    wmma_shared(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
     using S = WmmaShape<T>;
     constexpr int ROWS = S::WM / 16, COLS = S::WN / 16;  // fragments of a warp
     extern __shared__ __align__(128) unsigned char memory[];

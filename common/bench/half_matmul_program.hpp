@@ -1,0 +1,98 @@
+// The case of the programs of days 40 and 41: a day's versions and cuBLAS on the same data.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "common/bench/cublas_half.hpp"
+#include "common/bench/half_matmul.hpp"
+#include "common/bench/matmul_sizes.hpp"
+#include "common/bench/program.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/matmul_device_reference.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+
+namespace course::half_matmul {
+
+template <class T>
+struct Data {
+    explicit Data(const Shape& s) : shape(s), product(s.m * s.n), magnitude(s.m * s.n), c(s.m * s.n) {
+        const auto a_host = make_data<T>(s.m * s.k, DataPattern::kNormal, 1);
+        const auto b_host = make_data<T>(s.k * s.n, DataPattern::kNormal, 2);
+        a = DeviceBuffer<T>(std::span<const T>(a_host));
+        b = DeviceBuffer<T>(std::span<const T>(b_host));
+        if (reference_on_host(s)) {
+            multiply_on_cpu<T>(s, 1, a_host, b_host, 0, product, magnitude);
+        } else {
+            const DeviceBuffer<float> a_float{std::span<const float>(as_floats<T>(a_host))};
+            const DeviceBuffer<float> b_float{std::span<const float>(as_floats<T>(b_host))};
+            multiply_on_device(s.m, s.n, s.k, 1, a_float.span(), b_float.span(), 0, product, magnitude);
+        }
+    }
+
+    Gemm<T> gemm() {
+        return {.a = std::as_const(a).matrix(shape.m, shape.k),
+                .b = std::as_const(b).matrix(shape.k, shape.n),
+                .c = c.matrix(shape.m, shape.n)};
+    }
+
+    VerifyResult verify() const {
+        VerifyResult result = course::verify(
+            c.to_host(), product, {.terms = shape.k, .growth = Growth::kSquareRoot}, magnitude, shape.n);
+        result.damage = c.damage();
+        return result;
+    }
+
+    Shape shape;
+    std::vector<double> product, magnitude;
+    DeviceBuffer<T> a, b;
+    GuardedBuffer<float> c;
+};
+
+// `with_handle`: also cuBLAS as a program measures it that creates the handle inside the timed
+// region.
+template <class T>
+Case make_case(std::span<const Version> versions, const Dims& size, bool with_handle) {
+    constexpr bool kHalf = std::is_same_v<T, __half>;
+    const auto data = std::make_shared<Data<T>>(matmul_shape(size));
+    Case result{.problem = (kHalf ? "half " : "bfloat16 ") + matmul_text(size),
+                .dtype = kHalf ? "half to float" : "bfloat16 to float"};
+    result.spoil = [data] { data->c.spoil(); };
+    result.verify = [data] { return data->verify(); };
+    const std::string no_cublas = why_no_cublas();
+    result.contestants.push_back(
+        {.name = "cublas",
+         .role = Role::kPeer,
+         .launch = no_cublas.empty() ? make_cublas<T>(data->gemm()) : std::function<void(cudaStream_t)>(),
+         .work = work_of(data->shape),
+         .cannot_run = no_cublas});
+    if (with_handle)
+        result.contestants.push_back(
+            {.name = "cublas_with_handle",
+             .role = Role::kPeer,
+             .launch = [data](cudaStream_t stream) { make_cublas<T>(data->gemm())(stream); },
+             .work = work_of(data->shape),
+             .cannot_run = no_cublas});
+    for (const Version& version : versions) {
+        const KernelFor<T>& kernel = kernel_of<T>(version);
+        std::string reason = version.cannot_run(data->shape);
+        if (reason.empty()) reason = kernel.why_not(data->gemm());
+        result.contestants.push_back(
+            {.name = version.name,
+             .launch = [data, &kernel](cudaStream_t stream) { kernel.launch(data->gemm(), stream); },
+             .work = version.work(data->shape),
+             .cannot_run = reason,
+             .resources = kernel.resources});
+    }
+    return result;
+}
+
+}  // namespace course::half_matmul

@@ -1,0 +1,99 @@
+// From the sums of a wgmma, in registers, to C: alpha sum + beta C.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "common/tile/pair_output.cuh"
+#include "common/tile/wgmma_tile.cuh"
+
+namespace course::hopper {
+
+// A warp stores its 16 rows in slices of 32 columns.
+constexpr int kSliceColumns = 32;
+
+// Stores the slice from column `first` of the tile on. Lane 4 g + t holds columns 2 t and 2 t + 1
+// of each eight, in rows g and g + 8: four lanes store a whole sector of 32 bytes.
+template <class S>
+__device__ void store_slice(const OutputOf<typename S::Sum>& out, TileCoords tile, int first,
+                            const Sums<S>& sums) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
+#pragma unroll
+    for (int i = first / 2; i < (first + kSliceColumns) / 2; i += 2)
+        store_pair(out, tile.row + warp * 16 + i / 2 % 2 * 8 + lane / 4,
+                   tile.column + i / 4 * 8 + lane % 4 * 2, sums[i], sums[i + 1]);
+}
+
+// Stores columns [begin, end) of the tile.
+template <class S>
+__device__ void store_from_registers(const OutputOf<typename S::Sum>& out, TileCoords tile,
+                                     const Sums<S>& sums, int begin = 0, int end = S::BN) {
+#pragma unroll
+    for (int first = 0; first < S::BN; first += kSliceColumns)
+        if (begin <= first && first < end) store_slice<S>(out, tile, first, sums);
+}
+
+// A warp's slices in shared memory. While TMA stores one, the warp fills the next.
+template <class Sum>
+using Slice = Sum[16 * kSliceColumns];
+template <class S>
+using Slices = Slice<typename S::Sum>[S::MULTIPLIERS * 4][S::SLICES];
+
+// Fills a slice from column `first` of the tile on, swizzled as TMA expects it: 16-byte chunk c of
+// row r at c ^ (r % 8). The swizzles of rows g and g + 1 differ in the lowest bit only, so lanes of
+// odd rows write their results in another order. Otherwise both rows would write to the same banks.
+template <class S>
+__device__ void fill_slice(Slice<typename S::Sum>& slice, int first, const OutputOf<typename S::Sum>& out,
+                           TileCoords tile, const Sums<S>& sums) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int g = lane / 4;
+    const int t = lane % 4;
+    const bool odd = g % 2 == 1;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+        const int eight = odd ? j ^ 2 : j;
+#pragma unroll
+        for (int lower = 0; lower < 2; ++lower) {
+            const auto* const even_sums = &sums[(first / 8 + j) * 4 + lower * 2];
+            const auto* const odd_sums = &sums[(first / 8 + (j ^ 2)) * 4 + lower * 2];
+            const int row = lower * 8 + g;
+            const PairOf<typename S::Sum> result =
+                finished(out, tile.row + row, tile.column + first + eight * 8 + t * 2,
+                         odd ? odd_sums[0] : even_sums[0], odd ? odd_sums[1] : even_sums[1]);
+            const int chunk = (eight * 2 + t / 2) ^ g;
+            result.store(&slice[row * kSliceColumns + chunk * 4 + t % 2 * 2]);
+        }
+    }
+}
+
+// Stores the tile through shared memory: a warp stores a slice with one instruction and goes on.
+// TMA drops what is out of range in pieces of 16 bytes. Where C's last column is within such a
+// piece, the slice is stored from registers instead.
+template <class S>
+__device__ void store_through_tma(const CUtensorMap& map, Slice<typename S::Sum> (&slices)[S::SLICES],
+                                  const OutputOf<typename S::Sum>& out, TileCoords tile,
+                                  const Sums<S>& sums) {
+    const bool first_lane = threadIdx.x % 32 == 0;
+    const int columns = static_cast<int>(out.c.cols());
+    const int warp_row = tile.row + static_cast<int>(threadIdx.x) / 32 % 4 * 16;
+#pragma unroll
+    for (int first = 0; first < S::BN; first += kSliceColumns) {
+        if (columns % 4 != 0 && tile.column + first + kSliceColumns > columns) {
+            store_slice<S>(out, tile, first, sums);
+            if (first_lane) ptx::tma_store_commit();  // an empty group: groups are counted as slices are
+            continue;
+        }
+        Slice<typename S::Sum>& slice = slices[first / kSliceColumns % S::SLICES];
+        if (first_lane) ptx::tma_store_wait_read<S::SLICES - 1>();
+        __syncwarp();  // the slice is safe to overwrite
+        fill_slice<S>(slice, first, out, {warp_row, tile.column}, sums);
+        ptx::fence_proxy_async();
+        __syncwarp();  // the slice is complete
+        if (first_lane) {
+            ptx::tma_store(&map, tile.column + first, warp_row, slice);
+            ptx::tma_store_commit();
+        }
+    }
+}
+
+}  // namespace course::hopper

@@ -1,0 +1,288 @@
+// Day 41's launchers: argument checks, tensor maps, the size of the grid, the list of versions. The
+// kernels are in hopper_matmul.cuh.
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/check/check.hpp"
+#include "common/device/cluster_launch.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/tensor_map.hpp"
+#include "hopper_matmul.cuh"
+#include "hopper_matmul.hpp"
+#include "realign.cuh"
+#include "tile_choice.hpp"
+
+namespace day41 {
+namespace {
+
+using course::half_matmul::checked;
+using course::half_matmul::kernel_of;
+
+// What a launch must know of a kernel. CLUSTER blocks compute ROWS x COLS results; boxes of A and B
+// have BOX_A and BOX_B rows.
+template <class T>
+struct TmaWgmma {
+    static constexpr int ROWS = 128, COLS = 128, BOX_A = 128, BOX_B = 64, CLUSTER = 1;
+    static constexpr int THREADS = 2 * kWarpgroup;
+    static constexpr bool PERSISTENT = false, STORES_THROUGH_TMA = false;
+    static constexpr std::size_t SHARED = sizeof(OneStage<T>);
+    static constexpr auto kernel = tma_wgmma<T>;
+};
+template <class T>
+struct PlainRingOf : TmaWgmma<T> {
+    static constexpr std::size_t SHARED = sizeof(PlainRing<T>);
+    static constexpr auto kernel = ring<T>;
+};
+template <class T>
+struct Specialised : TmaWgmma<T> {
+    static constexpr int THREADS = 3 * kWarpgroup;
+    static constexpr std::size_t SHARED = sizeof(DeepRing<T>);
+    static constexpr auto kernel = specialised<T>;
+};
+template <class T>
+struct WideTile : Specialised<T> {
+    static constexpr int COLS = 256;
+    static constexpr std::size_t SHARED = sizeof(WideRing<T>);
+    static constexpr auto kernel = wide_tile<T>;
+};
+template <class T>
+struct Multicast : WideTile<T> {
+    static constexpr int ROWS = 256, BOX_B = 32, CLUSTER = 2;
+    static constexpr auto kernel = multicast<T>;
+};
+template <class T>
+struct Persistent : Multicast<T> {
+    static constexpr bool PERSISTENT = true;
+    static constexpr auto kernel = persistent<T>;
+};
+
+template <class S>
+struct OfShape {
+    static constexpr int ROWS = S::BM * S::SHARERS, COLS = S::BN, BOX_A = S::BM, BOX_B = S::SHARE;
+    static constexpr int CLUSTER = S::CLUSTER;
+    static constexpr int THREADS = (1 + S::MULTIPLIERS) * kWarpgroup;
+};
+template <class S>
+struct AsyncStore : OfShape<S> {
+    static constexpr bool PERSISTENT = true, STORES_THROUGH_TMA = true;
+    static constexpr std::size_t SHARED = sizeof(StagesAndSlices<S>);
+    static constexpr auto kernel = async_store<S>;
+};
+template <class S>
+struct SplitK : OfShape<S> {
+    static constexpr bool PERSISTENT = false, STORES_THROUGH_TMA = false;
+    static constexpr std::size_t SHARED = sizeof(hopper::Stages<S>);
+    static constexpr auto kernel = split_k<S>;
+};
+
+// --- Launchers -----------------------------------------------------------------------------------
+
+constexpr int kBand = 8;  // of 256 rows: 66 clusters work on about 8 x 8 tiles of 256 x 256
+
+// K: one of the above.
+template <class K, class T>
+std::string why_not(const Gemm<T>& unchecked) {
+    const Gemm<T> gemm = checked("hopper_matmul", unchecked);
+    std::string reason;
+    const auto check = [&reason](const char* name, const auto& matrix) {
+        if (!reason.empty()) return;
+        reason = course::why_no_tensor_map(matrix);
+        if (!reason.empty()) reason = std::string(name) + " " + reason;
+    };
+    if (gemm.a.cols() > 0) {
+        check("A", gemm.a);
+        check("B", gemm.b);
+    }
+    if (K::STORES_THROUGH_TMA) check("C", gemm.c);
+    return reason;
+}
+
+template <class K, class T>
+void launch(const Gemm<T>& unchecked, cudaStream_t stream) {
+    const Gemm<T> gemm = checked("hopper_matmul", unchecked);
+    const auto& [a, b, c, alpha, beta] = gemm;
+    const std::string reason = why_not<K>(gemm);
+    course::require(reason.empty(), "hopper_matmul: ", reason);
+    if (c.rows() == 0 || c.cols() == 0) return;
+
+    Maps maps{};
+    if (a.cols() > 0) {
+        maps.a = course::make_tensor_map(a, K::BOX_A, BK);
+        maps.b = course::make_tensor_map(b, K::BOX_B, 64);
+    }
+    if (K::STORES_THROUGH_TMA) maps.c = course::make_tensor_map(c, 16, hopper::kSliceColumns);
+    const RasterOrder order = course::make_order(c, K::ROWS, K::COLS, K::PERSISTENT ? kBand : 1);
+    const course::ClusterLaunch how{
+        .threads = K::THREADS, .shared = K::SHARED, .cluster = K::CLUSTER, .persistent = K::PERSISTENT};
+    how.start(K::kernel, course::blocks_of(order, K::CLUSTER), stream, maps,
+              course::make_output(c, alpha, beta), static_cast<int>(a.cols()), order);
+}
+
+template <class K>
+course::KernelResources resources() {
+    course::allow_shared_bytes(K::kernel, K::SHARED);
+    return course::resources_of(K::kernel, K::THREADS, K::SHARED);
+}
+
+template <class K, class T>
+KernelFor<T> kernel_for() {
+    return {.launch = launch<K, T>, .why_not = why_not<K, T>, .resources = resources<K>};
+}
+
+std::string constraint(const Shape&) {
+    return course::why_no_hopper();
+}
+
+template <template <class> class K>
+Version version(const char* name, const char* idea) {
+    return {.name = name,
+            .idea = idea,
+            .launcher = {.half = kernel_for<K<__half>, __half>(),
+                         .bfloat16 = kernel_for<K<__nv_bfloat16>, __nv_bfloat16>()},
+            .work = course::half_matmul::work_of,
+            .constraint = constraint};
+}
+
+// --- The tile that suits the shape ---------------------------------------------------------------
+
+template <class T>
+using LargeTile = AsyncStore<hopper::TileShape<T, 128, 256, 4, 2>>;
+template <class T>
+using Tile192x192 = AsyncStore<hopper::TileShape<T, 192, 192, 4, 2>>;
+template <class T>
+using Tile192x96 = AsyncStore<hopper::TileShape<T, 192, 96, 4, 2>>;
+template <class T>
+using Tile128x128 = AsyncStore<hopper::TileShape<T, 128, 128, 6, 2>>;
+template <class T>
+using Tile64x128 = AsyncStore<hopper::TileShape<T, 64, 128, 8>>;
+template <class T>
+using Tile64x64 = AsyncStore<hopper::TileShape<T, 64, 64, 12>>;
+template <class T>
+using SplitK128x128 = SplitK<hopper::TileShape<T, 128, 128, 6, 1, 2>>;
+template <class T>
+using SplitK64x64 = SplitK<hopper::TileShape<T, 64, 64, 12, 1, 2>>;
+
+struct Candidate {
+    Version version;
+    Tiling tiling;
+};
+
+template <template <class> class K>
+Candidate candidate(const char* name, std::size_t splits, double tile, double step) {
+    using Kernel = K<__half>;
+    return {.version = version<K>(name, "a tile that `fitted` chooses from"),
+            .tiling = {.rows = Kernel::ROWS,
+                       .columns = Kernel::COLS,
+                       .cluster = Kernel::CLUSTER,
+                       .splits = splits,
+                       .tile = tile,
+                       .step = step}};
+}
+
+// Microseconds per tile and per step of 64 along K. From runs on an H200 with one round of tiles
+// and several K: what grows with K is the steps' share, the rest, less two microseconds for the
+// launch, the tile's.
+const std::vector<Candidate>& candidates() {
+    static const std::vector<Candidate> list = {candidate<LargeTile>("async_store", 1, 4.0, 0.69),
+                                                candidate<Tile192x192>("tile_192x192", 1, 4.3, 0.76),
+                                                candidate<Tile192x96>("tile_192x96", 1, 3.4, 0.43),
+                                                candidate<Tile128x128>("tile_128x128", 1, 2.8, 0.36),
+                                                candidate<Tile64x128>("tile_64x128", 1, 2.0, 0.27),
+                                                candidate<Tile64x64>("tile_64x64", 1, 1.2, 0.17),
+                                                candidate<SplitK128x128>("split_k", 2, 3.7, 0.40),
+                                                candidate<SplitK64x64>("split_k_64x64", 2, 2.1, 0.16)};
+    return list;
+}
+
+const Version& fastest_tile(const Shape& shape, std::size_t multiprocessors) {
+    return std::ranges::min_element(
+               candidates(), {},
+               [&](const Candidate& candidate) { return candidate.tiling.time(shape, multiprocessors); })
+        ->version;
+}
+
+template <class T>
+const KernelFor<T>& fitting(const Gemm<T>& gemm) {
+    return kernel_of<T>(fastest_tile({.m = gemm.c.rows(), .n = gemm.c.cols(), .k = gemm.a.cols()},
+                                     course::multiprocessors()));
+}
+
+template <class T>
+KernelFor<T> fitted() {
+    return {.launch = [](const Gemm<T>& gemm, cudaStream_t stream) { fitting(gemm).launch(gemm, stream); },
+            .why_not = [](const Gemm<T>& gemm) { return fitting(gemm).why_not(gemm); },
+            .resources = nullptr};  // those of the tile that it takes
+}
+
+// --- Unaligned rows ------------------------------------------------------------------------------
+
+// C needs no copy: versions that store from registers take any alignment.
+template <class T>
+void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
+    const Gemm<T> gemm = checked("hopper_matmul", unchecked);
+    if (gemm.c.rows() == 0 || gemm.c.cols() == 0) return;
+    const Aligned<T> a(gemm.a, stream);
+    const Aligned<T> b(gemm.b, stream);
+    const Gemm<T> aligned{
+        .a = a.matrix(), .b = b.matrix(), .c = gemm.c, .alpha = gemm.alpha, .beta = gemm.beta};
+    const KernelFor<T>& fitted = fitting(aligned);
+    if (fitted.why_not(aligned).empty()) return fitted.launch(aligned, stream);
+    const std::size_t large =
+        course::ceil_div<std::size_t>(gemm.c.rows(), 256) * course::ceil_div<std::size_t>(gemm.c.cols(), 256);
+    if (large * 2 < course::multiprocessors()) {
+        launch<Specialised<T>>(aligned, stream);
+    } else {
+        launch<Persistent<T>>(aligned, stream);
+    }
+}
+
+template <class T>
+KernelFor<T> realigned() {
+    return {.launch = launch_realigned<T>,
+            .why_not = [](const Gemm<T>&) { return std::string(); },
+            .resources = nullptr};  // those of the version that it takes
+}
+
+}  // namespace
+
+std::span<const Version> versions() {
+    static const std::vector<Version> list = {
+        version<TmaWgmma>("tma_wgmma", "TMA copies, wgmma multiplies, in turns"),
+        version<PlainRingOf>("ring", "a ring of four stages"),
+        version<Specialised>("specialised", "a producer warpgroup, two consumers"),
+        version<WideTile>("wide_tile", "128 x 256 results per block"),
+        version<Multicast>("multicast", "two blocks of a cluster share B"),
+        version<Persistent>("persistent", "a block computes many tiles"),
+        version<LargeTile>("async_store", "C stored through shared memory by TMA"),
+        version<SplitK128x128>("split_k", "two blocks share the K of a tile"),
+        {.name = "fitted",
+         .idea = "the tile that suits the shape",
+         .launcher = {.half = fitted<__half>(), .bfloat16 = fitted<__nv_bfloat16>()},
+         .work = course::half_matmul::work_of,
+         .constraint = constraint},
+        {.name = "realigned",
+         .idea = "unaligned rows are copied first",
+         .launcher = {.half = realigned<__half>(), .bfloat16 = realigned<__nv_bfloat16>()},
+         .work = course::half_matmul::work_of,
+         .constraint = constraint}};
+    return list;
+}
+
+std::span<const Version> tiles_to_choose_from() {
+    static const std::vector<Version> list = [] {
+        std::vector<Version> versions;
+        for (const Candidate& candidate : candidates())
+            versions.push_back(candidate.version);
+        return versions;
+    }();
+    return list;
+}
+
+std::string tile_for(const Shape& shape, std::size_t multiprocessors) {
+    return fastest_tile(shape, multiprocessors).name;
+}
+
+}  // namespace day41

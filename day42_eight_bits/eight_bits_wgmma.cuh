@@ -1,0 +1,145 @@
+// Day 42, part 2: 8-bit factors with TMA and wgmma. The table of versions is in eight_bits.cuh. The
+// ring of stages, its producer and its consumers are those of day 41, in
+// common/tile/wgmma_tile.cuh: they count bytes. A row of a stage is 128 bytes, now 128 elements,
+// and from one wgmma to the next both descriptors advance by 32 bytes. Only the boxes of B differ,
+// as B is K-major.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "common/device/ptx_hopper.cuh"
+#include "common/tile/pair_output.cuh"
+#include "common/tile/raster_order.cuh"
+#include "common/tile/wgmma_store.cuh"
+#include "common/tile/wgmma_tile.cuh"
+
+namespace day42 {
+
+namespace hopper = course::hopper;
+namespace ptx = course::ptx;
+using course::RasterOrder;
+using hopper::kWarpgroup;
+
+template <class S>
+struct Memory {
+    hopper::Stages<S> stages;
+    alignas(1024) hopper::Slices<S> slices;
+};
+
+template <class T>
+using WideTile = hopper::TileShape<T, 128, 256, 4, 2>;  // clusters of two blocks share B
+
+// Idea: async_store of day 41: persistent clusters, a producer and two consumers, C stored by TMA.
+// Cost removed: the way of operands through registers. wgmma reads them from shared memory.
+// Still limits it: for INT8 storing C, and power. For FP8 the sums, too: Hopper adds with fewer
+// digits than a float has, so what is small beside the sum is lost.
+template <class T>
+__global__ void __launch_bounds__(3 * kWarpgroup)
+    bytes_wgmma(const __grid_constant__ hopper::Maps maps, course::OutputOf<typename WideTile<T>::Sum> out,
+                int depth, RasterOrder order) {
+    using S = WideTile<T>;
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& [stages, slices] = *reinterpret_cast<Memory<S>*>(memory);
+    stages.init(maps);
+    const int clusters = static_cast<int>(gridDim.x) / S::CLUSTER;
+    const int first_tile = static_cast<int>(blockIdx.x) / S::CLUSTER;
+    const int tiles = order.rows * order.columns;
+    const int steps = hopper::steps_of<S>(depth);
+    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;  // of the consumers; -1: the producer
+
+    hopper::RingPosition<S> ring;
+    if (group < 0) {
+        S::give_registers();
+        if (threadIdx.x == 0) {
+            for (int tile = first_tile; tile < tiles; tile += clusters)
+                hopper::produce(stages, ring, maps, hopper::coords_of<S>(order, tile), 0, steps);
+        }
+        __syncwarp();  // the cluster's barrier takes whole warps
+    } else {
+        S::take_registers();
+        const int warp = static_cast<int>(threadIdx.x - kWarpgroup) / 32;
+        for (int tile = first_tile; tile < tiles; tile += clusters) {
+            hopper::TileCoords coords = hopper::coords_of<S>(order, tile);
+            coords.row += group * 64;
+            hopper::Sums<S> sums;
+            hopper::consume(stages, ring, group, steps, sums);
+            hopper::store_through_tma<S>(maps.c, slices[warp], out, coords, sums);
+        }
+        ptx::tma_store_wait<0>();
+    }
+    stages.synchronise();  // a block must not end while the other may still write to its shared memory
+}
+
+template <class T>
+using PromotedTile = hopper::TileShape<T, 128, 128, 6, 2>;
+
+// Sums are read after the wait, and set before the products begin: the compiler must not move
+// either.
+template <class Array>
+__device__ void hold(Array& sums) {
+#pragma unroll
+    for (auto& sum : sums)
+        ptx::hold(sum);
+}
+
+// consume(), with the sums of each stage, 128 products, added by CUDA cores in FP32.
+template <class S>
+__device__ void consume_promoted(hopper::Stages<S>& stages, hopper::RingPosition<S>& ring, int group,
+                                 int steps, hopper::Sums<S>& sums) {
+#pragma unroll
+    for (auto& sum : sums)
+        sum = 0;
+    for (int step = 0; step < steps; ++step, ring.advance()) {
+        hopper::Sums<S> of_stage = {};
+        hold(of_stage);
+        ptx::mbarrier_wait(&stages.full[ring.stage], ring.parity);
+        hopper::multiply_stage(stages, ring.stage, group, of_stage);
+        ptx::wgmma_wait<0>();
+        hold(of_stage);
+        stages.release(ring.stage);
+#pragma unroll
+        for (int i = 0; i < S::BN / 2; ++i)
+            sums[i] += of_stage[i];
+    }
+}
+
+// Idea: FP8. The tensor cores sum 128 products from zero, and the CUDA cores add these sums.
+// Cost removed: the lost digits.
+// Still limits it: two sums per result take twice the registers, so tiles are half as wide; and
+// while one consumer adds, only the other multiplies.
+template <class T>
+__global__ void __launch_bounds__(3 * kWarpgroup)
+    bytes_promoted(const __grid_constant__ hopper::Maps maps, course::OutputOf<float> out, int depth,
+                   RasterOrder order) {
+    using S = PromotedTile<T>;
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& [stages, slices] = *reinterpret_cast<Memory<S>*>(memory);
+    stages.init(maps);
+    const int clusters = static_cast<int>(gridDim.x) / S::CLUSTER;
+    const int first_tile = static_cast<int>(blockIdx.x) / S::CLUSTER;
+    const int tiles = order.rows * order.columns;
+    const int steps = hopper::steps_of<S>(depth);
+    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
+
+    hopper::RingPosition<S> ring;
+    if (group < 0) {
+        if (threadIdx.x == 0) {
+            for (int tile = first_tile; tile < tiles; tile += clusters)
+                hopper::produce(stages, ring, maps, hopper::coords_of<S>(order, tile), 0, steps);
+        }
+        __syncwarp();
+    } else {
+        const int warp = static_cast<int>(threadIdx.x - kWarpgroup) / 32;
+        for (int tile = first_tile; tile < tiles; tile += clusters) {
+            hopper::TileCoords coords = hopper::coords_of<S>(order, tile);
+            coords.row += group * 64;
+            hopper::Sums<S> sums;
+            consume_promoted(stages, ring, group, steps, sums);
+            hopper::store_through_tma<S>(maps.c, slices[warp], out, coords, sums);
+        }
+        ptx::tma_store_wait<0>();
+    }
+    stages.synchronise();
+}
+
+}  // namespace day42

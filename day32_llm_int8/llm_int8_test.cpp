@@ -11,24 +11,23 @@
 #include <vector>
 
 #include "common/check/data_pattern.hpp"
+#include "common/check/guarded_matrix.hpp"
+#include "common/check/relative_error.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "int8_matmul.hpp"
-#include "quantization.hpp"
-#include "test_matrix.hpp"
 
 namespace {
 
 using course::DataPattern;
 using course::DeviceBuffer;
 using course::GuardedBuffer;
+using course::GuardedMatrix;
 using course::refusal;
-using day30::LayerShape;
-using day30::Layout;
-using day30::TestMatrix;
+using day32::LayerShape;
+using Layout = course::MatrixLayout;
 
 constexpr std::uint64_t kSeed = 33;
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -42,12 +41,20 @@ std::vector<__half> tokens_with_outliers(const LayerShape& shape, const std::vec
     return x;
 }
 
+// W8 and its scales: a row of W is quantised like a row of X without outlier columns.
+void quantize_weights(course::DeviceMatrix<const __half> w, course::DeviceMatrix<std::int8_t> w8,
+                      course::DeviceSpan<float> scale) {
+    const std::vector<std::uint16_t> all(w.cols(), 0xffff);
+    const DeviceBuffer<std::uint16_t> keep{std::span<const std::uint16_t>(all)};
+    day32::quantize_kept_columns(w, keep.span(), w8, scale, nullptr);
+}
+
 struct Layouts {
     Layout x, w, y;
     std::size_t w8_padding = 0;
 };
 
-class LayerTest : public course::DeviceTestWithParam<const day30::LlmInt8*> {
+class LayerTest : public course::DeviceTestWithParam<const day32::Version*> {
   protected:
     void SetUp() override {
         NeedsDevice::SetUp();
@@ -57,34 +64,33 @@ class LayerTest : public course::DeviceTestWithParam<const day30::LlmInt8*> {
 
     // "" if the version's result is within the bounds of the CPU's.
     std::string run(const LayerShape& shape, const std::vector<__half>& x, const std::vector<__half>& w,
-                    float threshold = day30::kThreshold, Layouts layouts = {}) const {
+                    float threshold = day32::kThreshold, Layouts layouts = {}) const {
         const auto [tokens, outputs, inputs] = shape;
-        TestMatrix<__half> x_device(tokens, inputs, layouts.x, x);
-        TestMatrix<__half> w_device(outputs, inputs, layouts.w, w);
-        TestMatrix<std::int8_t> w8(outputs, inputs, {0, (16 - inputs % 16) % 16 + layouts.w8_padding});
+        GuardedMatrix<__half> x_device(x, tokens, inputs, layouts.x);
+        GuardedMatrix<__half> w_device(w, outputs, inputs, layouts.w);
+        GuardedMatrix<std::int8_t> w8(outputs, inputs, (16 - inputs % 16) % 16 + layouts.w8_padding);
         DeviceBuffer<float> w_scale(outputs);
-        course::find_variant(day30::variants<__half>(), "auto")
-            .launcher({}, w_device.matrix(), w8.matrix(), w_scale.span(), {}, nullptr);
-        TestMatrix<__half> y(tokens, outputs, layouts.y);
+        quantize_weights(w_device.view(), w8.view(), w_scale.span());
+        GuardedMatrix<__half> y(tokens, outputs, layouts.y);
         GuardedBuffer<std::byte> workspace(GetParam()->launcher.workspace(shape));
-        GetParam()->launcher.launch({x_device.matrix(), w_device.matrix(), w8.matrix(), w_scale.span(),
-                                     y.matrix(), workspace.span(), threshold},
+        GetParam()->launcher.launch({x_device.view(), w_device.view(), w8.view(), w_scale.span(), y.view(),
+                                     workspace.span(), threshold},
                                     nullptr);
         std::vector<double> expected(tokens * outputs);
         std::vector<double> allowed(expected.size());
-        const day30::HostLayer layer{shape, threshold, x, w};
-        day30::llm_int8_on_cpu(layer, day30::outlier_columns_on_cpu(layer), expected, allowed);
+        const day32::HostLayer layer{shape, threshold, x, w};
+        day32::llm_int8_on_cpu(layer, day32::outlier_columns_on_cpu(layer), expected, allowed);
         for (double& bound : allowed)
             bound /= course::FloatTraits<__half>::kEpsilon;
         const course::VerifyResult result =
-            course::verify(y.values(), expected, {.factor = 1}, allowed, outputs);
+            course::verify(y.packed(), expected, {.factor = 1}, allowed, outputs);
         return y.damage() + workspace.damage() +
                (x_device.unchanged() && w_device.unchanged() ? "" : " changed input") +
                (result.ok() ? "" : result.message());
     }
 
     void expect_right(const LayerShape& shape, const std::vector<std::size_t>& outliers,
-                      float threshold = day30::kThreshold, Layouts layouts = {}) const {
+                      float threshold = day32::kThreshold, Layouts layouts = {}) const {
         const auto x = tokens_with_outliers(shape, outliers);
         const auto w =
             course::make_data<__half>(shape.outputs * shape.inputs, DataPattern::kNormal, kSeed + 1);
@@ -94,8 +100,7 @@ class LayerTest : public course::DeviceTestWithParam<const day30::LlmInt8*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThirty, LayerTest, course::each_of(day30::layer_variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirtyTwo, LayerTest, course::each_of(day32::versions()), course::VariantName());
 
 TEST_P(LayerTest, Inputs) {
     for (const std::size_t inputs : {1, 2, 7, 8, 9, 31, 32, 33, 127, 128, 129, 256, 300, 1031})
@@ -111,7 +116,7 @@ TEST_P(LayerTest, TokensAndOutputs) {
         expect_right({10, outputs, 40}, {3});
 }
 
-// None, a few, more than one tile of them, all.
+// No outlier column, a few, more than one tile of them, all.
 TEST_P(LayerTest, NumbersOfOutlierColumns) {
     const LayerShape shape{20, 30, 150};
     std::vector<std::size_t> outliers;
@@ -137,13 +142,13 @@ TEST_P(LayerTest, LongRows) {
     expect_right({1, 2, 33001}, {7, 33000});
     // Rows that are read in passes, of which the second and third do not begin where the one before ends.
     for (const Layout layout : {Layout{0, 7}, Layout{1, 3}})
-        expect_right({3, 2, 33001}, {7, 33000}, day30::kThreshold, {layout, layout, layout, 16});
+        expect_right({3, 2, 33001}, {7, 33000}, day32::kThreshold, {layout, layout, layout, 16});
 }
 
 TEST_P(LayerTest, Layouts) {
     for (const std::size_t inputs : {64, 75})
         for (const Layout layout : {Layout{1, 0}, Layout{8, 8}, Layout{2, 1}, Layout{0, 2}})
-            expect_right({18, 35, inputs}, {5, 6, 60}, day30::kThreshold, {layout, layout, layout, 16});
+            expect_right({18, 35, inputs}, {5, 6, 60}, day32::kThreshold, {layout, layout, layout, 16});
 }
 
 TEST_P(LayerTest, RandomShapes) {
@@ -187,33 +192,33 @@ TEST_P(LayerTest, Refuses) {
     auto w8 = course::zeros<std::int8_t>(96);
     auto w_scale = course::zeros<float>(3);
     DeviceBuffer<std::byte> workspace(GetParam()->launcher.workspace({2, 3, 32}));
-    const day30::Layer right{x.matrix(2, 32), w.matrix(3, 32), w8.matrix(3, 32),
+    const day32::Layer right{x.matrix(2, 32), w.matrix(3, 32), w8.matrix(3, 32),
                              w_scale.span(),  y.matrix(2, 3),  workspace.span()};
     const auto with = [&](auto change) {
-        day30::Layer layer = right;
+        day32::Layer layer = right;
         change(layer);
         return refusal([&] { GetParam()->launcher.launch(layer, nullptr); });
     };
-    EXPECT_EQ(with([](day30::Layer&) {}), "");
-    EXPECT_EQ(with([&](day30::Layer& l) { l.w = w.matrix(3, 31); }),
+    EXPECT_EQ(with([](day32::Layer&) {}), "");
+    EXPECT_EQ(with([&](day32::Layer& l) { l.w = w.matrix(3, 31); }),
               "llm_int8: w is 3 x 31; expected 3 x 32");
-    EXPECT_EQ(with([&](day30::Layer& l) { l.y = y.matrix(3, 2); }), "llm_int8: y is 3 x 2; expected 2 x 3");
-    EXPECT_EQ(with([&](day30::Layer& l) { l.w_scale = w_scale.span().subspan(0, 2); }),
+    EXPECT_EQ(with([&](day32::Layer& l) { l.y = y.matrix(3, 2); }), "llm_int8: y is 3 x 2; expected 2 x 3");
+    EXPECT_EQ(with([&](day32::Layer& l) { l.w_scale = w_scale.span().subspan(0, 2); }),
               "llm_int8: w_scale has 2 elements; expected 3");
-    EXPECT_EQ(with([](day30::Layer& l) { l.threshold = -1; }),
+    EXPECT_EQ(with([](day32::Layer& l) { l.threshold = -1; }),
               "llm_int8: threshold is -1; expected 0 or more");
-    EXPECT_EQ(with([](day30::Layer& l) { l.threshold = kNan; }).substr(0, 25), "llm_int8: threshold is na");
-    EXPECT_EQ(with([](day30::Layer& l) { l.workspace = l.workspace.subspan(0, 16); }),
+    EXPECT_EQ(with([](day32::Layer& l) { l.threshold = kNan; }).substr(0, 25), "llm_int8: threshold is na");
+    EXPECT_EQ(with([](day32::Layer& l) { l.workspace = l.workspace.subspan(0, 16); }),
               "llm_int8: workspace has 16 bytes; expected at least " + std::to_string(workspace.size()));
     EXPECT_EQ(
-        with([](day30::Layer& l) {
+        with([](day32::Layer& l) {
             l.y = {course::DeviceSpan<__half>::from_device_pointer(const_cast<__half*>(l.x.data()), 6), 2, 3};
         }),
         "llm_int8: y overlaps x; expected no memory in common");
     // x and y side by side have no element in common; a column further left they do.
     auto both = course::zeros<__half>(2 * 40);
     const auto side_by_side = [&](std::size_t begin) {
-        return with([&](day30::Layer& l) {
+        return with([&](day32::Layer& l) {
             l.x = {both.span(), 2, 32, 40};
             l.y = {both.span().subspan(begin, 48), 2, 3, 40};
         });
@@ -221,11 +226,11 @@ TEST_P(LayerTest, Refuses) {
     EXPECT_EQ(side_by_side(32), "");
     EXPECT_EQ(side_by_side(31), "llm_int8: y overlaps x; expected no memory in common");
     DeviceBuffer<std::byte> larger(workspace.size() + 16);
-    EXPECT_EQ(with([&](day30::Layer& l) { l.workspace = larger.span().subspan(4, workspace.size()); }),
+    EXPECT_EQ(with([&](day32::Layer& l) { l.workspace = larger.span().subspan(4, workspace.size()); }),
               "llm_int8: workspace has an address % 16 of 4; expected 0");
-    if (!GetParam()->launcher.wants_aligned_rows) return;
+    if (!GetParam()->launcher.needs_aligned_rows) return;
     auto odd = course::zeros<std::int8_t>(99);
-    EXPECT_EQ(with([&](day30::Layer& l) {
+    EXPECT_EQ(with([&](day32::Layer& l) {
                   l.w8 = {odd.span(), 3, 32, 33};
               }),
               "llm_int8: w8 has an address % 16 of 0 and rows that are 33 bytes apart; expected 0 and a "
@@ -250,13 +255,13 @@ TEST_F(LlmInt8Test, FindsOutlierColumnsInOrder) {
                                : i % 3 == 1 ? -kInf
                                             : kNan);
                 const std::vector<std::uint32_t> expected =
-                    day30::outlier_columns_on_cpu({{rows, 0, cols}, 6.0f, x, {}});
+                    day32::outlier_columns_on_cpu({{rows, 0, cols}, 6.0f, x, {}});
                 ASSERT_FALSE(expected.empty());
-                TestMatrix<__half> device(rows, cols, layout, x);
+                GuardedMatrix<__half> device(x, rows, cols, layout);
                 GuardedBuffer<std::uint16_t> keep(cols);
                 GuardedBuffer<std::uint32_t> columns(cols);
                 GuardedBuffer<std::uint32_t> count(1);
-                day30::find_outlier_columns(device.matrix(), 6.0f, keep.span(), columns.span(), count.span(),
+                day32::find_outlier_columns(device.view(), 6.0f, keep.span(), columns.span(), count.span(),
                                             nullptr);
                 std::vector<std::uint16_t> kept(cols, 0xffff);
                 for (const std::uint32_t column : expected)
@@ -275,12 +280,12 @@ TEST_F(LlmInt8Test, FindsOutlierColumnsInOrder) {
 // Without tokens no column is an outlier column, and all are kept.
 TEST_F(LlmInt8Test, FindsNoOutlierColumnsWithoutRows) {
     for (const std::size_t cols : {0, 1, 40, 1025}) {
-        TestMatrix<__half> x(0, cols, {});
+        GuardedMatrix<__half> x(0, cols);
         GuardedBuffer<std::uint16_t> keep(cols);
         GuardedBuffer<std::uint32_t> columns(cols);
         GuardedBuffer<std::uint32_t> count(1);
         keep.copy_from(std::vector<std::uint16_t>(cols, 0));
-        day30::find_outlier_columns(x.matrix(), 6.0f, keep.span(), columns.span(), count.span(), nullptr);
+        day32::find_outlier_columns(x.view(), 6.0f, keep.span(), columns.span(), count.span(), nullptr);
         EXPECT_EQ(count.to_host()[0], 0u);
         EXPECT_EQ(keep.to_host(), std::vector<std::uint16_t>(cols, 0xffff));
         EXPECT_EQ(keep.damage() + columns.damage() + count.damage(), "");
@@ -295,7 +300,7 @@ TEST_F(LlmInt8Test, StepsRefuse) {
     DeviceBuffer<float> scale(2);
     const auto find = [&](float threshold, std::size_t kept, std::size_t at) {
         return refusal([&] {
-            day30::find_outlier_columns(x.matrix(2, 32), threshold, keep.span().subspan(0, kept),
+            day32::find_outlier_columns(x.matrix(2, 32), threshold, keep.span().subspan(0, kept),
                                         columns.span().subspan(0, 32), columns.span().subspan(at, 1),
                                         nullptr);
         });
@@ -306,7 +311,7 @@ TEST_F(LlmInt8Test, StepsRefuse) {
     EXPECT_EQ(find(-1, 32, 32), "find_outlier_columns: threshold is -1; expected 0 or more");
     const auto quantize = [&](std::size_t rows, course::DeviceSpan<float> scales) {
         return refusal([&] {
-            day30::quantize_kept_columns(x.matrix(2, 32), keep.span(), out.matrix(rows, 64 / rows), scales,
+            day32::quantize_kept_columns(x.matrix(2, 32), keep.span(), out.matrix(rows, 64 / rows), scales,
                                          nullptr);
         });
     };
@@ -318,16 +323,16 @@ TEST_F(LlmInt8Test, StepsRefuse) {
     EXPECT_EQ(quantize(2, on_x), "quantize_kept_columns: scale overlaps x; expected no memory in common");
 }
 
-// Why the outliers matter: without them in half, the error of everything else grows with the largest of them.
+// Why outliers matter: quantised, the largest of them would decide the error of all other columns.
 TEST_F(LlmInt8Test, OutliersSpoilTheScaleAndTheThresholdSavesIt) {
     const LayerShape shape{32, 32, 256};
     const auto w = course::make_data<__half>(32 * 256, DataPattern::kNormal, kSeed);
     const auto error = [&](const std::vector<__half>& x, float threshold) {
-        const day30::HostLayer layer{shape, threshold, x, w};
+        const day32::HostLayer layer{shape, threshold, x, w};
         std::vector<double> exact(32 * 32), y(32 * 32), allowed(32 * 32);
-        day30::linear_on_cpu(layer, exact);
-        day30::llm_int8_on_cpu(layer, day30::outlier_columns_on_cpu(layer), y, allowed);
-        return day30::relative_error(exact, y).root_mean_square;
+        day32::linear_on_cpu(layer, exact);
+        day32::llm_int8_on_cpu(layer, day32::outlier_columns_on_cpu(layer), y, allowed);
+        return course::relative_error(exact, y).root_mean_square;
     };
     const auto plain = tokens_with_outliers(shape, {});
     auto outliers = plain;
@@ -339,11 +344,37 @@ TEST_F(LlmInt8Test, OutliersSpoilTheScaleAndTheThresholdSavesIt) {
     EXPECT_GT(error(outliers, kInf), 4 * error(outliers, 6.0f));
 }
 
-TEST(RelativeError, KnownValues) {
-    const std::vector<double> exact = {3, 4};
-    const day30::RelativeError error = day30::relative_error(exact, std::vector<double>{3, 5});
-    EXPECT_DOUBLE_EQ(error.root_mean_square, 0.2);
-    EXPECT_DOUBLE_EQ(error.largest, 1 / std::sqrt(12.5));
+// Codes and scales of rows, bit for bit: lengths around a block's registers and beyond them, rows of zeros, with
+// NaN and with Inf.
+TEST_F(LlmInt8Test, QuantizesRowsLikeTheCpu) {
+    for (const std::size_t cols : {1, 7, 8, 9, 1031, 4096, 4104, 8200, 16400, 32768, 32769, 40009})
+        for (const Layout layout : {Layout{}, Layout{1, 3}}) {
+            auto w = course::make_data<__half>(6 * cols, DataPattern::kNormal, kSeed);
+            std::fill_n(w.begin(), cols, __half(0.0f));
+            w[1 * cols + cols / 2] = __half(kNan);
+            w[2 * cols + cols - 1] = __half(-kInf);
+            w[3 * cols] = __half(60000.0f);
+            std::vector<std::int8_t> codes(w.size());
+            std::vector<float> scales(6);
+            day32::quantize_rows_on_cpu(6, cols, w, codes, scales);
+            GuardedMatrix<__half> device(w, 6, cols, layout);
+            GuardedMatrix<std::int8_t> w8(6, cols, layout);
+            GuardedBuffer<float> w_scale(6);
+            quantize_weights(device.view(), w8.view(), w_scale.span());
+            const course::VerifyResult same = course::verify_exact(w8.packed(), codes, cols);
+            EXPECT_TRUE(same.ok()) << cols << " columns, codes: " << same.message();
+            const std::vector<double> exact(scales.begin(), scales.end());
+            const course::VerifyResult same_scales = course::verify(w_scale.to_host(), exact, {.factor = 0});
+            EXPECT_TRUE(same_scales.ok()) << cols << " columns, scales: " << same_scales.message();
+            EXPECT_EQ(w8.damage() + w_scale.damage(), "");
+        }
+}
+
+// plain takes weights that begin anywhere.
+TEST_P(LayerTest, UnalignedWeights) {
+    if (GetParam()->launcher.needs_aligned_rows) GTEST_SKIP() << "requires aligned rows of w8";
+    for (const std::size_t padding : {1, 3, 8})
+        expect_right({5, 12, 80}, {3, 7}, day32::kThreshold, {{}, {}, {}, padding});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Every version of the int8 product against the CPU: sums of integers are equal or wrong.
+// Every version of the int8 product against the CPU. Sums of integers are equal or wrong.
 #include "int8_matmul.hpp"
 
 #include <gtest/gtest.h>
@@ -7,19 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "common/check/guarded_matrix.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "test_matrix.hpp"
 
 namespace {
 
 using course::DeviceBuffer;
+using course::GuardedMatrix;
 using course::refusal;
-using day30::Layout;
-using day30::MatmulShape;
-using day30::TestMatrix;
+using day31::MatmulShape;
+using Layout = course::MatrixLayout;
 
 constexpr std::uint64_t kSeed = 31;
 
@@ -31,7 +31,7 @@ std::vector<std::int8_t> random_bytes(std::size_t size, std::uint64_t seed) {
     return values;
 }
 
-class MatmulTest : public course::DeviceTestWithParam<const day30::Int8Matmul*> {
+class MatmulTest : public course::DeviceTestWithParam<const day31::Version*> {
   protected:
     void SetUp() override {
         NeedsDevice::SetUp();
@@ -39,21 +39,21 @@ class MatmulTest : public course::DeviceTestWithParam<const day30::Int8Matmul*> 
         if (const std::string reason = GetParam()->cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
     }
 
-    // Padding that gives aligned rows to those who want them.
+    // Padding that aligns the rows, for versions that need it.
     std::size_t padding(std::size_t k) const {
-        return GetParam()->launcher.wants_aligned_rows ? (16 - k % 16) % 16 : 0;
+        return GetParam()->launcher.needs_aligned_rows ? (16 - k % 16) % 16 : 0;
     }
 
     std::string run(const MatmulShape& shape, const std::vector<std::int8_t>& a,
                     const std::vector<std::int8_t>& w, Layout in = {}, Layout out = {}) const {
         const auto [m, n, k] = shape;
-        TestMatrix<std::int8_t> x(m, k, in, a);
-        TestMatrix<std::int8_t> y(n, k, in, w);
-        TestMatrix<std::int32_t> c(m, n, out);
-        GetParam()->launcher.launch(x.matrix(), y.matrix(), c.matrix(), nullptr);
+        GuardedMatrix<std::int8_t> x(a, m, k, in);
+        GuardedMatrix<std::int8_t> y(w, n, k, in);
+        GuardedMatrix<std::int32_t> c(m, n, out);
+        GetParam()->launcher.launch(x.view(), y.view(), c.view(), nullptr);
         std::vector<std::int32_t> expected(m * n);
-        day30::int8_matmul_on_cpu(shape, a, w, expected);
-        const course::VerifyResult result = course::verify_exact(c.values(), expected, n);
+        day31::int8_matmul_on_cpu(shape, a, w, expected);
+        const course::VerifyResult result = course::verify_exact(c.packed(), expected, n);
         return c.damage() + (x.unchanged() && y.unchanged() ? "" : " an input was changed") +
                (result.ok() ? "" : result.message());
     }
@@ -75,8 +75,7 @@ class MatmulTest : public course::DeviceTestWithParam<const day30::Int8Matmul*> 
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThirty, MatmulTest, course::each_of(day30::matmul_variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirtyOne, MatmulTest, course::each_of(day31::versions()), course::VariantName());
 
 // Around a copy, a step, a stage, all stages in shared memory and one more.
 TEST_P(MatmulTest, Depths) {
@@ -102,7 +101,7 @@ TEST_P(MatmulTest, ManyTiles) {
 TEST_P(MatmulTest, Layouts) {
     for (const std::size_t offset : {0, 16, 1, 5})
         for (const std::size_t extra : {0, 16, 1}) {
-            if (GetParam()->launcher.wants_aligned_rows && (offset % 16 != 0 || extra % 16 != 0)) continue;
+            if (GetParam()->launcher.needs_aligned_rows && (offset % 16 != 0 || extra % 16 != 0)) continue;
             expect_right({33, 41, 80}, {offset, extra}, {offset % 3, extra % 3});
         }
     expect_right({40, 36, 64}, {}, {1, 0});  // pairs of results that are not aligned
@@ -114,7 +113,7 @@ TEST_P(MatmulTest, Extremes) {
     for (const int a : {-128, 127})
         for (const int w : {-128, 127})
             expect_all_equal({9, 17, 1024}, a, w);
-    expect_all_equal({1, 2, day30::kLongestSum}, -128, -128);
+    expect_all_equal({1, 2, day31::kLongestSum}, -128, -128);
 }
 
 TEST_P(MatmulTest, RandomShapes) {
@@ -145,7 +144,7 @@ TEST_P(MatmulTest, Refuses) {
                   GetParam()->launcher.launch(a.matrix(2, 32), a.matrix(3, 32), {on_input, 2, 3}, nullptr);
               }),
               "int8_matmul: c overlaps a; expected no memory in common");
-    if (!GetParam()->launcher.wants_aligned_rows) return;
+    if (!GetParam()->launcher.needs_aligned_rows) return;
     EXPECT_EQ(launch(2, 33, 3, 33, 3),
               "int8_matmul: a has an address % 16 of 0 and rows that are 33 bytes apart; expected 0 and a "
               "multiple of 16");
@@ -157,7 +156,7 @@ TEST_P(MatmulTest, Refuses) {
               "multiple of 16");
 }
 
-// More sums than 32 bits count, 17.2 GB of them. Rows differ, and columns: one written in another's place shows.
+// More sums than 32 bits count, 17.2 GB of them. All rows and columns differ, so a sum in the wrong place shows.
 TEST_P(MatmulTest, MoreSumsThan32BitsCount) {
     constexpr std::size_t kM = 131072 + 3;
     constexpr std::size_t kN = 32768 + 5;
@@ -195,9 +194,9 @@ TEST(Int8MatmulOnCpu, KnownValues) {
     const std::vector<std::int8_t> a = {1, 2, 3, -4, 5, -6};
     const std::vector<std::int8_t> w = {1, 0, -1, 2, 2, 2};
     std::vector<std::int32_t> c(4);
-    day30::int8_matmul_on_cpu({2, 2, 3}, a, w, c);
+    day31::int8_matmul_on_cpu({2, 2, 3}, a, w, c);
     EXPECT_EQ(c, (std::vector<std::int32_t>{-2, 12, 2, -10}));
-    EXPECT_THROW(day30::int8_matmul_on_cpu({2, 2, 2}, a, w, c), std::invalid_argument);
+    EXPECT_THROW(day31::int8_matmul_on_cpu({2, 2, 2}, a, w, c), std::invalid_argument);
 }
 
 }  // namespace

@@ -1,15 +1,17 @@
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "arguments.hpp"
-#include "int8_matmul.hpp"
+#include "common/check/matrix_arguments.hpp"
 #include "llm_int8.hpp"
-#include "quantization.hpp"
 
-namespace day30 {
+namespace day32 {
 namespace {
+
+using course::Argument;
+using course::require_size;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLargestHalf = 65504;
@@ -37,27 +39,35 @@ void require_layer(std::string_view function, const HostLayer& layer, std::size_
     require_size(Argument{function, "y"}, y, tokens * outputs);
 }
 
-// What a half makes of it.
+// The value after conversion to half, as far as overflow goes.
 double within_half(double value) {
     return std::abs(value) >= kLargestHalf + 16 ? std::copysign(kInfinity, value) : value;
 }
 
 }  // namespace
 
-void int8_matmul_on_cpu(const MatmulShape& shape, std::span<const std::int8_t> a,
-                        std::span<const std::int8_t> w, std::span<std::int32_t> c) {
-    const auto [m, n, k] = shape;
-    require_size("int8_matmul_on_cpu: a", a.size(), m * k);
-    require_size("int8_matmul_on_cpu: w", w.size(), n * k);
-    require_size("int8_matmul_on_cpu: c", c.size(), m * n);
-    for_each_row(m, [&](std::size_t row) {
-        for (std::size_t column = 0; column < n; ++column) {
-            const std::int8_t* const x = a.data() + row * k;
-            const std::int8_t* const y = w.data() + column * k;
-            std::int32_t sum = 0;
-            for (std::size_t i = 0; i < k; ++i)
-                sum += x[i] * y[i];
-            c[row * n + column] = sum;
+void quantize_rows_on_cpu(std::size_t rows, std::size_t cols, std::span<const __half> in,
+                          std::span<std::int8_t> out, std::span<float> scale) {
+    require_size("quantize_rows_on_cpu: in", in.size(), rows * cols);
+    require_size("quantize_rows_on_cpu: out", out.size(), rows * cols);
+    require_size("quantize_rows_on_cpu: scale", scale.size(), rows);
+    for_each_row(rows, [&](std::size_t row) {
+        const std::span<const __half> x = in.subspan(row * cols, cols);
+        float largest = 0;
+        bool finite = true;
+        for (const __half value : x) {
+            const float magnitude = std::abs(static_cast<float>(value));
+            finite = finite && std::isfinite(magnitude);
+            largest = std::max(largest, magnitude);
+        }
+        float s = largest / 127;
+        if (s < FLT_MIN) s = 0;
+        if (!finite) s = std::numeric_limits<float>::quiet_NaN();
+        scale[row] = s;
+        const double inverse = s > 0 ? static_cast<double>(1 / s) : 0;
+        for (std::size_t col = 0; col < cols; ++col) {
+            const double exact = s > 0 ? static_cast<double>(static_cast<float>(x[col])) * inverse : 0;
+            out[row * cols + col] = static_cast<std::int8_t>(std::nearbyint(exact));
         }
     });
 }
@@ -85,39 +95,32 @@ void llm_int8_on_cpu(const HostLayer& layer, std::span<const std::uint32_t> outl
         for (std::size_t token = 0; token < tokens; ++token)
             kept[token * inputs + column] = __half(0.0f);
 
-    const auto quantize = [&](std::size_t rows, std::span<const __half> values, std::vector<float>& scale) {
-        const Problem problem{rows, inputs, {}};
-        std::vector<std::int8_t> q(values.size());
-        scale.resize(rows);
-        find_parameters_on_cpu(problem, values, std::span<float>(scale), {});
-        quantize_on_cpu(problem, values, std::span<const float>(scale), {}, std::span<std::int8_t>(q));
-        return q;
-    };
-    std::vector<float> x_scale;
-    std::vector<float> w_scale;
-    const std::vector<std::int8_t> x8 = quantize(tokens, kept, x_scale);
-    const std::vector<std::int8_t> w8 = quantize(outputs, layer.w, w_scale);
-    std::vector<std::int32_t> products(y.size());
-    int8_matmul_on_cpu({tokens, outputs, inputs}, x8, w8, products);
+    std::vector<std::int8_t> x8(tokens * inputs), w8(outputs * inputs);
+    std::vector<float> x_scale(tokens), w_scale(outputs);
+    quantize_rows_on_cpu(tokens, inputs, kept, x8, x_scale);
+    quantize_rows_on_cpu(outputs, inputs, layer.w, w8, w_scale);
 
-    // Of a float product: its conversion and two scales round; of the outlier part each addition does, by up to a whole unit where
-    // tensor cores cut off. The result is rounded to half once.
+    // A float product rounds when it is converted and with each of its two scales; the outlier part with each
+    // addition, by up to a whole unit where tensor cores truncate. The result is rounded to half once.
     constexpr double kFloatUnit = 0x1p-23;
     constexpr double kHalfUnit = 0x1p-11;
     constexpr double kSmallestHalf = 0x1p-25;
     for_each_row(tokens, [&](std::size_t token) {
         for (std::size_t output = 0; output < outputs; ++output) {
             const std::size_t at = token * outputs + output;
-            const double of_int8 = static_cast<double>(products[at]) * static_cast<double>(x_scale[token]) *
+            std::int32_t product = 0;
+            for (std::size_t i = 0; i < inputs; ++i)
+                product += x8[token * inputs + i] * w8[output * inputs + i];
+            const double of_int8 = static_cast<double>(product) * static_cast<double>(x_scale[token]) *
                                    static_cast<double>(w_scale[output]);
             double sum = of_int8;
             double magnitude = std::abs(of_int8);
             for (const std::uint32_t column : outliers) {
-                const double product =
+                const double outlier =
                     static_cast<double>(static_cast<float>(layer.x[token * inputs + column])) *
                     static_cast<double>(static_cast<float>(layer.w[output * inputs + column]));
-                sum += product;
-                magnitude += std::abs(product);
+                sum += outlier;
+                magnitude += std::abs(outlier);
             }
             y[at] = within_half(sum);
             const double in_float = kFloatUnit * (2 + static_cast<double>(outliers.size())) * magnitude;
@@ -143,19 +146,4 @@ void linear_on_cpu(const HostLayer& layer, std::span<double> y) {
     });
 }
 
-RelativeError relative_error(std::span<const double> exact, std::span<const double> approximate) {
-    require_size("relative_error: approximate", approximate.size(), exact.size());
-    double squares = 0;
-    double of_error = 0;
-    double largest = 0;
-    for (std::size_t i = 0; i < exact.size(); ++i) {
-        const double error = approximate[i] - exact[i];
-        squares += exact[i] * exact[i];
-        of_error += error * error;
-        largest = std::max(largest, std::abs(error));
-    }
-    const double size = std::sqrt(squares / static_cast<double>(std::max<std::size_t>(exact.size(), 1)));
-    return {std::sqrt(of_error / std::max(squares, 1e-300)), largest / std::max(size, 1e-300)};
-}
-
-}  // namespace day30
+}  // namespace day32

@@ -3,13 +3,13 @@
 //     quantise     q = saturate(round(x / scale) + zero_point)       dequantise     x' = (q - zero_point) scale
 //
 //   version            reads x    what is new                             what limits it
-//   host_pointers      2 times    (quantization.cu) kernels of plain      the bus to the host
 //   plain              2 times    a block per row, a thread per value     1 to 4 bytes per access; double
 //   two_passes         2 times    eight values per thread; any group      the second read
 //   row_in_registers   once       a row stays in registers                memory, 3 bytes per half
 //
 // plain and row_in_registers quantise rows, plain only symmetrically. two_passes does everything: a scale per
-// matrix, row or column, symmetric or asymmetric. blockwise.cuh goes on with 4 bits.
+// matrix, row or column, symmetric or asymmetric. blockwise.cuh goes on with 4 bits. The program also runs
+// host_pointers: the kernels of two_passes, called with host memory (quantize_rows_of_host in quantization.cu).
 //
 //   ./course run day30                                              every version, verified and timed
 //   ./course run day30 --variant row_in_registers --size 64x4096    rows x columns

@@ -8,7 +8,7 @@
 
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
-#include "device_matrix.hpp"
+#include "device_csr.hpp"
 
 namespace day35 {
 

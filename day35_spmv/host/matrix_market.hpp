@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "sparse_matrix.hpp"
+#include "host/sparse_formats.hpp"
 
 namespace day35 {
 

@@ -1,91 +1,17 @@
-#include "sparse_matrix.hpp"
+#include "host/sparse_formats.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 #include <numeric>
+#include <tuple>
 
 #include "common/check/require.hpp"
+#include "host/matrix_checks.hpp"
 
 namespace day35 {
 namespace {
-
-// The message of a check that reads what exists only when the check fails.
-template <class... Parts>
-void fail(const char* format, const Parts&... parts) {
-    course::require(false, format, ": ", parts...);
-}
-
-void require_size(const char* format, const char* array, std::size_t size, Offset expected) {
-    course::require(static_cast<Offset>(size) == expected, format, ": ", array, " has ", size,
-                    " elements; expected ", expected);
-}
-
-void check_shape(const char* format, Shape shape) {
-    course::require(shape.rows >= 0 && shape.cols >= 0, format, ": shape is ", shape,
-                    "; expected 0 or more of each");
-}
-
-// Loops shorter than this take less time than to wake the other cores.
-constexpr Offset kWorthSharing = 1 << 12;
-
-// Calls f(i) for all i of [0, count), on all cores.
-template <class F>
-void for_all(Offset count, F f) {
-#pragma omp parallel for schedule(static) if (count >= kWorthSharing)
-    for (Offset i = 0; i < count; ++i)
-        f(i);
-}
-
-// The least i of [0, count) that is bad(i), or `count`: a matrix is looked at by all cores, and the first mistake reported.
-template <class Bad>
-Offset first_bad(Offset count, Bad bad) {
-    Offset first = count;
-#pragma omp parallel for schedule(static) reduction(min : first) if (count >= kWorthSharing)
-    for (Offset i = 0; i < count; ++i) {
-        if (i < first && bad(i)) first = i;
-    }
-    return first;
-}
-
-// --- A row, wherever its entries stand ----------------------------------------------------------------------------------
-
-// What is wrong with a row whose entry k has column column(k), `length` of them; empty if nothing is.
-template <class Column>
-std::string fault_of_row(Offset row, Index cols, Offset length, Column column) {
-    for (Offset k = 0; k < length; ++k) {
-        const Offset col = column(k);
-        if (col < 0 || col >= cols) {
-            return "row " + std::to_string(row) + " has an entry in column " + std::to_string(col) +
-                   "; the matrix has " + std::to_string(cols) + " columns";
-        }
-        if (k > 0 && col < column(k - 1)) {
-            return "row " + std::to_string(row) + " has column " + std::to_string(col) + " after column " +
-                   std::to_string(column(k - 1)) + "; expected ascending columns";
-        }
-    }
-    return "";
-}
-
-// Checks all rows: row r's entry k has column column(r, k), of length(r).
-template <class Length, class Column>
-void check_rows(const char* format, Shape shape, Length length, Column column) {
-    const auto fault = [&](Offset row) {
-        return fault_of_row(row, shape.cols, length(row), [&](Offset k) { return column(row, k); });
-    };
-    const Offset bad = first_bad(shape.rows, [&](Offset row) {
-        const Offset entries = length(row);
-        Offset before = 0;
-        for (Offset k = 0; k < entries; ++k) {
-            const Offset col = column(row, k);
-            if (col < before || col >= shape.cols) return true;
-            before = col;
-        }
-        return false;
-    });
-    if (bad != shape.rows) fail(format, fault(bad));
-}
 
 // The number of entries before the first place that only fills up.
 template <class Column>
@@ -262,36 +188,6 @@ CsrMatrix CooMatrix::csr() const {
         ++start[row + 1];
     std::partial_sum(start.begin(), start.end(), start.begin());
     return {shape_, std::move(start), {cols().begin(), cols().end()}, {values().begin(), values().end()}};
-}
-
-// --- CSR ----------------------------------------------------------------------------------------------------------------
-
-CsrMatrix::CsrMatrix(Shape shape, std::vector<Offset> row_start, std::vector<Index> cols,
-                     std::vector<float> values)
-    : shape_(shape), row_start_(std::move(row_start)), cols_(std::move(cols)), values_(std::move(values)) {
-    check_shape("CsrMatrix", shape);
-    const auto start = this->row_start();
-    require_size("CsrMatrix", "row_start", start.size(), Offset{shape.rows} + 1);
-    course::require(start[0] == 0, "CsrMatrix: row_start[0] is ", start[0], "; expected 0");
-    const Offset bad = first_bad(shape.rows, [&](Offset row) { return start[row + 1] < start[row]; });
-    if (bad < shape.rows)
-        fail("CsrMatrix", "row ", bad, " ends before it begins, at ", start[bad + 1], " and ", start[bad]);
-    constexpr Offset kMostInRow = std::numeric_limits<Index>::max();
-    const Offset too_long =
-        first_bad(shape.rows, [&](Offset row) { return start[row + 1] - start[row] > kMostInRow; });
-    if (too_long < shape.rows) {
-        fail("CsrMatrix", "row ", too_long, " has ", start[too_long + 1] - start[too_long],
-             " entries; expected at most ", kMostInRow);
-    }
-    require_size("CsrMatrix", "cols", this->cols().size(), start.back());
-    require_size("CsrMatrix", "values", this->values().size(), start.back());
-    check_rows(
-        "CsrMatrix", shape, [&](Offset row) { return start[row + 1] - start[row]; },
-        [&, col = this->cols()](Offset row, Offset k) { return col[start[row] + k]; });
-}
-
-Index CsrMatrix::row_length(Index row) const {
-    return static_cast<Index>(row_start()[row + 1] - row_start()[row]);
 }
 
 // --- ELL ----------------------------------------------------------------------------------------------------------------

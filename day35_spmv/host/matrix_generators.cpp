@@ -1,4 +1,4 @@
-#include "matrix_generators.hpp"
+#include "host/matrix_generators.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,60 +1,22 @@
-// Sparse matrices on the host: seven ways to keep the same entries. Values are floats, rows and columns count from 0.
+// The other formats of a sparse matrix on the host: six ways to store the same entries. Each can be made `from` CSR and
+// gives back csr(), entry for entry, zeros and duplicates included; convert<To>(matrix) goes from any to any.
 //
-// Value semantics. A matrix never changes after it was made, so copies share its arrays and count their users: passing one
-// by value costs a few counters and copies no entry, the last copy frees, nothing is freed twice, and no copy can
-// change under another one's feet. (What lies on the device has one owner instead: device_matrix.hpp.)
-//
-// Invariants are checked when a matrix is made, by every constructor: std::invalid_argument says which row or entry breaks
-// which. Within a row columns ascend; a column may come twice (duplicates add up). 0 rows, 0 columns and 0 entries are legal.
-//
-// CSR is the hub: every class can be made `from` it and turned into it by `csr()`, entry for entry, zeros and
-// duplicates included; convert<To>(matrix) goes from any to any.
+// As for CSR: a matrix never changes, copies share its arrays, and every constructor checks its invariants:
+// std::invalid_argument names the row or entry.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <string>
 #include <type_traits>
-#include <utility>
 #include <vector>
+
+#include "host/csr_matrix.hpp"
 
 namespace day35 {
 
-using Index = std::int32_t;   // a row or a column: at most 2^31 - 1 of each
-using Offset = std::int64_t;  // a place among the entries, of which there may be more
-
-// Stands in the columns of places that only fill up a format's rectangle. Such a place is never multiplied: 0 * Inf is not 0.
+// The column of a place that only fills up a format's rectangle. It is never multiplied: 0 * Inf is not 0.
 inline constexpr Index kNoColumn = -1;
-
-struct Shape {
-    Index rows = 0;
-    Index cols = 0;
-
-    bool operator==(const Shape&) const = default;
-};
-
-// For the messages of course::require.
-inline std::string to_text(const Shape& shape) {
-    return std::to_string(shape.rows) + " x " + std::to_string(shape.cols);
-}
-
-// An array that is never written again; copies share it. It has no move of its own: what was moved from is still whole.
-template <class T>
-class SharedArray {
-  public:
-    SharedArray(std::vector<T> values) : values_(std::make_shared<const std::vector<T>>(std::move(values))) {}
-    SharedArray(const SharedArray&) = default;
-    SharedArray& operator=(const SharedArray&) = default;
-    ~SharedArray() = default;
-
-    std::span<const T> span() const { return *values_; }
-
-  private:
-    std::shared_ptr<const std::vector<T>> values_;
-};
-
-class CsrMatrix;
 
 // Coordinates (PMPP 14.2): row, column and value of each entry, sorted by row and then by column.
 class CooMatrix {
@@ -74,28 +36,6 @@ class CooMatrix {
   private:
     Shape shape_;
     SharedArray<Index> rows_;
-    SharedArray<Index> cols_;
-    SharedArray<float> values_;
-};
-
-// Compressed sparse rows (PMPP 14.3): row r has the entries [row_start[r], row_start[r + 1]), at most 2^31 - 1; rows + 1
-// offsets.
-class CsrMatrix {
-  public:
-    CsrMatrix(Shape shape, std::vector<Offset> row_start, std::vector<Index> cols, std::vector<float> values);
-    static CsrMatrix from(const CsrMatrix& csr) { return csr; }
-    CsrMatrix csr() const { return *this; }
-
-    Shape shape() const { return shape_; }
-    Offset entries() const { return static_cast<Offset>(cols().size()); }
-    std::span<const Offset> row_start() const { return row_start_.span(); }
-    std::span<const Index> cols() const { return cols_.span(); }
-    std::span<const float> values() const { return values_.span(); }
-    Index row_length(Index row) const;
-
-  private:
-    Shape shape_;
-    SharedArray<Offset> row_start_;
     SharedArray<Index> cols_;
     SharedArray<float> values_;
 };

@@ -1,8 +1,10 @@
-#include "row_statistics.hpp"
+#include "host/row_statistics.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
+
+#include "host/sparse_formats.hpp"
 
 namespace day35 {
 namespace {

@@ -1,5 +1,5 @@
 // The formats: what they hold, that they hold the same, and what they refuse.
-#include "sparse_matrix.hpp"
+#include "host/sparse_formats.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/test/device_test.hpp"
-#include "matrix_generators.hpp"
-#include "row_statistics.hpp"
+#include "host/matrix_generators.hpp"
+#include "host/row_statistics.hpp"
 #include "test_matrices.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-#include "matrix_market.hpp"
+#include "host/matrix_market.hpp"
 
 #include <algorithm>
 #include <array>

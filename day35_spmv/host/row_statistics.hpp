@@ -1,7 +1,7 @@
 // What decides which format suits a matrix: how long its rows are, and how unlike.
 #pragma once
 
-#include "sparse_matrix.hpp"
+#include "host/csr_matrix.hpp"
 
 namespace day35 {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sparse_matrix.hpp"
+#include "host/csr_matrix.hpp"
 
 namespace day35 {
 

@@ -22,7 +22,7 @@ Offset filled(Offset width, Column column) {
     return length;
 }
 
-// Behind a row's entries there is nothing but filling. `column(r, k)` of width(r) places.
+// After a row's entries there is only filling. `column(r, k)` of width(r) places.
 template <class Width, class Column>
 void check_filling(const char* format, Offset rows, Width width, Column column) {
     const Offset bad = first_bad(rows, [&](Offset row) {
@@ -80,7 +80,7 @@ Index row_at(std::span<const Index> order, Offset place) {
     return order.empty() ? static_cast<Index>(place) : order[place];
 }
 
-// Where each row stands in `order`.
+// The position of each row in `order`.
 std::vector<Index> places_of(std::span<const Index> order, Index rows) {
     std::vector<Index> places(rows);
     for_all(rows, [&](Offset place) { places[row_at(order, place)] = static_cast<Index>(place); });
@@ -475,7 +475,7 @@ CsrMatrix SellMatrix::csr() const {
 
 namespace {
 
-// Calls f(k, column, place) for the entries of one lane, in order; false when an entry comes behind an empty place.
+// Calls f(k, column, place) for the entries of one lane, in order; false when an entry comes after an empty place.
 template <class F>
 bool for_packed_row(const PackedSlice& slice, const std::uint8_t* codes, Offset lane, F f) {
     const std::uint8_t* const own = codes + std::size_t{slice.first_code} * 32;

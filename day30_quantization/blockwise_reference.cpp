@@ -3,11 +3,14 @@
 #include <cmath>
 #include <limits>
 
-#include "arguments.hpp"
 #include "blockwise.hpp"
+#include "common/check/matrix_arguments.hpp"
 
 namespace day30 {
 namespace {
+
+using course::Argument;
+using course::require_size;
 
 // The nearest level, of two equally near the lower one.
 int nearest_level(float value) {

@@ -10,20 +10,20 @@
 #include <vector>
 
 #include "common/check/data_pattern.hpp"
+#include "common/check/guarded_matrix.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "test_matrix.hpp"
 
 namespace {
 
 using course::DataPattern;
+using course::GuardedMatrix;
 using course::refusal;
 using day30::BlockFormat;
 using day30::Code;
-using day30::Layout;
-using day30::TestMatrix;
+using Layout = course::MatrixLayout;
 
 constexpr std::uint64_t kSeed = 32;
 
@@ -38,29 +38,29 @@ class BlockTest : public course::DeviceTestWithParam<BlockFormat> {
         std::vector<float> scales(rows * format.scales(cols));
         day30::quantize_blocks_on_cpu<T>(format, rows, cols, in, codes, scales);
 
-        TestMatrix<T> x(rows, cols, layout, in);
-        TestMatrix<std::uint8_t> q(rows, format.bytes(cols), layout);
-        TestMatrix<float> s(rows, format.scales(cols), layout);
-        day30::quantize_blocks<T>(format, x.matrix(), q.matrix(), s.matrix(), nullptr);
-        const course::VerifyResult same = course::verify_exact(q.values(), codes, format.bytes(cols));
+        GuardedMatrix<T> x(in, rows, cols, layout);
+        GuardedMatrix<std::uint8_t> q(rows, format.bytes(cols), layout);
+        GuardedMatrix<float> s(rows, format.scales(cols), layout);
+        day30::quantize_blocks<T>(format, x.view(), q.view(), s.view(), nullptr);
+        const course::VerifyResult same = course::verify_exact(q.packed(), codes, format.bytes(cols));
         EXPECT_TRUE(same.ok()) << what << ", bytes of codes: " << same.message();
         EXPECT_EQ(q.damage() + s.damage(), "") << what;
         EXPECT_TRUE(x.unchanged());
         const std::vector<double> exact(scales.begin(), scales.end());
-        const course::VerifyResult same_scales = course::verify(s.values(), exact, {.factor = 0});
+        const course::VerifyResult same_scales = course::verify(s.packed(), exact, {.factor = 0});
         EXPECT_TRUE(same_scales.ok()) << what << ", scales: " << same_scales.message();
 
         std::vector<double> back(in.size());
         day30::dequantize_blocks_on_cpu(format, rows, cols, codes, scales, back);
-        TestMatrix<T> y(rows, cols, layout);
-        day30::dequantize_blocks<T>(format, q.matrix(), s.matrix(), y.matrix(), nullptr);
+        GuardedMatrix<T> y(rows, cols, layout);
+        day30::dequantize_blocks<T>(format, q.view(), s.view(), y.view(), nullptr);
         std::vector<double> magnitude;
         for (double& value : back) {
             if (std::is_same_v<T, __half> && std::abs(value) >= 65520) value = std::copysign(INFINITY, value);
             magnitude.push_back(std::isfinite(value) ? std::abs(value) : 0);
         }
         const course::VerifyResult dequantized =
-            course::verify(y.values(), back, {.factor = 1}, magnitude, cols);
+            course::verify(y.packed(), back, {.factor = 1}, magnitude, cols);
         EXPECT_TRUE(dequantized.ok()) << what << ", back: " << dequantized.message();
         EXPECT_EQ(y.damage(), "") << what;
     }

@@ -1,6 +1,5 @@
-// Quantisation of a matrix to 8 bits: the host API of day 30. No kernels here; they are in quantization.cu. Blocks of a row
-// with a scale each, in 4 or 8 bits, are in blockwise.hpp, products of 8-bit matrices in int8_matmul.hpp, the layer
-// LLM.int8() made of all these in llm_int8.hpp.
+// Quantisation of a matrix to 8 bits: the host API of day 30. The kernels are in quantization.cuh; blocks of a row,
+// each with a scale, in 4 or 8 bits, are in blockwise.hpp.
 //
 //     quantise     q = saturate(round(x / scale) + zero_point)         dequantise     x' = (q - zero_point) scale
 //
@@ -11,14 +10,16 @@
 // round() goes to the nearest integer, of two equally near to the even one. What is rounded is the exact product
 // x * (1 / scale), where 1 / scale is a float. saturate() cuts off at the ends of the range of q.
 //
-// A scale is 0, NaN, or a normal positive float; a given one may be any float. A zero point that is found lies in [-128, 127]; a given one
-// must, and is 0 in the symmetric scheme.
+// A scale is 0, NaN, or a normal positive float; a given one may be any float. A zero point that is found is in
+// [-128, 127]; a given one must be, and is 0 in the symmetric scheme.
 //
-// What has no good answer gets this one:
-//   a group of zeros, or so small that the scale would be below the smallest normal float   scale 0, all q = zero_point = 0
-//   a group with a NaN or an Inf in it     scale NaN, zero_point 0, all q = 0: dequantised it is NaN, so the mistake does not hide
-//   a given scale of 0 or NaN              all q = zero_point
-//   NaN under a given finite scale         q = zero_point; Inf saturates
+// Cases without a good answer:
+//   a group of zeros, or so small that the scale      scale 0, all q = zero_point = 0
+//   would be no normal float
+//   a group with a NaN or an Inf                      scale NaN, zero_point 0, all q = 0: dequantised it is NaN,
+//                                                     so the mistake stays visible
+//   a given scale of 0 or NaN                         all q = zero_point
+//   NaN under a given finite scale                    q = zero_point; Inf saturates
 //
 // Methods: B. Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
 // 2018 (scale and zero point); T. Dettmers et al., "LLM.int8()", 2022 (vector-wise absmax).
@@ -57,10 +58,10 @@ struct Problem {
 // How many scales there are: 1, rows or cols.
 std::size_t group_count(const Problem& problem);
 
-// In all that follows T is float or __half. Views may have any leading dimension and any alignment of their element; where rows
-// begin at multiples of 16 bytes (of 8 for int8) packs are used, which is faster. Work is queued on `stream`. Outputs must not
-// overlap inputs. `scale` has group_count() elements; `zero_point` as many, or none if the scheme is symmetric; where
-// there is room for them although it is, they are written as zeros, and not read.
+// Below, T is float or __half. Views may have any leading dimension and any alignment of their element; rows that
+// begin at multiples of 16 bytes (of 8 for int8) are faster, because accesses are then 16 and 8 bytes wide. Work is
+// queued on `stream`. Outputs must not overlap inputs. `scale` has group_count() elements; `zero_point` as many, or
+// none in the symmetric scheme. If it has elements all the same, they are written as zeros and not read.
 // std::invalid_argument for arguments unlike that, CudaError when a launch fails.
 
 // Scales and zero points of the groups of `in`.
@@ -68,7 +69,7 @@ template <class T>
 void find_parameters(Method method, course::DeviceMatrix<const T> in, course::DeviceSpan<float> scale,
                      course::DeviceSpan<std::int32_t> zero_point, cudaStream_t stream);
 
-// Quantises with parameters that are given: found for this matrix, or long ago for others like it.
+// Quantises with given parameters: found for this matrix, or earlier for similar ones.
 template <class T>
 void quantize_with(Method method, course::DeviceMatrix<const T> in, course::DeviceSpan<const float> scale,
                    course::DeviceSpan<const std::int32_t> zero_point, course::DeviceMatrix<std::int8_t> out,
@@ -85,19 +86,19 @@ using Launcher = void (*)(Method method, course::DeviceMatrix<const T> in,
                           course::DeviceMatrix<std::int8_t> out, course::DeviceSpan<float> scale,
                           course::DeviceSpan<std::int32_t> zero_point, cudaStream_t stream);
 template <class T>
-using Quantize = course::Variant<Launcher<T>, Problem>;
+using Version = course::Variant<Launcher<T>, Problem>;
 
-// The versions; the last one, `auto`, takes the best of the others.
+// plain, two_passes, row_in_registers, and `auto`, which takes the best of them.
 template <class T>
-std::span<const Quantize<T>> variants();
+std::span<const Version<T>> versions();
 
-// How it should not be done: a function for host memory. It allocates device memory, fills it with zeros that nobody reads, copies
-// there and back, and frees, around every single kernel. Symmetric, per row; matrices packed.
+// How a first attempt often looks: each step is a function of host memory, which allocates device memory, fills it
+// with zeros, copies there and back, and frees. Symmetric, per row; matrices packed.
 template <class T>
 void quantize_rows_of_host(std::size_t rows, std::size_t cols, std::span<const T> in,
                            std::span<std::int8_t> out, std::span<float> scale);
 
-// The same on the CPU, for packed matrices. Bit for bit what the GPU finds, NaN for NaN.
+// The same on the CPU, for packed matrices. Bit for bit the GPU's results, NaN for NaN.
 template <class T>
 void find_parameters_on_cpu(const Problem& problem, std::span<const T> in, std::span<float> scale,
                             std::span<std::int32_t> zero_point);

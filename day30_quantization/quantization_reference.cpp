@@ -3,11 +3,14 @@
 #include <cmath>
 #include <limits>
 
-#include "arguments.hpp"
+#include "common/check/matrix_arguments.hpp"
 #include "quantization.hpp"
 
 namespace day30 {
 namespace {
+
+using course::Argument;
+using course::require_size;
 
 std::size_t group_of(const Problem& problem, std::size_t i) {
     switch (problem.method.granularity) {
@@ -42,7 +45,7 @@ void find_parameters_on_cpu(const Problem& problem, std::span<const T> in, std::
     for (std::size_t i = 0; i < in.size(); ++i) {
         const std::size_t group = group_of(problem, i);
         const auto x = static_cast<float>(in[i]);
-        // Once a NaN, always a NaN.
+        // A NaN stays: no comparison with it is true.
         if (!(x >= lowest[group])) lowest[group] = std::isnan(lowest[group]) ? lowest[group] : x;
         if (!(x <= highest[group])) highest[group] = std::isnan(highest[group]) ? highest[group] : x;
     }

@@ -1,5 +1,5 @@
 // Reading Matrix Market files: what they mean, and what is said of files that mean nothing.
-#include "matrix_market.hpp"
+#include "host/matrix_market.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// The program as its user meets it: the five matrices, files of the user's own, and what it refuses.
+// The program as a user runs it: the five matrices, files of the user's own, and what it refuses.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -12,8 +12,8 @@
 
 #include "common/bench/variant.hpp"
 #include "common/device/device_view.hpp"
-#include "row_statistics.hpp"
-#include "sparse_matrix.hpp"
+#include "host/csr_matrix.hpp"
+#include "host/row_statistics.hpp"
 
 namespace day35 {
 

@@ -37,7 +37,7 @@ struct alignas(16) Piece {
 };
 
 struct Plan {
-    std::vector<Piece> pieces;  // and behind the last one where the entries end
+    std::vector<Piece> pieces;  // and after the last one where the entries end
     std::vector<Index> carry_rows;
 };
 

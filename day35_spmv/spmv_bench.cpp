@@ -16,8 +16,8 @@
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
-#include "matrix_generators.hpp"
-#include "matrix_market.hpp"
+#include "host/matrix_generators.hpp"
+#include "host/matrix_market.hpp"
 #include "spmv.hpp"
 #include "spmv_peer.hpp"
 

@@ -1,4 +1,4 @@
-// Day 35, COO: one entry, one product; the question is which thread adds it to y.                              PMPP 14.2
+// Day 35, COO: one entry, one product. How are the products added to y?                                PMPP 14.2
 //
 //   version         what is new                                            what limits it
 //   coo_atomic      a thread per entry adds its product to y               an atomic addition for every entry
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kBlock)
     float open_sum = 0;
     for (Offset begin = first; begin < min(entries, first + kSteps * kWarpSize); begin += kWarpSize) {
         const Offset i = begin + lane;
-        const Index row = i < entries ? rows[i] : kNoColumn;  // behind the end: a run of its own
+        const Index row = i < entries ? rows[i] : kNoColumn;  // beyond the end: a run of its own
         float sum = sum_of_run(row, i < entries ? term(i) : 0.0f);
 
         const Index first_row = __shfl_sync(kWholeWarp, row, 0);

@@ -22,7 +22,7 @@ constexpr int kBlock = 256;
 
 // Idea: a thread per row sums its products in a register, and writes y once.
 // Cost removed: COO's row numbers, its atomics, and setting y to 0.
-// Still limits it: 32 threads of a warp read in 32 rows, at 32 places; and all wait for the longest of them.
+// Still limits it: the 32 lanes of a warp load from 32 rows, at 32 places, and all wait for the longest row.
 template <class O>
 __global__ void csr_scalar_kernel(CsrView<O> a, const float* x, float* y) {
     const Offset row = global_thread();
@@ -33,8 +33,8 @@ __global__ void csr_scalar_kernel(CsrView<O> a, const float* x, float* y) {
     y[row] = sum;
 }
 
-// Idea: kLanes neighbouring lanes for a row: they read neighbouring entries and add up their sums by shuffles.
-// Cost removed: scattered reads; the wait for the longest row of 32, which is now that of 32 / kLanes.
+// Idea: kLanes neighbouring lanes for a row. They load neighbouring entries and add up their sums by shuffles.
+// Cost removed: scattered loads. And a warp waits for the longest of 32 / kLanes rows, not of 32.
 // Still limits it: loads of 4 bytes. And a row that is much longer than the others still has kLanes lanes.
 template <int kLanes, class O>
 __global__ void csr_vector_kernel(CsrView<O> a, const float* x, float* y) {
@@ -50,9 +50,9 @@ __global__ void csr_vector_kernel(CsrView<O> a, const float* x, float* y) {
     if (row < a.rows && lane == 0) y[row] = sum;
 }
 
-// Idea: a lane takes four entries at once, from places that are multiples of four; what lies before the row or behind it is
-// not multiplied.
-// Cost removed: three of four loads of the matrix, and the waits between them.
+// Idea: a lane loads four entries at once, 16-byte aligned. Entries of the pack that belong to the rows before and
+// after are not multiplied.
+// Cost removed: three of four loads of the matrix, and the latency between them.
 // Still limits it: long rows among short ones; for rows of a few entries, lanes without work.
 template <int kLanes, class O>
 __global__ void csr_vectorised_kernel(CsrView<O> a, const float* x, float* y) {

@@ -8,7 +8,7 @@
 
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
-#include "device_matrix.hpp"
+#include "device_csr.hpp"
 
 namespace day35 {
 
@@ -17,7 +17,7 @@ __device__ inline Offset global_thread() {
     return static_cast<Offset>(blockIdx.x) * static_cast<Offset>(blockDim.x) + threadIdx.x;
 }
 
-// The matrix is read once: its cache lines are the first to go (__ldcs), so that x and y stay.
+// The matrix is read once: its cache lines are evicted first (__ldcs), so that x and y stay.
 template <int N, class T>
 __device__ course::Pack<T, N> load_once(const T* address) {
     using Word = std::conditional_t<sizeof(T) * N == 16, uint4,
@@ -29,8 +29,8 @@ __device__ course::Pack<T, N> load_once(const T* address) {
 }
 
 // The products of the entries [begin, end) for a block: that of entry i goes to products[i - begin rounded down to four].
-// kBlock threads, at most kPacks packs of four entries each: all are asked for before the first is used. What shares a
-// pack with the first or the last entry is multiplied too, and nobody's. A barrier must follow.
+// kBlock threads, at most kPacks packs of four entries each: all loads are issued before the first is used. Entries
+// that share a pack with the first or the last one are multiplied too, and not used. A barrier must follow.
 template <int kBlock, int kPacks, class O>
 __device__ void stage_products(const CsrView<O>& a, const float* x, Offset begin, Offset end,
                                float* products) {

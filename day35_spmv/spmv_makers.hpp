@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "device_matrix.hpp"
+#include "device_formats.hpp"
 #include "spmv.hpp"
 
 namespace day35 {

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "common/check/check_cusparse.hpp"
-#include "device_matrix.hpp"
+#include "device_formats.hpp"
 
 namespace day35 {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/device/random.hpp"
-#include "matrix_generators.hpp"
+#include "host/matrix_generators.hpp"
 
 namespace day35 {
 

@@ -3,14 +3,22 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/check/guarded_buffer.hpp"
 
 namespace course {
+
+// Where a matrix lies in its memory, in elements.
+struct MatrixLayout {
+    std::size_t misaligned_by = 0;  // before the first element
+    std::size_t padding = 0;        // after each row
+};
 
 // T: anything that is NaN when all of its bits are set, or an integer.
 template <class T>
@@ -33,7 +41,11 @@ class GuardedMatrix {
         for (std::size_t i = 0; i < packed.size(); ++i)
             padded[i / cols * stride_ + i % cols] = packed[i];
         memory_.copy_from(padded);
+        given_ = std::move(padded);
     }
+
+    GuardedMatrix(std::span<const T> packed, std::size_t rows, std::size_t cols, MatrixLayout layout)
+        : GuardedMatrix(packed, rows, cols, layout.padding, layout.misaligned_by) {}
 
     // NaN everywhere: an output that nothing has written.
     GuardedMatrix(std::size_t rows, std::size_t cols, std::size_t padding = 0, std::size_t misaligned_by = 0)
@@ -41,6 +53,9 @@ class GuardedMatrix {
           cols_(cols),
           stride_(cols + padding),
           memory_(rows == 0 || cols == 0 ? 0 : (rows - 1) * stride_ + cols, misaligned_by) {}
+
+    GuardedMatrix(std::size_t rows, std::size_t cols, MatrixLayout layout)
+        : GuardedMatrix(rows, cols, layout.padding, layout.misaligned_by) {}
 
     // NaN everywhere again, and guards as new.
     void spoil() { memory_.spoil(); }
@@ -54,6 +69,12 @@ class GuardedMatrix {
         for (std::size_t i = 0; i < values.size(); ++i)
             values[i] = padded[i / cols_ * stride_ + i % cols_];
         return values;
+    }
+
+    // Is every bit, between the rows too, as the constructor wrote it?
+    bool unchanged() const {
+        const std::vector<T> padded = memory_.to_host();
+        return padded.empty() || std::memcmp(padded.data(), given_.data(), padded.size() * sizeof(T)) == 0;
     }
 
     // What was written where nothing may be written, in words; empty if nothing was. Waits for the device.
@@ -71,6 +92,7 @@ class GuardedMatrix {
     std::size_t cols_;
     std::size_t stride_;
     GuardedBuffer<T> memory_;
+    std::vector<T> given_;
 };
 
 }  // namespace course

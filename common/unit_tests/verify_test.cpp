@@ -15,6 +15,7 @@
 #include "common/bench/machine.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/guarded_matrix.hpp"
+#include "common/check/relative_error.hpp"
 #include "common/test/device_test.hpp"
 #include "test_kernels.hpp"
 
@@ -423,6 +424,29 @@ TEST_F(GuardedMatrixTest, WriteBetweenRowsOrBehindThemIsFound) {
 
 TEST_F(GuardedMatrixTest, RefusesAnotherNumberOfElements) {
     EXPECT_THROW(GuardedMatrix<float>(std::vector<float>(5), 2, 3), std::invalid_argument);
+}
+
+TEST_F(GuardedMatrixTest, NoticesAChangeOfItsInputAndBetweenTheRows) {
+    const std::vector<float> values(6, 1.0f);
+    for (const std::size_t at : {0, 3, 9}) {
+        GuardedMatrix<float> matrix(values, 2, 3, course::MatrixLayout{.misaligned_by = 1, .padding = 4});
+        EXPECT_TRUE(matrix.unchanged());
+        const float other = 2;
+        CUDA_CHECK(cudaMemcpy(matrix.view().data() + at, &other, sizeof(other), cudaMemcpyHostToDevice));
+        EXPECT_FALSE(matrix.unchanged()) << "element " << at;
+    }
+}
+
+TEST(RelativeError, KnownValues) {
+    const std::vector<double> exact = {3, 4};
+    const course::RelativeError error = course::relative_error(exact, std::vector<double>{3, 5});
+    EXPECT_DOUBLE_EQ(error.root_mean_square, 0.2);
+    EXPECT_DOUBLE_EQ(error.largest, 1 / std::sqrt(12.5));
+}
+
+TEST(RelativeError, RefusesResultsOfAnotherLength) {
+    EXPECT_THROW(course::relative_error(std::vector<double>{1, 2}, std::vector<double>{1}),
+                 std::invalid_argument);
 }
 
 }  // namespace

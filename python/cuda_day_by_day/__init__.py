@@ -7,7 +7,8 @@ default the current stream of PyTorch or CuPy, and not waited for.
 TypeError for an argument that is no tensor or has the wrong type of elements; ValueError for a wrong shape, layout, place or choice;
 both name the argument, its value and what was expected. RuntimeError when CUDA fails.
 
-What zeros, NaN and Inf give, and where the methods come from, is told in day30_quantization/*.hpp.
+The headers of days 30 to 32 (quantization.hpp, blockwise.hpp, int8_matmul.hpp, llm_int8.hpp) define the results for zeros, NaN
+and Inf, and name the sources of the methods.
 """
 
 from typing import Any, NamedTuple, Optional

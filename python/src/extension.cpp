@@ -1,5 +1,5 @@
-// The module _extension: day 30 as Python sees it. Tensors in, tensors out; nothing is allocated
-// here that Python gets to see. What is pleasant to call is in cuda_day_by_day/__init__.py.
+// The module _extension: days 30 to 32 for Python. Tensors in, tensors out; Python never sees memory that is allocated
+// here. The functions that users call are in cuda_day_by_day/__init__.py.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
@@ -117,7 +117,7 @@ void quantize(const std::string& scheme, const std::string& per, handle x, handl
         const auto zeros = zero_points<std::int32_t>(how, to_zero, count);
         call.run(
             [&](cudaStream_t on) {
-                course::find_variant(day30::variants<T>(), "auto").launcher(how, in, out, scales, zeros, on);
+                course::find_variant(day30::versions<T>(), "auto").launcher(how, in, out, scales, zeros, on);
             },
             [&] {
                 reference::find_parameters<T>(how, in, scales, zeros);
@@ -212,10 +212,10 @@ void dequantize_blocks(const std::string& code, std::size_t block, handle codes,
 // --- Products ----------------------------------------------------------------------------------------------------------
 
 void require_sum_that_fits(const char* what, std::size_t terms) {
-    if (terms > day30::kLongestSum) {
+    if (terms > day31::kLongestSum) {
         throw std::invalid_argument(
             fmt::format("{} has {} columns; expected at most {}, or sums would not fit in 32 bits", what,
-                        terms, day30::kLongestSum));
+                        terms, day31::kLongestSum));
     }
 }
 
@@ -231,17 +231,17 @@ void int8_matmul(handle a, handle w, handle out, std::uintptr_t stream) {
     require_sum_that_fits("a", rows.cols());
     call.run(
         [&](cudaStream_t on) {
-            course::find_variant(day30::matmul_variants(), "auto").launcher.launch(rows, weights, result, on);
+            course::find_variant(day31::versions(), "auto").launcher.launch(rows, weights, result, on);
         },
         [&] { reference::int8_matmul(rows, weights, result); });
 }
 
-const day30::LayerKernel& layer_kernel() {
-    return course::find_variant(day30::layer_variants(), "fused").launcher;
+const day32::Launcher& layer_launcher() {
+    return course::find_variant(day32::versions(), "fused").launcher;
 }
 
 std::size_t llm_int8_workspace(std::size_t tokens, std::size_t outputs, std::size_t inputs) {
-    return layer_kernel().workspace({tokens, outputs, inputs});
+    return layer_launcher().workspace({tokens, outputs, inputs});
 }
 
 // Rows of w8 must begin at multiples of 16 bytes. The workspace may be None on the CPU.
@@ -255,7 +255,7 @@ void llm_int8(handle x, handle w, handle w8, handle w_scale, handle out, handle 
     const Tensor& weights8 = call.input("weight8", w8);
     const Tensor& scales = call.input("weight_scale", w_scale);
     const Tensor& result = call.output("out", out);
-    day30::Layer layer;
+    day32::Layer layer;
     layer.threshold = threshold;
     layer.w = weights.matrix<const __half>();
     const std::size_t outputs = layer.w.rows(), inputs = layer.w.cols();
@@ -265,7 +265,7 @@ void llm_int8(handle x, handle w, handle w8, handle w_scale, handle out, handle 
     layer.w8 = weights8.matrix<const std::int8_t>(outputs, inputs);
     layer.w_scale = scales.vector<const float>(outputs);
     layer.y = result.matrix<__half>(layer.x.rows(), outputs);
-    const std::size_t bytes = layer_kernel().workspace(layer.shape());
+    const std::size_t bytes = layer_launcher().workspace(layer.shape());
     course::DeviceBuffer<std::byte> of_the_stand_in;
     if (call.on_gpu()) {
         layer.workspace = call.output("workspace", workspace).vector<std::byte>(bytes);
@@ -273,7 +273,8 @@ void llm_int8(handle x, handle w, handle w8, handle w_scale, handle out, handle 
         of_the_stand_in = course::DeviceBuffer<std::byte>(bytes);
         layer.workspace = of_the_stand_in.span();
     }
-    call.run([&](cudaStream_t on) { layer_kernel().launch(layer, on); }, [&] { reference::llm_int8(layer); });
+    call.run([&](cudaStream_t on) { layer_launcher().launch(layer, on); },
+             [&] { reference::llm_int8(layer); });
 }
 
 }  // namespace
@@ -284,7 +285,7 @@ NB_MODULE(_extension, module) {
     using namespace nb::literals;
     using namespace course_python;
     module.attr("kernels_run_on") = course::is_cpu_stand_in() ? "cpu" : "gpu";
-    module.attr("threshold") = day30::kThreshold;
+    module.attr("threshold") = day32::kThreshold;
 
     module.def("group_count", &group_count, "rows"_a, "cols"_a, "per"_a);
     module.def("find_parameters", &find_parameters, "scheme"_a, "per"_a, "x"_a, "scale"_a,

@@ -100,17 +100,17 @@ void dequantize_blocks(day30::BlockFormat format, DeviceMatrix<const std::uint8_
 void int8_matmul(DeviceMatrix<const std::int8_t> a, DeviceMatrix<const std::int8_t> w,
                  DeviceMatrix<std::int32_t> c) {
     std::vector<std::int32_t> sums(size(c));
-    day30::int8_matmul_on_cpu({a.rows(), w.rows(), a.cols()}, packed(a), packed(w), sums);
+    day31::int8_matmul_on_cpu({a.rows(), w.rows(), a.cols()}, packed(a), packed(w), sums);
     unpack(sums, c);
 }
 
-void llm_int8(const day30::Layer& layer) {
+void llm_int8(const day32::Layer& layer) {
     const std::vector<__half> x = packed(layer.x);
     const std::vector<__half> w = packed(layer.w);
-    const day30::HostLayer on_host{layer.shape(), layer.threshold, x, w};
+    const day32::HostLayer on_host{layer.shape(), layer.threshold, x, w};
     std::vector<double> y(size(layer.y));
     std::vector<double> allowed(y.size());
-    day30::llm_int8_on_cpu(on_host, day30::outlier_columns_on_cpu(on_host), y, allowed);
+    day32::llm_int8_on_cpu(on_host, day32::outlier_columns_on_cpu(on_host), y, allowed);
     unpack(y, layer.y);
 }
 

@@ -1,6 +1,5 @@
-// The CPU references of day 30 for matrices of any leading dimension: for tensors of the CPU where
-// kernels are for a GPU. The views are of host memory here. Results are the kernels', of the layer
-// but for the last bit.
+// The CPU references of days 30 to 32 for matrices of any leading dimension: for tensors of the CPU in builds for a GPU. The
+// views are of host memory here. Results equal those of the kernels; those of the layer may differ in the last bit.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +30,6 @@ void dequantize_blocks(day30::BlockFormat format, course::DeviceMatrix<const std
                        course::DeviceMatrix<const float> scales, course::DeviceMatrix<T> out);
 void int8_matmul(course::DeviceMatrix<const std::int8_t> a, course::DeviceMatrix<const std::int8_t> w,
                  course::DeviceMatrix<std::int32_t> c);
-void llm_int8(const day30::Layer& layer);
+void llm_int8(const day32::Layer& layer);
 
 }  // namespace course_python::reference

@@ -1,0 +1,494 @@
+// Day 30: a matrix of float or half to 8 bits, and back.                                         not in PMPP
+//
+//     quantise     q = saturate(round(x / scale) + zero_point)       dequantise     x' = (q - zero_point) scale
+//
+//   version            reads x    what is new                             what limits it
+//   plain              2 times    a block per row, a thread per value     1 to 4 bytes per access; double
+//   two_passes         2 times    eight values per thread; any group      the second read
+//   row_in_registers   once       a row stays in registers                memory, 3 bytes per half
+//
+// plain and row_in_registers quantise rows, plain only symmetrically. two_passes does everything: a scale per
+// matrix, row or column, symmetric or asymmetric. blockwise.cuh goes on with 4 bits. The program also runs
+// host_pointers: the kernels of two_passes, called with host memory (quantize_rows_of_host in quantization.cu).
+//
+//   ./course run day30                                              every version, verified and timed
+//   ./course run day30 --variant row_in_registers --size 64x4096    rows x columns
+//   ./course inspect day30 --variant plain --size 64x256            what its accesses cost
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cfloat>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "common/device/octet.cuh"
+#include "common/device/warp.cuh"
+#include "quantization.hpp"
+
+namespace day30 {
+
+using course::ByteOctet;
+using course::DeviceMatrix;
+using course::kOctet;
+using course::Octet;
+
+constexpr int kThreads = 256;
+
+// --- plain: rows, symmetric ------------------------------------------------------------------------------------
+
+// Floats that are not negative are ordered like their bits, with Inf above all numbers and NaN above Inf. So
+// magnitudes are compared as integers: unlike fmaxf, max() keeps a NaN, and there is an atomicMax.
+constexpr unsigned kInfinityBits = 0x7f800000u;
+
+// The largest magnitude becomes 127. A row with a NaN or an Inf gets NaN, a row of zeros 0.
+__device__ inline float symmetric_scale(unsigned largest) {
+    if (largest >= kInfinityBits) return __uint_as_float(0x7fffffffu);
+    const float scale = __uint_as_float(largest) / 127;
+    return scale < FLT_MIN ? 0.0f : scale;
+}
+
+// Idea: a block per row. Each thread finds the largest magnitude of its columns, an atomic that of the row.
+// Cost removed: none yet.
+// Still limits it: 256 atomics per row; a load of 2 or 4 bytes per instruction.
+template <class T>
+__global__ void __launch_bounds__(kThreads) find_row_scales(DeviceMatrix<const T> in, float* scale) {
+    __shared__ unsigned largest;  // bits of max |x|
+    if (threadIdx.x == 0) largest = 0;
+    __syncthreads();
+    const std::size_t row = blockIdx.x;
+    unsigned of_thread = 0;
+    for (std::size_t col = threadIdx.x; col < in.cols(); col += kThreads)
+        of_thread = max(of_thread, __float_as_uint(fabsf(static_cast<float>(in(row, col)))));
+    atomicMax(&largest, of_thread);
+    __syncthreads();
+    if (threadIdx.x == 0) scale[row] = symmetric_scale(largest);
+}
+
+// Idea: a thread per value. The product x * (1 / scale) is exact in double, so it is rounded only once, by
+// rint(): to the nearest integer, of two equally near to the even one.
+// Cost removed: none yet.
+// Still limits it: 1 byte per store; arithmetic in double; a division of 64 bits for the row.
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    quantize_values(DeviceMatrix<const T> in, const float* scale, DeviceMatrix<std::int8_t> out) {
+    const std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
+    if (i >= in.rows() * in.cols()) return;
+    const std::size_t row = i / in.cols();
+    const std::size_t col = i % in.cols();
+    const bool is_number = scale[row] >= FLT_MIN;  // neither 0 nor NaN
+    const double x = static_cast<double>(static_cast<float>(in(row, col)));
+    const double exact = is_number ? x * static_cast<double>(1 / scale[row]) : 0.0;
+    out(row, col) = static_cast<std::int8_t>(rint(exact));
+}
+
+// --- The range of a group --------------------------------------------------------------------------------------
+
+// From here on a thread has eight neighbouring values, an Octet: 16 bytes of halves, 32 of floats.
+//
+// Symmetric: `above` has the bits of max |x|. Asymmetric: `above` has those of max x, `below` those of max -x,
+// each at least 0; a NaN is in one of them. No initial values: shared memory holds ranges.
+struct Range {
+    unsigned above, below;
+
+    template <Scheme kScheme>
+    __device__ void include(float x) {
+        if constexpr (kScheme == Scheme::kSymmetric) {
+            above = max(above, __float_as_uint(fabsf(x)));
+        } else if (const unsigned bits = __float_as_uint(x); bits < 0x80000000u) {
+            above = max(above, bits);
+        } else {
+            below = max(below, bits - 0x80000000u);
+        }
+    }
+};
+
+// The range of `count` octets. Magnitudes of halves are compared two at a time.
+template <Scheme kScheme, class T>
+__device__ Range range_of(const Octet<T>* octets, int count) {
+    Range range = {};
+    if constexpr (kScheme == Scheme::kSymmetric && std::is_same_v<T, __half>) {
+        __half2 largest = __float2half2_rn(0);
+#pragma unroll
+        for (int i = 0; i < count; ++i)
+            for (int u = 0; u < kOctet / 2; ++u)
+                largest = __hmax2_nan(largest, __habs2(octets[i].unit(u)));
+        range.include<kScheme>(__low2float(largest));
+        range.include<kScheme>(__high2float(largest));
+    } else {
+#pragma unroll
+        for (int i = 0; i < count; ++i)
+            for (int k = 0; k < kOctet; ++k)
+                range.include<kScheme>(octets[i][k]);
+    }
+    return range;
+}
+
+template <Scheme kScheme>
+__device__ inline Range merge(Range a, Range b) {
+    Range merged{.above = max(a.above, b.above), .below = 0};
+    if constexpr (kScheme == Scheme::kAsymmetric) merged.below = max(a.below, b.below);
+    return merged;
+}
+
+template <Scheme kScheme>
+__device__ inline Range warp_merge(Range range) {
+    const auto larger = [](unsigned a, unsigned b) { return max(a, b); };
+    range.above = course::warp_reduce(range.above, larger);
+    if constexpr (kScheme == Scheme::kAsymmetric) range.below = course::warp_reduce(range.below, larger);
+    return range;
+}
+
+// The range of each kGroupThreads neighbouring threads, whole warps, in all of them. The block has kGroups such
+// groups, and all its threads must call. One barrier; none if a group is one warp.
+template <Scheme kScheme, int kGroupThreads, int kGroups = 1>
+__device__ Range group_merge(Range range) {
+    constexpr int kWarps = kGroupThreads / course::kWarpSize;
+    range = warp_merge<kScheme>(range);
+    if constexpr (kWarps > 1) {
+        static_assert(kWarps <= course::kWarpSize, "group_merge: a lane for each warp");
+        __shared__ Range of_warp[kGroups * kWarps];
+        const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
+        const int warp = static_cast<int>(threadIdx.x) / course::kWarpSize;
+        if (lane == 0) of_warp[warp] = range;
+        __syncthreads();
+        range = warp_merge<kScheme>(of_warp[warp / kWarps * kWarps + lane % kWarps]);
+    }
+    return range;
+}
+
+// --- two_passes, first pass: the ranges of any groups ------------------------------------------------------------
+
+// Ranges are collected where the parameters will be: bits of the upper end in `scale`, of the lower end in
+// `zero_point`. Both start as 0.
+template <Scheme kScheme>
+__device__ void collect(Range range, float* scale, std::int32_t* zero_point, std::size_t group) {
+    atomicMax(reinterpret_cast<unsigned*>(scale) + group, range.above);
+    if constexpr (kScheme == Scheme::kAsymmetric)
+        atomicMax(reinterpret_cast<unsigned*>(zero_point) + group, range.below);
+}
+
+constexpr int kPacks = 4;  // octets of a thread
+
+// Row or chunk of a row that kGroupThreads threads keep in registers: kPacks octets of each, those of
+// neighbouring threads side by side.
+template <class T, int kGroupThreads, bool kAligned>
+class RowShare {
+  public:
+    static constexpr std::size_t kCapacity = std::size_t{kGroupThreads} * kPacks * kOctet;
+
+    __device__ void load(const T* row, std::size_t cols, int thread) {
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p)
+            octet_[p] = Octet<T>::template load<kAligned>(row, col(p, thread), cols);
+    }
+
+    template <Scheme kScheme>
+    __device__ Range range() const {
+        return range_of<kScheme>(octet_, kPacks);
+    }
+
+    // Stores quantize(octet) for each octet. The stores are streaming: their lines leave the L2 cache first.
+    template <class AnyQuantizer>
+    __device__ void store(std::int8_t* row, std::size_t cols, int thread,
+                          const AnyQuantizer& quantize) const {
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p)
+            if (col(p, thread) < cols) store_streaming(quantize(octet_[p]), row, col(p, thread), cols);
+    }
+
+  private:
+    static __device__ std::size_t col(int pack, int thread) {
+        return static_cast<std::size_t>(pack * kGroupThreads + thread) * kOctet;
+    }
+
+    static __device__ void store_streaming(const ByteOctet& bytes, std::int8_t* row, std::size_t col,
+                                           std::size_t cols) {
+        if (kAligned && col + kOctet <= cols) {
+            uint2 words;
+            std::memcpy(&words, &bytes, sizeof(words));
+            __stcs(reinterpret_cast<uint2*>(row + col), words);
+        } else {
+            course::store_bytes<false>(bytes, row, col, cols);
+        }
+    }
+
+    Octet<T> octet_[kPacks];
+};
+
+template <class T, bool kAligned>
+using Chunk = RowShare<T, kThreads, kAligned>;
+constexpr std::size_t kChunk = Chunk<float, true>::kCapacity;
+
+// Idea: a block finds the range of a chunk of a row. Atomics combine the chunks of a row, or of the matrix.
+// Cost removed: narrow loads, 255 of 256 atomics, and one block for a long row.
+// Still limits it: memory. quantize_octets reads everything again.
+template <class T, Scheme kScheme, Granularity kGranularity, bool kAligned>
+__global__ void __launch_bounds__(kThreads)
+    find_row_ranges(DeviceMatrix<const T> in, unsigned chunks, float* scale, std::int32_t* zero_point) {
+    const std::size_t row = blockIdx.x / chunks;
+    const std::size_t begin = blockIdx.x % chunks * kChunk;
+    Chunk<T, kAligned> chunk;
+    chunk.load(in.data() + row * in.leading_dimension() + begin, min(kChunk, in.cols() - begin),
+               static_cast<int>(threadIdx.x));
+    const Range range = group_merge<kScheme, kThreads>(chunk.template range<kScheme>());
+    if (threadIdx.x == 0)
+        collect<kScheme>(range, scale, zero_point, kGranularity == Granularity::kRow ? row : 0);
+}
+
+constexpr int kColumnRows = 8;                           // of a block, at a time: one per warp
+constexpr int kColumnTile = course::kWarpSize * kOctet;  // columns of a block
+constexpr std::size_t kColumnChunk = 64;                 // rows of a block, altogether
+
+// Idea: a warp walks down 256 columns at once, eight per lane, so that it loads whole lines. The warps of a
+// block meet in shared memory.
+// Cost removed: a thread that walks down one column of halves uses 2 of the 32 bytes of each sector.
+// Still limits it: memory. quantize_octets reads everything again.
+template <class T, Scheme kScheme, bool kAligned>
+__global__ void __launch_bounds__(kThreads)
+    find_column_ranges(DeviceMatrix<const T> in, unsigned tiles, float* scale, std::int32_t* zero_point) {
+    __shared__ Range of_warp[kColumnRows][kColumnTile];
+    const std::size_t tile = std::size_t{blockIdx.x % tiles} * kColumnTile;
+    const std::size_t begin = blockIdx.x / tiles * kColumnChunk;
+    const std::size_t end = min(begin + kColumnChunk, in.rows());
+    const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
+    const int warp = static_cast<int>(threadIdx.x) / course::kWarpSize;
+
+    Range range[kOctet] = {};
+#pragma unroll 4
+    for (std::size_t row = begin + warp; row < end; row += kColumnRows) {
+        const auto octet = Octet<T>::template load<kAligned>(in.data() + row * in.leading_dimension(),
+                                                             tile + lane * kOctet, in.cols());
+        for (int k = 0; k < kOctet; ++k)
+            range[k].template include<kScheme>(octet[k]);
+    }
+    for (int k = 0; k < kOctet; ++k)
+        of_warp[warp][lane * kOctet + k] = range[k];
+    __syncthreads();
+    static_assert(kThreads == kColumnTile, "a thread for each column");
+    Range of_column = {};
+    for (int w = 0; w < kColumnRows; ++w)
+        of_column = merge<kScheme>(of_column, of_warp[w][threadIdx.x]);
+    if (tile + threadIdx.x < in.cols()) collect<kScheme>(of_column, scale, zero_point, tile + threadIdx.x);
+}
+
+struct Parameters {
+    float scale;
+    std::int32_t zero_point;
+};
+
+template <Scheme kScheme>
+__device__ inline Parameters parameters_of(Range range) {
+    if (max(range.above, range.below) >= kInfinityBits) return {__uint_as_float(0x7fffffffu), 0};
+    const float above = __uint_as_float(range.above);
+    const float below = __uint_as_float(range.below);
+    // Both parts of a range are divided first: their sum may be too large for a float.
+    const float scale = kScheme == Scheme::kSymmetric ? above / 127 : above / 255 + below / 255;
+    if (scale < FLT_MIN) return {0, 0};
+    return {scale, kScheme == Scheme::kSymmetric ? 0 : __float2int_rn(below / scale) - 128};
+}
+
+// Collected ranges become parameters, in place.
+template <Scheme kScheme>
+__global__ void finish_parameters(float* scale, std::int32_t* zero_point, std::size_t groups) {
+    const std::size_t group = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
+    if (group >= groups) return;
+    Range range{.above = __float_as_uint(scale[group]), .below = 0};
+    if constexpr (kScheme == Scheme::kAsymmetric) range.below = static_cast<unsigned>(zero_point[group]);
+    const Parameters parameters = parameters_of<kScheme>(range);
+    scale[group] = parameters.scale;
+    if constexpr (kScheme == Scheme::kAsymmetric) zero_point[group] = parameters.zero_point;
+}
+
+// --- two_passes, second pass: rounding without a conversion ------------------------------------------------------
+
+// Adding 1.5 * 2^23 to a number below 2^22 leaves no bits for a fraction: the addition itself rounds to the
+// nearest integer, ties to even, and the lowest byte of the sum is that integer. So one instruction, fmaf,
+// multiplies, rounds and converts; and it rounds the exact product, as plain does with double.
+constexpr float kRounding = 12582912.0f;
+
+// The lowest bytes of four such sums.
+__device__ inline unsigned low_bytes(float a, float b, float c, float d) {
+    const unsigned ab = __byte_perm(__float_as_uint(a), __float_as_uint(b), 0x0040);
+    const unsigned cd = __byte_perm(__float_as_uint(c), __float_as_uint(d), 0x0040);
+    return __byte_perm(ab, cd, 0x5410);
+}
+
+// Of round(0) to round(7), each the sum of a number and kRounding.
+template <class Round>
+__device__ ByteOctet rounded_octet(const Round& round) {
+    const unsigned words[2] = {low_bytes(round(0), round(1), round(2), round(3)),
+                               low_bytes(round(4), round(5), round(6), round(7))};
+    ByteOctet bytes;
+    std::memcpy(&bytes, words, sizeof(bytes));
+    return bytes;
+}
+
+// For given parameters: values may saturate, and a NaN becomes the zero point.
+class Quantizer {
+  public:
+    template <Scheme kScheme>
+    static __device__ Quantizer make(Parameters p) {
+        Quantizer quantizer;
+        quantizer.inverse_ = p.scale >= FLT_MIN ? 1 / p.scale : 0.0f;  // 0 for NaN too
+        const auto zero = static_cast<float>(p.zero_point);
+        quantizer.lowest_ = kRounding + (kScheme == Scheme::kSymmetric ? -127.0f : -128.0f - zero);
+        quantizer.highest_ = kRounding + 127.0f - zero;
+        quantizer.zero_ = zero;
+        return quantizer;
+    }
+
+    __device__ float operator()(float x) const {
+        const float rounded = fmaf(x, inverse_, kRounding);
+        const float nan_is_zero = isnan(rounded) ? kRounding : rounded;
+        return fminf(fmaxf(nan_is_zero, lowest_), highest_) + zero_;
+    }
+
+    template <class T>
+    __device__ ByteOctet operator()(const Octet<T>& x) const {
+        return rounded_octet([&](int k) { return (*this)(x[k]); });
+    }
+
+  private:
+    float inverse_;
+    float lowest_;
+    float highest_;
+    float zero_;
+};
+
+// The row and the octet of a thread, where a row has `octets` of them. A division of 64 bits takes about as long
+// as everything else that the thread does, so small numbers are divided in 32 bits.
+struct OctetCoords {
+    std::size_t row;
+    std::size_t octet;
+
+    __device__ explicit OctetCoords(std::size_t octets) {
+        const std::size_t thread = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
+        if ((thread | octets) >> 32 == 0) {
+            row = static_cast<unsigned>(thread) / static_cast<unsigned>(octets);
+            octet = static_cast<unsigned>(thread) % static_cast<unsigned>(octets);
+        } else {
+            row = thread / octets;
+            octet = thread % octets;
+        }
+    }
+
+    __device__ std::size_t col() const { return octet * kOctet; }
+};
+
+// The parameters of the group of an element.
+template <Scheme kScheme, Granularity kGranularity>
+struct GivenParameters {
+    const float* scale;
+    const std::int32_t* zero_point;
+
+    __device__ Parameters operator()(std::size_t row, std::size_t col) const {
+        const std::size_t group = kGranularity == Granularity::kRow      ? row
+                                  : kGranularity == Granularity::kColumn ? col
+                                                                         : 0;
+        return {scale[group], kScheme == Scheme::kAsymmetric ? zero_point[group] : 0};
+    }
+};
+
+// Idea: eight values per thread, in registers from load to store.
+// Cost removed: seven of eight accesses, and arithmetic in double.
+// Still limits it: memory; per column a scale, and its inverse, for each value.
+template <class T, Scheme kScheme, Granularity kGranularity, bool kAligned>
+__global__ void __launch_bounds__(kThreads)
+    quantize_octets(DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out,
+                    GivenParameters<kScheme, kGranularity> parameters, std::size_t octets) {
+    const OctetCoords at(octets);
+    if (at.row >= in.rows()) return;
+    const auto x =
+        Octet<T>::template load<kAligned>(in.data() + at.row * in.leading_dimension(), at.col(), in.cols());
+    const auto quantizer = [&](int k) {
+        const std::size_t col = min(at.col() + k, in.cols() - 1);
+        return Quantizer::make<kScheme>(parameters(at.row, col));
+    };
+    ByteOctet q;
+    if constexpr (kGranularity == Granularity::kColumn) {
+        q = rounded_octet([&](int k) { return quantizer(k)(x[k]); });
+    } else {
+        q = quantizer(0)(x);
+    }
+    course::store_bytes<kAligned>(q, out.data() + at.row * out.leading_dimension(), at.col(), in.cols());
+}
+
+// Idea: the same way back. Eight bytes per thread become eight values.
+// Cost removed: seven of eight accesses.
+// Still limits it: memory.
+template <class T, Scheme kScheme, Granularity kGranularity, bool kAligned>
+__global__ void __launch_bounds__(kThreads)
+    dequantize_octets(DeviceMatrix<const std::int8_t> in, DeviceMatrix<T> out,
+                      GivenParameters<kScheme, kGranularity> parameters, std::size_t octets) {
+    const OctetCoords at(octets);
+    if (at.row >= in.rows()) return;
+    const ByteOctet q =
+        course::load_bytes<kAligned>(in.data() + at.row * in.leading_dimension(), at.col(), in.cols());
+    const auto x = Octet<T>::of([&](int k) {
+        const Parameters p = parameters(at.row, min(at.col() + k, in.cols() - 1));
+        return static_cast<T>(static_cast<float>(q.value[k] - p.zero_point) * p.scale);
+    });
+    x.template store<kAligned>(out.data() + at.row * out.leading_dimension(), at.col(), in.cols());
+}
+
+// --- row_in_registers --------------------------------------------------------------------------------------------
+
+// For the symmetric scheme and the very values that the scale was found for: nothing can saturate, and a NaN
+// makes all codes 0.
+class AbsmaxQuantizer {
+  public:
+    __device__ explicit AbsmaxQuantizer(float scale)
+        : inverse_(scale >= FLT_MIN ? 1 / scale : 0.0f), mask_(inverse_ > 0 ? 0xffffffffu : 0u) {}
+
+    template <class T>
+    __device__ ByteOctet operator()(const Octet<T>& x) const {
+        const auto round = [&](int k) { return fmaf(x[k], inverse_, kRounding); };
+        const unsigned words[2] = {low_bytes(round(0), round(1), round(2), round(3)) & mask_,
+                                   low_bytes(round(4), round(5), round(6), round(7)) & mask_};
+        ByteOctet bytes;
+        std::memcpy(&bytes, words, sizeof(bytes));
+        return bytes;
+    }
+
+  private:
+    float inverse_;
+    unsigned mask_;
+};
+
+constexpr int kFewestThreads = 128;  // of a block: short rows share one
+constexpr std::size_t kLongestRow = RowShare<float, 1024, true>::kCapacity;
+
+// Idea: kRowThreads threads keep their row in registers while they find its range, and quantise it from there.
+// Cost removed: the second read, and all kernels but one.
+// Still limits it: memory; in the asymmetric scheme comparisons and conversions.
+template <class T, Scheme kScheme, bool kAligned, int kRowThreads>
+__global__ void __launch_bounds__(std::max(kRowThreads, kFewestThreads))
+    row_in_registers(DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out, float* scale,
+                     std::int32_t* zero_point) {
+    constexpr int kRows = kRowThreads < kFewestThreads ? kFewestThreads / kRowThreads : 1;
+    const int thread = static_cast<int>(threadIdx.x) % kRowThreads;
+    const std::size_t row = std::size_t{blockIdx.x} * kRows + threadIdx.x / kRowThreads;
+    const std::size_t cols = row < in.rows() ? in.cols() : 0;  // a row beyond the last is empty
+
+    RowShare<T, kRowThreads, kAligned> share;
+    share.load(in.data() + row * in.leading_dimension(), cols, thread);
+    const Range range = group_merge<kScheme, kRowThreads, kRows>(share.template range<kScheme>());
+    const Parameters parameters = parameters_of<kScheme>(range);
+    std::int8_t* const out_row = out.data() + row * out.leading_dimension();
+    if constexpr (kScheme == Scheme::kSymmetric) {
+        share.store(out_row, cols, thread, AbsmaxQuantizer(parameters.scale));
+    } else {
+        share.store(out_row, cols, thread, Quantizer::make<kScheme>(parameters));
+    }
+    if (thread == 0 && row < in.rows()) {
+        scale[row] = parameters.scale;
+        if (zero_point != nullptr) zero_point[row] = parameters.zero_point;
+    }
+}
+
+}  // namespace day30

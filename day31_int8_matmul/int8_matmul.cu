@@ -1,0 +1,133 @@
+// Day 31's launchers: argument checks, the size of the grid, the list of versions. The kernels are in
+// int8_matmul.cuh.
+#include <array>
+#include <string>
+
+#include "common/check/check.hpp"
+#include "common/check/matrix_arguments.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
+#include "common/device/tensor_core_support.hpp"
+#include "int8_matmul.cuh"
+#include "int8_matmul.hpp"
+
+namespace day31 {
+namespace {
+
+using course::ceil_div;
+using In = DeviceMatrix<const std::int8_t>;
+using Out = DeviceMatrix<std::int32_t>;
+
+// Throws std::invalid_argument unless the arguments are as int8_matmul.hpp says. False when there is nothing to do.
+bool check_arguments(In a, In w, Out c) {
+    require_shape("int8_matmul: w", w, w.rows(), a.cols());
+    require_shape("int8_matmul: c", c, a.rows(), w.rows());
+    course::require(a.cols() <= kLongestSum, "int8_matmul: k is ", a.cols(), "; expected at most ",
+                    kLongestSum, ", or sums would not fit in 32 bits");
+    require_apart("int8_matmul: c", c, "a", a);
+    require_apart("int8_matmul: c", c, "w", w);
+    return c.rows() != 0 && c.cols() != 0;
+}
+
+bool both_are_aligned(In a, In w) {
+    return rows_are_aligned(a, 16) && rows_are_aligned(w, 16);
+}
+
+void launch_scalar(In a, In w, Out c, cudaStream_t stream) {
+    if (!check_arguments(a, w, c)) return;
+    const std::size_t tiles_m = ceil_div<std::size_t>(c.rows(), kScalarRows);
+    const std::size_t tiles_n = ceil_div<std::size_t>(c.cols(), kScalarCols);
+    scalar<<<course::blocks_for(tiles_m * tiles_n, 1), dim3(kScalarCols, kScalarRows), 0, stream>>>(
+        a, w, c, static_cast<unsigned>(tiles_n));
+    CUDA_CHECK_LAUNCH();
+}
+
+void launch_dp4a(In a, In w, Out c, cudaStream_t stream) {
+    if (!check_arguments(a, w, c)) return;
+    const std::size_t tiles_m = ceil_div<std::size_t>(c.rows(), kDotTile);
+    const std::size_t tiles_n = ceil_div<std::size_t>(c.cols(), kDotTile);
+    const auto kernel = both_are_aligned(a, w) ? dp4a<true> : dp4a<false>;
+    kernel<<<course::blocks_for(tiles_m * tiles_n, 1), kDotThreads, 0, stream>>>(
+        a, w, c, static_cast<unsigned>(tiles_n));
+    CUDA_CHECK_LAUNCH();
+}
+
+template <class Shape, auto kKernel>
+std::string tile_constraint(const MatmulShape& = {}) {
+    return course::why_no_tensor_cores(kKernel, Shape::SHARED);
+}
+
+// mma_sync, tensor_cores
+template <class Shape, auto kKernel>
+void launch_tiles(In a, In w, Out c, cudaStream_t stream) {
+    const std::string reason = tile_constraint<Shape, kKernel>();
+    course::require(reason.empty(), "int8_matmul: this version ", reason);
+    require_aligned_rows("int8_matmul: a", a);
+    require_aligned_rows("int8_matmul: w", w);
+    if (!check_arguments(a, w, c)) return;
+    const std::size_t tiles_m = ceil_div<std::size_t>(c.rows(), Shape::BM);
+    const std::size_t tiles_n = ceil_div<std::size_t>(c.cols(), Shape::BN);
+    course::launch(kKernel, {course::blocks_for(tiles_m * tiles_n, 1), Shape::THREADS, Shape::SHARED, stream},
+                   a, w, c, static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
+}
+
+constexpr auto launch_mma_sync = launch_tiles<OneStage, mma_sync<OneStage>>;
+constexpr auto launch_tensor_cores = launch_tiles<ThreeStages, tensor_cores<ThreeStages>>;
+constexpr auto tensor_cores_constraint = tile_constraint<ThreeStages, tensor_cores<ThreeStages>>;
+
+void launch_chosen(In a, In w, Out c, cudaStream_t stream) {
+    const bool can = both_are_aligned(a, w) && tensor_cores_constraint({}).empty();
+    (can ? launch_tensor_cores : launch_dp4a)(a, w, c, stream);
+}
+
+course::Work work(const MatmulShape& shape) {
+    const auto m = static_cast<double>(shape.m);
+    const auto n = static_cast<double>(shape.n);
+    const auto k = static_cast<double>(shape.k);
+    return {.bytes = m * k + n * k + 4 * m * n,
+            .written = 4 * m * n,
+            .flops = 2 * m * n * k,
+            .arithmetic = course::Arithmetic::kOther};
+}
+
+course::KernelResources scalar_resources() {
+    return course::resources_of(scalar, kScalarCols * kScalarRows);
+}
+course::KernelResources dp4a_resources() {
+    return course::resources_of(dp4a<true>, kDotThreads);
+}
+template <class Shape, auto kKernel>
+course::KernelResources tile_resources() {
+    course::allow_shared_bytes(kKernel, Shape::SHARED);
+    return course::resources_of(kKernel, Shape::THREADS, Shape::SHARED);
+}
+
+}  // namespace
+
+std::span<const Version> versions() {
+    constexpr auto kTensorCoresResources = tile_resources<ThreeStages, tensor_cores<ThreeStages>>;
+    static const std::array<Version, 5> list = {{
+        {"scalar", "a thread for each result", {launch_scalar, scalar_resources}, work},
+        {"dp4a",
+         "four products in an instruction, tiles in shared memory",
+         {launch_dp4a, dp4a_resources},
+         work},
+        {"mma_sync",
+         "mma.m16n8k32 on tensor cores",
+         {launch_mma_sync, tile_resources<OneStage, mma_sync<OneStage>>, true},
+         work,
+         tile_constraint<OneStage, mma_sync<OneStage>>},
+        {"tensor_cores",
+         "stages in flight, fragments one step ahead",
+         {launch_tensor_cores, kTensorCoresResources, true},
+         work,
+         tensor_cores_constraint},
+        {"auto",
+         "tensor cores where the GPU has them and rows are aligned",
+         {launch_chosen, kTensorCoresResources},
+         work},
+    }};
+    return list;
+}
+
+}  // namespace day31

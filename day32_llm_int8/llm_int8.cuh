@@ -1,0 +1,451 @@
+// Day 32: the linear layer of LLM.int8(), Y = X W^T with most of it multiplied in 8 bits.        not in PMPP
+//
+//   find outlier columns ─▶ quantise the others by rows ─▶ X8 W8^T in int32 ─▶ times both scales ─▶ + Xo Wo^T ─▶ Y
+//
+//   version            kernels   what is new                                 what limits it
+//   plain              7         a kernel for each step                      the int8 product: a thread per result
+//   separate_kernels   7         the int8 product on tensor cores (day 31)   sums in memory; the outlier product
+//   fused              5         scales and outlier columns in registers     the int8 product
+//
+// X is tokens x inputs, W is outputs x inputs, both half. W8 and its scales are made once, before. The number of
+// outlier columns is known only to the GPU, and a host that asked would wait for it. So the work is queued for
+// any number, and the kernels read the number.
+//
+//   ./course run day32                                            every version, verified and timed
+//   ./course run day32 --variant fused --size 1024x1024x1024      tokens x outputs x inputs
+#pragma once
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cfloat>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "common/device/device_view.hpp"
+#include "common/device/octet.cuh"
+#include "common/tile/byte_tile.cuh"
+
+namespace day32 {
+
+using course::DeviceMatrix;
+using course::kOctet;
+using course::kWarpSize;
+using Octet = course::Octet<__half>;
+
+// --- Which columns are outlier columns? ------------------------------------------------------------------------
+
+constexpr int kMarkWarps = 8;
+constexpr int kMarkTile = kWarpSize * kOctet;  // columns of a block
+constexpr std::size_t kMarkRows = 64;          // rows of a block
+
+// Idea: a warp walks down 256 columns, eight per lane, and keeps the largest magnitudes, two in a register.
+// Outliers are rare: a thread that finds one writes keep[col] = 0. Several may write the same 0.
+// Cost removed: any exchange between warps and blocks.
+// Still limits it: memory, for one read of X.
+template <bool kAligned>
+__global__ void __launch_bounds__(kMarkWarps* kWarpSize)
+    mark_outliers(DeviceMatrix<const __half> x, float threshold, std::uint16_t* keep, unsigned tiles) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+    const std::size_t col = std::size_t{blockIdx.x % tiles} * kMarkTile + lane * kOctet;
+    const std::size_t begin = blockIdx.x / tiles * kMarkRows;
+    const std::size_t end = min(begin + kMarkRows, x.rows());
+    __half2 largest[kOctet / 2];
+    for (__half2& two : largest)
+        two = __float2half2_rn(0);
+#pragma unroll 4
+    for (std::size_t row = begin + warp; row < end; row += kMarkWarps) {
+        const auto octet = Octet::load<kAligned>(x.data() + row * x.leading_dimension(), col, x.cols());
+        for (int k = 0; k < kOctet / 2; ++k)
+            largest[k] = __hmax2_nan(largest[k], __habs2(octet.unit(k)));
+    }
+    for (int k = 0; k < kOctet; ++k) {
+        const float value = k % 2 == 0 ? __low2float(largest[k / 2]) : __high2float(largest[k / 2]);
+        if (col + k < x.cols() && !(value < threshold)) keep[col + k] = 0;  // NaN is not less
+    }
+}
+
+constexpr int kListThreads = 1024;
+
+// Idea: one block lists the outlier columns in ascending order. A ballot gives a warp one bit per lane; the
+// bits below its own are the outlier columns before a lane's. Warps exchange their counts in shared memory.
+// Cost removed: atomics, whose order would change from run to run.
+// Still limits it: latency. A row of 4,096 columns takes four steps.
+__global__ void __launch_bounds__(kListThreads)
+    list_outliers(const std::uint16_t* keep, std::size_t cols, std::uint32_t* columns, std::uint32_t* count) {
+    constexpr int kWarps = kListThreads / kWarpSize;
+    __shared__ unsigned of_warp[kWarps];
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+    unsigned before = 0;
+    for (std::size_t begin = 0; begin < cols; begin += kListThreads) {
+        const std::size_t col = begin + threadIdx.x;
+        const bool is_outlier = col < cols && keep[col] == 0;
+        const unsigned lanes = __ballot_sync(course::kWholeWarp, is_outlier);
+        if (lane == 0) of_warp[warp] = static_cast<unsigned>(__popc(lanes));
+        __syncthreads();  // all counts are written
+        unsigned place = before + static_cast<unsigned>(__popc(lanes & ((1u << lane) - 1)));
+        for (int w = 0; w < kWarps; ++w) {
+            if (w < warp) place += of_warp[w];
+            before += of_warp[w];
+        }
+        if (is_outlier) columns[place] = static_cast<std::uint32_t>(col);
+        __syncthreads();  // safe to overwrite of_warp
+    }
+    if (threadIdx.x == 0) *count = before;
+}
+
+// --- The kept columns of X in 8 bits, a scale for each row (as on day 30) --------------------------------------
+
+// Sets outlier columns to 0. keep is 0 or 0xffff, so two halves are masked at once, by their bits.
+template <bool kAligned>
+__device__ void mask(Octet& octet, const std::uint16_t* keep, std::size_t col, std::size_t cols) {
+    using Mask = course::Pack<std::uint16_t, kOctet>;
+    Mask of_octet{};
+    if (kAligned && col + kOctet <= cols) {
+        of_octet = Mask::load(keep + col);
+    } else {
+        for (int k = 0; k < kOctet; ++k)
+            if (col + k < cols) of_octet.value[k] = keep[col + k];
+    }
+    unsigned words[kOctet / 2];
+    std::memcpy(words, &of_octet, sizeof(words));
+    for (int u = 0; u < kOctet / 2; ++u) {
+        unsigned pair;
+        std::memcpy(&pair, &octet.unit(u), sizeof(pair));
+        pair &= words[u];
+        std::memcpy(&octet.unit(u), &pair, sizeof(pair));
+    }
+}
+
+// Floats that are not negative are ordered like their bits, and NaN comes last. So magnitudes are compared as
+// integers: unlike fmaxf, max() keeps a NaN.
+__device__ inline unsigned magnitude_bits(__half2 largest) {
+    return max(__float_as_uint(fabsf(__low2float(largest))), __float_as_uint(fabsf(__high2float(largest))));
+}
+
+// The largest of one value per thread, in every thread of the block. All threads call it, once.
+template <int kThreads>
+__device__ unsigned block_max(unsigned value) {
+    constexpr int kWarps = kThreads / kWarpSize;
+    const auto larger = [](unsigned a, unsigned b) { return max(a, b); };
+    __shared__ unsigned of_warp[kWarps];
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+    value = course::warp_reduce(value, larger);
+    if (lane == 0) of_warp[warp] = value;
+    __syncthreads();
+    return course::warp_reduce(of_warp[lane % kWarps], larger);
+}
+
+// max|x| / 127: NaN of a row with a NaN or an Inf, 0 of a row of zeros.
+__device__ inline float scale_of(unsigned largest) {
+    constexpr unsigned kInfinityBits = 0x7f800000u;
+    if (largest >= kInfinityBits) return __uint_as_float(0x7fffffffu);
+    const float scale = __uint_as_float(largest) / 127;
+    return scale < FLT_MIN ? 0.0f : scale;
+}
+
+// Adding 1.5 * 2^23 rounds to the nearest integer, which is then the lowest byte of the float (day 30).
+constexpr float kRounding = 12582912.0f;
+
+__device__ inline unsigned low_bytes(float a, float b, float c, float d) {
+    const unsigned ab = __byte_perm(__float_as_uint(a), __float_as_uint(b), 0x0040);
+    const unsigned cd = __byte_perm(__float_as_uint(c), __float_as_uint(d), 0x0040);
+    return __byte_perm(ab, cd, 0x5410);
+}
+
+// 1 / scale, or 0 if the scale is 0 or NaN: then all codes are 0.
+__device__ inline float inverse_of(float scale) {
+    return scale >= FLT_MIN ? 1 / scale : 0.0f;
+}
+
+// The codes of eight values: round(x / scale).
+__device__ inline course::ByteOctet quantize(const Octet& x, float inverse) {
+    const unsigned valid = inverse > 0 ? 0xffffffffu : 0u;
+    const auto round = [&](int k) { return fmaf(x[k], inverse, kRounding); };
+    const unsigned words[2] = {low_bytes(round(0), round(1), round(2), round(3)) & valid,
+                               low_bytes(round(4), round(5), round(6), round(7)) & valid};
+    course::ByteOctet bytes;
+    std::memcpy(&bytes, words, sizeof(bytes));
+    return bytes;
+}
+
+constexpr int kLongThreads = 1024;
+
+// Idea: a block per row reads it twice: once for the largest magnitude, once to quantise. Outlier columns count
+// as 0 both times.
+// Cost removed: a copy of X without its outlier columns.
+// Still limits it: memory. It serves rows that are too long for the next kernel.
+template <bool kAligned>
+__global__ void __launch_bounds__(kLongThreads)
+    kept_row_in_passes(DeviceMatrix<const __half> x, const std::uint16_t* keep, DeviceMatrix<std::int8_t> out,
+                       float* scale) {
+    const std::size_t row = blockIdx.x;
+    const __half* const x_row = x.data() + row * x.leading_dimension();
+    const auto kept = [&](std::size_t col) {
+        auto octet = Octet::load<kAligned>(x_row, col, x.cols());
+        mask<kAligned>(octet, keep, col, x.cols());
+        return octet;
+    };
+    __half2 largest = __float2half2_rn(0);
+    for (std::size_t col = threadIdx.x * kOctet; col < x.cols(); col += kLongThreads * kOctet) {
+        const auto octet = kept(col);
+        for (int u = 0; u < kOctet / 2; ++u)
+            largest = __hmax2_nan(largest, __habs2(octet.unit(u)));
+    }
+    const float row_scale = scale_of(block_max<kLongThreads>(magnitude_bits(largest)));
+    const float inverse = inverse_of(row_scale);
+    for (std::size_t col = threadIdx.x * kOctet; col < x.cols(); col += kLongThreads * kOctet)
+        course::store_bytes<kAligned>(quantize(kept(col), inverse),
+                                      out.data() + row * out.leading_dimension(), col, x.cols());
+    if (threadIdx.x == 0) scale[row] = row_scale;
+}
+
+constexpr int kKeptPacks = 4;  // octets of a thread
+
+// Idea: the row stays in registers between the two steps.
+// Cost removed: the second read.
+// Still limits it: memory. mark_outliers has read X before; it may still be in the L2 cache.
+template <bool kAligned, int kThreads>
+__global__ void __launch_bounds__(kThreads)
+    kept_row_in_registers(DeviceMatrix<const __half> x, const std::uint16_t* keep,
+                          DeviceMatrix<std::int8_t> out, float* scale) {
+    const std::size_t row = blockIdx.x;
+    const auto col_of = [](int pack) {
+        return static_cast<std::size_t>(pack * kThreads + static_cast<int>(threadIdx.x)) * kOctet;
+    };
+    Octet octets[kKeptPacks];
+#pragma unroll
+    for (int p = 0; p < kKeptPacks; ++p)
+        octets[p] = Octet::load<kAligned>(x.data() + row * x.leading_dimension(), col_of(p), x.cols());
+    __half2 largest = __float2half2_rn(0);
+#pragma unroll
+    for (int p = 0; p < kKeptPacks; ++p) {
+        mask<kAligned>(octets[p], keep, col_of(p), x.cols());
+        for (int u = 0; u < kOctet / 2; ++u)
+            largest = __hmax2_nan(largest, __habs2(octets[p].unit(u)));
+    }
+    const float row_scale = scale_of(block_max<kThreads>(magnitude_bits(largest)));
+    const float inverse = inverse_of(row_scale);
+#pragma unroll
+    for (int p = 0; p < kKeptPacks; ++p)
+        if (col_of(p) < x.cols())
+            course::store_bytes<kAligned>(quantize(octets[p], inverse),
+                                          out.data() + row * out.leading_dimension(), col_of(p), x.cols());
+    if (threadIdx.x == 0) scale[row] = row_scale;
+}
+
+// --- The outlier columns in half -------------------------------------------------------------------------------
+
+// The outlier columns of X and W side by side, zero-filled to whole tiles.
+struct Outliers {
+    const std::uint32_t* columns;
+    const std::uint32_t* count;
+    __half* x;  // tokens x pitch
+    __half* w;  // outputs x pitch
+    std::size_t pitch;
+
+    static constexpr std::size_t kTile = 64;  // columns of half in 128 bytes
+
+    __device__ std::size_t padded() const { return (*count + kTile - 1) / kTile * kTile; }
+};
+
+constexpr int kGatherWarps = 8;
+
+// Idea: a warp takes the outlier columns out of one row: of X first, then of W.
+// Cost removed: scattered loads in the product, which would repeat them for every tile.
+// Still limits it: sectors of 32 bytes, of which two are used.
+__global__ void __launch_bounds__(kGatherWarps* kWarpSize)
+    gather_outliers(DeviceMatrix<const __half> x, DeviceMatrix<const __half> w, Outliers outliers) {
+    const std::size_t index = std::size_t{blockIdx.x} * kGatherWarps + threadIdx.x / kWarpSize;
+    if (index >= x.rows() + w.rows()) return;
+    const bool of_x = index < x.rows();
+    const std::size_t row = of_x ? index : index - x.rows();
+    const DeviceMatrix<const __half> from = of_x ? x : w;
+    __half* const to = (of_x ? outliers.x : outliers.w) + row * outliers.pitch;
+    const std::size_t count = *outliers.count;
+    for (std::size_t i = threadIdx.x % kWarpSize; i < outliers.padded(); i += kWarpSize)
+        to[i] = i < count ? from(row, outliers.columns[i]) : __half(0.0f);
+}
+
+// --- plain: a kernel for each step -----------------------------------------------------------------------------
+
+constexpr int kPlainThreads = 256;
+
+// Idea: X8 W8^T, a thread for each result.
+// Cost removed: none yet.
+// Still limits it: two 1-byte loads per multiply-add.
+__global__ void __launch_bounds__(kPlainThreads)
+    plain_product(DeviceMatrix<const std::int8_t> x8, DeviceMatrix<const std::int8_t> w8,
+                  std::int32_t* sums) {
+    const std::size_t i = std::size_t{blockIdx.x} * kPlainThreads + threadIdx.x;
+    if (i >= x8.rows() * w8.rows()) return;
+    const std::size_t row = i / w8.rows();
+    const std::size_t col = i % w8.rows();
+    int sum = 0;
+    for (std::size_t k = 0; k < x8.cols(); ++k)
+        sum += x8(row, k) * w8(col, k);
+    sums[i] = sum;
+}
+
+// Idea: an int32 sum times the scales of its row and column is a float, which takes the place of the sum.
+// Cost removed: none yet.
+// Still limits it: memory. 4 bytes read and 4 written per result, and the next kernel reads them again.
+__global__ void __launch_bounds__(kPlainThreads)
+    dequantize_sums(std::int32_t* sums, std::size_t rows, std::size_t cols, const float* row_scale,
+                    const float* column_scale) {
+    const std::size_t i = std::size_t{blockIdx.x} * kPlainThreads + threadIdx.x;
+    if (i >= rows * cols) return;
+    const float value = static_cast<float>(sums[i]) * row_scale[i / cols] * column_scale[i % cols];
+    sums[i] = __float_as_int(value);
+}
+
+// Idea: the product of the outlier columns, a thread for each result, is added to that float.
+// Cost removed: none yet.
+// Still limits it: two loads per multiply-add; slow when there are many outlier columns.
+__global__ void __launch_bounds__(kPlainThreads)
+    add_outliers(const std::int32_t* sums, Outliers outliers, DeviceMatrix<__half> y) {
+    const std::size_t i = std::size_t{blockIdx.x} * kPlainThreads + threadIdx.x;
+    if (i >= y.rows() * y.cols()) return;
+    const std::size_t row = i / y.cols();
+    const std::size_t col = i % y.cols();
+    float sum = __int_as_float(sums[i]);
+    for (std::size_t k = 0; k < *outliers.count; ++k)
+        sum += static_cast<float>(outliers.x[row * outliers.pitch + k]) *
+               static_cast<float>(outliers.w[col * outliers.pitch + k]);
+    y(row, col) = __half(sum);
+}
+
+// --- separate_kernels: the int8 product on tensor cores --------------------------------------------------------
+
+// Adds A W^T of a block's tile to the sums of its warps: the pipeline of day 31, for int8 and for half. `shared`
+// has Shape::SHARED bytes, which may be used again when this returns.
+template <class Shape, class Sum>
+__device__ void multiply_tile(std::byte* shared, const course::ByteRows& a, const course::ByteRows& w,
+                              course::ByteTileSums<Shape, Sum>& sums) {
+    constexpr int STEPS = Shape::STEPS;
+    const int stages = (a.bytes + Shape::BK - 1) / Shape::BK;
+    if (stages == 0) return;
+    const auto a_tile = [&](int stage) { return shared + stage * Shape::STAGE_BYTES; };
+    const auto w_tile = [&](int stage) { return a_tile(stage) + Shape::BM * Shape::BK; };
+    course::ByteTileCopies<Shape, Shape::BM> a_copies(a);
+    course::ByteTileCopies<Shape, Shape::BN> w_copies(w);
+    const auto copy = [&](int stage, int part) {
+        a_copies.template issue<STEPS>(a_tile(stage), part);
+        w_copies.template issue<STEPS>(w_tile(stage), part);
+        if (part < STEPS - 1) return;
+        course::ptx::cp_async_commit();
+        a_copies.next_stage();
+        w_copies.next_stage();
+    };
+    for (int stage = 0; stage < Shape::STAGES - 1; ++stage)
+        for (int part = 0; part < STEPS; ++part)
+            copy(stage, part);
+    course::ptx::cp_async_wait<Shape::STAGES - 2>();
+    __syncthreads();  // the first stage is complete
+
+    course::ByteFragments<Shape> fragments[2];
+    fragments[0].load(a_tile(0), w_tile(0), 0);
+    int read = 0;  // the stage that fragments are loaded from
+    for (int i = 0; i < stages; ++i) {
+        const int write = read == 0 ? Shape::STAGES - 1 : read - 1;  // the stage that copies fill
+#pragma unroll
+        for (int step = 0; step < STEPS; ++step) {
+            copy(write, step);
+            if (step == STEPS - 1) {
+                read = read == Shape::STAGES - 1 ? 0 : read + 1;
+                course::ptx::cp_async_wait<Shape::STAGES - 2>();
+                __syncthreads();  // the next stage is complete, and this one is safe to overwrite
+            }
+            fragments[(step + 1) % 2].load(a_tile(read), w_tile(read), (step + 1) % STEPS);
+            fragments[step % 2].multiply(sums);
+        }
+    }
+    course::ptx::cp_async_wait<0>();
+    __syncthreads();
+}
+
+template <class T>
+__device__ course::ByteRows rows_from(const DeviceMatrix<T>& m, std::size_t begin) {
+    return course::byte_rows(m.data(), m.leading_dimension(), m.rows(), m.cols(), begin);
+}
+
+using ProductShape = course::ByteTileShape<128, 128, 64, 64, 3>;
+
+// Idea: X8 W8^T with mma.m16n8k32, in the place of plain_product.
+// Cost removed: nearly all of the product's time.
+// Still limits it: memory. The sums are written, read, written and read again.
+template <class Shape>
+__global__ void __launch_bounds__(Shape::THREADS)
+    int8_product(DeviceMatrix<const std::int8_t> x8, DeviceMatrix<const std::int8_t> w8,
+                 DeviceMatrix<std::int32_t> c, unsigned tiles_m, unsigned tiles_n) {
+    extern __shared__ __align__(128) std::byte shared[];
+    const course::TileOrigin origin = course::tile_origin<Shape>(tiles_m, tiles_n);
+    course::ByteTileSums<Shape, int> sums = {};
+    multiply_tile<Shape, int>(shared, rows_from(x8, origin.row), rows_from(w8, origin.col), sums);
+    const bool pairs = c.leading_dimension() % 2 == 0 && reinterpret_cast<std::uintptr_t>(c.data()) % 8 == 0;
+    course::for_each_pair<Shape>([&](int i, int j, int pair, int row, int col) {
+        const int* const sum = &sums[i][j][pair];
+        const std::size_t r = origin.row + row;
+        const std::size_t s = origin.col + col;
+        if (r >= c.rows() || s >= c.cols()) return;
+        if (pairs && s + 1 < c.cols()) {
+            *reinterpret_cast<int2*>(&c(r, s)) = make_int2(sum[0], sum[1]);
+        } else {
+            c(r, s) = sum[0];
+            if (s + 1 < c.cols()) c(r, s + 1) = sum[1];
+        }
+    });
+}
+
+// --- fused -----------------------------------------------------------------------------------------------------
+
+using FusedShape = course::ByteTileShape<128, 256, 64, 64, 4>;
+
+// Idea: a block multiplies its tile in int8, turns the sums into floats in their registers, and continues with
+// the outlier columns: a few more steps of the same loop, in half.
+// Cost removed: 16 bytes of memory traffic per result (18 become 2), and two kernels.
+// Still limits it: the int8 product, and quantising X before it.
+template <class Shape>
+__global__ void __launch_bounds__(Shape::THREADS)
+    fused_layer(DeviceMatrix<const std::int8_t> x8, const float* x_scale, DeviceMatrix<const std::int8_t> w8,
+                const float* w_scale, Outliers outliers, DeviceMatrix<__half> y, unsigned tiles_m,
+                unsigned tiles_n) {
+    extern __shared__ __align__(128) std::byte shared[];
+    const course::TileOrigin origin = course::tile_origin<Shape>(tiles_m, tiles_n);
+    course::ByteTileSums<Shape, int> products = {};
+    multiply_tile<Shape, int>(shared, rows_from(x8, origin.row), rows_from(w8, origin.col), products);
+
+    course::ByteTileSums<Shape, float> sums;
+    course::for_each_pair<Shape>([&](int i, int j, int pair, int row, int col) {
+        const std::size_t r = min(origin.row + row, y.rows() - 1);
+        for (int k = 0; k < 2; ++k) {
+            const std::size_t s = min(origin.col + col + k, y.cols() - 1);
+            sums[i][j][pair + k] = static_cast<float>(products[i][j][pair + k]) * x_scale[r] * w_scale[s];
+        }
+    });
+
+    const std::size_t depth = outliers.padded();
+    multiply_tile<Shape, float>(
+        shared, course::byte_rows(outliers.x, outliers.pitch, y.rows(), depth, origin.row),
+        course::byte_rows(outliers.w, outliers.pitch, y.cols(), depth, origin.col), sums);
+
+    const bool pairs = y.leading_dimension() % 2 == 0 && reinterpret_cast<std::uintptr_t>(y.data()) % 4 == 0;
+    course::for_each_pair<Shape>([&](int i, int j, int pair, int row, int col) {
+        const float* const sum = &sums[i][j][pair];
+        const std::size_t r = origin.row + row;
+        const std::size_t s = origin.col + col;
+        if (r >= y.rows() || s >= y.cols()) return;
+        if (pairs && s + 1 < y.cols()) {
+            *reinterpret_cast<__half2*>(&y(r, s)) = __floats2half2_rn(sum[0], sum[1]);
+        } else {
+            y(r, s) = __half(sum[0]);
+            if (s + 1 < y.cols()) y(r, s + 1) = __half(sum[1]);
+        }
+    });
+}
+
+}  // namespace day32

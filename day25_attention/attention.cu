@@ -4,7 +4,6 @@
 //   1  scoring functions         scores.*                      how well does each encoder state match the decoder's?
 //   2  self-attention            self_attention.*              a score for each pair of tokens, softmax, weighted sum
 //   3  the layer                 attention_layer.*             heads, projections, biases, masks, Xavier
-//   4  fused attention           fused/                        the same without ever writing the scores
 //
 // This file has the kernels that several parts need, and what limits them:
 //

@@ -1,9 +1,6 @@
-// Day 25's program: the scoring functions, self-attention from parts, the layer and fused attention, every version verified and timed.
-// Of fused attention 48 rows are compared: the first, random ones, and the last.
+// Day 25's program: the scoring functions, self-attention from parts and the layer, every version verified and timed.
 // A size is batch x heads x tokens x columns of a head; the scoring functions take batch x tokens states of heads x columns.
-#include <CLI/CLI.hpp>
 #include <cmath>
-#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -11,14 +8,11 @@
 
 #include "attention_layer.hpp"
 #include "attention_reference.hpp"
-#include "common/bench/machine.hpp"
 #include "common/bench/program.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
-#include "fused/fused_attention.hpp"
-#include "fused/fused_bench.hpp"
 #include "multiplier.hpp"
 #include "scores.hpp"
 #include "self_attention.hpp"
@@ -192,26 +186,13 @@ course::Case make_layer(const course::Dims& dims) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    course::Program program{.day = "day25_attention",
-                            .title = "attention: scoring functions, self-attention, the layer, fused",
-                            .default_size = {1, 2, 64, 16},
-                            .bench_sizes = {{1, 1, 2048, 512}},
-                            .make_cases = {make_scores<Scoring::kDot>, make_scores<Scoring::kLuong>,
-                                           make_scores<Scoring::kBahdanau>, make_self_attention, make_layer},
-                            .stand_in_limit = 1 << 15};
-    for (const course::Dims& size : day25::fused::fused_bench_sizes())
-        program.bench_sizes.push_back(size);
-    for (const auto& make_fused : day25::fused::fused_cases()) {
-        program.make_cases.push_back([make_fused](const course::Dims& size) {
-            return parse(size).head > day25::fused::kMaxDim ? course::Case{} : make_fused(size);
-        });
-    }
-    const auto memory = std::make_shared<bool>(false);
-    program.add_options = [memory](CLI::App& app, course::Program&) {
-        app.add_flag("--memory", *memory, "show what memory fused attention takes, up to 64 k tokens");
-    };
-    program.finish = [memory] {
-        if (*memory) std::cout << day25::fused::memory_table(course::is_cpu_stand_in() ? 512 : 65536);
-    };
+    const course::Program program{
+        .day = "day25_attention",
+        .title = "attention: scoring functions, self-attention, the layer",
+        .default_size = {1, 2, 64, 16},
+        .bench_sizes = {{1, 1, 2048, 512}, {4, 8, 2048, 64}},
+        .make_cases = {make_scores<Scoring::kDot>, make_scores<Scoring::kLuong>,
+                       make_scores<Scoring::kBahdanau>, make_self_attention, make_layer},
+        .stand_in_limit = 1 << 15};
     return course::run_program(program, argc, argv);
 }

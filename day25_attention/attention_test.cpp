@@ -649,13 +649,10 @@ TEST_P(SelfAttentionTest, FusedRefusesWhatItCannotDo) {
     };
     const DeviceMatrix<float> out(memory.span().subspan(32, 32), 4, 8);
     EXPECT_EQ(with(in, out, 1), "");
-    EXPECT_EQ(with(in, out, 0),
-              "day25: self-attention: scale is 0; expected a finite number above 0, as fused needs it");
-    EXPECT_EQ(
-        with(DeviceMatrix<float>(memory.span().subspan(0, 56), 4, 8, 16),
-             DeviceMatrix<float>(memory.span().subspan(8, 56), 4, 8, 16), 1),
-        "day25: self-attention: out lies between rows of q, k or v; expected memory of its own, as fused "
-        "needs it");
+    EXPECT_EQ(with(in, out, 0), "fused attention: scale is 0; expected a finite number above 0");
+    EXPECT_EQ(with(DeviceMatrix<float>(memory.span().subspan(0, 56), 4, 8, 16),
+                   DeviceMatrix<float>(memory.span().subspan(8, 56), 4, 8, 16), 1),
+              "fused attention: out overlaps an input; expected memory of its own");
 }
 
 TEST_P(SelfAttentionTest, RefusesWhatDoesNotFit) {

@@ -5,8 +5,8 @@
 
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
+#include "common/device/fused_attention.hpp"
 #include "common/device/grid.hpp"
-#include "fused/fused_attention.hpp"
 #include "gemm_ladder/scratch.hpp"
 #include "gemm_ladder/sgemm.hpp"
 
@@ -91,8 +91,8 @@ std::unique_ptr<Multiplier> make_ladder(std::span<const ProductShape> shapes) {
 
 std::string fused_constraint(const AttentionTask& task) {
     if (task.padding) return "has no mask for padding";
-    if (task.width > fused::kMaxDim || task.width != task.value_width) {
-        return "needs heads of at most " + std::to_string(fused::kMaxDim) +
+    if (task.width > course::kMostFusedColumns || task.width != task.value_width) {
+        return "needs heads of at most " + std::to_string(course::kMostFusedColumns) +
                " columns, as many of values as of keys, not " + std::to_string(task.width) + " and " +
                std::to_string(task.value_width);
     }
@@ -109,7 +109,7 @@ std::span<const Method> methods() {
          "the ladder's last steps; K is transposed for them",
          {make_ladder, false, course::Arithmetic::kOther}},
         {"fused",
-         "part 4: scores are never written; the ladder for projections",
+         "day 26: scores are never written; the ladder for projections",
          {make_ladder, true, course::Arithmetic::kOther},
          nullptr,
          fused_constraint},

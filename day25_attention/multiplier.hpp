@@ -30,7 +30,7 @@ struct Means {
     // Makes the multiplier, with scratch memory for products of these shapes. (Others work too, perhaps slower.)
     std::unique_ptr<Multiplier> (*make)(std::span<const ProductShape> shapes);
     bool fused =
-        false;  // part 4 instead of the three parts: no scores in memory; the multiplier is for projections
+        false;  // day 26 instead of the three parts: no scores in memory; the multiplier is for projections
     course::Arithmetic arithmetic = course::Arithmetic::kFp32;  // kOther: tensor cores may have a part in it
 };
 

@@ -8,7 +8,7 @@
 //
 // How the products are computed is the Multiplier's affair (multiplier.cpp). One that cannot read K by columns gets it
 // transposed, once for all heads of a batch. The scores are the cost: queries times keys, written once, read and written by the softmax, and read again.
-// Part 4 does without, and takes the place of all three where the method is `fused`.
+// Day 26 does without, and takes the place of all three where the method is `fused`.
 //
 //   ./course run day25 --variant thread_tile
 #include <algorithm>
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "common/check/require.hpp"
-#include "fused/fused_attention.hpp"
+#include "common/device/fused_attention.hpp"
 #include "self_attention.hpp"
 
 namespace day25 {
@@ -35,57 +35,6 @@ void require_shape(const char* name, const DeviceMatrix<const float>& matrix, st
                    std::size_t cols) {
     course::require(matrix.rows() == rows && matrix.cols() == cols, "day25: self-attention: ", name, " is ",
                     matrix, "; expected ", rows, " x ", cols);
-}
-
-// Rows [first, first + length) of every batch, as part 4 wants them; a batch has `rows` of them.
-template <class T>
-fused::HeadsView<T> heads_of(const DeviceMatrix<T>& matrix, const AttentionShape& shape, std::size_t rows,
-                             std::size_t first, std::size_t length) {
-    const std::size_t ld = matrix.leading_dimension();
-    const auto from = piece(matrix, first, length == 0 ? 0 : matrix.rows() - first, 0, matrix.cols());
-    return {DeviceSpan<T>::from_device_pointer(from.data(),
-                                               length == 0 ? 0 : (from.rows() - 1) * ld + from.cols()),
-            {shape.batch, shape.heads, length, shape.width},
-            {rows * ld, shape.width, ld}};
-}
-
-// From the first element to the last.
-template <class T>
-DeviceSpan<T> memory_of(const DeviceMatrix<T>& matrix) {
-    const bool none = matrix.rows() == 0 || matrix.cols() == 0;
-    return DeviceSpan<T>::from_device_pointer(
-        matrix.data(), none ? 0 : (matrix.rows() - 1) * matrix.leading_dimension() + matrix.cols());
-}
-
-// Part 4 counts what a causal mask hides from the last query and key, not from the first. The two agree on the square of the first
-// queries and keys; queries behind it see all keys, and keys behind it are seen by nobody.
-// What lies between rows counts as theirs there.
-void launch_fused(const AttentionShape& shape, const DeviceMatrix<const float>& q,
-                  const DeviceMatrix<const float>& k, const DeviceMatrix<const float>& v,
-                  const DeviceMatrix<float>& out, float scale, bool causal, cudaStream_t stream) {
-    course::require(std::isfinite(scale) && scale > 0, "day25: self-attention: scale is ", scale,
-                    "; expected a finite number above 0, as fused needs it");
-    constexpr std::size_t kMost = (std::size_t{1} << 30) - 1;
-    course::require(shape.queries <= kMost && shape.keys <= kMost, "day25: self-attention: queries are ",
-                    shape.queries, " and keys ", shape.keys, "; expected at most ", kMost,
-                    ", as fused needs it");
-    const auto result = memory_of(out);
-    course::require(
-        !overlap(result, memory_of(q)) && !overlap(result, memory_of(k)) && !overlap(result, memory_of(v)),
-        "day25: self-attention: out lies between rows of q, k or v; expected memory of its own, as fused "
-        "needs it");
-    const auto versions = fused::variants<float>();
-    const auto version = std::find_if(versions.rbegin(), versions.rend(),
-                                      [](const auto& candidate) { return candidate.cannot_run({}).empty(); });
-    const auto launch = [&](std::size_t first, std::size_t queries, std::size_t keys, bool square) {
-        version->launcher({heads_of(q, shape, shape.queries, first, queries),
-                           heads_of(k, shape, shape.keys, 0, keys), heads_of(v, shape, shape.keys, 0, keys),
-                           heads_of(out, shape, shape.queries, first, queries), scale, square},
-                          stream);
-    };
-    const std::size_t square = causal ? std::min(shape.queries, shape.keys) : 0;
-    if (square > 0) launch(0, square, square, true);
-    if (square < shape.queries) launch(square, shape.queries - square, shape.keys, false);
 }
 
 }  // namespace
@@ -142,7 +91,8 @@ void SelfAttention::operator()(const AttentionShape& shape, DeviceMatrix<const f
     course::require(reason.empty(), "day25: self-attention: ", method_.name, " ", reason);
     if (batch * heads * queries == 0) return;
     if (method_.launcher.fused) {
-        launch_fused(shape, q, k, v, out, scale, mask.causal, stream);
+        course::fused_attention({q, k, v, out, batch, heads, queries, keys, width, scale, mask.causal},
+                                stream);
         return;
     }
 

@@ -6,7 +6,7 @@
 
 #include "fused_attention.hpp"
 
-namespace day25::fused {
+namespace day26 {
 namespace {
 
 double to_double(float x) {
@@ -35,16 +35,16 @@ double lost_by_sum(std::size_t terms, const Precision& precision) {
 }  // namespace
 
 template <>
-Precision precision(const FusedAttention<float>& variant) {
+Precision precision(const Version<float>& version) {
     // Tensor cores cut sums off instead of rounding them: for each 8 terms three times, as a product of split factors is three, of which
     // it loses up to 2^-21 (tf32x3.cu).
-    if (variant.name == "tf32x3")
+    if (version.name == "tf32x3")
         return {.sum = 0x1p-23, .between_cuts = 8.0 / 3, .product = 0x1p-21, .weight = 0x1p-22};
     return {};
 }
 
 template <>
-Precision precision(const FusedAttention<__half>&) {
+Precision precision(const Version<__half>&) {
     return {.sum = 0x1p-23,
             .between_cuts = 16,
             .product = 0,
@@ -55,7 +55,7 @@ Precision precision(const FusedAttention<__half>&) {
 }
 
 template <>
-Precision precision(const FusedAttention<__nv_bfloat16>&) {
+Precision precision(const Version<__nv_bfloat16>&) {
     return {.sum = 0x1p-23,
             .between_cuts = 16,
             .product = 0,
@@ -136,4 +136,4 @@ template ReferenceRow reference_row(std::span<const __half>, std::span<const __h
 template ReferenceRow reference_row(std::span<const __nv_bfloat16>, std::span<const __nv_bfloat16>,
                                     std::span<const __nv_bfloat16>, std::size_t, double, const Precision&);
 
-}  // namespace day25::fused
+}  // namespace day26

@@ -1,6 +1,4 @@
-// Views, checks of the arguments, and the lists of versions.
-#include "fused_attention.hpp"
-
+// Views, argument checks, and what a problem takes at least.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +9,9 @@
 #include <stdexcept>
 
 #include "common/check/require.hpp"
-#include "versions.hpp"
+#include "fused_attention.hpp"
 
-namespace day25::fused {
+namespace day26 {
 namespace {
 
 std::string text(const Extents& e) {
@@ -157,22 +155,4 @@ template course::Work work<float>(const Shape&);
 template course::Work work<__half>(const Shape&);
 template course::Work work<__nv_bfloat16>(const Shape&);
 
-template <>
-std::span<const FusedAttention<float>> variants() {
-    static const std::vector<FusedAttention<float>> list = {row_per_warp(), register_tiles(), tf32x3()};
-    return list;
-}
-
-template <>
-std::span<const FusedAttention<__half>> variants() {
-    static const std::vector<FusedAttention<__half>> list = {tensor_cores<__half>()};
-    return list;
-}
-
-template <>
-std::span<const FusedAttention<__nv_bfloat16>> variants() {
-    static const std::vector<FusedAttention<__nv_bfloat16>> list = {tensor_cores<__nv_bfloat16>()};
-    return list;
-}
-
-}  // namespace day25::fused
+}  // namespace day26

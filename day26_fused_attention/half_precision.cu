@@ -5,11 +5,11 @@
 //     a lane     of Q K^T and of out: rows g, g + 8, g + 16, g + 24 (g = lane / 4), columns 2 t, 2 t + 1 (t = lane % 4) of every 8
 //
 // A lane's scores of 16 keys, rounded to pairs, are what mma wants of it as the left factor of p V: p never leaves its registers.
-#include "attention_tile.cuh"
 #include "common/device/tensor_core_support.hpp"
+#include "fused_attention.cuh"
 #include "launch.cuh"
 
-namespace day25::fused {
+namespace day26 {
 namespace {
 
 template <int D_, int BN_, int WARPS_, int BLOCKS_>
@@ -239,7 +239,7 @@ void launch(const Attention<T>& attention, cudaStream_t stream) {
 }  // namespace
 
 template <class T>
-FusedAttention<T> tensor_cores() {
+Version<T> tensor_cores() {
     return {.name = "tensor_cores",
             .idea = "both products on tensor cores, weights rounded to the type of V",
             .launcher = launch<T>,
@@ -247,7 +247,7 @@ FusedAttention<T> tensor_cores() {
             .constraint = constraint<T>};
 }
 
-template FusedAttention<__half> tensor_cores();
-template FusedAttention<__nv_bfloat16> tensor_cores();
+template Version<__half> tensor_cores();
+template Version<__nv_bfloat16> tensor_cores();
 
-}  // namespace day25::fused
+}  // namespace day26

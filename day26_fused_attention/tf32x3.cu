@@ -7,12 +7,12 @@
 //
 //     a block    BM rows of Q; two stages of BN keys, one of which is on its way
 //     a warp     16 or 32 rows of Q, and all keys of a tile; a factor of K or V, once split, serves all of them
-#include "attention_tile.cuh"
 #include "common/device/tensor_core_support.hpp"
 #include "common/tile/tf32_split.cuh"
+#include "fused_attention.cuh"
 #include "launch.cuh"
 
-namespace day25::fused {
+namespace day26 {
 namespace {
 
 using course::split;
@@ -258,7 +258,7 @@ void launch(const Attention<float>& attention, cudaStream_t stream) {
 
 }  // namespace
 
-FusedAttention<float> tf32x3() {
+Version<float> tf32x3() {
     return {.name = "tf32x3",
             .idea = "both products on tensor cores, FP32 factors split into two TF32 numbers each",
             .launcher = launch,
@@ -266,4 +266,4 @@ FusedAttention<float> tf32x3() {
             .constraint = constraint};
 }
 
-}  // namespace day25::fused
+}  // namespace day26

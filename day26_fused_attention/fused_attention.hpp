@@ -34,7 +34,7 @@
 #include "common/check/verify.hpp"
 #include "common/device/device_view.hpp"
 
-namespace day25::fused {
+namespace day26 {
 
 inline constexpr std::size_t kMaxDim = 128;
 
@@ -127,15 +127,19 @@ inline __host__ __device__ std::size_t visible_keys(std::size_t row, std::size_t
 // Queues the work on `stream`. Any strides, any alignment of an element; rows of whole, aligned 16-byte packs are faster. Empty
 // extents are legal. Throws std::invalid_argument for extents that do not fit together, dim > 128, a length of 2^30 or more, a
 // scale that is not a finite number above 0, an out whose elements coincide or whose memory, from the first element to the last, overlaps an
-// input's, and what the variant cannot run; CudaError when a launch fails.
+// input's, and what the version cannot run; CudaError when a launch fails.
 template <class T>
 using Launcher = void (*)(const Attention<T>& attention, cudaStream_t stream);
 template <class T>
-using FusedAttention = course::Variant<Launcher<T>, Shape>;
+using Version = course::Variant<Launcher<T>, Shape>;
+
+// What every launcher checks first: throws as said above. Returns false if there is nothing to write.
+template <class T>
+bool check_arguments(const Attention<T>& attention);
 
 // The versions, slow to fast. float: three; __half and __nv_bfloat16: one.
 template <class T>
-std::span<const FusedAttention<T>> variants();
+std::span<const Version<T>> versions();
 
 // The least there is to do: every tensor moved once; of the scores those that are seen.
 template <class T>
@@ -160,7 +164,7 @@ struct Precision {
 };
 
 template <class T>
-Precision precision(const FusedAttention<T>& variant);
+Precision precision(const Version<T>& version);
 
 struct ReferenceRow {
     std::vector<double> value;  // dim of them
@@ -172,4 +176,4 @@ template <class T>
 ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span<const T> v,
                            std::size_t visible, double scale, const Precision& precision);
 
-}  // namespace day25::fused
+}  // namespace day26

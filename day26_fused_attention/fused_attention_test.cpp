@@ -1,4 +1,6 @@
 // Every version of fused attention against the reference, row by row.
+#include "fused_attention.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +17,6 @@
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "fused_attention.hpp"
 
 namespace {
 
@@ -23,11 +24,11 @@ using course::DeviceBuffer;
 using course::Growth;
 using course::GuardedBuffer;
 using course::refusal;
-using day25::fused::Attention;
-using day25::fused::Extents;
-using day25::fused::HeadsView;
-using day25::fused::Shape;
-using day25::fused::Strides;
+using day26::Attention;
+using day26::Extents;
+using day26::HeadsView;
+using day26::Shape;
+using day26::Strides;
 
 constexpr std::uint64_t kSeed = 25;
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -122,13 +123,13 @@ struct Result {
 };
 
 template <class T>
-Result<T> run(const day25::fused::FusedAttention<T>& variant, const Shape& shape, const Tensors<T>& data,
-              float scale, const Layout& in = {}, const Layout& out = {}) {
+Result<T> run(const day26::Version<T>& version, const Shape& shape, const Tensors<T>& data, float scale,
+              const Layout& in = {}, const Layout& out = {}) {
     Placed<T> q(data.q, shape.q(), in);
     Placed<T> k(data.k, shape.kv(), in);
     Placed<T> v(data.v, shape.kv(), in);
     Placed<T> result(shape.q(), out);
-    variant.launcher({q.view(), k.view(), v.view(), result.view(), scale, shape.causal}, nullptr);
+    version.launcher({q.view(), k.view(), v.view(), result.view(), scale, shape.causal}, nullptr);
     CUDA_CHECK(cudaDeviceSynchronize());
     std::size_t written = 0;
     Result<T> got{result.values(written), result.buffer().damage()};
@@ -137,9 +138,9 @@ Result<T> run(const day25::fused::FusedAttention<T>& variant, const Shape& shape
 }
 
 template <class T>
-course::VerifyResult compare(const day25::fused::FusedAttention<T>& variant, const Shape& shape,
-                             const Tensors<T>& data, float scale, const std::vector<T>& got, Growth growth) {
-    day25::fused::Precision precision = day25::fused::precision(variant);
+course::VerifyResult compare(const day26::Version<T>& version, const Shape& shape, const Tensors<T>& data,
+                             float scale, const std::vector<T>& got, Growth growth) {
+    day26::Precision precision = day26::precision(version);
     precision.growth = growth;
     std::vector<double> expected;
     std::vector<double> magnitude;
@@ -148,11 +149,11 @@ course::VerifyResult compare(const day25::fused::FusedAttention<T>& variant, con
         const std::size_t head = row / shape.length_q;
         const std::size_t head_kv =
             head / shape.heads * shape.heads_kv + head % shape.heads / (shape.heads / shape.heads_kv);
-        const auto reference = day25::fused::reference_row<T>(
+        const auto reference = day26::reference_row<T>(
             std::span(data.q).subspan(row * shape.dim, shape.dim),
             std::span(data.k).subspan(head_kv * head_size, head_size),
             std::span(data.v).subspan(head_kv * head_size, head_size),
-            day25::fused::visible_keys(row % shape.length_q, shape.length_q, shape.length_k, shape.causal),
+            day26::visible_keys(row % shape.length_q, shape.length_q, shape.length_k, shape.causal),
             static_cast<double>(scale), precision);
         expected.insert(expected.end(), reference.value.begin(), reference.value.end());
         for (const double bound : reference.bound)
@@ -163,9 +164,9 @@ course::VerifyResult compare(const day25::fused::FusedAttention<T>& variant, con
 
 // A version and the type it is for.
 template <class T, int INDEX>
-struct Version {
+struct Listed {
     using Type = T;
-    static const day25::fused::FusedAttention<T>& variant() { return day25::fused::variants<T>()[INDEX]; }
+    static const day26::Version<T>& version() { return day26::versions<T>()[INDEX]; }
 };
 
 template <class V>
@@ -176,18 +177,17 @@ class FusedTest : public course::DeviceTest {
     void SetUp() override {
         course::DeviceTest::SetUp();
         if (IsSkipped()) return;
-        if (const std::string reason = V::variant().cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+        if (const std::string reason = V::version().cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
     }
 
     static float usual_scale(const Shape& shape) { return 1 / std::sqrt(static_cast<float>(shape.dim)); }
 
     static void expect_right(const Shape& shape, const Tensors<Value>& data, float scale, Growth growth,
                              const Layout& in = {}, const Layout& out = {}) {
-        const Result<Value> got = run(V::variant(), shape, data, scale, in, out);
-        course::VerifyResult result = compare(V::variant(), shape, data, scale, got.out, growth);
+        const Result<Value> got = run(V::version(), shape, data, scale, in, out);
+        course::VerifyResult result = compare(V::version(), shape, data, scale, got.out, growth);
         result.damage = got.damage;
-        EXPECT_TRUE(result.ok()) << day25::fused::name(shape) << ", scale " << scale << ": "
-                                 << result.message();
+        EXPECT_TRUE(result.ok()) << day26::name(shape) << ", scale " << scale << ": " << result.message();
     }
 
     static void expect_right(const Shape& shape, const Layout& in = {}, const Layout& out = {}) {
@@ -201,12 +201,12 @@ struct VersionName {
         const std::string type = std::is_same_v<typename V::Type, float>    ? "float"
                                  : std::is_same_v<typename V::Type, __half> ? "half"
                                                                             : "bfloat16";
-        return type + "_" + V::variant().name;
+        return type + "_" + V::version().name;
     }
 };
 
-using Versions = testing::Types<Version<float, 0>, Version<float, 1>, Version<float, 2>, Version<__half, 0>,
-                                Version<__nv_bfloat16, 0>>;
+using Versions = testing::Types<Listed<float, 0>, Listed<float, 1>, Listed<float, 2>, Listed<__half, 0>,
+                                Listed<__nv_bfloat16, 0>>;
 TYPED_TEST_SUITE(FusedTest, Versions, VersionName);
 
 // Around a lane's, a warp's and a block's tile, in both directions, with and without a mask.
@@ -267,7 +267,7 @@ TYPED_TEST(FusedTest, PackedProjection) {
         return HeadsView<const T>(projection.span().subspan(index * row, all.size() - index * row), shape.q(),
                                   {shape.length_q * 3 * row, shape.dim, 3 * row});
     };
-    TypeParam::variant().launcher({part(0),
+    TypeParam::version().launcher({part(0),
                                    part(1),
                                    part(2),
                                    {out.span(), shape.q(), {shape.length_q * row, shape.dim, row}},
@@ -292,7 +292,7 @@ TYPED_TEST(FusedTest, PackedProjection) {
         }
     }
     const course::VerifyResult result =
-        compare(TypeParam::variant(), shape, data, 0.2f, got, Growth::kSquareRoot);
+        compare(TypeParam::version(), shape, data, 0.2f, got, Growth::kSquareRoot);
     EXPECT_TRUE(result.ok()) << result.message();
     EXPECT_EQ(out.damage(), "");
 }
@@ -352,8 +352,8 @@ TYPED_TEST(FusedTest, ScoresUpToTheLimit) {
             for (std::size_t c = 0; c < shape.dim; ++c)
                 expected[c] += p * static_cast<double>(static_cast<float>(data.v[key * shape.dim + c]));
         }
-        const Result<T> got = run(TypeParam::variant(), shape, data, 1.0f);
-        const double of_types = 2 * day25::fused::precision(TypeParam::variant()).result;
+        const Result<T> got = run(TypeParam::version(), shape, data, 1.0f);
+        const double of_types = 2 * day26::precision(TypeParam::version()).result;
         for (std::size_t i = 0; i < got.out.size(); ++i) {
             const double value = expected[i % shape.dim] / sum;
             ASSERT_NEAR(static_cast<double>(static_cast<float>(got.out[i])), value,
@@ -372,7 +372,7 @@ TYPED_TEST(FusedTest, OverflowingScoresBecomeNan) {
     for (const std::size_t key : {0, 31, 70, 129}) {
         std::fill(data.k.begin(), data.k.end(), T(0.0f));
         std::fill_n(data.k.begin() + static_cast<std::ptrdiff_t>(key * shape.dim), shape.dim, T(2.0f));
-        const std::vector<T> got = run(TypeParam::variant(), shape, data, 1e38f).out;
+        const std::vector<T> got = run(TypeParam::version(), shape, data, 1e38f).out;
         for (std::size_t i = 0; i < got.size(); ++i) {
             ASSERT_EQ(std::isnan(static_cast<float>(got[i])), i / shape.dim >= key)
                 << "key " << key << ", row " << i / shape.dim;
@@ -406,7 +406,7 @@ TYPED_TEST(FusedTest, EqualKeysAndOneDominantKey) {
         Tensors<T> one = data;
         std::fill_n(one.k.begin() + static_cast<std::ptrdiff_t>(dominant * shape.dim), shape.dim, T(8.0f));
         this->expect_right(shape, one, 1.0f, Growth::kLinear);
-        const Result<T> got = run(TypeParam::variant(), shape, one, 1.0f);
+        const Result<T> got = run(TypeParam::version(), shape, one, 1.0f);
         for (std::size_t c = 0; c < shape.dim; ++c)
             EXPECT_NEAR(static_cast<float>(got.out[c]), static_cast<float>(one.v[dominant * shape.dim + c]),
                         1e-5f);
@@ -424,13 +424,13 @@ TYPED_TEST(FusedTest, CausalMaskIsExact) {
         std::fill(data.k.begin(), data.k.end(), T(0.0f));
         for (std::size_t i = 0; i < data.v.size(); ++i)
             data.v[i] = T(i / shape.dim % 2 == 0 ? 1.0f : -1.0f);
-        const Result<T> got = run(TypeParam::variant(), shape, data, 1.0f);
+        const Result<T> got = run(TypeParam::version(), shape, data, 1.0f);
         for (std::size_t row = 0; row < length_q; ++row) {
-            const std::size_t seen = day25::fused::visible_keys(row, length_q, length_k, true);
+            const std::size_t seen = day26::visible_keys(row, length_q, length_k, true);
             const double expected = seen % 2 == 0 ? 0.0 : 1.0 / static_cast<double>(seen);
             for (std::size_t c = 0; c < shape.dim; ++c)
                 ASSERT_NEAR(static_cast<float>(got.out[row * shape.dim + c]), expected, expected * 0x1p-7)
-                    << day25::fused::name(shape) << ", row " << row;
+                    << day26::name(shape) << ", row " << row;
         }
     }
 }
@@ -444,7 +444,7 @@ TYPED_TEST(FusedTest, NotFiniteInV) {
             Tensors<T> data = tensors<T>(shape);
             const std::size_t column = 3 + key % 50;
             data.v[key * shape.dim + column] = T(bad);
-            const Result<T> got = run(TypeParam::variant(), shape, data, 0.125f);
+            const Result<T> got = run(TypeParam::version(), shape, data, 0.125f);
             Tensors<T> clean = data;
             clean.v[key * shape.dim + column] = T(0.0f);
             // What those that see it would be without it stands in for them; all others are compared as they are.
@@ -455,15 +455,15 @@ TYPED_TEST(FusedTest, NotFiniteInV) {
                 if (row < key) continue;
                 EXPECT_FALSE(std::isfinite(static_cast<float>(got.out[index])))
                     << bad << " of key " << key << " is not in row " << row;
-                const auto reference = day25::fused::reference_row<T>(
+                const auto reference = day26::reference_row<T>(
                     std::span(clean.q).subspan(row * shape.dim, shape.dim),
                     std::span(clean.k).first(head_size), std::span(clean.v).first(head_size),
-                    day25::fused::visible_keys(row, shape.length_q, shape.length_k, true), 0.125,
-                    day25::fused::precision(TypeParam::variant()));
+                    day26::visible_keys(row, shape.length_q, shape.length_k, true), 0.125,
+                    day26::precision(TypeParam::version()));
                 others[index] = T(static_cast<float>(reference.value[column]));
             }
             const course::VerifyResult result =
-                compare(TypeParam::variant(), shape, clean, 0.125f, others, Growth::kSquareRoot);
+                compare(TypeParam::version(), shape, clean, 0.125f, others, Growth::kSquareRoot);
             EXPECT_TRUE(result.ok()) << bad << " of key " << key << ": " << result.message();
         }
     }
@@ -475,7 +475,7 @@ TYPED_TEST(FusedTest, NanInQAndK) {
     Tensors<T> data = tensors<T>(shape);
     data.q[7 * shape.dim + 11] = T(kNan);
     data.k[120 * shape.dim + 60] = T(kNan);
-    const Result<T> got = run(TypeParam::variant(), shape, data, 0.125f);
+    const Result<T> got = run(TypeParam::version(), shape, data, 0.125f);
     for (std::size_t i = 0; i < got.out.size(); ++i) {
         const std::size_t row = i / shape.dim;
         EXPECT_EQ(std::isnan(static_cast<float>(got.out[i])), row == 7 || row + 50 >= 120) << "row " << row;
@@ -492,14 +492,14 @@ TYPED_TEST(FusedTest, MinusInfinityIsAProbabilityOfZero) {
             data.k[key * shape.dim + c] = T(key < 70 || key % 2 == 0 ? -kInf : 0.25f);
     }
     // Split into two numbers, an Inf becomes a NaN: this version says so, and nothing else, in these rows.
-    if (TypeParam::variant().name == "tf32x3") {
-        for (const T x : run(TypeParam::variant(), shape, data, 1.0f).out)
+    if (TypeParam::version().name == "tf32x3") {
+        for (const T x : run(TypeParam::version(), shape, data, 1.0f).out)
             EXPECT_TRUE(std::isnan(static_cast<float>(x)));
         return;
     }
     this->expect_right(shape, data, 1.0f, Growth::kLinear);
     std::fill(data.k.begin(), data.k.end(), T(-kInf));
-    for (const T x : run(TypeParam::variant(), shape, data, 1.0f).out)
+    for (const T x : run(TypeParam::version(), shape, data, 1.0f).out)
         EXPECT_EQ(static_cast<float>(x), 0.0f);
 }
 
@@ -508,13 +508,13 @@ TYPED_TEST(FusedTest, NothingToDoAndNothingToSee) {
     for (const Shape& shape :
          {Shape{0, 2, 1, 5, 5, 32, false}, Shape{1, 0, 0, 5, 5, 32, false}, Shape{1, 2, 1, 0, 5, 32, true},
           Shape{1, 2, 1, 5, 5, 0, false}, Shape{1, 2, 1, 0, 0, 0, false}}) {
-        EXPECT_EQ(run(TypeParam::variant(), shape, tensors<T>(shape), 1.0f).damage, "");
+        EXPECT_EQ(run(TypeParam::version(), shape, tensors<T>(shape), 1.0f).damage, "");
     }
     const Shape no_keys{2, 2, 1, 40, 0, 48, false};
-    for (const T x : run(TypeParam::variant(), no_keys, tensors<T>(no_keys), 1.0f).out)
+    for (const T x : run(TypeParam::version(), no_keys, tensors<T>(no_keys), 1.0f).out)
         ASSERT_EQ(static_cast<float>(x), 0.0f);
     const Shape rows_without{1, 1, 1, 200, 50, 32, true};
-    const std::vector<T> out = run(TypeParam::variant(), rows_without, tensors<T>(rows_without), 1.0f).out;
+    const std::vector<T> out = run(TypeParam::version(), rows_without, tensors<T>(rows_without), 1.0f).out;
     for (std::size_t i = 0; i < 150 * 32; ++i)
         ASSERT_EQ(static_cast<float>(out[i]), 0.0f);
     EXPECT_NE(static_cast<float>(out[150 * 32]), 0.0f);
@@ -542,12 +542,12 @@ TYPED_TEST(FusedTest, MoreElementsThan32BitsCount) {
     copy(view(in, 0).data(), kStride, data.q.data(), shape.dim);
     copy(view(in, 1).data(), kStride, data.k.data(), shape.dim);
     copy(view(in, 2).data(), kStride, data.v.data(), shape.dim);
-    TypeParam::variant().launcher({view(in, 0), view(in, 1), view(in, 2), view(out, 0), 0.125f, true},
+    TypeParam::version().launcher({view(in, 0), view(in, 1), view(in, 2), view(out, 0), 0.125f, true},
                                   nullptr);
     std::vector<T> got(elements(shape.q()));
     copy(got.data(), shape.dim, out.data(), kStride);
     const course::VerifyResult result =
-        compare(TypeParam::variant(), shape, data, 0.125f, got, Growth::kSquareRoot);
+        compare(TypeParam::version(), shape, data, 0.125f, got, Growth::kSquareRoot);
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
@@ -560,7 +560,7 @@ TYPED_TEST(FusedTest, RefusesBadArguments) {
     const Extents usual{1, 2, 3, 8};
     const auto with = [&](const HeadsView<T>& q, const HeadsView<T>& k, const HeadsView<T>& v,
                           const HeadsView<T>& out, float scale = 1) {
-        return refusal([&] { TypeParam::variant().launcher({q, k, v, out, scale, false}, nullptr); });
+        return refusal([&] { TypeParam::version().launcher({q, k, v, out, scale, false}, nullptr); });
     };
     const HeadsView<T> in = view(0, usual);
     const HeadsView<T> out = view(2048, usual);
@@ -617,24 +617,24 @@ TEST(Reference, KnownValues) {
     const std::vector<float> q = {1, 0};
     const std::vector<float> k = {0, 5, std::log(3.0f), 7};
     const std::vector<float> v = {4, 0, 8, -4};
-    const day25::fused::Precision precision;
-    const auto row = day25::fused::reference_row<float>(q, k, v, 2, 1.0, precision);
+    const day26::Precision precision;
+    const auto row = day26::reference_row<float>(q, k, v, 2, 1.0, precision);
     EXPECT_NEAR(row.value[0], 7.0, 1e-6);
     EXPECT_NEAR(row.value[1], -3.0, 1e-6);
-    EXPECT_EQ(day25::fused::reference_row<float>(q, k, v, 1, 1.0, precision).value[0], 4.0);
-    EXPECT_EQ(day25::fused::reference_row<float>(q, k, v, 0, 1.0, precision).value[0], 0.0);
+    EXPECT_EQ(day26::reference_row<float>(q, k, v, 1, 1.0, precision).value[0], 4.0);
+    EXPECT_EQ(day26::reference_row<float>(q, k, v, 0, 1.0, precision).value[0], 0.0);
 }
 
 TEST(Names, SayWhatDiffers) {
-    EXPECT_EQ(day25::fused::name(Shape{4, 8, 8, 2048, 2048, 64, false}), "4x8x2048x64");
-    EXPECT_EQ(day25::fused::name(Shape{2, 8, 1, 100, 300, 64, true}), "2x8:1x100:300x64 causal");
+    EXPECT_EQ(day26::name(Shape{4, 8, 8, 2048, 2048, 64, false}), "4x8x2048x64");
+    EXPECT_EQ(day26::name(Shape{2, 8, 1, 100, 300, 64, true}), "2x8:1x100:300x64 causal");
 }
 
 // What must be computed: of a causal 3 x 3 that is 6 of 9 scores.
 TEST(Work, CountsWhatIsSeen) {
-    EXPECT_EQ(day25::fused::work<float>({2, 4, 2, 3, 3, 8, true}).flops, 4.0 * 8 * 6 * 8);
-    EXPECT_EQ(day25::fused::work<float>({2, 4, 2, 3, 5, 8, false}).flops, 4.0 * 8 * 15 * 8);
-    EXPECT_EQ(day25::fused::work<__half>({2, 4, 2, 3, 5, 8, false}).bytes, 2.0 * (2 * 8 * 24 + 2 * 4 * 40));
+    EXPECT_EQ(day26::work<float>({2, 4, 2, 3, 3, 8, true}).flops, 4.0 * 8 * 6 * 8);
+    EXPECT_EQ(day26::work<float>({2, 4, 2, 3, 5, 8, false}).flops, 4.0 * 8 * 15 * 8);
+    EXPECT_EQ(day26::work<__half>({2, 4, 2, 3, 5, 8, false}).bytes, 2.0 * (2 * 8 * 24 + 2 * 4 * 40));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 #include "common/device/warp.cuh"
 #include "fused_attention.hpp"
 
-namespace day25::fused {
+namespace day26 {
 
 inline constexpr float kInfinity = __builtin_huge_valf();
 inline constexpr float kNan = __builtin_nanf("");
@@ -120,80 +120,6 @@ __device__ void write_pack(T* row, int col, int dim, const course::Pack<T, N>& p
     }
 }
 
-// ---- Online softmax --------------------------------------------------------------------------------------------------
-
-// Of ROWS rows, each divided among LANES neighbouring lanes. Scores are those of Q K^T; `scale` has scale and log2(e) in it, so that
-// p = exp2(score scale - max): a multiply-add and one instruction for exp2. The maximum is rounded, which all p of a row share; it must
-// be small enough for that to be a factor near 1 (fused_attention.hpp: scaled scores up to 2^20).
-//
-// All that counts of the maximum is that no exponential overflows. So it stays as it is until a score is more than 2^kSlack times
-// above: then, and not for every tile, what has been summed is brought to the new one.
-template <int ROWS, int LANES>
-struct OnlineSoftmax {
-    static constexpr float kSlack = 8;
-
-    float max[ROWS];
-    float sum[ROWS];  // of this lane's p
-
-    __device__ OnlineSoftmax() {
-#pragma unroll
-        for (int row = 0; row < ROWS; ++row) {
-            max[row] = -kInfinity;
-            sum[row] = 0;
-        }
-    }
-
-    // Takes note of COLS more scores of each row, score(row, col). True, for the whole warp, when a maximum has changed: then factor[row]
-    // is what brings sums to it. Comparisons leave a NaN out; it comes into the sum by weight().
-    template <int COLS, class Score>
-    __device__ bool raise_maximum(float scale, Score score, float (&factor)[ROWS]) {
-        float top[ROWS];
-        bool grown = false;
-#pragma unroll
-        for (int row = 0; row < ROWS; ++row) {
-            top[row] = score(row, 0);
-#pragma unroll
-            for (int col = 1; col < COLS; ++col)
-                top[row] = fmaxf(top[row], score(row, col));
-            grown |= top[row] * scale > max[row] + kSlack;
-        }
-        if (!__any_sync(course::kWholeWarp, grown)) return false;
-#pragma unroll
-        for (int row = 0; row < ROWS; ++row) {
-#pragma unroll
-            for (int distance = LANES / 2; distance > 0; distance /= 2)
-                top[row] = fmaxf(top[row], __shfl_xor_sync(course::kWholeWarp, top[row], distance));
-            const float raised = fmaxf(max[row], top[row] * scale);
-            factor[row] = raised == max[row] ? 1.0f : course::ptx::exp2_approx(max[row] - raised);
-            if (raised == kInfinity) factor[row] = kNan;  // an overflow: otherwise all p would be 0
-            max[row] = raised;
-            sum[row] *= factor[row];
-        }
-        return true;
-    }
-
-    // What is subtracted in weight(). Of nothing but -Inf the maximum is -Inf too, and their difference would be NaN.
-    __device__ float shift(int row) const {
-        return max[row] == -kInfinity ? 0.0f : max[row];
-    }
-
-    // p of a score; counted in the sum.
-    __device__ float weight(int row, float score, float scale, float shift_of_row) {
-        const float p = course::ptx::exp2_approx(fmaf(score, scale, -shift_of_row));
-        sum[row] += p;
-        return p;
-    }
-
-    // 1 / the sum over all lanes of the row; 0 where nothing was seen.
-    __device__ float inverse_of_sum(int row) const {
-        float total = sum[row];
-#pragma unroll
-        for (int distance = LANES / 2; distance > 0; distance /= 2)
-            total += __shfl_xor_sync(course::kWholeWarp, total, distance);
-        return total == 0 ? 0.0f : 1 / total;
-    }
-};
-
 // ---- Values that are not finite --------------------------------------------------------------------------------------
 
 __device__ inline bool is_finite(float x) {
@@ -221,4 +147,4 @@ __device__ void set_apart_non_finite(Value value, Add add) {
     __syncthreads();
 }
 
-}  // namespace day25::fused
+}  // namespace day26

@@ -230,4 +230,56 @@ course::VerifyResult verify(std::span<const float> got, const Bounded& expected)
     return course::verify(got, expected.value, {.terms = 1, .factor = 1}, magnitude, expected.cols);
 }
 
+// --- The layer ----------------------------------------------------------------------------------------
+
+AttentionLayerOnCpu::AttentionLayerOnCpu(const AttentionConfig& config, std::uint64_t seed)
+    : config_(config) {
+    check_config(config);
+    const std::size_t width = config.width;
+    std::uint64_t number = 0;
+    const auto draw = [&](std::size_t outputs) {
+        std::vector<float> weight(outputs * width);
+        for (float& w : weight)
+            w = xavier_weight(seed, number++, xavier_bound(width, outputs));
+        return weight;
+    };
+    weights_.in_weight = draw(3 * width);
+    weights_.out_weight = draw(width);
+    if (config.bias) {
+        weights_.in_bias.resize(3 * width);
+        weights_.out_bias.resize(width);
+    }
+}
+
+void AttentionLayerOnCpu::set_weights(const AttentionWeights& weights) {
+    check_weights(config_, weights);
+    weights_ = weights;
+}
+
+Bounded AttentionLayerOnCpu::forward(std::span<const float> query, std::span<const float> key,
+                                     std::span<const float> value, const TokenCounts& counts, bool causal,
+                                     std::span<const std::uint8_t> padding, course::Growth growth) const {
+    const auto [batch, queries, keys] = counts;
+    const std::size_t width = config_.width;
+    const auto project = [&](const Bounded& in, const std::vector<float>& weight,
+                             const std::vector<float>& bias, std::size_t first) {
+        const std::span<const float> rows = std::span(weight).subspan(first * width, width * width);
+        const Bounded out = multiply(in, Bounded(width, width, rows, growth), true);
+        return bias.empty()
+                   ? out
+                   : add_to_rows(out, Bounded(1, width, std::span(bias).subspan(first, width), growth));
+    };
+    const Bounded q =
+        project(Bounded(batch * queries, width, query, growth), weights_.in_weight, weights_.in_bias, 0);
+    const Bounded k =
+        project(Bounded(batch * keys, width, key, growth), weights_.in_weight, weights_.in_bias, width);
+    const Bounded v =
+        project(Bounded(batch * keys, width, value, growth), weights_.in_weight, weights_.in_bias, 2 * width);
+
+    const std::size_t head = width / config_.heads;
+    const Bounded heads = self_attention_reference({batch, config_.heads, queries, keys, head, head}, q, k, v,
+                                                   1 / std::sqrt(static_cast<double>(head)), causal, padding);
+    return project(heads, weights_.out_weight, weights_.out_bias, 0);
+}
+
 }  // namespace day25

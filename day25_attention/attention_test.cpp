@@ -17,9 +17,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "multiplier.hpp"
 #include "scores.hpp"
-#include "self_attention.hpp"
 
 namespace {
 
@@ -42,7 +40,7 @@ using day25_test::normal;
 
 // --- Products -----------------------------------------------------------------------------------------------------------
 
-class ProductTest : public course::DeviceTestWithParam<const day25::Multiply*> {
+class ProductTest : public course::DeviceTestWithParam<const day25::ProductVersion*> {
   protected:
     // alpha A op(B) + beta C with paddings of 0 to 3 elements after each row and before the first.
     void expect_right(std::size_t m, std::size_t n, std::size_t k, bool transpose_b, float alpha, float beta,
@@ -71,7 +69,7 @@ class ProductTest : public course::DeviceTestWithParam<const day25::Multiply*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTwentyFive, ProductTest, course::each_of(day25::products()),
+INSTANTIATE_TEST_SUITE_P(DayTwentyFive, ProductTest, course::each_of(day25::product_versions()),
                          course::VariantName());
 
 TEST_P(ProductTest, ShapesAroundTheTiles) {
@@ -341,10 +339,10 @@ TEST_F(Attention, VectorProductRefusesWhatDoesNotFit) {
 
 // --- Scoring functions ---------------------------------------------------------------------------------------------------
 
-class ScorerTest : public course::DeviceTestWithParam<std::tuple<Scoring, const day25::Scorer*>> {
+class ScorerTest : public course::DeviceTestWithParam<std::tuple<Scoring, const day25::ScoreVersion*>> {
   protected:
     static Scoring scoring() { return std::get<0>(GetParam()); }
-    static const day25::Scorer& scorer() { return *std::get<1>(GetParam()); }
+    static const day25::ScoreVersion& scorer() { return *std::get<1>(GetParam()); }
 
     static void expect_right(std::size_t states, std::size_t width, std::size_t hidden, std::size_t units,
                              std::size_t padding = 0, DataPattern pattern = DataPattern::kNormal) {
@@ -374,10 +372,10 @@ class ScorerTest : public course::DeviceTestWithParam<std::tuple<Scoring, const 
     }
 };
 
-std::vector<std::tuple<Scoring, const day25::Scorer*>> all_scorers() {
-    std::vector<std::tuple<Scoring, const day25::Scorer*>> all;
+std::vector<std::tuple<Scoring, const day25::ScoreVersion*>> all_scorers() {
+    std::vector<std::tuple<Scoring, const day25::ScoreVersion*>> all;
     for (const Scoring scoring : {Scoring::kDot, Scoring::kLuong, Scoring::kBahdanau})
-        for (const day25::Scorer& scorer : day25::scorers(scoring))
+        for (const day25::ScoreVersion& scorer : day25::score_versions(scoring))
             all.emplace_back(scoring, &scorer);
     return all;
 }
@@ -479,7 +477,7 @@ struct Options {
     std::size_t offset = 0;
 };
 
-class SelfAttentionTest : public course::DeviceTestWithParam<const day25::Method*> {
+class SelfAttentionTest : public course::DeviceTestWithParam<const day25::Version*> {
   protected:
     static std::size_t q_size(const AttentionShape& s) { return s.batch * s.queries * s.heads * s.width; }
     static std::size_t k_size(const AttentionShape& s) { return s.batch * s.keys * s.heads * s.width; }
@@ -523,7 +521,7 @@ class SelfAttentionTest : public course::DeviceTestWithParam<const day25::Method
         expect_within(out, day25::self_attention_reference(shape, q, k, v, scale, options.causal, padding));
     }
 
-    // What the method cannot do is left out.
+    // What the version cannot do is left out.
     static void expect_right(const AttentionShape& shape, const Options& options = {}) {
         if (!GetParam()->cannot_run({shape.width, shape.value_width}).empty()) return;
         day25::SelfAttention attention(*GetParam(), shape);
@@ -531,7 +529,7 @@ class SelfAttentionTest : public course::DeviceTestWithParam<const day25::Method
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTwentyFive, SelfAttentionTest, course::each_of(day25::methods()),
+INSTANTIATE_TEST_SUITE_P(DayTwentyFive, SelfAttentionTest, course::each_of(day25::versions()),
                          course::VariantName());
 
 TEST_P(SelfAttentionTest, OneHead) {
@@ -709,11 +707,11 @@ TEST_P(SelfAttentionTest, MoreElementsThan32BitsCount) {
     }
 }
 
-// --- Who multiplies ------------------------------------------------------------------------------------------------------
+// --- Backends --------------------------------------------------------------------------------------------------------
 
 // Made for nothing, without scratch memory, it multiplies all the same.
-TEST_P(SelfAttentionTest, MultiplierDoesShapesItWasNotMadeFor) {
-    const auto multiplier = GetParam()->launcher.make({});
+TEST_P(SelfAttentionTest, BackendDoesShapesItWasNotMadeFor) {
+    const auto backend = GetParam()->launcher.make_backend({});
     for (const day25::ProductShape shape :
          {day25::ProductShape{64, 64, 2000}, day25::ProductShape{5, 200, 300},
           day25::ProductShape{130, 70, 33}}) {
@@ -722,12 +720,12 @@ TEST_P(SelfAttentionTest, MultiplierDoesShapesItWasNotMadeFor) {
         Matrix a(shape.rows, shape.depth), b(shape.depth, shape.cols), c(shape.rows, shape.cols);
         a.set(a_host);
         b.set(b_host);
-        multiplier->multiply({a.view(), b.view(), c.view()}, nullptr);
+        backend->multiply({a.view(), b.view(), c.view()}, nullptr);
         expect_within(c, day25::multiply(Bounded(shape.rows, shape.depth, a_host),
                                          Bounded(shape.depth, shape.cols, b_host)));
         const day25::Product transposed{b.view(), a.view(), c.view(), true};
-        if (!multiplier->takes_transposed()) {
-            EXPECT_EQ(refusal([&] { multiplier->multiply(transposed, nullptr); }),
+        if (!backend->takes_transposed()) {
+            EXPECT_EQ(refusal([&] { backend->multiply(transposed, nullptr); }),
                       "day25: ladder: transpose_b is set; expected a B that is not transposed");
         }
     }

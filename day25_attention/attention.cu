@@ -1,4 +1,5 @@
-// Day 25's launchers of the kernels in attention.cuh: argument checks, grids, the versions of the product.
+// Day 25's launchers of the kernels in attention.cuh: argument checks, grids, the versions of the
+// product.
 #include <array>
 #include <cmath>
 

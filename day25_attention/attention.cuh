@@ -1,16 +1,16 @@
-// Day 25, parts 2 and 3: self-attention, softmax(Q K^T / sqrt(d)) V, from its parts, and what the layer adds.
-// PMPP chapters 5 and 6 (products), 10 (reductions), 20 (5th edition).
+// Day 25, parts 2 and 3: self-attention, softmax(Q K^T / sqrt(d)) V, from its parts, and what the
+// layer adds. PMPP chapters 5 and 6 (products), 10 (reductions), 20 (5th edition).
 //
-//   kernel               computes                                         what limits it
-//   multiply_matrices    scores = scale Q K^T, out = weights V            shared memory; the ladder goes further
-//   softmax_long_rows    weights = softmax(scores), masked, in place      three reads of each row
-//   softmax_short_rows   the same; the row stays in registers             memory: one read, one write
-//   transpose_tiles      K^T, for products that need rows                 memory
-//   fill_rows_kernel     a bias in every row, for a product to add to     memory
-//   draw_weights         the layer's initial weights                      memory
+//   kernel               computes                                       what limits it
+//   multiply_matrices    scores = scale Q K^T, out = weights V          shared memory
+//   softmax_long_rows    weights = softmax(scores), masked, in place    three reads of each row
+//   softmax_short_rows   the same; the row stays in registers           one read, one write
+//   transpose_tiles      K^T, for products that need rows               memory
+//   fill_rows_kernel     a bias in every row, for a product to add to   memory
+//   draw_weights         the layer's initial weights                    memory
 //
-// self_attention.cpp calls the first four for all heads, attention_layer.cpp adds the projections. The
-// versions differ in the matrix products only:
+// self_attention.cpp calls the first four for all heads, attention_layer.cpp adds the projections.
+// The versions differ in the matrix products only:
 //
 //   version       product                                                        K^T
 //   tiled         multiply_matrices, 32 x 32 tiles, one result per thread        read as it is
@@ -18,8 +18,8 @@
 //   ladder        the last steps of gemm_ladder                                  transpose_tiles
 //   fused         day 26: all three parts in one kernel                          -
 //
-//   ./course run day25                                          all versions, verified and timed
-//   ./course run day25 --size 1x1x2048x512                      batch x heads x tokens x columns of a head
+//   ./course run day25                          all versions, verified and timed
+//   ./course run day25 --size 1x1x2048x512      batch x heads x tokens x columns of a head
 #pragma once
 
 #include <cuda_runtime.h>
@@ -43,12 +43,13 @@ using course::DeviceSpan;
 using course::Max;
 using course::Sum;
 
-// --- Matrix products ----------------------------------------------------------------------------------
+// --- Matrix products -----------------------------------------------------------------------------
 
-// Idea: C = alpha A op(B) + beta C in tiles (matmul_tile.cuh). op(B) = B^T needs no transposed copy: only the
-// load of B's tile differs. So Q K^T reads K as it is, and the division by sqrt(d) is alpha.
-// Cost removed: with 32 x 32 tiles and one result per thread, 31 of 32 global loads; with 64 x 64 and
-// 4 x 4 results, also 3 of 4 shared loads.
+// Idea: C = alpha A op(B) + beta C in tiles (matmul_tile.cuh). op(B) = B^T needs no transposed
+// copy: only the load of B's tile differs. So Q K^T reads K as it is, and the division by sqrt(d)
+// is alpha.
+// Cost removed: with 32 x 32 tiles and one result per thread, 31 of 32 global loads; with 64 x 64
+// and 4 x 4 results, also 3 of 4 shared loads.
 // Still limits it: shared loads, and loads of tiles during which nothing is computed.
 template <class Tile, bool TRANSPOSE_B>
 __global__ void __launch_bounds__(Tile::THREADS)
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(Tile::THREADS)
     }
 }
 
-// --- Masked softmax -----------------------------------------------------------------------------------
+// --- Masked softmax ------------------------------------------------------------------------------
 
 // The keys that one query sees.
 struct Visible {
@@ -101,8 +102,8 @@ struct MaskedRows {
 constexpr float kLog2E = 1.44269504f;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// exp(x - max), for a row whose maximum is `max`. If the row sees no key, or only scores of -Inf, the
-// maximum is -Inf: then 0 is subtracted, because -Inf - -Inf is NaN.
+// exp(x - max), for a row whose maximum is `max`. If the row sees no key, or only scores of -Inf,
+// the maximum is -Inf: then 0 is subtracted, because -Inf - -Inf is NaN.
 struct Exponential {
     float shift;
 
@@ -114,7 +115,8 @@ struct Exponential {
 constexpr int kSoftmaxThreads = 256;
 constexpr int kSoftmaxWarps = kSoftmaxThreads / course::kWarpSize;
 
-// op over the values of all threads of the block; every thread gets the result. `parts` serves one call.
+// op over the values of all threads of the block; every thread gets the result. `parts` serves one
+// call.
 template <class Op>
 __device__ float block_reduce(float value, Op op, float (&parts)[kSoftmaxWarps]) {
     value = course::warp_reduce(value, op);
@@ -133,8 +135,8 @@ __device__ void for_each_pack(const float* row, std::size_t end, Body body) {
         body(course::Pack<float, WIDTH>::load(row + key), key);
 }
 
-// Idea: a block for each row, of any length: maximum, sum of exponentials, quotient. Masked scores are left
-// out instead of being replaced by -Inf, and keys behind a causal mask are not read.
+// Idea: a block for each row, of any length: maximum, sum of exponentials, quotient. Masked scores
+// are left out instead of being replaced by -Inf, and keys behind a causal mask are not read.
 // Cost removed: a pass that writes -Inf into masked scores.
 // Still limits it: memory. The row is read three times; the L1 cache serves what fits into it.
 template <int WIDTH>
@@ -203,12 +205,13 @@ __global__ void __launch_bounds__(kSoftmaxThreads)
     }
 }
 
-// --- K^T for the ladder -------------------------------------------------------------------------------
+// --- K^T for the ladder --------------------------------------------------------------------------
 
 constexpr int kTransposeTile = 32;
 constexpr int kTransposeRows = 8;
 
-// Idea: a 32 x 32 tile is transposed in shared memory (day 6), so that loads and stores go along rows.
+// Idea: a 32 x 32 tile is transposed in shared memory (day 6), so that loads and stores go along
+// rows.
 // Cost removed: scattered stores, 4 useful bytes in a sector of 32.
 // Still limits it: memory.
 __global__ void transpose_tiles(DeviceMatrix<const float> in, DeviceMatrix<float> out) {
@@ -224,13 +227,13 @@ __global__ void transpose_tiles(DeviceMatrix<const float> in, DeviceMatrix<float
         if (col0 + y < out.rows() && row0 + x < out.cols()) out(col0 + y, row0 + x) = tile[x][y];
 }
 
-// --- What the layer adds ------------------------------------------------------------------------------
+// --- What the layer adds -------------------------------------------------------------------------
 
 constexpr int kFillThreads = 256;
 constexpr int kFillRows = 8;
 
-// Idea: a bias is stored first, and the product adds to it (beta = 1). A thread keeps its pack of the row
-// and stores it to kFillRows rows.
+// Idea: a bias is stored first, and the product adds to it (beta = 1). A thread keeps its pack of
+// the row and stores it to kFillRows rows.
 // Cost removed: loading the bias again for each row.
 // Still limits it: memory. Every element is stored once, and the product loads it.
 template <int WIDTH>
@@ -247,8 +250,8 @@ __global__ void __launch_bounds__(kFillThreads)
 
 constexpr int kDrawThreads = 256;
 
-// Idea: a counter-based generator (common/device/random.hpp). Thread i draws weight i without the weights
-// before it, and the CPU draws the same bits.
+// Idea: a counter-based generator (common/device/random.hpp). Thread i draws weight i without the
+// weights before it, and the CPU draws the same bits.
 // Cost removed: drawing on the host and copying; a generator state for each thread.
 // Still limits it: memory, one store per weight.
 __global__ void __launch_bounds__(kDrawThreads)

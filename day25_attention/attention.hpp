@@ -1,9 +1,9 @@
-// Host API of day 25: the parts of attention, and self-attention put together from them. The scoring functions are in
-// scores.hpp, the layer in attention_layer.hpp.
+// Host API of day 25: the parts of attention, and self-attention put together from them. The
+// scoring functions are in scores.hpp, the layer in attention_layer.hpp.
 //
-// All matrices are row-major and have a leading dimension. Results must not overlap inputs, except where a comment
-// allows it. All functions queue their work on `stream`, accept extents of 0, and throw std::invalid_argument for
-// shapes that do not fit together, CudaError if a launch fails.
+// All matrices are row-major and have a leading dimension. Results must not overlap inputs, except
+// where a comment allows it. All functions queue their work on `stream`, accept extents of 0, and
+// throw std::invalid_argument for shapes that do not fit together, CudaError if a launch fails.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,9 +23,10 @@
 
 namespace day25 {
 
-// --- Parts --------------------------------------------------------------------------------------------
+// --- Parts ---------------------------------------------------------------------------------------
 
-// C = alpha A op(B) + beta C. op(B) is B (depth x cols), or its transpose (B is cols x depth). If beta is 0, C is not read.
+// C = alpha A op(B) + beta C. op(B) is B (depth x cols), or its transpose (B is cols x depth). If
+// beta is 0, C is not read.
 struct Product {
     course::DeviceMatrix<const float> a;
     course::DeviceMatrix<const float> b;
@@ -55,7 +56,8 @@ struct Mask {
     course::DeviceSpan<const std::uint8_t> padding{};
 };
 
-// The rows of a matrix of scores: all queries of all heads of all batches, one after the other. It has a column per key.
+// The rows of a matrix of scores: all queries of all heads of all batches, one after the other. It
+// has a column per key.
 struct ScoreRows {
     std::size_t batch = 1;
     std::size_t heads = 1;
@@ -64,9 +66,9 @@ struct ScoreRows {
     std::size_t count() const { return batch * heads * queries; }
 };
 
-// Softmax of each row of `scores`, in place, over the keys that its query sees; all other elements become 0. A query
-// that sees no key gets a row of zeros (PyTorch's layer: NaN). A row with a NaN or +Inf among the visible scores becomes
-// NaN where keys are visible.
+// Softmax of each row of `scores`, in place, over the keys that its query sees; all other elements
+// become 0. A query that sees no key gets a row of zeros (PyTorch's layer: NaN). A row with a NaN
+// or +Inf among the visible scores becomes NaN where keys are visible.
 void masked_softmax(course::DeviceMatrix<float> scores, const ScoreRows& rows, const Mask& mask,
                     cudaStream_t stream);
 
@@ -80,8 +82,8 @@ void fill_rows(course::DeviceSpan<const float> row, course::DeviceMatrix<float> 
 void multiply_vector(course::DeviceMatrix<const float> matrix, course::DeviceSpan<const float> vector,
                      course::DeviceSpan<float> out, cudaStream_t stream);
 
-// Xavier's uniform distribution (X. Glorot, Y. Bengio, 2010): +-sqrt(6 / (inputs + outputs)), which keeps
-// the variance from layer to layer.
+// Xavier's uniform distribution (X. Glorot, Y. Bengio, 2010): +-sqrt(6 / (inputs + outputs)), which
+// keeps the variance from layer to layer.
 float xavier_bound(std::size_t inputs, std::size_t outputs);
 
 // The weight with this number, the same on the CPU and on the device.
@@ -89,7 +91,8 @@ __host__ __device__ inline float xavier_weight(std::uint64_t seed, std::uint64_t
     return bound == 0 ? 0.0f : course::Random(seed, number).uniform(-bound, bound);
 }
 
-// Weights first, first + 1, ... of a matrix of `inputs` columns, stored transposed. On the default stream.
+// Weights first, first + 1, ... of a matrix of `inputs` columns, stored transposed. On the default
+// stream.
 void draw_xavier(course::DeviceSpan<float> transposed, std::size_t inputs, std::uint64_t seed,
                  std::uint64_t first);
 
@@ -100,7 +103,8 @@ bool in_packs(const course::DeviceMatrix<T>& matrix) {
            matrix.cols() % 4 == 0;
 }
 
-// A piece of a matrix: `rows` x `cols` elements from (row, col) on. Throws std::invalid_argument unless all are inside.
+// A piece of a matrix: `rows` x `cols` elements from (row, col) on. Throws std::invalid_argument
+// unless all are inside.
 template <class T>
 course::DeviceMatrix<T> piece(const course::DeviceMatrix<T>& matrix, std::size_t row, std::size_t rows,
                               std::size_t col, std::size_t cols) {
@@ -113,7 +117,7 @@ course::DeviceMatrix<T> piece(const course::DeviceMatrix<T>& matrix, std::size_t
         rows, cols, ld};
 }
 
-// --- Versions of self-attention -----------------------------------------------------------------------
+// --- Versions of self-attention ------------------------------------------------------------------
 
 // Computes the matrix products: with a kernel of this day, or with the ladder.
 class MatmulBackend {
@@ -123,7 +127,8 @@ class MatmulBackend {
     MatmulBackend& operator=(const MatmulBackend&) = delete;
     virtual ~MatmulBackend() = default;
 
-    // Queues a product. Products that may run at the same time need a backend each, because it may own scratch memory.
+    // Queues a product. Products that may run at the same time need a backend each, because it may
+    // own scratch memory.
     virtual void multiply(const Product& product, cudaStream_t stream) = 0;
 
     // May Product::transpose_b be set?
@@ -132,7 +137,8 @@ class MatmulBackend {
 
 // How a version computes attention.
 struct Implementation {
-    // Makes a backend with scratch memory for products of these shapes. Other shapes work too, perhaps slower.
+    // Makes a backend with scratch memory for products of these shapes. Other shapes work too,
+    // perhaps slower.
     std::unique_ptr<MatmulBackend> (*make_backend)(std::span<const ProductShape> shapes);
     // Day 26's kernel instead of products and softmax. The backend is for the layer's projections.
     bool fused = false;
@@ -151,7 +157,7 @@ struct AttentionTask {
 using Version = course::Variant<Implementation, AttentionTask>;
 std::span<const Version> versions();
 
-// --- Self-attention -----------------------------------------------------------------------------------
+// --- Self-attention ------------------------------------------------------------------------------
 
 // `width`: of a head's queries and keys; `value_width`: of its values and results.
 struct AttentionShape {
@@ -166,8 +172,8 @@ struct AttentionShape {
     course::Work work() const;
 };
 
-// softmax(scale Q K^T) V for all heads of all batches. The constructor allocates the memory for one shape: unless the
-// version is fused, batch x heads x queries x keys scores. One call at a time.
+// softmax(scale Q K^T) V for all heads of all batches. The constructor allocates the memory for one
+// shape: unless the version is fused, batch x heads x queries x keys scores. One call at a time.
 class SelfAttention {
   public:
     // `version`: an entry of versions(). Throws std::invalid_argument if it cannot do the widths.
@@ -176,17 +182,20 @@ class SelfAttention {
     // The tokens of a batch are consecutive rows, the columns of a head are neighbours:
     //   q: batch queries x heads width     k: batch keys x heads width
     //   v: batch keys x heads value_width  out: batch queries x heads value_width
-    // so q, k and v may be pieces of one larger matrix. `out` must not overlap them. A query that sees no key gets
-    // zeros. The value of a masked key must be a number, because 0 times NaN is NaN.
-    // Throws std::invalid_argument if a matrix does not have the constructor's shape or the version cannot do it.
-    // `fused` also demands what common/device/fused_attention.hpp does: a finite scale above 0, fewer than 2^30
-    // queries and keys, and an out that does not lie between rows of q, k or v.
-    // Source of the method: A. Vaswani et al., "Attention is all you need", 2017, section 3.2.
+    // so q, k and v may be pieces of one larger matrix. `out` must not overlap them. A query that
+    // sees no key gets zeros. The value of a masked key must be a number, because 0 times NaN is
+    // NaN.
+    // Throws std::invalid_argument if a matrix does not have the constructor's shape or the version
+    // cannot do it. `fused` also demands what common/device/fused_attention.hpp does: a finite
+    // scale above 0, fewer than 2^30 queries and keys, and an out that does not lie between rows of
+    // q, k or v. Source of the method: A. Vaswani et al., "Attention is all you need", 2017,
+    // section 3.2.
     void operator()(course::DeviceMatrix<const float> q, course::DeviceMatrix<const float> k,
                     course::DeviceMatrix<const float> v, course::DeviceMatrix<float> out, float scale,
                     const Mask& mask, cudaStream_t stream);
 
-    // The same for fewer batches, queries or keys than the constructor's; heads and widths must be equal.
+    // The same for fewer batches, queries or keys than the constructor's; heads and widths must be
+    // equal.
     void operator()(const AttentionShape& shape, course::DeviceMatrix<const float> q,
                     course::DeviceMatrix<const float> k, course::DeviceMatrix<const float> v,
                     course::DeviceMatrix<float> out, float scale, const Mask& mask, cudaStream_t stream);

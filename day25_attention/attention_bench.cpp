@@ -1,5 +1,6 @@
-// Day 25's program: the scoring functions, self-attention from parts and the layer, every version verified and timed.
-// A size is batch x heads x tokens x columns of a head; the scoring functions take batch x tokens states of heads x columns.
+// Day 25's program: the scoring functions, self-attention from parts and the layer, every version
+// verified and timed. A size is batch x heads x tokens x columns of a head; the scoring functions
+// take batch x tokens states of heads x columns.
 #include <cmath>
 #include <memory>
 #include <stdexcept>
@@ -21,8 +22,8 @@ using course::DeviceBuffer;
 using day25::Bounded;
 using day25::Scoring;
 
-// The data are random, so errors are independent. The bound that always holds would let a wrong layer pass
-// (attention_reference.hpp).
+// The data are random, so errors are independent. The bound that always holds would let a wrong
+// layer pass (attention_reference.hpp).
 constexpr course::Growth kGrowth = course::Growth::kSquareRoot;
 
 struct Size {

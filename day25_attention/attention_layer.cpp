@@ -4,8 +4,9 @@
 //   2  heads     self_attention.cpp on pieces of q, k, v: a head is a few columns, so no data moves
 //   3  out       heads times weights, plus bias         one product
 //
-// A bias takes no pass over a result: it is stored first, and the product adds to it (beta = 1). The constructor
-// allocates all memory, so forward() only queues kernels and can be captured into a graph.
+// A bias takes no pass over a result: it is stored first, and the product adds to it (beta = 1).
+// The constructor allocates all memory, so forward() only queues kernels and can be captured into a
+// graph.
 #include "attention_layer.hpp"
 
 #include <algorithm>
@@ -145,7 +146,8 @@ void AttentionLayer::forward(DeviceMatrix<const float> query, DeviceMatrix<const
     course::require(!overlap(out, query) && !overlap(out, key) && !overlap(out, value),
                     "day25: attention layer: out overlaps query, key or value; expected that it does not");
 
-    // In `projected_`: q beside k beside v, or q and then k beside v, or all three one after the other.
+    // In `projected_`: q beside k beside v, or q and then k beside v, or all three one after the
+    // other.
     const auto in_weight = std::as_const(in_weight_).matrix(width, 3 * width);
     const auto in_bias = std::as_const(in_bias_).span();
     const auto part = [&](std::size_t offset, std::size_t rows, std::size_t cols) {

@@ -1,11 +1,12 @@
-// Host API of day 25's part 3: multi-head attention with its projections, forward. It computes what PyTorch's
-// nn.MultiheadAttention does (batch_first=True, no dropout), from the same weights:
+// Host API of day 25's part 3: multi-head attention with its projections, forward. It computes what
+// PyTorch's nn.MultiheadAttention does (batch_first=True, no dropout), from the same weights:
 //
-//     q = query Wq^T + bq    k = key Wk^T + bk    v = value Wv^T + bv     `width` columns each, width / heads per head
-//     head = softmax(q k^T / sqrt(width / heads)) v                       masked, for every head of every batch
-//     out = heads Wo^T + bo                                               the heads' columns side by side
+//     q = query Wq^T + bq, k = key Wk^T + bk, v = value Wv^T + bv     width / heads columns per head
+//     head = softmax(q k^T / sqrt(width / heads)) v                   for every head of every batch
+//     out = heads Wo^T + bo                                           the heads' columns side by side
 //
-// AttentionLayer runs on the device. AttentionLayerOnCpu (attention_reference.hpp) is the reference.
+// AttentionLayer runs on the device. AttentionLayerOnCpu (attention_reference.hpp) is the
+// reference.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -34,7 +35,8 @@ struct AttentionWeights {
     std::vector<float> out_bias;    // width: bo                                              out_proj.bias
 };
 
-// Numbers of tokens. query has batch * queries rows, key and value have batch * keys, one batch after the other.
+// Numbers of tokens. query has batch * queries rows, key and value have batch * keys, one batch
+// after the other.
 struct TokenCounts {
     std::size_t batch = 1;
     std::size_t queries = 0;
@@ -43,23 +45,25 @@ struct TokenCounts {
 
 class AttentionLayer {
   public:
-    // Allocates memory for up to `most` tokens and draws Xavier's weights; biases are 0. Wq, Wk and Wv count as one
-    // matrix of `width` inputs and 3 `width` outputs, as in PyTorch. `version`: an entry of versions().
-    // Throws std::invalid_argument unless heads divide width and the version can do heads of this width.
+    // Allocates memory for up to `most` tokens and draws Xavier's weights; biases are 0. Wq, Wk and
+    // Wv count as one matrix of `width` inputs and 3 `width` outputs, as in PyTorch. `version`: an
+    // entry of versions().
+    // Throws std::invalid_argument unless heads divide width and the version can do heads of this
+    // width.
     AttentionLayer(const AttentionConfig& config, const TokenCounts& most, const Version& version,
                    std::uint64_t seed);
 
-    // Copies before it returns; forward() must not be running on any stream. Throws std::invalid_argument if a length does
-    // not fit.
+    // Copies before it returns; forward() must not be running on any stream. Throws
+    // std::invalid_argument if a length does not fit.
     void set_weights(const AttentionWeights& weights);
     AttentionWeights weights() const;
 
-    // Queues the layer on `stream`; one call at a time. query and out are batch queries x width, key and value are
-    // batch keys x width. If query, key and value are the same matrix, or key and value are, one product computes their
-    // projections.
-    // mask.padding: batch x keys, or empty. A query that sees no key gets the bias of the output (PyTorch: NaN).
-    // Throws std::invalid_argument if a shape does not fit `counts`, exceeds the constructor's, or out overlaps an
-    // input.
+    // Queues the layer on `stream`; one call at a time. query and out are batch queries x width,
+    // key and value are batch keys x width. If query, key and value are the same matrix, or key and
+    // value are, one product computes their projections. mask.padding: batch x keys, or empty. A
+    // query that sees no key gets the bias of the output (PyTorch: NaN).
+    // Throws std::invalid_argument if a shape does not fit `counts`, exceeds the constructor's, or
+    // out overlaps an input.
     void forward(course::DeviceMatrix<const float> query, course::DeviceMatrix<const float> key,
                  course::DeviceMatrix<const float> value, course::DeviceMatrix<float> out,
                  const TokenCounts& counts, const Mask& mask, cudaStream_t stream);
@@ -79,8 +83,9 @@ class AttentionLayer {
     course::DeviceBuffer<float> projected_, heads_;
 };
 
-// The least work of forward(): two products with all pairs of tokens and four with the weights. Bytes: weights, biases,
-// the result, and the tokens once, as in self-attention, where query, key and value are the same.
+// The least work of forward(): two products with all pairs of tokens and four with the weights.
+// Bytes: weights, biases, the result, and the tokens once, as in self-attention, where query, key
+// and value are the same.
 course::Work layer_work(const AttentionConfig& config, const TokenCounts& counts);
 
 // What both classes check. Throw std::invalid_argument.

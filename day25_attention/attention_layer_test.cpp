@@ -163,7 +163,8 @@ TEST_P(AttentionLayerTest, FewerTokensThanItWasMadeFor) {
     expect_within(forward(layer, 8, call), forward(on_cpu, call));
 }
 
-// The same numbers on the device and on the CPU, within Xavier's bounds, spread over all of them, and others for other seeds.
+// The same numbers on the device and on the CPU, within Xavier's bounds, spread over all of them,
+// and others for other seeds.
 TEST_P(AttentionLayerTest, DrawsXavierWeights) {
     constexpr std::size_t kWidth = 36;
     const AttentionConfig config{kWidth, 4, true};
@@ -212,7 +213,8 @@ TEST_P(AttentionLayerTest, GivesBackTheWeightsItWasGiven) {
     EXPECT_EQ(layer.weights().out_bias, weights.out_bias);
 }
 
-// Captured into a graph, which a call that allocates memory or waits cannot be, and right when the graph is launched.
+// Captured into a graph, which a call that allocates memory or waits cannot be, and right when the
+// graph is launched.
 TEST_P(AttentionLayerTest, RunsOnTheGivenStream) {
     constexpr std::size_t kWidth = 8;
     const Call call = make_call({2, 10, 10}, kWidth, "self", true, false);
@@ -265,7 +267,7 @@ TEST_P(AttentionLayerTest, RefusesWhatDoesNotFit) {
               "day25: self-attention: padding has 4 elements; expected none or batch x keys = 3");
 }
 
-// --- The bounds ----------------------------------------------------------------------------------------------------------
+// --- The bounds ----------------------------------------------------------------------------------
 
 // c = a b^T in FP32, one term after the other.
 std::vector<float> product(const std::vector<float>& a, const float* b, std::size_t b_rows,
@@ -305,7 +307,8 @@ std::vector<float> layer_in_floats(const AttentionWeights& weights, const Call& 
     return product(heads, weights.out_weight.data(), width, width);
 }
 
-// The bound that the program verifies with, at the size that it times: some rows of 2048 tokens of 512 columns.
+// The bound that the program verifies with, at the size that it times: some rows of 2048 tokens of
+// 512 columns.
 TEST(AttentionLayerReference, BoundsAreTightEnough) {
     const char* const order = std::getenv("CUDA_ON_CPU_ORDER");
     if (order != nullptr && std::string(order) == "descending")
@@ -337,10 +340,11 @@ TEST(AttentionLayerReference, BoundsAreTightEnough) {
     EXPECT_GT(wrong(1.001f), right.value.size() / 100) << "a scale that is a thousandth off";
 }
 
-// --- PyTorch -------------------------------------------------------------------------------------------------------------
+// --- PyTorch -------------------------------------------------------------------------------------
 
-// Every case of a JSON text from scripts/attention_reference.py: PyTorch's result is within the bounds of the CPU version, and that of
-// the device, which has bounds of the same size, within twice these of PyTorch's.
+// Every case of a JSON text from scripts/attention_reference.py: PyTorch's result is within the
+// bounds of the CPU version, and that of the device, which has bounds of the same size, within
+// twice these of PyTorch's.
 void expect_as_pytorch(const std::string& text, const day25::Version& version) {
     const nlohmann::json file = nlohmann::json::parse(text);
     SCOPED_TRACE(file.at("made_by").get<std::string>());

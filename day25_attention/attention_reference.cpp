@@ -113,7 +113,8 @@ Bounded add_to_rows(const Bounded& a, const Bounded& row) {
     Bounded result = a;
     for (std::size_t i = 0; i < a.value.size(); ++i) {
         result.value[i] += row.value[i % a.cols];
-        // It may be what the sum begins with: then every addition rounds it again, but by less than it does the sum of all.
+        // It may be what the sum begins with: then every addition rounds it again, but by less than
+        // it does the sum of all.
         result.error[i] +=
             row.error[i % a.cols] + kUnit * (std::abs(result.value[i]) + std::abs(row.value[i % a.cols]));
     }
@@ -144,8 +145,9 @@ Bounded masked_softmax(const Bounded& scores, const HostMask& mask) {
         double max = -kInfinity;
         for (std::size_t j = 0; j < scores.cols; ++j)
             if (sees(j)) max = std::fmax(max, x[j]);
-        // The logarithm of a weight errs by `of(j)`: by the score's error, and by that of the exponent, which grows with it; twice where
-        // the weight was relative to another maximum first, and was brought to this one.
+        // The logarithm of a weight errs by `of(j)`: by the score's error, and by that of the
+        // exponent, which grows with it; twice where the weight was relative to another maximum
+        // first, and was brought to this one.
         const auto of = [&](std::size_t j) { return x_error[j] + kUnit * 2 * (2.3 * (max - x[j]) + 4); };
         double sum = 0;
         double sum_with_errors = 0;
@@ -184,7 +186,8 @@ Bounded score_reference(Scoring scoring, const ScoreShape& shape, std::span<cons
     const Bounded s(shape.states, shape.width, states, growth);
     const Bounded w(shape.weight_rows(scoring), shape.weight_cols(scoring), weight, growth);
     if (scoring == Scoring::kDot) return multiply(h, s, true);
-    // The other order, (h W) s, errs by no more: both are bounded by (width + hidden) u |h| |W| |s|.
+    // The other order, (h W) s, errs by no more: both are bounded by (width + hidden) u |h| |W|
+    // |s|.
     if (scoring == Scoring::kLuong) return multiply(h, multiply(s, w, true), true);
     // As the formula has it; sums of the two halves by themselves err by no more.
     Bounded both(shape.states, shape.hidden + shape.width, growth);
@@ -230,7 +233,7 @@ course::VerifyResult verify(std::span<const float> got, const Bounded& expected)
     return course::verify(got, expected.value, {.terms = 1, .factor = 1}, magnitude, expected.cols);
 }
 
-// --- The layer ----------------------------------------------------------------------------------------
+// --- The layer -----------------------------------------------------------------------------------
 
 AttentionLayerOnCpu::AttentionLayerOnCpu(const AttentionConfig& config, std::uint64_t seed)
     : config_(config) {

@@ -1,15 +1,19 @@
-// The references of day 25 on the CPU: plain loops in double, and for each value a bound of the error that FP32 may make.
+// The references of day 25 on the CPU: plain loops in double, and for each value a bound of the
+// error that FP32 may make.
 //
-// The reference follows the FP32 computation step by step. `error` bounds the distance of the FP32 result from `value`, if every
-// step before was within its own bound. With u = 2^-24, half the spacing of floats at 1:
-//   product     |A| eB + eA |B| + eA eB + (depth + 10) u |A| |B|        N. Higham, "Accuracy and Stability", 3.1 and 3.5;
-//               the 10: scaling, adding to C, and the bits that splitting a factor into two TF32 numbers loses
+// The reference follows the FP32 computation step by step. `error` bounds the distance of the FP32
+// result from `value`, if every step before was within its own bound. With u = 2^-24, half the
+// spacing of floats at 1:
+//   product     |A| eB + eA |B| + eA eB + (depth + 10) u |A| |B|
+//               (N. Higham, "Accuracy and Stability", 3.1 and 3.5); the 10: scaling, adding to C, and
+//               the bits that splitting a factor into two TF32 numbers loses
 //   softmax     README.md, "How exact?"
 //   tanh        slope at most 1, two units in the last place
-// That is Growth::kLinear, which always holds, and is wide after several long sums. Growth::kSquareRoot assumes
-// independent errors, as random data have: min(n, 4 sqrt(n)) instead of n for a sum of n terms (N. Higham, T. Mary, SIAM J.
-// Sci. Comput. 41, 2019; verify.hpp), and errors of different terms add in quadrature: for a product
-// sqrt(sum (|A| eB)^2 + (eA |B|)^2 + (eA eB)^2).
+// That is Growth::kLinear, which always holds, and is wide after several long sums.
+// Growth::kSquareRoot assumes independent errors, as random data have: min(n, 4 sqrt(n)) instead of
+// n for a sum of n terms (N. Higham, T. Mary, SIAM J. Sci. Comput. 41, 2019; verify.hpp), and
+// errors of different terms add in quadrature: for a product sqrt(sum (|A| eB)^2 + (eA |B|)^2 + (eA
+// eB)^2).
 #pragma once
 
 #include <cstddef>
@@ -34,7 +38,8 @@ struct Bounded {
 
     Bounded() = default;
     Bounded(std::size_t row_count, std::size_t col_count, course::Growth how = course::Growth::kLinear);
-    // Values that are exact in FP32. Throws std::invalid_argument unless there are rows x cols of them.
+    // Values that are exact in FP32. Throws std::invalid_argument unless there are rows x cols of
+    // them.
     Bounded(std::size_t row_count, std::size_t col_count, std::span<const float> values,
             course::Growth how = course::Growth::kLinear);
 
@@ -86,7 +91,8 @@ class AttentionLayerOnCpu {
     void set_weights(const AttentionWeights& weights);
     const AttentionWeights& weights() const { return weights_; }
 
-    // As AttentionLayer's. Packed, row-major. `padding`: batch x keys, or empty. `growth`: of the bound.
+    // As AttentionLayer's. Packed, row-major. `padding`: batch x keys, or empty. `growth`: of the
+    // bound.
     Bounded forward(std::span<const float> query, std::span<const float> key, std::span<const float> value,
                     const TokenCounts& counts, bool causal, std::span<const std::uint8_t> padding,
                     course::Growth growth = course::Growth::kLinear) const;

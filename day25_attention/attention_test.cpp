@@ -1,4 +1,5 @@
-// The parts that attention is made of, the scoring functions, and self-attention put together from parts.
+// The parts that attention is made of, the scoring functions, and self-attention put together from
+// parts.
 #include "attention.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ using day25_test::kNan;
 using day25_test::Matrix;
 using day25_test::normal;
 
-// --- Products -----------------------------------------------------------------------------------------------------------
+// --- Products ------------------------------------------------------------------------------------
 
 class ProductTest : public course::DeviceTestWithParam<const day25::ProductVersion*> {
   protected:
@@ -162,7 +163,7 @@ TEST_P(ProductTest, RefusesWhatDoesNotFit) {
     EXPECT_EQ(with(matrix(0, 2, 3), matrix(10, 3, 4), matrix(22, 2, 4), false), "");
 }
 
-// --- Masked softmax ----------------------------------------------------------------------------------------------------
+// --- Masked softmax ------------------------------------------------------------------------------
 
 using Attention = course::DeviceTest;
 
@@ -273,7 +274,7 @@ TEST_F(Attention, SoftmaxRefusesWhatDoesNotFit) {
               "day25: masked_softmax: padding has 9 elements; expected none or batch x keys = 8");
 }
 
-// --- Moving ------------------------------------------------------------------------------------------------------------
+// --- Moving --------------------------------------------------------------------------------------
 
 TEST_F(Attention, TransposesAnyShape) {
     for (const std::size_t rows : {0, 1, 31, 32, 33, 70}) {
@@ -337,7 +338,7 @@ TEST_F(Attention, VectorProductRefusesWhatDoesNotFit) {
     }
 }
 
-// --- Scoring functions ---------------------------------------------------------------------------------------------------
+// --- Scoring functions ---------------------------------------------------------------------------
 
 class ScorerTest : public course::DeviceTestWithParam<std::tuple<Scoring, const day25::ScoreVersion*>> {
   protected:
@@ -467,7 +468,7 @@ TEST_P(ScorerTest, RefusesWhatDoesNotFit) {
     }
 }
 
-// --- Self-attention ------------------------------------------------------------------------------------------------------
+// --- Self-attention ------------------------------------------------------------------------------
 
 struct Options {
     bool causal = false;
@@ -608,7 +609,8 @@ TEST_P(SelfAttentionTest, NanGoesWhereItMust) {
             }
         }
     };
-    // Row 2 of head 1; key 3, seen by queries 3 to 5, in head 0; the padded key; value 4 in one column.
+    // Row 2 of head 1; key 3, seen by queries 3 to 5, in head 0; the padded key; value 4 in one
+    // column.
     expect_nan(results(2 * 8 + 5, kNone, kNone),
                [](std::size_t row, std::size_t col) { return row == 2 && col >= 4; });
     expect_nan(results(kNone, 3 * 8 + 1, kNone),
@@ -707,7 +709,7 @@ TEST_P(SelfAttentionTest, MoreElementsThan32BitsCount) {
     }
 }
 
-// --- Backends --------------------------------------------------------------------------------------------------------
+// --- Backends ------------------------------------------------------------------------------------
 
 // Made for nothing, without scratch memory, it multiplies all the same.
 TEST_P(SelfAttentionTest, BackendDoesShapesItWasNotMadeFor) {
@@ -731,7 +733,7 @@ TEST_P(SelfAttentionTest, BackendDoesShapesItWasNotMadeFor) {
     }
 }
 
-// --- The references themselves -------------------------------------------------------------------------------------------
+// --- The references themselves -------------------------------------------------------------------
 
 TEST(AttentionReference, KnownValues) {
     // Two keys, scores ln 3 and 0: weights 3/4 and 1/4.

@@ -1,6 +1,6 @@
 // The main loop of day 25's matrix products: a block computes BM x BN elements of A op(B), and each
-// thread keeps TM x TN of them in registers. Day 5 and the ladder build such loops step by step; this one
-// takes any shape, and B as it is or transposed.
+// thread keeps TM x TN of them in registers. Day 5 and the ladder build such loops step by step;
+// this one takes any shape, and B as it is or transposed.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,7 +25,8 @@ struct Tile {
         float b[BK][BN + 1];
     };
 
-    // TM x TN results of this thread: rows row() + i * ROWS and columns col() + j * COLS of the tile.
+    // TM x TN results of this thread: rows row() + i * ROWS and columns col() + j * COLS of the
+    // tile.
     float sum[TM][TN] = {};
 
     static __device__ int row() { return static_cast<int>(threadIdx.x) / COLS; }
@@ -50,8 +51,9 @@ struct Tile {
     }
 
   private:
-    // Loads PIECE_ROWS x PIECE_COLS elements of `from`, from (row0, col0) on; neighbouring threads load
-    // along rows. Out-of-range elements are zero-filled. FLIP: `to` is transposed. Its rows have STRIDE floats.
+    // Loads PIECE_ROWS x PIECE_COLS elements of `from`, from (row0, col0) on; neighbouring threads
+    // load along rows. Out-of-range elements are zero-filled. FLIP: `to` is transposed. Its rows
+    // have STRIDE floats.
     template <int PIECE_ROWS, int PIECE_COLS, int STRIDE, bool FLIP>
     static __device__ void load(course::DeviceMatrix<const float> from, std::size_t row0, std::size_t col0,
                                 float* to) {

@@ -1,5 +1,5 @@
-// Day 25's launchers of the scoring functions: argument checks, grids, the lists of versions. The kernels
-// are in scores.cuh.
+// Day 25's launchers of the scoring functions: argument checks, grids, the lists of versions. The
+// kernels are in scores.cuh.
 #include <algorithm>
 #include <array>
 #include <stdexcept>

@@ -1,15 +1,17 @@
-// Day 25, part 1: scoring functions. How well does each state s_j of an encoder match the state h of a
-// decoder? S has a state per row; every row gets a score.                 PMPP chapters 5, 6, 10; 20 (5th edition)
+// Day 25, part 1: scoring functions. How well does each state s_j of an encoder match the state h of
+// a decoder? S has a state per row; every row gets a score.
+// PMPP chapters 5, 6 and 10 (both editions), 20 (5th edition).
 //
-//   version                 formula              in between                             what limits it
-//   dot_separate            h . s_j              all products: states x width           memory, written and read again
-//   dot_per_thread          h . s_j              nothing                                a sector for each float
-//   dot_fused               h . s_j              nothing                                memory: S, once
-//   luong_states_first      h^T (W s_j)          S W^T: states x hidden                 the matrix product
-//   luong_hidden_first      (h^T W) s_j          h^T W: width                           memory: W and S, once
-//   bahdanau_concatenated   v . tanh(W [h; s_j]) [h; s_j]: states x (hidden + width)    the matrix product, memory
-//   bahdanau_split          W h + W s_j          S W_s^T: states x units                the matrix product
-//   bahdanau_fused          W h + W s_j          states x units / 64                    the matrix product
+//   version                 formula               stored in between        what limits it
+//   dot_separate            h . s_j               states x width           memory, written and read again
+//   dot_per_thread          h . s_j               -                        a sector for each float
+//   dot_fused               h . s_j               -                        memory: S, once
+//   luong_states_first      h^T (W s_j)           states x hidden          the matrix product
+//   luong_hidden_first      (h^T W) s_j           width                    memory: W and S, once
+//   bahdanau_concatenated   v . tanh(W [h; s_j])  states x                 the matrix product, memory
+//                                                   (hidden + width)
+//   bahdanau_split          W_h h + W_s s_j       states x units           the matrix product
+//   bahdanau_fused          W_h h + W_s s_j       states x units / 64      the matrix product
 //
 // Two of the fast versions compute less: (h^T W) s_j instead of h^T (W s_j), and
 // W [h; s_j] = W_h h + W_s s_j, whose first half is the same for all states.
@@ -34,7 +36,7 @@ using course::DeviceMatrix;
 using course::DeviceSpan;
 using course::Sum;
 
-// --- Dot product --------------------------------------------------------------------------------------
+// --- Dot product ---------------------------------------------------------------------------------
 
 constexpr int kScoreThreads = 256;
 
@@ -46,7 +48,8 @@ __device__ inline std::size_t element() {
 // Idea: one operation at a time, as array languages compute. First all products:
 // products[j width + i] = h[i] S[j][i], a thread for each.
 // Cost removed: the loop of the CPU.
-// Still limits it: memory. As many products are written as states were read, and add_rows reads them.
+// Still limits it: memory. As many products are written as states were read, and add_rows reads
+// them.
 __global__ void multiply_states(DeviceSpan<const float> hidden, DeviceMatrix<const float> states,
                                 DeviceSpan<float> products) {
     const std::size_t i = element();
@@ -57,7 +60,8 @@ __global__ void multiply_states(DeviceSpan<const float> hidden, DeviceMatrix<con
 
 // Idea: the second operation. A thread adds up the products of one state.
 // Cost removed: atomic additions.
-// Still limits it: neighbouring threads read addresses a row apart: a 32-byte sector for each float.
+// Still limits it: neighbouring threads read addresses a row apart: a 32-byte sector for each
+// float.
 __global__ void add_rows(DeviceSpan<const float> products, std::size_t width, DeviceSpan<float> scores) {
     const std::size_t row = element();
     if (row >= scores.size()) return;
@@ -82,9 +86,10 @@ __global__ void score_per_thread(DeviceSpan<const float> hidden, DeviceMatrix<co
 
 constexpr int kWarpsPerBlock = 8;
 
-// Idea: a warp for each row. Neighbouring lanes multiply neighbouring elements, WIDTH at a time, and add
-// up with shuffles. This is `matrix` times `vector`; Luong and Bahdanau use it, too.
-// Cost removed: 7 of 8 floats of each sector that were read for nothing; idle SMs: 32 threads per score.
+// Idea: a warp for each row. Neighbouring lanes multiply neighbouring elements, WIDTH at a time,
+// and add up with shuffles. This is `matrix` times `vector`; Luong and Bahdanau use it, too.
+// Cost removed: 7 of 8 floats of each sector that were read for nothing; idle SMs: 32 threads per
+// score.
 // Still limits it: memory. A few rows do not fill the GPU.
 template <int WIDTH>
 __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
@@ -105,16 +110,17 @@ __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
     if (lane == 0) out[row] = sum;
 }
 
-// --- Luong --------------------------------------------------------------------------------------------
+// --- Luong ---------------------------------------------------------------------------------------
 
-// luong_states_first has no kernel of its own: multiply_matrices (attention.cuh) computes S W^T, then
-// multiply_rows the dot products with h.
+// luong_states_first has no kernel of its own: multiply_matrices (attention.cuh) computes S W^T,
+// then multiply_rows the dot products with h.
 
 constexpr int kColumnWarps = 8;
 
-// Idea: h^T W first, so that no matrix is multiplied by a matrix. A block has 32 neighbouring columns,
-// a lane for each; its warps divide the rows among them.
-// Cost removed: the product S W^T: states x hidden x width multiply-adds become (states + hidden) x width.
+// Idea: h^T W first, so that no matrix is multiplied by a matrix. A block has 32 neighbouring
+// columns, a lane for each; its warps divide the rows among them.
+// Cost removed: the product S W^T: states x hidden x width multiply-adds become (states + hidden) x
+// width.
 // Still limits it: memory. Each weight is used once.
 __global__ void __launch_bounds__(kColumnWarps* course::kWarpSize)
     vector_times_matrix(DeviceSpan<const float> vector, DeviceMatrix<const float> matrix,
@@ -135,7 +141,7 @@ __global__ void __launch_bounds__(kColumnWarps* course::kWarpSize)
     out[col] = sum;
 }
 
-// --- Bahdanau -----------------------------------------------------------------------------------------
+// --- Bahdanau ------------------------------------------------------------------------------------
 
 // Idea: store [h; s_j] for every state, so that one product multiplies all of them by W.
 // Cost removed: none. This is the formula as it stands.
@@ -149,8 +155,9 @@ __global__ void concatenate(DeviceSpan<const float> hidden, DeviceMatrix<const f
     out(row, col) = col < hidden.size() ? hidden[col] : states(row, col - hidden.size());
 }
 
-// Idea: tanh, the product with v and the sum in one pass, a warp for each state. bahdanau_split passes
-// W_h h in `add`, so that W_h meets one vector instead of a matrix; otherwise `add` is empty.
+// Idea: tanh, the product with v and the sum in one pass, a warp for each state. bahdanau_split
+// passes W_h h in `add`, so that W_h meets one vector instead of a matrix; otherwise `add` is
+// empty.
 // Cost removed: the results of tanh in memory; with `add`, half of the matrix product.
 // Still limits it: memory. It reads what the product has just written.
 __global__ void __launch_bounds__(kScoreThreads)
@@ -167,8 +174,8 @@ __global__ void __launch_bounds__(kScoreThreads)
 
 using ScoreTile = Tile<64, 64, 16, 4, 4>;
 
-// Idea: use a result while it is in a register. A block multiplies 64 states by 64 units; tanh, v and the
-// sum over its units follow at once.
+// Idea: use a result while it is in a register. A block multiplies 64 states by 64 units; tanh, v
+// and the sum over its units follow at once.
 // Cost removed: S W_s^T in memory. 64 x 64 results become 64 numbers, which add_rows adds up.
 // Still limits it: the matrix product.
 __global__ void __launch_bounds__(ScoreTile::THREADS)

@@ -2,12 +2,12 @@
 //
 //   Q, K, V   a row per token; the columns of a head are neighbours
 //
-//   1  scores  = scale Q K^T       queries x keys, a matrix for each head of each batch      a product
-//   2  weights = softmax(scores)   row by row, masked, in place; one launch for all heads    memory
-//   3  out     = weights V         queries x value_width                                     a product
+//   1  scores  = scale Q K^T       queries x keys, for each head of each batch             a product
+//   2  weights = softmax(scores)   row by row, masked, in place; one launch for all heads  memory
+//   3  out     = weights V         queries x value_width                                   a product
 //
-// A backend that cannot read B transposed gets K^T, transposed once for all heads of a batch. The scores are
-// stored once, loaded and stored by the softmax, and loaded again.
+// A backend that cannot read B transposed gets K^T, transposed once for all heads of a batch. The
+// scores are stored once, loaded and stored by the softmax, and loaded again.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -25,7 +25,7 @@ namespace {
 
 using course::DeviceMatrix;
 
-// --- Backends of the products -------------------------------------------------------------------------
+// --- Backends of the products --------------------------------------------------------------------
 
 // An entry of product_versions(): no scratch memory.
 template <std::size_t INDEX>
@@ -37,8 +37,8 @@ class Tiled : public MatmulBackend {
     bool takes_transposed() const override { return true; }
 };
 
-// The ladder: FP32 multiply-adds with the tile that suits the shape (step 14), or FP32 accuracy from tensor
-// cores (step 15).
+// The ladder: FP32 multiply-adds with the tile that suits the shape (step 14), or FP32 accuracy
+// from tensor cores (step 15).
 class Ladder : public MatmulBackend {
   public:
     explicit Ladder(std::span<const ProductShape> shapes)
@@ -76,8 +76,8 @@ class Ladder : public MatmulBackend {
         return enough ? plain_ : frugal_;
     }
 
-    // Step 15 has a block for every 128 x 64 results, and one block on an SM is nearly as fast as two. It is a
-    // third faster than step 14, so up to a quarter of the SMs may be idle on average.
+    // Step 15 has a block for every 128 x 64 results, and one block on an SM is nearly as fast as
+    // two. It is a third faster than step 14, so up to a quarter of the SMs may be idle on average.
     bool fills_rounds(const gemm::Shape& shape) const {
         constexpr std::size_t kRows = 128;
         constexpr std::size_t kCols = 64;
@@ -114,7 +114,7 @@ std::string fused_constraint(const AttentionTask& task) {
     return "";
 }
 
-// --- Self-attention ---------------------------------------------------------------------------------------
+// --- Self-attention ------------------------------------------------------------------------------
 
 // Rows of scores and of transposed keys are 16-byte aligned, so that they can be loaded as float4.
 std::size_t padded(std::size_t keys) {

@@ -1,4 +1,4 @@
-// Views, argument checks, and what a problem takes at least.
+// Views, argument checks, and the least work of a problem.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ bool empty(const Extents& e) {
     return e.batch == 0 || e.heads == 0 || e.length == 0 || e.dim == 0;
 }
 
-// Elements from the first to behind the last; false when std::size_t cannot count them.
+// The number of elements from the first to the last; returns false if it overflows std::size_t.
 bool reach(const Extents& extents, const Strides& strides, std::size_t& elements) {
     elements = extents.dim;
     const std::array<std::array<std::size_t, 2>, 3> steps = {
@@ -40,7 +40,7 @@ bool reach(const Extents& extents, const Strides& strides, std::size_t& elements
     return true;
 }
 
-// From the smallest stride to the largest, each must step over all that the smaller ones reach.
+// In ascending order, each stride must be at least the extent that the smaller ones span.
 bool elements_are_distinct(const Extents& extents, const Strides& strides) {
     std::array<std::array<std::size_t, 2>, 3> steps = {
         {{strides.batch, extents.batch}, {strides.head, extents.heads}, {strides.row, extents.length}}};

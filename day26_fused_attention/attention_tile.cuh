@@ -1,4 +1,6 @@
-// What the tiled versions share: which rows a block works on, how tiles come to shared memory, and the online softmax.
+// What the tiled versions share and day 26 does not teach: which rows a block computes, copies of
+// tiles to shared memory (days 38 and 40), stores of the result, and values of V that are not
+// finite.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,18 +20,19 @@ inline constexpr float kInfinity = __builtin_huge_valf();
 inline constexpr float kNan = __builtin_nanf("");
 inline constexpr float kLog2E = 1.44269504f;  // exp(x) = exp2(x log2(e))
 
-// ---- Which rows ------------------------------------------------------------------------------------------------------
+// --- Rows of a block -----------------------------------------------------------------------------
 
-// The BM rows of a block, and the keys that they see. launch.cuh, Grid, says in which order blocks take them.
+// The BM rows of a block, and the keys that they see. Grid (launch.cuh) explains the order of
+// blocks.
 template <class T>
 struct RowTile {
-    const T* q;  // of the head, the first row
+    const T* q;  // first row of the head
     const T* k;
     const T* v;
     T* out;
     int first;    // row of the tile
-    int keys;     // some row sees a key before this one
-    int all_see;  // and all rows see all keys before this one
+    int keys;     // no row sees a key from here on
+    int all_see;  // every row sees all keys before this one
     int length_q;
     int length_k;
     int diagonal;  // row i sees the keys before i + diagonal
@@ -67,23 +70,25 @@ __device__ RowTile<T> row_tile(const Attention<T>& a, unsigned heads_at_once) {
     return tile;
 }
 
-// ---- Tiles in shared memory ------------------------------------------------------------------------------------------
+// --- Copies --------------------------------------------------------------------------------------
 
-// How many of the N elements of a row from `col` on exist.
+// How many of the N elements from column `col` on are in range.
 template <int N>
 __device__ int elements_left(int dim, int col) {
     return min(max(dim - col, 0), N);
 }
 
-// Starts to copy rows [first, first + ROWS) of a head, D elements each, 16 bytes at a time, to the places place(row, pack). Zeros stand
-// for rows from `length` on and for elements from `dim` on, so that neither a NaN nor the end of an allocation is ever met there.
+// Issues copies of the rows [first, first + ROWS) of a head, D elements each, 16 bytes at a time,
+// to the addresses place(row, pack). Out-of-range rows (from `length` on) and elements (from `dim`
+// on) are zero-filled and not read.
 template <int ROWS, int D, int THREADS, bool ALIGNED, class T, class Place>
 __device__ void copy_tile(const T* head, std::size_t stride, int first, int length, int dim, Place place) {
     constexpr int kPack = 16 / sizeof(T);
     constexpr int kPacks = D / kPack;                                                         // in a row
     constexpr int kColumns = static_cast<int>(std::bit_ceil(static_cast<unsigned>(kPacks)));  // of threads
     constexpr int kStep = THREADS / kColumns;  // rows copied at a time
-    static_assert(THREADS % kColumns == 0 && ROWS % kStep == 0, "copy_tile: all threads copy as many packs");
+    static_assert(THREADS % kColumns == 0 && ROWS % kStep == 0,
+                  "copy_tile: all threads copy the same number of packs");
     const int pack = static_cast<int>(threadIdx.x % kColumns);
     const int first_row = static_cast<int>(threadIdx.x / kColumns);
     if (kColumns != kPacks && pack >= kPacks) return;
@@ -107,7 +112,7 @@ __device__ void copy_tile(const T* head, std::size_t stride, int first, int leng
     }
 }
 
-// Writes the part of N elements of a row of the result, from `col` on, that lies before `dim`.
+// Stores N elements of a row of the result, from column `col` on, except those from `dim` on.
 template <bool ALIGNED, class T, int N>
 __device__ void write_pack(T* row, int col, int dim, const course::Pack<T, N>& pack) {
     if (ALIGNED && col + N <= dim) {
@@ -120,15 +125,17 @@ __device__ void write_pack(T* row, int col, int dim, const course::Pack<T, N>& p
     }
 }
 
-// ---- Values that are not finite --------------------------------------------------------------------------------------
+// --- Values that are not finite ------------------------------------------------------------------
 
 __device__ inline bool is_finite(float x) {
     return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-// A tile of which some rows see less than others has p = 0 where a row does not see a key, but 0 times a NaN is a NaN. So where the
-// tile of V has values that are not finite, each thread adds them, by add(key), to those of its results that see them, and then they are
-// set to 0. value(key, col) is the tile's element; all threads of the block call this.
+// A row has p = 0 for a key that it does not see, but 0 times NaN is NaN. So where a tile of V that
+// is not visible to all rows has values that are not finite, every thread calls add(key) for each
+// key: it adds those values to its results of rows that see the key. Then the values are set to 0.
+// value(key, col) is the address of an element of the tile. All threads of the block call this
+// function.
 template <int BN, int D, int THREADS, class Value, class Add>
 __device__ void set_apart_non_finite(Value value, Add add) {
     const auto thread = static_cast<int>(threadIdx.x);

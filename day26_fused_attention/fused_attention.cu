@@ -1,5 +1,5 @@
-// Day 26's launchers of the kernels in fused_attention.cuh, and the lists of versions. The versions on
-// tensor cores have kernel and launcher in one file: tf32x3.cu and half_precision.cu.
+// Day 26's launchers of the kernels in fused_attention.cuh, and the lists of versions. The versions
+// on tensor cores have kernel and launcher in one file: tf32x3.cu and half_precision.cu.
 #include <algorithm>
 #include <stdexcept>
 #include <string>

@@ -1,11 +1,11 @@
 // Day 26: fused attention, softmax(scale Q K^T) V, without ever storing the scores.
 // PMPP chapter 20 (5th edition); tiles: chapters 5 and 6, reductions: chapter 10 (both editions).
 //
-//   version          for          what is new                                what limits it
-//   row_per_warp     FP32         online softmax: a running max and sum      a load for each multiply-add
-//   register_tiles   FP32         tiles of K and V serve a whole block       FP32 multiply-adds
-//   tf32x3           FP32         both products on tensor cores              three products for each one
-//   tensor_cores     FP16, BF16   half the bytes, one product                mma.sync; shared memory
+//   version          for          what is new                             what limits it
+//   row_per_warp     FP32         online softmax: a running max and sum   a load per multiply-add
+//   register_tiles   FP32         tiles of K and V serve a whole block    FP32 multiply-adds
+//   tf32x3           FP32         both products on tensor cores           three products for one
+//   tensor_cores     FP16, BF16   half the bytes, one product             mma.sync; shared memory
 //
 // The first two are in this file, the others in tf32x3.cu and half_precision.cu.
 //
@@ -13,8 +13,8 @@
 // three running values instead: the maximum m, the sum l of exponentials, and the sum o of weighted
 // rows of V. When a score raises the maximum from m to m', l and o are multiplied by exp(m - m').
 //
-//   ./course run day26                                          every version, verified and timed
-//   ./course run day26 --size 4x8x2048x64 --variant tf32x3      batch x heads x tokens x columns of a head
+//   ./course run day26                          every version, verified and timed
+//   ./course run day26 --size 4x8x2048x64       batch x heads x tokens x columns of a head
 #pragma once
 
 #include "attention_tile.cuh"
@@ -25,13 +25,13 @@
 
 namespace day26 {
 
-// --- A warp for each row ------------------------------------------------------------------------------
+// --- A warp for each row -------------------------------------------------------------------------
 
 constexpr int kWarps = 4;  // of a block of row_per_warp
 
-// Idea: the online softmax as it is on paper. A warp has a row of Q and takes 32 keys at a time. Lane i
-// computes the score of key i; then each lane adds to its own columns of the result, with one weight
-// after the other broadcast by a shuffle.
+// Idea: the online softmax as it is on paper. A warp has a row of Q and takes 32 keys at a time.
+// Lane i computes the score of key i; then each lane adds to its own columns of the result, with
+// one weight after the other broadcast by a shuffle.
 // Cost removed: the matrix of scores, written once and read twice, and its memory.
 // Still limits it: each warp reads all of K and V for one row: a load for each multiply-add.
 template <int D>
@@ -96,10 +96,10 @@ __global__ void attention_row_per_warp(Attention<float> a) {
     }
 }
 
-// --- The online softmax of several rows ---------------------------------------------------------------
+// --- The online softmax of several rows ----------------------------------------------------------
 
-// ROWS rows, each divided among LANES neighbouring lanes. `scale` contains log2(e), so
-// p = exp2(score scale - max): one multiply-add and one exp2. The rounding of the maximum is the same
+// ROWS rows, each divided among LANES neighbouring lanes. `scale` contains log2(e), so p =
+// exp2(score scale - max): one multiply-add and one exp2. The rounding of the maximum is the same
 // in all p of a row and cancels in the quotient (README, "How exact?").
 //
 // The running maximum only prevents overflow, so we rescale lazily: only when a score is more than
@@ -119,8 +119,8 @@ struct OnlineSoftmax {
         }
     }
 
-    // Updates the maxima with COLS more scores of each row, score(row, col). Returns true, in the whole
-    // warp, if the warp rescales: then all sums so far must be multiplied by factor[row].
+    // Updates the maxima with COLS more scores of each row, score(row, col). Returns true, in the
+    // whole warp, if the warp rescales: then all sums so far must be multiplied by factor[row].
     // fmaxf ignores a NaN; weight() puts it into the sum.
     template <int COLS, class Score>
     __device__ bool raise_maximum(float scale, Score score, float (&factor)[ROWS]) {
@@ -150,7 +150,8 @@ struct OnlineSoftmax {
         return true;
     }
 
-    // What weight() subtracts. If all scores are -Inf, so is the maximum, and -Inf - -Inf would be NaN.
+    // What weight() subtracts. If all scores are -Inf, so is the maximum, and -Inf - -Inf would be
+    // NaN.
     __device__ float shift(int row) const {
         return max[row] == -kInfinity ? 0.0f : max[row];
     }
@@ -172,9 +173,10 @@ struct OnlineSoftmax {
     }
 };
 
-// --- Tiles of keys ------------------------------------------------------------------------------------
+// --- Tiles of keys -------------------------------------------------------------------------------
 
-// A block has BM rows of Q and takes BN keys at a time. A warp has 32 rows: 4 lanes x 8 rows, 4 apart.
+// A block has BM rows of Q and takes BN keys at a time. A warp has 32 rows: 4 lanes x 8 rows, 4
+// apart.
 template <int D_, int KEYS_, int WARPS_, int BLOCKS_>
 struct RegisterTile {
     static constexpr int D = D_;
@@ -197,9 +199,10 @@ struct RegisterTileMemory {
     float p[S::BM][S::BN + 4];
 };
 
-// Idea: Q K^T and p V are matrix products whose left factor stays. A thread computes 8 rows x KEYS keys
-// of the first, then the same 8 rows x D / 8 columns of the second. p goes through shared memory: a
-// warp reads only the 32 rows that it wrote. V is copied while K is multiplied, and the other way round.
+// Idea: Q K^T and p V are matrix products whose left factor stays. A thread computes 8 rows x KEYS
+// keys of the first, then the same 8 rows x D / 8 columns of the second. p goes through shared
+// memory: a warp reads only the 32 rows that it wrote. V is copied while K is multiplied, and the
+// other way round.
 // Cost removed: loads. A value from shared memory takes part in 8 multiply-adds or more.
 // Still limits it: the rate of FP32 multiply-adds, and the softmax between the two products.
 template <class S, bool ALIGNED>

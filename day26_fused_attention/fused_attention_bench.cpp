@@ -1,5 +1,6 @@
 // Day 26's program: every version of fused attention, verified and timed. A size is batch x heads x
-// tokens x columns of a head. Of a result, 48 rows are compared: the first, random ones, and the last.
+// tokens x columns of a head. Of a result, 48 rows are compared: the first, random ones, and the
+// last.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
@@ -68,7 +69,8 @@ struct Data {
                          stream);
     }
 
-    // kRowsToVerify rows against the reference: the first, random ones, and the last. Of all others, that none has a NaN.
+    // kRowsToVerify rows against the reference: the first, random ones, and the last. Of all
+    // others, that none has a NaN.
     course::VerifyResult verify(const Version<T>& version) const {
         const std::vector<T> all = out.to_host();
         const std::size_t rows = shape.batch * shape.heads * shape.length_q;
@@ -144,9 +146,9 @@ course::Case make_case(const course::Dims& size) {
     return result;
 }
 
-// A table: what fused attention takes of the device's memory for 1 x 8 heads of 64 columns in BF16, from
-// 1 k tokens to `longest`, and what the matrix of scores would take. Each length is run and its last row
-// verified. Throws std::runtime_error when it is wrong.
+// A table: what fused attention takes of the device's memory for 1 x 8 heads of 64 columns in BF16,
+// from 1 k tokens to `longest`, and what the matrix of scores would take. Each length is run and
+// its last row verified. Throws std::runtime_error when it is wrong.
 std::string memory_table(std::size_t longest) {
     std::string table =
         fmt::format("{:>10} {:>22} {:>22}\n", "tokens", "Q, K, V, result: MiB", "scores would be: MiB");

@@ -314,7 +314,8 @@ TYPED_TEST(FusedTest, RandomShapes) {
     }
 }
 
-// Scores of +-100 and of +-10000: one key of a row takes nearly all, and sums must be brought to new maxima again and again.
+// Scores of +-100 and of +-10000: one key of a row takes nearly all, and sums must be brought to
+// new maxima again and again.
 TYPED_TEST(FusedTest, LargeScores) {
     const Shape shape{1, 2, 1, 70, 300, 64, false};
     for (const bool causal : {false, true}) {
@@ -325,8 +326,9 @@ TYPED_TEST(FusedTest, LargeScores) {
     }
 }
 
-// Scores of 2^20, 2^20 - 1, 2^20 - 2, ..., exact in every type, and the same below -2^20: the limit in fused_attention.hpp.
-// Each p is off by at most 2^(1/16), half of the spacing there, so with the sum by 2^(1/8); V is positive. 16-bit types round p and the result.
+// Scores of 2^20, 2^20 - 1, 2^20 - 2, ..., exact in every type, and the same below -2^20: the limit
+// in fused_attention.hpp. Each p is off by at most 2^(1/16), half of the spacing there, so with the
+// sum by 2^(1/8); V is positive. 16-bit types round p and the result.
 TYPED_TEST(FusedTest, ScoresUpToTheLimit) {
     using T = typename TypeParam::Type;
     const Shape shape{1, 1, 1, 40, 150, 32, false};
@@ -413,7 +415,8 @@ TYPED_TEST(FusedTest, EqualKeysAndOneDominantKey) {
     }
 }
 
-// Each row must see its own keys: with V's row j full of 2^-j-like marks any key too many or too few shows.
+// Each row must see its own keys: with V's row j full of 2^-j-like marks any key too many or too
+// few shows.
 TYPED_TEST(FusedTest, CausalMaskIsExact) {
     using T = typename TypeParam::Type;
     using Lengths = std::pair<std::size_t, std::size_t>;
@@ -447,7 +450,8 @@ TYPED_TEST(FusedTest, NotFiniteInV) {
             const Result<T> got = run(TypeParam::version(), shape, data, 0.125f);
             Tensors<T> clean = data;
             clean.v[key * shape.dim + column] = T(0.0f);
-            // What those that see it would be without it stands in for them; all others are compared as they are.
+            // What those that see it would be without it stands in for them; all others are
+            // compared as they are.
             const std::size_t head_size = shape.length_k * shape.dim;
             std::vector<T> others = got.out;
             for (std::size_t row = 0; row < shape.length_q; ++row) {
@@ -491,7 +495,8 @@ TYPED_TEST(FusedTest, MinusInfinityIsAProbabilityOfZero) {
         for (std::size_t c = 0; c < shape.dim; ++c)
             data.k[key * shape.dim + c] = T(key < 70 || key % 2 == 0 ? -kInf : 0.25f);
     }
-    // Split into two numbers, an Inf becomes a NaN: this version says so, and nothing else, in these rows.
+    // Split into two numbers, an Inf becomes a NaN: this version says so, and nothing else, in
+    // these rows.
     if (TypeParam::version().name == "tf32x3") {
         for (const T x : run(TypeParam::version(), shape, data, 1.0f).out)
             EXPECT_TRUE(std::isnan(static_cast<float>(x)));
@@ -520,7 +525,8 @@ TYPED_TEST(FusedTest, NothingToDoAndNothingToSee) {
     EXPECT_NE(static_cast<float>(out[150 * 32]), 0.0f);
 }
 
-// Rows so far apart that places do not fit in 32 bits: Q, K and V beside one another in one allocation, the result in another.
+// Rows so far apart that places do not fit in 32 bits: Q, K and V beside one another in one
+// allocation, the result in another.
 TYPED_TEST(FusedTest, MoreElementsThan32BitsCount) {
     using T = typename TypeParam::Type;
     const Shape shape{1, 1, 1, 70, 70, 64, true};

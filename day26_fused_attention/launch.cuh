@@ -1,4 +1,5 @@
-// What the launchers of all versions share: the versions of other files, the choice of a tile, the grid.
+// What the launchers of all versions share: the versions of other files, the choice of a tile, the
+// grid.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@ Version<float> tf32x3();  // tf32x3.cu
 template <class T>
 Version<T> tensor_cores();  // half_precision.cu
 
-// Can rows be read and written 16 bytes at a time? Of the last pack, elements from dim on are neither
-// read nor written.
+// Can rows be read and written 16 bytes at a time? Of the last pack, elements from dim on are
+// neither read nor written.
 template <class T>
 bool rows_are_aligned(const Attention<T>& attention) {
     const auto aligned = [](const auto& view) {
@@ -29,7 +30,8 @@ bool rows_are_aligned(const Attention<T>& attention) {
     return aligned(attention.q) && aligned(attention.k) && aligned(attention.v) && aligned(attention.out);
 }
 
-// Calls `launch` with the first of the ascending DIMS that is at least `dim`, as a compile-time constant.
+// Calls `launch` with the first of the ascending DIMS that is at least `dim`, as a compile-time
+// constant.
 template <int FIRST, int... MORE, class Launch>
 void with_dim(std::size_t dim, Launch launch) {
     if constexpr (sizeof...(MORE) > 0) {
@@ -41,9 +43,10 @@ void with_dim(std::size_t dim, Launch launch) {
     launch(std::integral_constant<int, FIRST>());
 }
 
-// Blocks that run at the same time should read the same K and V, so that these stay in the L2 cache:
-// `heads_at_once` heads are computed together. Within these, the last rows start first, because a causal
-// mask leaves them the most keys, and a long block that starts last would delay the end of the grid.
+// Blocks that run at the same time should read the same K and V, so that these stay in the L2
+// cache: `heads_at_once` heads are computed together. Within these, the last rows start first,
+// because a causal mask leaves them the most keys, and a long block that starts last would delay
+// the end of the grid.
 struct Grid {
     unsigned blocks = 0;
     unsigned heads_at_once = 1;

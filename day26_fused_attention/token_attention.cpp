@@ -1,4 +1,5 @@
-// course::fused_attention: the fastest FP32 version for days that use attention and do not teach it.
+// course::fused_attention: the fastest FP32 version for days that use attention and do not teach
+// it.
 #include <algorithm>
 
 #include "common/check/require.hpp"
@@ -59,9 +60,9 @@ void fused_attention(const TokenAttention& attention, cudaStream_t stream) {
              scale, masked},
             stream);
     };
-    // The versions align a causal mask to the last query and key, PyTorch to the first. On the square of
-    // the first queries and keys the two agree; the queries after it see all keys, and no query sees the
-    // keys after it.
+    // The versions align a causal mask to the last query and key, PyTorch to the first. On the
+    // square of the first queries and keys the two agree; the queries after it see all keys, and no
+    // query sees the keys after it.
     const std::size_t square = causal ? std::min(queries, keys) : 0;
     if (square > 0) launch(0, square, square, true);
     if (square < queries) launch(square, queries - square, keys, false);

@@ -14,6 +14,7 @@
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/fused_attention.hpp"
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
@@ -601,6 +602,106 @@ TYPED_TEST(FusedTest, RefusesBadArguments) {
         with(in, in, in, HeadsView<T>(buffer.span().subspan(2048, 2048), usual, {48, 20, 8})),
         "fused attention: elements of out coincide; expected strides under which each has a place of its "
         "own");
+}
+
+// --- course::fused_attention, for other days ---
+
+class TokenAttention : public course::DeviceTest {
+  protected:
+    static constexpr std::size_t kBatch = 2, kHeads = 3, kWidth = 8, kColumns = kHeads * kWidth;
+
+    // Rows of kColumns elements, `padding` elements of NaN after each.
+    static std::vector<float> padded(const std::vector<float>& values, std::size_t padding) {
+        std::vector<float> result(values.size() / kColumns * (kColumns + padding), kNan);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            result[i / kColumns * (kColumns + padding) + i % kColumns] = values[i];
+        return result;
+    }
+
+    static void expect_right(std::size_t queries, std::size_t keys, bool causal, std::size_t padding) {
+        SCOPED_TRACE(std::to_string(queries) + " queries, " + std::to_string(keys) + " keys" +
+                     (causal ? ", causal" : ""));
+        const auto data = [](std::size_t rows, std::uint64_t seed) {
+            return course::make_data<float>(rows * kColumns, course::DataPattern::kNormal, seed);
+        };
+        const std::vector<float> q = data(kBatch * queries, 1), k = data(kBatch * keys, 2),
+                                 v = data(kBatch * keys, 3);
+        const std::size_t ld = kColumns + padding;
+        const DeviceBuffer<float> q_device{padded(q, padding)}, k_device{padded(k, padding)},
+            v_device{padded(v, padding)};
+        GuardedBuffer<float> out(kBatch * queries * ld);
+        const auto matrix = [&](const auto& span, std::size_t rows) {
+            return course::DeviceMatrix(span, kBatch * rows, kColumns, ld);
+        };
+        course::fused_attention(
+            {matrix(q_device.span(), queries), matrix(k_device.span(), keys), matrix(v_device.span(), keys),
+             matrix(out.span(), queries), kBatch, kHeads, queries, keys, kWidth, 0.5f, causal},
+            nullptr);
+
+        const std::vector<float> all = out.to_host();
+        std::vector<float> got;
+        std::vector<double> expected, magnitude;
+        for (std::size_t row = 0; row < kBatch * queries; ++row) {
+            for (std::size_t h = 0; h < kHeads; ++h) {
+                const auto head = [&](const std::vector<float>& from, std::size_t first, std::size_t rows) {
+                    std::vector<float> result;
+                    for (std::size_t i = first; i < first + rows; ++i)
+                        for (std::size_t c = 0; c < kWidth; ++c)
+                            result.push_back(from[i * kColumns + h * kWidth + c]);
+                    return result;
+                };
+                const std::size_t batch = row / queries;
+                const std::vector<float> of_q = head(q, row, 1), of_k = head(k, batch * keys, keys),
+                                         of_v = head(v, batch * keys, keys);
+                const std::size_t visible = causal ? std::min(row % queries + 1, keys) : keys;
+                // tf32x3 where it can run; its bounds are the widest of the FP32 versions.
+                const auto reference = day26::reference_row<float>(
+                    of_q, of_k, of_v, visible, 0.5, day26::precision(day26::versions<float>().back()));
+                for (std::size_t c = 0; c < kWidth; ++c) {
+                    got.push_back(all[row * ld + h * kWidth + c]);
+                    expected.push_back(reference.value[c]);
+                    magnitude.push_back(reference.bound[c] / course::FloatTraits<float>::kEpsilon);
+                }
+            }
+        }
+        course::VerifyResult result = course::verify(got, expected, {.factor = 1}, magnitude, kWidth);
+        result.damage = out.damage();
+        for (std::size_t i = 0; i < all.size(); ++i)
+            if (i % ld >= kColumns && !std::isnan(all[i]))
+                result.damage += " the padding of a row was written";
+        EXPECT_TRUE(result.ok()) << result.message();
+    }
+};
+
+// As PyTorch's is_causal: query i sees the keys 0 to i, also if there are more or fewer keys than queries.
+TEST_F(TokenAttention, AlignsTheMaskToTheFirstToken) {
+    for (const bool causal : {false, true}) {
+        for (const std::size_t padding : {0, 3}) {
+            expect_right(9, 9, causal, padding);
+            expect_right(70, 20, causal, padding);
+            expect_right(20, 70, causal, padding);
+            expect_right(5, 0, causal, padding);
+        }
+    }
+}
+
+TEST_F(TokenAttention, RefusesWhatDoesNotFit) {
+    auto memory = course::zeros<float>(400);
+    const auto with = [&](std::size_t q_rows, std::size_t k_rows, std::size_t out_at, float scale) {
+        const auto matrix = [&](std::size_t first, std::size_t rows) {
+            return course::DeviceMatrix<float>(memory.span().subspan(first, rows * 8), rows, 8);
+        };
+        return refusal([&] {
+            course::fused_attention({matrix(0, q_rows), matrix(100, k_rows), matrix(200, 5),
+                                     matrix(out_at, 4), 1, 2, 4, 5, 4, scale, true},
+                                    nullptr);
+        });
+    };
+    EXPECT_EQ(with(4, 5, 300, 1), "");
+    EXPECT_EQ(with(3, 5, 300, 1), "fused attention: q is 3 x 8; expected 4 x 8");
+    EXPECT_EQ(with(4, 4, 300, 1), "fused attention: k is 4 x 8; expected 5 x 8");
+    EXPECT_EQ(with(4, 5, 31, 1), "fused attention: out overlaps an input; expected memory of its own");
+    EXPECT_EQ(with(4, 5, 300, 0), "fused attention: scale is 0; expected a finite number above 0");
 }
 
 TEST(HeadsView, MustFit) {

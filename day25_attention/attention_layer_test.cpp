@@ -163,8 +163,8 @@ TEST_P(AttentionLayerTest, FewerTokensThanItWasMadeFor) {
     expect_within(forward(layer, 8, call), forward(on_cpu, call));
 }
 
-// The same numbers on the device and on the CPU, within Xavier's bounds, spread over all of them,
-// and others for other seeds.
+// The device and the CPU draw the same weights, spread over the whole range of Xavier's bounds;
+// another seed draws others.
 TEST_P(AttentionLayerTest, DrawsXavierWeights) {
     constexpr std::size_t kWidth = 36;
     const AttentionConfig config{kWidth, 4, true};
@@ -213,8 +213,8 @@ TEST_P(AttentionLayerTest, GivesBackTheWeightsItWasGiven) {
     EXPECT_EQ(layer.weights().out_bias, weights.out_bias);
 }
 
-// Captured into a graph, which a call that allocates memory or waits cannot be, and right when the
-// graph is launched.
+// A call that allocates memory or synchronises cannot be captured into a graph. The graph's result
+// is right.
 TEST_P(AttentionLayerTest, RunsOnTheGivenStream) {
     constexpr std::size_t kWidth = 8;
     const Call call = make_call({2, 10, 10}, kWidth, "self", true, false);
@@ -342,9 +342,9 @@ TEST(AttentionLayerReference, BoundsAreTightEnough) {
 
 // --- PyTorch -------------------------------------------------------------------------------------
 
-// Every case of a JSON text from scripts/attention_reference.py: PyTorch's result is within the
-// bounds of the CPU version, and that of the device, which has bounds of the same size, within
-// twice these of PyTorch's.
+// For every case of a JSON text from scripts/attention_reference.py: PyTorch's result is within the
+// bounds of the CPU version. The device's result has bounds of the same size, so it is within twice
+// these bounds of PyTorch's.
 void expect_as_pytorch(const std::string& text, const day25::Version& version) {
     const nlohmann::json file = nlohmann::json::parse(text);
     SCOPED_TRACE(file.at("made_by").get<std::string>());

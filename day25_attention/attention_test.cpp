@@ -208,7 +208,7 @@ TEST_F(Attention, SoftmaxOfAllLengthsAndMasks) {
     }
 }
 
-// The diagonal, at every place in a pack and across warps; more queries than keys, and fewer.
+// The diagonal at every position in a pack and across warps; more queries than keys, and fewer.
 TEST_F(Attention, SoftmaxOfCausalSquares) {
     for (const std::size_t queries : {33, 130})
         for (const std::size_t keys : {20, 33, 128, 132})
@@ -225,7 +225,7 @@ TEST_F(Attention, SoftmaxOfLargeAndEqualScores) {
     }
 }
 
-// A query that sees nothing: zeros. What is masked is not read as a number, whatever it is.
+// A query that sees no key gets zeros. A masked score may be anything.
 TEST_F(Attention, SoftmaxOfNothing) {
     expect_softmax({2, 2, 3}, 9, normal(12 * 9, 1), false,
                    {1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
@@ -274,7 +274,7 @@ TEST_F(Attention, SoftmaxRefusesWhatDoesNotFit) {
               "day25: masked_softmax: padding has 9 elements; expected none or batch x keys = 8");
 }
 
-// --- Moving --------------------------------------------------------------------------------------
+// --- Transposing and filling ---------------------------------------------------------------------
 
 TEST_F(Attention, TransposesAnyShape) {
     for (const std::size_t rows : {0, 1, 31, 32, 33, 70}) {
@@ -571,7 +571,7 @@ TEST_P(SelfAttentionTest, EmptyExtents) {
     expect_right({1, 2, 3, 5, 4, 0});
 }
 
-// One object, several shapes, none larger than it was made for: nothing of an earlier one is left.
+// One object, several shapes within the constructor's: no result depends on an earlier one.
 TEST_P(SelfAttentionTest, SmallerShapesThanItWasMadeFor) {
     day25::SelfAttention attention(*GetParam(), {2, 2, 40, 50, 8, 8});
     expect_right(attention, {2, 2, 40, 50, 8, 8}, {});
@@ -688,7 +688,7 @@ TEST_P(SelfAttentionTest, RefusesWhatDoesNotFit) {
               "batch 1, queries 3, keys 4, and heads 2, width 6, value width 6");
 }
 
-// More scores than 32 bits count, 10 GB: some queries, from one end to the other.
+// 10 GB of scores, more than 32 bits count. Some queries are verified, the last one included.
 TEST_P(SelfAttentionTest, MoreElementsThan32BitsCount) {
     const AttentionShape shape{1, 1, 49157, 49153, 4, 4};
     if (const std::string reason = course::why_not_so_large(shape.queries * (shape.keys + 3) * sizeof(float));
@@ -711,7 +711,7 @@ TEST_P(SelfAttentionTest, MoreElementsThan32BitsCount) {
 
 // --- Backends ------------------------------------------------------------------------------------
 
-// Made for nothing, without scratch memory, it multiplies all the same.
+// A backend made for no shape has no scratch memory, and still multiplies.
 TEST_P(SelfAttentionTest, BackendDoesShapesItWasNotMadeFor) {
     const auto backend = GetParam()->launcher.make_backend({});
     for (const day25::ProductShape shape :

@@ -39,8 +39,8 @@ constexpr const char* kTypeName<__half> = "half";
 template <>
 constexpr const char* kTypeName<__nv_bfloat16> = "bfloat16";
 
-constexpr std::size_t kRowsToVerify =
-    48;  // of each problem: all of them would take longer than the GPU's work
+// Of each problem. The CPU would take too long for all of them.
+constexpr std::size_t kRowsToVerify = 48;
 constexpr double kMostForRowPerWarp = 5e10;  // floating-point operations
 
 template <class T>
@@ -69,8 +69,8 @@ struct Data {
                          stream);
     }
 
-    // kRowsToVerify rows against the reference: the first, random ones, and the last. Of all
-    // others, that none has a NaN.
+    // Compares kRowsToVerify rows with the reference: the first, random ones, and the last. All
+    // others must not have a NaN.
     course::VerifyResult verify(const Version<T>& version) const {
         const std::vector<T> all = out.to_host();
         const std::size_t rows = shape.batch * shape.heads * shape.length_q;

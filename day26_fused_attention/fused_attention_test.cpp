@@ -85,7 +85,7 @@ class Placed {
 
     HeadsView<T> view() { return {buffer_.span(), extents_, strides_}; }
 
-    // Packed again; `written` counts elements between the rows that are no NaN any more.
+    // Packed again. `written` counts the elements between rows that were overwritten.
     std::vector<T> values(std::size_t& written) const {
         std::vector<T> all = buffer_.to_host();
         std::vector<T> result(elements(extents_));
@@ -315,8 +315,8 @@ TYPED_TEST(FusedTest, RandomShapes) {
     }
 }
 
-// Scores of +-100 and of +-10000: one key of a row takes nearly all, and sums must be brought to
-// new maxima again and again.
+// Scores of +-100 and of +-10000: one key of a row gets nearly all the weight, and sums are
+// rescaled again and again.
 TYPED_TEST(FusedTest, LargeScores) {
     const Shape shape{1, 2, 1, 70, 300, 64, false};
     for (const bool causal : {false, true}) {
@@ -416,8 +416,8 @@ TYPED_TEST(FusedTest, EqualKeysAndOneDominantKey) {
     }
 }
 
-// Each row must see its own keys: with V's row j full of 2^-j-like marks any key too many or too
-// few shows.
+// Each row must see its own keys: rows of V are 1 and -1 in turn, so one key too many or too few
+// changes the mean.
 TYPED_TEST(FusedTest, CausalMaskIsExact) {
     using T = typename TypeParam::Type;
     using Lengths = std::pair<std::size_t, std::size_t>;
@@ -439,7 +439,7 @@ TYPED_TEST(FusedTest, CausalMaskIsExact) {
     }
 }
 
-// What a row does not see may be NaN or Inf; what it sees spoils no more than it must.
+// Values that a row does not see may be NaN or Inf. Those that it sees affect their column only.
 TYPED_TEST(FusedTest, NotFiniteInV) {
     using T = typename TypeParam::Type;
     for (const float bad : {kNan, kInf, -kInf}) {
@@ -451,8 +451,7 @@ TYPED_TEST(FusedTest, NotFiniteInV) {
             const Result<T> got = run(TypeParam::version(), shape, data, 0.125f);
             Tensors<T> clean = data;
             clean.v[key * shape.dim + column] = T(0.0f);
-            // What those that see it would be without it stands in for them; all others are
-            // compared as they are.
+            // Rows that see the value are compared without its column, all others in full.
             const std::size_t head_size = shape.length_k * shape.dim;
             std::vector<T> others = got.out;
             for (std::size_t row = 0; row < shape.length_q; ++row) {
@@ -496,8 +495,7 @@ TYPED_TEST(FusedTest, MinusInfinityIsAProbabilityOfZero) {
         for (std::size_t c = 0; c < shape.dim; ++c)
             data.k[key * shape.dim + c] = T(key < 70 || key % 2 == 0 ? -kInf : 0.25f);
     }
-    // Split into two numbers, an Inf becomes a NaN: this version says so, and nothing else, in
-    // these rows.
+    // Splitting turns an Inf into a NaN: this version gives NaN in these rows.
     if (TypeParam::version().name == "tf32x3") {
         for (const T x : run(TypeParam::version(), shape, data, 1.0f).out)
             EXPECT_TRUE(std::isnan(static_cast<float>(x)));
@@ -526,8 +524,8 @@ TYPED_TEST(FusedTest, NothingToDoAndNothingToSee) {
     EXPECT_NE(static_cast<float>(out[150 * 32]), 0.0f);
 }
 
-// Rows so far apart that places do not fit in 32 bits: Q, K and V beside one another in one
-// allocation, the result in another.
+// Rows so far apart that offsets do not fit in 32 bits: Q, K and V interleaved in one allocation,
+// the result in another.
 TYPED_TEST(FusedTest, MoreElementsThan32BitsCount) {
     using T = typename TypeParam::Type;
     const Shape shape{1, 1, 1, 70, 70, 64, true};
@@ -604,7 +602,7 @@ TYPED_TEST(FusedTest, RefusesBadArguments) {
         "own");
 }
 
-// --- course::fused_attention, for other days ---
+// --- course::fused_attention, for other days -----------------------------------------------------
 
 class TokenAttention : public course::DeviceTest {
   protected:
@@ -673,7 +671,8 @@ class TokenAttention : public course::DeviceTest {
     }
 };
 
-// As PyTorch's is_causal: query i sees the keys 0 to i, also if there are more or fewer keys than queries.
+// As PyTorch's is_causal: query i sees the keys 0 to i, also if there are more or fewer keys than
+// queries.
 TEST_F(TokenAttention, AlignsTheMaskToTheFirstToken) {
     for (const bool causal : {false, true}) {
         for (const std::size_t padding : {0, 3}) {
@@ -737,7 +736,7 @@ TEST(Names, SayWhatDiffers) {
     EXPECT_EQ(day26::name(Shape{2, 8, 1, 100, 300, 64, true}), "2x8:1x100:300x64 causal");
 }
 
-// What must be computed: of a causal 3 x 3 that is 6 of 9 scores.
+// Of causal 3 x 3 scores, 6 of 9 are visible.
 TEST(Work, CountsWhatIsSeen) {
     EXPECT_EQ(day26::work<float>({2, 4, 2, 3, 3, 8, true}).flops, 4.0 * 8 * 6 * 8);
     EXPECT_EQ(day26::work<float>({2, 4, 2, 3, 5, 8, false}).flops, 4.0 * 8 * 15 * 8);

@@ -1,9 +1,7 @@
-// Day 25's program: the scoring functions, self-attention from parts, the layer and fused attention, every version verified and timed.
-// Of fused attention 48 rows are compared: the first, random ones, and the last.
-// A size is batch x heads x tokens x columns of a head; the scoring functions take batch x tokens states of heads x columns.
-#include <CLI/CLI.hpp>
+// Day 25's program: the scoring functions, self-attention from parts and the layer, every version
+// verified and timed. A size is batch x heads x tokens x columns of a head; the scoring functions
+// take batch x tokens states of heads x columns.
 #include <cmath>
-#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -11,17 +9,12 @@
 
 #include "attention_layer.hpp"
 #include "attention_reference.hpp"
-#include "common/bench/machine.hpp"
 #include "common/bench/program.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
-#include "fused/fused_attention.hpp"
-#include "fused/fused_bench.hpp"
-#include "multiplier.hpp"
 #include "scores.hpp"
-#include "self_attention.hpp"
 
 namespace {
 
@@ -29,7 +22,8 @@ using course::DeviceBuffer;
 using day25::Bounded;
 using day25::Scoring;
 
-// The data are random, so errors are independent; the bound that always holds would let a wrong layer pass (attention_reference.hpp).
+// The data are random, so errors are independent. The bound that always holds would let a wrong
+// layer pass (attention_reference.hpp).
 constexpr course::Growth kGrowth = course::Growth::kSquareRoot;
 
 struct Size {
@@ -51,13 +45,13 @@ std::string text(const Size& s) {
            std::to_string(s.head);
 }
 
-// Longer texts are for fused attention: as many scores, in memory and on the CPU, would take long.
+// With more scores, the CPU reference takes minutes. Day 26 runs longer sequences.
 bool too_long(const Size& size) {
     constexpr std::size_t kMostScores = std::size_t{1} << 28;
     return size.batch * size.heads * size.tokens * size.tokens > kMostScores;
 }
 
-// Numbers on both sides.
+// The same numbers on the host and on the device.
 struct Values {
     Values(std::size_t size, std::uint64_t seed, float scale = 1)
         : host(course::make_data<float>(size, course::DataPattern::kNormal, seed)) {
@@ -78,19 +72,19 @@ course::UsualCase<Data> make_case(const std::string& problem, const std::shared_
     return usual;
 }
 
-// A contestant for each method of self-attention: prepare(method) makes what it launches.
+// A contestant for each version of self-attention: prepare(version) makes what it launches.
 template <class Data, class Prepare>
-void add_methods(course::UsualCase<Data>& usual, const Size& size, const course::Work& work,
-                 Prepare prepare) {
-    for (const day25::Method& method : day25::methods()) {
-        const std::string reason = method.cannot_run({size.head, size.head});
+void add_versions(course::UsualCase<Data>& usual, const Size& size, const course::Work& work,
+                  Prepare prepare) {
+    for (const day25::Version& version : day25::versions()) {
+        const std::string reason = version.cannot_run({size.head, size.head});
         if (!reason.empty()) {
-            usual.add({.name = method.name, .cannot_run = reason});
+            usual.add({.name = version.name, .cannot_run = reason});
             continue;
         }
         course::Work own = work;
-        own.arithmetic = method.launcher.arithmetic;
-        usual.add({.name = method.name, .launch = prepare(method), .work = own});
+        own.arithmetic = version.launcher.arithmetic;
+        usual.add({.name = version.name, .launch = prepare(version), .work = own});
     }
 }
 
@@ -119,14 +113,15 @@ course::Case make_scores(const course::Dims& dims) {
     const auto data = std::make_shared<Data>(shape);
     auto usual = make_case(
         day25::name(SCORING) + " " + std::to_string(shape.states) + "x" + std::to_string(shape.width), data);
-    usual.versions(day25::scorers(SCORING), shape, [shape](const auto& scorer, Data& d, cudaStream_t stream) {
-        scorer.launcher(
-            {.hidden = d.hidden.device.span(),
-             .states = d.states.device.matrix(shape.states, shape.width),
-             .weight = d.weight.device.matrix(shape.weight_rows(SCORING), shape.weight_cols(SCORING)),
-             .v = d.v.device.span()},
-            d.out.span(), d.workspace.span(), stream);
-    });
+    usual.versions(
+        day25::score_versions(SCORING), shape, [shape](const auto& scorer, Data& d, cudaStream_t stream) {
+            scorer.launcher(
+                {.hidden = d.hidden.device.span(),
+                 .states = d.states.device.matrix(shape.states, shape.width),
+                 .weight = d.weight.device.matrix(shape.weight_rows(SCORING), shape.weight_cols(SCORING)),
+                 .v = d.v.device.span()},
+                d.out.span(), d.workspace.span(), stream);
+        });
     return usual.result;
 }
 
@@ -150,8 +145,8 @@ course::Case make_self_attention(const course::Dims& dims) {
     };
     const auto data = std::make_shared<Data>(shape, size.rows() * size.width());
     auto usual = make_case("self_attention " + text(size), data);
-    add_methods(usual, size, shape.work(), [&](const day25::Method& method) {
-        const auto attention = std::make_shared<day25::SelfAttention>(method, shape);
+    add_versions(usual, size, shape.work(), [&](const day25::Version& version) {
+        const auto attention = std::make_shared<day25::SelfAttention>(version, shape);
         return [data, attention, rows = size.rows(), width = size.width()](cudaStream_t stream) {
             (*attention)(data->q.device.matrix(rows, width), data->k.device.matrix(rows, width),
                          data->v.device.matrix(rows, width), data->out.matrix(rows, width), data->scale, {},
@@ -179,8 +174,8 @@ course::Case make_layer(const course::Dims& dims) {
     };
     const auto data = std::make_shared<Data>(config, counts, size.rows() * size.width());
     auto usual = make_case("attention_layer " + text(size), data);
-    add_methods(usual, size, day25::layer_work(config, counts), [&](const day25::Method& method) {
-        const auto layer = std::make_shared<day25::AttentionLayer>(config, counts, method, kSeed);
+    add_versions(usual, size, day25::layer_work(config, counts), [&](const day25::Version& version) {
+        const auto layer = std::make_shared<day25::AttentionLayer>(config, counts, version, kSeed);
         return [data, layer, counts, rows = size.rows(), width = size.width()](cudaStream_t stream) {
             const auto tokens = std::as_const(data->tokens.device).matrix(rows, width);
             layer->forward(tokens, tokens, tokens, data->out.matrix(rows, width), counts, {}, stream);
@@ -192,26 +187,13 @@ course::Case make_layer(const course::Dims& dims) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    course::Program program{.day = "day25_attention",
-                            .title = "attention: scoring functions, self-attention, the layer, fused",
-                            .default_size = {1, 2, 64, 16},
-                            .bench_sizes = {{1, 1, 2048, 512}},
-                            .make_cases = {make_scores<Scoring::kDot>, make_scores<Scoring::kLuong>,
-                                           make_scores<Scoring::kBahdanau>, make_self_attention, make_layer},
-                            .stand_in_limit = 1 << 15};
-    for (const course::Dims& size : day25::fused::fused_bench_sizes())
-        program.bench_sizes.push_back(size);
-    for (const auto& make_fused : day25::fused::fused_cases()) {
-        program.make_cases.push_back([make_fused](const course::Dims& size) {
-            return parse(size).head > day25::fused::kMaxDim ? course::Case{} : make_fused(size);
-        });
-    }
-    const auto memory = std::make_shared<bool>(false);
-    program.add_options = [memory](CLI::App& app, course::Program&) {
-        app.add_flag("--memory", *memory, "show what memory fused attention takes, up to 64 k tokens");
-    };
-    program.finish = [memory] {
-        if (*memory) std::cout << day25::fused::memory_table(course::is_cpu_stand_in() ? 512 : 65536);
-    };
+    const course::Program program{
+        .day = "day25_attention",
+        .title = "attention: scoring functions, self-attention, the layer",
+        .default_size = {1, 2, 64, 16},
+        .bench_sizes = {{1, 1, 2048, 512}, {4, 8, 2048, 64}},
+        .make_cases = {make_scores<Scoring::kDot>, make_scores<Scoring::kLuong>,
+                       make_scores<Scoring::kBahdanau>, make_self_attention, make_layer},
+        .stand_in_limit = 1 << 15};
     return course::run_program(program, argc, argv);
 }

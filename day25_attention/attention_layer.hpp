@@ -1,11 +1,12 @@
-// Multi-head attention with its projections, forward: the host API of day 25's third part. What PyTorch's nn.MultiheadAttention
-// computes (batch_first=True, no dropout), with the same weights:
+// Host API of day 25's part 3: multi-head attention with its projections, forward. It computes what
+// PyTorch's nn.MultiheadAttention does (batch_first=True, no dropout), from the same weights:
 //
-//     q = query Wq^T + bq    k = key Wk^T + bk    v = value Wv^T + bv         each of `width` columns, width / heads to a head
-//     head = softmax(q k^T / sqrt(width / heads)) v                           masked, for every head of every batch
-//     out = heads Wo^T + bo                                                   heads side by side
+//     q = query Wq^T + bq, k = key Wk^T + bk, v = value Wv^T + bv     width / heads columns per head
+//     head = softmax(q k^T / sqrt(width / heads)) v                   for every head of every batch
+//     out = heads Wo^T + bo                                           the heads' columns side by side
 //
-// AttentionLayer runs on the device, AttentionLayerOnCpu is the same class on the CPU, in double, with a bound of FP32's error.
+// AttentionLayer runs on the device. AttentionLayerOnCpu (attention_reference.hpp) is the
+// reference.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,11 +17,7 @@
 #include <vector>
 
 #include "attention.hpp"
-#include "attention_reference.hpp"
 #include "common/device/device_buffer.hpp"
-#include "common/device/random.hpp"
-#include "multiplier.hpp"
-#include "self_attention.hpp"
 
 namespace day25 {
 
@@ -30,7 +27,7 @@ struct AttentionConfig {
     bool bias = true;
 };
 
-// Row-major, as PyTorch has them in its state_dict(). Without bias the last two are empty.
+// Row-major, in the order of PyTorch's state_dict(). Without bias the last two are empty.
 struct AttentionWeights {
     std::vector<float> in_weight;   // 3 width x width: Wq, Wk, Wv below each other          in_proj_weight
     std::vector<float> out_weight;  // width x width: Wo                                      out_proj.weight
@@ -38,37 +35,35 @@ struct AttentionWeights {
     std::vector<float> out_bias;    // width: bo                                              out_proj.bias
 };
 
-// How many tokens there are. query has batch * queries rows, key and value batch * keys, one batch after the other.
+// Numbers of tokens. query has batch * queries rows, key and value have batch * keys, one batch
+// after the other.
 struct TokenCounts {
     std::size_t batch = 1;
     std::size_t queries = 0;
     std::size_t keys = 0;
 };
 
-// Xavier's uniform distribution (X. Glorot, Y. Bengio, 2010): +-sqrt(6 / (inputs + outputs)), which keeps variances as they are from
-// layer to layer. Wq, Wk and Wv are taken together as one matrix of `width` inputs and 3 `width` outputs, as PyTorch does.
-float xavier_bound(std::size_t inputs, std::size_t outputs);
-
-// The weight with this number: the same on the CPU and on the device, whoever computes it first.
-__host__ __device__ inline float xavier_weight(std::uint64_t seed, std::uint64_t number, float bound) {
-    return bound == 0 ? 0.0f : course::Random(seed, number).uniform(-bound, bound);
-}
-
 class AttentionLayer {
   public:
-    // Memory for up to `most` tokens, all of it made here, and Xavier's weights; biases are 0. `method`: an entry of methods().
-    // Throws std::invalid_argument unless heads divide width, and when the method cannot do heads of such a width.
-    AttentionLayer(const AttentionConfig& config, const TokenCounts& most, const Method& method,
+    // Allocates memory for up to `most` tokens and draws Xavier's weights; biases are 0. Wq, Wk and
+    // Wv count as one matrix of `width` inputs and 3 `width` outputs, as in PyTorch. `version`: an
+    // entry of versions().
+    // Throws std::invalid_argument unless heads divide width and the version can do heads of this
+    // width.
+    AttentionLayer(const AttentionConfig& config, const TokenCounts& most, const Version& version,
                    std::uint64_t seed);
 
-    // Copies at once, while forward() must not be running on any stream. Throws std::invalid_argument when a length does not fit.
+    // Copies before it returns; forward() must not be running on any stream. Throws
+    // std::invalid_argument if a length does not fit.
     void set_weights(const AttentionWeights& weights);
     AttentionWeights weights() const;
 
-    // Queues the layer on `stream`; one call at a time. query is batch queries x width, key and value batch keys x width, out as
-    // query. Where query, key and value are one matrix, or key and value, their projections are one product.
-    // mask.padding: batch x keys, or empty. What a query that sees nothing gets: the output's bias (PyTorch: NaN).
-    // Throws std::invalid_argument when a shape is not as `counts` says or beyond the constructor's, or out overlaps an input.
+    // Queues the layer on `stream`; one call at a time. query and out are batch queries x width,
+    // key and value are batch keys x width. If query, key and value are the same matrix, or key and
+    // value are, one product computes their projections. mask.padding: batch x keys, or empty. A
+    // query that sees no key gets the bias of the output (PyTorch: NaN).
+    // Throws std::invalid_argument if a shape does not fit `counts`, exceeds the constructor's, or
+    // out overlaps an input.
     void forward(course::DeviceMatrix<const float> query, course::DeviceMatrix<const float> key,
                  course::DeviceMatrix<const float> value, course::DeviceMatrix<float> out,
                  const TokenCounts& counts, const Mask& mask, cudaStream_t stream);
@@ -82,32 +77,15 @@ class AttentionLayer {
     AttentionConfig config_;
     TokenCounts most_;
     SelfAttention attention_;
-    std::unique_ptr<Multiplier> multiplier_;
-    // Transposed, width x 3 width and width x width: the products then read both factors row by row.
+    std::unique_ptr<MatmulBackend> backend_;
+    // Transposed, width x 3 width and width x width, so that products load rows of both factors.
     course::DeviceBuffer<float> in_weight_, out_weight_, in_bias_, out_bias_;
     course::DeviceBuffer<float> projected_, heads_;
 };
 
-class AttentionLayerOnCpu {
-  public:
-    // The same weights as AttentionLayer's with this seed.
-    AttentionLayerOnCpu(const AttentionConfig& config, std::uint64_t seed);
-
-    void set_weights(const AttentionWeights& weights);
-    const AttentionWeights& weights() const { return weights_; }
-
-    // As AttentionLayer's. Packed, row-major. `padding`: batch x keys, or empty. `growth`: of the bound.
-    Bounded forward(std::span<const float> query, std::span<const float> key, std::span<const float> value,
-                    const TokenCounts& counts, bool causal, std::span<const std::uint8_t> padding,
-                    course::Growth growth = course::Growth::kLinear) const;
-
-  private:
-    AttentionConfig config_;
-    AttentionWeights weights_;
-};
-
-// What forward() has to do, at least: two products with all pairs of tokens and four with the weights. Bytes: weights, biases, the
-// tokens once, as in self-attention, where query, key and value are the same, and the result.
+// The least work of forward(): two products with all pairs of tokens and four with the weights.
+// Bytes: weights, biases, the result, and the tokens once, as in self-attention, where query, key
+// and value are the same.
 course::Work layer_work(const AttentionConfig& config, const TokenCounts& counts);
 
 // What both classes check. Throw std::invalid_argument.

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "attention_reference.hpp"
 #include "attention_test_data.hpp"
 #include "common/check/check.hpp"
 #include "common/device/device_buffer.hpp"
@@ -87,10 +88,10 @@ AttentionWeights with_biases(AttentionWeights weights) {
     return weights;
 }
 
-class AttentionLayerTest : public course::DeviceTestWithParam<const day25::Method*> {
+class AttentionLayerTest : public course::DeviceTestWithParam<const day25::Version*> {
   protected:
-    static const day25::Method& method() { return *GetParam(); }
-    static bool can_pad() { return method().cannot_run({1, 1, true}).empty(); }
+    static const day25::Version& version() { return *GetParam(); }
+    static bool can_pad() { return version().cannot_run({1, 1, true}).empty(); }
 
     static void expect_right(const AttentionConfig& config, const Call& call, std::size_t row_padding = 0,
                              std::size_t offset = 0) {
@@ -99,7 +100,7 @@ class AttentionLayerTest : public course::DeviceTestWithParam<const day25::Metho
         SCOPED_TRACE("width " + std::to_string(config.width) + ", " + std::to_string(config.heads) +
                      " heads, " + std::to_string(batch) + " batches of " + std::to_string(queries) +
                      " queries and " + std::to_string(keys) + " keys");
-        AttentionLayer layer(config, call.counts, method(), kSeed);
+        AttentionLayer layer(config, call.counts, version(), kSeed);
         AttentionLayerOnCpu on_cpu(config, kSeed);
         on_cpu.set_weights(with_biases(on_cpu.weights()));
         layer.set_weights(on_cpu.weights());
@@ -107,7 +108,7 @@ class AttentionLayerTest : public course::DeviceTestWithParam<const day25::Metho
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTwentyFive, AttentionLayerTest, course::each_of(day25::methods()),
+INSTANTIATE_TEST_SUITE_P(DayTwentyFive, AttentionLayerTest, course::each_of(day25::versions()),
                          course::VariantName());
 
 TEST_P(AttentionLayerTest, InputsAndMasks) {
@@ -139,8 +140,8 @@ TEST_P(AttentionLayerTest, EmptyExtents) {
     expect_right({8, 2, true}, make_call({0, 3, 3}, 8, "self", false, false));
     expect_right({8, 2, true}, make_call({2, 0, 0}, 8, "self", false, false));
     // No key to see: the bias of the output.
-    if (!can_pad()) GTEST_SKIP() << method().name << " has no mask for padding";
-    AttentionLayer layer({8, 2, true}, {2, 3, 4}, method(), kSeed);
+    if (!can_pad()) GTEST_SKIP() << version().name << " has no mask for padding";
+    AttentionLayer layer({8, 2, true}, {2, 3, 4}, version(), kSeed);
     AttentionWeights weights = with_biases(layer.weights());
     layer.set_weights(weights);
     Call call = make_call({2, 3, 4}, 8, "memory", false, false);
@@ -152,7 +153,7 @@ TEST_P(AttentionLayerTest, EmptyExtents) {
 }
 
 TEST_P(AttentionLayerTest, FewerTokensThanItWasMadeFor) {
-    AttentionLayer layer({8, 2, true}, {3, 40, 50}, method(), kSeed);
+    AttentionLayer layer({8, 2, true}, {3, 40, 50}, version(), kSeed);
     const AttentionLayerOnCpu on_cpu({8, 2, true}, kSeed);
     for (const TokenCounts counts : {TokenCounts{3, 40, 50}, TokenCounts{1, 3, 50}, TokenCounts{2, 39, 1}}) {
         const Call call = make_call(counts, 8, "cross", false, false);
@@ -162,18 +163,19 @@ TEST_P(AttentionLayerTest, FewerTokensThanItWasMadeFor) {
     expect_within(forward(layer, 8, call), forward(on_cpu, call));
 }
 
-// The same numbers on the device and on the CPU, within Xavier's bounds, spread over all of them, and others for other seeds.
+// The device and the CPU draw the same weights, spread over the whole range of Xavier's bounds;
+// another seed draws others.
 TEST_P(AttentionLayerTest, DrawsXavierWeights) {
     constexpr std::size_t kWidth = 36;
     const AttentionConfig config{kWidth, 4, true};
-    const AttentionLayer layer(config, {1, 1, 1}, method(), kSeed);
+    const AttentionLayer layer(config, {1, 1, 1}, version(), kSeed);
     const AttentionWeights weights = layer.weights();
     const AttentionLayerOnCpu on_cpu(config, kSeed);
     EXPECT_EQ(weights.in_weight, on_cpu.weights().in_weight);
     EXPECT_EQ(weights.out_weight, on_cpu.weights().out_weight);
     EXPECT_EQ(weights.in_bias, std::vector<float>(3 * kWidth));
     EXPECT_EQ(weights.out_bias, std::vector<float>(kWidth));
-    EXPECT_NE(weights.in_weight, AttentionLayer(config, {1, 1, 1}, method(), kSeed + 1).weights().in_weight);
+    EXPECT_NE(weights.in_weight, AttentionLayer(config, {1, 1, 1}, version(), kSeed + 1).weights().in_weight);
 
     const auto check = [](const std::vector<float>& weight, double bound) {
         double sum = 0;
@@ -202,7 +204,7 @@ TEST_P(AttentionLayerTest, DrawsXavierWeights) {
 }
 
 TEST_P(AttentionLayerTest, GivesBackTheWeightsItWasGiven) {
-    AttentionLayer layer({6, 2, true}, {1, 1, 1}, method(), kSeed);
+    AttentionLayer layer({6, 2, true}, {1, 1, 1}, version(), kSeed);
     const AttentionWeights weights{normal(108, 1), normal(36, 2), normal(18, 3), normal(6, 4)};
     layer.set_weights(weights);
     EXPECT_EQ(layer.weights().in_weight, weights.in_weight);
@@ -211,11 +213,12 @@ TEST_P(AttentionLayerTest, GivesBackTheWeightsItWasGiven) {
     EXPECT_EQ(layer.weights().out_bias, weights.out_bias);
 }
 
-// Captured into a graph, which a call that allocates memory or waits cannot be, and right when the graph is launched.
+// A call that allocates memory or synchronises cannot be captured into a graph. The graph's result
+// is right.
 TEST_P(AttentionLayerTest, RunsOnTheGivenStream) {
     constexpr std::size_t kWidth = 8;
     const Call call = make_call({2, 10, 10}, kWidth, "self", true, false);
-    AttentionLayer layer({kWidth, 2, true}, call.counts, method(), kSeed);
+    AttentionLayer layer({kWidth, 2, true}, call.counts, version(), kSeed);
     Matrix tokens(20, kWidth), out(20, kWidth);
     tokens.set(call.query);
     const course::CapturedWork work([&](cudaStream_t stream) {
@@ -231,15 +234,15 @@ TEST_P(AttentionLayerTest, RefusesWhatDoesNotFit) {
     for (const std::size_t heads : {0, 3}) {
         const std::string message =
             "day25: attention layer: heads is " + std::to_string(heads) + "; expected a divisor of width, 8";
-        EXPECT_EQ(refusal([&] { AttentionLayer({8, heads, true}, {1, 2, 3}, method(), kSeed); }), message);
+        EXPECT_EQ(refusal([&] { AttentionLayer({8, heads, true}, {1, 2, 3}, version(), kSeed); }), message);
         EXPECT_EQ(refusal([&] { AttentionLayerOnCpu({8, heads, true}, kSeed); }), message);
     }
-    AttentionLayer layer({4, 2, true}, {1, 2, 3}, method(), kSeed);
+    AttentionLayer layer({4, 2, true}, {1, 2, 3}, version(), kSeed);
     AttentionWeights weights = layer.weights();
     weights.out_bias.pop_back();
     EXPECT_EQ(refusal([&] { layer.set_weights(weights); }),
               "day25: attention layer: out_bias has 3 elements; expected 4");
-    AttentionLayer without({4, 2, false}, {1, 2, 3}, method(), kSeed);
+    AttentionLayer without({4, 2, false}, {1, 2, 3}, version(), kSeed);
     EXPECT_EQ(refusal([&] { without.set_weights(layer.weights()); }),
               "day25: attention layer: in_bias has 12 elements; expected 0");
 
@@ -264,7 +267,7 @@ TEST_P(AttentionLayerTest, RefusesWhatDoesNotFit) {
               "day25: self-attention: padding has 4 elements; expected none or batch x keys = 3");
 }
 
-// --- The bounds ----------------------------------------------------------------------------------------------------------
+// --- The bounds ----------------------------------------------------------------------------------
 
 // c = a b^T in FP32, one term after the other.
 std::vector<float> product(const std::vector<float>& a, const float* b, std::size_t b_rows,
@@ -304,7 +307,8 @@ std::vector<float> layer_in_floats(const AttentionWeights& weights, const Call& 
     return product(heads, weights.out_weight.data(), width, width);
 }
 
-// The bound that the program verifies with, at the size that it times: some rows of 2048 tokens of 512 columns.
+// The bound that the program verifies with, at the size that it times: some rows of 2048 tokens of
+// 512 columns.
 TEST(AttentionLayerReference, BoundsAreTightEnough) {
     const char* const order = std::getenv("CUDA_ON_CPU_ORDER");
     if (order != nullptr && std::string(order) == "descending")
@@ -336,11 +340,12 @@ TEST(AttentionLayerReference, BoundsAreTightEnough) {
     EXPECT_GT(wrong(1.001f), right.value.size() / 100) << "a scale that is a thousandth off";
 }
 
-// --- PyTorch -------------------------------------------------------------------------------------------------------------
+// --- PyTorch -------------------------------------------------------------------------------------
 
-// Every case of a JSON text from scripts/attention_reference.py: PyTorch's result is within the bounds of the CPU version, and that of
-// the device, which has bounds of the same size, within twice these of PyTorch's.
-void expect_as_pytorch(const std::string& text, const day25::Method& method) {
+// For every case of a JSON text from scripts/attention_reference.py: PyTorch's result is within the
+// bounds of the CPU version. The device's result has bounds of the same size, so it is within twice
+// these bounds of PyTorch's.
+void expect_as_pytorch(const std::string& text, const day25::Version& version) {
     const nlohmann::json file = nlohmann::json::parse(text);
     SCOPED_TRACE(file.at("made_by").get<std::string>());
     ASSERT_FALSE(file.at("cases").empty());
@@ -363,8 +368,8 @@ void expect_as_pytorch(const std::string& text, const day25::Method& method) {
         const course::VerifyResult result = day25::verify(pytorch, expected);
         EXPECT_TRUE(result.ok()) << "PyTorch and the CPU version: " << result.message();
 
-        if (!method.cannot_run({1, 1, !call.padding.empty()}).empty()) continue;
-        AttentionLayer layer(config, call.counts, method, kSeed);
+        if (!version.cannot_run({1, 1, !call.padding.empty()}).empty()) continue;
+        AttentionLayer layer(config, call.counts, version, kSeed);
         layer.set_weights(weights);
         expected.value.assign(pytorch.begin(), pytorch.end());
         for (double& error : expected.error)
@@ -374,7 +379,7 @@ void expect_as_pytorch(const std::string& text, const day25::Method& method) {
 }
 
 TEST_P(AttentionLayerTest, ComputesWhatPytorchHasComputed) {
-    expect_as_pytorch(kPytorchReference, method());
+    expect_as_pytorch(kPytorchReference, version());
 }
 
 // Larger cases, computed now. COURSE_PYTHON: the Python that has PyTorch, if `python3` has not.
@@ -391,7 +396,7 @@ TEST_P(AttentionLayerTest, ComputesWhatPytorchComputes) {
         " --case 1,65,65,64,2,1,0,0,self --case 2,33,33,24,3,1,1,1,self --case 2,20,130,16,4,1,0,1,memory"
         " --case 3,17,40,32,1,0,0,1,cross --case 1,128,128,32,8,1,1,0,self");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
-    expect_as_pytorch(outcome.text, method());
+    expect_as_pytorch(outcome.text, version());
 }
 
 }  // namespace

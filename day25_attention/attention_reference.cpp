@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kUnit = 0x1p-24;
 
-// How much more than one rounding a sum of so many terms may be off.
+// The error of a sum of so many terms, in roundings.
 double grown(std::size_t terms, course::Growth growth) {
     const auto n = static_cast<double>(terms);
     return growth == course::Growth::kLinear ? n : std::min(n, 4 * std::sqrt(n));
@@ -83,7 +83,7 @@ Bounded multiply(const Bounded& a, const Bounded& b, bool transpose_b, double al
     for_each_row(a.rows, [&](std::size_t i) {
         double* const value = c.value.data() + i * c.cols;
         double* const error = c.error.data() + i * c.cols;
-        std::vector<double> squares(independent ? c.cols : 0);  // of what errors of a and b do
+        std::vector<double> squares(independent ? c.cols : 0);  // of the errors that those of a and b cause
         for (std::size_t k = 0; k < a.cols; ++k) {
             const double x = alpha * a.value[i * a.cols + k];
             const double x_size = std::abs(x);
@@ -113,7 +113,8 @@ Bounded add_to_rows(const Bounded& a, const Bounded& row) {
     Bounded result = a;
     for (std::size_t i = 0; i < a.value.size(); ++i) {
         result.value[i] += row.value[i % a.cols];
-        // It may be what the sum begins with: then every addition rounds it again, but by less than it does the sum of all.
+        // The sum may begin with the row. Then every addition rounds it again, but by less than the
+        // bound of the whole sum allows.
         result.error[i] +=
             row.error[i % a.cols] + kUnit * (std::abs(result.value[i]) + std::abs(row.value[i % a.cols]));
     }
@@ -132,7 +133,7 @@ Bounded tanh_of(const Bounded& a) {
 Bounded masked_softmax(const Bounded& scores, const HostMask& mask) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     Bounded result(scores.rows, scores.cols, scores.growth);
-    // However many threads share a row, whatever the order.
+    // For any number of threads per row and any order.
     const double chain = grown(scores.cols, scores.growth);
     const bool independent = scores.growth == course::Growth::kSquareRoot;
     for_each_row(scores.rows, [&](std::size_t i) {
@@ -144,12 +145,13 @@ Bounded masked_softmax(const Bounded& scores, const HostMask& mask) {
         double max = -kInfinity;
         for (std::size_t j = 0; j < scores.cols; ++j)
             if (sees(j)) max = std::fmax(max, x[j]);
-        // The logarithm of a weight errs by `of(j)`: by the score's error, and by that of the exponent, which grows with it; twice where
-        // the weight was relative to another maximum first, and was brought to this one.
+        // The error of a weight's logarithm: that of the score, and that of the exponent, which
+        // grows with its distance from the maximum. Twice, because the weight may have been relative
+        // to another maximum first.
         const auto of = [&](std::size_t j) { return x_error[j] + kUnit * 2 * (2.3 * (max - x[j]) + 4); };
         double sum = 0;
         double sum_with_errors = 0;
-        double squares = 0;  // of what errors of the scores do to the sum
+        double squares = 0;  // of the errors that those of the scores cause in the sum
         for (std::size_t j = 0; j < scores.cols; ++j) {
             if (!sees(j)) continue;
             const double weight = std::exp(x[j] - max);
@@ -165,7 +167,7 @@ Bounded masked_softmax(const Bounded& scores, const HostMask& mask) {
             if (!sees(j)) continue;
             const double p = std::exp(x[j] - max) / sum;
             result.value[i * scores.cols + j] = p;
-            // Below 2^-126 a float has fewer digits, or is 0.
+            // Floats below 2^-126 are subnormal or 0.
             result.error[i * scores.cols + j] =
                 std::max(std::exp(x[j] - max + of(j) + of_sum) / sum - p, 0.0) + 0x1p-126;
         }
@@ -184,9 +186,9 @@ Bounded score_reference(Scoring scoring, const ScoreShape& shape, std::span<cons
     const Bounded s(shape.states, shape.width, states, growth);
     const Bounded w(shape.weight_rows(scoring), shape.weight_cols(scoring), weight, growth);
     if (scoring == Scoring::kDot) return multiply(h, s, true);
-    // The other order, (h W) s, errs by no more: both are bounded by (width + hidden) u |h| |W| |s|.
+    // The other order, (h W) s, has the same bound: (width + hidden) u |h| |W| |s|.
     if (scoring == Scoring::kLuong) return multiply(h, multiply(s, w, true), true);
-    // As the formula has it; sums of the two halves by themselves err by no more.
+    // The formula as it stands. The split version, with a sum for each half, has no larger error.
     Bounded both(shape.states, shape.hidden + shape.width, growth);
     both.put(0, shape.hidden, s);
     for (std::size_t j = 0; j < shape.states; ++j)
@@ -228,6 +230,58 @@ course::VerifyResult verify(std::span<const float> got, const Bounded& expected)
     for (double& m : magnitude)
         m /= course::FloatTraits<float>::kEpsilon;
     return course::verify(got, expected.value, {.terms = 1, .factor = 1}, magnitude, expected.cols);
+}
+
+// --- The layer -----------------------------------------------------------------------------------
+
+AttentionLayerOnCpu::AttentionLayerOnCpu(const AttentionConfig& config, std::uint64_t seed)
+    : config_(config) {
+    check_config(config);
+    const std::size_t width = config.width;
+    std::uint64_t number = 0;
+    const auto draw = [&](std::size_t outputs) {
+        std::vector<float> weight(outputs * width);
+        for (float& w : weight)
+            w = xavier_weight(seed, number++, xavier_bound(width, outputs));
+        return weight;
+    };
+    weights_.in_weight = draw(3 * width);
+    weights_.out_weight = draw(width);
+    if (config.bias) {
+        weights_.in_bias.resize(3 * width);
+        weights_.out_bias.resize(width);
+    }
+}
+
+void AttentionLayerOnCpu::set_weights(const AttentionWeights& weights) {
+    check_weights(config_, weights);
+    weights_ = weights;
+}
+
+Bounded AttentionLayerOnCpu::forward(std::span<const float> query, std::span<const float> key,
+                                     std::span<const float> value, const TokenCounts& counts, bool causal,
+                                     std::span<const std::uint8_t> padding, course::Growth growth) const {
+    const auto [batch, queries, keys] = counts;
+    const std::size_t width = config_.width;
+    const auto project = [&](const Bounded& in, const std::vector<float>& weight,
+                             const std::vector<float>& bias, std::size_t first) {
+        const std::span<const float> rows = std::span(weight).subspan(first * width, width * width);
+        const Bounded out = multiply(in, Bounded(width, width, rows, growth), true);
+        return bias.empty()
+                   ? out
+                   : add_to_rows(out, Bounded(1, width, std::span(bias).subspan(first, width), growth));
+    };
+    const Bounded q =
+        project(Bounded(batch * queries, width, query, growth), weights_.in_weight, weights_.in_bias, 0);
+    const Bounded k =
+        project(Bounded(batch * keys, width, key, growth), weights_.in_weight, weights_.in_bias, width);
+    const Bounded v =
+        project(Bounded(batch * keys, width, value, growth), weights_.in_weight, weights_.in_bias, 2 * width);
+
+    const std::size_t head = width / config_.heads;
+    const Bounded heads = self_attention_reference({batch, config_.heads, queries, keys, head, head}, q, k, v,
+                                                   1 / std::sqrt(static_cast<double>(head)), causal, padding);
+    return project(heads, weights_.out_weight, weights_.out_bias, 0);
 }
 
 }  // namespace day25

@@ -1,4 +1,5 @@
-// The parts that attention is made of, the scoring functions, and self-attention put together from parts.
+// The parts that attention is made of, the scoring functions, and self-attention put together from
+// parts.
 #include "attention.hpp"
 
 #include <gtest/gtest.h>
@@ -17,9 +18,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "multiplier.hpp"
 #include "scores.hpp"
-#include "self_attention.hpp"
 
 namespace {
 
@@ -40,9 +39,9 @@ using day25_test::kNan;
 using day25_test::Matrix;
 using day25_test::normal;
 
-// --- Products -----------------------------------------------------------------------------------------------------------
+// --- Products ------------------------------------------------------------------------------------
 
-class ProductTest : public course::DeviceTestWithParam<const day25::Multiply*> {
+class ProductTest : public course::DeviceTestWithParam<const day25::ProductVersion*> {
   protected:
     // alpha A op(B) + beta C with paddings of 0 to 3 elements after each row and before the first.
     void expect_right(std::size_t m, std::size_t n, std::size_t k, bool transpose_b, float alpha, float beta,
@@ -71,7 +70,7 @@ class ProductTest : public course::DeviceTestWithParam<const day25::Multiply*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTwentyFive, ProductTest, course::each_of(day25::products()),
+INSTANTIATE_TEST_SUITE_P(DayTwentyFive, ProductTest, course::each_of(day25::product_versions()),
                          course::VariantName());
 
 TEST_P(ProductTest, ShapesAroundTheTiles) {
@@ -164,7 +163,7 @@ TEST_P(ProductTest, RefusesWhatDoesNotFit) {
     EXPECT_EQ(with(matrix(0, 2, 3), matrix(10, 3, 4), matrix(22, 2, 4), false), "");
 }
 
-// --- Masked softmax ----------------------------------------------------------------------------------------------------
+// --- Masked softmax ------------------------------------------------------------------------------
 
 using Attention = course::DeviceTest;
 
@@ -209,7 +208,7 @@ TEST_F(Attention, SoftmaxOfAllLengthsAndMasks) {
     }
 }
 
-// The diagonal, at every place in a pack and across warps; more queries than keys, and fewer.
+// The diagonal at every position in a pack and across warps; more queries than keys, and fewer.
 TEST_F(Attention, SoftmaxOfCausalSquares) {
     for (const std::size_t queries : {33, 130})
         for (const std::size_t keys : {20, 33, 128, 132})
@@ -226,7 +225,7 @@ TEST_F(Attention, SoftmaxOfLargeAndEqualScores) {
     }
 }
 
-// A query that sees nothing: zeros. What is masked is not read as a number, whatever it is.
+// A query that sees no key gets zeros. A masked score may be anything.
 TEST_F(Attention, SoftmaxOfNothing) {
     expect_softmax({2, 2, 3}, 9, normal(12 * 9, 1), false,
                    {1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0});
@@ -275,7 +274,7 @@ TEST_F(Attention, SoftmaxRefusesWhatDoesNotFit) {
               "day25: masked_softmax: padding has 9 elements; expected none or batch x keys = 8");
 }
 
-// --- Moving ------------------------------------------------------------------------------------------------------------
+// --- Transposing and filling ---------------------------------------------------------------------
 
 TEST_F(Attention, TransposesAnyShape) {
     for (const std::size_t rows : {0, 1, 31, 32, 33, 70}) {
@@ -339,12 +338,12 @@ TEST_F(Attention, VectorProductRefusesWhatDoesNotFit) {
     }
 }
 
-// --- Scoring functions ---------------------------------------------------------------------------------------------------
+// --- Scoring functions ---------------------------------------------------------------------------
 
-class ScorerTest : public course::DeviceTestWithParam<std::tuple<Scoring, const day25::Scorer*>> {
+class ScorerTest : public course::DeviceTestWithParam<std::tuple<Scoring, const day25::ScoreVersion*>> {
   protected:
     static Scoring scoring() { return std::get<0>(GetParam()); }
-    static const day25::Scorer& scorer() { return *std::get<1>(GetParam()); }
+    static const day25::ScoreVersion& scorer() { return *std::get<1>(GetParam()); }
 
     static void expect_right(std::size_t states, std::size_t width, std::size_t hidden, std::size_t units,
                              std::size_t padding = 0, DataPattern pattern = DataPattern::kNormal) {
@@ -374,10 +373,10 @@ class ScorerTest : public course::DeviceTestWithParam<std::tuple<Scoring, const 
     }
 };
 
-std::vector<std::tuple<Scoring, const day25::Scorer*>> all_scorers() {
-    std::vector<std::tuple<Scoring, const day25::Scorer*>> all;
+std::vector<std::tuple<Scoring, const day25::ScoreVersion*>> all_scorers() {
+    std::vector<std::tuple<Scoring, const day25::ScoreVersion*>> all;
     for (const Scoring scoring : {Scoring::kDot, Scoring::kLuong, Scoring::kBahdanau})
-        for (const day25::Scorer& scorer : day25::scorers(scoring))
+        for (const day25::ScoreVersion& scorer : day25::score_versions(scoring))
             all.emplace_back(scoring, &scorer);
     return all;
 }
@@ -469,7 +468,7 @@ TEST_P(ScorerTest, RefusesWhatDoesNotFit) {
     }
 }
 
-// --- Self-attention ------------------------------------------------------------------------------------------------------
+// --- Self-attention ------------------------------------------------------------------------------
 
 struct Options {
     bool causal = false;
@@ -479,7 +478,7 @@ struct Options {
     std::size_t offset = 0;
 };
 
-class SelfAttentionTest : public course::DeviceTestWithParam<const day25::Method*> {
+class SelfAttentionTest : public course::DeviceTestWithParam<const day25::Version*> {
   protected:
     static std::size_t q_size(const AttentionShape& s) { return s.batch * s.queries * s.heads * s.width; }
     static std::size_t k_size(const AttentionShape& s) { return s.batch * s.keys * s.heads * s.width; }
@@ -523,7 +522,7 @@ class SelfAttentionTest : public course::DeviceTestWithParam<const day25::Method
         expect_within(out, day25::self_attention_reference(shape, q, k, v, scale, options.causal, padding));
     }
 
-    // What the method cannot do is left out.
+    // What the version cannot do is left out.
     static void expect_right(const AttentionShape& shape, const Options& options = {}) {
         if (!GetParam()->cannot_run({shape.width, shape.value_width}).empty()) return;
         day25::SelfAttention attention(*GetParam(), shape);
@@ -531,7 +530,7 @@ class SelfAttentionTest : public course::DeviceTestWithParam<const day25::Method
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTwentyFive, SelfAttentionTest, course::each_of(day25::methods()),
+INSTANTIATE_TEST_SUITE_P(DayTwentyFive, SelfAttentionTest, course::each_of(day25::versions()),
                          course::VariantName());
 
 TEST_P(SelfAttentionTest, OneHead) {
@@ -572,7 +571,7 @@ TEST_P(SelfAttentionTest, EmptyExtents) {
     expect_right({1, 2, 3, 5, 4, 0});
 }
 
-// One object, several shapes, none larger than it was made for: nothing of an earlier one is left.
+// One object, several shapes within the constructor's: no result depends on an earlier one.
 TEST_P(SelfAttentionTest, SmallerShapesThanItWasMadeFor) {
     day25::SelfAttention attention(*GetParam(), {2, 2, 40, 50, 8, 8});
     expect_right(attention, {2, 2, 40, 50, 8, 8}, {});
@@ -610,7 +609,8 @@ TEST_P(SelfAttentionTest, NanGoesWhereItMust) {
             }
         }
     };
-    // Row 2 of head 1; key 3, seen by queries 3 to 5, in head 0; the padded key; value 4 in one column.
+    // Row 2 of head 1; key 3, seen by queries 3 to 5, in head 0; the padded key; value 4 in one
+    // column.
     expect_nan(results(2 * 8 + 5, kNone, kNone),
                [](std::size_t row, std::size_t col) { return row == 2 && col >= 4; });
     expect_nan(results(kNone, 3 * 8 + 1, kNone),
@@ -649,13 +649,10 @@ TEST_P(SelfAttentionTest, FusedRefusesWhatItCannotDo) {
     };
     const DeviceMatrix<float> out(memory.span().subspan(32, 32), 4, 8);
     EXPECT_EQ(with(in, out, 1), "");
-    EXPECT_EQ(with(in, out, 0),
-              "day25: self-attention: scale is 0; expected a finite number above 0, as fused needs it");
-    EXPECT_EQ(
-        with(DeviceMatrix<float>(memory.span().subspan(0, 56), 4, 8, 16),
-             DeviceMatrix<float>(memory.span().subspan(8, 56), 4, 8, 16), 1),
-        "day25: self-attention: out lies between rows of q, k or v; expected memory of its own, as fused "
-        "needs it");
+    EXPECT_EQ(with(in, out, 0), "fused attention: scale is 0; expected a finite number above 0");
+    EXPECT_EQ(with(DeviceMatrix<float>(memory.span().subspan(0, 56), 4, 8, 16),
+                   DeviceMatrix<float>(memory.span().subspan(8, 56), 4, 8, 16), 1),
+              "fused attention: out overlaps an input; expected memory of its own");
 }
 
 TEST_P(SelfAttentionTest, RefusesWhatDoesNotFit) {
@@ -691,7 +688,7 @@ TEST_P(SelfAttentionTest, RefusesWhatDoesNotFit) {
               "batch 1, queries 3, keys 4, and heads 2, width 6, value width 6");
 }
 
-// More scores than 32 bits count, 10 GB: some queries, from one end to the other.
+// 10 GB of scores, more than 32 bits count. Some queries are verified, the last one included.
 TEST_P(SelfAttentionTest, MoreElementsThan32BitsCount) {
     const AttentionShape shape{1, 1, 49157, 49153, 4, 4};
     if (const std::string reason = course::why_not_so_large(shape.queries * (shape.keys + 3) * sizeof(float));
@@ -712,11 +709,11 @@ TEST_P(SelfAttentionTest, MoreElementsThan32BitsCount) {
     }
 }
 
-// --- Who multiplies ------------------------------------------------------------------------------------------------------
+// --- Backends ------------------------------------------------------------------------------------
 
-// Made for nothing, without scratch memory, it multiplies all the same.
-TEST_P(SelfAttentionTest, MultiplierDoesShapesItWasNotMadeFor) {
-    const auto multiplier = GetParam()->launcher.make({});
+// A backend made for no shape has no scratch memory, and still multiplies.
+TEST_P(SelfAttentionTest, BackendDoesShapesItWasNotMadeFor) {
+    const auto backend = GetParam()->launcher.make_backend({});
     for (const day25::ProductShape shape :
          {day25::ProductShape{64, 64, 2000}, day25::ProductShape{5, 200, 300},
           day25::ProductShape{130, 70, 33}}) {
@@ -725,18 +722,18 @@ TEST_P(SelfAttentionTest, MultiplierDoesShapesItWasNotMadeFor) {
         Matrix a(shape.rows, shape.depth), b(shape.depth, shape.cols), c(shape.rows, shape.cols);
         a.set(a_host);
         b.set(b_host);
-        multiplier->multiply({a.view(), b.view(), c.view()}, nullptr);
+        backend->multiply({a.view(), b.view(), c.view()}, nullptr);
         expect_within(c, day25::multiply(Bounded(shape.rows, shape.depth, a_host),
                                          Bounded(shape.depth, shape.cols, b_host)));
         const day25::Product transposed{b.view(), a.view(), c.view(), true};
-        if (!multiplier->takes_transposed()) {
-            EXPECT_EQ(refusal([&] { multiplier->multiply(transposed, nullptr); }),
+        if (!backend->takes_transposed()) {
+            EXPECT_EQ(refusal([&] { backend->multiply(transposed, nullptr); }),
                       "day25: ladder: transpose_b is set; expected a B that is not transposed");
         }
     }
 }
 
-// --- The references themselves -------------------------------------------------------------------------------------------
+// --- The references themselves -------------------------------------------------------------------
 
 TEST(AttentionReference, KnownValues) {
     // Two keys, scores ln 3 and 0: weights 3/4 and 1/4.

@@ -23,7 +23,8 @@ inline std::vector<float> normal(std::size_t size, std::uint64_t seed) {
     return course::make_data<float>(size, course::DataPattern::kNormal, seed);
 }
 
-// A matrix on the device whose rows need not be packed or aligned; between the rows stands NaN, before and behind all there are guards.
+// A matrix on the device whose rows need not be packed or aligned. NaN fills the memory between
+// rows; guards surround all of it.
 class Matrix {
   public:
     Matrix(std::size_t rows, std::size_t cols, std::size_t row_padding = 0, std::size_t offset = 0)
@@ -50,7 +51,7 @@ class Matrix {
         return result;
     }
 
-    // What was written where nothing belongs, or "".
+    // Says what was written outside the matrix, or is "".
     std::string damage() const {
         const std::vector<float> padded = memory_.to_host();
         for (std::size_t i = 0; i < padded.size(); ++i)

@@ -1,5 +1,6 @@
-// The main loop of day 25's matrix products: a block computes BM x BN elements of A op(B), of which each thread keeps TM x TN
-// in registers. Days 5 and the ladder tell the story of such loops; this one has to do any shape, with B as it is or transposed.
+// The main loop of day 25's matrix products: a block computes BM x BN elements of A op(B), and each
+// thread keeps TM x TN of them in registers. Day 5 and the ladder build such loops step by step;
+// this one takes any shape, and B as it is or transposed.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,13 +19,14 @@ struct Tile {
     static constexpr int COLS = BN / TN;  // threads that share a row
     static constexpr int THREADS = ROWS * COLS;
 
-    // One more column than the tile has: threads that write down a column, or read down one, then meet different banks.
+    // The padding of one column puts the elements of a column into different banks.
     struct Shared {
         float a[BM][BK + 1];
         float b[BK][BN + 1];
     };
 
-    // A thread's results: rows row() + i * ROWS and columns col() + j * COLS of the tile.
+    // TM x TN results of this thread: rows row() + i * ROWS and columns col() + j * COLS of the
+    // tile.
     float sum[TM][TN] = {};
 
     static __device__ int row() { return static_cast<int>(threadIdx.x) / COLS; }
@@ -44,17 +46,18 @@ struct Tile {
             __syncthreads();  // the tiles are complete
             for (int k = 0; k < BK; ++k)
                 multiply_add(shared, k);
-            __syncthreads();  // nobody needs them any more
+            __syncthreads();  // safe to overwrite
         }
     }
 
   private:
-    // The ROWS x COLS piece of `from` at (row0, col0), neighbouring threads along its rows; beyond the edge stands a 0, which adds
-    // nothing to a sum. `to` has rows of STRIDE; FLIP: it is the piece transposed.
+    // Loads PIECE_ROWS x PIECE_COLS elements of `from`, from (row0, col0) on; neighbouring threads
+    // load along rows. Out-of-range elements are zero-filled. FLIP: `to` is transposed. Its rows
+    // have STRIDE floats.
     template <int PIECE_ROWS, int PIECE_COLS, int STRIDE, bool FLIP>
     static __device__ void load(course::DeviceMatrix<const float> from, std::size_t row0, std::size_t col0,
                                 float* to) {
-        static_assert(PIECE_ROWS * PIECE_COLS % THREADS == 0, "every thread loads as many elements");
+        static_assert(PIECE_ROWS * PIECE_COLS % THREADS == 0, "all threads load the same number of elements");
 #pragma unroll
         for (int first = 0; first < PIECE_ROWS * PIECE_COLS; first += THREADS) {
             const int r = (first + static_cast<int>(threadIdx.x)) / PIECE_COLS;

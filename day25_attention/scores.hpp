@@ -1,10 +1,11 @@
-// Scoring functions: how well does each state of an encoder match the state h of a decoder? The host API of day 25's first part.
+// Host API of day 25's part 1. Scoring functions: how well does each state of an encoder match the
+// state h of a decoder?
 //
 //     dot product    score_j = h . s_j
-//     Luong          score_j = h^T W s_j                              M.-T. Luong, H. Pham, C. Manning, 2015: "general"
-//     Bahdanau       score_j = v . tanh(W [h; s_j])                   D. Bahdanau, K. Cho, Y. Bengio, 2015: "additive"
+//     Luong          score_j = h^T W s_j               M.-T. Luong, H. Pham, C. Manning, 2015: "general"
+//     Bahdanau       score_j = v . tanh(W [h; s_j])    D. Bahdanau, K. Cho, Y. Bengio, 2015: "additive"
 //
-// All states of a step at once: S has a state per row. [h; s_j] is h with s_j below it.
+// S has a state per row, and all of them get their score. [h; s_j] is h with s_j below it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -41,17 +42,18 @@ struct ScoreInputs {
     course::DeviceSpan<const float> v{};  // Bahdanau: units
 };
 
-// How many floats any version of a scoring function needs to leave results in between.
+// How many floats of workspace any version of a scoring function needs.
 std::size_t score_workspace(Scoring scoring, const ScoreShape& shape);
 
-// Queues all scores on `stream`. `scores` has an element per state and overlaps nothing else; `workspace` has score_workspace()
-// elements or more, any content, overlaps no input, and belongs to this work until it is done. Extents may be 0: an empty sum is 0.
-// Throws std::invalid_argument for arguments unlike that, CudaError when a launch fails.
+// Queues all scores on `stream`. `scores` has an element per state and overlaps no other argument.
+// `workspace` has at least score_workspace() elements of any content, overlaps no input, and must
+// not be used until the work is done. Extents may be 0: an empty sum is 0. Throws
+// std::invalid_argument for other arguments, CudaError if a launch fails.
 using ScoreLauncher = void (*)(const ScoreInputs& inputs, course::DeviceSpan<float> scores,
                                course::DeviceSpan<float> workspace, cudaStream_t stream);
 
 // The versions of a scoring function, slow to fast.
-using Scorer = course::Variant<ScoreLauncher, ScoreShape>;
-std::span<const Scorer> scorers(Scoring scoring);
+using ScoreVersion = course::Variant<ScoreLauncher, ScoreShape>;
+std::span<const ScoreVersion> score_versions(Scoring scoring);
 
 }  // namespace day25

@@ -1,4 +1,6 @@
 // Every version of fused attention against the reference, row by row.
+#include "fused_attention.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,10 +14,10 @@
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/fused_attention.hpp"
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "fused_attention.hpp"
 
 namespace {
 
@@ -23,11 +25,11 @@ using course::DeviceBuffer;
 using course::Growth;
 using course::GuardedBuffer;
 using course::refusal;
-using day25::fused::Attention;
-using day25::fused::Extents;
-using day25::fused::HeadsView;
-using day25::fused::Shape;
-using day25::fused::Strides;
+using day26::Attention;
+using day26::Extents;
+using day26::HeadsView;
+using day26::Shape;
+using day26::Strides;
 
 constexpr std::uint64_t kSeed = 25;
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -83,7 +85,7 @@ class Placed {
 
     HeadsView<T> view() { return {buffer_.span(), extents_, strides_}; }
 
-    // Packed again; `written` counts elements between the rows that are no NaN any more.
+    // Packed again. `written` counts the elements between rows that were overwritten.
     std::vector<T> values(std::size_t& written) const {
         std::vector<T> all = buffer_.to_host();
         std::vector<T> result(elements(extents_));
@@ -122,13 +124,13 @@ struct Result {
 };
 
 template <class T>
-Result<T> run(const day25::fused::FusedAttention<T>& variant, const Shape& shape, const Tensors<T>& data,
-              float scale, const Layout& in = {}, const Layout& out = {}) {
+Result<T> run(const day26::Version<T>& version, const Shape& shape, const Tensors<T>& data, float scale,
+              const Layout& in = {}, const Layout& out = {}) {
     Placed<T> q(data.q, shape.q(), in);
     Placed<T> k(data.k, shape.kv(), in);
     Placed<T> v(data.v, shape.kv(), in);
     Placed<T> result(shape.q(), out);
-    variant.launcher({q.view(), k.view(), v.view(), result.view(), scale, shape.causal}, nullptr);
+    version.launcher({q.view(), k.view(), v.view(), result.view(), scale, shape.causal}, nullptr);
     CUDA_CHECK(cudaDeviceSynchronize());
     std::size_t written = 0;
     Result<T> got{result.values(written), result.buffer().damage()};
@@ -137,9 +139,9 @@ Result<T> run(const day25::fused::FusedAttention<T>& variant, const Shape& shape
 }
 
 template <class T>
-course::VerifyResult compare(const day25::fused::FusedAttention<T>& variant, const Shape& shape,
-                             const Tensors<T>& data, float scale, const std::vector<T>& got, Growth growth) {
-    day25::fused::Precision precision = day25::fused::precision(variant);
+course::VerifyResult compare(const day26::Version<T>& version, const Shape& shape, const Tensors<T>& data,
+                             float scale, const std::vector<T>& got, Growth growth) {
+    day26::Precision precision = day26::precision(version);
     precision.growth = growth;
     std::vector<double> expected;
     std::vector<double> magnitude;
@@ -148,11 +150,11 @@ course::VerifyResult compare(const day25::fused::FusedAttention<T>& variant, con
         const std::size_t head = row / shape.length_q;
         const std::size_t head_kv =
             head / shape.heads * shape.heads_kv + head % shape.heads / (shape.heads / shape.heads_kv);
-        const auto reference = day25::fused::reference_row<T>(
+        const auto reference = day26::reference_row<T>(
             std::span(data.q).subspan(row * shape.dim, shape.dim),
             std::span(data.k).subspan(head_kv * head_size, head_size),
             std::span(data.v).subspan(head_kv * head_size, head_size),
-            day25::fused::visible_keys(row % shape.length_q, shape.length_q, shape.length_k, shape.causal),
+            day26::visible_keys(row % shape.length_q, shape.length_q, shape.length_k, shape.causal),
             static_cast<double>(scale), precision);
         expected.insert(expected.end(), reference.value.begin(), reference.value.end());
         for (const double bound : reference.bound)
@@ -163,9 +165,9 @@ course::VerifyResult compare(const day25::fused::FusedAttention<T>& variant, con
 
 // A version and the type it is for.
 template <class T, int INDEX>
-struct Version {
+struct Listed {
     using Type = T;
-    static const day25::fused::FusedAttention<T>& variant() { return day25::fused::variants<T>()[INDEX]; }
+    static const day26::Version<T>& version() { return day26::versions<T>()[INDEX]; }
 };
 
 template <class V>
@@ -176,18 +178,17 @@ class FusedTest : public course::DeviceTest {
     void SetUp() override {
         course::DeviceTest::SetUp();
         if (IsSkipped()) return;
-        if (const std::string reason = V::variant().cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+        if (const std::string reason = V::version().cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
     }
 
     static float usual_scale(const Shape& shape) { return 1 / std::sqrt(static_cast<float>(shape.dim)); }
 
     static void expect_right(const Shape& shape, const Tensors<Value>& data, float scale, Growth growth,
                              const Layout& in = {}, const Layout& out = {}) {
-        const Result<Value> got = run(V::variant(), shape, data, scale, in, out);
-        course::VerifyResult result = compare(V::variant(), shape, data, scale, got.out, growth);
+        const Result<Value> got = run(V::version(), shape, data, scale, in, out);
+        course::VerifyResult result = compare(V::version(), shape, data, scale, got.out, growth);
         result.damage = got.damage;
-        EXPECT_TRUE(result.ok()) << day25::fused::name(shape) << ", scale " << scale << ": "
-                                 << result.message();
+        EXPECT_TRUE(result.ok()) << day26::name(shape) << ", scale " << scale << ": " << result.message();
     }
 
     static void expect_right(const Shape& shape, const Layout& in = {}, const Layout& out = {}) {
@@ -201,12 +202,12 @@ struct VersionName {
         const std::string type = std::is_same_v<typename V::Type, float>    ? "float"
                                  : std::is_same_v<typename V::Type, __half> ? "half"
                                                                             : "bfloat16";
-        return type + "_" + V::variant().name;
+        return type + "_" + V::version().name;
     }
 };
 
-using Versions = testing::Types<Version<float, 0>, Version<float, 1>, Version<float, 2>, Version<__half, 0>,
-                                Version<__nv_bfloat16, 0>>;
+using Versions = testing::Types<Listed<float, 0>, Listed<float, 1>, Listed<float, 2>, Listed<__half, 0>,
+                                Listed<__nv_bfloat16, 0>>;
 TYPED_TEST_SUITE(FusedTest, Versions, VersionName);
 
 // Around a lane's, a warp's and a block's tile, in both directions, with and without a mask.
@@ -267,7 +268,7 @@ TYPED_TEST(FusedTest, PackedProjection) {
         return HeadsView<const T>(projection.span().subspan(index * row, all.size() - index * row), shape.q(),
                                   {shape.length_q * 3 * row, shape.dim, 3 * row});
     };
-    TypeParam::variant().launcher({part(0),
+    TypeParam::version().launcher({part(0),
                                    part(1),
                                    part(2),
                                    {out.span(), shape.q(), {shape.length_q * row, shape.dim, row}},
@@ -292,7 +293,7 @@ TYPED_TEST(FusedTest, PackedProjection) {
         }
     }
     const course::VerifyResult result =
-        compare(TypeParam::variant(), shape, data, 0.2f, got, Growth::kSquareRoot);
+        compare(TypeParam::version(), shape, data, 0.2f, got, Growth::kSquareRoot);
     EXPECT_TRUE(result.ok()) << result.message();
     EXPECT_EQ(out.damage(), "");
 }
@@ -314,7 +315,8 @@ TYPED_TEST(FusedTest, RandomShapes) {
     }
 }
 
-// Scores of +-100 and of +-10000: one key of a row takes nearly all, and sums must be brought to new maxima again and again.
+// Scores of +-100 and of +-10000: one key of a row gets nearly all the weight, and sums are
+// rescaled again and again.
 TYPED_TEST(FusedTest, LargeScores) {
     const Shape shape{1, 2, 1, 70, 300, 64, false};
     for (const bool causal : {false, true}) {
@@ -325,8 +327,9 @@ TYPED_TEST(FusedTest, LargeScores) {
     }
 }
 
-// Scores of 2^20, 2^20 - 1, 2^20 - 2, ..., exact in every type, and the same below -2^20: the limit in fused_attention.hpp.
-// Each p is off by at most 2^(1/16), half of the spacing there, so with the sum by 2^(1/8); V is positive. 16-bit types round p and the result.
+// Scores of 2^20, 2^20 - 1, 2^20 - 2, ..., exact in every type, and the same below -2^20: the limit
+// in fused_attention.hpp. Each p is off by at most 2^(1/16), half of the spacing there, so with the
+// sum by 2^(1/8); V is positive. 16-bit types round p and the result.
 TYPED_TEST(FusedTest, ScoresUpToTheLimit) {
     using T = typename TypeParam::Type;
     const Shape shape{1, 1, 1, 40, 150, 32, false};
@@ -352,8 +355,8 @@ TYPED_TEST(FusedTest, ScoresUpToTheLimit) {
             for (std::size_t c = 0; c < shape.dim; ++c)
                 expected[c] += p * static_cast<double>(static_cast<float>(data.v[key * shape.dim + c]));
         }
-        const Result<T> got = run(TypeParam::variant(), shape, data, 1.0f);
-        const double of_types = 2 * day25::fused::precision(TypeParam::variant()).result;
+        const Result<T> got = run(TypeParam::version(), shape, data, 1.0f);
+        const double of_types = 2 * day26::precision(TypeParam::version()).result;
         for (std::size_t i = 0; i < got.out.size(); ++i) {
             const double value = expected[i % shape.dim] / sum;
             ASSERT_NEAR(static_cast<double>(static_cast<float>(got.out[i])), value,
@@ -372,7 +375,7 @@ TYPED_TEST(FusedTest, OverflowingScoresBecomeNan) {
     for (const std::size_t key : {0, 31, 70, 129}) {
         std::fill(data.k.begin(), data.k.end(), T(0.0f));
         std::fill_n(data.k.begin() + static_cast<std::ptrdiff_t>(key * shape.dim), shape.dim, T(2.0f));
-        const std::vector<T> got = run(TypeParam::variant(), shape, data, 1e38f).out;
+        const std::vector<T> got = run(TypeParam::version(), shape, data, 1e38f).out;
         for (std::size_t i = 0; i < got.size(); ++i) {
             ASSERT_EQ(std::isnan(static_cast<float>(got[i])), i / shape.dim >= key)
                 << "key " << key << ", row " << i / shape.dim;
@@ -406,14 +409,15 @@ TYPED_TEST(FusedTest, EqualKeysAndOneDominantKey) {
         Tensors<T> one = data;
         std::fill_n(one.k.begin() + static_cast<std::ptrdiff_t>(dominant * shape.dim), shape.dim, T(8.0f));
         this->expect_right(shape, one, 1.0f, Growth::kLinear);
-        const Result<T> got = run(TypeParam::variant(), shape, one, 1.0f);
+        const Result<T> got = run(TypeParam::version(), shape, one, 1.0f);
         for (std::size_t c = 0; c < shape.dim; ++c)
             EXPECT_NEAR(static_cast<float>(got.out[c]), static_cast<float>(one.v[dominant * shape.dim + c]),
                         1e-5f);
     }
 }
 
-// Each row must see its own keys: with V's row j full of 2^-j-like marks any key too many or too few shows.
+// Each row must see its own keys: rows of V are 1 and -1 in turn, so one key too many or too few
+// changes the mean.
 TYPED_TEST(FusedTest, CausalMaskIsExact) {
     using T = typename TypeParam::Type;
     using Lengths = std::pair<std::size_t, std::size_t>;
@@ -424,18 +428,18 @@ TYPED_TEST(FusedTest, CausalMaskIsExact) {
         std::fill(data.k.begin(), data.k.end(), T(0.0f));
         for (std::size_t i = 0; i < data.v.size(); ++i)
             data.v[i] = T(i / shape.dim % 2 == 0 ? 1.0f : -1.0f);
-        const Result<T> got = run(TypeParam::variant(), shape, data, 1.0f);
+        const Result<T> got = run(TypeParam::version(), shape, data, 1.0f);
         for (std::size_t row = 0; row < length_q; ++row) {
-            const std::size_t seen = day25::fused::visible_keys(row, length_q, length_k, true);
+            const std::size_t seen = day26::visible_keys(row, length_q, length_k, true);
             const double expected = seen % 2 == 0 ? 0.0 : 1.0 / static_cast<double>(seen);
             for (std::size_t c = 0; c < shape.dim; ++c)
                 ASSERT_NEAR(static_cast<float>(got.out[row * shape.dim + c]), expected, expected * 0x1p-7)
-                    << day25::fused::name(shape) << ", row " << row;
+                    << day26::name(shape) << ", row " << row;
         }
     }
 }
 
-// What a row does not see may be NaN or Inf; what it sees spoils no more than it must.
+// Values that a row does not see may be NaN or Inf. Those that it sees affect their column only.
 TYPED_TEST(FusedTest, NotFiniteInV) {
     using T = typename TypeParam::Type;
     for (const float bad : {kNan, kInf, -kInf}) {
@@ -444,10 +448,10 @@ TYPED_TEST(FusedTest, NotFiniteInV) {
             Tensors<T> data = tensors<T>(shape);
             const std::size_t column = 3 + key % 50;
             data.v[key * shape.dim + column] = T(bad);
-            const Result<T> got = run(TypeParam::variant(), shape, data, 0.125f);
+            const Result<T> got = run(TypeParam::version(), shape, data, 0.125f);
             Tensors<T> clean = data;
             clean.v[key * shape.dim + column] = T(0.0f);
-            // What those that see it would be without it stands in for them; all others are compared as they are.
+            // Rows that see the value are compared without its column, all others in full.
             const std::size_t head_size = shape.length_k * shape.dim;
             std::vector<T> others = got.out;
             for (std::size_t row = 0; row < shape.length_q; ++row) {
@@ -455,15 +459,15 @@ TYPED_TEST(FusedTest, NotFiniteInV) {
                 if (row < key) continue;
                 EXPECT_FALSE(std::isfinite(static_cast<float>(got.out[index])))
                     << bad << " of key " << key << " is not in row " << row;
-                const auto reference = day25::fused::reference_row<T>(
+                const auto reference = day26::reference_row<T>(
                     std::span(clean.q).subspan(row * shape.dim, shape.dim),
                     std::span(clean.k).first(head_size), std::span(clean.v).first(head_size),
-                    day25::fused::visible_keys(row, shape.length_q, shape.length_k, true), 0.125,
-                    day25::fused::precision(TypeParam::variant()));
+                    day26::visible_keys(row, shape.length_q, shape.length_k, true), 0.125,
+                    day26::precision(TypeParam::version()));
                 others[index] = T(static_cast<float>(reference.value[column]));
             }
             const course::VerifyResult result =
-                compare(TypeParam::variant(), shape, clean, 0.125f, others, Growth::kSquareRoot);
+                compare(TypeParam::version(), shape, clean, 0.125f, others, Growth::kSquareRoot);
             EXPECT_TRUE(result.ok()) << bad << " of key " << key << ": " << result.message();
         }
     }
@@ -475,7 +479,7 @@ TYPED_TEST(FusedTest, NanInQAndK) {
     Tensors<T> data = tensors<T>(shape);
     data.q[7 * shape.dim + 11] = T(kNan);
     data.k[120 * shape.dim + 60] = T(kNan);
-    const Result<T> got = run(TypeParam::variant(), shape, data, 0.125f);
+    const Result<T> got = run(TypeParam::version(), shape, data, 0.125f);
     for (std::size_t i = 0; i < got.out.size(); ++i) {
         const std::size_t row = i / shape.dim;
         EXPECT_EQ(std::isnan(static_cast<float>(got.out[i])), row == 7 || row + 50 >= 120) << "row " << row;
@@ -491,15 +495,15 @@ TYPED_TEST(FusedTest, MinusInfinityIsAProbabilityOfZero) {
         for (std::size_t c = 0; c < shape.dim; ++c)
             data.k[key * shape.dim + c] = T(key < 70 || key % 2 == 0 ? -kInf : 0.25f);
     }
-    // Split into two numbers, an Inf becomes a NaN: this version says so, and nothing else, in these rows.
-    if (TypeParam::variant().name == "tf32x3") {
-        for (const T x : run(TypeParam::variant(), shape, data, 1.0f).out)
+    // Splitting turns an Inf into a NaN: this version gives NaN in these rows.
+    if (TypeParam::version().name == "tf32x3") {
+        for (const T x : run(TypeParam::version(), shape, data, 1.0f).out)
             EXPECT_TRUE(std::isnan(static_cast<float>(x)));
         return;
     }
     this->expect_right(shape, data, 1.0f, Growth::kLinear);
     std::fill(data.k.begin(), data.k.end(), T(-kInf));
-    for (const T x : run(TypeParam::variant(), shape, data, 1.0f).out)
+    for (const T x : run(TypeParam::version(), shape, data, 1.0f).out)
         EXPECT_EQ(static_cast<float>(x), 0.0f);
 }
 
@@ -508,19 +512,20 @@ TYPED_TEST(FusedTest, NothingToDoAndNothingToSee) {
     for (const Shape& shape :
          {Shape{0, 2, 1, 5, 5, 32, false}, Shape{1, 0, 0, 5, 5, 32, false}, Shape{1, 2, 1, 0, 5, 32, true},
           Shape{1, 2, 1, 5, 5, 0, false}, Shape{1, 2, 1, 0, 0, 0, false}}) {
-        EXPECT_EQ(run(TypeParam::variant(), shape, tensors<T>(shape), 1.0f).damage, "");
+        EXPECT_EQ(run(TypeParam::version(), shape, tensors<T>(shape), 1.0f).damage, "");
     }
     const Shape no_keys{2, 2, 1, 40, 0, 48, false};
-    for (const T x : run(TypeParam::variant(), no_keys, tensors<T>(no_keys), 1.0f).out)
+    for (const T x : run(TypeParam::version(), no_keys, tensors<T>(no_keys), 1.0f).out)
         ASSERT_EQ(static_cast<float>(x), 0.0f);
     const Shape rows_without{1, 1, 1, 200, 50, 32, true};
-    const std::vector<T> out = run(TypeParam::variant(), rows_without, tensors<T>(rows_without), 1.0f).out;
+    const std::vector<T> out = run(TypeParam::version(), rows_without, tensors<T>(rows_without), 1.0f).out;
     for (std::size_t i = 0; i < 150 * 32; ++i)
         ASSERT_EQ(static_cast<float>(out[i]), 0.0f);
     EXPECT_NE(static_cast<float>(out[150 * 32]), 0.0f);
 }
 
-// Rows so far apart that places do not fit in 32 bits: Q, K and V beside one another in one allocation, the result in another.
+// Rows so far apart that offsets do not fit in 32 bits: Q, K and V interleaved in one allocation,
+// the result in another.
 TYPED_TEST(FusedTest, MoreElementsThan32BitsCount) {
     using T = typename TypeParam::Type;
     const Shape shape{1, 1, 1, 70, 70, 64, true};
@@ -542,12 +547,12 @@ TYPED_TEST(FusedTest, MoreElementsThan32BitsCount) {
     copy(view(in, 0).data(), kStride, data.q.data(), shape.dim);
     copy(view(in, 1).data(), kStride, data.k.data(), shape.dim);
     copy(view(in, 2).data(), kStride, data.v.data(), shape.dim);
-    TypeParam::variant().launcher({view(in, 0), view(in, 1), view(in, 2), view(out, 0), 0.125f, true},
+    TypeParam::version().launcher({view(in, 0), view(in, 1), view(in, 2), view(out, 0), 0.125f, true},
                                   nullptr);
     std::vector<T> got(elements(shape.q()));
     copy(got.data(), shape.dim, out.data(), kStride);
     const course::VerifyResult result =
-        compare(TypeParam::variant(), shape, data, 0.125f, got, Growth::kSquareRoot);
+        compare(TypeParam::version(), shape, data, 0.125f, got, Growth::kSquareRoot);
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
@@ -560,7 +565,7 @@ TYPED_TEST(FusedTest, RefusesBadArguments) {
     const Extents usual{1, 2, 3, 8};
     const auto with = [&](const HeadsView<T>& q, const HeadsView<T>& k, const HeadsView<T>& v,
                           const HeadsView<T>& out, float scale = 1) {
-        return refusal([&] { TypeParam::variant().launcher({q, k, v, out, scale, false}, nullptr); });
+        return refusal([&] { TypeParam::version().launcher({q, k, v, out, scale, false}, nullptr); });
     };
     const HeadsView<T> in = view(0, usual);
     const HeadsView<T> out = view(2048, usual);
@@ -597,6 +602,107 @@ TYPED_TEST(FusedTest, RefusesBadArguments) {
         "own");
 }
 
+// --- course::fused_attention, for other days -----------------------------------------------------
+
+class TokenAttention : public course::DeviceTest {
+  protected:
+    static constexpr std::size_t kBatch = 2, kHeads = 3, kWidth = 8, kColumns = kHeads * kWidth;
+
+    // Rows of kColumns elements, `padding` elements of NaN after each.
+    static std::vector<float> padded(const std::vector<float>& values, std::size_t padding) {
+        std::vector<float> result(values.size() / kColumns * (kColumns + padding), kNan);
+        for (std::size_t i = 0; i < values.size(); ++i)
+            result[i / kColumns * (kColumns + padding) + i % kColumns] = values[i];
+        return result;
+    }
+
+    static void expect_right(std::size_t queries, std::size_t keys, bool causal, std::size_t padding) {
+        SCOPED_TRACE(std::to_string(queries) + " queries, " + std::to_string(keys) + " keys" +
+                     (causal ? ", causal" : ""));
+        const auto data = [](std::size_t rows, std::uint64_t seed) {
+            return course::make_data<float>(rows * kColumns, course::DataPattern::kNormal, seed);
+        };
+        const std::vector<float> q = data(kBatch * queries, 1), k = data(kBatch * keys, 2),
+                                 v = data(kBatch * keys, 3);
+        const std::size_t ld = kColumns + padding;
+        const DeviceBuffer<float> q_device{padded(q, padding)}, k_device{padded(k, padding)},
+            v_device{padded(v, padding)};
+        GuardedBuffer<float> out(kBatch * queries * ld);
+        const auto matrix = [&](const auto& span, std::size_t rows) {
+            return course::DeviceMatrix(span, kBatch * rows, kColumns, ld);
+        };
+        course::fused_attention(
+            {matrix(q_device.span(), queries), matrix(k_device.span(), keys), matrix(v_device.span(), keys),
+             matrix(out.span(), queries), kBatch, kHeads, queries, keys, kWidth, 0.5f, causal},
+            nullptr);
+
+        const std::vector<float> all = out.to_host();
+        std::vector<float> got;
+        std::vector<double> expected, magnitude;
+        for (std::size_t row = 0; row < kBatch * queries; ++row) {
+            for (std::size_t h = 0; h < kHeads; ++h) {
+                const auto head = [&](const std::vector<float>& from, std::size_t first, std::size_t rows) {
+                    std::vector<float> result;
+                    for (std::size_t i = first; i < first + rows; ++i)
+                        for (std::size_t c = 0; c < kWidth; ++c)
+                            result.push_back(from[i * kColumns + h * kWidth + c]);
+                    return result;
+                };
+                const std::size_t batch = row / queries;
+                const std::vector<float> of_q = head(q, row, 1), of_k = head(k, batch * keys, keys),
+                                         of_v = head(v, batch * keys, keys);
+                const std::size_t visible = causal ? std::min(row % queries + 1, keys) : keys;
+                // tf32x3 where it can run; its bounds are the widest of the FP32 versions.
+                const auto reference = day26::reference_row<float>(
+                    of_q, of_k, of_v, visible, 0.5, day26::precision(day26::versions<float>().back()));
+                for (std::size_t c = 0; c < kWidth; ++c) {
+                    got.push_back(all[row * ld + h * kWidth + c]);
+                    expected.push_back(reference.value[c]);
+                    magnitude.push_back(reference.bound[c] / course::FloatTraits<float>::kEpsilon);
+                }
+            }
+        }
+        course::VerifyResult result = course::verify(got, expected, {.factor = 1}, magnitude, kWidth);
+        result.damage = out.damage();
+        for (std::size_t i = 0; i < all.size(); ++i)
+            if (i % ld >= kColumns && !std::isnan(all[i]))
+                result.damage += " the padding of a row was written";
+        EXPECT_TRUE(result.ok()) << result.message();
+    }
+};
+
+// As PyTorch's is_causal: query i sees the keys 0 to i, also if there are more or fewer keys than
+// queries.
+TEST_F(TokenAttention, AlignsTheMaskToTheFirstToken) {
+    for (const bool causal : {false, true}) {
+        for (const std::size_t padding : {0, 3}) {
+            expect_right(9, 9, causal, padding);
+            expect_right(70, 20, causal, padding);
+            expect_right(20, 70, causal, padding);
+            expect_right(5, 0, causal, padding);
+        }
+    }
+}
+
+TEST_F(TokenAttention, RefusesWhatDoesNotFit) {
+    auto memory = course::zeros<float>(400);
+    const auto with = [&](std::size_t q_rows, std::size_t k_rows, std::size_t out_at, float scale) {
+        const auto matrix = [&](std::size_t first, std::size_t rows) {
+            return course::DeviceMatrix<float>(memory.span().subspan(first, rows * 8), rows, 8);
+        };
+        return refusal([&] {
+            course::fused_attention({matrix(0, q_rows), matrix(100, k_rows), matrix(200, 5),
+                                     matrix(out_at, 4), 1, 2, 4, 5, 4, scale, true},
+                                    nullptr);
+        });
+    };
+    EXPECT_EQ(with(4, 5, 300, 1), "");
+    EXPECT_EQ(with(3, 5, 300, 1), "fused attention: q is 3 x 8; expected 4 x 8");
+    EXPECT_EQ(with(4, 4, 300, 1), "fused attention: k is 4 x 8; expected 5 x 8");
+    EXPECT_EQ(with(4, 5, 31, 1), "fused attention: out overlaps an input; expected memory of its own");
+    EXPECT_EQ(with(4, 5, 300, 0), "fused attention: scale is 0; expected a finite number above 0");
+}
+
 TEST(HeadsView, MustFit) {
     if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
     DeviceBuffer<float> buffer(100);
@@ -617,24 +723,24 @@ TEST(Reference, KnownValues) {
     const std::vector<float> q = {1, 0};
     const std::vector<float> k = {0, 5, std::log(3.0f), 7};
     const std::vector<float> v = {4, 0, 8, -4};
-    const day25::fused::Precision precision;
-    const auto row = day25::fused::reference_row<float>(q, k, v, 2, 1.0, precision);
+    const day26::Precision precision;
+    const auto row = day26::reference_row<float>(q, k, v, 2, 1.0, precision);
     EXPECT_NEAR(row.value[0], 7.0, 1e-6);
     EXPECT_NEAR(row.value[1], -3.0, 1e-6);
-    EXPECT_EQ(day25::fused::reference_row<float>(q, k, v, 1, 1.0, precision).value[0], 4.0);
-    EXPECT_EQ(day25::fused::reference_row<float>(q, k, v, 0, 1.0, precision).value[0], 0.0);
+    EXPECT_EQ(day26::reference_row<float>(q, k, v, 1, 1.0, precision).value[0], 4.0);
+    EXPECT_EQ(day26::reference_row<float>(q, k, v, 0, 1.0, precision).value[0], 0.0);
 }
 
 TEST(Names, SayWhatDiffers) {
-    EXPECT_EQ(day25::fused::name(Shape{4, 8, 8, 2048, 2048, 64, false}), "4x8x2048x64");
-    EXPECT_EQ(day25::fused::name(Shape{2, 8, 1, 100, 300, 64, true}), "2x8:1x100:300x64 causal");
+    EXPECT_EQ(day26::name(Shape{4, 8, 8, 2048, 2048, 64, false}), "4x8x2048x64");
+    EXPECT_EQ(day26::name(Shape{2, 8, 1, 100, 300, 64, true}), "2x8:1x100:300x64 causal");
 }
 
-// What must be computed: of a causal 3 x 3 that is 6 of 9 scores.
+// Of causal 3 x 3 scores, 6 of 9 are visible.
 TEST(Work, CountsWhatIsSeen) {
-    EXPECT_EQ(day25::fused::work<float>({2, 4, 2, 3, 3, 8, true}).flops, 4.0 * 8 * 6 * 8);
-    EXPECT_EQ(day25::fused::work<float>({2, 4, 2, 3, 5, 8, false}).flops, 4.0 * 8 * 15 * 8);
-    EXPECT_EQ(day25::fused::work<__half>({2, 4, 2, 3, 5, 8, false}).bytes, 2.0 * (2 * 8 * 24 + 2 * 4 * 40));
+    EXPECT_EQ(day26::work<float>({2, 4, 2, 3, 3, 8, true}).flops, 4.0 * 8 * 6 * 8);
+    EXPECT_EQ(day26::work<float>({2, 4, 2, 3, 5, 8, false}).flops, 4.0 * 8 * 15 * 8);
+    EXPECT_EQ(day26::work<__half>({2, 4, 2, 3, 5, 8, false}).bytes, 2.0 * (2 * 8 * 24 + 2 * 4 * 40));
 }
 
 }  // namespace

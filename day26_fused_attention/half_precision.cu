@@ -1,35 +1,40 @@
-// Fused attention in FP16 and BF16: tensor cores, sums and softmax in FP32.
+// Day 26's version tensor_cores, for FP16 and BF16: products on tensor cores, sums and softmax in
+// FP32.
 //
-//     a block    BM rows of Q; two stages of BN keys, one of which is on its way
-//     a warp     32 rows, so that what it loads of K and V serves two instructions; 16 rows would ask more of shared memory than it has
-//     a lane     of Q K^T and of out: rows g, g + 8, g + 16, g + 24 (g = lane / 4), columns 2 t, 2 t + 1 (t = lane % 4) of every 8
+// mma.sync leaves columns 2 t and 2 t + 1 of a row in lane 4 g + t. For 16-bit types that is the
+// layout of the left factor: a lane's scores of 16 keys, rounded to pairs, are its left factor of p
+// V. So p never leaves its registers.
 //
-// A lane's scores of 16 keys, rounded to pairs, are what mma wants of it as the left factor of p V: p never leaves its registers.
-#include "attention_tile.cuh"
+//     a block    BM rows of Q; two stages of BN keys: one is multiplied, the other is in flight
+//     a warp     32 rows: each fragment of K and V serves two instructions. With 16 rows, the loads
+//                from shared memory would be the limit
+//     a lane     of Q K^T and of out: rows g, g + 8, g + 16, g + 24, columns 2 t, 2 t + 1 of every 8
 #include "common/device/tensor_core_support.hpp"
+#include "fused_attention.cuh"
 #include "launch.cuh"
 
-namespace day25::fused {
+namespace day26 {
 namespace {
 
 template <int D_, int BN_, int WARPS_, int BLOCKS_>
 struct Tile {
     static constexpr int D = D_;
     static constexpr int BN = BN_;
-    static constexpr int BLOCKS = BLOCKS_;  // on a multiprocessor
+    static constexpr int BLOCKS = BLOCKS_;  // on an SM
     static constexpr int BM = WARPS_ * 32;
     static constexpr int THREADS = WARPS_ * 32;
     static constexpr int ACROSS = BN / 8;  // instructions for 16 x BN scores, side by side
 };
 
-// ROWS x D elements in packs of 8, moved within a row so that packs of 8 rows below one another are in different banks.
+// ROWS x D elements in packs of 8, swizzled so that the same pack of 8 consecutive rows is in
+// different banks.
 template <class T, int ROWS, int D>
 struct Swizzled {
     T rows[ROWS][D];
 
     __device__ T* pack(int row, int index) {
-        constexpr bool kRowsAlign =
-            D % 64 == 0;  // every row begins at bank 0; otherwise every other one does
+        // True: every row begins at bank 0. False: every second row does.
+        constexpr bool kRowsAlign = D % 64 == 0;
         return &rows[row][(index ^ (kRowsAlign ? row % 8 : row / 2 % 4)) * 8];
     }
 };
@@ -60,7 +65,7 @@ __device__ inline __nv_bfloat162 rounded(float first, float second, __nv_bfloat1
     return __floats2bfloat162_rn(first, second);
 }
 
-// Two neighbours in a register, the first one in its lower half.
+// Two neighbours in one register, the first one in its lower half.
 template <class T>
 __device__ unsigned pair(float first, float second) {
     const auto both = rounded(first, second, T{});
@@ -69,11 +74,13 @@ __device__ unsigned pair(float first, float second) {
     return bits;
 }
 
-// scores = Q K^T, of 32 rows from `row` on.
+// scores = Q K^T for 32 rows from `row` on.
 template <class S, class T>
 __device__ void multiply_keys(Swizzled<T, S::BM, S::D>& q, Swizzled<T, S::BN, S::D>& keys, int row, int lane,
                               float (&scores)[2][S::ACROSS][4]) {
-#pragma unroll 4  // of 8 at most: all at once, loads of the last would come early and take registers that there are not
+// Fully unrolled (8 steps), the loads of all steps would move to the front and take too many
+// registers.
+#pragma unroll 4
     for (int c = 0; c < S::D / 8; c += 2) {
         unsigned a[2][4];
 #pragma unroll
@@ -108,9 +115,11 @@ __device__ void multiply_values(const unsigned (&p)[2][4], Swizzled<T, S::BN, S:
     }
 }
 
-// Idea: mma.sync for both products. The exponentials of 16 keys are computed while tensor cores multiply those of the 16 before.
-// Cost removed: FP32's arithmetic and half of its bytes.
-// Still limits it: mma.sync, which is not the fastest way to Hopper's tensor cores; with 128 columns also shared memory, from which Q comes.
+// Idea: 16-bit factors, one mma.sync for each product. The exponentials of 16 keys overlap with the
+// product of the 16 keys before.
+// Cost removed: two of three products, the splitting, and half of the bytes.
+// Still limits it: mma.sync, which does not reach the full rate of Hopper's tensor cores (wgmma
+// does: day 41); with 128 columns also the loads of Q from shared memory.
 template <class T, class S, bool ALIGNED>
 __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tensor_cores(Attention<T> a,
                                                                                 unsigned heads_at_once) {
@@ -142,7 +151,7 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tensor_cores(
     for (int number = 0; number * S::BN < tile.keys; ++number) {
         const int first = number * S::BN;
         course::ptx::cp_async_wait<0>();
-        __syncthreads();  // the tile is there, and nobody needs the one before it any more
+        __syncthreads();  // the tile is complete, and the one before it safe to overwrite
         copy(number + 1);
         Stage<T, S>& stage = shared.stages[number % 2];
 
@@ -218,7 +227,7 @@ std::string constraint(const Shape&) {
                                        sizeof(Shared<T, TileFor<64>>));
 }
 
-// Where rows are not aligned, one size must do for all.
+// Unaligned rows of any dim take the tile of kMaxDim, to compile fewer kernels.
 template <class T>
 void launch(const Attention<T>& attention, cudaStream_t stream) {
     if (const std::string reason = constraint<T>({}); !reason.empty())
@@ -239,7 +248,7 @@ void launch(const Attention<T>& attention, cudaStream_t stream) {
 }  // namespace
 
 template <class T>
-FusedAttention<T> tensor_cores() {
+Version<T> tensor_cores() {
     return {.name = "tensor_cores",
             .idea = "both products on tensor cores, weights rounded to the type of V",
             .launcher = launch<T>,
@@ -247,7 +256,7 @@ FusedAttention<T> tensor_cores() {
             .constraint = constraint<T>};
 }
 
-template FusedAttention<__half> tensor_cores();
-template FusedAttention<__nv_bfloat16> tensor_cores();
+template Version<__half> tensor_cores();
+template Version<__nv_bfloat16> tensor_cores();
 
-}  // namespace day25::fused
+}  // namespace day26

@@ -1,24 +1,27 @@
-// Fused attention: softmax(scale Q K^T) V without ever writing the scores. No kernels here.
+// Host API of day 26: softmax(scale Q K^T) V without storing the scores.
 //
-//     out[b, h, i] = sum_j p[j] v[b, g, j]      p = softmax over j of scale (q[b, h, i] . k[b, g, j])
+//     out[b, h, i] = sum_j p[j] v[b, g, j]    p = softmax over j of scale (q[b, h, i] . k[b, g, j])
 //
-// with g = h / (heads / heads_kv): neighbouring heads of Q share one head of K and V (grouped-query attention; heads_kv = heads is the
-// ordinary kind, heads_kv = 1 multi-query).
+// with g = h / (heads / heads_kv): neighbouring heads of Q share one head of K and V (grouped-query
+// attention; heads_kv = heads is ordinary attention, heads_kv = 1 multi-query attention).
 //
-// Causal: row i sees the keys j <= i + length_k - length_q. The last row sees all keys, also where lengths differ ("bottom-right"):
-// queries are the newest tokens of a longer text. A row that sees no key becomes zeros; so does one whose scores are all -Inf.
+// Causal: row i sees the keys j <= i + length_k - length_q. The last row sees all keys, also if the
+// lengths differ ("bottom-right"): queries are the newest tokens of a longer text. A row that sees
+// no key becomes zeros, and so does a row whose scores are all -Inf.
 //
-// NaN and Inf. What a row does not see does not matter, whatever it is. A NaN in Q or K makes NaN of the rows that see it. A NaN or an Inf
-// in V leaves something that is not finite in that column of the rows that see it, and nowhere else.
+// NaN and Inf: what a row does not see has no effect on it. A NaN in Q or K makes the rows NaN that
+// see it. A NaN or Inf in V makes its column of the rows that see it NaN or Inf, and nothing else.
 //
-// Large scores. scale q k may be up to 2^20 in magnitude. There, a FP32 number is known to a sixteenth, and so is the exponent of a weight;
-// beyond, weights are off by more, and by powers of two from 2^24 on. Where it exceeds the largest float, the row becomes NaN.
+// Large scores: |scale q k| may be up to 2^20. There the spacing of FP32 is 1/16, and so is the
+// error of a weight's exponent. From 2^24 on, weights are wrong by powers of two. If a score
+// overflows, the row becomes NaN.
 //
-// Memory: nothing but Q, K, V and out. Scores live in registers, a tile of keys at a time.
+// Memory: nothing but Q, K, V and out. Scores exist in registers, a tile of keys at a time.
 //
-// Methods: M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao, D. Y. Fu, S. Ermon, A. Rudra, C. Re,
-// "FlashAttention", 2022; T. Dao, "FlashAttention-2", 2023; M. N. Rabe, C. Staats, "Self-attention does not need O(n^2) memory", 2021;
-// J. Ainslie et al., "GQA", 2023. PMPP chapters 5 (tiles), 16 (attention is a layer of matrix products).
+// Methods: M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao, D.
+// Y. Fu, S. Ermon, A. Rudra, C. Re, "FlashAttention", 2022; T. Dao, "FlashAttention-2", 2023; M. N.
+// Rabe, C. Staats, "Self-attention does not need O(n^2) memory", 2021; J. Ainslie et al., "GQA",
+// 2023.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -34,7 +37,7 @@
 #include "common/check/verify.hpp"
 #include "common/device/device_view.hpp"
 
-namespace day25::fused {
+namespace day26 {
 
 inline constexpr std::size_t kMaxDim = 128;
 
@@ -55,8 +58,9 @@ struct Strides {
 // [batch, heads, length, dim] packed.
 Strides packed(const Extents& extents);
 
-// [batch, heads, length, dim] elements anywhere in a span: packed, or heads beside one another as a projection leaves them
-// (strides {length * heads * dim, dim, heads * dim}), or parts of one matrix that holds Q, K and V.
+// [batch, heads, length, dim] elements in a span: packed, or with the heads' columns side by side,
+// as a projection stores them (strides {length * heads * dim, dim, heads * dim}), or a part of one
+// matrix that holds Q, K and V.
 template <class T>
 class HeadsView {
   public:
@@ -113,10 +117,11 @@ struct Shape {
     Extents kv() const { return {batch, heads_kv, length_k, dim}; }
 };
 
-// "4x8x2048x64", with what differs from plain self-attention: "2x8:1x100:300x64 causal" (heads:heads_kv, length_q:length_k).
+// "4x8x2048x64"; if heads or lengths differ, both: "2x8:1x100:300x64 causal" (heads:heads_kv,
+// length_q:length_k).
 std::string name(const Shape& shape);
 
-// How many keys row `row` sees.
+// The number of keys that row `row` sees.
 inline __host__ __device__ std::size_t visible_keys(std::size_t row, std::size_t length_q,
                                                     std::size_t length_k, bool causal) {
     if (!causal) return length_k;
@@ -124,52 +129,61 @@ inline __host__ __device__ std::size_t visible_keys(std::size_t row, std::size_t
     return seen < length_q ? 0 : (seen - length_q < length_k ? seen - length_q : length_k);
 }
 
-// Queues the work on `stream`. Any strides, any alignment of an element; rows of whole, aligned 16-byte packs are faster. Empty
-// extents are legal. Throws std::invalid_argument for extents that do not fit together, dim > 128, a length of 2^30 or more, a
-// scale that is not a finite number above 0, an out whose elements coincide or whose memory, from the first element to the last, overlaps an
-// input's, and what the variant cannot run; CudaError when a launch fails.
+// Queues the work on `stream`. Any strides, any alignment of an element; rows of whole, aligned
+// 16-byte packs are faster. Extents may be 0. Throws std::invalid_argument for extents that do not
+// fit together, dim > 128, a length of 2^30 or more, a scale that is not a finite number above 0,
+// an out whose elements coincide or whose memory, from the first element to the last, overlaps that
+// of an input, and a problem that the version cannot run; CudaError if a launch fails.
 template <class T>
 using Launcher = void (*)(const Attention<T>& attention, cudaStream_t stream);
 template <class T>
-using FusedAttention = course::Variant<Launcher<T>, Shape>;
+using Version = course::Variant<Launcher<T>, Shape>;
+
+// What every launcher checks first: throws as said above. Returns false if there is nothing to
+// write.
+template <class T>
+bool check_arguments(const Attention<T>& attention);
 
 // The versions, slow to fast. float: three; __half and __nv_bfloat16: one.
 template <class T>
-std::span<const FusedAttention<T>> variants();
+std::span<const Version<T>> versions();
 
-// The least there is to do: every tensor moved once; of the scores those that are seen.
+// The least work: every tensor moved once, and the visible scores.
 template <class T>
 course::Work work(const Shape& shape);
 course::Work work_in_fp32(const Shape& shape);  // of versions without tensor cores
 
-// ---- Reference -------------------------------------------------------------------------------------------------------
+// --- Reference -----------------------------------------------------------------------------------
 
-// What a version may lose: unit roundoffs, each the largest relative error of one rounding. The README derives the bound from these.
+// The relative error of each rounding of a version, at most. The README derives the bound from
+// these.
 struct Precision {
     double sum = 0x1p-24;  // of an addition in either product
-    // Terms that tensor cores add before they cut the sum off, always towards 0, so that these errors add up; 0: sums are rounded.
+    // Tensor cores cut a sum off (towards 0, so these errors add up) after this many terms. 0: sums
+    // are rounded.
     double between_cuts = 0;
-    double product =
-        0x1p-24;        // of a product of two factors, together with what was lost when they were split
-    double weight = 0;  // of p, when it becomes a factor of the second product
-    double smallest_weight = 0;  // half the distance of the smallest p
+    double product = 0x1p-24;    // of a product of two factors, including what splitting them lost
+    double weight = 0;           // of p as a factor of the second product
+    double smallest_weight = 0;  // half the spacing of the smallest p
     double result = 0x1p-24;     // of out
     double smallest_result = 0x1p-150;
-    // How errors along a sum add up: kLinear at worst, kSquareRoot where they are independent (verify.hpp).
+    // How errors along a sum add up: kLinear at worst, kSquareRoot where they are independent
+    // (verify.hpp).
     course::Growth growth = course::Growth::kSquareRoot;
 };
 
 template <class T>
-Precision precision(const FusedAttention<T>& variant);
+Precision precision(const Version<T>& version);
 
 struct ReferenceRow {
     std::vector<double> value;  // dim of them
     std::vector<double> bound;  // of |got - value|
 };
 
-// One row of the result in double. q: dim elements; k and v: those of one head, `visible` rows of dim.
+// One row of the result in double. q: dim elements; k and v: those of one head, `visible` rows of
+// dim.
 template <class T>
 ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span<const T> v,
                            std::size_t visible, double scale, const Precision& precision);
 
-}  // namespace day25::fused
+}  // namespace day26

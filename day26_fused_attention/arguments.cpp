@@ -1,6 +1,4 @@
-// Views, checks of the arguments, and the lists of versions.
-#include "fused_attention.hpp"
-
+// Views, argument checks, and the least work of a problem.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,9 +9,9 @@
 #include <stdexcept>
 
 #include "common/check/require.hpp"
-#include "versions.hpp"
+#include "fused_attention.hpp"
 
-namespace day25::fused {
+namespace day26 {
 namespace {
 
 std::string text(const Extents& e) {
@@ -28,7 +26,7 @@ bool empty(const Extents& e) {
     return e.batch == 0 || e.heads == 0 || e.length == 0 || e.dim == 0;
 }
 
-// Elements from the first to behind the last; false when std::size_t cannot count them.
+// The number of elements from the first to the last; returns false if it overflows std::size_t.
 bool reach(const Extents& extents, const Strides& strides, std::size_t& elements) {
     elements = extents.dim;
     const std::array<std::array<std::size_t, 2>, 3> steps = {
@@ -42,7 +40,7 @@ bool reach(const Extents& extents, const Strides& strides, std::size_t& elements
     return true;
 }
 
-// From the smallest stride to the largest, each must step over all that the smaller ones reach.
+// In ascending order, each stride must be at least the extent that the smaller ones span.
 bool elements_are_distinct(const Extents& extents, const Strides& strides) {
     std::array<std::array<std::size_t, 2>, 3> steps = {
         {{strides.batch, extents.batch}, {strides.head, extents.heads}, {strides.row, extents.length}}};
@@ -157,22 +155,4 @@ template course::Work work<float>(const Shape&);
 template course::Work work<__half>(const Shape&);
 template course::Work work<__nv_bfloat16>(const Shape&);
 
-template <>
-std::span<const FusedAttention<float>> variants() {
-    static const std::vector<FusedAttention<float>> list = {row_per_warp(), register_tiles(), tf32x3()};
-    return list;
-}
-
-template <>
-std::span<const FusedAttention<__half>> variants() {
-    static const std::vector<FusedAttention<__half>> list = {tensor_cores<__half>()};
-    return list;
-}
-
-template <>
-std::span<const FusedAttention<__nv_bfloat16>> variants() {
-    static const std::vector<FusedAttention<__nv_bfloat16>> list = {tensor_cores<__nv_bfloat16>()};
-    return list;
-}
-
-}  // namespace day25::fused
+}  // namespace day26

@@ -1,4 +1,5 @@
-// The reference: one row at a time, in double, and how far from it a result may be. The README derives the bound.
+// The reference of day 26: one row at a time, in double, with a bound of the error. The README
+// derives the bound.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -6,7 +7,7 @@
 
 #include "fused_attention.hpp"
 
-namespace day25::fused {
+namespace day26 {
 namespace {
 
 double to_double(float x) {
@@ -24,7 +25,8 @@ double grown(std::size_t terms, course::Growth growth) {
     return growth == course::Growth::kLinear ? n : std::sqrt(n);
 }
 
-// Relative to the sum of the terms' magnitudes. Where tensor cores cut off, one cut for some terms adds up; within these, errors are independent.
+// The error of a sum relative to the sum of its terms' magnitudes. Cuts of tensor cores add up,
+// other errors are independent.
 double lost_by_sum(std::size_t terms, const Precision& precision) {
     double roundings = grown(terms, precision.growth);
     if (precision.growth == course::Growth::kSquareRoot && precision.between_cuts > 0)
@@ -35,16 +37,16 @@ double lost_by_sum(std::size_t terms, const Precision& precision) {
 }  // namespace
 
 template <>
-Precision precision(const FusedAttention<float>& variant) {
-    // Tensor cores cut sums off instead of rounding them: for each 8 terms three times, as a product of split factors is three, of which
-    // it loses up to 2^-21 (tf32x3.cu).
-    if (variant.name == "tf32x3")
+Precision precision(const Version<float>& version) {
+    // Tensor cores cut sums off instead of rounding them, three times for each 8 terms, since a
+    // product becomes three. Splitting loses up to 2^-21 of a product (common/tile/tf32_split.cuh).
+    if (version.name == "tf32x3")
         return {.sum = 0x1p-23, .between_cuts = 8.0 / 3, .product = 0x1p-21, .weight = 0x1p-22};
     return {};
 }
 
 template <>
-Precision precision(const FusedAttention<__half>&) {
+Precision precision(const Version<__half>&) {
     return {.sum = 0x1p-23,
             .between_cuts = 16,
             .product = 0,
@@ -55,7 +57,7 @@ Precision precision(const FusedAttention<__half>&) {
 }
 
 template <>
-Precision precision(const FusedAttention<__nv_bfloat16>&) {
+Precision precision(const Version<__nv_bfloat16>&) {
     return {.sum = 0x1p-23,
             .between_cuts = 16,
             .product = 0,
@@ -72,7 +74,7 @@ ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span
     ReferenceRow row{std::vector<double>(dim), std::vector<double>(dim, precision.smallest_result)};
     if (visible == 0) return row;
 
-    // Scores, and what of an error of theirs reaches p.
+    // The scores, and the relative errors of p that theirs cause.
     const double of_dot = precision.product + lost_by_sum(dim, precision);
     std::vector<double> p(visible);
     std::vector<double> error(visible);
@@ -118,7 +120,8 @@ ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span
             bound += std::abs(term) * (error[j] + mean_error);
             largest += std::abs(to_double(v[j * dim + c]));
         }
-        // Roundings of different p are independent: eight times the root of the sum of squares has no chance of being exceeded.
+        // Roundings of different p are independent: eight times the root of the sum of squares is
+        // practically never exceeded.
         const double of_weights = precision.growth == course::Growth::kLinear
                                       ? magnitude
                                       : std::min(magnitude, 8 * std::sqrt(squares));
@@ -136,4 +139,4 @@ template ReferenceRow reference_row(std::span<const __half>, std::span<const __h
 template ReferenceRow reference_row(std::span<const __nv_bfloat16>, std::span<const __nv_bfloat16>,
                                     std::span<const __nv_bfloat16>, std::size_t, double, const Precision&);
 
-}  // namespace day25::fused
+}  // namespace day26

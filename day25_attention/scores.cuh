@@ -1,0 +1,208 @@
+// Day 25, part 1: scoring functions. How well does each state s_j of an encoder match the state h of
+// a decoder? S has a state per row; every row gets a score.
+// PMPP chapters 5, 6 and 10 (both editions), 20 (5th edition).
+//
+//   version                 formula               stored in between        what limits it
+//   dot_separate            h . s_j               states x width           memory, written and read again
+//   dot_per_thread          h . s_j               -                        a sector for each float
+//   dot_fused               h . s_j               -                        memory: S, once
+//   luong_states_first      h^T (W s_j)           states x hidden          the matrix product
+//   luong_hidden_first      (h^T W) s_j           width                    memory: W and S, once
+//   bahdanau_concatenated   v . tanh(W [h; s_j])  states x                 the matrix product, memory
+//                                                   (hidden + width)
+//   bahdanau_split          W_h h + W_s s_j       states x units           the matrix product
+//   bahdanau_fused          W_h h + W_s s_j       states x units / 64      the matrix product
+//
+// Two of the fast versions compute less: (h^T W) s_j instead of h^T (W s_j), and
+// W [h; s_j] = W_h h + W_s s_j, whose first half is the same for all states.
+//
+//   ./course run day25 --variant bahdanau_fused
+//   ./course inspect day25 --variant dot_per_thread     which line wastes memory traffic
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "common/device/block_reduce.cuh"
+#include "common/device/device_view.hpp"
+#include "common/device/pack.cuh"
+#include "common/device/warp.cuh"
+#include "matmul_tile.cuh"
+
+namespace day25 {
+
+using course::DeviceMatrix;
+using course::DeviceSpan;
+using course::Sum;
+
+// --- Dot product ---------------------------------------------------------------------------------
+
+constexpr int kScoreThreads = 256;
+
+// The number of this thread in the grid.
+__device__ inline std::size_t element() {
+    return static_cast<std::size_t>(blockIdx.x) * kScoreThreads + threadIdx.x;
+}
+
+// Idea: one operation at a time, as array languages compute. First all products:
+// products[j width + i] = h[i] S[j][i], a thread for each.
+// Cost removed: the loop of the CPU.
+// Still limits it: memory. As many products are written as states were read, and add_rows reads
+// them.
+__global__ void multiply_states(DeviceSpan<const float> hidden, DeviceMatrix<const float> states,
+                                DeviceSpan<float> products) {
+    const std::size_t i = element();
+    if (i >= products.size()) return;
+    const std::size_t width = states.cols();
+    products[i] = hidden[i % width] * states(i / width, i % width);
+}
+
+// Idea: the second operation. A thread adds up the products of one state.
+// Cost removed: atomic additions.
+// Still limits it: neighbouring threads read addresses a row apart: a 32-byte sector for each
+// float.
+__global__ void add_rows(DeviceSpan<const float> products, std::size_t width, DeviceSpan<float> scores) {
+    const std::size_t row = element();
+    if (row >= scores.size()) return;
+    float sum = 0;
+    for (std::size_t i = 0; i < width; ++i)
+        sum += products[row * width + i];
+    scores[row] = sum;
+}
+
+// Idea: both operations in one loop, a thread for each score.
+// Cost removed: the products in memory, written and read again.
+// Still limits it: the same sectors as in add_rows, and few threads: one for each state.
+__global__ void score_per_thread(DeviceSpan<const float> hidden, DeviceMatrix<const float> states,
+                                 DeviceSpan<float> scores) {
+    const std::size_t row = element();
+    if (row >= scores.size()) return;
+    float sum = 0;
+    for (std::size_t i = 0; i < states.cols(); ++i)
+        sum += hidden[i] * states(row, i);
+    scores[row] = sum;
+}
+
+constexpr int kWarpsPerBlock = 8;
+
+// Idea: a warp for each row. Neighbouring lanes multiply neighbouring elements, WIDTH at a time,
+// and add up with shuffles. This is `matrix` times `vector`; Luong and Bahdanau use it, too.
+// Cost removed: 7 of 8 floats of each sector that were read for nothing; idle SMs: 32 threads per
+// score.
+// Still limits it: memory. A few rows do not fill the GPU.
+template <int WIDTH>
+__global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
+    multiply_rows(DeviceMatrix<const float> matrix, DeviceSpan<const float> vector, DeviceSpan<float> out) {
+    const std::size_t row =
+        static_cast<std::size_t>(blockIdx.x) * kWarpsPerBlock + threadIdx.x / course::kWarpSize;
+    if (row >= matrix.rows()) return;
+    const unsigned lane = threadIdx.x % course::kWarpSize;
+    const float* const values = matrix.data() + row * matrix.leading_dimension();
+    float sum = 0;
+    for (std::size_t i = lane * WIDTH; i < matrix.cols(); i += course::kWarpSize * WIDTH) {
+        const auto x = course::Pack<float, WIDTH>::load(values + i);
+        const auto y = course::Pack<float, WIDTH>::load(vector.data() + i);
+        for (int w = 0; w < WIDTH; ++w)
+            sum += x.value[w] * y.value[w];
+    }
+    sum = course::warp_reduce(sum, Sum{});
+    if (lane == 0) out[row] = sum;
+}
+
+// --- Luong ---------------------------------------------------------------------------------------
+
+// luong_states_first has no kernel of its own: multiply_matrices (attention.cuh) computes S W^T,
+// then multiply_rows the dot products with h.
+
+constexpr int kColumnWarps = 8;
+
+// Idea: h^T W first, so that no matrix is multiplied by a matrix. A block has 32 neighbouring
+// columns, a lane for each; its warps divide the rows among them.
+// Cost removed: the product S W^T: states x hidden x width multiply-adds become (states + hidden) x
+// width.
+// Still limits it: memory. Each weight is used once.
+__global__ void __launch_bounds__(kColumnWarps* course::kWarpSize)
+    vector_times_matrix(DeviceSpan<const float> vector, DeviceMatrix<const float> matrix,
+                        DeviceSpan<float> out) {
+    __shared__ float parts[kColumnWarps][course::kWarpSize];
+    const unsigned lane = threadIdx.x % course::kWarpSize;
+    const unsigned warp = threadIdx.x / course::kWarpSize;
+    const std::size_t col = static_cast<std::size_t>(blockIdx.x) * course::kWarpSize + lane;
+    float sum = 0;
+    if (col < matrix.cols())
+        for (std::size_t row = warp; row < matrix.rows(); row += kColumnWarps)
+            sum += vector[row] * matrix(row, col);
+    parts[warp][lane] = sum;
+    __syncthreads();
+    if (warp != 0 || col >= matrix.cols()) return;
+    for (int i = 1; i < kColumnWarps; ++i)
+        sum += parts[i][lane];
+    out[col] = sum;
+}
+
+// --- Bahdanau ------------------------------------------------------------------------------------
+
+// Idea: store [h; s_j] for every state, so that one product multiplies all of them by W.
+// Cost removed: none. This is the formula as it stands.
+// Still limits it: memory, and the product multiplies W_h by the same h for every state.
+__global__ void concatenate(DeviceSpan<const float> hidden, DeviceMatrix<const float> states,
+                            DeviceMatrix<float> out) {
+    const std::size_t i = element();
+    if (i >= out.rows() * out.cols()) return;
+    const std::size_t row = i / out.cols();
+    const std::size_t col = i % out.cols();
+    out(row, col) = col < hidden.size() ? hidden[col] : states(row, col - hidden.size());
+}
+
+// Idea: tanh, the product with v and the sum in one pass, a warp for each state. bahdanau_split
+// passes W_h h in `add`, so that W_h meets one vector instead of a matrix; otherwise `add` is
+// empty.
+// Cost removed: the results of tanh in memory; with `add`, half of the matrix product.
+// Still limits it: memory. It reads what the product has just written.
+__global__ void __launch_bounds__(kScoreThreads)
+    weigh_tanh(DeviceMatrix<const float> in, DeviceSpan<const float> add, DeviceSpan<const float> v,
+               DeviceSpan<float> scores) {
+    const std::size_t row = element() / course::kWarpSize;
+    if (row >= in.rows()) return;
+    float sum = 0;
+    for (std::size_t i = threadIdx.x % course::kWarpSize; i < in.cols(); i += course::kWarpSize)
+        sum += v[i] * tanhf(in(row, i) + (add.empty() ? 0.0f : add[i]));
+    sum = course::warp_reduce(sum, Sum{});
+    if (threadIdx.x % course::kWarpSize == 0) scores[row] = sum;
+}
+
+using ScoreTile = Tile<64, 64, 16, 4, 4>;
+
+// Idea: use a result while it is in a register. A block multiplies 64 states by 64 units; tanh, v
+// and the sum over its units follow at once.
+// Cost removed: S W_s^T in memory. 64 x 64 results become 64 numbers, which add_rows adds up.
+// Still limits it: the matrix product.
+__global__ void __launch_bounds__(ScoreTile::THREADS)
+    score_tiles(DeviceMatrix<const float> states, DeviceMatrix<const float> weight,
+                DeviceSpan<const float> add, DeviceSpan<const float> v, DeviceMatrix<float> parts) {
+    __shared__ typename ScoreTile::Shared shared;
+    const std::size_t part = blockIdx.x % parts.cols();
+    const std::size_t row0 = blockIdx.x / parts.cols() * ScoreTile::BM;
+    const std::size_t unit0 = part * ScoreTile::BN;
+    ScoreTile tile;
+    tile.multiply<true>(states, weight, row0, unit0, shared);
+
+    float score[ScoreTile::TM] = {};  // of this thread's TM states, over its TN units
+    for (int j = 0; j < ScoreTile::TN; ++j) {
+        const std::size_t unit = unit0 + ScoreTile::col() + j * ScoreTile::COLS;
+        if (unit >= weight.rows()) continue;
+        for (int i = 0; i < ScoreTile::TM; ++i)
+            score[i] += v[unit] * tanhf(tile.sum[i][j] + add[unit]);
+    }
+    // The threads that share a row are neighbouring lanes.
+    static_assert(course::kWarpSize % ScoreTile::COLS == 0);
+    for (int i = 0; i < ScoreTile::TM; ++i) {
+        for (int distance = ScoreTile::COLS / 2; distance > 0; distance /= 2)
+            score[i] += __shfl_xor_sync(course::kWholeWarp, score[i], distance);
+        const std::size_t row = row0 + ScoreTile::row() + i * ScoreTile::ROWS;
+        if (ScoreTile::col() == 0 && row < parts.rows()) parts(row, part) = score[i];
+    }
+}
+
+}  // namespace day25

@@ -26,13 +26,13 @@
 #include "common/device/tensor_core_support.hpp"
 #include "common/tile/pair_output.cuh"
 #include "common/tile/tile_copies.cuh"
-#include "tiles.cuh"
+#include "common/tile/tile_order.cuh"
 
 namespace day45 {
 namespace {
 
 using course::DeviceMatrix;
-using Bfloat16Factors = FactorsOf<__nv_bfloat16>;
+using Bfloat16Factors = course::FactorsOf<__nv_bfloat16>;
 
 // A warp has WM x WN results of a block's BM x BN. With 64 x 64 of them it loads 16 fragments for 32 products of fragments. Of such blocks two
 // fit on a multiprocessor: one multiplies while the other writes.
@@ -96,7 +96,7 @@ class FactorCopies {
 template <class L>
 class CopiesAhead {
   public:
-    __device__ CopiesAhead(const Bfloat16Factors& factors, const EveryTile<WarpTile>& walk)
+    __device__ CopiesAhead(const Bfloat16Factors& factors, const course::EveryTile<WarpTile>& walk)
         : factors_(factors),
           walk_(walk),
           steps_(static_cast<int>(course::ceil_div<std::size_t>(factors.k(), L::BK))),
@@ -121,20 +121,20 @@ class CopiesAhead {
     using A = FactorCopies<L::BM, L::A_ALONG>;
     using B = FactorCopies<L::BN, L::B_ALONG>;
 
-    __device__ A a_of(const Tile& tile) const { return {factors_.a[tile.product], tile.row}; }
-    __device__ B b_of(const Tile& tile) const { return {factors_.b[tile.product], tile.col}; }
+    __device__ A a_of(const course::Tile& tile) const { return {factors_.a[tile.product], tile.row}; }
+    __device__ B b_of(const course::Tile& tile) const { return {factors_.b[tile.product], tile.col}; }
 
     __device__ void next_tile() {
         step_ = 0;
         tile_ = walk_.next(tile_);
         if (!walk_.has(tile_)) return;
-        const Tile tile = walk_.at(tile_);
+        const course::Tile tile = walk_.at(tile_);
         a_ = a_of(tile);
         b_ = b_of(tile);
     }
 
     const Bfloat16Factors& factors_;
-    const EveryTile<WarpTile>& walk_;
+    const course::EveryTile<WarpTile>& walk_;
     int steps_;
     int step_ = 0;
     unsigned tile_;
@@ -222,7 +222,8 @@ class WarpSums {
 // Still limits it: with a short K, C on its way to memory; with a long one, mma.sync, whose operands come through registers.
 template <class L>
 __global__ __launch_bounds__(L::THREADS, L::BLOCKS) void multiply_on_tensor_cores(
-    const __grid_constant__ Bfloat16Matmul matmul, const __grid_constant__ EveryTile<WarpTile> tiles) {
+    const __grid_constant__ Bfloat16Matmul matmul,
+    const __grid_constant__ course::EveryTile<WarpTile> tiles) {
     extern __shared__ __align__(128) unsigned char memory[];
     auto* const stages = reinterpret_cast<TensorCoreStage<L>*>(memory);
     CopiesAhead<L> copies(matmul.factors, tiles);
@@ -240,7 +241,7 @@ __global__ __launch_bounds__(L::THREADS, L::BLOCKS) void multiply_on_tensor_core
             free = now;
             now = now + 1 == L::STAGES ? 0 : now + 1;
         }
-        const Tile at = tiles.at(tile);
+        const course::Tile at = tiles.at(tile);
         sums.write(course::make_output(matmul.c[at.product], matmul.alpha, matmul.beta), at.row, at.col);
     }
     course::ptx::cp_async_wait<0>();
@@ -251,11 +252,11 @@ __global__ __launch_bounds__(L::THREADS, L::BLOCKS) void multiply_on_tensor_core
 constexpr std::size_t kShared =
     (WarpTile::BM + WarpTile::BN) * WarpTile::BK * sizeof(WarpTile::T) * WarpTile::STAGES;
 
-using Kernel = void (*)(Bfloat16Matmul, EveryTile<WarpTile>);
+using Kernel = void (*)(Bfloat16Matmul, course::EveryTile<WarpTile>);
 
-Kernel kernel_for(Op op_a, Op op_b) {
-    const bool a_along = op_a == Op::kNone;
-    const bool b_along = op_b == Op::kTranspose;
+Kernel kernel_for(course::Op op_a, course::Op op_b) {
+    const bool a_along = op_a == course::Op::kNone;
+    const bool b_along = op_b == course::Op::kTranspose;
     if (a_along)
         return b_along ? multiply_on_tensor_cores<Layout<true, true>>
                        : multiply_on_tensor_cores<Layout<true, false>>;
@@ -264,7 +265,7 @@ Kernel kernel_for(Op op_a, Op op_b) {
 }
 
 std::string needs_tensor_cores(const Shape&) {
-    return course::why_no_tensor_cores(kernel_for(Op::kNone, Op::kNone), kShared);
+    return course::why_no_tensor_cores(kernel_for(course::Op::kNone, course::Op::kNone), kShared);
 }
 
 template <bool PERSISTENT>
@@ -277,7 +278,7 @@ void launch_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
                     "; expected each at most ", kMost, " on tensor cores");
     const Kernel kernel = kernel_for(factors.op_a, factors.op_b);
     course::allow_shared_bytes(kernel, kShared);
-    const auto walk = every_tile<WarpTile>(factors.m(), factors.n(), factors.count());
+    const auto walk = course::every_tile<WarpTile>(factors.m(), factors.n(), factors.count());
     const unsigned resident = course::resident_blocks(kernel, WarpTile::THREADS, kShared);
     const unsigned blocks = PERSISTENT ? std::min(walk.all, resident) : walk.all;
     course::launch(kernel, {blocks, WarpTile::THREADS, kShared, stream}, matmul, walk);

@@ -18,25 +18,25 @@
 #include "batched.cuh"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
+#include "common/tile/epilogue.cuh"
+#include "common/tile/fused_matmul.cuh"
 #include "fused_matmul.hpp"
-#include "matmul.cuh"
-#include "write_tile.cuh"
 
 namespace day45 {
 namespace {
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------
 
-__device__ float element_of(const course::DeviceMatrix<const float>& matrix, Op op, std::size_t row,
+__device__ float element_of(const course::DeviceMatrix<const float>& matrix, course::Op op, std::size_t row,
                             std::size_t col) {
-    return op == Op::kNone ? matrix(row, col) : matrix(col, row);
+    return op == course::Op::kNone ? matrix(row, col) : matrix(col, row);
 }
 
 // Idea: a thread for each element of each C.
 // Cost removed: a launch for each product.
 // Still limits it: every multiply-add waits for two loads.
 __global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
-    const Factors& factors = matmul.factors;
+    const course::Factors& factors = matmul.factors;
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     const std::size_t in_product = i % (factors.m() * factors.n());
     const std::size_t product = i / (factors.m() * factors.n());
@@ -48,7 +48,7 @@ __global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
     float sum = 0;
     for (std::size_t k = 0; k < factors.k(); ++k)
         sum += element_of(a, factors.op_a, row, k) * element_of(b, factors.op_b, k, col);
-    update(matmul.c[product](row, col), matmul.alpha, sum, matmul.beta);
+    course::update(matmul.c[product](row, col), matmul.alpha, sum, matmul.beta);
 }
 
 // --- Launchers -------------------------------------------------------------------------------------------------------
@@ -64,8 +64,10 @@ void launch_one_thread_each(const BatchedMatmul& matmul, cudaStream_t stream) {
 template <class T, int BLOCKS, bool PERSISTENT>
 void launch_tiles(const BatchedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
-    const auto walk = every_tile<T>(matmul.factors);
-    const Matmul<T, BLOCKS, EveryTile<T>, WriteTile, course::MultiplyAdd, Packs::kOfBoth> kernel;
+    const auto walk = course::every_tile<T>(matmul.factors);
+    const course::FusedMatmul<T, BLOCKS, course::EveryTile<T>, course::WriteTile, course::MultiplyAdd,
+                              course::Packs::kOfBoth>
+        kernel;
     const unsigned grid = PERSISTENT ? std::min(walk.all, kernel.resident_blocks()) : walk.all;
     kernel.launch(grid, matmul.factors, walk, {matmul.c, matmul.alpha, matmul.beta}, stream);
 }
@@ -103,9 +105,9 @@ struct Candidate {
 
 // Of equal ones the first is taken: the larger tile loads less.
 constexpr Candidate kCandidates[] = {
-    {"pipelined", tiling<LargeTile>(1.00, 1.0), launch_tiles<LargeTile, 1, true>},
-    {"pipelined_128x128", tiling<SquareTile>(0.97, 1.4), launch_tiles<SquareTile, 2, true>},
-    {"pipelined_64x64", tiling<SmallTile>(0.75, 3.0), launch_tiles<SmallTile, 6, true>},
+    {"pipelined", tiling<course::LargeTile>(1.00, 1.0), launch_tiles<course::LargeTile, 1, true>},
+    {"pipelined_128x128", tiling<course::SquareTile>(0.97, 1.4), launch_tiles<course::SquareTile, 2, true>},
+    {"pipelined_64x64", tiling<course::SmallTile>(0.75, 3.0), launch_tiles<course::SmallTile, 6, true>},
 };
 
 const Candidate& fastest(const Shape& shape, std::size_t multiprocessors) {
@@ -115,7 +117,7 @@ const Candidate& fastest(const Shape& shape, std::size_t multiprocessors) {
 }
 
 void launch_fitted(const BatchedMatmul& matmul, cudaStream_t stream) {
-    const Factors& factors = matmul.factors;
+    const course::Factors& factors = matmul.factors;
     const Shape shape{.count = factors.count(), .m = factors.m(), .n = factors.n(), .k = factors.k()};
     fastest(shape, course::multiprocessors()).launch(matmul, stream);
 }
@@ -134,19 +136,19 @@ std::span<const Batched> variants() {
                 .work = work<float>},
         Batched{.name = "tile_each",
                 .idea = "a block for each tile",
-                .launcher = launch_tiles<LargeTile, 1, false>,
+                .launcher = launch_tiles<course::LargeTile, 1, false>,
                 .work = work<float>},
         Batched{.name = "pipelined",
                 .idea = "a block goes from tile to tile, and its copies do not wait for it",
-                .launcher = launch_tiles<LargeTile, 1, true>,
+                .launcher = launch_tiles<course::LargeTile, 1, true>,
                 .work = work<float>},
         Batched{.name = "pipelined_128x128",
                 .idea = "the same with tiles half as large, two blocks on a multiprocessor",
-                .launcher = launch_tiles<SquareTile, 2, true>,
+                .launcher = launch_tiles<course::SquareTile, 2, true>,
                 .work = work<float>},
         Batched{.name = "pipelined_64x64",
                 .idea = "the same with tiles an eighth as large",
-                .launcher = launch_tiles<SmallTile, 6, true>,
+                .launcher = launch_tiles<course::SmallTile, 6, true>,
                 .work = work<float>},
         Batched{.name = "fitted",
                 .idea = "the tile that suits the shape",

@@ -1,0 +1,81 @@
+// The plain epilogue: the elements of C go to memory.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/device/factors.hpp"
+#include "common/device/pack.cuh"
+#include "common/tile/tile_order.cuh"
+
+namespace course {
+
+// element = alpha sum + beta element. With beta = 0, the element is not read.
+__device__ inline void update(float& element, float alpha, float sum, float beta) {
+    element = beta == 0 ? alpha * sum : alpha * sum + beta * element;
+}
+
+// May four neighbours of a row go together, from a column on that is a multiple of 4?
+__device__ inline bool has_aligned_rows(const DeviceMatrix<float>& matrix) {
+    return reinterpret_cast<std::uintptr_t>(matrix.data()) % 16 == 0 && matrix.leading_dimension() % 4 == 0;
+}
+
+// Writes value(i, j) to row at.row(i) and column at.col(j), where these lie within the matrix; for others it is not asked. Four
+// neighbours go together where rows are aligned, but for a thread that has columns outside.
+//
+// What is stored together is in neighbouring registers. A value that is worked out here, if only a product with alpha, gets registers of
+// its own for that; sums stored as they are would have to be added up in neighbouring ones, in those banks of the register file
+// that the factors are read from, and every multiply-add would be slower.
+template <class T, class Value>
+__device__ void write_tile(const ThreadTileCoords<T>& at, const DeviceMatrix<float>& matrix, Value value) {
+    if (has_aligned_rows(matrix) && at.col(T::TN - 1) < matrix.cols()) {
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i) {
+            if (at.row(i) >= matrix.rows()) continue;
+#pragma unroll
+            for (int j = 0; j < T::TN; j += 4) {
+                const Pack<float, 4> four{{value(i, j), value(i, j + 1), value(i, j + 2), value(i, j + 3)}};
+                four.store(&matrix(at.row(i), at.col(j)));
+            }
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i) {
+            if (at.row(i) >= matrix.rows()) continue;
+#pragma unroll
+            for (int j = 0; j < T::TN; ++j) {
+                if (at.col(j) < matrix.cols()) matrix(at.row(i), at.col(j)) = value(i, j);
+            }
+        }
+    }
+}
+
+struct WriteTile {
+    Batch<float> c;
+    float alpha;
+    float beta;
+
+    struct State {};
+    template <class T>
+    __device__ State begin() const {
+        return {};
+    }
+
+    template <class T>
+    __device__ void take(State&, const ThreadTileCoords<T>& at, const float (&sums)[T::TM][T::TN]) const {
+        const DeviceMatrix<float> matrix = c[at.tile.product];
+        if (beta == 0) {
+            write_tile(at, matrix, [&](int i, int j) { return alpha * sums[i][j]; });
+        } else {
+            write_tile(at, matrix, [&](int i, int j) {
+                return alpha * sums[i][j] + beta * matrix(at.row(i), at.col(j));
+            });
+        }
+    }
+
+    template <class T, class Walk>
+    __device__ void end(const State&, const Walk&) const {}
+};
+
+}  // namespace course

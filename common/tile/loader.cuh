@@ -1,0 +1,196 @@
+// How the tiles of both factors get to shared memory, for kernels whose subject is something else: asynchronous copies, any layout, any
+// alignment, any shape. The order is that of the main loop (main_loop.cuh).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "common/device/device_view.hpp"
+#include "common/device/factors.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/ptx.cuh"
+
+namespace course {
+
+// Where a tile begins in C, and in the C of which product.
+struct Tile {
+    std::size_t product;
+    std::size_t row;
+    std::size_t col;
+};
+
+// One stage: a tile of A and one of B, K going down.
+template <class T>
+struct alignas(16) Stage {
+    // What is copied from rows along K comes 8 floats of 4 rows at a time; with four floats more in a row of the stage, they go to 32
+    // different banks.
+    static constexpr int PAD = 4;
+    float a[T::BK][T::BM + PAD];
+    float b[T::BK][T::BN + PAD];
+};
+
+// A thread's share of the tiles of one matrix that follow each other along K: EXTENT of its rows or columns, BK at a time.
+//
+// In shared memory K goes down. Where the matrix's rows run along K (A; B transposed), they become columns; where they run across K
+// (B; A transposed), they stay rows. Either way the thread's n-th float lies n equal steps behind its first one, in global memory and
+// in shared memory. So one loop does both, for any alignment: each float is an asynchronous copy of 4 bytes.
+template <int EXTENT, int BK, int THREADS>
+class ElementLoader {
+    static constexpr int COUNT = EXTENT * BK / THREADS;  // floats that a thread copies of a tile
+    static constexpr int ROWS = THREADS / BK;      // along K: rows of the matrix that are copied at a time
+    static constexpr int DEEP = THREADS / EXTENT;  // across K: the same
+    static_assert(BK == 8 && EXTENT % ROWS == 0,
+                  "ElementLoader: along K, all threads copy a number of rows at a time");
+    static_assert(THREADS % EXTENT == 0 && BK % DEEP == 0,
+                  "ElementLoader: across K, all threads copy a number of rows at a time");
+
+  public:
+    // The tiles from row or column `first` on, which is one of the matrix's. `k_major`: its rows run along K.
+    __device__ void begin(const DeviceMatrix<const float>& matrix, bool k_major, std::size_t first) {
+        const auto pitch = static_cast<int>(matrix.leading_dimension());
+        const std::size_t extent = k_major ? matrix.rows() : matrix.cols();
+        from_ =
+            matrix.data() + (k_major ? (first + along_extent(k_major)) * pitch + along_k(k_major)
+                                     : std::size_t(along_k(k_major)) * pitch + first + along_extent(k_major));
+        step_ = (k_major ? ROWS : DEEP) * pitch;
+        inside_ = static_cast<int>(min(extent - first, std::size_t{EXTENT}));
+    }
+
+    // Do all of the matrix's rows or columns that the tiles have lie within it?
+    __device__ bool is_whole() const { return inside_ == EXTENT; }
+
+    // Starts to copy the next tile. WHOLE: all of it lies within the matrix; otherwise the first `depth` of K do. What lies outside is 0.
+    template <bool WHOLE, int STRIDE>
+    __device__ void start(bool k_major, int depth, float (&tile)[BK][STRIDE]) {
+        float* const to = &tile[along_k(k_major)][along_extent(k_major)];
+        const int to_step = k_major ? ROWS : DEEP * STRIDE;
+        const int e_step = k_major ? ROWS : 0;
+        const int k_step = k_major ? 0 : DEEP;
+#pragma unroll
+        for (int n = 0; n < COUNT; ++n) {
+            ptx::cp_async_4(to + n * to_step, from_ + n * std::ptrdiff_t{step_},
+                            WHOLE || (along_extent(k_major) + n * e_step < inside_ &&
+                                      along_k(k_major) + n * k_step < depth));
+        }
+        from_ += k_major ? BK : COUNT * std::ptrdiff_t{step_};
+    }
+
+  private:
+    // Of the thread's first float in the tile: column, and row.
+    static __device__ int along_extent(bool k_major) {
+        return static_cast<int>(k_major ? threadIdx.x / BK : threadIdx.x % EXTENT);
+    }
+    static __device__ int along_k(bool k_major) {
+        return static_cast<int>(k_major ? threadIdx.x % BK : threadIdx.x / EXTENT);
+    }
+
+    const float* from_ = nullptr;
+    int step_ = 0;    // in global memory, to the thread's next float
+    int inside_ = 0;  // rows or columns of the tile that lie within the matrix
+};
+
+// The same for a matrix whose rows run across K, are aligned to 16 bytes and whole numbers of float4: a quarter of the copies.
+template <int EXTENT, int BK, int THREADS>
+class PackLoader {
+    static constexpr int QUADS = EXTENT / 4;      // in a row
+    static constexpr int ROWS = THREADS / QUADS;  // copied at a time
+    static_assert(THREADS % QUADS == 0 && BK % ROWS == 0,
+                  "PackLoader: every thread must copy the same number of float4");
+
+  public:
+    __device__ void begin(const DeviceMatrix<const float>& matrix, bool, std::size_t first) {
+        pitch_ = static_cast<int>(matrix.leading_dimension());
+        from_ = matrix.data() + std::size_t(row()) * pitch_ + first + col();
+        inside_ = static_cast<int>(min(matrix.cols() - first, std::size_t{EXTENT}));
+    }
+
+    __device__ bool is_whole() const { return inside_ == EXTENT; }
+
+    template <bool WHOLE, int STRIDE>
+    __device__ void start(bool, int depth, float (&tile)[BK][STRIDE]) {
+#pragma unroll
+        for (int r = 0; r < BK; r += ROWS) {
+            const bool valid = WHOLE || (col() < inside_ && row() + r < depth);
+            ptx::cp_async_16(&tile[row() + r][col()], from_ + r * std::ptrdiff_t{pitch_}, valid ? 16 : 0);
+        }
+        from_ += BK * std::ptrdiff_t{pitch_};
+    }
+
+  private:
+    static __device__ int row() {
+        return static_cast<int>(threadIdx.x) / QUADS;
+    }
+    static __device__ int col() {
+        return static_cast<int>(threadIdx.x) % QUADS * 4;
+    }
+
+    const float* from_ = nullptr;
+    int pitch_ = 0;
+    int inside_ = 0;  // columns of the tile that lie within the matrix
+};
+
+// Both matrices' tiles along K, for the tiles of C that `walk` names, one after the other. Behind the last one stand zeros.
+// LoaderA and LoaderB: one of the two above.
+template <class T, class LoaderA, class LoaderB, class Walk>
+class TileLoader {
+  public:
+    __device__ TileLoader(const Factors& factors, const Walk& walk)
+        : factors_(factors),
+          walk_(walk),
+          steps_(max(static_cast<int>(ceil_div<std::size_t>(factors.k(), T::BK)), 1)),
+          last_depth_(static_cast<int>(factors.k()) - (steps_ - 1) * T::BK),
+          tile_(walk.first()) {
+        begin_tile();
+    }
+
+    // Steps of BK that a tile takes.
+    __device__ int steps() const { return steps_; }
+
+    // How many steps from the next one on belong to the same tile, and lie within the matrices?
+    __device__ int whole_steps() const {
+        return has_tile_ && a_.is_whole() && b_.is_whole() ? steps_ - (last_depth_ < T::BK) - step_ : 0;
+    }
+
+    // Starts to copy the next step into `stage`, and closes its group. WHOLE: it is one of the whole ones.
+    template <bool WHOLE>
+    __device__ void start(Stage<T>& stage) {
+        const int depth = !has_tile_ ? 0 : step_ + 1 < steps_ ? T::BK : last_depth_;
+        a_.template start<WHOLE>(a_is_k_major(), depth, stage.a);
+        b_.template start<WHOLE>(b_is_k_major(), depth, stage.b);
+        ptx::cp_async_commit();
+    }
+
+    // `steps` more have been started, of one tile.
+    __device__ void move_on(int steps) {
+        step_ += steps;
+        if (step_ < steps_) return;
+        step_ = 0;
+        tile_ = walk_.next(tile_);
+        begin_tile();
+    }
+
+  private:
+    __device__ void begin_tile() {
+        has_tile_ = walk_.has(tile_);
+        if (!has_tile_) return;
+        const Tile tile = walk_.at(tile_);
+        a_.begin(factors_.a[tile.product], a_is_k_major(), tile.row);
+        b_.begin(factors_.b[tile.product], b_is_k_major(), tile.col);
+    }
+
+    __device__ bool a_is_k_major() const { return factors_.op_a == Op::kNone; }
+    __device__ bool b_is_k_major() const { return factors_.op_b == Op::kTranspose; }
+
+    const Factors& factors_;
+    const Walk& walk_;
+    int steps_;
+    int last_depth_;
+    int step_ = 0;
+    unsigned tile_;
+    bool has_tile_ = false;
+    LoaderA a_;
+    LoaderB b_;
+};
+
+}  // namespace course

@@ -1,12 +1,4 @@
-// Day 46: minima, maxima and sums of products that are never written.
-//
-//   version     idea                                                              limited by
-//   unfused     the matrix of distances, then a pass over it                      8 bytes to and from memory for each element
-//   fused       the reduction is the epilogue; a block keeps its rows' results    multiply-adds
-//
-// Along columns is along rows of the transposed product: only one of the two is written down here.
-//
-//   ./course run day46 --variant fused --size 512x512x64
+// Day 46: the launchers of reduce_in_matmul.cuh, and how many blocks share a row of tiles.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
@@ -14,168 +6,18 @@
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/warp.cuh"
-#include "common/tile/distance.cuh"
-#include "common/tile/fused_matmul.cuh"
+#include "common/device/launch.hpp"
+#include "other_reductions.cuh"
+#include "reduce_in_matmul.cuh"
 #include "reduce_in_matmul.hpp"
-#include "reductions.cuh"
 
 namespace day46 {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr unsigned kMostShares = 32;
 
-// A block has a share of one row of tiles: of `down` rows of tiles in each product, each is shared by `shares` blocks.
-template <class T>
-struct ShareOfRow {
-    unsigned down;    // rows of tiles in one product
-    unsigned across;  // tiles in a row
-    unsigned rows;    // of tiles in all products
-    unsigned shares;
-
-    // This block's. Worked out once: a division takes as long as many multiply-adds.
-    class Walk {
-      public:
-        __device__ explicit Walk(const ShareOfRow& all)
-            : product_(blockIdx.x % all.rows / all.down),
-              row_(blockIdx.x % all.rows % all.down),
-              first_(all.begin_of(blockIdx.x / all.rows)),
-              end_(all.begin_of(blockIdx.x / all.rows + 1)) {}
-
-        __device__ unsigned first() const { return first_; }
-        __device__ bool has(unsigned i) const { return i < end_; }
-        __device__ unsigned next(unsigned i) const { return i + 1; }
-        __device__ course::Tile at(unsigned i) const {
-            return {product_, std::size_t{row_} * T::BM, std::size_t{i} * T::BN};
-        }
-
-      private:
-        unsigned product_;
-        unsigned row_;  // of tiles
-        unsigned first_;
-        unsigned end_;
-    };
-    __device__ Walk walk() const { return Walk(*this); }
-
-  private:
-    __device__ unsigned begin_of(unsigned share) const {
-        return static_cast<unsigned>(std::size_t{share} * across / shares);
-    }
-};
-
-// --- Kernels ---------------------------------------------------------------------------------------------------------
-
-// What groups of LANES neighbouring lanes know, in each of them.
-template <class R, int LANES>
-__device__ typename R::State merge_lanes(typename R::State state) {
-#pragma unroll
-    for (int distance = 1; distance < LANES; distance *= 2)
-        state = R::merge(state, R::shuffled(state, distance));
-    return state;
-}
-
-// The epilogue: what a thread knows of its rows is kept in shared memory, because registers are full of sums. At the end the lanes of
-// a row put theirs together, and a part for each warp and block goes to memory: parts[part * rows + row], a row of any product.
-template <class R>
-struct ReduceRows {
-    course::Distance distance;
-    std::size_t rows;  // of all products
-    unsigned rows_of_tiles;
-    typename R::State* parts;
-
-    template <class T>
-    struct State {
-        typename R::State (*row)[T::THREADS];
-    };
-
-    template <class T>
-    __device__ State<T> begin() const {
-        __shared__ typename R::State row[T::TM][T::THREADS];
-#pragma unroll
-        for (int i = 0; i < T::TM; ++i)
-            row[i][threadIdx.x] = R::nothing();
-        return {row};
-    }
-
-    template <class T>
-    __device__ void take(State<T>& state, const course::ThreadTileCoords<T>& at,
-                         float (&sums)[T::TM][T::TN]) const {
-        distance.finish(at, sums);
-        const bool is_whole = at.tile.col + T::BN <= distance.n;
-#pragma unroll
-        for (int i = 0; i < T::TM; ++i) {
-#pragma unroll
-            for (int j = 0; j < T::TN; ++j) {
-                if (!is_whole && at.col(j) >= distance.n) sums[i][j] = R::kNeutral;
-            }
-        }
-        R::add(
-            [&](int i) -> auto& { return state.row[i][threadIdx.x]; }, sums,
-            [&](int j) { return at.col(j); });
-    }
-
-    template <class T>
-    __device__ void end(const State<T>& state, const typename ShareOfRow<T>::Walk& walk) const {
-        constexpr unsigned WARPS_N = T::BN / T::WN;
-        const course::ThreadTileCoords<T> at{walk.at(0)};
-        const unsigned part = blockIdx.x / rows_of_tiles * WARPS_N + threadIdx.x / 32 % WARPS_N;
-#pragma unroll
-        for (int i = 0; i < T::TM; ++i) {
-            const typename R::State row = merge_lanes<R, T::LANES_N>(state.row[i][threadIdx.x]);
-            if (threadIdx.x % T::LANES_N == 0 && at.row(i) < distance.m)
-                parts[part * rows + at.tile.product * distance.m + at.row(i)] = row;
-        }
-    }
-};
-
-// Idea: a thread for each row puts its parts together, always in the same order.
-// Cost removed: atomics, and with them results that differ from run to run.
-// Still limits it: memory, for parts that are few.
-template <class R>
-__global__ void merge_parts(const typename R::State* parts, unsigned count, std::size_t rows, float* values,
-                            std::uint32_t* indices) {
-    const std::size_t row = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (row >= rows) return;
-    typename R::State state = R::nothing();
-#pragma unroll 8
-    for (unsigned part = 0; part < count; ++part)
-        state = R::merge(state, parts[part * rows + row]);
-    values[row] = R::value(state);
-    if (indices != nullptr) indices[row] = R::col(state);
-}
-
-// Idea: a block for each row of the matrix of distances.
-// Cost removed: none; this is what is to be avoided.
-// Still limits it: memory: the matrix is read, and was written.
-template <class R>
-__global__ __launch_bounds__(kThreads) void reduce_rows(const float* distances, std::size_t cols,
-                                                        float* values, std::uint32_t* indices) {
-    constexpr int AT_ONCE = 4;  // loads of a thread on their way
-    __shared__ typename R::State of_warp[kThreads / course::kWarpSize];
-    const float* const row = distances + blockIdx.x * cols;
-    typename R::State state = R::nothing();
-    for (std::size_t begin = threadIdx.x; begin < cols; begin += AT_ONCE * kThreads) {
-        float some[1][AT_ONCE];
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; ++j)
-            some[0][j] = begin + j * kThreads < cols ? row[begin + j * kThreads] : R::kNeutral;
-        R::add([at = &state](int) -> typename R::State& { return *at; }, some,
-               [&](int j) { return begin + j * kThreads; });
-    }
-    state = merge_lanes<R, course::kWarpSize>(state);
-    if (threadIdx.x % course::kWarpSize == 0) of_warp[threadIdx.x / course::kWarpSize] = state;
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    for (int warp = 1; warp < kThreads / course::kWarpSize; ++warp)
-        state = R::merge(state, of_warp[warp]);
-    values[blockIdx.x] = R::value(state);
-    if (indices != nullptr) indices[blockIdx.x] = R::col(state);
-}
-
-// --- Launchers -------------------------------------------------------------------------------------------------------
-
-// Blocks for each of `rows` rows of `across` tiles: as few as fill the GPU well. A block takes some time of its own, in tiles kStart.
+// The number of blocks for each of `rows` rows of `across` tiles that takes the least time. The start of a block takes as long as kStart
+// tiles.
 unsigned best_shares(std::size_t rows, std::size_t across) {
     constexpr double kStart = 0.5;
     const auto time = [&](unsigned shares) {
@@ -190,9 +32,8 @@ unsigned best_shares(std::size_t rows, std::size_t across) {
     return best;
 }
 
-// Tiles of the product along rows.
 template <class T>
-ShareOfRow<T> share_of_row(std::size_t m, std::size_t n, std::size_t count) {
+RowPartition<T> row_partition(std::size_t m, std::size_t n, std::size_t count) {
     const std::size_t down = course::ceil_div<std::size_t>(m, T::BM);
     const std::size_t across = course::ceil_div<std::size_t>(n, T::BN);
     return {static_cast<unsigned>(down), static_cast<unsigned>(across), course::blocks_for(down * count, 1),
@@ -202,29 +43,29 @@ ShareOfRow<T> share_of_row(std::size_t m, std::size_t n, std::size_t count) {
 using T = course::LargeTile;
 constexpr unsigned kWarpsAcross = T::BN / T::WN;
 
-// The scratch memory holds the norms, and then the parts of each row or the matrix of distances.
-struct Plan {
+// Sizes and grid of a problem. The scratch memory holds the norms, and then the parts of each row or the matrix of distances.
+struct LaunchConfig {
     std::size_t m, n, count;  // along rows
     std::size_t norm_words;
-    ShareOfRow<T> tiles;
+    RowPartition<T> tiles;
 
-    Plan(std::size_t rows, std::size_t cols, std::size_t products, course::Metric metric)
+    LaunchConfig(std::size_t rows, std::size_t cols, std::size_t products, course::Metric metric)
         : m(rows),
           n(cols),
           count(products),
           norm_words(course::ceil_div<std::size_t>(course::norms_size(metric, m, n, count), 2)),
-          tiles(share_of_row<T>(m, n, count)) {}
+          tiles(row_partition<T>(m, n, count)) {}
 
     std::size_t fused_words() const { return norm_words + m * count * tiles.shares * kWarpsAcross; }
     std::size_t unfused_words() const { return norm_words + course::ceil_div<std::size_t>(m * count * n, 2); }
 };
 
-Plan plan_of(const ReduceShape& shape) {
-    return shape.along == Along::kRows ? Plan(shape.m, shape.n, shape.count, shape.metric)
-                                       : Plan(shape.n, shape.m, shape.count, shape.metric);
+LaunchConfig config_of(const ReduceShape& shape) {
+    return shape.along == Along::kRows ? LaunchConfig(shape.m, shape.n, shape.count, shape.metric)
+                                       : LaunchConfig(shape.n, shape.m, shape.count, shape.metric);
 }
 
-Plan plan_of(const ReducedMatmul& matmul) {
+LaunchConfig config_of(const ReducedMatmul& matmul) {
     return {matmul.factors.m(), matmul.factors.n(), matmul.factors.count(), matmul.metric};
 }
 
@@ -269,7 +110,7 @@ void with_reduction(Reduction reduction, const Work& work) {
     }
 }
 
-// Null: nobody wants them.
+// Null: no indices are wanted.
 std::uint32_t* indices_of(const ReducedMatmul& matmul) {
     return matmul.indices.empty() ? nullptr : matmul.indices.data();
 }
@@ -279,19 +120,23 @@ void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
     const course::Factors& factors = matmul.factors;
     const std::size_t rows = factors.m() * factors.count();
     if (rows == 0) return;
-    const Plan plan = plan_of(matmul);
-    require_scratch(matmul, plan.fused_words());
+    const LaunchConfig config = config_of(matmul);
+    require_scratch(matmul, config.fused_words());
     const course::Distance distance =
         course::launch_distance(matmul.metric, factors, matmul.scratch.data(), stream);
     with_reduction(matmul.reduction, [&]<class R>(R) {
-        auto* const parts = reinterpret_cast<typename R::State*>(matmul.scratch.data() + plan.norm_words);
+        auto* const parts = reinterpret_cast<typename R::State*>(matmul.scratch.data() + config.norm_words);
         course::with_add(matmul.metric, [&]<class Add>(Add) {
-            course::FusedMatmul<T, 1, ShareOfRow<T>, ReduceRows<R>, Add>().launch(
-                plan.tiles.rows * plan.tiles.shares, factors, plan.tiles,
-                {distance, rows, plan.tiles.rows, parts}, stream);
+            using ElementsB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
+            using PacksB = course::PackLoader<T::BN, T::BK, T::THREADS>;
+            const auto kernel = course::b_goes_in_packs(factors) ? reduce_tiles<R, T, PacksB, Add>
+                                                                 : reduce_tiles<R, T, ElementsB, Add>;
+            constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
+            course::launch(kernel, {config.tiles.rows * config.tiles.shares, T::THREADS, kShared, stream},
+                           factors, config.tiles, distance, rows, parts);
         });
         merge_parts<R><<<course::blocks_for(rows, kThreads), kThreads, 0, stream>>>(
-            parts, plan.tiles.shares * kWarpsAcross, rows, matmul.values.data(), indices_of(matmul));
+            parts, config.tiles.shares * kWarpsAcross, rows, matmul.values.data(), indices_of(matmul));
         CUDA_CHECK_LAUNCH();
     });
 }
@@ -301,9 +146,9 @@ void launch_unfused(const ReducedMatmul& given, cudaStream_t stream) {
     const course::Factors& factors = matmul.factors;
     const std::size_t rows = factors.m() * factors.count();
     if (rows == 0) return;
-    const Plan plan = plan_of(matmul);
-    require_scratch(matmul, plan.unfused_words());
-    auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + plan.norm_words);
+    const LaunchConfig config = config_of(matmul);
+    require_scratch(matmul, config.unfused_words());
+    auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + config.norm_words);
     course::launch_distances(matmul.metric, factors, matmul.scratch.data(), distances, stream);
     with_reduction(matmul.reduction, [&]<class R>(R) {
         reduce_rows<R><<<course::blocks_for(rows, 1), kThreads, 0, stream>>>(
@@ -344,13 +189,13 @@ std::span<const Reduce> reduce_variants() {
         Reduce{.name = "unfused",
                .idea = "the matrix of distances, then a pass over it",
                .launcher = {launch_unfused,
-                            [](const ReduceShape& shape) { return plan_of(shape).unfused_words(); }},
+                            [](const ReduceShape& shape) { return config_of(shape).unfused_words(); }},
                .work = work},
-        Reduce{
-            .name = "fused",
-            .idea = "the reduction is the epilogue",
-            .launcher = {launch_fused, [](const ReduceShape& shape) { return plan_of(shape).fused_words(); }},
-            .work = work},
+        Reduce{.name = "fused",
+               .idea = "the reduction is the epilogue",
+               .launcher = {launch_fused,
+                            [](const ReduceShape& shape) { return config_of(shape).fused_words(); }},
+               .work = work},
     };
     return list;
 }

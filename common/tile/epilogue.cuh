@@ -11,11 +11,6 @@
 
 namespace course {
 
-// element = alpha sum + beta element. With beta = 0, the element is not read.
-__device__ inline void update(float& element, float alpha, float sum, float beta) {
-    element = beta == 0 ? alpha * sum : alpha * sum + beta * element;
-}
-
 // May four neighbours of a row go together, from a column on that is a multiple of 4?
 __device__ inline bool has_aligned_rows(const DeviceMatrix<float>& matrix) {
     return reinterpret_cast<std::uintptr_t>(matrix.data()) % 16 == 0 && matrix.leading_dimension() % 4 == 0;

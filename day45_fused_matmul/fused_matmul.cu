@@ -11,8 +11,6 @@
 namespace day45 {
 namespace {
 
-// --- Launchers -------------------------------------------------------------------------------------------------------
-
 void launch_one_thread_each(const BatchedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     constexpr int kThreads = 256;
@@ -21,7 +19,8 @@ void launch_one_thread_each(const BatchedMatmul& matmul, cudaStream_t stream) {
     CUDA_CHECK_LAUNCH();
 }
 
-// The kernel for these matrices: float4 by float4 where rows are MN-major and aligned. Four kernels for each tile.
+// The kernel for these matrices. Packs: the rows are MN-major and aligned, so they are copied float4 by
+// float4.
 template <class T, int BLOCKS>
 auto kernel_for(bool a_in_packs, bool b_in_packs) {
     using ElementsA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
@@ -53,18 +52,16 @@ void launch_tiles(const BatchedMatmul& matmul, cudaStream_t stream) {
                    matmul.beta);
 }
 
-// --- The tile that suits the shape -----------------------------------------------------------------------------------
-
-// The time of a tile is what a multiprocessor takes for it when it has many of them, in multiply-adds for each of K. Of several blocks
-// that a multiprocessor runs, each has its share of that time.
+// A tile as `fitted` sees it. The time of a tile is what an SM takes for it when it has many of them, in
+// multiply-adds for each k. Where an SM runs several blocks at a time, each has its share of that time.
 struct Tiling {
     std::size_t rows;
     std::size_t columns;
     double speed;  // of multiply-adds, relative to the large tile
-    // A multiprocessor takes as long for one tile as for a share of so many: one block does not keep it busy.
+    // One block does not keep an SM busy: an SM takes as long for one tile as for its share of `alone` tiles.
     double alone;
 
-    // What the multiprocessor with the most tiles takes. What of a tile lies outside C takes as long as what lies within.
+    // The time of the SM with the most tiles. What of a tile is outside C takes as long as what is inside.
     double time(const Shape& shape, std::size_t multiprocessors) const {
         const std::size_t tiles =
             shape.count * course::ceil_div(shape.m, rows) * course::ceil_div(shape.n, columns);
@@ -84,7 +81,7 @@ struct Candidate {
     Launcher launch;
 };
 
-// Of equal ones the first is taken: the larger tile loads less.
+// Of equally fast ones the first is taken: the larger tile loads less.
 constexpr Candidate kCandidates[] = {
     {"pipelined", tiling<course::LargeTile>(1.00, 1.0), launch_tiles<course::LargeTile, 1, true>},
     {"pipelined_128x128", tiling<course::SquareTile>(0.97, 1.4), launch_tiles<course::SquareTile, 2, true>},

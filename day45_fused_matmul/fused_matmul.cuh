@@ -61,7 +61,7 @@ __global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
 // The copies of one block: step after step along K, tile after tile of C. A step is BK columns of
 // op(A) and BK rows of op(B). The step after the last one of a tile is the first one of the next tile.
 //
-// LoaderA and LoaderB (common/tile/loader.cuh) copy one matrix, element by element or float4 by float4.
+// LoaderA and LoaderB copy one matrix, float by float or float4 by float4 (common/tile/loader.cuh).
 template <class T, class LoaderA, class LoaderB>
 class CopiesAhead {
   public:
@@ -173,8 +173,8 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiles_in_turn(
     };
     for (unsigned tile = tiles.first(); tiles.has(tile); tile = tiles.next(tile)) {
         float sums[T::TM][T::TN] = {};
-        // Main loop. Whether bounds must be checked is asked once for a run of steps: a branch between the
-        // multiply-adds would keep the compiler from moving loads away from where their values are used.
+        // Main loop. One bounds check serves a run of steps: a branch between the multiply-adds would keep
+        // the compiler from moving loads away from where their values are used.
         for (int left = copies.steps(); left > 0;) {
             const int whole = min(copies.whole_steps(), left);
 #pragma unroll 1

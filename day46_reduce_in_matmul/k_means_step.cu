@@ -1,4 +1,5 @@
-// One iteration of k-means. The assignment, which is nearly all of the work, is a fused reduction of reduce.cu; here is what comes after it.
+// Day 46, the project: one iteration of k-means. The assignment, which is nearly all of the work, is the
+// fused reduction of reduce_in_matmul.cuh. Here is what follows it.
 //
 //   kernel             idea                                                        limited by
 //   measure            sums of the distances, a part for each warp                 memory
@@ -26,7 +27,7 @@ constexpr std::size_t kMostMeasuring = 128;  // blocks
 
 // --- Kernels ---------------------------------------------------------------------------------------------------------
 
-// Idea: so many warps as n says, whatever the GPU; each adds up its points in double and says what it has found.
+// Idea: the number of warps depends on n alone, not on the GPU. Each adds up its points in double.
 // Cost removed: atomics, and with them sums that differ from run to run.
 // Still limits it: memory.
 __global__ void measure(course::DeviceSpan<const float> squared_distances,
@@ -46,16 +47,17 @@ __global__ void measure(course::DeviceSpan<const float> squared_distances,
     if (threadIdx.x % course::kWarpSize == 0) progress[thread / course::kWarpSize] = {inertia, changed};
 }
 
-// The sums of the points of each centre, k x d, in units of 1 / scale; and how many points they are, k.
+// The sums of the points of each centre, k x d, in units of 1 / scale; and the number of points, k.
 struct Sums {
     unsigned long long* coordinates;
     unsigned long long* points;
     double scale;
 };
 
-// Idea: a warp for each point adds its coordinates to those of its centre. As integers, which add up to the same in every order.
-// Cost removed: floating-point atomics, whose last digits depend on who comes first; sorting the points, to have an order.
-// Still limits it: atomic additions; where centres are few, many points wait for the same sums.
+// Idea: a warp for each point adds its coordinates to the sums of its centre, as integers. They have the
+// same sum in every order.
+// Cost removed: floating-point atomics, whose last digits depend on the order; sorting the points.
+// Still limits it: atomic additions. If there are few centres, many points contend for the same sums.
 __global__ void add_points(course::DeviceMatrix<const float> points,
                            course::DeviceSpan<const std::uint32_t> assignment, Sums sums) {
     const std::size_t point = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / course::kWarpSize;
@@ -71,7 +73,7 @@ __global__ void add_points(course::DeviceMatrix<const float> points,
 }
 
 // Idea: a thread for each coordinate of a centre.
-// Cost removed: none to speak of; the centres are few.
+// Cost removed: none that matters; the centres are few.
 // Still limits it: memory.
 __global__ void move_to_means(Sums sums, course::DeviceMatrix<const float> centres,
                               course::DeviceMatrix<float> moved) {
@@ -96,8 +98,9 @@ void require_packed(course::DeviceMatrix<const float> matrix, std::string_view n
                     ", no gaps between rows");
 }
 
-// How many units 1 is: a power of two, so that nothing is rounded but to whole units; as many as can be, so that n numbers up to `largest` do
-// not overflow 63 bits. Of a million points, a unit is at most 2^-41 of `largest`: a float's last digit is 2^-23.
+// The number of units in 1: a power of two, so that only whole units are rounded to, and as large as
+// possible without overflow of 63 bits by n numbers up to `largest`. With a million points a unit is at
+// most 2^-41 of `largest`; the last digit of a float is 2^-23.
 double units_for(std::size_t n, float largest) {
     int exponent = 0;  // largest < 2^exponent
     std::frexp(largest, &exponent);

@@ -10,7 +10,7 @@
 
 namespace course {
 
-// As in the BLAS: a matrix as it lies in memory, or its transpose.
+// As in the BLAS: a matrix, or its transpose.
 enum class Op { kNone, kTranspose };
 
 // `count` matrices of one shape in device memory, row-major.
@@ -64,8 +64,8 @@ void check_factors(const FactorsOf<T>& factors, std::string_view caller);
 template <class T>
 void check_output(const FactorsOf<T>& factors, const Batch<float>& c, std::string_view caller);
 
-// Do the rows of A, or of B, run across K, and are they all aligned to 16 bytes, and whole numbers of float4? What `pointers` say is not
-// known: then not.
+// True: A (B) is MN-major, and its rows are 16-byte aligned and whole numbers of float4. False for `pointers`,
+// which only the kernel can read.
 bool a_goes_in_packs(const Factors& factors);
 bool b_goes_in_packs(const Factors& factors);
 

@@ -11,17 +11,18 @@
 
 namespace course {
 
-// May four neighbours of a row go together, from a column on that is a multiple of 4?
+// Four neighbours of a row can be stored together, from a column that is a multiple of 4.
 __device__ inline bool has_aligned_rows(const DeviceMatrix<float>& matrix) {
     return reinterpret_cast<std::uintptr_t>(matrix.data()) % 16 == 0 && matrix.leading_dimension() % 4 == 0;
 }
 
-// Writes value(i, j) to row at.row(i) and column at.col(j), where these lie within the matrix; for others it is not asked. Four
-// neighbours go together where rows are aligned, but for a thread that has columns outside.
+// Writes value(i, j) to row at.row(i) and column at.col(j) if they are in range; only then is value()
+// called. Aligned rows are stored float4 by float4, except by a thread with columns out of range.
 //
-// What is stored together is in neighbouring registers. A value that is worked out here, if only a product with alpha, gets registers of
-// its own for that; sums stored as they are would have to be added up in neighbouring ones, in those banks of the register file
-// that the factors are read from, and every multiply-add would be slower.
+// A float4 store takes neighbouring registers. A value that is computed here, if only a product with
+// alpha, gets registers of its own. Sums stored as they are would be accumulated in neighbouring
+// registers, in banks of the register file that the factors are read from, and every multiply-add would
+// be slower.
 template <class T, class Value>
 __device__ void write_tile(const ThreadTileCoords<T>& at, const DeviceMatrix<float>& matrix, Value value) {
     if (has_aligned_rows(matrix) && at.col(T::TN - 1) < matrix.cols()) {

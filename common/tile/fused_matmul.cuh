@@ -16,11 +16,12 @@ namespace course {
 //                                   rows and columns may lie outside C
 //     end<T>(state, walk)           when the block has no more tiles
 //
-// All threads of the block call them, at the same time. Registers are full of sums: what is larger than a few numbers belongs into shared
-// memory.
+// All threads of the block call them together. Registers are full of sums: what is larger than a few
+// numbers belongs in shared memory.
 //
-// Idea: what is to be done with the elements of C is done while they are in registers.
-// Cost removed: C on its way to memory and back: 8 bytes an element, for which the GPU could do a hundred multiply-adds.
+// Idea: the epilogue works on the elements of C while they are in registers.
+// Cost removed: C on its way to memory and back, 8 bytes for each element. In that time the GPU does a
+// hundred multiply-adds.
 // Still limits it: the multiply-adds; with a short K, the epilogue.
 template <class T, int BLOCKS, class LoaderA, class LoaderB, class Tiles, class Add, class Epilogue>
 __global__ __launch_bounds__(T::THREADS,
@@ -37,10 +38,10 @@ __global__ __launch_bounds__(T::THREADS,
     epilogue.template end<T>(state, walk);
 }
 
-// Whose rows go float4 by float4 where they run across K and are aligned. Both: twice as many kernels to be compiled.
+// Which factors are copied float4 by float4 if they are MN-major and aligned. kOfBoth: twice as many kernels to compile.
 enum class Packs { kOfB, kOfBoth };
 
-// The kernel for a tile of which BLOCKS fit on a multiprocessor.
+// The kernel for a tile; BLOCKS of them fit on an SM.
 template <class T, int BLOCKS, class Tiles, class Epilogue, class Add = MultiplyAdd,
           Packs PACKS = Packs::kOfB>
 class FusedMatmul {
@@ -50,7 +51,7 @@ class FusedMatmul {
     static constexpr std::size_t kShared = sizeof(Stage<T>) * T::STAGES;
 
   public:
-    // Blocks that the current device can run at the same time.
+    // Blocks that the current device runs at the same time.
     unsigned resident_blocks() const {
         allow_shared_bytes(kernel(false, false), kShared);
         return course::resident_blocks(kernel(false, false), T::THREADS, kShared);

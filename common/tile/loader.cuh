@@ -1,5 +1,5 @@
-// How the tiles of both factors get to shared memory, for kernels whose subject is something else: asynchronous copies, any layout, any
-// alignment, any shape. The order is that of the main loop (main_loop.cuh).
+// Loaders of FP32 tiles: from global memory to shared memory by asynchronous copies, for any layout,
+// alignment and shape. For days whose subject is not data movement; day 38 teaches that.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,33 +20,34 @@ struct Tile {
     std::size_t col;
 };
 
-// One stage: a tile of A and one of B, K going down.
+// One stage of the pipeline: a tile of A and one of B. Each row has one value of k.
 template <class T>
 struct alignas(16) Stage {
-    // What is copied from rows along K comes 8 floats of 4 rows at a time; with four floats more in a row of the stage, they go to 32
-    // different banks.
+    // Padding against bank conflicts: the copies of a K-major matrix store 8 floats of 4 rows at a time.
+    // With 4 more floats in a row of the stage they go to 32 different banks.
     static constexpr int PAD = 4;
     float a[T::BK][T::BM + PAD];
     float b[T::BK][T::BN + PAD];
 };
 
-// A thread's share of the tiles of one matrix that follow each other along K: EXTENT of its rows or columns, BK at a time.
+// One thread's copies of the tiles of one matrix, step by step along K: EXTENT rows or columns, BK at a
+// time, float by float.
 //
-// In shared memory K goes down. Where the matrix's rows run along K (A; B transposed), they become columns; where they run across K
-// (B; A transposed), they stay rows. Either way the thread's n-th float lies n equal steps behind its first one, in global memory and
-// in shared memory. So one loop does both, for any alignment: each float is an asynchronous copy of 4 bytes.
+// A row of the tile has one value of k. So the rows of a K-major matrix (A; B transposed) become columns;
+// those of an MN-major one (B; A transposed) stay rows. Either way the n-th float of a thread is n equal
+// steps behind its first one, in global and in shared memory, and one loop copies both kinds.
 template <int EXTENT, int BK, int THREADS>
 class ElementLoader {
-    static constexpr int COUNT = EXTENT * BK / THREADS;  // floats that a thread copies of a tile
-    static constexpr int ROWS = THREADS / BK;      // along K: rows of the matrix that are copied at a time
-    static constexpr int DEEP = THREADS / EXTENT;  // across K: the same
+    static constexpr int COUNT = EXTENT * BK / THREADS;  // floats of a thread, per tile
+    static constexpr int ROWS = THREADS / BK;            // K-major: rows of the matrix per pass
+    static constexpr int DEEP = THREADS / EXTENT;        // MN-major: the same
     static_assert(BK == 8 && EXTENT % ROWS == 0,
-                  "ElementLoader: along K, all threads copy a number of rows at a time");
+                  "ElementLoader: K-major, a pass of all threads is a number of rows");
     static_assert(THREADS % EXTENT == 0 && BK % DEEP == 0,
-                  "ElementLoader: across K, all threads copy a number of rows at a time");
+                  "ElementLoader: MN-major, a pass of all threads is a number of rows");
 
   public:
-    // The tiles from row or column `first` on, which is one of the matrix's. `k_major`: its rows run along K.
+    // `first`: the row or column of the matrix where its tiles begin. k_major: its rows run along K.
     __device__ void begin(const DeviceMatrix<const float>& matrix, bool k_major, std::size_t first) {
         const auto pitch = static_cast<int>(matrix.leading_dimension());
         const std::size_t extent = k_major ? matrix.rows() : matrix.cols();
@@ -57,10 +58,11 @@ class ElementLoader {
         inside_ = static_cast<int>(min(extent - first, std::size_t{EXTENT}));
     }
 
-    // Do all of the matrix's rows or columns that the tiles have lie within it?
+    // All EXTENT rows or columns are in range.
     __device__ bool is_whole() const { return inside_ == EXTENT; }
 
-    // Starts to copy the next tile. WHOLE: all of it lies within the matrix; otherwise the first `depth` of K do. What lies outside is 0.
+    // Issues the copies of the next tile. WHOLE: all of it is in range; otherwise its first `depth` of K
+    // are. Out-of-range elements are zero-filled.
     template <bool WHOLE, int STRIDE>
     __device__ void start(bool k_major, int depth, float (&tile)[BK][STRIDE]) {
         float* const to = &tile[along_k(k_major)][along_extent(k_major)];
@@ -77,7 +79,7 @@ class ElementLoader {
     }
 
   private:
-    // Of the thread's first float in the tile: column, and row.
+    // Where in the tile the first float of the thread is.
     static __device__ int along_extent(bool k_major) {
         return static_cast<int>(k_major ? threadIdx.x / BK : threadIdx.x % EXTENT);
     }
@@ -86,11 +88,12 @@ class ElementLoader {
     }
 
     const float* from_ = nullptr;
-    int step_ = 0;    // in global memory, to the thread's next float
-    int inside_ = 0;  // rows or columns of the tile that lie within the matrix
+    int step_ = 0;    // in global memory, to the next float of the thread
+    int inside_ = 0;  // rows or columns in range
 };
 
-// The same for a matrix whose rows run across K, are aligned to 16 bytes and whole numbers of float4: a quarter of the copies.
+// The same for an MN-major matrix whose rows are 16-byte aligned and whole numbers of float4: a quarter
+// of the copies.
 template <int EXTENT, int BK, int THREADS>
 class PackLoader {
     static constexpr int QUADS = EXTENT / 4;      // in a row
@@ -127,11 +130,11 @@ class PackLoader {
 
     const float* from_ = nullptr;
     int pitch_ = 0;
-    int inside_ = 0;  // columns of the tile that lie within the matrix
+    int inside_ = 0;  // columns in range
 };
 
-// Both matrices' tiles along K, for the tiles of C that `walk` names, one after the other. Behind the last one stand zeros.
-// LoaderA and LoaderB: one of the two above.
+// The copies of one block: step after step along K, tile after tile of C, in the order of `walk`. Behind
+// the last tile, stages are zero-filled. LoaderA and LoaderB: one of the two above.
 template <class T, class LoaderA, class LoaderB, class Walk>
 class TileLoader {
   public:
@@ -144,15 +147,15 @@ class TileLoader {
         begin_tile();
     }
 
-    // Steps of BK that a tile takes.
+    // Steps of a tile.
     __device__ int steps() const { return steps_; }
 
-    // How many steps from the next one on belong to the same tile, and lie within the matrices?
+    // From the next step on, so many of the same tile are in range: their copies need no bounds check.
     __device__ int whole_steps() const {
         return has_tile_ && a_.is_whole() && b_.is_whole() ? steps_ - (last_depth_ < T::BK) - step_ : 0;
     }
 
-    // Starts to copy the next step into `stage`, and closes its group. WHOLE: it is one of the whole ones.
+    // Issues the copies of the next step into `stage` and closes their group. WHOLE: the step is in range.
     template <bool WHOLE>
     __device__ void start(Stage<T>& stage) {
         const int depth = !has_tile_ ? 0 : step_ + 1 < steps_ ? T::BK : last_depth_;
@@ -161,7 +164,7 @@ class TileLoader {
         ptx::cp_async_commit();
     }
 
-    // `steps` more have been started, of one tile.
+    // Counts `steps` that have been started, all of one tile.
     __device__ void move_on(int steps) {
         step_ += steps;
         if (step_ < steps_) return;

@@ -1,12 +1,12 @@
-// The main loop of fused products of matrices: a block multiplies one tile after the other, and hands each of them over when it is done.
+// The main loop of fused matrix products: a block multiplies one tile after the other. Day 45 teaches it.
 //
-//     walk      which tiles are this block's, and in which order; if it has is_idle(), also in which of them this warp has
-//               nothing to multiply
-//     add       what becomes of a pair of factors: a product to be added up, or a squared difference
-//     take      what becomes of a finished tile: the kernel's epilogue
+//     walk      the tiles of this block, in order. If it has is_idle(), a warp skips the multiply-adds of
+//               tiles for which it returns true
+//     add       what a pair of factors adds to a sum: their product, or a squared difference
+//     take      the epilogue of the kernel, called with each finished tile
 //
-// The copies do not stop at the end of a tile. While the last of K of one tile is multiplied, and while it is taken, the first of
-// the next is on its way: a short K does not cost the time that a pipeline takes to fill.
+// The copies do not stop at the end of a tile. While the last steps of a tile are multiplied, and while it
+// is taken, the first steps of the next one are in flight: the pipeline fills only once.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@
 
 namespace course {
 
-// Has this warp nothing to multiply of a tile? Most walks do not ask.
+// True: this warp skips the multiply-adds of the tile. Most walks have no idle warps.
 template <class Walk>
 __device__ bool is_idle(const Walk& walk, unsigned tile) {
     if constexpr (requires { walk.is_idle(tile); }) {
@@ -29,14 +29,14 @@ __device__ bool is_idle(const Walk& walk, unsigned tile) {
     }
 }
 
-// All threads of the block call it; `stages` are STAGES of them.
+// All threads of the block call it. `stages`: T::STAGES in shared memory.
 template <class T, class LoaderA, class LoaderB, class Walk, class Add, class Take>
 __device__ void multiply_tiles(const Factors& factors, const Walk& walk, Stage<T>* stages, const Add& add,
                                Take take) {
-    static_assert(T::STAGES >= 2, "multiply_tiles: one stage to multiply and at least one on its way");
+    static_assert(T::STAGES >= 2, "multiply_tiles: one stage to multiply and at least one in flight");
     static_assert(T::BK % 2 == 0,
-                  "multiply_tiles: the fragments of the next step must fall to the first of the two");
-    constexpr int AHEAD = T::STAGES - 1;  // steps on their way or ready
+                  "multiply_tiles: BK must be even: the ping-pong buffer is back at 0 when a step ends");
+    constexpr int AHEAD = T::STAGES - 1;  // steps in flight or complete
     const Place place = place_of_thread<T>(static_cast<int>(threadIdx.x));
     TileLoader<T, LoaderA, LoaderB, Walk> copies(factors, walk);
     for (int stage = 0; stage < AHEAD; ++stage) {
@@ -50,7 +50,7 @@ __device__ void multiply_tiles(const Factors& factors, const Walk& walk, Stage<T
     fragments[0].read(stages[0], 0, place);
     int now = 0;
     int free = AHEAD;
-    // An idle warp copies, and meets the others at the barrier.
+    // An idle warp only copies and meets the others at the barrier.
     const auto multiply_step = [&](bool idle, float(&sums)[T::TM][T::TN], auto start_copies) {
 #pragma unroll
         for (int k = 0; k < T::BK; ++k) {
@@ -60,7 +60,7 @@ __device__ void multiply_tiles(const Factors& factors, const Walk& walk, Stage<T
             }
             if (k == T::BK - 1) {
                 ptx::cp_async_wait<AHEAD - 1>();
-                __syncthreads();  // the next stage is complete, and nobody needs this one any more
+                __syncthreads();  // the next stage is complete; this one is safe to overwrite
                 now = now + 1 == T::STAGES ? 0 : now + 1;
             }
             if (idle) continue;

@@ -1,4 +1,4 @@
-// Tiles of fused products, where a thread's results are, and the order in which blocks take tiles.
+// The tiles of fused matrix products, the results of a thread in them, and the order in which blocks take them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,16 +11,16 @@
 
 namespace course {
 
-// The one of step 12 of the ladder: the largest that the registers of a multiprocessor hold, for products of many rows and columns.
+// The tile of step 12 of the ladder: the largest for which the registers of an SM suffice.
 using LargeTile = TileShape<128, 256, 8, 64, 64, 16, 8, 4, 3>;
 
-// Half of it, with half of the threads: two blocks fit on a multiprocessor, and one writes while the other multiplies.
+// Half of it with half of the threads: two blocks fit on an SM. One stores while the other multiplies.
 using SquareTile = TileShape<128, 128, 8, 64, 64, 16, 8, 4, 3>;
 
-// An eighth of it, for products of few rows or columns; a thread has 8 x 8 results, so that a block has two warps.
+// An eighth of it, for products of few rows or columns: 8 x 8 results of a thread, two warps in a block.
 using SmallTile = TileShape<64, 64, 8, 32, 64, 8, 8, 4, 3>;
 
-// Rows and columns of C that a thread has of a tile.
+// The rows and columns of C that a thread computes of a tile: sums[i][j] is element (row(i), col(j)).
 template <class T>
 struct ThreadTileCoords {
     Tile tile;
@@ -30,7 +30,7 @@ struct ThreadTileCoords {
     __device__ std::size_t col(int j) const { return tile.col + place.col + place_of<T::LANES_N>(0, j); }
 };
 
-// All tiles of all products, one after the other: block 0 has the first, the one behind the last block's, and so on.
+// All tiles of all products, in turn: block b has tiles b, b + gridDim.x, b + 2 gridDim.x ...
 template <class T>
 struct EveryTile {
     unsigned down;
@@ -48,8 +48,7 @@ struct EveryTile {
     }
 };
 
-// The walk of a grid of at most as many blocks as there are tiles in `count` matrices of m x n. Throws std::invalid_argument when a
-// grid cannot have that many.
+// The tiles of `count` matrices of m x n. Throws std::invalid_argument if a grid cannot have so many blocks.
 template <class T>
 EveryTile<T> every_tile(std::size_t m, std::size_t n, std::size_t count) {
     const std::size_t down = ceil_div<std::size_t>(m, T::BM);

@@ -1,4 +1,4 @@
-// What the batched products in FP32 and in BF16 share: the work, and checks.
+// What the launchers in FP32 and in BF16 share: the work of a problem, and checks.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,11 +23,11 @@ course::Work work(const Shape& shape) {
             .arithmetic = std::is_same_v<T, float> ? course::Arithmetic::kFp32 : course::Arithmetic::kOther};
 }
 
-// False: there is nothing to do.
+// Checks the arguments. False: C has no elements.
 template <class T>
 bool is_worth_a_launch(const BatchedMatmulOf<T>& matmul) {
-    check(matmul.factors, "batched matmul");
-    check_output(matmul.factors, matmul.c, "batched matmul");
+    course::check_factors(matmul.factors, "batched matmul");
+    course::check_output(matmul.factors, matmul.c, "batched matmul");
     const auto& c = matmul.c.first;
     return c.rows() != 0 && c.cols() != 0 && matmul.c.count != 0;
 }

@@ -12,9 +12,9 @@
 
 #include "batched_bfloat16.hpp"
 #include "common/check/data_pattern.hpp"
+#include "common/check/expected_products.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
-#include "expected.hpp"
 #include "fused_matmul_peer.hpp"
 
 namespace day45 {
@@ -32,16 +32,16 @@ std::vector<__nv_bfloat16> as_bfloat16(std::span<const float> values) {
 
 // Of op(A) and op(B), packed: numbers that BF16 holds.
 struct Products {
-    Products(const Shape& s, Op of_a, Op of_b)
+    Products(const Shape& s, course::Op of_a, course::Op of_b)
         : Products(s, of_a, of_b, make(s.count * s.m * s.k, 1), make(s.count * s.k * s.n, 2)) {}
 
-    Products(const Shape& s, Op of_a, Op of_b, const std::vector<float>& a_host,
+    Products(const Shape& s, course::Op of_a, course::Op of_b, const std::vector<float>& a_host,
              const std::vector<float>& b_host)
         : shape(s),
           op_a(of_a),
           op_b(of_b),
-          a(as_bfloat16(op_a == Op::kNone ? a_host : each_transposed(a_host, s.m, s.k))),
-          b(as_bfloat16(op_b == Op::kNone ? b_host : each_transposed(b_host, s.k, s.n))),
+          a(as_bfloat16(op_a == course::Op::kNone ? a_host : course::each_transposed(a_host, s.m, s.k))),
+          b(as_bfloat16(op_b == course::Op::kNone ? b_host : course::each_transposed(b_host, s.k, s.n))),
           c(s.count * s.m * s.n),
           expected(s, 1, a_host, b_host) {}
 
@@ -50,12 +50,12 @@ struct Products {
     }
 
     Bfloat16Matmul matmul() {
-        const auto batch = [&](auto& buffer, Op op, std::size_t rows, std::size_t cols) {
-            return Batch<const __nv_bfloat16>{.first = op == Op::kNone
-                                                           ? std::as_const(buffer).matrix(rows, cols)
-                                                           : std::as_const(buffer).matrix(cols, rows),
-                                              .count = shape.count,
-                                              .stride = rows * cols};
+        const auto batch = [&](auto& buffer, course::Op op, std::size_t rows, std::size_t cols) {
+            return course::Batch<const __nv_bfloat16>{.first = op == course::Op::kNone
+                                                                   ? std::as_const(buffer).matrix(rows, cols)
+                                                                   : std::as_const(buffer).matrix(cols, rows),
+                                                      .count = shape.count,
+                                                      .stride = rows * cols};
         };
         return {
             .factors = {batch(a, op_a, shape.m, shape.k), batch(b, op_b, shape.k, shape.n), op_a, op_b},
@@ -63,19 +63,19 @@ struct Products {
     }
 
     Shape shape;
-    Op op_a, op_b;
+    course::Op op_a, op_b;
     course::DeviceBuffer<__nv_bfloat16> a, b;
     course::GuardedBuffer<float> c;
-    Expected expected;
+    course::ExpectedProducts expected;
 };
 
 }  // namespace
 
-course::Case make_batched_bfloat16_case(const course::Dims& dims, Op op_a, Op op_b) {
+course::Case make_batched_bfloat16_case(const course::Dims& dims, course::Op op_a, course::Op op_b) {
     if (dims.size() != 4) return {};
     const Shape shape{dims[0], dims[1], dims[2], dims[3]};
     const auto data = std::make_shared<Products>(shape, op_a, op_b);
-    const auto letter = [](Op op) { return op == Op::kNone ? "N" : "T"; };
+    const auto letter = [](course::Op op) { return op == course::Op::kNone ? "N" : "T"; };
     course::Case result{.problem = fmt::format("batched_bfloat16 {}x{}x{}x{} {}{}", shape.count, shape.m,
                                                shape.n, shape.k, letter(op_a), letter(op_b)),
                         .dtype = "bfloat16 to float"};

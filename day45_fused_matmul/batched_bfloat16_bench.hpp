@@ -2,11 +2,11 @@
 #pragma once
 
 #include "common/bench/program.hpp"
-#include "factors.hpp"
+#include "common/device/factors.hpp"
 
 namespace day45 {
 
 // dims: count x m x n x k; of others, no case.
-course::Case make_batched_bfloat16_case(const course::Dims& dims, Op op_a, Op op_b);
+course::Case make_batched_bfloat16_case(const course::Dims& dims, course::Op op_a, course::Op op_b);
 
 }  // namespace day45

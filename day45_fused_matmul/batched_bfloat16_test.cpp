@@ -15,16 +15,16 @@
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "test_factors.hpp"
+#include "common/test/test_factors.hpp"
 
 namespace {
 
 using course::DataPattern;
 using course::refusal;
-using day45::Layout;
-using day45::Op;
+using Layout = course::BatchLayout;
+using course::Op;
+using course::TestBatch;
 using day45::Shape;
-using day45::TestBatch;
 using Bf16 = __nv_bfloat16;
 
 constexpr Op kOps[] = {Op::kNone, Op::kTranspose};
@@ -178,7 +178,7 @@ TEST_P(BatchedBfloat16Test, OneMatrixForAllProducts) {
     TestBatch<const Bf16> a(one, 1, s.m, s.k, {});
     TestBatch<const Bf16> b(others, s.count, s.k, s.n, {});
     TestBatch<float> c(s.count, s.m, s.n, {});
-    day45::Batch<const Bf16> one_for_all = a.view();
+    course::Batch<const Bf16> one_for_all = a.view();
     one_for_all.count = s.count;
     one_for_all.stride = 0;
     GetParam()->launcher({.factors = {one_for_all, b.view()}, .c = c.view()}, nullptr);
@@ -218,7 +218,7 @@ TEST_P(BatchedBfloat16Test, ProductsSideBySide) {
         course::GuardedMatrix<float> c(s.m, s.count * s.n);
         const auto head = [&](const auto& buffer, std::size_t rows, std::size_t cols) {
             const std::size_t width = s.count * cols;
-            return day45::Batch<std::remove_pointer_t<decltype(buffer.data())>>{
+            return course::Batch<std::remove_pointer_t<decltype(buffer.data())>>{
                 .first = {buffer.subspan(0, (rows - 1) * width + cols), rows, cols, width},
                 .count = s.count,
                 .stride = cols};

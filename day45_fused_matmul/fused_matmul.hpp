@@ -1,5 +1,4 @@
-// Many products of matrices at once: the host API of day 45's first part. No kernels here. reduce.hpp, top_k.hpp and masked.hpp have the
-// products whose results never reach memory as a matrix.
+// Many products of matrices at once: the host API of day 45. No kernels here.
 //
 //     C[i] = alpha op(A[i]) op(B[i]) + beta C[i]        i = 0 ... count - 1, each of them m x n, in single precision
 #pragma once
@@ -11,26 +10,21 @@
 #include <string>
 
 #include "common/bench/variant.hpp"
-#include "factors.hpp"
+#include "common/device/factors.hpp"
 
 namespace day45 {
 
 // Conventions of the BLAS: with beta = 0, C is written and not read. A and B may be the same for all products (stride 0).
 template <class T>
 struct BatchedMatmulOf {
-    FactorsOf<T> factors;
-    Batch<float> c;
+    course::FactorsOf<T> factors;
+    course::Batch<float> c;
     float alpha = 1;
     float beta = 0;
 };
 using BatchedMatmul = BatchedMatmulOf<float>;
 
-struct Shape {
-    std::size_t count = 0;
-    std::size_t m = 0;
-    std::size_t n = 0;
-    std::size_t k = 0;
-};
+using Shape = course::ProductShape;
 
 // Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument when shapes or counts do not match, or
 // the C of a strided batch overlap each other, A or B; CudaError when CUDA refuses. What pointers say is not checked.

@@ -18,8 +18,8 @@ std::int64_t number(std::size_t n) {
     return static_cast<std::int64_t>(n);
 }
 
-cublasOperation_t operation(Op op) {
-    return op == Op::kNone ? CUBLAS_OP_N : CUBLAS_OP_T;
+cublasOperation_t operation(course::Op op) {
+    return op == course::Op::kNone ? CUBLAS_OP_N : CUBLAS_OP_T;
 }
 
 std::shared_ptr<cublasContext> make_handle() {

@@ -14,16 +14,16 @@
 #include "common/check/verify.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "test_factors.hpp"
+#include "common/test/test_factors.hpp"
 
 namespace {
 
 using course::DataPattern;
 using course::refusal;
-using day45::Layout;
-using day45::Op;
+using Layout = course::BatchLayout;
+using course::Op;
+using course::TestBatch;
 using day45::Shape;
-using day45::TestBatch;
 
 constexpr Op kOps[] = {Op::kNone, Op::kTranspose};
 
@@ -132,7 +132,7 @@ TEST_P(BatchedTest, OneMatrixForAllProducts) {
     TestBatch<const float> a_device(a, 1, s.m, s.k, {});
     TestBatch<const float> b_device(b, s.count, s.k, s.n, {});
     TestBatch<float> c_device(s.count, s.m, s.n, {});
-    day45::Batch<const float> one_for_all = a_device.view();
+    course::Batch<const float> one_for_all = a_device.view();
     one_for_all.count = s.count;
     one_for_all.stride = 0;
     GetParam()->launcher({.factors = {one_for_all, b_device.view()}, .c = c_device.view()}, nullptr);
@@ -160,7 +160,7 @@ TEST_P(BatchedTest, FactorsThatOverlap) {
         begins.push_back(on_device.data() + i * kStride);
     const course::DeviceBuffer<const float*> pointers{std::span<const float* const>(begins)};
     const auto batch = [&](std::size_t rows, std::size_t cols, bool with_pointers) {
-        day45::Batch<const float> all{
+        course::Batch<const float> all{
             .first = on_device.matrix(rows, cols), .count = s.count, .stride = kStride};
         if (with_pointers) {
             all.stride = 0;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws a run of k-means in the plane, from what day45_fused_matmul --clusters writes: clusters, the way of their centres, and the inertia.
+"""Draws a run of k-means in the plane, from what day46_reduce_in_matmul --clusters writes: clusters, the way of their centres, and the inertia.
 
-    scripts/plot_k_means.py clusters.json docs/figures/day45_k_means.svg
+    scripts/plot_k_means.py clusters.json docs/figures/day46_k_means.svg
 
 Left, the points in the colours of the centres they belong to in the end, and each centre's way there: a ring at its start, a dot for each
 iteration, a cross at its end. Right, the inertia of each iteration. Needs matplotlib (Debian: python3-matplotlib).

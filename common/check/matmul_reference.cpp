@@ -48,4 +48,15 @@ void multiply_on_cpu(std::size_t rows, std::size_t cols, std::size_t depth, floa
     }
 }
 
+void multiply_batch_on_cpu(std::size_t count, std::size_t rows, std::size_t cols, std::size_t depth,
+                           float alpha, std::span<const float> a, std::span<const float> b, float beta,
+                           std::span<double> product, std::span<double> magnitude) {
+    for (std::size_t i = 0; i < count; ++i) {
+        multiply_on_cpu(rows, cols, depth, alpha, a.subspan(i * rows * depth, rows * depth),
+                        b.subspan(i * depth * cols, depth * cols), beta,
+                        product.subspan(i * rows * cols, rows * cols),
+                        magnitude.subspan(i * rows * cols, rows * cols));
+    }
+}
+
 }  // namespace course

@@ -14,4 +14,9 @@ void multiply_on_cpu(std::size_t rows, std::size_t cols, std::size_t depth, floa
                      std::span<const float> a, std::span<const float> b, float beta,
                      std::span<double> product, std::span<double> magnitude);
 
+// The same of `count` products that follow each other.
+void multiply_batch_on_cpu(std::size_t count, std::size_t rows, std::size_t cols, std::size_t depth,
+                           float alpha, std::span<const float> a, std::span<const float> b, float beta,
+                           std::span<double> product, std::span<double> magnitude);
+
 }  // namespace course

@@ -1,0 +1,100 @@
+#include "common/device/factors.hpp"
+
+#include <cuda_bf16.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/check/require.hpp"
+#include "common/device/pack.cuh"
+
+namespace course {
+namespace {
+
+template <class T>
+void check_batch(const Batch<T>& batch, std::string_view caller, std::string_view name) {
+    require(batch.pointers.empty() || batch.pointers.size() == batch.count, caller, ": ", name, " has ",
+            batch.pointers.size(), " pointers for ", batch.count, " matrices; expected one for each");
+}
+
+// From the first element of the first matrix to the last one of the last.
+template <class T>
+DeviceSpan<T> extent_of(const Batch<T>& batch) {
+    const auto& matrix = batch.first;
+    const bool is_empty = batch.count == 0 || matrix.rows() == 0 || matrix.cols() == 0;
+    return DeviceSpan<T>::from_device_pointer(
+        matrix.data(), is_empty ? 0
+                                : (batch.count - 1) * batch.stride +
+                                      (matrix.rows() - 1) * matrix.leading_dimension() + matrix.cols());
+}
+
+bool rows_are_packs(const Batch<const float>& batch) {
+    const auto& first = batch.first;
+    return batch.pointers.empty() && is_aligned(first.data(), 16) && first.cols() % 4 == 0 &&
+           first.leading_dimension() % 4 == 0 && batch.stride % 4 == 0;
+}
+
+}  // namespace
+
+Factors transposed(const Factors& factors) {
+    const auto other = [](Op op) { return op == Op::kNone ? Op::kTranspose : Op::kNone; };
+    return {factors.b, factors.a, other(factors.op_b), other(factors.op_a)};
+}
+
+template <class T>
+void check_factors(const FactorsOf<T>& factors, std::string_view caller) {
+    const std::size_t depth_of_b =
+        factors.op_b == Op::kNone ? factors.b.first.rows() : factors.b.first.cols();
+    require(depth_of_b == factors.k(), caller, ": op(A) is ", factors.m(), " x ", factors.k(), " and op(B) ",
+            depth_of_b, " x ", factors.n(), "; expected as many rows of op(B) as op(A) has columns");
+    require(factors.a.count == factors.b.count, caller, ": there are ", factors.a.count, " matrices A and ",
+            factors.b.count, " matrices B; expected as many");
+    constexpr std::size_t kMost = std::numeric_limits<int>::max();
+    require(factors.m() <= kMost && factors.n() <= kMost && factors.k() <= kMost, caller, ": m, n and k are ",
+            factors.m(), " x ", factors.n(), " x ", factors.k(), "; expected each at most 2^31 - 1");
+    constexpr std::size_t kLongest =
+        (std::size_t{1} << 26) - 1;  // so that 32 of them can be counted with 31 bits
+    const std::size_t longest =
+        std::max(factors.a.first.leading_dimension(), factors.b.first.leading_dimension());
+    require(longest <= kLongest, caller, ": a leading dimension is ", longest, "; expected at most 2^26 - 1");
+    check_batch(factors.a, caller, "A");
+    check_batch(factors.b, caller, "B");
+}
+
+template <class T>
+void check_output(const FactorsOf<T>& factors, const Batch<float>& c, std::string_view caller) {
+    const auto& first = c.first;
+    require(first.rows() == factors.m() && first.cols() == factors.n() && c.count == factors.count(), caller,
+            ": there are ", c.count, " matrices C of ", first, "; expected ", factors.count(), " of ",
+            factors.m(), " x ", factors.n());
+    check_batch(c, caller, "C");
+    if (!c.pointers.empty() || first.rows() == 0 || first.cols() == 0) return;
+    const std::size_t length = (first.rows() - 1) * first.leading_dimension() + first.cols();
+    const bool side_by_side =
+        c.stride >= first.cols() && (c.count - 1) * c.stride + first.cols() <= first.leading_dimension();
+    require(c.count <= 1 || c.stride >= length || side_by_side, caller, ": the stride of C is ", c.stride,
+            "; expected at least ", length, ", or matrices side by side, so that they do not overlap");
+    const auto overlaps = [&](const Batch<const T>& other) {
+        return c.count == 1 ? overlap(first, other.first) : overlap(extent_of(c), extent_of(other));
+    };
+    for (const auto& [batch, name] : {std::pair(&factors.a, "A"), {&factors.b, "B"}}) {
+        require(!batch->pointers.empty() || !overlaps(*batch), caller, ": C overlaps ", name,
+                "; expected memory of its own for it");
+    }
+}
+
+template void check_factors(const FactorsOf<float>&, std::string_view);
+template void check_factors(const FactorsOf<__nv_bfloat16>&, std::string_view);
+template void check_output(const FactorsOf<float>&, const Batch<float>&, std::string_view);
+template void check_output(const FactorsOf<__nv_bfloat16>&, const Batch<float>&, std::string_view);
+
+bool a_goes_in_packs(const Factors& factors) {
+    return factors.op_a == Op::kTranspose && rows_are_packs(factors.a);
+}
+
+bool b_goes_in_packs(const Factors& factors) {
+    return factors.op_b == Op::kNone && rows_are_packs(factors.b);
+}
+
+}  // namespace course

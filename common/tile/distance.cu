@@ -1,0 +1,111 @@
+// Norms of the vectors that distances are taken of.
+#include <algorithm>
+#include <stdexcept>
+
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/warp.cuh"
+#include "common/tile/distance.hpp"
+
+namespace course {
+namespace {
+
+constexpr int kThreads = 256;
+
+__device__ float norm_of(Metric metric, float squared) {
+    if (metric == Metric::kSquaredL2) return squared;
+    return squared == 0 ? 0 : rsqrtf(squared);
+}
+
+constexpr int kOfWarp = 4;  // vectors
+
+// Vectors that are the matrices' rows. A first pass over what the products read again and again.
+// Idea: a warp for some vectors, each of whose elements lie side by side.
+// Cost removed: uncoalesced loads; waiting for those of one short vector before those of the next.
+// Still limits it: memory.
+__global__ void norms_of_rows(Metric metric, const Batch<const float> batch, float* norms) {
+    const std::size_t vectors = batch.first.rows() * batch.count;
+    const std::size_t warp = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarpSize;
+    const std::size_t first = warp * kOfWarp;
+    const float* rows[kOfWarp] = {};
+    for (int v = 0; v < kOfWarp && first + v < vectors; ++v)
+        rows[v] = &batch[(first + v) / batch.first.rows()]((first + v) % batch.first.rows(), 0);
+    float sums[kOfWarp] = {};
+    for (std::size_t col = threadIdx.x % kWarpSize; col < batch.first.cols(); col += kWarpSize) {
+#pragma unroll
+        for (int v = 0; v < kOfWarp; ++v) {
+            const float x = rows[v] == nullptr ? 0 : rows[v][col];
+            sums[v] += x * x;
+        }
+    }
+#pragma unroll
+    for (int v = 0; v < kOfWarp; ++v) {
+        const float sum = warp_reduce(sums[v], [](float a, float b) { return a + b; });
+        if (threadIdx.x % kWarpSize == 0 && first + v < vectors) norms[first + v] = norm_of(metric, sum);
+    }
+}
+
+// Vectors that are the matrices' columns.
+// Idea: a thread for each vector, so that neighbouring threads read neighbours.
+// Cost removed: uncoalesced loads.
+// Still limits it: memory.
+__global__ void norms_of_columns(Metric metric, const Batch<const float> batch, float* norms) {
+    const std::size_t vectors = batch.first.cols() * batch.count;
+    const std::size_t vector = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (vector >= vectors) return;
+    const auto matrix = batch[vector / batch.first.cols()];
+    float sum = 0;
+    for (std::size_t row = 0; row < matrix.rows(); ++row) {
+        const float x = matrix(row, vector % matrix.cols());
+        sum += x * x;
+    }
+    norms[vector] = norm_of(metric, sum);
+}
+
+void launch_norms_of(Metric metric, const Batch<const float>& batch, bool of_rows, float* norms,
+                     cudaStream_t stream) {
+    const std::size_t vectors = (of_rows ? batch.first.rows() : batch.first.cols()) * batch.count;
+    if (vectors == 0) return;
+    if (of_rows) {
+        const std::size_t warps = ceil_div<std::size_t>(vectors, kOfWarp);
+        const unsigned grid = blocks_for(warps * kWarpSize, kThreads);
+        norms_of_rows<<<grid, kThreads, 0, stream>>>(metric, batch, norms);
+    } else {
+        norms_of_columns<<<blocks_for(vectors, kThreads), kThreads, 0, stream>>>(metric, batch, norms);
+    }
+    CUDA_CHECK_LAUNCH();
+}
+
+}  // namespace
+
+std::string name(Metric metric) {
+    switch (metric) {
+        case Metric::kDot:
+            return "dot";
+        case Metric::kSquaredL2:
+            return "squared_l2";
+        case Metric::kDifferences:
+            return "differences";
+        case Metric::kCosine:
+            return "cosine";
+    }
+    throw std::invalid_argument("name: no such metric: " + std::to_string(static_cast<int>(metric)));
+}
+
+std::size_t norms_size(Metric metric, std::size_t m, std::size_t n, std::size_t count) {
+    const bool needed = metric == Metric::kSquaredL2 || metric == Metric::kCosine;
+    return needed ? (m + n) * count : 0;
+}
+
+void launch_norms(Metric metric, const Factors& factors, DeviceSpan<float> norms, cudaStream_t stream) {
+    const std::size_t needed = norms_size(metric, factors.m(), factors.n(), factors.count());
+    require(norms.size() >= needed, "launch_norms: norms has ", norms.size(), " elements; expected at least ",
+            needed);
+    if (needed == 0) return;
+    launch_norms_of(metric, factors.a, factors.op_a == Op::kNone, norms.data(), stream);
+    launch_norms_of(metric, factors.b, factors.op_b == Op::kTranspose,
+                    norms.data() + factors.m() * factors.count(), stream);
+}
+
+}  // namespace course

@@ -1,0 +1,80 @@
+// Distances as a functor: what is added up for a pair of factors, and what is made of the sum.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/device/ptx.cuh"
+#include "common/tile/distance.hpp"
+#include "common/tile/fragments.cuh"
+#include "common/tile/tile_order.cuh"
+
+namespace course {
+
+// What is added up for kDifferences; for the other metrics it is MultiplyAdd.
+struct AddSquaredDifference {
+    __device__ void operator()(float& sum, float a, float b) const {
+        const float difference = a - b;
+        sum += difference * difference;
+    }
+};
+
+// Calls `work` with what is added up for the metric, as a type.
+template <class Work>
+void with_add(Metric metric, const Work& work) {
+    if (metric == Metric::kDifferences) {
+        work(AddSquaredDifference{});
+    } else {
+        work(MultiplyAdd{});
+    }
+}
+
+// From sums to distances.
+struct Distance {
+    Metric metric;
+    const float* norms_a;  // of the rows of op(A), m for each product
+    const float* norms_b;  // of the columns of op(B), n for each product
+    std::size_t m;
+    std::size_t n;
+
+    template <class T>
+    __device__ void finish(const ThreadTileCoords<T>& at, float (&sums)[T::TM][T::TN]) const {
+        if (metric == Metric::kSquaredL2) {
+            finish_with_norms(at, sums, [](float sum, float a, float b) {
+                return ptx::max_nan(fmaf(-2, sum, a + b), 0);  // a NaN stays a NaN
+            });
+        } else if (metric == Metric::kCosine) {
+            finish_with_norms(at, sums, [](float sum, float a, float b) { return 1 - sum * a * b; });
+        }
+    }
+
+  private:
+    template <class T, class Finish>
+    __device__ void finish_with_norms(const ThreadTileCoords<T>& at, float (&sums)[T::TM][T::TN],
+                                      Finish finish) const {
+        float b[T::TN];
+#pragma unroll
+        for (int j = 0; j < T::TN; ++j)
+            b[j] = at.col(j) < n ? norms_b[at.tile.product * n + at.col(j)] : 0;
+#pragma unroll
+        for (int i = 0; i < T::TM; ++i) {
+            const float a = at.row(i) < m ? norms_a[at.tile.product * m + at.row(i)] : 0;
+#pragma unroll
+            for (int j = 0; j < T::TN; ++j)
+                sums[i][j] = finish(sums[i][j], a, b[j]);
+        }
+    }
+};
+
+// Queues the norms that the metric takes, if any; they stand at the beginning of `scratch`.
+inline Distance launch_distance(Metric metric, const Factors& factors, std::uint64_t* scratch,
+                                cudaStream_t stream) {
+    float* const norms = reinterpret_cast<float*>(scratch);
+    const std::size_t size = norms_size(metric, factors.m(), factors.n(), factors.count());
+    launch_norms(metric, factors, DeviceSpan<float>::from_device_pointer(norms, size), stream);
+    return {metric, norms, norms + factors.m() * factors.count(), factors.m(), factors.n()};
+}
+
+}  // namespace course

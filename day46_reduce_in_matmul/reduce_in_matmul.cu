@@ -1,0 +1,204 @@
+// Day 46: the launchers of reduce_in_matmul.cuh, and how many blocks share a row of tiles.
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
+#include "other_reductions.cuh"
+#include "reduce_in_matmul.cuh"
+#include "reduce_in_matmul.hpp"
+
+namespace day46 {
+namespace {
+
+constexpr unsigned kMostShares = 32;
+
+// The number of blocks for each of `rows` rows of `across` tiles that takes the least time. Starting a
+// block takes as long as kStart tiles.
+unsigned best_shares(std::size_t rows, std::size_t across) {
+    constexpr double kStart = 0.5;
+    const auto time = [&](unsigned shares) {
+        const auto rounds = course::ceil_div<std::size_t>(rows * shares, course::multiprocessors());
+        return static_cast<double>(rounds) *
+               (static_cast<double>(course::ceil_div<std::size_t>(across, shares)) + kStart);
+    };
+    unsigned best = 1;
+    for (unsigned shares = 2; shares <= std::min<std::size_t>(kMostShares, across); ++shares) {
+        if (time(shares) < time(best)) best = shares;
+    }
+    return best;
+}
+
+template <class T>
+RowPartition<T> row_partition(std::size_t m, std::size_t n, std::size_t count) {
+    const std::size_t down = course::ceil_div<std::size_t>(m, T::BM);
+    const std::size_t across = course::ceil_div<std::size_t>(n, T::BN);
+    return {static_cast<unsigned>(down), static_cast<unsigned>(across), course::blocks_for(down * count, 1),
+            best_shares(down * count, across)};
+}
+
+using T = course::LargeTile;
+constexpr unsigned kWarpsAcross = T::BN / T::WN;
+
+// The sizes and the grid of a problem. The scratch memory holds the norms, and behind them the parts of
+// each row, or the matrix of distances.
+struct LaunchConfig {
+    std::size_t m, n, count;  // along rows
+    std::size_t norm_words;
+    RowPartition<T> tiles;
+
+    LaunchConfig(std::size_t rows, std::size_t cols, std::size_t products, course::Metric metric)
+        : m(rows),
+          n(cols),
+          count(products),
+          norm_words(course::ceil_div<std::size_t>(course::norms_size(metric, m, n, count), 2)),
+          tiles(row_partition<T>(m, n, count)) {}
+
+    std::size_t fused_words() const { return norm_words + m * count * tiles.shares * kWarpsAcross; }
+    std::size_t unfused_words() const { return norm_words + course::ceil_div<std::size_t>(m * count * n, 2); }
+};
+
+LaunchConfig config_of(const ReduceShape& shape) {
+    return shape.along == Along::kRows ? LaunchConfig(shape.m, shape.n, shape.count, shape.metric)
+                                       : LaunchConfig(shape.n, shape.m, shape.count, shape.metric);
+}
+
+LaunchConfig config_of(const ReducedMatmul& matmul) {
+    return {matmul.factors.m(), matmul.factors.n(), matmul.factors.count(), matmul.metric};
+}
+
+// The problem along rows, checked.
+ReducedMatmul along_rows(const ReducedMatmul& given) {
+    ReducedMatmul matmul = given;
+    if (given.along == Along::kColumns) matmul.factors = course::transposed(given.factors);
+    matmul.along = Along::kRows;
+    const course::Factors& factors = matmul.factors;
+    course::check_factors(factors, "reduced matmul");
+    const std::size_t results = factors.m() * factors.count();
+    const bool is_extremum = given.reduction == Reduction::kMin || given.reduction == Reduction::kMax;
+    course::require(matmul.values.size() == results, "reduced matmul: values has ", matmul.values.size(),
+                    " elements; expected ", results, ", one for each result");
+    course::require(matmul.indices.empty() || matmul.indices.size() == results,
+                    "reduced matmul: indices has ", matmul.indices.size(), " elements; expected ", results,
+                    ", or none");
+    course::require(matmul.indices.empty() || is_extremum, "reduced matmul: there are indices, but a ",
+                    name(given.reduction), " has none; expected no indices");
+    course::require(!is_extremum || results == 0 || factors.n() > 0, "reduced matmul: the ",
+                    name(given.reduction), " of no elements is asked for; expected at least one");
+    return matmul;
+}
+
+void require_scratch(const ReducedMatmul& matmul, std::size_t needed) {
+    course::require(matmul.scratch.size() >= needed, "reduced matmul: scratch has ", matmul.scratch.size(),
+                    " elements; expected at least ", needed);
+}
+
+// Calls `work` with the type of the reduction.
+template <class Work>
+void with_reduction(Reduction reduction, const Work& work) {
+    switch (reduction) {
+        case Reduction::kMin:
+            return work(Extremum<false>{});
+        case Reduction::kMax:
+            return work(Extremum<true>{});
+        case Reduction::kSum:
+            return work(Sum{});
+        case Reduction::kLogSumExp:
+            return work(LogSumExp{});
+    }
+}
+
+// Null: no indices are wanted.
+std::uint32_t* indices_of(const ReducedMatmul& matmul) {
+    return matmul.indices.empty() ? nullptr : matmul.indices.data();
+}
+
+void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
+    const ReducedMatmul matmul = along_rows(given);
+    const course::Factors& factors = matmul.factors;
+    const std::size_t rows = factors.m() * factors.count();
+    if (rows == 0) return;
+    const LaunchConfig config = config_of(matmul);
+    require_scratch(matmul, config.fused_words());
+    const course::Distance distance =
+        course::launch_distance(matmul.metric, factors, matmul.scratch.data(), stream);
+    with_reduction(matmul.reduction, [&]<class R>(R) {
+        auto* const parts = reinterpret_cast<typename R::State*>(matmul.scratch.data() + config.norm_words);
+        course::with_add(matmul.metric, [&]<class Add>(Add) {
+            using ElementsB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
+            using PacksB = course::PackLoader<T::BN, T::BK, T::THREADS>;
+            const auto kernel = course::b_goes_in_packs(factors) ? reduce_tiles<R, T, PacksB, Add>
+                                                                 : reduce_tiles<R, T, ElementsB, Add>;
+            constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
+            course::launch(kernel, {config.tiles.rows * config.tiles.shares, T::THREADS, kShared, stream},
+                           factors, config.tiles, distance, rows, parts);
+        });
+        merge_parts<R><<<course::blocks_for(rows, kThreads), kThreads, 0, stream>>>(
+            parts, config.tiles.shares * kWarpsAcross, rows, matmul.values.data(), indices_of(matmul));
+        CUDA_CHECK_LAUNCH();
+    });
+}
+
+void launch_unfused(const ReducedMatmul& given, cudaStream_t stream) {
+    const ReducedMatmul matmul = along_rows(given);
+    const course::Factors& factors = matmul.factors;
+    const std::size_t rows = factors.m() * factors.count();
+    if (rows == 0) return;
+    const LaunchConfig config = config_of(matmul);
+    require_scratch(matmul, config.unfused_words());
+    auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + config.norm_words);
+    course::launch_distances(matmul.metric, factors, matmul.scratch.data(), distances, stream);
+    with_reduction(matmul.reduction, [&]<class R>(R) {
+        reduce_rows<R><<<course::blocks_for(rows, 1), kThreads, 0, stream>>>(
+            distances, factors.n(), matmul.values.data(), indices_of(matmul));
+        CUDA_CHECK_LAUNCH();
+    });
+}
+
+course::Work work(const ReduceShape& shape) {
+    const auto count = static_cast<double>(shape.count);
+    const auto m = static_cast<double>(shape.m);
+    const auto n = static_cast<double>(shape.n);
+    const auto k = static_cast<double>(shape.k);
+    const double results = count * (shape.along == Along::kRows ? m : n);
+    return {.bytes = sizeof(float) * (count * (m * k + k * n) + results),
+            .written = sizeof(float) * results,
+            .flops = (shape.metric == course::Metric::kDifferences ? 3 : 2) * count * m * n * k};
+}
+
+}  // namespace
+
+std::string name(Reduction reduction) {
+    switch (reduction) {
+        case Reduction::kMin:
+            return "min";
+        case Reduction::kMax:
+            return "max";
+        case Reduction::kSum:
+            return "sum";
+        case Reduction::kLogSumExp:
+            return "logsumexp";
+    }
+    throw std::invalid_argument("name: no such reduction: " + std::to_string(static_cast<int>(reduction)));
+}
+
+std::span<const Reduce> reduce_variants() {
+    static const std::array list = {
+        Reduce{.name = "unfused",
+               .idea = "the matrix of distances, then a pass over it",
+               .launcher = {launch_unfused,
+                            [](const ReduceShape& shape) { return config_of(shape).unfused_words(); }},
+               .work = work},
+        Reduce{.name = "fused",
+               .idea = "the reduction is the epilogue",
+               .launcher = {launch_fused,
+                            [](const ReduceShape& shape) { return config_of(shape).fused_words(); }},
+               .work = work},
+    };
+    return list;
+}
+
+}  // namespace day46

@@ -1,0 +1,282 @@
+// Day 46: the smallest or largest element of each row of a matrix product, and its column.
+// PMPP chapters 6 and 10 (both editions).
+//
+// An element is what a metric makes of row i of op(A) and column j of op(B): their dot product, or a
+// distance. With points as rows of A and centres as columns of B, the minimum of row i is the centre
+// nearest to point i.
+//
+//   version   what is new                                           what limits it
+//   unfused   the product goes to memory, a second kernel reads it  memory: 8 bytes for each element
+//   fused     tiles are reduced while they are in registers         multiply-adds
+//
+// A reduction along columns is one along rows of the transposed product, op(B)^T op(A)^T. So the kernels
+// know rows only. Sums and log-sum-exp have the same form as Extremum and are in other_reductions.cuh.
+//
+//   ./course run day46 --variant fused --size 512x512x64
+//   ./course run day46 --size 20000x100x64                          the same, and k-means
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "common/device/ptx.cuh"
+#include "common/device/warp.cuh"
+#include "common/tile/distance.cuh"
+#include "common/tile/loader.cuh"
+#include "common/tile/main_loop.cuh"
+#include "common/tile/tile_order.cuh"
+
+namespace day46 {
+
+constexpr int kThreads = 256;
+
+// The smallest (MAX: largest) element of a row and its column. Of equal elements the first counts; NaN
+// precedes all numbers, as in PyTorch.
+template <bool MAX>
+struct Extremum {
+    static constexpr unsigned kNoCol = 0xffffffff;  // behind every column
+    // An element that changes no result. It stands for columns out of range.
+    static constexpr float kNeutral =
+        MAX ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
+
+    // What is known of some elements of a row.
+    struct State {
+        float value;
+        unsigned col;
+    };
+
+    static __device__ State nothing() { return {kNeutral, kNoCol}; }
+
+    static __device__ bool precedes(float a, float b) { return MAX ? a > b : a < b; }
+
+    // What is known of the elements of both. Any order of merges gives the same result.
+    static __device__ State merge(const State& a, const State& b) {
+        const bool a_is_nan = isnan(a.value);
+        const bool b_is_nan = isnan(b.value);
+        if (a_is_nan != b_is_nan) return a_is_nan ? a : b;
+        if (precedes(a.value, b.value)) return a;
+        if (precedes(b.value, a.value)) return b;
+        return a.col <= b.col ? a : b;
+    }
+
+    static __device__ float first_of(float a, float b) {
+        return MAX ? course::ptx::max_nan(a, b) : course::ptx::min_nan(a, b);
+    }
+
+    // Adds M rows of N elements, values[M][N], to the states of their rows: element (i, j) is in column
+    // col(j), and columns ascend. Per row, the best of the N values comes first, then where it is, then
+    // one comparison with the state. There is no branch except for NaN: M rows are in flight together.
+    template <int M, int N, class States, class Col>
+    static __device__ void add(States states, const float (&values)[M][N], Col col) {
+        float best[M];
+        bool has_nan = false;
+#pragma unroll
+        for (int i = 0; i < M; ++i) {
+            best[i] = values[i][0];
+#pragma unroll
+            for (int j = 1; j < N; ++j)
+                best[i] = first_of(best[i], values[i][j]);
+            has_nan |= isnan(best[i]);
+        }
+        if (has_nan) return add_one_by_one(states, values, col);
+#pragma unroll
+        for (int i = 0; i < M; ++i) {
+            const State before = states(i);
+            auto first = static_cast<unsigned>(col(N - 1));
+#pragma unroll
+            for (int j = N - 2; j >= 0; --j)
+                first = values[i][j] == best[i] ? static_cast<unsigned>(col(j)) : first;
+            const bool is_new = precedes(best[i], before.value) || before.col == kNoCol;
+            states(i) = {is_new ? best[i] : before.value, is_new ? first : before.col};
+        }
+    }
+
+    template <int M, int N, class States, class Col>
+    static __device__ void add_one_by_one(States states, const float (&values)[M][N], Col col) {
+#pragma unroll
+        for (int i = 0; i < M; ++i) {
+#pragma unroll
+            for (int j = 0; j < N; ++j)
+                states(i) = merge(states(i), {values[i][j], static_cast<unsigned>(col(j))});
+        }
+    }
+
+    // The state of the lane whose number differs by XOR with `distance`.
+    static __device__ State shuffled(const State& state, int distance) {
+        return {__shfl_xor_sync(course::kWholeWarp, state.value, distance),
+                __shfl_xor_sync(course::kWholeWarp, state.col, distance)};
+    }
+
+    // The results.
+    static __device__ float value(const State& state) {
+        return state.value;
+    }
+    static __device__ unsigned col(const State& state) {
+        return state.col;
+    }
+};
+
+// Merges the states of LANES neighbouring lanes. Each of them gets the result.
+template <class R, int LANES>
+__device__ typename R::State merge_lanes(typename R::State state) {
+#pragma unroll
+    for (int distance = 1; distance < LANES; distance *= 2)
+        state = R::merge(state, R::shuffled(state, distance));
+    return state;
+}
+
+// Idea: another kernel has written the matrix of distances. A block reduces each of its rows.
+// Cost removed: none. This is the baseline.
+// Still limits it: memory. Each element was written, and is read here.
+template <class R>
+__global__ __launch_bounds__(kThreads) void reduce_rows(const float* distances, std::size_t cols,
+                                                        float* values, std::uint32_t* indices) {
+    constexpr int AT_ONCE = 4;  // loads of a thread in flight
+    __shared__ typename R::State of_warp[kThreads / course::kWarpSize];
+    const float* const row = distances + blockIdx.x * cols;
+    typename R::State state = R::nothing();
+    for (std::size_t begin = threadIdx.x; begin < cols; begin += AT_ONCE * kThreads) {
+        float some[1][AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; ++j)
+            some[0][j] = begin + j * kThreads < cols ? row[begin + j * kThreads] : R::kNeutral;
+        R::add([at = &state](int) -> typename R::State& { return *at; }, some,
+               [&](int j) { return begin + j * kThreads; });
+    }
+    state = merge_lanes<R, course::kWarpSize>(state);
+    if (threadIdx.x % course::kWarpSize == 0) of_warp[threadIdx.x / course::kWarpSize] = state;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    for (int warp = 1; warp < kThreads / course::kWarpSize; ++warp)
+        state = R::merge(state, of_warp[warp]);
+    values[blockIdx.x] = R::value(state);
+    if (indices != nullptr) indices[blockIdx.x] = R::col(state);
+}
+
+// Which tiles a block of the fused version has: a share of one row of tiles, from left to right. So what
+// it knows of its rows stays in the block.
+template <class T>
+struct RowPartition {
+    unsigned down;    // rows of tiles in one product
+    unsigned across;  // tiles in a row
+    unsigned rows;    // of tiles, in all products
+    unsigned shares;  // blocks for each row of tiles
+
+    // The tiles of this block. Computed once: a division takes as long as many multiply-adds.
+    class Walk {
+      public:
+        __device__ explicit Walk(const RowPartition& all)
+            : product_(blockIdx.x % all.rows / all.down),
+              row_(blockIdx.x % all.rows % all.down),
+              first_(all.begin_of(blockIdx.x / all.rows)),
+              end_(all.begin_of(blockIdx.x / all.rows + 1)) {}
+
+        __device__ unsigned first() const { return first_; }
+        __device__ bool has(unsigned i) const { return i < end_; }
+        __device__ unsigned next(unsigned i) const { return i + 1; }
+        __device__ course::Tile at(unsigned i) const {
+            return {product_, std::size_t{row_} * T::BM, std::size_t{i} * T::BN};
+        }
+
+      private:
+        unsigned product_;
+        unsigned row_;  // of tiles
+        unsigned first_;
+        unsigned end_;
+    };
+    __device__ Walk walk() const { return Walk(*this); }
+
+  private:
+    __device__ unsigned begin_of(unsigned share) const {
+        return static_cast<unsigned>(std::size_t{share} * across / shares);
+    }
+};
+
+// What each thread knows of its TM rows: states[i][threadIdx.x]. In shared memory, because registers are
+// full of sums.
+template <class R, class T>
+using RowStates = typename R::State[T::TM][T::THREADS];
+
+// Reduces a finished tile: sums become distances, distances become part of the states.
+template <class R, class T>
+__device__ void add_tile(RowStates<R, T>& states, const course::Distance& distance,
+                         const course::ThreadTileCoords<T>& at, float (&sums)[T::TM][T::TN]) {
+    distance.finish(at, sums);  // squared_l2: max(0, |a|^2 + |b|^2 - 2 sum)
+    const bool is_whole = at.tile.col + T::BN <= distance.n;
+#pragma unroll
+    for (int i = 0; i < T::TM; ++i) {
+#pragma unroll
+        for (int j = 0; j < T::TN; ++j) {
+            if (!is_whole && at.col(j) >= distance.n) sums[i][j] = R::kNeutral;
+        }
+    }
+    R::add(
+        [&](int i) -> auto& { return states[i][threadIdx.x]; }, sums, [&](int j) { return at.col(j); });
+}
+
+// Writes what the block knows of its rows, a part for each warp: parts[part * rows + row], where `row`
+// counts the rows of all products. `at`: any tile of the block's rows.
+template <class R, class T>
+__device__ void write_parts(const RowStates<R, T>& states, const course::Distance& distance,
+                            const course::ThreadTileCoords<T>& at, unsigned share, std::size_t rows,
+                            typename R::State* parts) {
+    constexpr unsigned WARPS_N = T::BN / T::WN;
+    const unsigned part = share * WARPS_N + threadIdx.x / 32 % WARPS_N;
+#pragma unroll
+    for (int i = 0; i < T::TM; ++i) {
+        const typename R::State row = merge_lanes<R, T::LANES_N>(states[i][threadIdx.x]);
+        if (threadIdx.x % T::LANES_N == 0 && at.row(i) < distance.m)
+            parts[part * rows + at.tile.product * distance.m + at.row(i)] = row;
+    }
+}
+
+// Idea: the epilogue of a tile does not write it. Each thread merges its 16 x 8 elements into what it
+// knows of its rows.
+// Cost removed: the matrix on its way to memory and back, 8 bytes for each element. In that time the
+// GPU does a hundred multiply-adds.
+// Still limits it: the multiply-adds; with a short K, the reduction of a tile.
+//
+// multiply_tiles() is the main loop of day 45: it calls its last argument with each finished tile.
+// Add: MultiplyAdd, or AddSquaredDifference for the metric kDifferences.
+template <class R, class T, class LoaderB, class Add>
+__global__ __launch_bounds__(T::THREADS,
+                             1) void reduce_tiles(const __grid_constant__ course::Factors factors,
+                                                  const __grid_constant__ RowPartition<T> tiles,
+                                                  const __grid_constant__ course::Distance distance,
+                                                  std::size_t rows, typename R::State* parts) {
+    using LoaderA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
+    extern __shared__ float4 memory[];
+    auto* const stages = reinterpret_cast<course::Stage<T>*>(memory);
+    __shared__ RowStates<R, T> states;
+    const auto walk = tiles.walk();
+#pragma unroll
+    for (int i = 0; i < T::TM; ++i)
+        states[i][threadIdx.x] = R::nothing();
+    course::multiply_tiles<T, LoaderA, LoaderB>(
+        factors, walk, stages, Add{}, [&](const course::Tile& tile, float(&sums)[T::TM][T::TN]) {
+            add_tile<R, T>(states, distance, course::ThreadTileCoords<T>{tile}, sums);
+        });
+    write_parts<R, T>(states, distance, course::ThreadTileCoords<T>{walk.at(0)}, blockIdx.x / tiles.rows,
+                      rows, parts);
+}
+
+// Idea: a thread for each row merges its parts, always in the same order.
+// Cost removed: atomics. They would make a sum differ from run to run.
+// Still limits it: memory, for few parts.
+template <class R>
+__global__ void merge_parts(const typename R::State* parts, unsigned count, std::size_t rows, float* values,
+                            std::uint32_t* indices) {
+    const std::size_t row = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    typename R::State state = R::nothing();
+#pragma unroll 8
+    for (unsigned part = 0; part < count; ++part)
+        state = R::merge(state, parts[part * rows + row]);
+    values[row] = R::value(state);
+    if (indices != nullptr) indices[row] = R::col(state);
+}
+
+}  // namespace day46

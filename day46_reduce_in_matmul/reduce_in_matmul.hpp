@@ -1,0 +1,71 @@
+// Products of matrices of which only a minimum, a maximum or a sum of each row or column is wanted: the product itself is never written.
+//
+//     values[i] = reduction over j of d(row i of op(A), column j of op(B))         along rows: one result for each row of the product
+//     values[j] = reduction over i of ...                                          along columns
+//
+// d is a metric (distance.hpp). Any shape; 1,000,000 vectors against 10,000 take the memory of the vectors and of the results,
+// where the matrix of their distances would take 40 GB.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/bench/variant.hpp"
+#include "common/device/factors.hpp"
+#include "common/tile/distance.hpp"
+
+namespace day46 {
+
+// The extrema with their index. Of equal ones the lowest index counts, and NaN is before all numbers, as in PyTorch. The logarithm of the
+// sum of exponentials does not overflow.
+enum class Reduction { kMin, kMax, kSum, kLogSumExp };
+enum class Along { kRows, kColumns };
+
+// "min", "max", "sum", "logsumexp"
+std::string name(Reduction reduction);
+
+struct ReducedMatmul {
+    course::Factors factors;
+    course::Metric metric = course::Metric::kDot;
+    Reduction reduction = Reduction::kMin;
+    Along along = Along::kRows;
+    course::DeviceSpan<float> values;             // one for each row (column) of each product
+    course::DeviceSpan<std::uint32_t> indices{};  // of the extrema, as many; or none
+    // At least scratch_size() elements, aligned to 8 bytes, any content; this work's until it is done.
+    course::DeviceSpan<std::uint64_t> scratch{};
+};
+
+struct ReduceShape {
+    std::size_t m = 0, n = 0, k = 0, count = 1;
+    course::Metric metric = course::Metric::kDot;
+    Reduction reduction = Reduction::kMin;
+    Along along = Along::kRows;
+};
+
+struct Reducer {
+    // Queues the work. Throws std::invalid_argument when shapes or sizes do not match, for an extremum of nothing, and for indices
+    // of what has none; CudaError when CUDA refuses.
+    void (*launch)(const ReducedMatmul& matmul, cudaStream_t stream);
+    // Elements of scratch memory, on the current device.
+    std::size_t (*scratch_size)(const ReduceShape& shape);
+};
+
+// "unfused", "fused"
+using Reduce = course::Variant<Reducer, ReduceShape>;
+std::span<const Reduce> reduce_variants();
+
+// The reference, of a matrix of distances. The indices are those of extrema; the magnitudes bound a value's rounding errors.
+struct ReducedOnCpu {
+    std::vector<double> values;
+    std::vector<std::uint32_t> indices;
+    std::vector<double> magnitudes;
+};
+ReducedOnCpu reduce_on_cpu(Reduction reduction, Along along, std::size_t m, std::size_t n,
+                           const course::DistancesOnCpu& distances);
+
+}  // namespace day46

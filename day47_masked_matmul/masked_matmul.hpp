@@ -1,0 +1,103 @@
+// Products of matrices of which only a part is wanted. The rest is filled with one number, and where a whole tile has none of that part,
+// nothing is loaded and nothing multiplied.
+//
+//     C[i] = alpha op(A[i]) op(B[i]) where the mask keeps an element, `fill` elsewhere        i = 0 ... count - 1
+//
+// Scores of causal attention: the mask is causal, and `fill` -Inf.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/bench/variant.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/factors.hpp"
+
+namespace day47 {
+
+// Which elements of each product are kept: those near the diagonal, or those that an array names. The diagonal needs no array.
+struct Mask {
+    static constexpr std::int64_t kFar = 0x7fffffff;  // from everywhere
+
+    enum class Kind { kBand, kArray } kind = Kind::kBand;
+    // kBand: row - below <= column <= row + above. All elements, unless it says otherwise.
+    std::int64_t below = kFar;
+    std::int64_t above = kFar;
+    // kArray: the byte is not 0. m x n; one array for all products, or one for each of them.
+    course::Batch<const std::uint8_t> bytes{};
+    course::DeviceSpan<std::uint32_t>
+        levels{};  // of this array, by MaskLevels below; for versions that want some
+
+    static Mask none() { return {}; }
+    static Mask causal(std::int64_t offset = 0) { return {.above = offset}; }
+    static Mask banded(std::int64_t below, std::int64_t above) { return {.below = below, .above = above}; }
+    static Mask array(const course::Batch<const std::uint8_t>& bytes) {
+        return {.kind = Kind::kArray, .bytes = bytes};
+    }
+};
+
+struct MaskedMatmul {
+    course::Factors factors;
+    course::Batch<float> c;
+    Mask mask;
+    float alpha = 1;
+    float fill = 0;
+};
+
+struct MaskedShape {
+    std::size_t count = 0, m = 0, n = 0, k = 0;
+    std::size_t kept = 0;        // elements of all products
+    std::size_t mask_bytes = 0;  // that a version must read; 0: the mask is no array
+};
+
+struct Masker {
+    // Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument when shapes or counts do not match, C
+    // overlaps itself, A or B, for a band that keeps nothing, and for an array without the levels that this version wants; CudaError
+    // when CUDA refuses.
+    void (*launch)(const MaskedMatmul& matmul, cudaStream_t stream);
+    // Of an array: elements of its levels, 0 for a version that reads the bytes; and what queues the work that makes them. The levels
+    // are aligned to 16 bytes. Throws std::invalid_argument when they are too short.
+    std::size_t (*levels_size)(const course::Batch<const std::uint8_t>& bytes);
+    void (*build_levels)(const course::Batch<const std::uint8_t>& bytes,
+                         course::DeviceSpan<std::uint32_t> levels, cudaStream_t stream);
+};
+
+// An array, and what a version knows of it once it has looked at all of it: which tiles keep something, which of their parts keep
+// nothing or everything, and a bit for each element. Built once, it serves any number of products.
+class MaskLevels {
+  public:
+    MaskLevels(const Masker& masker, const course::Batch<const std::uint8_t>& bytes)
+        : masker_(masker), bytes_(bytes), levels_(masker.levels_size(bytes)) {}
+
+    // Queues the work, which reads the bytes as they are then.
+    void build(cudaStream_t stream) { masker_.build_levels(bytes_, levels_.span(), stream); }
+
+    Mask mask() { return {.kind = Mask::Kind::kArray, .bytes = bytes_, .levels = levels_.span()}; }
+
+  private:
+    Masker masker_;
+    course::Batch<const std::uint8_t> bytes_;
+    course::DeviceBuffer<std::uint32_t> levels_;
+};
+
+// "unfused", "element_mask", "skip_tiles", "skip_large_tiles"
+using Masked = course::Variant<Masker, MaskedShape>;
+std::span<const Masked> masked_variants();
+
+// The reference, of packed matrices, in double: as multiply_on_cpu(), for each product; then `fill` where a byte of `keep`, one for each
+// element of all products, is 0.
+struct MaskedOnCpu {
+    std::vector<double> values;
+    std::vector<double> magnitudes;
+};
+MaskedOnCpu multiply_masked_on_cpu(const MaskedShape& shape, float alpha, std::span<const float> a,
+                                   std::span<const float> b, std::span<const std::uint8_t> keep, float fill);
+
+// The bytes that say the same as a band does, for one product.
+std::vector<std::uint8_t> band_as_bytes(const Mask& mask, std::size_t m, std::size_t n);
+
+}  // namespace day47

@@ -1,0 +1,72 @@
+// Products of matrices of which only the best few elements of each row are wanted: the product itself is never written.
+//
+//     values[i][0 ... k - 1], indices[i][0 ... k - 1]      the k best of d(row i of op(A), column j of op(B)) over all j, the best first
+//
+// d is a metric (distance.hpp). With the queries as rows of A and the points as rows of B (op_b = kTranspose), these are the nearest
+// neighbours of each query (nearest_neighbours.hpp). Any shape, k up to 1024.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/bench/variant.hpp"
+#include "common/device/factors.hpp"
+#include "common/tile/distance.hpp"
+
+namespace day48 {
+
+inline constexpr std::size_t kMostBest = 1024;  // the largest k
+
+// Which elements are the best. Of equal ones (-0 and 0 are equal) that of the lowest index; NaN is behind all numbers in both orders.
+enum class Order { kSmallest, kLargest };
+
+// "smallest", "largest"
+std::string name(Order order);
+
+struct TopKMatmul {
+    course::Factors factors;
+    course::Metric metric = course::Metric::kSquaredL2;
+    Order order = Order::kSmallest;
+    std::size_t k = 1;                          // 1 to kMostBest, and at most as many as op(B) has columns
+    course::DeviceSpan<float> values;           // k for each row of each product, the best first
+    course::DeviceSpan<std::uint32_t> indices;  // the columns that they stand in, as many
+    // At least scratch_size() elements, any content; this work's until it is done.
+    course::DeviceSpan<std::uint64_t> scratch{};
+};
+
+// op(A) is m x d, op(B) is d x n: m queries and n points of d numbers.
+struct TopKShape {
+    std::size_t m = 0, n = 0, d = 0, count = 1;
+    std::size_t k = 1;
+    course::Metric metric = course::Metric::kSquaredL2;
+    Order order = Order::kSmallest;
+};
+
+struct TopKSelector {
+    // Queues the work. Throws std::invalid_argument when shapes or sizes do not match, or k is out of range; CudaError when CUDA
+    // refuses.
+    void (*launch)(const TopKMatmul& matmul, cudaStream_t stream);
+    // Elements of scratch memory, on the current device. Throws std::invalid_argument for a k out of range.
+    std::size_t (*scratch_size)(const TopKShape& shape);
+};
+
+// "unfused", "fused"
+using TopK = course::Variant<TopKSelector, TopKShape>;
+std::span<const TopK> top_k_variants();
+
+// The reference, of a matrix of distances: m x k of each. The magnitudes bound a value's rounding errors: those of any element of its
+// row, as rounding may bring another one to its place.
+struct TopKOnCpu {
+    std::vector<double> values;
+    std::vector<std::uint32_t> indices;
+    std::vector<double> magnitudes;
+};
+TopKOnCpu top_k_on_cpu(Order order, std::size_t k, std::size_t m, std::size_t n,
+                       const course::DistancesOnCpu& distances);
+
+}  // namespace day48

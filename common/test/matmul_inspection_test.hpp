@@ -68,5 +68,8 @@ class MatmulInspectionTest : public testing::Test {
   private:
     const std::vector<float> ones_ = std::vector<float>(kN * kDepth + 4, 1.0f);
     const DeviceBuffer<float> a_{std::span(ones_).first(kN * kDepth)};
+    const DeviceBuffer<float> b_{std::span(ones_)};
+    DeviceBuffer<float> c_{kN * kN};
+};
 
 }  // namespace course

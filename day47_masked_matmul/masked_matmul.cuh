@@ -216,8 +216,8 @@ class BandTiles {
         return most < -std::int64_t{band_.below} || band_.above < least ? Part::kNothing : Part::kSome;
     }
 
-    // Need this warp not multiply? Where the diagonal crosses a tile, few warps are idle, and the tile
-    // takes as long as its other warps. So no warp skips.
+    // Is this warp idle in the tile, so that it need not multiply? Where the diagonal crosses a tile,
+    // few warps could be, and the tile takes as long as its other warps. So none is.
     __device__ bool is_idle(unsigned) const { return false; }
 
     // A functor: is element (i, j) of this thread kept?

@@ -1,7 +1,7 @@
-// Products of matrices of which only a part is wanted. The rest is filled with one number, and where a whole tile has none of that part,
-// nothing is loaded and nothing multiplied.
+// Matrix products of which a mask keeps a part. All other elements are filled with one number.
 //
-//     C[i] = alpha op(A[i]) op(B[i]) where the mask keeps an element, `fill` elsewhere        i = 0 ... count - 1
+//     C[i] = alpha op(A[i]) op(B[i]) where the mask keeps an element, `fill` elsewhere
+//     i = 0 ... count - 1
 //
 // Scores of causal attention: the mask is causal, and `fill` -Inf.
 #pragma once
@@ -19,18 +19,18 @@
 
 namespace day47 {
 
-// Which elements of each product are kept: those near the diagonal, or those that an array names. The diagonal needs no array.
+// Which elements of each product are kept: those near the diagonal, or those whose byte in an array is not 0.
 struct Mask {
-    static constexpr std::int64_t kFar = 0x7fffffff;  // from everywhere
+    static constexpr std::int64_t kFar = 0x7fffffff;  // farther than any element
 
     enum class Kind { kBand, kArray } kind = Kind::kBand;
-    // kBand: row - below <= column <= row + above. All elements, unless it says otherwise.
+    // kBand: row - below <= column <= row + above. By default, all elements.
     std::int64_t below = kFar;
     std::int64_t above = kFar;
     // kArray: the byte is not 0. m x n; one array for all products, or one for each of them.
     course::Batch<const std::uint8_t> bytes{};
-    course::DeviceSpan<std::uint32_t>
-        levels{};  // of this array, by MaskLevels below; for versions that want some
+    // Of this array, by MaskLevels below; for versions whose levels_size() is not 0.
+    course::DeviceSpan<std::uint32_t> levels{};
 
     static Mask none() { return {}; }
     static Mask causal(std::int64_t offset = 0) { return {.above = offset}; }
@@ -50,30 +50,31 @@ struct MaskedMatmul {
 
 struct MaskedShape {
     std::size_t count = 0, m = 0, n = 0, k = 0;
-    std::size_t kept = 0;        // elements of all products
-    std::size_t mask_bytes = 0;  // that a version must read; 0: the mask is no array
+    std::size_t kept = 0;        // elements, of all products
+    std::size_t mask_bytes = 0;  // of the array that is read; 0: the mask is no array
 };
 
 struct Masker {
     // Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument when shapes or counts do not match, C
-    // overlaps itself, A or B, for a band that keeps nothing, and for an array without the levels that this version wants; CudaError
+    // overlaps itself, A or B, for a band that keeps nothing, and for an array without the levels that this version needs; CudaError
     // when CUDA refuses.
     void (*launch)(const MaskedMatmul& matmul, cudaStream_t stream);
-    // Of an array: elements of its levels, 0 for a version that reads the bytes; and what queues the work that makes them. The levels
-    // are aligned to 16 bytes. Throws std::invalid_argument when they are too short.
+    // Elements of the levels of an array: 0 for a version that reads the bytes.
     std::size_t (*levels_size)(const course::Batch<const std::uint8_t>& bytes);
+    // Queues the work that builds the levels, which are 16-byte aligned. Throws std::invalid_argument when
+    // they are too short.
     void (*build_levels)(const course::Batch<const std::uint8_t>& bytes,
                          course::DeviceSpan<std::uint32_t> levels, cudaStream_t stream);
 };
 
-// An array, and what a version knows of it once it has looked at all of it: which tiles keep something, which of their parts keep
-// nothing or everything, and a bit for each element. Built once, it serves any number of products.
+// An array and its levels: which tiles keep something, how much of each warp's part of them is kept, and a bit
+// for each element. Built once, the levels serve any number of products.
 class MaskLevels {
   public:
     MaskLevels(const Masker& masker, const course::Batch<const std::uint8_t>& bytes)
         : masker_(masker), bytes_(bytes), levels_(masker.levels_size(bytes)) {}
 
-    // Queues the work, which reads the bytes as they are then.
+    // Queues the work. It reads the bytes when it runs.
     void build(cudaStream_t stream) { masker_.build_levels(bytes_, levels_.span(), stream); }
 
     Mask mask() { return {.kind = Mask::Kind::kArray, .bytes = bytes_, .levels = levels_.span()}; }
@@ -84,7 +85,7 @@ class MaskLevels {
     course::DeviceBuffer<std::uint32_t> levels_;
 };
 
-// "unfused", "element_mask", "skip_tiles", "skip_large_tiles"
+// "thread_per_element", "unfused", "element_mask", "skip_tiles", "skip_large_tiles"
 using Masked = course::Variant<Masker, MaskedShape>;
 std::span<const Masked> masked_variants();
 
@@ -97,7 +98,7 @@ struct MaskedOnCpu {
 MaskedOnCpu multiply_masked_on_cpu(const MaskedShape& shape, float alpha, std::span<const float> a,
                                    std::span<const float> b, std::span<const std::uint8_t> keep, float fill);
 
-// The bytes that say the same as a band does, for one product.
+// A band as an array of bytes, for one product.
 std::vector<std::uint8_t> band_as_bytes(const Mask& mask, std::size_t m, std::size_t n);
 
 }  // namespace day47

@@ -127,8 +127,8 @@ struct Layouts {
 class MaskedTest : public course::DeviceTestWithParam<const day47::Masked*> {
   protected:
     // Where a row or column of a product keeps nothing, the factors are NaN.
-    static void spoil_what_is_not_wanted(const MaskedShape& s, std::span<const Byte> keep,
-                                         std::vector<float>& a, std::vector<float>& b) {
+    static void spoil_dropped_factors(const MaskedShape& s, std::span<const Byte> keep, std::vector<float>& a,
+                                      std::vector<float>& b) {
         for (std::size_t i = 0; i < s.count; ++i) {
             std::vector<bool> row_is_kept(s.m);
             std::vector<bool> col_is_kept(s.n);
@@ -144,13 +144,13 @@ class MaskedTest : public course::DeviceTestWithParam<const day47::Masked*> {
         }
     }
 
-    // `keep` says the same as `mask`, for all products.
+    // `keep`: the mask as bytes, for all products.
     void expect_right(const MaskedShape& s, const Mask& mask, std::span<const Byte> keep,
                       const std::string& what, const Layouts& layouts = {}, float alpha = 1,
                       float fill = -kInf, DataPattern pattern = DataPattern::kSignedUniform) const {
         auto a = course::make_data<float>(s.count * s.m * s.k, pattern, 1);
         auto b = course::make_data<float>(s.count * s.k * s.n, pattern, 2);
-        spoil_what_is_not_wanted(s, keep, a, b);
+        spoil_dropped_factors(s, keep, a, b);
         const auto expected = day47::multiply_masked_on_cpu(s, alpha, a, b, keep, fill);
         TestBatch<const float> a_device(a, s.count, s.m, s.k, layouts.a);
         TestBatch<const float> b_device(b, s.count, s.k, s.n, layouts.b);
@@ -304,7 +304,7 @@ TEST_P(MaskedTest, ArraysInEveryLayout) {
     }
 }
 
-// More tiles than blocks that run at the same time, so that each block goes from tile to tile and fills some in between.
+// More tiles than resident blocks: each block multiplies several and fills some in between.
 TEST_P(MaskedTest, ManyProducts) {
     course::Random random(6);
     const MaskedShape s{50, 10, 7, 9};
@@ -316,7 +316,7 @@ TEST_P(MaskedTest, ManyProducts) {
     expect_array(large, pieces(large, 1, 128, random), "tiles");
 }
 
-// Whole tiles are filled four elements at a time while others are multiplied; or, where rows of C are not aligned, one by one.
+// Dropped tiles are filled four elements at a time, or one by one if the rows of C are not aligned.
 TEST_P(MaskedTest, WholeTilesAreFilledInEveryLayoutOfC) {
     const Mask diagonal = Mask::banded(0, 0);
     for (const std::size_t k : {1, 9, 41}) {
@@ -381,13 +381,13 @@ TEST_P(MaskedTest, NothingToWrite) {
     }
 }
 
-// Products of which nothing is kept have no factors at all: who reads them is stopped.
+// Products of which nothing is kept have null pointers as factors: a kernel that reads them is stopped.
 TEST_P(MaskedTest, SkippedTilesAreNotRead) {
     const MaskedShape s{3, 130, 141, 20};
     std::vector<Byte> bytes(s.count * s.m * s.n);
     std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(s.m * s.n), s.m * s.n, Byte{1});
     const TestArrays arrays(bytes, s.count, s.m, s.n, {.padding = 3});  // bytes between rows are not 0
-    if (GetParam()->launcher.levels_size(arrays.view()) == 0) return;   // it multiplies everything
+    if (GetParam()->launcher.levels_size(arrays.view()) == 0) return;   // without levels no tile is skipped
     MaskLevels levels(GetParam()->launcher, arrays.view());
     levels.build(nullptr);
     const std::vector<float> ones(s.m * s.k + s.k * s.n, 1.0f);

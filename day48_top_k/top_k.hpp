@@ -1,6 +1,7 @@
-// Products of matrices of which only the best few elements of each row are wanted: the product itself is never written.
+// The k best elements of each row of a matrix product.
 //
-//     values[i][0 ... k - 1], indices[i][0 ... k - 1]      the k best of d(row i of op(A), column j of op(B)) over all j, the best first
+//     values[i][0 ... k - 1], indices[i][0 ... k - 1]      the k best of d(row i of op(A), column j of op(B)) over
+//                                                          all j, the best first
 //
 // d is a metric (distance.hpp). With the queries as rows of A and the points as rows of B (op_b = kTranspose), these are the nearest
 // neighbours of each query (nearest_neighbours.hpp). Any shape, k up to 1024.
@@ -22,7 +23,8 @@ namespace day48 {
 
 inline constexpr std::size_t kMostBest = 1024;  // the largest k
 
-// Which elements are the best. Of equal ones (-0 and 0 are equal) that of the lowest index; NaN is behind all numbers in both orders.
+// Which elements are the best. Of equal ones (-0 and 0 are equal) the one with the lowest index. NaN is behind
+// all numbers in both orders.
 enum class Order { kSmallest, kLargest };
 
 // "smallest", "largest"
@@ -34,8 +36,8 @@ struct TopKMatmul {
     Order order = Order::kSmallest;
     std::size_t k = 1;                          // 1 to kMostBest, and at most as many as op(B) has columns
     course::DeviceSpan<float> values;           // k for each row of each product, the best first
-    course::DeviceSpan<std::uint32_t> indices;  // the columns that they stand in, as many
-    // At least scratch_size() elements, any content; this work's until it is done.
+    course::DeviceSpan<std::uint32_t> indices;  // their columns, as many
+    // At least scratch_size() elements with any content. Used until the work has finished.
     course::DeviceSpan<std::uint64_t> scratch{};
 };
 
@@ -55,12 +57,12 @@ struct TopKSelector {
     std::size_t (*scratch_size)(const TopKShape& shape);
 };
 
-// "unfused", "fused"
+// "k_minima", "unfused", "fused_own_bounds", "fused"
 using TopK = course::Variant<TopKSelector, TopKShape>;
 std::span<const TopK> top_k_variants();
 
-// The reference, of a matrix of distances: m x k of each. The magnitudes bound a value's rounding errors: those of any element of its
-// row, as rounding may bring another one to its place.
+// The reference, from a matrix of distances: m x k values, indices and magnitudes. A magnitude bounds the rounding
+// errors of a value. It is the largest of the row, since rounding may change which element has that rank.
 struct TopKOnCpu {
     std::vector<double> values;
     std::vector<std::uint32_t> indices;

@@ -36,7 +36,7 @@ constexpr Op kOps[] = {Op::kNone, Op::kTranspose};
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// What a version makes of packed factors, products one after the other.
+// The results of a version for packed factors, products one after the other.
 struct Results {
     std::vector<float> values;
     std::vector<std::uint32_t> indices;
@@ -58,7 +58,7 @@ class TopKTest : public course::DeviceTestWithParam<const day48::TopK*> {
         GuardedBuffer<float> values(s.count * s.m * s.k);
         GuardedBuffer<std::uint32_t> indices(values.size());
         GuardedBuffer<std::uint64_t> scratch(GetParam()->launcher.scratch_size(s));
-        scratch.copy_from(std::vector<std::uint64_t>(scratch.size()));  // what would be the best of all
+        scratch.copy_from(std::vector<std::uint64_t>(scratch.size()));  // 0: better than all keys
         GetParam()->launcher.launch({.factors = {a_device.view(), b_device.view(), a_layout.op, b_layout.op},
                                      .metric = s.metric,
                                      .order = s.order,
@@ -231,17 +231,18 @@ TEST_P(TopKTest, EqualAscendingAndDescending) {
     for (std::size_t i = 0; i < descending.size(); ++i)
         descending[i] = -static_cast<float>(i / 2);
     expect_exact({2, 6000, 1, 1, 1024, Metric::kDot}, a, std::span(descending).first(6000));
-    // Lists that are full to the last place, and nearly: with three tiles for each block. What does not fit would be the best of the
-    // second row.
+    // Lists that are full to the last place, or nearly: three tiles for each block. A key that does not fit would
+    // become the best of the second row.
     const std::vector<float> other = {2.0f, 1.0f};
     const std::size_t n = 768 * course::multiprocessors();
     for (const std::size_t k : {226, 227, 228, 229})
         expect_exact({2, n, 1, 1, k, Metric::kDot}, other, std::span(descending).first(n));
 }
 
-// Blocks that share a row tell each other their bounds: an element that is equal to what they all say counts, if its column is lower. With
-// eight tiles for each block and k as many as there are blocks, each has one of the best in its first tile, and the first block another one
-// in its last. All others are the next greater float, so that nothing but the best one itself can be a bound.
+// Blocks that share a row publish thresholds. An element equal to all of them is one of the best if its column is
+// lower. With eight tiles for each block and k = number of blocks, each block has one of the best in its first tile,
+// and the first block another one in its last. All others are the next greater float, so that only the best value
+// itself can be a threshold.
 TEST_P(TopKTest, EqualElementsOfBlocksThatShareARow) {
     const std::size_t blocks = std::min(course::multiprocessors(), 1024u);
     const std::size_t share = 8 * 256;
@@ -254,9 +255,9 @@ TEST_P(TopKTest, EqualElementsOfBlocksThatShareARow) {
     expect_exact(s, a, b);
 }
 
-// Blocks that end in the middle of a row of tiles, so that each has parts of several rows: what was said and heard of one must not be taken
-// for another's. From product to product elements become greater, or less, and so they do from column to column: then all of the best are one
-// block's, and it may drop none because of what the other has said elsewhere.
+// Blocks that end in the middle of a row of tiles have parts of several rows: a threshold of one row must not be used
+// for another. From product to product elements become greater, or less, and so they do from column to column. Then
+// all of the best are in one block, and it must not drop one because of a threshold of another row.
 TEST_P(TopKTest, BoundsBelongToOneRow) {
     for (const float of_product : {10000.0f, -10000.0f}) {
         for (const float of_column : {1.0f, -1.0f}) {

@@ -1,7 +1,5 @@
 #include "block.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -28,11 +26,6 @@ constinit thread_local unsigned current_warp = 0;
 constinit thread_local std::uint64_t current_block = 0;
 
 namespace {
-
-constexpr std::size_t kPage = 4096;
-constexpr std::size_t kArenaSize = 57 * kPage;        // 228 KB: an SM's shared memory
-constexpr std::size_t kDynamicSharedAlignment = 128;  // bank 0 at its start
-constexpr unsigned char kCanary = 0xC5;
 
 LaneMask bit(unsigned lane) {
     return LaneMask{1} << lane;
@@ -96,17 +89,11 @@ BlockRunner& first_block_runner() {
 BlockRunner::BlockRunner() : descending_(environment().descending) {
     all_fibres_.reserve(kMaxThreads + 1);
     idle_fibres_.reserve(kMaxThreads + 1);
-    void* memory =
-        mmap(nullptr, kArenaSize + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) throw std::bad_alloc();
-    arena_ = static_cast<char*>(memory) + kPage;
-    mprotect(arena_, kArenaSize, PROT_READ | PROT_WRITE);
     may_be_asked(*this);
 }
 
 BlockRunner::~BlockRunner() {
     may_not_be_asked(*this);
-    munmap(arena_ - kPage, kArenaSize + 2 * kPage);
 }
 
 // --- One block ---------------------------------------------------------------------------------------------------
@@ -126,16 +113,15 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
         set_shape(launch.configuration.block);
     }
     blockDim = shape_;
-    place_dynamic_shared(launch.configuration.dynamic_shared);
-    static_shared_ = 0;
-    entered_.clear();
+    shared_.begin_block(launch.configuration.dynamic_shared);
     copies_.begin_block();
     arrival_barriers_.clear();
     stores_.clear();
     unpublished_.clear();
     if (cluster == nullptr) loads_.clear();
     observer_ = launch.observer == nullptr ? nullptr : launch.observer->watch(launch, block);
-    if (observer_ != nullptr) observer_->begin_block(launch, block, dynamic_shared_, dynamic_shared_size_);
+    if (observer_ != nullptr)
+        observer_->begin_block(launch, block, shared_.dynamic(), shared_.dynamic_bytes());
 
     live_threads_ = threads_;
     busy_warps_ = warps_in_block_ == 32 ? ~LaneMask{0} : bit(warps_in_block_) - 1;
@@ -169,11 +155,16 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     if (failed_) {
         abandon_fibres();
     } else {
-        check_dynamic_shared_canary();
+        if (!shared_.canary_intact()) {
+            launch.fail(cudaErrorIllegalAddress, "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) +
+                                                     " wrote past the end of its " +
+                                                     std::to_string(shared_.dynamic_bytes()) +
+                                                     " bytes of dynamic shared memory");
+        }
         // Blocks may differ: one that returns early declares nothing.
         std::atomic<std::size_t>& most = launch.kernel->static_shared;
-        if (std::size_t known = most; known < static_shared_)
-            most.compare_exchange_strong(known, static_shared_);
+        if (std::size_t known = most; known < shared_.static_bytes())
+            most.compare_exchange_strong(known, shared_.static_bytes());
     }
     if (observer_ != nullptr) observer_->end_block();
     observer_ = nullptr;
@@ -629,7 +620,7 @@ void BlockRunner::wait_for(BlocksBarrier& barrier, unsigned phase, const char* n
 ClusterState& BlockRunner::cluster() {
     if (cluster_ == nullptr) {
         cluster_ = &own_cluster_.emplace(dim3(1, 1, 1), live_threads_);
-        cluster_->block[0] = {arena_, reinterpret_cast<char*>(&threadIdx), this};
+        cluster_->block[0] = {shared_.begin(), reinterpret_cast<char*>(&threadIdx), this};
     }
     return *cluster_;
 }
@@ -720,63 +711,13 @@ bool BlockRunner::others_may_help() const {
 
 // --- Shared memory -------------------------------------------------------------------------------------------------------
 
-// Dynamic shared memory ends at a guard page, so that reading past its end stops at the line that does it.
-void BlockRunner::place_dynamic_shared(std::size_t size) {
-    const std::size_t room =
-        (size + kDynamicSharedAlignment - 1) / kDynamicSharedAlignment * kDynamicSharedAlignment;
-    char* start = arena_ + kArenaSize - room;
-    dynamic_shared_ = start;
-    dynamic_shared_size_ = size;
-    fill(start, size, kSharedPoison);
-    std::memset(start + size, kCanary, room - size);
-}
-
-void BlockRunner::check_dynamic_shared_canary() {
-    const char* end = arena_ + kArenaSize;
-    for (const char* byte = static_cast<char*>(dynamic_shared_) + dynamic_shared_size_; byte < end; ++byte) {
-        if (static_cast<unsigned char>(*byte) == kCanary) continue;
-        launch_->fail(cudaErrorIllegalAddress,
-                      "block " + triple(blockIdx.x, blockIdx.y, blockIdx.z) + " wrote past the end of its " +
-                          std::to_string(dynamic_shared_size_) + " bytes of dynamic shared memory");
-        return;
-    }
-}
-
-bool BlockRunner::in_dynamic_shared(const void* address) const {
-    return address >= arena_ && address < arena_ + kArenaSize;
-}
-
 void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name,
                                std::size_t gap) {
-    // Threads that store late may all come here before the first of them has noted that it did.
-    if (std::ranges::find(entered_, object) != entered_.end()) return;
-    entered_.push_back(object);
-    static_shared_ += size;
-    if (poison) fill(object, size, kSharedPoison);
+    if (!shared_.enter(object, size, poison)) return;
     if (observer_ != nullptr) observer_->shared_entered(name, object, size, gap);
     if (launch_ == nullptr) return;
-    const DeviceLimits& limits = device_limits();
-    if (static_shared_ > limits.shared_per_block) {
-        fail(cudaErrorLaunchOutOfResources,
-             "static shared memory of this kernel is over " + std::to_string(limits.shared_per_block) +
-                 " bytes; nvcc would refuse it. Use dynamic shared memory",
-             Site{"", 0});
-    }
-    if (static_shared_ + dynamic_shared_size_ > limits.shared_per_block_optin) {
-        fail(cudaErrorLaunchOutOfResources,
-             std::to_string(static_shared_) + " bytes of static and " + std::to_string(dynamic_shared_size_) +
-                 " bytes of dynamic shared memory are more than a block can have (" +
-                 std::to_string(limits.shared_per_block_optin) + ")",
-             Site{"", 0});
-    }
-}
-
-// Exactly the block's own, and not what lies around it.
-bool BlockRunner::holds_shared(const void* address, std::size_t size) const {
-    if (!in_dynamic_shared(address)) return in_static_shared(address);
-    const char* byte = static_cast<const char*>(address);
-    const char* begin = static_cast<const char*>(dynamic_shared_);
-    return byte >= begin && byte + size <= begin + dynamic_shared_size_;
+    if (const std::string error = shared_.over_limits(); !error.empty())
+        fail(cudaErrorLaunchOutOfResources, error, Site{"", 0});
 }
 
 // --- Asynchronous copies -------------------------------------------------------------------------------------------------
@@ -793,7 +734,7 @@ void BlockRunner::issue_copy(void* shared, const void* global, unsigned bytes, u
                          " must be at a multiple of the size",
                      site);
     }
-    if (!holds_shared(shared, bytes)) {
+    if (!shared_.holds(shared, bytes)) {
         fail_on_copy(cudaErrorIllegalAddress, bytes, "the destination is not in the block's shared memory",
                      site);
     }
@@ -830,7 +771,7 @@ void BlockRunner::fail_on_copy(cudaError_t error, unsigned bytes, const std::str
 // --- Barriers at which threads arrive and for which they wait, each at its own time -----------------------------------------
 
 void BlockRunner::init_arrival_barrier(const void* barrier, std::int64_t expected, Site site) {
-    if (!holds_shared(barrier, sizeof(std::uint64_t)))
+    if (!shared_.holds(barrier, sizeof(std::uint64_t)))
         fail(cudaErrorIllegalAddress, "a barrier that is not in the block's shared memory", site);
     if (expected <= 0) {
         fail(cudaErrorLaunchFailure,

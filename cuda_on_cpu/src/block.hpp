@@ -26,6 +26,7 @@
 #include "launch_state.hpp"
 #include "mbarrier.hpp"
 #include "observer.hpp"
+#include "shared_arena.hpp"
 #include "warpgroup_products.hpp"
 
 namespace cuda_on_cpu {
@@ -129,11 +130,9 @@ class BlockRunner {
     BlockObserver* observer() const { return observer_; }
     dim3 shape() const { return shape_; }
 
-    void* dynamic_shared() const { return dynamic_shared_; }
-    void* dynamic_shared_arena() const { return arena_; }
-    std::size_t dynamic_shared_size() const { return dynamic_shared_size_; }
-    bool in_dynamic_shared(const void* address) const;
-    bool holds_shared(const void* address, std::size_t size) const;
+    const SharedArena& shared() const { return shared_; }
+    void* dynamic_shared_arena() const { return shared_.begin(); }
+    bool in_dynamic_shared(const void* address) const { return shared_.in_arena(address); }
     void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap);
 
   private:
@@ -220,8 +219,6 @@ class BlockRunner {
     void step_back_after_arrival();
     void complete_phase(const void* barrier, ArrivalBarrier& state);
     void set_shape(dim3 block);
-    void place_dynamic_shared(std::size_t size);
-    void check_dynamic_shared_canary();
     // Out of line, so that what leads to them stays short.
     [[noreturn, gnu::cold]] void fail_at_different_barrier(BarrierKind kind, Site site);
     [[noreturn, gnu::cold]] void fail_on_copy(cudaError_t error, unsigned bytes, const std::string& why,
@@ -302,19 +299,11 @@ class BlockRunner {
     Fibre* current_fibre_ = nullptr;
     Fibre abandoned_;  // where a thread stood that has ended within a function
 
-    char* arena_ = nullptr;  // dynamic shared memory, ending at a guard page
-    // Where shared memory lies that is not in the arena, by the upper 8 bits of its address within shared memory.
-    std::vector<const char*> windows_;
+    SharedArena shared_;
     std::array<unsigned char, kMaxThreads>
         early_tests_{};  // of mbarriers, one after the other, that said "not yet"
-    void* dynamic_shared_ = nullptr;
-    std::size_t dynamic_shared_size_ = 0;
-    std::size_t static_shared_ = 0;
-    std::vector<const void*> entered_;  // the `__shared__` variables that the block has come to
 };
 
-// Is the byte among the thread-local objects of this OS thread, where `__shared__` variables are?
-bool in_static_shared(const void* address);
 // Is it in the shared memory of a block of the cluster? And what lies at the same place of this block's, for one in that of `rank`.
 bool in_shared_of_cluster(const void* pointer);
 void* place_in_own_shared(const void* pointer, unsigned rank);

@@ -28,7 +28,7 @@ bool aligned(const void* pointer, std::size_t alignment) {
 // --- mbarriers -------------------------------------------------------------------------------------------------------
 
 void BlockRunner::mbarrier_init(std::uint64_t* barrier, unsigned arrivals, Site site) {
-    if (!aligned(barrier, sizeof *barrier) || !holds_shared(barrier, sizeof *barrier))
+    if (!aligned(barrier, sizeof *barrier) || !shared_.holds(barrier, sizeof *barrier))
         fail(cudaErrorIllegalAddress,
              "mbarrier_init: the mbarrier must be at a multiple of 8 bytes in the block's shared memory",
              site);
@@ -59,7 +59,7 @@ void BlockRunner::publish_mbarriers() {
 }
 
 MbarrierState BlockRunner::usable_mbarrier(const std::uint64_t* barrier, Site site) {
-    if (!aligned(barrier, sizeof *barrier) || !holds_shared(barrier, sizeof *barrier))
+    if (!aligned(barrier, sizeof *barrier) || !shared_.holds(barrier, sizeof *barrier))
         fail(cudaErrorIllegalAddress, "the mbarrier is not in the block's shared memory", site);
     const std::optional<MbarrierState> state = read_mbarrier(barrier);
     if (!state)
@@ -177,7 +177,7 @@ const TensorMap& BlockRunner::tensor_map(const CUtensorMap* map, int column, int
     if (!aligned(shared, kBulkAlignment))
         fail(cudaErrorMisalignedAddress,
              "misaligned access: a box must be at a multiple of 128 bytes of shared memory", site);
-    if (!holds_shared(shared, known->box_bytes()))
+    if (!shared_.holds(shared, known->box_bytes()))
         fail(cudaErrorIllegalAddress, "the box is not in the block's shared memory", site);
     if (std::int64_t{column} * static_cast<int>(known->element_size) % 16 != 0)
         fail(cudaErrorIllegalInstruction,
@@ -327,8 +327,8 @@ void BlockRunner::wake_named_barrier(unsigned id) {
 WarpgroupProducts& BlockRunner::products() {
     if (block_of_products_ != current_block) {
         block_of_products_ = current_block;
-        const char* const begin = static_cast<const char*>(dynamic_shared_);
-        products_.begin_block(arena_, begin, begin + dynamic_shared_size_, warps_in_block_);
+        const char* const begin = static_cast<const char*>(shared_.dynamic());
+        products_.begin_block(shared_.begin(), begin, begin + shared_.dynamic_bytes(), warps_in_block_);
     }
     return products_;
 }
@@ -349,48 +349,23 @@ void BlockRunner::wake_warpgroup() {
     }
 }
 
-// Addresses within shared memory are 32 bits. Those of the arena are counted from its beginning; what lies elsewhere, as `__shared__`
-// variables and other blocks of a cluster do, has a window of addresses from a multiple of 2^24 on.
-namespace {
-constexpr std::size_t kWindow = std::size_t{1} << 24;
-constexpr std::size_t kMostWindows = 255;
-}  // namespace
-
 bool BlockRunner::shared_of_cluster(const void* pointer) {
     if (in_dynamic_shared(pointer) || in_static_shared(pointer)) return true;
     return cluster_ != nullptr && in_shared_of_cluster(pointer);
 }
 
 std::size_t BlockRunner::shared_window_address(const void* pointer, Site site) {
-    const auto* const byte = static_cast<const char*>(pointer);
-    if (in_dynamic_shared(pointer)) return static_cast<std::size_t>(byte - arena_);
     if (!shared_of_cluster(pointer))
         fail(cudaErrorIllegalAddress, "an address within shared memory of a pointer that is to other memory",
              site);
-    const auto within = [byte](const char* window) {
-        return byte >= window && byte < window + kWindow * 3 / 4;
-    };
-    auto window = std::find_if(windows_.begin(), windows_.end(), within);
-    if (window == windows_.end()) {
-        if (windows_.size() == kMostWindows)
-            fail(cudaErrorIllegalAddress, "addresses within the shared memory of more than 255 places", site);
-        const auto number = reinterpret_cast<std::uintptr_t>(byte);
-        window = windows_.insert(window, byte - number % (kWindow / 4) - kWindow / 4);
-    }
-    return kWindow * static_cast<std::size_t>(window - windows_.begin() + 1) +
-           static_cast<std::size_t>(byte - *window);
+    const std::size_t address = shared_.address_of(pointer);
+    if (address == SharedArena::kNoAddress)
+        fail(cudaErrorIllegalAddress, "addresses within the shared memory of more than 255 places", site);
+    return address;
 }
 
 void* BlockRunner::shared_window_pointer(std::uint64_t address, std::size_t bytes, Site site) {
-    const std::size_t window = address / kWindow;
-    if (window == 0) {
-        char* const byte = arena_ + address;
-        if (byte >= dynamic_shared_ &&
-            byte + bytes <= static_cast<char*>(dynamic_shared_) + dynamic_shared_size_)
-            return byte;
-    } else if (window <= windows_.size()) {
-        return const_cast<char*>(windows_[window - 1]) + address % kWindow;
-    }
+    if (void* const pointer = shared_.at(address, bytes); pointer != nullptr) return pointer;
     char text[160];
     std::snprintf(text, sizeof text,
                   "the address 0x%llx is not in the block's shared memory; expected what "

@@ -53,7 +53,7 @@ void arrive_at_named_barrier(unsigned id, unsigned threads, Site site) {
 
 std::uint64_t arrive_at_mbarrier(void* barrier, unsigned count, Site site) {
     auto* const word = static_cast<std::uint64_t*>(barrier);
-    const bool own = block_runner().holds_shared(word, sizeof *word);
+    const bool own = block_runner().shared().holds(word, sizeof *word);
     const unsigned rank = own ? 0 : shared_rank(word, site);
     const auto state = read_mbarrier(word);
     for (unsigned i = 0; i < count; ++i) {
@@ -92,7 +92,7 @@ void check_bulk_copy(const void* shared, const void* global, unsigned bytes, Sit
                     "cp.async.bulk of " + std::to_string(bytes) +
                         " bytes: misaligned access: addresses and size must be multiples of 16 bytes",
                     site);
-    if (!runner.holds_shared(shared, bytes))
+    if (!runner.shared().holds(shared, bytes))
         runner.fail(cudaErrorIllegalAddress,
                     "cp.async.bulk of " + std::to_string(bytes) + " bytes: not in the block's shared memory",
                     site);

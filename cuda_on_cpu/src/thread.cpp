@@ -228,10 +228,10 @@ unsigned shared_rank(const void* pointer, Site site) {
 }
 
 void* dynamic_shared() {
-    return block_runner().dynamic_shared();
+    return block_runner().shared().dynamic();
 }
 std::size_t dynamic_shared_size() {
-    return block_runner().dynamic_shared_size();
+    return block_runner().shared().dynamic_bytes();
 }
 
 void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap) {

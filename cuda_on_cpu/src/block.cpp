@@ -27,14 +27,6 @@ constinit thread_local std::uint64_t current_block = 0;
 
 namespace {
 
-LaneMask bit(unsigned lane) {
-    return LaneMask{1} << lane;
-}
-
-unsigned first(LaneMask mask, bool descending) {
-    return static_cast<unsigned>(descending ? 31 - std::countl_zero(mask) : std::countr_zero(mask));
-}
-
 std::string triple(unsigned x, unsigned y, unsigned z) {
     return "(" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
 }
@@ -131,12 +123,7 @@ void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     named_barriers_ = {};
     for (unsigned w = 0; w < warps_in_block_; ++w) {
         const unsigned lanes = std::min(kWarpLanes, threads_ - w * kWarpLanes);
-        Warp& warp = warps_[w];
-        warp.unstarted = warp.live = warp.lanes = lanes == kWarpLanes ? ~LaneMask{0} : bit(lanes) - 1;
-        warp.ready = warp.polling = warp.converging = warp.at_barrier = warp.at_blocks_barrier = 0;
-        warp.at_mbarrier = warp.at_named_barrier = warp.at_products = 0;
-        warp.owes_block_wait = warp.owes_cluster_wait = 0;
-        warp.group_count = 0;
+        warps_[w].begin_block(lanes);
     }
     current_warp_ = first(busy_warps_, descending_);
 
@@ -195,7 +182,7 @@ void BlockRunner::set_shape(dim3 block) {
             current_lane_ = first(runnable, descending_);
             return true;
         }
-        if (warp.converging != 0) {
+        if (warp.at(Wait::converging) != 0) {
             converge(warp);
         } else if (!pick_warp()) {
             return false;
@@ -210,22 +197,17 @@ bool BlockRunner::pick_warp() {
     return true;
 }
 
+bool BlockRunner::any_waits(Wait wait) const {
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        if (warps_[w].at(wait) != 0) return true;
+    }
+    return false;
+}
+
 // What the polling lanes look for may come from lanes whose barrier between blocks is over by now.
 bool BlockRunner::wake_past_blocks_barriers() {
-    bool woken = false;
-    for (unsigned w = 0; w < warps_in_block_; ++w) {
-        Warp& warp = warps_[w];
-        for (LaneMask left = warp.at_blocks_barrier; left != 0; left &= left - 1) {
-            const unsigned lane = first(left, false);
-            const Thread& thread = thread_[w * kWarpLanes + lane];
-            if (!thread.blocks_barrier->passed(thread.phase)) continue;
-            warp.at_blocks_barrier &= ~bit(lane);
-            warp.ready |= bit(lane);
-            busy_warps_ |= bit(w);
-            woken = true;
-        }
-    }
-    return woken;
+    return wake_if(Wait::blocks_barrier,
+                   [](const Thread& thread) { return thread.blocks_barrier->passed(thread.phase); });
 }
 
 // Lanes that poll memory go on only when everybody else waits: then the value they look for may have come.
@@ -235,15 +217,14 @@ bool BlockRunner::wake_polling() {
         launch_->failed = true;
         return false;
     }
-    for (LaneMask left = polling_warps_; left != 0; left &= left - 1) {
-        Warp& warp = warps_[first(left, false)];
-        warp.ready |= warp.polling;
-        warp.polling = 0;
+    for (const unsigned w : lanes_of(polling_warps_)) {
+        Warp& warp = warps_[w];
+        warp.ready |= std::exchange(warp.at(Wait::polling), 0);
     }
     busy_warps_ = polling_warps_;
     polling_warps_ = 0;
     wake_past_blocks_barriers();
-    if (waits_at_mbarrier()) {
+    if (any_waits(Wait::mbarrier)) {
         if (!carry_out_awaited_loads()) return false;
         wake_past_mbarriers(nullptr);
     }
@@ -372,7 +353,7 @@ void BlockRunner::finish_thread() {
         if (!refuses(group.ended)) {
             if (group.arrived == (group.mask & warp.live)) complete(warp, g);
         } else {
-            const Thread& waiting = thread_[current_warp_ * kWarpLanes + first(group.arrived, false)];
+            const Thread& waiting = thread_[current_warp_ * kWarpLanes + lowest(group.arrived)];
             fail(cudaErrorLaunchFailure,
                  "this thread has ended, but lanes " + hexadecimal(group.arrived) +
                      " of its warp wait for it in " + group.name + " with mask " + hexadecimal(group.mask),
@@ -416,7 +397,7 @@ void BlockRunner::wait_until_woken(const char* name, Site site) {
 int BlockRunner::barrier(BarrierKind kind, int predicate, Site site) {
     count_arrival(kind, predicate, site);
     if (observer_ != nullptr) observer_->barrier_arrived(thread_number(), site);
-    warps_[current_warp_].at_barrier |= bit(current_lane_);
+    warps_[current_warp_].at(Wait::block_barrier) |= bit(current_lane_);
     Thread& self = note_wait(name_of(kind), site);
     if (++barrier_.arrived == live_threads_) {
         release_barrier();
@@ -467,7 +448,7 @@ void BlockRunner::barrier_wait(Site site) {
     }
     warp.owes_block_wait &= ~bit(current_lane_);
     if (thread_[thread_number()].block_phase == barrier_.phase) {
-        warp.at_barrier |= bit(current_lane_);
+        warp.at(Wait::block_barrier) |= bit(current_lane_);
         suspend("block.barrier_wait", site);
     }
     if (observer_ != nullptr) observer_->barrier_left(thread_number());
@@ -494,9 +475,9 @@ void BlockRunner::release_barrier() {
     barrier_.arrived = 0;
     for (unsigned w = 0; w < warps_in_block_; ++w) {
         Warp& warp = warps_[w];
-        if (warp.at_barrier == 0) continue;
-        warp.ready |= warp.at_barrier;
-        warp.at_barrier = 0;
+        LaneMask& waiting = warp.at(Wait::block_barrier);
+        if (waiting == 0) continue;
+        warp.ready |= std::exchange(waiting, 0);
         busy_warps_ |= bit(w);
     }
 }
@@ -542,7 +523,7 @@ void BlockRunner::fail_in_different_collective(const Group& group, const char* n
     fail(cudaErrorLaunchFailure,
          "lanes of one mask " + hexadecimal(group.mask) + " are in different functions: this one in " + name +
              ", lanes " + hexadecimal(group.arrived) + " in " + group.name + " at " +
-             place(thread_[current_warp_ * kWarpLanes + first(group.arrived, false)].site),
+             place(thread_[current_warp_ * kWarpLanes + lowest(group.arrived)].site),
          site);
 }
 
@@ -558,29 +539,29 @@ void BlockRunner::complete(Warp& warp, unsigned g) {
 // Every lane of the warp that could run has run, and these stand in __activemask: those at one place are together.
 void BlockRunner::converge(Warp& warp) {
     const unsigned base = current_warp_ * kWarpLanes;
-    while (warp.converging != 0) {
-        const unsigned leader = first(warp.converging, false);
+    LaneMask& converging = warp.at(Wait::converging);
+    while (converging != 0) {
+        const unsigned leader = lowest(converging);
         LaneMask together = 0;
-        for (LaneMask left = warp.converging; left != 0; left &= left - 1) {
-            const unsigned lane = first(left, false);
+        for (const unsigned lane : lanes_of(converging)) {
             if (same_place(thread_[base + leader].site, thread_[base + lane].site)) together |= bit(lane);
         }
-        for (LaneMask left = together; left != 0; left &= left - 1)
-            warp.converged[first(left, false)] = together;
-        warp.converging &= ~together;
+        for (const unsigned lane : lanes_of(together))
+            warp.converged[lane] = together;
+        converging &= ~together;
         warp.ready |= together;
     }
 }
 
 unsigned BlockRunner::converged(const char* name, Site site) {
-    warps_[current_warp_].converging |= bit(current_lane_);
+    warps_[current_warp_].at(Wait::converging) |= bit(current_lane_);
     suspend(name, site);
     return warps_[current_warp_].converged[current_lane_];
 }
 
 void BlockRunner::yield() {
     polling_warps_ |= bit(current_warp_);
-    warps_[current_warp_].polling |= bit(current_lane_);
+    warps_[current_warp_].at(Wait::polling) |= bit(current_lane_);
     suspend("polling memory", Site{"", 0});
 }
 
@@ -611,7 +592,7 @@ void BlockRunner::wait_for(BlocksBarrier& barrier, unsigned phase, const char* n
         Thread& self = thread_[thread_number()];
         self.blocks_barrier = &barrier;
         self.phase = phase;
-        warps_[current_warp_].at_blocks_barrier |= bit(current_lane_);
+        warps_[current_warp_].at(Wait::blocks_barrier) |= bit(current_lane_);
         suspend(name, site);
     }
     if (observer_ != nullptr) observer_->blocks_barrier_left(thread_number(), &barrier, phase);
@@ -654,8 +635,8 @@ bool BlockRunner::all_arrived_at_cluster_barrier(unsigned phase) const {
     for (unsigned w = 0; w < warps_in_block_; ++w) {
         const Warp& warp = warps_[w];
         if ((warp.live & ~warp.owes_cluster_wait) != 0) return false;
-        for (LaneMask left = warp.live; left != 0; left &= left - 1) {
-            if (thread_[w * kWarpLanes + first(left, false)].cluster_phase != phase) return false;
+        for (const unsigned lane : lanes_of(warp.live)) {
+            if (thread_[w * kWarpLanes + lane].cluster_phase != phase) return false;
         }
     }
     return true;
@@ -688,9 +669,8 @@ bool BlockRunner::wait_for_cluster(unsigned seen_events) {
 bool BlockRunner::wait_for_grid() {
     bool waits = false;
     for (unsigned w = 0; w < warps_in_block_; ++w) {
-        const Warp& warp = warps_[w];
-        for (LaneMask left = warp.at_blocks_barrier; left != 0; left &= left - 1) {
-            const Thread& thread = thread_[w * kWarpLanes + first(left, false)];
+        for (const unsigned lane : lanes_of(warps_[w].at(Wait::blocks_barrier))) {
+            const Thread& thread = thread_[w * kWarpLanes + lane];
             if (!thread.blocks_barrier->wait(thread.phase, launch_->failed)) return false;
             waits = true;
         }
@@ -701,10 +681,10 @@ bool BlockRunner::wait_for_grid() {
 // Other blocks of the cluster can help those who wait at an mbarrier, and, if all threads of this block have come to it, at the
 // cluster's barrier.
 bool BlockRunner::others_may_help() const {
-    if (waits_at_mbarrier()) return true;
+    if (any_waits(Wait::mbarrier)) return true;
     for (unsigned w = 0; w < warps_in_block_; ++w) {
-        if (const LaneMask waiting = warps_[w].at_blocks_barrier; waiting != 0)
-            return all_arrived_at_cluster_barrier(thread_[w * kWarpLanes + first(waiting, false)].phase);
+        if (const LaneMask waiting = warps_[w].at(Wait::blocks_barrier); waiting != 0)
+            return all_arrived_at_cluster_barrier(thread_[w * kWarpLanes + lowest(waiting)].phase);
     }
     return false;
 }
@@ -871,21 +851,20 @@ std::string BlockRunner::describe_waiting() const {
         const Warp& warp = warps_[w];
         LaneMask left = warp.live;
         while (left != 0) {  // lanes of a warp that wait at one place share a line
-            const Thread& leader = thread_[w * kWarpLanes + first(left, false)];
+            const Thread& leader = thread_[w * kWarpLanes + lowest(left)];
             LaneMask together = 0;
-            for (LaneMask rest = left; rest != 0; rest &= rest - 1) {
-                const unsigned lane = first(rest, false);
+            for (const unsigned lane : lanes_of(left)) {
                 const Thread& other = thread_[w * kWarpLanes + lane];
                 if (other.waits == leader.waits && same_place(other.site, leader.site)) together |= bit(lane);
             }
             left &= ~together;
             message += "\n    warp " + std::to_string(w) + ", lanes " + hexadecimal(together) +
                        ", from thread " +
-                       triple(index_[w * kWarpLanes + first(together, false)].x,
-                              index_[w * kWarpLanes + first(together, false)].y,
-                              index_[w * kWarpLanes + first(together, false)].z) +
+                       triple(index_[w * kWarpLanes + lowest(together)].x,
+                              index_[w * kWarpLanes + lowest(together)].y,
+                              index_[w * kWarpLanes + lowest(together)].z) +
                        ": in " + leader.waits + " at " + place(leader.site);
-            message += what_is_missing(leader, bit(first(together, false)), warp);
+            message += what_is_missing(leader, bit(lowest(together)), warp);
             for (unsigned g = 0; g < warp.group_count; ++g) {
                 if ((warp.groups[g].arrived & together) != 0) {
                     message += ", mask " + hexadecimal(warp.groups[g].mask) + ", missing " +

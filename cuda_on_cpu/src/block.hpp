@@ -27,15 +27,10 @@
 #include "mbarrier.hpp"
 #include "observer.hpp"
 #include "shared_arena.hpp"
+#include "warp.hpp"
 #include "warpgroup_products.hpp"
 
 namespace cuda_on_cpu {
-
-inline constexpr unsigned kWarpLanes = 32;
-inline constexpr unsigned kMaxThreads = 1024;
-inline constexpr unsigned kMaxWarps = kMaxThreads / kWarpLanes;
-
-using LaneMask = std::uint32_t;
 
 // A time that other OS threads may read. A store costs what it costs of a plain variable.
 class RelaxedTime {
@@ -136,34 +131,6 @@ class BlockRunner {
     void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap);
 
   private:
-    // One collective under way in a warp. Lanes of disjoint masks may be in different ones at the same time.
-    struct Group {
-        LaneMask mask;
-        LaneMask arrived;
-        CollectiveWork work;
-        const char* name;
-        Ended ended;
-    };
-    struct Warp {
-        LaneMask lanes = 0;       // lanes that exist: fewer than 32 in the last warp of an odd block
-        LaneMask unstarted = 0;   // lanes that have not begun
-        LaneMask ready = 0;       // suspended lanes that can go on
-        LaneMask polling = 0;     // suspended lanes that go on when nobody else can
-        LaneMask converging = 0;  // lanes waiting in __activemask
-        LaneMask at_barrier = 0;
-        LaneMask at_blocks_barrier = 0;
-        LaneMask at_mbarrier = 0;
-        LaneMask at_named_barrier = 0;
-        LaneMask at_products = 0;
-        LaneMask owes_block_wait =
-            0;  // lanes between the halves of a barrier of the block, or of the cluster
-        LaneMask owes_cluster_wait = 0;
-        LaneMask live = 0;
-        unsigned group_count = 0;
-        std::array<Group, kWarpLanes> groups;
-        std::array<void*, kWarpLanes> operands;
-        std::array<unsigned, kWarpLanes> converged;
-    };
     struct Thread {
         Fibre* fibre = nullptr;  // where it is suspended
         const char* waits = "";  // in which function, and where in the source
@@ -188,6 +155,9 @@ class BlockRunner {
     void converge(Warp& warp);
     bool wake_polling();
     bool may_poll_on(std::chrono::steady_clock::rep now);
+    bool any_waits(Wait wait) const;
+    template <class Predicate>
+    bool wake_if(Wait wait, const Predicate& over);
     bool wake_past_blocks_barriers();
     bool wait_for_other_blocks();
     bool wait_for_grid();
@@ -196,7 +166,6 @@ class BlockRunner {
         return ended == Ended::refused || (ended == Ended::reported && observer_ != nullptr);
     }
     bool others_may_help() const;
-    bool waits_at_mbarrier() const;
     bool carry_out_awaited_loads();
     bool wake_past_mbarriers(const std::uint64_t* barrier);
     void wake_named_barrier(unsigned id);
@@ -303,6 +272,23 @@ class BlockRunner {
     std::array<unsigned char, kMaxThreads>
         early_tests_{};  // of mbarriers, one after the other, that said "not yet"
 };
+
+// Wakes the threads that wait for that reason, and for which it is over.
+template <class Predicate>
+bool BlockRunner::wake_if(Wait wait, const Predicate& over) {
+    bool woken = false;
+    for (unsigned w = 0; w < warps_in_block_; ++w) {
+        Warp& warp = warps_[w];
+        for (const unsigned lane : lanes_of(warp.at(wait))) {
+            if (!over(thread_[w * kWarpLanes + lane])) continue;
+            warp.at(wait) &= ~bit(lane);
+            warp.ready |= bit(lane);
+            busy_warps_ |= bit(w);
+            woken = true;
+        }
+    }
+    return woken;
+}
 
 // Is it in the shared memory of a block of the cluster? And what lies at the same place of this block's, for one in that of `rank`.
 bool in_shared_of_cluster(const void* pointer);

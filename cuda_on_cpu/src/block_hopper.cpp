@@ -1,6 +1,5 @@
 // The part of a block's runner that belongs to instructions of compute capability 9.0: hopper.h says what they do.
 #include <algorithm>
-#include <bit>
 #include <cstdio>
 #include <utility>
 
@@ -10,14 +9,6 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr unsigned kBulkAlignment = 128;  // of boxes in shared memory
-
-LaneMask bit(unsigned lane) {
-    return LaneMask{1} << lane;
-}
-
-unsigned lowest(LaneMask mask) {
-    return static_cast<unsigned>(std::countr_zero(mask));
-}
 
 bool aligned(const void* pointer, std::size_t alignment) {
     return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
@@ -115,7 +106,7 @@ void BlockRunner::mbarrier_wait(std::uint64_t* barrier, unsigned parity, Site si
         Thread& self = thread_[thread_number()];
         self.mbarrier = barrier;
         self.phase = parity;
-        warps_[current_warp_].at_mbarrier |= bit(current_lane_);
+        warps_[current_warp_].at(Wait::mbarrier) |= bit(current_lane_);
         wait_until_woken("mbarrier_wait", site);
     }
     if (observer_ != nullptr) observer_->mbarrier_left(thread_number(), barrier, parity, site);
@@ -138,30 +129,13 @@ bool BlockRunner::mbarrier_test(std::uint64_t* barrier, unsigned parity, Site si
     return true;
 }
 
-bool BlockRunner::waits_at_mbarrier() const {
-    for (unsigned w = 0; w < warps_in_block_; ++w) {
-        if (warps_[w].at_mbarrier != 0) return true;
-    }
-    return false;
-}
-
 // Those who wait for a phase of `barrier` (null: of any) that has ended.
 bool BlockRunner::wake_past_mbarriers(const std::uint64_t* barrier) {
-    bool woken = false;
-    for (unsigned w = 0; w < warps_in_block_; ++w) {
-        Warp& warp = warps_[w];
-        for (LaneMask left = warp.at_mbarrier; left != 0; left &= left - 1) {
-            const Thread& thread = thread_[w * kWarpLanes + lowest(left)];
-            if (barrier != nullptr && thread.mbarrier != barrier) continue;
-            if (const auto state = read_mbarrier(thread.mbarrier); state && state->parity == thread.phase)
-                continue;
-            warp.at_mbarrier &= ~bit(lowest(left));
-            warp.ready |= bit(lowest(left));
-            busy_warps_ |= bit(w);
-            woken = true;
-        }
-    }
-    return woken;
+    return wake_if(Wait::mbarrier, [barrier](const Thread& thread) {
+        if (barrier != nullptr && thread.mbarrier != barrier) return false;
+        const auto state = read_mbarrier(thread.mbarrier);
+        return !state || state->parity != thread.phase;
+    });
 }
 
 // --- Bulk copies -----------------------------------------------------------------------------------------------------
@@ -226,8 +200,8 @@ void BlockRunner::load_box(void* shared, const CUtensorMap* map, int column, int
 bool BlockRunner::carry_out_awaited_loads() {
     std::vector<std::uint64_t*> barriers;
     for (unsigned w = 0; w < warps_in_block_; ++w) {
-        for (LaneMask left = warps_[w].at_mbarrier; left != 0; left &= left - 1) {
-            std::uint64_t* const barrier = thread_[w * kWarpLanes + lowest(left)].mbarrier;
+        for (const unsigned lane : lanes_of(warps_[w].at(Wait::mbarrier))) {
+            std::uint64_t* const barrier = thread_[w * kWarpLanes + lane].mbarrier;
             if (barriers.empty() || barriers.back() != barrier) barriers.push_back(barrier);
         }
     }
@@ -299,7 +273,7 @@ void BlockRunner::named_barrier(unsigned id, unsigned threads, Site site, bool w
     if (++barrier.arrived < threads) {
         if (!waits) return;
         thread_[thread_number()].named_barrier = id;
-        warps_[current_warp_].at_named_barrier |= bit(current_lane_);
+        warps_[current_warp_].at(Wait::named_barrier) |= bit(current_lane_);
         wait_until_woken("named_barrier", site);
     } else {
         barrier.arrived = 0;
@@ -311,15 +285,7 @@ void BlockRunner::named_barrier(unsigned id, unsigned threads, Site site, bool w
 }
 
 void BlockRunner::wake_named_barrier(unsigned id) {
-    for (unsigned w = 0; w < warps_in_block_; ++w) {
-        Warp& warp = warps_[w];
-        for (LaneMask left = warp.at_named_barrier; left != 0; left &= left - 1) {
-            if (thread_[w * kWarpLanes + lowest(left)].named_barrier != id) continue;
-            warp.at_named_barrier &= ~bit(lowest(left));
-            warp.ready |= bit(lowest(left));
-            busy_warps_ |= bit(w);
-        }
-    }
+    wake_if(Wait::named_barrier, [id](const Thread& thread) { return thread.named_barrier == id; });
 }
 
 // --- Products of warpgroups ------------------------------------------------------------------------------------------
@@ -335,7 +301,7 @@ WarpgroupProducts& BlockRunner::products() {
 
 void BlockRunner::wait_for_warpgroup(unsigned pending, Site site) {
     while (!products().can_wait(current_warp_, pending)) {
-        warps_[current_warp_].at_products |= bit(current_lane_);
+        warps_[current_warp_].at(Wait::products) |= bit(current_lane_);
         wait_until_woken("wgmma_wait", site);
     }
 }
@@ -343,8 +309,8 @@ void BlockRunner::wait_for_warpgroup(unsigned pending, Site site) {
 void BlockRunner::wake_warpgroup() {
     for (unsigned w = current_warp_ / 4 * 4; w < std::min(current_warp_ / 4 * 4 + 4, warps_in_block_); ++w) {
         Warp& warp = warps_[w];
-        if (warp.at_products == 0) continue;
-        warp.ready |= std::exchange(warp.at_products, 0);
+        if (warp.at(Wait::products) == 0) continue;
+        warp.ready |= std::exchange(warp.at(Wait::products), 0);
         busy_warps_ |= bit(w);
     }
 }
@@ -393,9 +359,9 @@ void BlockRunner::end_hopper_block() {
 }
 
 std::string BlockRunner::what_is_missing(const Thread& thread, LaneMask lane, const Warp& warp) const {
-    if ((warp.at_mbarrier & lane) != 0)
+    if ((warp.at(Wait::mbarrier) & lane) != 0)
         return ", for parity " + std::to_string(thread.phase) + ": " + describe_mbarrier(thread.mbarrier);
-    if ((warp.at_named_barrier & lane) != 0) {
+    if ((warp.at(Wait::named_barrier) & lane) != 0) {
         const NamedBarrier& barrier = named_barriers_[thread.named_barrier];
         return ", number " + std::to_string(thread.named_barrier) + ", " + std::to_string(barrier.arrived) +
                " of " + std::to_string(barrier.expected) + " threads there";

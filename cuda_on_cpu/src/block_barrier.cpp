@@ -13,8 +13,7 @@ int BlockBarrier::sync(BarrierKind kind, int predicate, Site site) {
     count_arrival(kind, predicate, site);
     if (BlockObserver* const observer = block_.observer(); observer != nullptr)
         observer->barrier_arrived(scheduler.thread_number(), site);
-    scheduler.warp().at(Wait::block_barrier) |= scheduler.lane_bit();
-    Thread& self = scheduler.note_wait(name_of(kind), site);
+    Thread& self = scheduler.note_wait(Wait::block_barrier, name_of(kind), site);
     if (++arrived_ == scheduler.live_threads()) {
         release();
         scheduler.restart();

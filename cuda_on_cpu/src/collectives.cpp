@@ -59,8 +59,7 @@ bool Collectives::refuses(Ended ended) const {
 
 LaneMask Collectives::converged(const char* name, Site site) {
     Scheduler& scheduler = block_.scheduler();
-    scheduler.warp().at(Wait::converging) |= scheduler.lane_bit();
-    scheduler.suspend(name, site);
+    scheduler.hand_over(scheduler.note_wait(Wait::converging, name, site));
     return scheduler.warp().converged[scheduler.current_lane()];
 }
 

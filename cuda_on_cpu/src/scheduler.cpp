@@ -45,10 +45,9 @@ void Scheduler::set_shape(dim3 block) {
 
 // Threads hand over to each other; control comes back here when none of them can run.
 bool Scheduler::run() {
-    if (!pick()) return false;
-    become_current();
-    switch_fibre(caller_, fibre_for_current());
-    return true;
+    const Thread* const thread = next();
+    if (thread != nullptr) switch_fibre(caller_, fibre_of(*thread));
+    return thread != nullptr;
 }
 
 void Scheduler::fibre_entry(boost::context::detail::transfer_t arrival) {
@@ -63,25 +62,21 @@ void Scheduler::run_threads() {
         kernel_(closure_);
         block_.thread_ends();
 
-        const bool found = pick();
-        if (found) {
-            become_current();
-            if ((warps_[current_warp_].unstarted & bit(current_lane_)) != 0) continue;
-        }
+        const Thread* const thread = next();
+        if (thread != nullptr && (warps_[current_warp_].unstarted & bit(current_lane_)) != 0) continue;
         Fibre& self = *current_fibre_;
         idle_fibres_.push_back(&self);
-        switch_fibre(self, found ? fibre_for_current() : caller_);
+        switch_fibre(self, thread != nullptr ? fibre_of(*thread) : caller_);
         // Here again with a thread that has not begun.
     }
 }
 
 void Scheduler::end_thread() {
     block_.thread_ends();
-    const bool found = pick();
-    if (found) become_current();
+    const Thread* const thread = next();
     stacks_.create(*current_fibre_, fibre_entry);
     idle_fibres_.push_back(current_fibre_);
-    switch_fibre(abandoned_, found ? fibre_for_current() : caller_);
+    switch_fibre(abandoned_, thread != nullptr ? fibre_of(*thread) : caller_);
     __builtin_unreachable();
 }
 
@@ -125,8 +120,7 @@ void Scheduler::abandon_fibres() {
 // --- Waiting and waking --------------------------------------------------------------------------
 
 void Scheduler::wait(Wait reason, const char* name, Site site) {
-    warp().at(reason) |= lane_bit();
-    suspend(name, site);
+    hand_over(note_wait(reason, name, site));
 }
 
 void Scheduler::yield() {

@@ -61,11 +61,12 @@ class Scheduler {
     LaneMask lane_bit() const { return bit(current_lane_); }
     Warp& warp() { return warps_[current_warp_]; }
     Thread& thread() { return threads_of_[thread_number()]; }
-    // Notes why and where it waits. The caller sets its bit in a mask of the warp.
+    // Notes why and where it waits. Without a reason, the caller notes elsewhere whom it has to wake.
+    Thread& note_wait(Wait reason, const char* name, Site site);
     Thread& note_wait(const char* name, Site site);
     // Lets the next thread run; returns when `self`, which was noted, runs again.
     void hand_over(Thread& self);
-    void suspend(const char* name, Site site) { hand_over(note_wait(name, site)); }
+    void suspend(const char* name, Site site);
     // The same, out of line, for callers that are not hot.
     void wait(Wait reason, const char* name, Site site);
     // Lets all other threads run first.
@@ -112,11 +113,10 @@ class Scheduler {
     static void fibre_entry(boost::context::detail::transfer_t arrival);
     void run_threads();
     void set_shape(dim3 block);
-    bool pick();  // chooses the next thread into current_*; false: none can run
+    Thread* next();
     bool pick_warp();
     void let_converge();
-    void become_current();
-    Fibre& fibre_for_current();
+    Fibre& fibre_of(const Thread& thread);
     Fibre& free_fibre();
 
     // This OS thread's own: looked up once, because a look-up may be a call where code is position-independent.
@@ -150,32 +150,32 @@ class Scheduler {
 
 // --- The hot path, inline ------------------------------------------------------------------------
 
-// The heart of it: which thread runs next?
-[[gnu::always_inline]] inline bool Scheduler::pick() {
+// The heart of it: which thread runs next? It becomes the current one. Null: none can run.
+[[gnu::always_inline]] inline Thread* Scheduler::next() {
     for (;;) {
-        Warp& warp = warps_[current_warp_];
+        const unsigned w = current_warp_;
+        Warp& warp = warps_[w];
         if (const LaneMask runnable = warp.ready | warp.unstarted; runnable != 0) {
-            current_lane_ = first(runnable, descending_);
-            return true;
+            const unsigned lane = first(runnable, descending_);
+            const unsigned number = w * kWarpLanes + lane;
+            warp.ready &= ~bit(lane);
+            current_lane_ = lane;
+            thread_index_ = index_[number];
+            polls_ = 0;
+            return &threads_of_[number];
         }
         if (warp.at(Wait::converging) != 0) {
             let_converge();
         } else if (!pick_warp()) {
-            return false;
+            return nullptr;
         }
     }
 }
 
-[[gnu::always_inline]] inline void Scheduler::become_current() {
-    const unsigned number = thread_number();
-    warps_[current_warp_].ready &= ~bit(current_lane_);
-    thread_index_ = index_[number];
-    polls_ = 0;
-}
-
-[[gnu::always_inline]] inline Fibre& Scheduler::fibre_for_current() {
+// Where the current thread goes on, or begins. It runs there from now on.
+[[gnu::always_inline]] inline Fibre& Scheduler::fibre_of(const Thread& thread) {
     const bool suspended = (warps_[current_warp_].unstarted & bit(current_lane_)) == 0;
-    current_fibre_ = suspended ? threads_of_[thread_number()].fibre : &free_fibre();
+    current_fibre_ = suspended ? thread.fibre : &free_fibre();
     return *current_fibre_;
 }
 
@@ -187,14 +187,19 @@ class Scheduler {
     return self;
 }
 
+[[gnu::always_inline]] inline Thread& Scheduler::note_wait(Wait reason, const char* name, Site site) {
+    warps_[current_warp_].at(reason) |= bit(current_lane_);
+    return note_wait(name, site);
+}
+
 [[gnu::always_inline]] inline void Scheduler::hand_over(Thread& self) {
-    if (pick()) {
-        become_current();
-        if (&threads_of_[thread_number()] == &self) return;
-        switch_fibre(*self.fibre, fibre_for_current());
-    } else {
-        switch_fibre(*self.fibre, caller_);
-    }
+    const Thread* const next = this->next();
+    if (next == &self) return;
+    switch_fibre(*self.fibre, next != nullptr ? fibre_of(*next) : caller_);
+}
+
+[[gnu::always_inline]] inline void Scheduler::suspend(const char* name, Site site) {
+    hand_over(note_wait(name, site));
 }
 
 template <class Predicate>

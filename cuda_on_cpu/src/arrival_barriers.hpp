@@ -1,5 +1,5 @@
-// A block's arrival barriers (cuda::barrier; cuda_on_cpu/arrival_barrier.h): threads arrive at them and wait for their phases, each at
-// its own time. They are a table, by address.
+// A block's arrival barriers (cuda::barrier; cuda_on_cpu/arrival_barrier.h): threads arrive at them
+// and wait for their phases, each at its own time. They are a table, by address.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,13 @@ class ArrivalBarriers {
     void begin_block() { barriers_.clear(); }
 
     void init(const void* barrier, std::int64_t expected, Site site);
-    // Returns the phase in which the thread has arrived. `leave`: the later phases expect one thread fewer.
+    // Returns the phase in which the thread has arrived. `leave`: the later phases expect one
+    // thread fewer.
     std::uint64_t arrive(const void* barrier, std::int64_t count, bool leave, Site site);
     std::uint64_t present_phase(const void* barrier, Site site) { return find(barrier, site).phase; }
     void wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site);
-    // The running thread's copies are complete when the present phase is, and a thread has waited for it.
+    // The running thread's copies are complete when the present phase is, and a thread has waited
+    // for it.
     void attach_copies(const void* barrier, Site site);
 
   private:

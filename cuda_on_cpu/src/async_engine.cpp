@@ -71,7 +71,8 @@ void AsyncEngine::issue_copy(void* shared, const void* global, unsigned bytes, u
     std::array<unsigned char, AsyncCopies::kMaxBytes> data{};
     if (valid_bytes > 0) {
         reading_site_ = site;
-        std::atomic_signal_fence(std::memory_order_seq_cst);  // what handles a fault asks for the site
+        // The fault handler asks for the site.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
         std::memcpy(data.data(), global, valid_bytes);
         std::atomic_signal_fence(std::memory_order_seq_cst);
         reading_site_ = Site{"", 0};

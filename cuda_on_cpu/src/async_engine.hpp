@@ -1,5 +1,6 @@
-// What happens beside the threads of a block: asynchronous copies (cp.async), bulk loads and stores of boxes (TMA), and products of
-// warpgroups (wgmma). All of it happens as late as the program allows, so that a missing wait shows.
+// What happens beside the threads of a block: asynchronous copies (cp.async), bulk loads and stores
+// of boxes (TMA), and products of warpgroups (wgmma). All of it happens as late as the program
+// allows, so that a missing wait shows.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +34,8 @@ class AsyncEngine {
     void wait_for_copies(unsigned pending);
     AsyncCopies& copies() { return copies_; }
 
-    // Boxes. A load may go to the block `rank` of the cluster, to the same place in its shared memory.
+    // Boxes. A load may go to the block `rank` of the cluster, to the same place in its shared
+    // memory.
     static constexpr unsigned kOwnBlock = ~0u;
     void load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
                   unsigned rank, Site site);

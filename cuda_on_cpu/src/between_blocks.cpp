@@ -28,7 +28,8 @@ ClusterState& BetweenBlocks::cluster() {
 void BetweenBlocks::grid_sync(Site site) {
     block_.barrier().sync(BarrierKind::sync, 0, site);
     BlocksBarrier& barrier = block_.launch().grid_barrier;
-    // Counted from the first of them down: threads that go on at once may have ended before the last comes here.
+    // Counted from the first of them down: threads that go on at once may have ended before the
+    // last comes here.
     if (grid_sync_left_ == 0) {
         grid_sync_left_ = block_.scheduler().live_threads();
         grid_sync_phase_ = barrier.arrive();
@@ -123,8 +124,8 @@ bool BetweenBlocks::wait_for_grid() {
     return waits && wake();
 }
 
-// Other blocks of the cluster can help threads that wait at an mbarrier, and, if all threads of this block have come to it, at the
-// cluster's barrier.
+// Other blocks of the cluster can help threads that wait at an mbarrier, and, if all threads of
+// this block have come to it, at the cluster's barrier.
 bool BetweenBlocks::others_may_help() const {
     const Scheduler& scheduler = block_.scheduler();
     if (scheduler.any_waits(Wait::mbarrier)) return true;

@@ -1,5 +1,5 @@
-// Barriers between blocks: of a cooperative grid, and of a cluster. Each block is on an OS thread of its own, which sleeps while
-// none of the block's threads can run.
+// Barriers between blocks: of a cooperative grid, and of a cluster. Each block is on an OS thread
+// of its own, which sleeps while none of the block's threads can run.
 #pragma once
 
 #include <atomic>
@@ -51,7 +51,8 @@ class BetweenBlocks {
     std::optional<ClusterState> own_cluster_;
     bool cluster_stuck_ = false;
     std::atomic<bool> waits_{false};  // the OS thread, for other blocks
-    unsigned grid_sync_left_ = 0;     // threads that have yet to pass through the grid.sync under way
+    // Threads that have yet to pass through the grid.sync under way.
+    unsigned grid_sync_left_ = 0;
     unsigned grid_sync_phase_ = 0;
 };
 

@@ -25,7 +25,8 @@ namespace {
 
 constinit thread_local bool has_ended = false;
 
-// Static objects of the program are destroyed after this one of the main thread, and may use the runtime.
+// Static objects of the program are destroyed after this one of the main thread, and may use the
+// runtime.
 struct Owner {
     BlockRunner runner;
     ~Owner() {
@@ -134,7 +135,8 @@ void BlockRunner::thread_ends() {
     barrier_.thread_ended();
 }
 
-// Lanes that poll memory go on only when all others wait: then the value they look for may have come.
+// Lanes that poll memory go on only when all others wait: then the value they look for may have
+// come.
 bool BlockRunner::wake_polling() {
     if (!scheduler_.any_polls() || launch_->failed) return false;
     if (launch_->repeated) {  // it depends on the order by right

@@ -1,5 +1,5 @@
-// Runs the threads of one block, one after the other, on one OS thread. The parts of which a BlockRunner is made find each other
-// through it:
+// Runs the threads of one block, one after the other, on one OS thread. The parts of which a
+// BlockRunner is made find each other through it:
 //
 //   Scheduler         which thread runs next, and on which stack
 //   Collectives       instructions of a warp: shuffles, votes, matrix instructions
@@ -12,7 +12,8 @@
 //   SharedArena       shared memory, and 32-bit addresses of it
 //   PollingWatch      whether a block that only polls memory may go on
 //
-// What they have in common is here: the launch, the observer, failure. diagnosis.hpp says in words why no thread can go on.
+// What they have in common is here: the launch, the observer, failure. diagnosis.hpp says in words
+// why no thread can go on.
 #pragma once
 
 #include <atomic>
@@ -44,7 +45,8 @@ class BlockRunner {
     BlockRunner(const BlockRunner&) = delete;
     BlockRunner& operator=(const BlockRunner&) = delete;
 
-    // Runs one block to its end. A failure is in `launch` afterwards. `cluster` is null outside clusters.
+    // Runs one block to its end. A failure is in `launch` afterwards. `cluster` is null outside
+    // clusters.
     void run(LaunchState& launch, uint3 block, ClusterState* cluster);
     // From here on other blocks of the cluster may ask for loads to the block that comes.
     void expect_block() { async_.loads().clear(); }
@@ -72,10 +74,12 @@ class BlockRunner {
     // Ends the block, from one of its threads.
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
     void note_progress() { polling_.note_progress(); }
-    // With late stores, a thread that arrives and need not wait lets the others run first: what it still reads may be written again.
+    // With late stores, a thread that arrives and need not wait lets the others run first: what it
+    // still reads may be written again.
     void step_back_after_arrival();
 
-    // What the scheduler calls: the running thread ends; only threads that poll memory are left. False: none of these may go on.
+    // What the scheduler calls: the running thread ends; only threads that poll memory are left.
+    // False: none of these may go on.
     void thread_ends();
     bool wake_polling();
 
@@ -92,8 +96,8 @@ class BlockRunner {
 
     // Asked by other OS threads.
     bool is_seen_running() const { return seen_launch_ != nullptr; }
-    // Has a block of `launch` that runs here done nothing but poll memory, or wait for other blocks, for that long? True if none runs
-    // here.
+    // Has a block of `launch` that runs here done nothing but poll memory, or wait for other
+    // blocks, for that long? True if none runs here.
     bool only_polls(const LaunchState& launch, PollingWatch::Time now, PollingWatch::Time duration) const;
 
   private:
@@ -117,7 +121,8 @@ class BlockRunner {
     PollingWatch polling_;
 };
 
-// Is it in the shared memory of a block of the cluster? And what lies at the same place of this block's, for one in that of `rank`.
+// Is it in the shared memory of a block of the cluster? And what lies at the same place of this
+// block's, for one in that of `rank`.
 bool in_shared_of_cluster(const void* pointer);
 void* place_in_own_shared(const void* pointer, unsigned rank);
 

@@ -1,4 +1,5 @@
-// The barrier of a block: __syncthreads and its relatives, and the barrier in two halves (barrier_arrive, barrier_wait).
+// The barrier of a block: __syncthreads and its relatives, and the barrier in two halves
+// (barrier_arrive, barrier_wait).
 #pragma once
 
 #include "cuda_on_cpu/thread.h"
@@ -12,7 +13,8 @@ class BlockBarrier {
     explicit BlockBarrier(BlockRunner& block) : block_(block) {}
     void begin_block() { arrived_ = 0; }
 
-    // Returns when all threads of the block that have not ended have arrived: what __syncthreads_count and its like return.
+    // Returns when all threads of the block that have not ended have arrived: what
+    // __syncthreads_count and its like return.
     int sync(BarrierKind kind, int predicate, Site site);
     void arrive(Site site);
     void wait(Site site);

@@ -12,7 +12,8 @@ void Collectives::meet(unsigned named, void* operand, CollectiveWork work, const
     Scheduler& scheduler = block_.scheduler();
     Warp& warp = scheduler.warp();
     const LaneMask self = scheduler.lane_bit();
-    const LaneMask mask = named & warp.lanes;  // a mask's bits beyond the end of the block mean nothing
+    // Bits of a mask beyond the end of the block mean nothing.
+    const LaneMask mask = named & warp.lanes;
     if ((mask & self) == 0 || ((mask & ~warp.live) != 0 && refuses(ended))) fail_on_mask(named, name, site);
     warp.operands[scheduler.current_lane()] = operand;
     if (BlockObserver* const observer = block_.observer(); observer != nullptr)
@@ -43,7 +44,8 @@ void Collectives::complete(Warp& warp, unsigned g) {
 
 void Collectives::thread_ended(Warp& warp) {
     const LaneMask self = block_.scheduler().lane_bit();
-    for (unsigned g = warp.group_count; g-- > 0;) {  // backwards: complete() moves the last one into the gap
+    // Backwards: complete() moves the last one into the gap.
+    for (unsigned g = warp.group_count; g-- > 0;) {
         const Group& group = warp.groups[g];
         if ((group.mask & self) == 0) continue;
         if (refuses(group.ended)) fail_on_end(group);

@@ -1,5 +1,6 @@
-// Instructions that several lanes of a warp execute together: shuffles, votes, matrix instructions, __activemask. Each lane leaves
-// a pointer to its operand; the last one to arrive does the work for all.
+// Instructions that several lanes of a warp execute together: shuffles, votes, matrix instructions,
+// __activemask. Each lane leaves a pointer to its operand; the last one to arrive does the work for
+// all.
 #pragma once
 
 #include "cuda_on_cpu/thread.h"
@@ -13,7 +14,8 @@ class Collectives {
   public:
     explicit Collectives(BlockRunner& block) : block_(block) {}
 
-    // The running lane arrives; returns when the lanes of the mask have met. `named`: the mask as the kernel wrote it.
+    // The running lane arrives; returns when the lanes of the mask have met. `named`: the mask as
+    // the kernel wrote it.
     void meet(unsigned named, void* operand, CollectiveWork work, const char* name, Site site, Ended ended);
     // Which lanes wait at the same place when no other lane of the warp can run.
     LaneMask converged(const char* name, Site site);

@@ -47,7 +47,8 @@ std::string describe_waiting(const BlockRunner& block) {
     for (unsigned w = 0; w < scheduler.warps(); ++w) {
         const Warp& warp = scheduler.warp(w);
         const unsigned base = w * kWarpLanes;
-        for (LaneMask left = warp.live; left != 0;) {  // lanes of a warp that wait at one place share a line
+        // Lanes of a warp that wait at one place share a line.
+        for (LaneMask left = warp.live; left != 0;) {
             const unsigned lane = lowest(left);
             const Thread& leader = scheduler.thread(base + lane);
             const LaneMask together = lanes_beside_lowest(scheduler, base, left);

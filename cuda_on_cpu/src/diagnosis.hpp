@@ -7,8 +7,8 @@ namespace cuda_on_cpu {
 
 class BlockRunner;
 
-// "deadlock in block (0,0,0): 2 thread(s) wait and none can go on", and where they wait, in lines of their own: also those of the
-// cluster's other blocks, where all of these wait for each other.
+// "deadlock in block (0,0,0): 2 thread(s) wait and none can go on", and where they wait, in lines
+// of their own: also those of the cluster's other blocks, where all of these wait for each other.
 std::string describe_deadlock(const BlockRunner& block);
 
 // The running thread: "block (0,0,0), thread (5,0,0)".

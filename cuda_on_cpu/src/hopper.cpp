@@ -1,4 +1,5 @@
-// What a kernel's threads call of compute capability 9.0: hopper.h, by way of the block runner of this OS thread.
+// What a kernel's threads call of compute capability 9.0: hopper.h, by way of the block runner of
+// this OS thread.
 #include "cuda_on_cpu/hopper.h"
 
 #include <string>

@@ -1,5 +1,5 @@
-// What the threads of a block do with mbarriers. The state of one is its 64 bits of shared memory (mbarrier.hpp), which other
-// blocks of the cluster change as well.
+// What the threads of a block do with mbarriers. The state of one is its 64 bits of shared memory
+// (mbarrier.hpp), which other blocks of the cluster change as well.
 #pragma once
 
 #include <array>
@@ -21,7 +21,8 @@ class Mbarriers {
 
     void init(std::uint64_t* barrier, unsigned arrivals, Site site);
     void inval(std::uint64_t* barrier, Site site);
-    // fence.mbarrier_init: from here on bulk copies and other blocks may use what the block has initialised.
+    // fence.mbarrier_init: from here on bulk copies and other blocks may use what the block has
+    // initialised.
     void publish();
     void arrive(std::uint64_t* barrier, unsigned bytes, Site site);
     // At the same place in shared memory of another block of the cluster.

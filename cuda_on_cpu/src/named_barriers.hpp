@@ -1,4 +1,5 @@
-// The named barriers 1 to 15 of a block (bar.sync, bar.arrive): each for as many threads as its callers say.
+// The named barriers 1 to 15 of a block (bar.sync, bar.arrive): each for as many threads as its
+// callers say.
 #pragma once
 
 #include <array>

@@ -29,13 +29,15 @@ bool PollingWatch::poll_on(LaunchState& launch) {
         next_look_ = now + kFirstLook;
     }
     if (now >= next_look_ && !look_at_others(launch, now)) return false;
-    // Giving up the core costs a time slice on a busy machine, and most of the time the awaited thread is in this block.
+    // Giving up the core costs a time slice on a busy machine, and most of the time the awaited
+    // thread is in this block.
     constexpr unsigned kRoundsPerYield = 64;
     if (++rounds_ % kRoundsPerYield == 0) launch.let_other_blocks_run();
     return true;
 }
 
-// Every now and then: do other blocks of the launch make progress? Then what this block polls for may still come.
+// Every now and then: do other blocks of the launch make progress? Then what this block polls for
+// may still come.
 bool PollingWatch::look_at_others(LaunchState& launch, Time now) {
     next_look_ = now + kBetweenLooks;
     if (const std::uint64_t begun = launch.next_block; begun != blocks_begun_) {

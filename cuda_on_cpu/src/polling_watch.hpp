@@ -1,5 +1,5 @@
-// How long the block that runs has done nothing but poll memory, and whether it may go on: the value may still come from another
-// block, or never.
+// How long the block that runs has done nothing but poll memory, and whether it may go on: the
+// value may still come from another block, or never.
 #pragma once
 
 #include <atomic>

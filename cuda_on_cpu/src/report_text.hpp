@@ -35,7 +35,8 @@ inline const char* name_of(BarrierKind kind) {
     return kNames[static_cast<int>(kind)];
 }
 
-// Most often one and the same literal; the text counts when several object files mention one header.
+// Most often one and the same literal; the text counts when several object files mention one
+// header.
 inline bool same_place(Site a, Site b) {
     return a.line_and_column == b.line_and_column && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }

@@ -55,7 +55,8 @@ void Scheduler::fibre_entry(boost::context::detail::transfer_t arrival) {
     block_runner().scheduler().run_threads();
 }
 
-// What every fibre does: run threads that have not begun, until others have to go on on their own stacks.
+// What every fibre does: run threads that have not begun, until others have to go on on their own
+// stacks.
 void Scheduler::run_threads() {
     for (;;) {
         warps_[current_warp_].unstarted &= ~bit(current_lane_);

@@ -1,13 +1,15 @@
 // Which thread of the block runs next, and on which stack.
 //
-// Lazy fibres: a CUDA thread starts on whatever fibre is at hand. If it ends without waiting, the next thread starts on the
-// same stack, in a plain loop. Only a thread that waits keeps its stack, and the loop goes on on another.
+// Lazy fibres: a CUDA thread starts on whatever fibre is at hand. If it ends without waiting, the
+// next thread starts on the same stack, in a plain loop. Only a thread that waits keeps its stack,
+// and the loop goes on on another.
 //
-// The order: stay in the warp while it has a lane that can run, then go to the next warp that has one. Lanes and warps are
-// taken in ascending order, or descending (CUDA_ON_CPU_ORDER): a correct kernel cannot tell.
+// The order: stay in the warp while it has a lane that can run, then go to the next warp that has
+// one. Lanes and warps are taken in ascending order, or descending (CUDA_ON_CPU_ORDER): a correct
+// kernel cannot tell.
 //
-// A part that makes threads wait sets the lane's bit in Warp::at(Wait) and suspends it; the part wakes it when the wait is
-// over.
+// A part that makes threads wait sets the lane's bit in Warp::at(Wait) and suspends it; the part
+// wakes it when the wait is over.
 #pragma once
 
 #include <array>
@@ -50,7 +52,8 @@ class Scheduler {
     void begin_block(const LaunchState& launch);
     // Runs threads until none can go on. False: none could from the beginning.
     bool run();
-    // After a failure some fibres stand in the middle of a kernel. Their stacks are used again from the top.
+    // After a failure some fibres stand in the middle of a kernel. Their stacks are used again from
+    // the top.
     void abandon_fibres();
     void reverse_order() { descending_ = !descending_; }
 
@@ -60,8 +63,9 @@ class Scheduler {
     unsigned current_lane() const { return current_lane_; }
     LaneMask lane_bit() const { return bit(current_lane_); }
     Warp& warp() { return warps_[current_warp_]; }
-    Thread& thread() { return threads_of_[thread_number()]; }
-    // Notes why and where it waits. Without a reason, the caller notes elsewhere whom it has to wake.
+    Thread& thread() { return thread_[thread_number()]; }
+    // Notes why and where it waits. Without a reason, the caller notes elsewhere which lanes to
+    // wake.
     Thread& note_wait(Wait reason, const char* name, Site site);
     Thread& note_wait(const char* name, Site site);
     // Lets the next thread run; returns when `self`, which was noted, runs again.
@@ -80,9 +84,8 @@ class Scheduler {
     unsigned warps() const { return warp_count_; }
     Warp& warp(unsigned w) { return warps_[w]; }
     const Warp& warp(unsigned w) const { return warps_[w]; }
-    const Thread& thread(unsigned number) const { return threads_of_[number]; }
+    const Thread& thread(unsigned number) const { return thread_[number]; }
     uint3 index(unsigned number) const { return index_[number]; }
-    dim3 shape() const { return shape_; }
     bool any_waits(Wait reason) const;
     bool any_polls() const { return polling_warps_ != 0; }
     // The running thread ends.
@@ -105,7 +108,7 @@ class Scheduler {
     // After a barrier: begins again with the first warp that has a lane that can run.
     void restart() { current_warp_ = first(busy_warps_, descending_); }
 
-    // The one below the stack of the running thread, where what a stack has no room for would be?
+    // Is it below the stack of the running thread, where what a full stack has no room for would be?
     bool below_stack(const void* address) const { return address < current_fibre_->stack_bottom; }
     const FibreStacks& stacks() const { return stacks_; }
 
@@ -119,7 +122,8 @@ class Scheduler {
     Fibre& fibre_of(const Thread& thread);
     Fibre& free_fibre();
 
-    // This OS thread's own: looked up once, because a look-up may be a call where code is position-independent.
+    // This OS thread's own: looked up once, because a look-up may be a call where code is
+    // position-independent.
     unsigned& current_lane_ = cuda_on_cpu::current_lane;
     unsigned& current_warp_ = cuda_on_cpu::current_warp;
     uint3& thread_index_ = threadIdx;
@@ -137,7 +141,7 @@ class Scheduler {
     LaneMask busy_warps_ = 0;  // warps with a lane that can run
     LaneMask polling_warps_ = 0;
     std::array<Warp, kMaxWarps> warps_;
-    std::array<Thread, kMaxThreads> threads_of_;
+    std::array<Thread, kMaxThreads> thread_;
     std::array<uint3, kMaxThreads> index_;
 
     FibreStacks stacks_;
@@ -162,7 +166,7 @@ class Scheduler {
             current_lane_ = lane;
             thread_index_ = index_[number];
             polls_ = 0;
-            return &threads_of_[number];
+            return &thread_[number];
         }
         if (warp.at(Wait::converging) != 0) {
             let_converge();
@@ -180,7 +184,7 @@ class Scheduler {
 }
 
 [[gnu::always_inline]] inline Thread& Scheduler::note_wait(const char* name, Site site) {
-    Thread& self = threads_of_[thread_number()];
+    Thread& self = thread_[thread_number()];
     self.waits = name;
     self.site = site;
     self.fibre = current_fibre_;
@@ -207,7 +211,7 @@ bool Scheduler::wake_if(Wait reason, const Predicate& over) {
     bool woken = false;
     for (unsigned w = 0; w < warp_count_; ++w) {
         for (const unsigned lane : lanes_of(warps_[w].at(reason))) {
-            if (!over(std::as_const(threads_of_[w * kWarpLanes + lane]))) continue;
+            if (!over(std::as_const(thread_[w * kWarpLanes + lane]))) continue;
             warps_[w].at(reason) &= ~bit(lane);
             wake(w, bit(lane));
             woken = true;

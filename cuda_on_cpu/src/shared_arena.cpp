@@ -33,8 +33,8 @@ SharedArena::~SharedArena() {
     munmap(begin_ - kPage, kBytes + 2 * kPage);
 }
 
-// Dynamic shared memory ends at the guard page, so that a read past its end stops at the line that does it. Up to 127 bytes of
-// alignment are between the two: the canary.
+// Dynamic shared memory ends at the guard page, so that a read past its end stops at the line that
+// does it. Up to 127 bytes of alignment are between the two: the canary.
 void SharedArena::begin_block(std::size_t dynamic_bytes) {
     const std::size_t room = rounded_up(dynamic_bytes);
     char* const start = begin_ + kBytes - room;

@@ -1,4 +1,5 @@
-// A warp of the block that runs: which of its lanes can run, why the others wait, and the collectives under way.
+// A warp of the block that runs: which of its lanes can run, why the others wait, and the
+// collectives under way.
 #pragma once
 
 #include <array>
@@ -28,7 +29,8 @@ constexpr unsigned first(LaneMask mask, bool descending) {
     return descending ? 31 - static_cast<unsigned>(std::countl_zero(mask)) : lowest(mask);
 }
 
-// for (unsigned lane : lanes_of(mask)), in ascending order. The loop may change the mask that it was made of.
+// for (unsigned lane : lanes_of(mask)), in ascending order. The loop may change the mask that it
+// was made of.
 class lanes_of {
   public:
     constexpr explicit lanes_of(LaneMask mask) : mask_(mask) {}
@@ -45,7 +47,8 @@ class lanes_of {
     LaneMask mask_;
 };
 
-// Why a suspended lane cannot run. (In a collective it waits in a Group, at a cuda::barrier in that barrier's list.)
+// Why a suspended lane cannot run. (In a collective it waits in a Group, at a cuda::barrier in that
+// barrier's list.)
 enum class Wait {
     polling,         // for a value in memory: the lane runs again when no other can
     converging,      // in __activemask, until no other lane of the warp can run
@@ -72,7 +75,8 @@ struct Warp {
     LaneMask unstarted = 0;  // lanes that have not begun
     LaneMask ready = 0;      // suspended lanes that can go on
     std::array<LaneMask, kWaits> waiting{};
-    // Lanes that have arrived at a barrier in two halves (barrier_arrive, barrier_wait) and have yet to wait.
+    // Lanes that have arrived at a barrier in two halves (barrier_arrive, barrier_wait) and have
+    // yet to wait.
     LaneMask owes_block_wait = 0;
     LaneMask owes_cluster_wait = 0;
 

@@ -11,11 +11,12 @@ void Collectives::meet(unsigned named, void* operand, CollectiveWork work, const
                        Ended ended) {
     Scheduler& scheduler = block_.scheduler();
     Warp& warp = scheduler.warp();
-    const LaneMask self = scheduler.lane_bit();
+    const unsigned lane = scheduler.current_lane();
+    const LaneMask self = bit(lane);
     // Bits of a mask beyond the end of the block mean nothing.
     const LaneMask mask = named & warp.lanes;
     if ((mask & self) == 0 || ((mask & ~warp.live) != 0 && refuses(ended))) fail_on_mask(named, name, site);
-    warp.operands[scheduler.current_lane()] = operand;
+    warp.operands[lane] = operand;
     if (BlockObserver* const observer = block_.observer(); observer != nullptr)
         observer->collective_arrived(scheduler.thread_number(), mask, site);
 

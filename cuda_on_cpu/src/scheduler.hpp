@@ -108,7 +108,7 @@ class Scheduler {
     // After a barrier: begins again with the first warp that has a lane that can run.
     void restart() { current_warp_ = first(busy_warps_, descending_); }
 
-    // Is it below the stack of the running thread, where what a full stack has no room for would be?
+    // Is it below the stack of the running thread, where what a full stack has no room for is?
     bool below_stack(const void* address) const { return address < current_fibre_->stack_bottom; }
     const FibreStacks& stacks() const { return stacks_; }
 

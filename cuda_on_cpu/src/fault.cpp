@@ -53,9 +53,11 @@ constinit thread_local char* report_stack = nullptr;
     if (fault.signal == SIGFPE) {
         error = cudaErrorLaunchFailure;
         what = "integer division by zero; a GPU would go on with an undefined value";
-    } else if (runner.below_stack(fault.stack_pointer) || runner.in_stack_guard(fault.address)) {
+    } else if (runner.scheduler().below_stack(fault.stack_pointer) ||
+               runner.stacks().in_guard_page(fault.address)) {
         // A large array may lie beyond the guard page.
-        const bool is_full = runner.below_stack(fault.stack_pointer) || runner.below_stack(fault.address);
+        const bool is_full = runner.scheduler().below_stack(fault.stack_pointer) ||
+                             runner.scheduler().below_stack(fault.address);
         error = is_full ? cudaErrorHardwareStackError : cudaErrorIllegalAddress;
         what = is_full ? "this thread's stack is full: local arrays too large, or a recursion too deep"
                        : kDamagedStack;
@@ -73,7 +75,7 @@ constinit thread_local char* report_stack = nullptr;
             what += ", outside the block's dynamic shared memory";
         }
     }
-    if (const Site site = runner.take_reading_site(); site.line > 0) runner.fail(error, what, site);
+    if (const Site site = runner.async().take_reading_site(); site.line > 0) runner.fail(error, what, site);
     const std::string source = kernel_line(std::span(fault.instructions).first(fault.depth));
     runner.fail(error, what + (source.empty() ? "" : ", in " + source), Site{"", 0});
 }

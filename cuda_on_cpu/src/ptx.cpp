@@ -14,10 +14,10 @@ namespace cuda_on_cpu::ptx::isa {
 // ---- Addresses ---------------------------------------------------------------------------------------------------------
 
 std::uint64_t shared_address_of(const void* pointer, Site site) {
-    return block_runner().shared_window_address(pointer, site);
+    return block_runner().shared_address(pointer, site);
 }
 void* shared_pointer(std::uint64_t address, std::size_t bytes, Site site) {
-    return block_runner().shared_window_pointer(address, bytes, site);
+    return block_runner().shared_pointer(address, bytes, site);
 }
 bool is_shared(const void* pointer) {
     return block_runner().shared_of_cluster(pointer);
@@ -43,25 +43,25 @@ std::uint64_t globaltimer() {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since).count());
 }
 void exit() {
-    block_runner().exit_thread();
+    block_runner().scheduler().end_thread();
 }
 void arrive_at_named_barrier(unsigned id, unsigned threads, Site site) {
-    block_runner().named_barrier(id, threads, site, false);
+    block_runner().named_barriers().meet(id, threads, site, false);
 }
 
 // ---- mbarriers ---------------------------------------------------------------------------------------------------------
 
 std::uint64_t arrive_at_mbarrier(void* barrier, unsigned count, Site site) {
     auto* const word = static_cast<std::uint64_t*>(barrier);
-    const bool own = block_runner().holds_shared(word, sizeof *word);
+    const bool own = block_runner().shared().holds(word, sizeof *word);
     const unsigned rank = own ? 0 : shared_rank(word, site);
     const auto state = read_mbarrier(word);
     for (unsigned i = 0; i < count; ++i) {
         if (own) {
-            block_runner().mbarrier_arrive(word, 0, site);
+            block_runner().mbarriers().arrive(word, 0, site);
         } else {
             auto* const here = static_cast<std::uint64_t*>(place_in_own_shared(word, rank));
-            block_runner().mbarrier_arrive_at(here, rank, site);
+            block_runner().mbarriers().arrive_at(here, rank, site);
         }
     }
     return state ? state->parity : 0;
@@ -69,14 +69,14 @@ std::uint64_t arrive_at_mbarrier(void* barrier, unsigned count, Site site) {
 std::uint64_t arrive_at_mbarrier_expecting(void* barrier, unsigned bytes, Site site) {
     auto* const word = static_cast<std::uint64_t*>(barrier);
     const auto state = read_mbarrier(word);
-    block_runner().mbarrier_arrive(word, bytes, site);
+    block_runner().mbarriers().arrive(word, bytes, site);
     return state ? state->parity : 0;
 }
 void expect_at_mbarrier(void* barrier, int bytes, Site site) {
-    block_runner().mbarrier_expect(static_cast<std::uint64_t*>(barrier), bytes, site);
+    block_runner().mbarriers().expect(static_cast<std::uint64_t*>(barrier), bytes, site);
 }
 bool test_mbarrier(void* barrier, unsigned parity, Site site) {
-    return block_runner().mbarrier_test(static_cast<std::uint64_t*>(barrier), parity, site);
+    return block_runner().mbarriers().test(static_cast<std::uint64_t*>(barrier), parity, site);
 }
 
 // ---- Bulk copies -------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ void check_bulk_copy(const void* shared, const void* global, unsigned bytes, Sit
                     "cp.async.bulk of " + std::to_string(bytes) +
                         " bytes: misaligned access: addresses and size must be multiples of 16 bytes",
                     site);
-    if (!runner.holds_shared(shared, bytes))
+    if (!runner.shared().holds(shared, bytes))
         runner.fail(cudaErrorIllegalAddress,
                     "cp.async.bulk of " + std::to_string(bytes) + " bytes: not in the block's shared memory",
                     site);

@@ -254,7 +254,7 @@ void check_row(const void* row, std::size_t matrices, const char* name, Site sit
         runner.fail(cudaErrorMisalignedAddress,
                     std::string(name) + ": misaligned access: a row must be at a multiple of 16 bytes", site);
     }
-    if (!runner.holds_shared(row, kRowBytes)) {
+    if (!runner.shared().holds(row, kRowBytes)) {
         runner.fail(cudaErrorIllegalAddress,
                     std::string(name) + ": the row is not in the block's shared memory", site);
     }

@@ -26,22 +26,22 @@ bool on_device() {
 }
 
 int block_barrier(BarrierKind kind, int predicate, Site site) {
-    return block_runner().barrier(kind, predicate, site);
+    return block_runner().barrier().sync(kind, predicate, site);
 }
 void block_barrier_arrive(Site site) {
-    block_runner().barrier_arrive(site);
+    block_runner().barrier().arrive(site);
 }
 void block_barrier_wait(Site site) {
-    block_runner().barrier_wait(site);
+    block_runner().barrier().wait(site);
 }
 
 void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site,
                      Ended ended) {
-    block_runner().collective(mask, operand, work, name, site, ended);
+    block_runner().collectives().meet(mask, operand, work, name, site, ended);
 }
 
 unsigned converged_lanes(Site site) {
-    return block_runner().converged("__activemask", site);
+    return block_runner().collectives().converged("__activemask", site);
 }
 
 constinit thread_local unsigned polls = 0;
@@ -51,13 +51,13 @@ constinit bool lockstep = false;
 
 void wait_for_lanes_in_step(unsigned place) {
     BlockRunner& runner = block_runner();
-    if (runner.running()) runner.converged("lockstep", Site{"", static_cast<int>(place)});
+    if (runner.running()) runner.collectives().converged("lockstep", Site{"", static_cast<int>(place)});
 }
 
 void spin_hint() {
     order_may_show = true;
     if (kernel_runs()) {
-        runner_of_os_thread->yield();
+        runner_of_os_thread->scheduler().yield();
     } else {
         host_polls();
     }
@@ -73,43 +73,43 @@ void grid_barrier(Site site) {
         runner.fail(cudaErrorLaunchFailure,
                     "grid sync in a kernel that was not launched with cudaLaunchCooperativeKernel", site);
     }
-    runner.grid_sync(site);
+    runner.between_blocks().grid_sync(site);
 }
 
 void cluster_barrier_arrive(Site site) {
-    block_runner().cluster_arrive(site);
+    block_runner().between_blocks().cluster_arrive(site);
 }
 void cluster_barrier_wait(Site site) {
-    block_runner().cluster_wait(site);
+    block_runner().between_blocks().cluster_wait(site);
 }
 
 void issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes, Site site) {
-    block_runner().issue_copy(shared, global, bytes, valid_bytes, site);
+    block_runner().async().issue_copy(shared, global, bytes, valid_bytes, site);
 }
 void commit_copies() {
-    block_runner().commit_copies();
+    block_runner().async().commit_copies();
 }
 void wait_for_copies(unsigned pending) {
-    block_runner().wait_for_copies(pending);
+    block_runner().async().wait_for_copies(pending);
 }
 
 void init_arrival_barrier(const void* barrier, std::int64_t expected, Site site) {
-    block_runner().init_arrival_barrier(barrier, expected, site);
+    block_runner().arrival_barriers().init(barrier, expected, site);
 }
 std::uint64_t arrive_at(const void* barrier, std::int64_t count, Site site) {
-    return block_runner().arrive_at(barrier, count, false, site);
+    return block_runner().arrival_barriers().arrive(barrier, count, false, site);
 }
 void arrive_and_leave(const void* barrier, Site site) {
-    block_runner().arrive_at(barrier, 1, true, site);
+    block_runner().arrival_barriers().arrive(barrier, 1, true, site);
 }
 void attach_copies_to(const void* barrier, Site site) {
-    block_runner().attach_copies_to(barrier, site);
+    block_runner().arrival_barriers().attach_copies(barrier, site);
 }
 std::uint64_t present_phase(const void* barrier, Site site) {
-    return block_runner().present_phase(barrier, site);
+    return block_runner().arrival_barriers().present_phase(barrier, site);
 }
 void wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site) {
-    block_runner().wait_for_phase(barrier, phase, name, site);
+    block_runner().arrival_barriers().wait_for_phase(barrier, phase, name, site);
 }
 
 dim3 cluster_dimensions() {
@@ -228,10 +228,10 @@ unsigned shared_rank(const void* pointer, Site site) {
 }
 
 void* dynamic_shared() {
-    return block_runner().dynamic_shared();
+    return block_runner().shared().dynamic();
 }
 std::size_t dynamic_shared_size() {
-    return block_runner().dynamic_shared_size();
+    return block_runner().shared().dynamic_bytes();
 }
 
 void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap) {

@@ -1,0 +1,238 @@
+#include "async_engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "block.hpp"
+#include "report_text.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+constexpr unsigned kBulkAlignment = 128;  // of boxes in shared memory
+
+bool aligned(const void* pointer, std::size_t alignment) {
+    return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
+}
+
+}  // namespace
+
+inline unsigned AsyncEngine::thread_number() const {
+    return block_.scheduler().thread_number();
+}
+
+// --- One block -----------------------------------------------------------------------------------
+
+void AsyncEngine::begin_block() {
+    copies_.begin_block();
+    stores_.clear();
+    if (!block_.between_blocks().in_cluster())
+        loads_.clear();  // in a cluster, other blocks may already have added some
+}
+
+std::string AsyncEngine::end_block() {
+    if (const std::optional<BulkLoads::Load> load = loads_.end(); load)
+        return "it has ended before the bulk copy of " + place(load->site) +
+               " to its shared memory was waited for";
+    return block_of_products_ == current_block ? products_.end_block() : "";
+}
+
+void AsyncEngine::finish_thread() {
+    if (copies_.used()) copies_.finish(thread_number());
+    if (!stores_.used()) return;
+    if (const std::string error = stores_.finish(thread_number()); !error.empty())
+        block_.fail(cudaErrorLaunchFailure, error, Site{"", 0});
+}
+
+// --- cp.async ------------------------------------------------------------------------------------
+
+void AsyncEngine::issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes,
+                             Site site) {
+    const auto misaligned = [bytes](const void* address) {
+        return (reinterpret_cast<std::uintptr_t>(address) & (bytes - 1)) != 0;
+    };
+    if (misaligned(shared) || (valid_bytes > 0 && misaligned(global))) {
+        fail_on_copy(cudaErrorMisalignedAddress, bytes,
+                     std::string("misaligned access: the ") +
+                         (misaligned(shared) ? "destination" : "source") +
+                         " must be at a multiple of the size",
+                     site);
+    }
+    if (!block_.shared().holds(shared, bytes)) {
+        fail_on_copy(cudaErrorIllegalAddress, bytes, "the destination is not in the block's shared memory",
+                     site);
+    }
+    if (valid_bytes > bytes) {
+        fail_on_copy(cudaErrorLaunchFailure, bytes, std::to_string(valid_bytes) + " of them valid", site);
+    }
+    std::array<unsigned char, AsyncCopies::kMaxBytes> data{};
+    if (valid_bytes > 0) {
+        reading_site_ = site;
+        // The fault handler asks for the site.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        std::memcpy(data.data(), global, valid_bytes);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        reading_site_ = Site{"", 0};
+    }
+    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
+        observer->copy_issued(thread_number(), shared, data.data(), global, bytes, valid_bytes, site);
+    copies_.issue(thread_number(), shared, data, bytes);
+}
+
+void AsyncEngine::commit_copies() {
+    copies_.commit(thread_number());
+    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
+        observer->copies_committed(thread_number());
+}
+
+void AsyncEngine::wait_for_copies(unsigned pending) {
+    copies_.wait(thread_number(), pending);
+    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
+        observer->copies_awaited(thread_number(), pending);
+}
+
+void AsyncEngine::fail_on_copy(cudaError_t error, unsigned bytes, const std::string& why, Site site) {
+    block_.fail(error, "cp.async of " + std::to_string(bytes) + " bytes: " + why, site);
+}
+
+// --- Bulk copies ---------------------------------------------------------------------------------
+
+const TensorMap& AsyncEngine::tensor_map(const CUtensorMap* map, int column, int row, const void* shared,
+                                         Site site) {
+    const TensorMap* const known = TensorMap::of(map);
+    if (known == nullptr)
+        block_.fail(cudaErrorLaunchFailure, "a tensor map that cuTensorMapEncodeTiled has not made", site);
+    if (known->rank != 2)
+        block_.fail(cudaErrorLaunchFailure,
+                    "a tensor map of " + std::to_string(known->rank) + " extent(s); expected 2", site);
+    if (!aligned(shared, kBulkAlignment))
+        block_.fail(cudaErrorMisalignedAddress,
+                    "misaligned access: a box must be at a multiple of 128 bytes of shared memory", site);
+    if (!block_.shared().holds(shared, known->box_bytes()))
+        block_.fail(cudaErrorIllegalAddress, "the box is not in the block's shared memory", site);
+    if (std::int64_t{column} * static_cast<int>(known->element_size) % 16 != 0)
+        block_.fail(cudaErrorIllegalInstruction,
+                    "a box that begins in column " + std::to_string(column) +
+                        ": the first element must be at a multiple of 16 bytes within its row",
+                    site);
+    if (!known->box_accessible(column, row))
+        block_.fail(cudaErrorIllegalAddress,
+                    "the matrix that the tensor map describes is no memory that a kernel may use", site);
+    return *known;
+}
+
+void AsyncEngine::load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
+                           unsigned rank, Site site) {
+    const TensorMap& known = tensor_map(map, column, row, shared, site);
+    const bool own = rank == kOwnBlock || rank == cluster_block_rank();
+    if (own) block_.mbarriers().usable(barrier, site);
+    auto* const there = own ? barrier : static_cast<std::uint64_t*>(map_shared(barrier, rank, site));
+    void* const box = own ? shared : map_shared(shared, rank, site);
+    BulkLoads& loads = own ? loads_ : block_.cluster().block[rank].runner->async().loads_;
+    const std::optional<MbarrierState> state = read_mbarrier(there);
+    if (!state)
+        block_.fail(cudaErrorLaunchFailure, "the mbarrier has not been initialised, or has been overwritten",
+                    site);
+    if (!state->published)
+        block_.fail(cudaErrorLaunchFailure,
+                    "a bulk copy with an mbarrier that it need not see: fence.mbarrier_init after its "
+                    "initialisation is missing",
+                    site);
+    if (BlockObserver* const observer = block_.observer(); observer != nullptr) {
+        if (own)
+            observer->box_load_issued(thread_number(), box, known, column, row, barrier, state->parity, site);
+        else
+            observer->mbarrier_of_another_block_arrived(thread_number(), there, state->parity);
+    }
+    if (!loads.add({known, column, row, box, there, state->parity, site}))
+        block_.fail(cudaErrorLaunchFailure,
+                    "a bulk copy to shared memory of block " + std::to_string(rank) +
+                        " of the cluster, which has ended",
+                    site);
+    if (!own) block_.cluster().events.happened();
+}
+
+// As late as may be: no thread of the block goes on without them.
+bool AsyncEngine::carry_out_awaited_loads() {
+    const std::vector<std::uint64_t*> barriers = block_.mbarriers().awaited();
+    if (barriers.empty()) return true;
+    for (const BulkLoads::Load& load : loads_.take(barriers)) {
+        load.map.load(load.column, load.row, load.shared);
+        if (BlockObserver* const observer = block_.observer(); observer != nullptr)
+            observer->box_loaded(load.shared, load.barrier, load.parity);
+        std::string error;
+        if (const auto state = read_mbarrier(load.barrier); state && state->parity != load.parity) {
+            error = "the mbarrier's phase ended before all bytes had come: it was told to expect too few";
+        } else {
+            error = change_mbarrier(load.barrier, 0, -static_cast<int>(load.map.box_bytes())).error;
+        }
+        if (error.empty()) continue;
+        block_.launch().fail(
+            cudaErrorLaunchFailure,
+            "block " + triple(blockIdx) + ", bulk copy of " + place(load.site) + ": " + error, load.site);
+        return false;
+    }
+    return true;
+}
+
+void AsyncEngine::store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site) {
+    const TensorMap& known = tensor_map(map, column, row, shared, site);
+    if (column < 0 || row < 0)
+        block_.fail(cudaErrorIllegalInstruction,
+                    "a bulk store to column " + std::to_string(column) + " and row " + std::to_string(row) +
+                        "; expected none below 0",
+                    site);
+    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
+        observer->box_store_issued(thread_number(), shared, known, column, row, site);
+    if (block_.observer() == nullptr && memory_observer != nullptr) {
+        for (const TensorMap::Row& part : known.rows_within(column, row))
+            memory_observer->memory_written(part.begin, part.bytes);
+    }
+    if (const std::string error = stores_.add(thread_number(), known, column, row, shared); !error.empty())
+        block_.fail(cudaErrorLaunchFailure, error, site);
+}
+
+void AsyncEngine::commit_stores() {
+    stores_.commit(thread_number());
+}
+
+void AsyncEngine::wait_for_stores(unsigned pending, bool until_written, Site site) {
+    if (const std::string error = stores_.wait(thread_number(), pending, until_written); !error.empty())
+        block_.fail(cudaErrorLaunchFailure, error, site);
+}
+
+void AsyncEngine::fence_proxy_async() {
+    block_.mbarriers().publish();
+    stores_.fence();
+}
+
+// --- Products of warpgroups ----------------------------------------------------------------------
+
+WarpgroupProducts& AsyncEngine::products() {
+    if (block_of_products_ != current_block) {
+        block_of_products_ = current_block;
+        const SharedArena& shared = block_.shared();
+        const char* const begin = static_cast<const char*>(shared.dynamic());
+        products_.begin_block(shared.begin(), begin, begin + shared.dynamic_bytes(),
+                              block_.scheduler().warps());
+    }
+    return products_;
+}
+
+void AsyncEngine::wait_for_warpgroup(unsigned pending, Site site) {
+    Scheduler& scheduler = block_.scheduler();
+    while (!products().can_wait(scheduler.current_warp(), pending))
+        scheduler.wait(Wait::products, "wgmma_wait", site);
+}
+
+void AsyncEngine::wake_warpgroup() {
+    Scheduler& scheduler = block_.scheduler();
+    const unsigned begin = scheduler.current_warp() / 4 * 4;
+    for (unsigned w = begin; w < std::min(begin + 4, scheduler.warps()); ++w)
+        scheduler.wake_all(Wait::products, w);
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,76 @@
+// What happens beside the threads of a block: asynchronous copies (cp.async), bulk loads and stores
+// of boxes (TMA), and products of warpgroups (wgmma). All of it happens as late as the program
+// allows, so that a missing wait shows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "async_copies.hpp"
+#include "bulk_copies.hpp"
+#include "cuda_on_cpu/hopper.h"
+#include "warpgroup_products.hpp"
+
+namespace cuda_on_cpu {
+
+class BlockRunner;
+
+class AsyncEngine {
+  public:
+    explicit AsyncEngine(BlockRunner& block) : block_(block) {}
+    void begin_block();
+    // The block has ended. What is wrong with what it has left; "" if nothing is.
+    std::string end_block();
+    // The running thread has ended.
+    void thread_ended() {
+        if (copies_.used() || stores_.used()) finish_thread();
+    }
+
+    // cp.async
+    void issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes, Site site);
+    void commit_copies();
+    void wait_for_copies(unsigned pending);
+    AsyncCopies& copies() { return copies_; }
+
+    // Boxes. A load may go to the block `rank` of the cluster, to the same place in its shared
+    // memory.
+    static constexpr unsigned kOwnBlock = ~0u;
+    void load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
+                  unsigned rank, Site site);
+    void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site);
+    void commit_stores();
+    void wait_for_stores(unsigned pending, bool until_written, Site site);
+    void fence_proxy_async();
+    // The loads that threads of the block wait for. False: the launch has failed.
+    bool carry_out_awaited_loads();
+    // Other blocks of the cluster add to them.
+    BulkLoads& loads() { return loads_; }
+
+    // wgmma
+    WarpgroupProducts& products();
+    // Until the other warps of the warpgroup have started what this one waits for.
+    void wait_for_warpgroup(unsigned pending, Site site);
+    void wake_warpgroup();
+
+    // The place in the kernel for which the runtime reads memory at this moment; line 0: for none.
+    Site take_reading_site() { return std::exchange(reading_site_, Site{"", 0}); }
+
+  private:
+    unsigned thread_number() const;
+    void finish_thread();
+    const TensorMap& tensor_map(const CUtensorMap* map, int column, int row, const void* shared, Site site);
+    [[noreturn, gnu::cold]] void fail_on_copy(cudaError_t error, unsigned bytes, const std::string& why,
+                                              Site site);
+
+    BlockRunner& block_;
+    AsyncCopies copies_;
+    BulkLoads loads_;
+    BulkStores stores_;
+    WarpgroupProducts products_;
+    std::uint64_t block_of_products_ = 0;
+    Site reading_site_{"", 0};
+};
+
+}  // namespace cuda_on_cpu

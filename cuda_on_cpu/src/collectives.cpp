@@ -1,0 +1,121 @@
+#include "collectives.hpp"
+
+#include <string>
+
+#include "block.hpp"
+#include "report_text.hpp"
+
+namespace cuda_on_cpu {
+
+void Collectives::meet(unsigned named, void* operand, CollectiveWork work, const char* name, Site site,
+                       Ended ended) {
+    Scheduler& scheduler = block_.scheduler();
+    Warp& warp = scheduler.warp();
+    const unsigned lane = scheduler.current_lane();
+    const LaneMask self = bit(lane);
+    // Bits of a mask beyond the end of the block mean nothing.
+    const LaneMask mask = named & warp.lanes;
+    if ((mask & self) == 0 || ((mask & ~warp.live) != 0 && refuses(ended))) fail_on_mask(named, name, site);
+    warp.operands[lane] = operand;
+    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
+        observer->collective_arrived(scheduler.thread_number(), mask, site);
+
+    unsigned g = 0;
+    while (g < warp.group_count && warp.groups[g].mask != mask)
+        ++g;
+    if (g == warp.group_count) {
+        warp.groups[warp.group_count++] = Group{mask, 0, work, name, ended};
+    } else if (warp.groups[g].work != work) {
+        fail_in_different_collective(warp.groups[g], name, site);
+    }
+    warp.groups[g].arrived |= self;
+    if (warp.groups[g].arrived == (mask & warp.live)) complete(warp, g);
+    scheduler.suspend(name, site);
+}
+
+void Collectives::complete(Warp& warp, unsigned g) {
+    const Group group = warp.groups[g];
+    warp.groups[g] = warp.groups[--warp.group_count];
+    if (group.work != nullptr) group.work(Lanes{group.arrived, warp.operands.data()});
+    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
+        observer->collective_completed(block_.scheduler().current_warp(), group.mask, group.arrived);
+    warp.ready |= group.arrived;
+    block_.note_progress();
+}
+
+void Collectives::thread_ended(Warp& warp) {
+    const LaneMask self = block_.scheduler().lane_bit();
+    // Backwards: complete() moves the last one into the gap.
+    for (unsigned g = warp.group_count; g-- > 0;) {
+        const Group& group = warp.groups[g];
+        if ((group.mask & self) == 0) continue;
+        if (refuses(group.ended)) fail_on_end(group);
+        if (group.arrived == (group.mask & warp.live)) complete(warp, g);
+    }
+}
+
+bool Collectives::refuses(Ended ended) const {
+    return ended == Ended::refused || (ended == Ended::reported && block_.observer() != nullptr);
+}
+
+// --- __activemask --------------------------------------------------------------------------------
+
+LaneMask Collectives::converged(const char* name, Site site) {
+    Scheduler& scheduler = block_.scheduler();
+    scheduler.hand_over(scheduler.note_wait(Wait::converging, name, site));
+    return scheduler.warp().converged[scheduler.current_lane()];
+}
+
+void Collectives::converge(unsigned w) {
+    const Scheduler& scheduler = block_.scheduler();
+    Warp& warp = block_.scheduler().warp(w);
+    const auto site_of = [&](unsigned lane) { return scheduler.thread(w * kWarpLanes + lane).site; };
+    LaneMask& converging = warp.at(Wait::converging);
+    while (converging != 0) {
+        const Site leader = site_of(lowest(converging));
+        LaneMask together = 0;
+        for (const unsigned lane : lanes_of(converging)) {
+            if (same_place(leader, site_of(lane))) together |= bit(lane);
+        }
+        for (const unsigned lane : lanes_of(together))
+            warp.converged[lane] = together;
+        converging &= ~together;
+        warp.ready |= together;
+    }
+}
+
+// --- Failure -------------------------------------------------------------------------------------
+
+void Collectives::fail_on_mask(LaneMask mask, const char* name, Site site) {
+    const Scheduler& scheduler = block_.scheduler();
+    const Warp& warp = scheduler.warp(scheduler.current_warp());
+    const std::string start = std::string(name) + ": mask " + hexadecimal(mask);
+    if ((mask & scheduler.lane_bit()) == 0) {
+        block_.fail(cudaErrorLaunchFailure,
+                    start + " does not name the calling lane " + std::to_string(scheduler.current_lane()),
+                    site);
+    }
+    block_.fail(cudaErrorLaunchFailure,
+                start + " names lanes that have ended: " + hexadecimal(mask & warp.lanes & ~warp.live), site);
+}
+
+void Collectives::fail_in_different_collective(const Group& group, const char* name, Site site) {
+    const Scheduler& scheduler = block_.scheduler();
+    const Thread& other = scheduler.thread(scheduler.current_warp() * kWarpLanes + lowest(group.arrived));
+    block_.fail(cudaErrorLaunchFailure,
+                "lanes of one mask " + hexadecimal(group.mask) + " are in different functions: this one in " +
+                    name + ", lanes " + hexadecimal(group.arrived) + " in " + group.name + " at " +
+                    place(other.site),
+                site);
+}
+
+void Collectives::fail_on_end(const Group& group) {
+    const Scheduler& scheduler = block_.scheduler();
+    const Thread& waiting = scheduler.thread(scheduler.current_warp() * kWarpLanes + lowest(group.arrived));
+    block_.fail(cudaErrorLaunchFailure,
+                "this thread has ended, but lanes " + hexadecimal(group.arrived) +
+                    " of its warp wait for it in " + group.name + " with mask " + hexadecimal(group.mask),
+                waiting.site);
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,130 @@
+// What a kernel's threads call of compute capability 9.0: hopper.h, by way of the block runner of
+// this OS thread.
+#include "cuda_on_cpu/hopper.h"
+
+#include <string>
+
+#include "block.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+// Work of a whole warp on its products: WarpgroupProducts says what is wrong.
+template <auto kWork>
+void of_whole_warp(const Lanes& lanes) {
+    const auto& first = lanes.at<WarpgroupProducts::Operands>(lowest(lanes.mask));
+    BlockRunner& runner = block_runner();
+    if (lanes.mask != 0xffffffffu)
+        runner.fail(cudaErrorLaunchFailure,
+                    "an instruction of a warpgroup in a warp of fewer than 32 threads", first.site);
+    if (const std::string error = kWork(runner, lanes); !error.empty())
+        runner.fail(cudaErrorLaunchFailure, "wgmma: " + error, first.site);
+}
+
+void together(WarpgroupProducts::Operands operands, CollectiveWork work, const char* name) {
+    warp_collective(0xffffffffu, &operands, work, name, operands.site);
+}
+
+std::string issue(BlockRunner& runner, const Lanes& lanes) {
+    runner.async().wake_warpgroup();
+    return runner.async().products().issue(current_warp, lanes);
+}
+std::string fence(BlockRunner& runner, const Lanes&) {
+    runner.async().products().fence(current_warp);
+    return "";
+}
+std::string commit(BlockRunner& runner, const Lanes&) {
+    runner.async().products().commit(current_warp);
+    return "";
+}
+// How many groups may stay pending stands in the place of the number of registers.
+std::string wait(BlockRunner& runner, const Lanes& lanes) {
+    return runner.async().products().wait(current_warp, lanes.at<WarpgroupProducts::Operands>(0).registers);
+}
+std::string nothing(BlockRunner&, const Lanes&) {
+    return "";
+}
+
+}  // namespace
+
+void issue_product(void* d, unsigned registers, std::uint64_t a, std::uint64_t b, const ProductOf& product,
+                   Site site) {
+    together({static_cast<char*>(d), registers, a, b, product, site}, of_whole_warp<issue>, "wgmma");
+}
+void ptx::wgmma_fence(Site site) {
+    together({.site = site}, of_whole_warp<fence>, "wgmma_fence");
+}
+void ptx::wgmma_commit(Site site) {
+    together({.site = site}, of_whole_warp<commit>, "wgmma_commit");
+}
+void wait_for_products(unsigned pending, Site site) {
+    block_runner().async().wait_for_warpgroup(pending, site);
+    together({.registers = pending, .site = site}, of_whole_warp<wait>, "wgmma_wait");
+}
+void set_registers(Site site) {
+    together({.site = site}, of_whole_warp<nothing>, "setmaxnreg");
+}
+
+void ptx::mbarrier_init(MBarrier* barrier, unsigned arrivals, Site site) {
+    block_runner().mbarriers().init(barrier, arrivals, site);
+}
+void ptx::mbarrier_inval(MBarrier* barrier, Site site) {
+    block_runner().mbarriers().inval(barrier, site);
+}
+void ptx::fence_mbarrier_init() {
+    block_runner().mbarriers().publish();
+}
+void ptx::mbarrier_arrive(MBarrier* barrier, Site site) {
+    block_runner().mbarriers().arrive(barrier, 0, site);
+}
+void ptx::mbarrier_arrive_at(MBarrier* barrier, unsigned rank, Site site) {
+    block_runner().mbarriers().arrive_at(barrier, rank, site);
+}
+void ptx::mbarrier_arrive_expect(MBarrier* barrier, unsigned bytes, Site site) {
+    block_runner().mbarriers().arrive(barrier, bytes, site);
+}
+bool ptx::mbarrier_try_wait(MBarrier* barrier, unsigned parity, Site site) {
+    block_runner().mbarriers().wait(barrier, parity, site);
+    return true;
+}
+
+void ptx::tma_load(void* shared, const CUtensorMap* map, int column, int row, MBarrier* barrier, Site site) {
+    block_runner().async().load_box(shared, map, column, row, barrier, AsyncEngine::kOwnBlock, site);
+}
+void ptx::tma_load_multicast(void* shared, const CUtensorMap* map, int column, int row, MBarrier* barrier,
+                             std::uint16_t blocks, Site site) {
+    BlockRunner& runner = block_runner();
+    const dim3 dims = cluster_dimensions();
+    if (blocks == 0 || blocks >> dims.x * dims.y * dims.z != 0)
+        runner.fail(cudaErrorLaunchFailure,
+                    "a copy to blocks " + std::to_string(blocks) + " (bits); the cluster has " +
+                        std::to_string(dims.x * dims.y * dims.z) + " block(s)",
+                    site);
+    for (unsigned rank = 0; blocks >> rank != 0; ++rank) {
+        if ((blocks >> rank & 1) != 0) runner.async().load_box(shared, map, column, row, barrier, rank, site);
+    }
+}
+void ptx::tma_store(const CUtensorMap* map, int column, int row, const void* shared, Site site) {
+    block_runner().async().store_box(map, column, row, shared, site);
+}
+void ptx::tma_store_commit() {
+    block_runner().async().commit_stores();
+}
+void wait_for_stores(unsigned pending, bool until_written, Site site) {
+    block_runner().async().wait_for_stores(pending, until_written, site);
+}
+void ptx::fence_proxy_async() {
+    block_runner().async().fence_proxy_async();
+}
+void ptx::named_barrier(unsigned id, unsigned threads, Site site) {
+    block_runner().named_barriers().meet(id, threads, site);
+}
+
+}  // namespace cuda_on_cpu
+
+void* __cvta_shared_to_generic(std::size_t address) {
+    return cuda_on_cpu::block_runner().shared_pointer(address, 0, cuda_on_cpu::Site{"", 0});
+}
+std::size_t __cvta_generic_to_shared(const void* pointer) {
+    return cuda_on_cpu::block_runner().shared_address(pointer, cuda_on_cpu::Site{"", 0});
+}

@@ -1,0 +1,68 @@
+#include "polling_watch.hpp"
+
+#include <string>
+
+#include "environment.hpp"
+#include "kernel_line.hpp"
+#include "launch_state.hpp"
+#include "report_text.hpp"
+#include "slow_launch.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr PollingWatch::Time ticks(Clock::duration duration) {
+    return duration.count();
+}
+constexpr PollingWatch::Time kFirstLook = ticks(std::chrono::milliseconds(2));
+constexpr PollingWatch::Time kBetweenLooks = ticks(std::chrono::milliseconds(10));
+
+}  // namespace
+
+bool PollingWatch::poll_on(LaunchState& launch) {
+    const Time now = Clock::now().time_since_epoch().count();
+    last_poll_.store(now, std::memory_order_relaxed);
+    if (since_.load(std::memory_order_relaxed) == 0) {
+        since_.store(now, std::memory_order_relaxed);
+        next_look_ = now + kFirstLook;
+    }
+    if (now >= next_look_ && !look_at_others(launch, now)) return false;
+    // Giving up the core costs a time slice on a busy machine, and most of the time the awaited
+    // thread is in this block.
+    constexpr unsigned kRoundsPerYield = 64;
+    if (++rounds_ % kRoundsPerYield == 0) launch.let_other_blocks_run();
+    return true;
+}
+
+// Every now and then: do other blocks of the launch make progress? Then what this block polls for
+// may still come.
+bool PollingWatch::look_at_others(LaunchState& launch, Time now) {
+    next_look_ = now + kBetweenLooks;
+    if (const std::uint64_t begun = launch.next_block; begun != blocks_begun_) {
+        blocks_begun_ = begun;
+        since_.store(now, std::memory_order_relaxed);
+        return true;
+    }
+    if (!every_block_polls(launch, kFirstLook)) return true;
+    launch.polls_in_vain();
+    if (!every_block_polls(launch, ticks(environment().timeout))) return true;
+    // The last thread that asked for other threads to run; its block's others poll, too, or wait.
+    const std::string line = calling_kernel_line();
+    launch.fail(cudaErrorLaunchTimeout, "block " + triple(blockIdx) + " has polled memory for " +
+                                            std::to_string(environment().timeout.count()) +
+                                            " s for a value that never came" +
+                                            (line.empty() ? "" : ", in " + line) + " (CUDA_ON_CPU_TIMEOUT)" +
+                                            launch.blocks_that_wait_to_begin());
+    return false;
+}
+
+bool PollingWatch::only_polls(Time now, Time duration) const {
+    constexpr Time kRecently = ticks(std::chrono::seconds(1));
+    const Time since = since_.load(std::memory_order_relaxed);
+    return since != 0 && now - since >= duration &&
+           now - last_poll_.load(std::memory_order_relaxed) < kRecently;
+}
+
+}  // namespace cuda_on_cpu

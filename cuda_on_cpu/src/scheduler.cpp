@@ -1,0 +1,142 @@
+#include "scheduler.hpp"
+
+#include <algorithm>
+
+#include "block.hpp"
+#include "environment.hpp"
+#include "launch_state.hpp"
+
+namespace cuda_on_cpu {
+
+Scheduler::Scheduler(BlockRunner& block) : block_(block), descending_(environment().descending) {
+    all_fibres_.reserve(kMaxThreads + 1);
+    idle_fibres_.reserve(kMaxThreads + 1);
+}
+
+// --- The block's threads -------------------------------------------------------------------------
+
+void Scheduler::begin_block(const LaunchState& launch) {
+    kernel_ = launch.run;
+    closure_ = launch.closure.get();
+    const dim3 block = launch.configuration.block;
+    if (shape_.x != block.x || shape_.y != block.y || shape_.z != block.z) set_shape(block);
+    live_threads_ = threads_;
+    busy_warps_ = warp_count_ == 32 ? ~LaneMask{0} : bit(warp_count_) - 1;
+    polling_warps_ = 0;
+    for (unsigned w = 0; w < warp_count_; ++w)
+        warps_[w].begin_block(std::min(kWarpLanes, threads_ - w * kWarpLanes));
+    restart();
+}
+
+void Scheduler::set_shape(dim3 block) {
+    shape_ = block;
+    threads_ = block.x * block.y * block.z;
+    warp_count_ = (threads_ + kWarpLanes - 1) / kWarpLanes;
+    unsigned i = 0;
+    for (unsigned z = 0; z < block.z; ++z) {
+        for (unsigned y = 0; y < block.y; ++y) {
+            for (unsigned x = 0; x < block.x; ++x)
+                index_[i++] = uint3{x, y, z};
+        }
+    }
+}
+
+// --- Running them --------------------------------------------------------------------------------
+
+// Threads hand over to each other; control comes back here when none of them can run.
+bool Scheduler::run() {
+    const Thread* const thread = next();
+    if (thread != nullptr) switch_fibre(caller_, fibre_of(*thread));
+    return thread != nullptr;
+}
+
+void Scheduler::fibre_entry(boost::context::detail::transfer_t arrival) {
+    arrive_in_new_fibre(arrival);
+    block_runner().scheduler().run_threads();
+}
+
+// What every fibre does: run threads that have not begun, until others have to go on on their own
+// stacks.
+void Scheduler::run_threads() {
+    for (;;) {
+        warps_[current_warp_].unstarted &= ~bit(current_lane_);
+        kernel_(closure_);
+        block_.thread_ends();
+
+        const Thread* const thread = next();
+        if (thread != nullptr && (warps_[current_warp_].unstarted & bit(current_lane_)) != 0) continue;
+        Fibre& self = *current_fibre_;
+        idle_fibres_.push_back(&self);
+        switch_fibre(self, thread != nullptr ? fibre_of(*thread) : caller_);
+        // Here again with a thread that has not begun.
+    }
+}
+
+void Scheduler::end_thread() {
+    block_.thread_ends();
+    const Thread* const thread = next();
+    stacks_.create(*current_fibre_, fibre_entry);
+    idle_fibres_.push_back(current_fibre_);
+    switch_fibre(abandoned_, thread != nullptr ? fibre_of(*thread) : caller_);
+    __builtin_unreachable();
+}
+
+void Scheduler::leave_block() {
+    Fibre nowhere;  // this thread is never switched to again
+    switch_fibre(nowhere, caller_);
+    __builtin_unreachable();
+}
+
+bool Scheduler::pick_warp() {
+    busy_warps_ &= ~bit(current_warp_);
+    if (busy_warps_ == 0 && !block_.wake_polling()) return false;
+    restart();
+    return true;
+}
+
+// Every lane of the warp that could run has run, and some stand in __activemask.
+void Scheduler::let_converge() {
+    block_.collectives().converge(current_warp_);
+}
+
+Fibre& Scheduler::free_fibre() {
+    if (!idle_fibres_.empty()) {
+        Fibre* fibre = idle_fibres_.back();
+        idle_fibres_.pop_back();
+        return *fibre;
+    }
+    all_fibres_.push_back(std::make_unique<Fibre>());
+    stacks_.create(*all_fibres_.back(), fibre_entry);
+    return *all_fibres_.back();
+}
+
+void Scheduler::abandon_fibres() {
+    idle_fibres_.clear();
+    for (const auto& fibre : all_fibres_) {
+        stacks_.create(*fibre, fibre_entry);
+        idle_fibres_.push_back(fibre.get());
+    }
+}
+
+// --- Waiting and waking --------------------------------------------------------------------------
+
+void Scheduler::wait(Wait reason, const char* name, Site site) {
+    hand_over(note_wait(reason, name, site));
+}
+
+void Scheduler::yield() {
+    polling_warps_ |= bit(current_warp_);
+    wait(Wait::polling, "polling memory", Site{"", 0});
+}
+
+bool Scheduler::any_waits(Wait reason) const {
+    return std::any_of(warps_.begin(), warps_.begin() + warp_count_,
+                       [reason](const Warp& warp) { return warp.at(reason) != 0; });
+}
+
+void Scheduler::wake_polling() {
+    for (const unsigned w : lanes_of(std::exchange(polling_warps_, 0)))
+        wake_all(Wait::polling, w);
+}
+
+}  // namespace cuda_on_cpu

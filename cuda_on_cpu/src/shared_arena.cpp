@@ -1,0 +1,116 @@
+#include "shared_arena.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "device.hpp"
+#include "memory.hpp"
+
+namespace cuda_on_cpu {
+namespace {
+
+constexpr std::size_t kAlignment = 128;  // dynamic shared memory begins in bank 0
+constexpr unsigned char kCanary = 0xC5;
+
+std::size_t rounded_up(std::size_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+}
+
+}  // namespace
+
+SharedArena::SharedArena() {
+    void* memory =
+        mmap(nullptr, kBytes + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    begin_ = static_cast<char*>(memory) + kPage;
+    mprotect(begin_, kBytes, PROT_READ | PROT_WRITE);
+}
+
+SharedArena::~SharedArena() {
+    munmap(begin_ - kPage, kBytes + 2 * kPage);
+}
+
+// Dynamic shared memory ends at the guard page, so that a read past its end stops at the line that
+// does it. Up to 127 bytes of alignment are between the two: the canary.
+void SharedArena::begin_block(std::size_t dynamic_bytes) {
+    const std::size_t room = rounded_up(dynamic_bytes);
+    char* const start = begin_ + kBytes - room;
+    dynamic_ = start;
+    dynamic_bytes_ = dynamic_bytes;
+    fill(start, dynamic_bytes, kSharedPoison);
+    std::memset(start + dynamic_bytes, kCanary, room - dynamic_bytes);
+    static_bytes_ = 0;
+    entered_.clear();
+}
+
+bool SharedArena::canary_intact() const {
+    const char* const end = begin_ + kBytes;
+    return std::all_of(static_cast<const char*>(dynamic_) + dynamic_bytes_, end,
+                       [](char byte) { return static_cast<unsigned char>(byte) == kCanary; });
+}
+
+bool SharedArena::holds(const void* address, std::size_t size) const {
+    if (!in_arena(address)) return in_static_shared(address);
+    const char* const byte = static_cast<const char*>(address);
+    const char* const begin = static_cast<const char*>(dynamic_);
+    return byte >= begin && byte + size <= begin + dynamic_bytes_;
+}
+
+// --- `__shared__` variables ----------------------------------------------------------------------
+
+bool SharedArena::enter(void* object, std::size_t size, bool poison) {
+    // Threads that store late may all come here before the first of them has noted that it did.
+    if (std::ranges::find(entered_, object) != entered_.end()) return false;
+    entered_.push_back(object);
+    static_bytes_ += size;
+    if (poison) fill(object, size, kSharedPoison);
+    return true;
+}
+
+std::string SharedArena::over_limits() const {
+    const DeviceLimits& limits = device_limits();
+    if (static_bytes_ > limits.shared_per_block) {
+        return "static shared memory of this kernel is over " + std::to_string(limits.shared_per_block) +
+               " bytes; nvcc would refuse it. Use dynamic shared memory";
+    }
+    if (static_bytes_ + dynamic_bytes_ > limits.shared_per_block_optin) {
+        return std::to_string(static_bytes_) + " bytes of static and " + std::to_string(dynamic_bytes_) +
+               " bytes of dynamic shared memory are more than a block can have (" +
+               std::to_string(limits.shared_per_block_optin) + ")";
+    }
+    return "";
+}
+
+// --- Shared addresses ----------------------------------------------------------------------------
+
+std::size_t SharedArena::address_of(const void* pointer) {
+    const auto* const byte = static_cast<const char*>(pointer);
+    if (in_arena(pointer)) return static_cast<std::size_t>(byte - begin_);
+    const auto within = [byte](const char* window) {
+        return byte >= window && byte < window + kWindow * 3 / 4;
+    };
+    auto window = std::find_if(windows_.begin(), windows_.end(), within);
+    if (window == windows_.end()) {
+        if (windows_.size() == kMostWindows) return kNoAddress;
+        const auto number = reinterpret_cast<std::uintptr_t>(byte);
+        window = windows_.insert(window, byte - number % (kWindow / 4) - kWindow / 4);
+    }
+    return kWindow * static_cast<std::size_t>(window - windows_.begin() + 1) +
+           static_cast<std::size_t>(byte - *window);
+}
+
+void* SharedArena::at(std::uint64_t address, std::size_t bytes) const {
+    const std::size_t window = address / kWindow;
+    if (window == 0) {
+        char* const byte = begin_ + address;
+        const char* const dynamic = static_cast<const char*>(dynamic_);
+        return byte >= dynamic && byte + bytes <= dynamic + dynamic_bytes_ ? byte : nullptr;
+    }
+    if (window > windows_.size()) return nullptr;
+    return const_cast<char*>(windows_[window - 1]) + address % kWindow;
+}
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,68 @@
+// The shared memory of the block that runs: its dynamic shared memory, a list of the `__shared__`
+// variables that it has reached, and the 32-bit shared addresses of both.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cuda_on_cpu {
+
+class SharedArena {
+  public:
+    SharedArena();
+    ~SharedArena();
+    SharedArena(const SharedArena&) = delete;
+    SharedArena& operator=(const SharedArena&) = delete;
+
+    // A new block: `dynamic_bytes` of dynamic shared memory, poisoned, and no `__shared__`
+    // variables yet.
+    void begin_block(std::size_t dynamic_bytes);
+    // False: the block has written past the end of its dynamic shared memory.
+    bool canary_intact() const;
+
+    // The arena is as large as an SM's shared memory. Dynamic shared memory is at its end, before a
+    // guard page.
+    char* begin() const { return begin_; }
+    void* dynamic() const { return dynamic_; }
+    std::size_t dynamic_bytes() const { return dynamic_bytes_; }
+    std::size_t static_bytes() const { return static_bytes_; }
+    bool in_arena(const void* address) const { return address >= begin_ && address < begin_ + kBytes; }
+    // Does [address, address + size) belong to the block? The rest of the arena does not.
+    bool holds(const void* address, std::size_t size) const;
+
+    // A thread has reached the declaration of a `__shared__` variable. False: another thread had
+    // before it.
+    bool enter(void* object, std::size_t size, bool poison);
+    // Why a GPU would refuse a block with that much shared memory; "" if it would not.
+    std::string over_limits() const;
+
+    // A shared address has 32 bits. Those of the arena count from its beginning. What lies
+    // elsewhere, such as `__shared__` variables and other blocks of a cluster, has a window of
+    // addresses that begins at a multiple of 2^24.
+    static constexpr std::size_t kNoAddress = ~std::size_t{0};
+    // kNoAddress: all windows are taken.
+    std::size_t address_of(const void* pointer);
+    // Null: the address is not in the block's shared memory.
+    void* at(std::uint64_t address, std::size_t bytes) const;
+    static constexpr std::size_t kMostWindows = 255;
+
+  private:
+    static constexpr std::size_t kPage = 4096;
+    static constexpr std::size_t kBytes = 57 * kPage;  // 228 KB
+    static constexpr std::size_t kWindow = std::size_t{1} << 24;
+
+    char* begin_ = nullptr;
+    void* dynamic_ = nullptr;
+    std::size_t dynamic_bytes_ = 0;
+    std::size_t static_bytes_ = 0;
+    std::vector<const void*> entered_;  // `__shared__` variables
+    // Where each begins: the upper 8 bits of an address are its index here, plus 1.
+    std::vector<const char*> windows_;
+};
+
+// Is the byte among the thread-local objects of this OS thread, where `__shared__` variables are?
+bool in_static_shared(const void* address);
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,100 @@
+// A warp of the block that runs: which of its lanes can run, why the others wait, and the
+// collectives under way.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "cuda_on_cpu/thread.h"
+
+namespace cuda_on_cpu {
+
+inline constexpr unsigned kWarpLanes = 32;
+inline constexpr unsigned kMaxThreads = 1024;
+inline constexpr unsigned kMaxWarps = kMaxThreads / kWarpLanes;
+
+using LaneMask = std::uint32_t;  // also of warps: a block has at most 32
+
+constexpr LaneMask bit(unsigned lane) {
+    return LaneMask{1} << lane;
+}
+
+constexpr unsigned lowest(LaneMask mask) {
+    return static_cast<unsigned>(std::countr_zero(mask));
+}
+
+constexpr unsigned first(LaneMask mask, bool descending) {
+    return descending ? 31 - static_cast<unsigned>(std::countl_zero(mask)) : lowest(mask);
+}
+
+// for (unsigned lane : lanes_of(mask)), in ascending order. The loop may change the mask that it
+// was made of.
+class lanes_of {
+  public:
+    constexpr explicit lanes_of(LaneMask mask) : mask_(mask) {}
+    struct Iterator {
+        LaneMask left;
+        constexpr unsigned operator*() const { return lowest(left); }
+        constexpr void operator++() { left &= left - 1; }
+        constexpr bool operator!=(Iterator other) const { return left != other.left; }
+    };
+    constexpr Iterator begin() const { return {mask_}; }
+    constexpr Iterator end() const { return {0}; }
+
+  private:
+    LaneMask mask_;
+};
+
+// Why a suspended lane cannot run. (In a collective it waits in a Group, at a cuda::barrier in that
+// barrier's list.)
+enum class Wait {
+    polling,         // for a value in memory: the lane runs again when no other can
+    converging,      // in __activemask, until no other lane of the warp can run
+    block_barrier,   // __syncthreads
+    blocks_barrier,  // of a grid or a cluster
+    mbarrier,
+    named_barrier,
+    products,  // for the other warps of the warpgroup, before wgmma.wait_group
+};
+inline constexpr std::size_t kWaits = static_cast<std::size_t>(Wait::products) + 1;
+
+// One collective under way. Lanes of disjoint masks may be in different ones at the same time.
+struct Group {
+    LaneMask mask;
+    LaneMask arrived;
+    CollectiveWork work;
+    const char* name;
+    Ended ended;
+};
+
+struct Warp {
+    LaneMask lanes = 0;      // lanes that exist: fewer than 32 in the last warp of an odd block
+    LaneMask live = 0;       // of these, the lanes that have not ended
+    LaneMask unstarted = 0;  // lanes that have not begun
+    LaneMask ready = 0;      // suspended lanes that can go on
+    std::array<LaneMask, kWaits> waiting{};
+    // Lanes that have arrived at a barrier in two halves (barrier_arrive, barrier_wait) and have
+    // yet to wait.
+    LaneMask owes_block_wait = 0;
+    LaneMask owes_cluster_wait = 0;
+
+    unsigned group_count = 0;
+    std::array<Group, kWarpLanes> groups;
+    std::array<void*, kWarpLanes> operands;
+    std::array<LaneMask, kWarpLanes> converged;  // what __activemask returns to each lane
+
+    LaneMask& at(Wait wait) { return waiting[static_cast<std::size_t>(wait)]; }
+    LaneMask at(Wait wait) const { return waiting[static_cast<std::size_t>(wait)]; }
+
+    // A new block, in which the warp has that many lanes.
+    void begin_block(unsigned count) {
+        unstarted = live = lanes = count == kWarpLanes ? ~LaneMask{0} : bit(count) - 1;
+        ready = owes_block_wait = owes_cluster_wait = 0;
+        waiting.fill(0);
+        group_count = 0;
+    }
+};
+
+}  // namespace cuda_on_cpu

@@ -86,7 +86,9 @@ CUDA_ERROR = re.compile(r"\bcudaError\w+|\bCUDA (?:runtime |driver )?error\b|ill
 USAGE = re.compile(r"^\s*usage\b|\busage:|cannot open|can't open|could not open|failed to open|unable to open|error opening|no such file|"
                    r"(?:missing|too few|wrong number of|expected).{0,20}arguments?|file not found|could not (?:load|read|find)|cannot (?:load|read|find)|"
                    r"please (?:provide|specify|enter)|failed to (?:load|read)", re.IGNORECASE | re.MULTILINE)
+# What the stand-in says, but for what is no mistake: a name of older versions, or where a slow kernel is.
 STAND_IN = re.compile(r"^cuda_on_cpu: (?!inspect)(.*)$", re.MULTILINE)
+NOTE = re.compile(r"^cuda_on_cpu: [^\n]*(?:CUDA 13 has this no more|: still running after \d+ s,)[^\n]*$", re.MULTILINE)
 MAIN = re.compile(r"(?:^|[;}\s])(?:int|void|auto|signed)\s+(?:__cdecl\s+|CUDARTAPI\s+)?main\s*\(|^\s*main\s*\(", re.MULTILINE)
 
 
@@ -184,7 +186,7 @@ def verdict(text):
 def classify_run(output, exit_code, timed_out, busy_share=0.0):
     """Of a program that has run: its class and the reason. `exit_code` as subprocess has it: -n for signal n. `busy_share`: CPU time per
     second, of one that ran out of time."""
-    report = STAND_IN.search(output)
+    report = STAND_IN.search(output if timed_out else NOTE.sub("", output))
     reported = shortened(report[1]) if report else None
     if timed_out:
         if reported:
@@ -235,8 +237,14 @@ class Program:
             directory = directory.parent
 
     def libraries(self):
-        text = "\n".join(read(file) for file in [self.main, *self.neighbours])
-        names = included(text)
+        names, left = set(), [self.main, *self.neighbours]
+        while left:
+            file = left.pop()
+            for name in included(read(file)):
+                if name not in names:
+                    names.add(name)
+                    left += [path for path in [file.parent / name, *(directory / name for directory in self.include_directories())]
+                             if path.is_file()][:1]
         wanted = {"cublas": "cublas_v2.h cublas.h", "cublasLt": "cublasLt.h", "curand": "curand.h", "cufft": "cufft.h",
                   "cusparse": "cusparse.h cusparse_v2.h", "cusolver": "cusolverDn.h cusolverSp.h", "cuda": "cuda.h cudaTypedefs.h",
                   "nvrtc": "nvrtc.h nvrtc_helper.h", "cudnn": "cudnn.h", "nppc": "npp.h", "gomp": "omp.h"}

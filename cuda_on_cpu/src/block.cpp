@@ -282,6 +282,7 @@ bool BlockRunner::may_poll_on(Clock::rep now) {
     launch_->polls_in_vain();
     const Clock::rep timeout = Clock::duration(environment().timeout).count();
     if (!every_block_polls(*launch_, timeout)) return true;
+    if (launch_->polled_in_vain.exchange(true)) return !launch_->failed;  // another block tells
     // The last thread that asked for other threads to run; its block's others poll, too, or wait.
     const std::string line = calling_kernel_line();
     launch_->fail(cudaErrorLaunchTimeout,

@@ -341,19 +341,18 @@ std::string describe_wild_index(const volatile void* address) {
                                      {kCanaries[2], "what lies outside an allocation"}};
     const auto wanted = reinterpret_cast<std::uintptr_t>(address);
     const std::scoped_lock lock(mutex);
-    for (const auto& [mapping, allocation] : allocations()) {
-        if (allocation.freed) continue;
+    for (const int size : {4, 8, 16, 2, 1}) {  // the most likely first: more than one may fit
         for (const Pattern& pattern : kPatterns) {
-            const std::uint32_t index = std::uint32_t{pattern.word} << 16 | pattern.word;
-            for (const std::int64_t number :
-                 {std::int64_t{index}, std::int64_t{static_cast<std::int32_t>(index)}}) {
-                for (const int size : {1, 2, 4, 8, 16}) {
-                    if (reinterpret_cast<std::uintptr_t>(allocation.begin) + number * size != wanted)
-                        continue;
+            const std::uint32_t word = std::uint32_t{pattern.word} << 16 | pattern.word;
+            for (const std::int64_t index :
+                 {std::int64_t{static_cast<std::int32_t>(word)}, std::int64_t{word}}) {
+                for (const auto& [mapping, allocation] : allocations()) {
+                    if (allocation.freed) continue;
+                    if (reinterpret_cast<std::uintptr_t>(allocation.begin) + index * size != wanted) continue;
                     char text[250];
                     std::snprintf(text, sizeof text,
                                   "element %lld of the %zu-byte allocation at %p: that index comes from %s",
-                                  static_cast<long long>(number), allocation.size,
+                                  static_cast<long long>(index), allocation.size,
                                   static_cast<void*>(allocation.begin), pattern.origin);
                     return text;
                 }

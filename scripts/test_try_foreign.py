@@ -99,6 +99,8 @@ class Runs(unittest.TestCase):
 
     def test_what_it_was_not_given(self):
         self.assertEqual(classify_run("Usage: a FILE", 1, False)[0], "usage")
+        self.assertEqual(classify_run("usage: a FILE", 0, False)[0], "usage")
+        self.assertEqual(classify_run("sum 3\nusage: 5 MB", 0, False)[0], "ran")
         self.assertEqual(classify_run("cannot open image.ppm", 255, False)[0], "crash")
         self.assertEqual(classify_run("could not open image.ppm", 1, False)[0], "usage")
 
@@ -119,6 +121,7 @@ class Corpus(unittest.TestCase):
         self.root = pathlib.Path(self.temporary.name)
         self.write("nvcc", COMPILER).chmod(0o755)
         self.write("corpus/a/fine.cu", "int main() {}")
+        self.write("corpus/a/fine", "the author's own program")
         self.write("corpus/a/kernels.cu", "int f();")
         self.write("corpus/b/whole.cu", '#include "included.cu"\n#include "x.h"\nint main() {}')
         self.write("corpus/b/part.cu", "")

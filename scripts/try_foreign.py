@@ -202,6 +202,8 @@ def classify_run(output, exit_code, timed_out, busy_share=0.0):
     kind, reason = verdict(STAND_IN.sub("", output))
     if reported and kind != "verified":
         return "reported", reported
+    if exit_code == 0 and kind == "ran" and re.match(r"\s*usage\b", output, re.IGNORECASE):
+        return "usage", first_match(USAGE, output)
     if exit_code == 0:
         return (kind, reason) if not reported else ("verified", f"although: {reported}")
     usage = first_match(USAGE, output)
@@ -360,10 +362,10 @@ def copy_data(source, target):
         if not path.is_file() or path.is_symlink() or path.suffix in SOURCES | {".o", ".a"} or ".git" in path.parts:
             continue
         size = path.stat().st_size
-        if size > left:
+        to = target / path.relative_to(source)
+        if size > left or to.exists():  # some authors keep the programs that they have made
             continue
         left -= size
-        to = target / path.relative_to(source)
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, to)
 
@@ -519,7 +521,7 @@ def parse(arguments):
     parser.add_argument("--nvcc-option", dest="nvcc_options", action="append", default=["-w"], metavar="OPTION", help="e.g. --nvcc-option=-DN=1024")
     parser.add_argument("--build-limit", type=float, default=180, metavar="SECONDS")
     parser.add_argument("--run-limit", type=float, default=20, metavar="SECONDS")
-    parser.add_argument("--memory", type=float, default=6, metavar="GB", help="that a program may allocate")
+    parser.add_argument("--memory", type=float, default=12, metavar="GB", help="that a program may allocate or reserve")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="programs at the same time")
     parser.add_argument("--order", choices=("ascending", "descending", "both"), default="ascending", help="of lanes and warps")
     parser.add_argument("--arguments", action="append", default=[], type=pair, metavar="PATTERN:ARGUMENTS",

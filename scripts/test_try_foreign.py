@@ -90,8 +90,17 @@ class Runs(unittest.TestCase):
         self.assertEqual(classify_run(self.REPORT + "PASSED", 0, False)[0], "verified")
         self.assertEqual(classify_run("cuda_on_cpu: inspected k\nPASSED", 0, False), ("verified", ""))
 
+    def test_a_note_of_the_stand_in(self):
+        note = "cuda_on_cpu: cudaThreadSynchronize: CUDA 13 has this no more: use cudaDeviceSynchronize\n"
+        slow = "cuda_on_cpu: kernel k: still running after 7 s, in a.cu:3\n"
+        self.assertEqual(classify_run(note + slow + "1 2 3", 0, False), ("ran", ""))
+        self.assertEqual(classify_run(note + "PASSED", 0, False), ("verified", ""))
+        self.assertEqual(classify_run(note + self.REPORT, 0, False)[1][:10], "kernel k: ")
+
     def test_what_it_was_not_given(self):
         self.assertEqual(classify_run("Usage: a FILE", 1, False)[0], "usage")
+        self.assertEqual(classify_run("usage: a FILE", 0, False)[0], "usage")
+        self.assertEqual(classify_run("sum 3\nusage: 5 MB", 0, False)[0], "ran")
         self.assertEqual(classify_run("cannot open image.ppm", 255, False)[0], "crash")
         self.assertEqual(classify_run("could not open image.ppm", 1, False)[0], "usage")
 
@@ -112,11 +121,12 @@ class Corpus(unittest.TestCase):
         self.root = pathlib.Path(self.temporary.name)
         self.write("nvcc", COMPILER).chmod(0o755)
         self.write("corpus/a/fine.cu", "int main() {}")
+        self.write("corpus/a/fine", "the author's own program")
         self.write("corpus/a/kernels.cu", "int f();")
-        self.write("corpus/b/whole.cu", '#include "included.cu"\nint main() {}')
+        self.write("corpus/b/whole.cu", '#include "included.cu"\n#include "x.h"\nint main() {}')
         self.write("corpus/b/part.cu", "")
         self.write("corpus/b/included.cu", "")
-        self.write("corpus/b/inc/x.h", "")
+        self.write("corpus/b/inc/x.h", "#include <cublas_v2.h>")
         self.write("corpus/c/refused.cu", "int main() {}")
         self.write("corpus/d/wrong.cu", "int main() {}")
         self.write("corpus/d/data.txt", "")
@@ -146,6 +156,8 @@ class Corpus(unittest.TestCase):
         self.assertIn("-I " + str(self.root / "corpus/b/inc"), log)
         self.assertIn("whole.cu " + str(self.root / "corpus/b/part.cu"), log)
         self.assertNotIn("included.cu", log)
+        self.assertIn("-lcublas", log.splitlines()[1])  # of whole.cu, by a header of its own
+        self.assertNotIn("-lcublas", log.splitlines()[0])
         self.assertIn("corpus         4      3               2 (50 %)", self.output.getvalue())
         self.assertIn("| corpus/d/wrong.cu | wrong | 7: FAILED 7 |", (self.root / "markdown").read_text())
 

@@ -86,7 +86,9 @@ CUDA_ERROR = re.compile(r"\bcudaError\w+|\bCUDA (?:runtime |driver )?error\b|ill
 USAGE = re.compile(r"^\s*usage\b|\busage:|cannot open|can't open|could not open|failed to open|unable to open|error opening|no such file|"
                    r"(?:missing|too few|wrong number of|expected).{0,20}arguments?|file not found|could not (?:load|read|find)|cannot (?:load|read|find)|"
                    r"please (?:provide|specify|enter)|failed to (?:load|read)", re.IGNORECASE | re.MULTILINE)
+# What the stand-in says, but for what is no mistake: a name of older versions, or where a slow kernel is.
 STAND_IN = re.compile(r"^cuda_on_cpu: (?!inspect)(.*)$", re.MULTILINE)
+NOTE = re.compile(r"^cuda_on_cpu: [^\n]*(?:CUDA 13 has this no more|: still running after \d+ s,)[^\n]*$", re.MULTILINE)
 MAIN = re.compile(r"(?:^|[;}\s])(?:int|void|auto|signed)\s+(?:__cdecl\s+|CUDARTAPI\s+)?main\s*\(|^\s*main\s*\(", re.MULTILINE)
 
 
@@ -184,7 +186,7 @@ def verdict(text):
 def classify_run(output, exit_code, timed_out, busy_share=0.0):
     """Of a program that has run: its class and the reason. `exit_code` as subprocess has it: -n for signal n. `busy_share`: CPU time per
     second, of one that ran out of time."""
-    report = STAND_IN.search(output)
+    report = STAND_IN.search(output if timed_out else NOTE.sub("", output))
     reported = shortened(report[1]) if report else None
     if timed_out:
         if reported:
@@ -200,6 +202,8 @@ def classify_run(output, exit_code, timed_out, busy_share=0.0):
     kind, reason = verdict(STAND_IN.sub("", output))
     if reported and kind != "verified":
         return "reported", reported
+    if exit_code == 0 and kind == "ran" and re.match(r"\s*usage\b", output, re.IGNORECASE):
+        return "usage", first_match(USAGE, output)
     if exit_code == 0:
         return (kind, reason) if not reported else ("verified", f"although: {reported}")
     usage = first_match(USAGE, output)
@@ -235,8 +239,14 @@ class Program:
             directory = directory.parent
 
     def libraries(self):
-        text = "\n".join(read(file) for file in [self.main, *self.neighbours])
-        names = included(text)
+        names, left = set(), [self.main, *self.neighbours]
+        while left:
+            file = left.pop()
+            for name in included(read(file)):
+                if name not in names:
+                    names.add(name)
+                    left += [path for path in [file.parent / name, *(directory / name for directory in self.include_directories())]
+                             if path.is_file()][:1]
         wanted = {"cublas": "cublas_v2.h cublas.h", "cublasLt": "cublasLt.h", "curand": "curand.h", "cufft": "cufft.h",
                   "cusparse": "cusparse.h cusparse_v2.h", "cusolver": "cusolverDn.h cusolverSp.h", "cuda": "cuda.h cudaTypedefs.h",
                   "nvrtc": "nvrtc.h nvrtc_helper.h", "cudnn": "cudnn.h", "nppc": "npp.h", "gomp": "omp.h"}
@@ -307,6 +317,14 @@ def cpu_seconds(process):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def is_runnable(process):
+    """Does one of its threads run, or want to?"""
+    try:
+        return any(task.read_text().rpartition(")")[2].split()[0] == "R" for task in pathlib.Path(f"/proc/{process}/task").glob("*/stat"))
+    except OSError:
+        return False
+
+
 def run(command, directory, seconds, environment=None, memory=None):
     """Runs a command, and ends it and all its children after `seconds`."""
     def limit():
@@ -324,7 +342,8 @@ def run(command, directory, seconds, environment=None, memory=None):
                 left = begin + seconds - time.monotonic()
                 if left <= 0 or os.fstat(log.fileno()).st_size > 64 * OUTPUT_BYTES:
                     timed_out = True
-                    busy = cpu_seconds(process.pid)
+                    # On a machine that is busy with other work it may have had little time, and want more.
+                    busy = seconds if is_runnable(process.pid) else cpu_seconds(process.pid)
                     break
                 try:
                     process.wait(min(left, 0.5))
@@ -352,10 +371,10 @@ def copy_data(source, target):
         if not path.is_file() or path.is_symlink() or path.suffix in SOURCES | {".o", ".a"} or ".git" in path.parts:
             continue
         size = path.stat().st_size
-        if size > left:
+        to = target / path.relative_to(source)
+        if size > left or to.exists():  # some authors keep the programs that they have made
             continue
         left -= size
-        to = target / path.relative_to(source)
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, to)
 
@@ -511,7 +530,7 @@ def parse(arguments):
     parser.add_argument("--nvcc-option", dest="nvcc_options", action="append", default=["-w"], metavar="OPTION", help="e.g. --nvcc-option=-DN=1024")
     parser.add_argument("--build-limit", type=float, default=180, metavar="SECONDS")
     parser.add_argument("--run-limit", type=float, default=20, metavar="SECONDS")
-    parser.add_argument("--memory", type=float, default=6, metavar="GB", help="that a program may allocate")
+    parser.add_argument("--memory", type=float, default=12, metavar="GB", help="that a program may allocate or reserve")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="programs at the same time")
     parser.add_argument("--order", choices=("ascending", "descending", "both"), default="ascending", help="of lanes and warps")
     parser.add_argument("--arguments", action="append", default=[], type=pair, metavar="PATTERN:ARGUMENTS",

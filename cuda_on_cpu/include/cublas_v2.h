@@ -6,6 +6,12 @@
 #define CUBLAS_API_H_  // include guards of NVIDIA's headers, which programs ask for
 #define CUBLAS_V2_H_
 
+#include <stdint.h>
+#include <stdio.h>
+#ifdef __cplusplus
+#include <type_traits>
+#endif
+
 #include "cuComplex.h"
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
@@ -256,6 +262,44 @@ inline cublasStatus_t cublasGemmStridedBatchedEx(
                                       b_type, ldb, stride_b, beta, C, c_type, ldc, stride_c, batch,
                                       cuda_on_cpu::compute_type_of(compute), algorithm);
 }
+
+// The names with _64: sizes of 64 bits, of which those that fit 32 are provided.
+namespace cuda_on_cpu {
+template <class Argument>
+bool fits_32_bits(Argument argument) {
+    if constexpr (std::is_integral_v<Argument> && sizeof(Argument) == sizeof(int64_t)) {
+        return argument == static_cast<int>(argument);
+    } else {
+        return true;
+    }
+}
+template <class Argument>
+auto as_32_bits(Argument argument) {
+    if constexpr (std::is_integral_v<Argument> && sizeof(Argument) == sizeof(int64_t)) {
+        return static_cast<int>(argument);
+    } else {
+        return argument;
+    }
+}
+template <class... Parameters, class... Arguments>
+cublasStatus_t call_with_32_bits(const char* name, cublasStatus_t (*function)(cublasHandle_t, Parameters...),
+                                 cublasHandle_t handle, Arguments... arguments) {
+    if ((fits_32_bits(arguments) && ...)) return function(handle, as_32_bits(arguments)...);
+    fprintf(stderr, "cuda_on_cpu: %s: a size of 2^31 or more (CUBLAS_STATUS_NOT_SUPPORTED)\n", name);
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+}
+}  // namespace cuda_on_cpu
+#define CUBLAS_64(name)                                                                  \
+    template <class... Arguments>                                                        \
+    cublasStatus_t name##_64(cublasHandle_t handle, Arguments... arguments) {            \
+        return cuda_on_cpu::call_with_32_bits(#name "_64", &name, handle, arguments...); \
+    }
+#define CUBLAS_64_OF(name) CUBLAS_64(name)
+#define CUBLAS_FUNCTION(prefix, name, parameters, arguments) CUBLAS_64_OF(CUBLAS_JOIN(prefix, name))
+#include "cuda_on_cpu/cublas_each_type.inc"
+#undef CUBLAS_FUNCTION
+#undef CUBLAS_64
+#undef CUBLAS_64_OF
 
 // The names with _v2 that programs may use.
 #define CUBLAS_ALIAS(name) [[maybe_unused]] static constexpr auto& name##_v2 = name;

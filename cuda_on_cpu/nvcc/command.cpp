@@ -80,8 +80,7 @@ void append(Arguments& to, const Arguments& more) {
 // Libraries of the CUDA Toolkit whose functions the stand-in's own library has, and those that do not exist on the CPU.
 constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt", "culibos",
                                               "nvToolsExt"};
-constexpr std::string_view kMissingLibraries[] = {"cusparse",  "cusolver", "cudnn",
-                                                  "nvjitlink", "npp",      "nccl"};
+constexpr std::string_view kMissingLibraries[] = {"cusolver", "cudnn", "nvjitlink", "npp", "nccl"};
 
 // Libraries for programs that load modules.
 constexpr std::string_view kModuleLibraries[] = {"cuda", "nvrtc", "nvrtc_static", "nvrtc-builtins_static"};
@@ -96,7 +95,7 @@ void add_library(Command& command, const std::string& name) {
         throw UsageError(
             "'-l" + name +
             "': this library of the CUDA Toolkit does not exist on the CPU; here are the CUDA runtime, "
-            "cuBLAS, cuRAND and cuFFT");
+            "cuBLAS, cuSPARSE, cuRAND and cuFFT");
     command.link_inputs.push_back("-l" + name);
 }
 

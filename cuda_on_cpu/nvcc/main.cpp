@@ -311,7 +311,7 @@ class Driver {
         return 0;
     }
 
-    // All of the stand-in, and visible to what is loaded later.
+    // All of the stand-in, and visible to what is loaded later. Before libraries, which would bring parts of it.
     Arguments options_for_modules() const {
         if (!command_.loads_modules) return {};
         return {"-rdynamic", library_option_, "-Wl,--whole-archive", "-lcudart_static",
@@ -364,8 +364,8 @@ class Driver {
                     linker_options(),
                     command_.host,
                     command_.link_options,
-                    inputs,
                     options_for_modules(),
+                    inputs,
                     {"-o", program(), library_option_},
                     inspector(),
                     {"-lcudadevrt", "-lcudart_static", "-lrt", "-lpthread", "-ldl", "-lstdc++", "-lm"}}));

@@ -23,6 +23,7 @@ constexpr std::size_t kLooksAtMost = std::size_t{64} << 20;  // bytes, in all co
 
 std::atomic<bool> launched{false};
 std::atomic<bool> failed{false};
+std::atomic<bool> illegal_access{false};
 std::atomic<const char*> poisoned_by{nullptr};
 std::atomic<std::size_t> looked_at{0};
 std::mutex mutex;
@@ -35,14 +36,19 @@ constexpr const char* kWhereToLook =
 
 // on_exit: as atexit, and told the program's exit status.
 void report(int status, void*) {
-    if (failed) return;
+    if (failed && !illegal_access) return;
     std::string kernel;
     {
         const std::scoped_lock lock(mutex);
         kernel = order_shows_in;
     }
     std::string what;
-    if (!kernel.empty()) {
+    if (illegal_access) {
+        what =
+            "an illegal access is often the end of another mistake: an index that a race has changed, or "
+            "that "
+            "nothing has written.";
+    } else if (!kernel.empty()) {
         what =
             "the results of kernel " + kernel +
             " depend on the order in which its threads run: is a __syncthreads() or a __syncwarp() missing?";
@@ -112,8 +118,9 @@ void note_launch() {
     on_exit(report, nullptr);
 }
 
-void note_failure() {
+void note_failure(cudaError_t error) {
     failed = true;
+    illegal_access = illegal_access || error == cudaErrorIllegalAddress;
 }
 
 void note_order_shows(const std::string& kernel) {

@@ -70,6 +70,8 @@ constinit thread_local char* report_stack = nullptr;
         what = std::string("illegal access to ") + address;
         if (const std::string near = describe_address(fault.address); !near.empty()) {
             what += ", " + near;
+        } else if (const std::string index = describe_wild_index(fault.address); !index.empty()) {
+            what += ", " + index;
         } else if (runner.in_dynamic_shared(static_cast<char*>(fault.address) - 1) ||
                    runner.in_dynamic_shared(static_cast<char*>(fault.address) + 4096)) {
             what += ", outside the block's dynamic shared memory";

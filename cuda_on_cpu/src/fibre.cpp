@@ -6,11 +6,22 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
+#include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
 namespace cuda_on_cpu {
 namespace {
+
+std::atomic<std::size_t> all_writable{0};  // stacks that have been made, in all threads of the system
+
+// Linux 6.13 has guard pages that take no mapping of their own. Older headers do not know the number.
+constexpr int kInstallGuard = 102;  // MADV_GUARD_INSTALL
+
+bool install_guard(char* page, std::size_t size) {
+    return madvise(page, size, kInstallGuard) == 0 || mprotect(page, size, PROT_NONE) == 0;
+}
 
 // Nothing can be thrown: this may be reached from a fibre, whose stack no handler is on.
 [[noreturn]] void no_room() {
@@ -28,23 +39,44 @@ void unpoison([[maybe_unused]] void* stack, [[maybe_unused]] std::size_t size) {
 
 }  // namespace
 
+bool guards_take_mappings() {
+    static const bool take = [] {
+        constexpr std::size_t kPage = 4096;
+        void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (page == MAP_FAILED) return true;
+        const bool light = madvise(page, kPage, kInstallGuard) == 0;
+        munmap(page, kPage);
+        return !light;
+    }();
+    return take;
+}
+
 FibreStacks::~FibreStacks() {
-    if (memory_ != nullptr) munmap(memory_, kStacks * kStride + kPage);
+    if (memory_ == nullptr) return;
+    munmap(memory_, kStacks * kStride + kPage);
+    all_writable -= writable_;
 }
 
 void FibreStacks::create(Fibre& fibre, void (*entry)(boost::context::detail::transfer_t)) {
     if (fibre.stack_bottom == nullptr) {
         if (memory_ == nullptr) {
-            // Reserved, not used: pages cost memory when a thread first blocks that deep.
-            void* memory = mmap(nullptr, kStacks * kStride + kPage, PROT_READ | PROT_WRITE,
+            // Only addresses: what a process may allocate counts memory that it may write.
+            void* memory = mmap(nullptr, kStacks * kStride + kPage, PROT_NONE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (memory == MAP_FAILED) no_room();
             memory_ = static_cast<char*>(memory);
-            if (mprotect(memory_, kPage, PROT_NONE) != 0) no_room();
+        }
+        if (used_ == writable_) {
+            // Pages cost memory when a thread first blocks that deep.
+            const std::size_t more = std::min(kStacksAtOnce, kStacks - writable_);
+            char* begin = memory_ + writable_ * kStride + kPage;
+            if (mprotect(begin, more * kStride, PROT_READ | PROT_WRITE) != 0) no_room();
+            writable_ += more;
+            all_writable += more;
         }
         // A guard page below, where a stack that grows too large ends, and one above, where a write past a local array does.
         char* guard = memory_ + used_++ * kStride;
-        if (mprotect(guard + kStride, kPage, PROT_NONE) != 0) no_room();
+        if (!install_guard(guard + kStride, kPage)) no_room();
         fibre.stack_bottom = guard + kPage;
         fibre.stack_size = kStride - kPage;
     }
@@ -55,6 +87,15 @@ void FibreStacks::create(Fibre& fibre, void (*entry)(boost::context::detail::tra
     const std::size_t unused = number * kLinesApart * kCacheLine % kPage;
     fibre.context = boost::context::detail::make_fcontext(
         static_cast<char*>(fibre.stack_bottom) + fibre.stack_size - unused, fibre.stack_size - unused, entry);
+}
+
+bool FibreStacks::room_for(std::size_t stacks) {
+    const std::size_t made = all_writable;
+    if (stacks <= made) return true;
+    const std::size_t size = (stacks - made) * kStride;
+    void* memory =
+        mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory != MAP_FAILED && munmap(memory, size) == 0;
 }
 
 bool FibreStacks::in_guard_page(const void* address) const {

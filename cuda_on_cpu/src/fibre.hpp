@@ -63,6 +63,8 @@ class FibreStacks {
 
     // Lays out `fibre` on a new stack that starts in `entry`.
     void create(Fibre& fibre, void (*entry)(boost::context::detail::transfer_t));
+    // May the process have memory for so many, in all of its OS threads?
+    static bool room_for(std::size_t stacks);
     // Is `address` in a guard page, below or above one of these stacks?
     bool in_guard_page(const void* address) const;
     // All of the stacks lie in [begin, end); both null before the first is laid out.
@@ -81,9 +83,14 @@ class FibreStacks {
 #endif
     static constexpr std::size_t kStride = kPagesPerStack * kPage;
     static constexpr std::size_t kStacks = 1024 + 1;  // as many as a block has threads, and one
+    static constexpr std::size_t kStacksAtOnce = 32;
 
     char* memory_ = nullptr;
     std::size_t used_ = 0;
+    std::size_t writable_ = 0;
 };
+
+// Does each stack's guard page take two of the mappings that the system allows?
+bool guards_take_mappings();
 
 }  // namespace cuda_on_cpu

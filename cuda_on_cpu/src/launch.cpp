@@ -1,5 +1,7 @@
 #include "cuda_on_cpu/launch.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <barrier>
 #include <climits>
@@ -28,6 +30,7 @@
 #include "exit_report.hpp"
 #include "fault.hpp"
 #include "few_blocks.hpp"
+#include "fibre.hpp"
 #include "kernel_call.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
@@ -489,7 +492,7 @@ void LaunchState::fail(cudaError_t code, const std::string& message, Site site) 
     if (observer != nullptr) observer->launch_failed(*this, code, message, site);
     error = code;
     failed = true;
-    note_failure();
+    note_failure(code);
     grid_barrier.wake_all();
     if (const auto running = cluster; running != nullptr) {
         running->barrier.wake_all();
@@ -499,16 +502,18 @@ void LaunchState::fail(cudaError_t code, const std::string& message, Site site) 
 
 namespace {
 
-// As many as an H100 holds at once, if the system has room: each waiting thread has a stack with a guard page, which takes two of the
-// 65530 mappings that Linux allows. The blocks that fit this device run in any case.
+// As many as an H100 holds at once, if the system has room for the stacks of their threads: a quarter of its memory, with two pages each,
+// and the 65530 mappings that Linux allows. The blocks that fit this device run in any case.
 unsigned most_blocks_at_once(const LaunchState& launch) {
     constexpr unsigned kMultiprocessors = 132;
     constexpr unsigned kMappings = 50000;
     const auto threads = static_cast<unsigned>(volume(launch.configuration.block));
     const unsigned fit = blocks_per_multiprocessor(
         threads, launch.configuration.dynamic_shared + launch.kernel->static_shared);
+    const auto of_memory = static_cast<unsigned>(sysconf(_SC_PHYS_PAGES) / 8 / threads);
+    const unsigned of_mappings = kMappings / ((guards_take_mappings() ? 2 * threads : 0) + 8);
     return std::max({fit * multiprocessors(), environment().threads,
-                     std::min(fit * kMultiprocessors, kMappings / (2 * threads + 8))});
+                     std::min({fit * kMultiprocessors, of_memory, of_mappings})});
 }
 
 }  // namespace
@@ -529,13 +534,22 @@ void LaunchState::let_other_blocks_run() {
     std::this_thread::yield();
     if (team == nullptr || next_block >= volume(configuration.grid)) return;
     const std::scoped_lock lock(report_mutex);
-    most_os_threads = most_blocks_at_once(*this);
+    if (most_os_threads == 0) {
+        most_os_threads = most_blocks_at_once(*this);
+        const unsigned wanted = most_os_threads;
+        // Some for the OS thread itself, and for its shared memory.
+        const std::uint64_t stacks_each = volume(configuration.block) + 64;
+        while (most_os_threads > 1 && !FibreStacks::room_for(most_os_threads * stacks_each))
+            most_os_threads = most_os_threads * 3 / 4;
+        system_is_full = most_os_threads < wanted;
+    }
     if (os_threads >= most_os_threads) return;
     try {
         team->start(work);
         ++os_threads;
-    } catch (const std::system_error&) {
-        os_threads = UINT_MAX;  // the system gives no more: those there are must do
+    } catch (const std::system_error&) {  // the system gives no more: those there are must do
+        most_os_threads = os_threads;
+        system_is_full = true;
     }
 }
 
@@ -550,8 +564,9 @@ std::string LaunchState::blocks_that_wait_to_begin() const {
     return "; " + std::to_string(all - begun) + " of " + std::to_string(all) +
            " blocks have not begun: " + std::to_string(most_os_threads) +
            " run at once here, as many as on a GPU with " +
-           std::to_string((most_os_threads + fit - 1) / fit) +
-           " multiprocessors. CUDA_ON_CPU_THREADS=" + std::to_string(needed) +
+           std::to_string((most_os_threads + fit - 1) / fit) + " multiprocessors" +
+           (system_is_full ? "; for more the system has no room (ulimit -d, -u, -v)" : "") +
+           ". CUDA_ON_CPU_THREADS=" + std::to_string(needed) +
            " runs all of them at once, if the system has room";
 }
 

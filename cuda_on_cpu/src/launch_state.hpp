@@ -111,7 +111,8 @@ struct LaunchState {
     std::function<void()> work;
     Team* team = nullptr;
     unsigned os_threads = 1;
-    unsigned most_os_threads = 1;  // which blocks that poll may ask for
+    unsigned most_os_threads = 0;  // which blocks that poll may ask for; 0: none has
+    bool system_is_full = false;   // there would be more if it had room
 
     BlocksBarrier grid_barrier;
     std::shared_ptr<ClusterState> cluster;       // the one that is running
@@ -121,6 +122,7 @@ struct LaunchState {
     Task* task = nullptr;                        // that the launch is part of; null: the host itself runs it
     std::atomic<ChildGrids*> children{nullptr};  // if there are any
     std::optional<std::vector<std::uint64_t>> few_blocks;  // the only ones to run
+    std::atomic<bool> polled_in_vain{false};
     std::atomic<bool> failed{false};
     std::atomic<cudaError_t> error{cudaSuccess};
     std::mutex report_mutex;

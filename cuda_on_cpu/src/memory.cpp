@@ -329,6 +329,39 @@ std::string describe_address(const volatile void* address) {
     return text;
 }
 
+std::string describe_wild_index(const volatile void* address) {
+    struct Pattern {
+        std::uint16_t word;
+        const char* origin;
+    };
+    constexpr Pattern kPatterns[] = {{kDevicePoison, "memory that nothing has written"},
+                                     {kSharedPoison, "shared memory that nothing has written"},
+                                     {kCanaries[0], "what lies outside an allocation"},
+                                     {kCanaries[1], "what lies outside an allocation"},
+                                     {kCanaries[2], "what lies outside an allocation"}};
+    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+    const std::scoped_lock lock(mutex);
+    for (const int size : {4, 8, 16, 2, 1}) {  // the most likely first: more than one may fit
+        for (const Pattern& pattern : kPatterns) {
+            const std::uint32_t word = std::uint32_t{pattern.word} << 16 | pattern.word;
+            for (const std::int64_t index :
+                 {std::int64_t{static_cast<std::int32_t>(word)}, std::int64_t{word}}) {
+                for (const auto& [mapping, allocation] : allocations()) {
+                    if (allocation.freed) continue;
+                    if (reinterpret_cast<std::uintptr_t>(allocation.begin) + index * size != wanted) continue;
+                    char text[250];
+                    std::snprintf(text, sizeof text,
+                                  "element %lld of the %zu-byte allocation at %p: that index comes from %s",
+                                  static_cast<long long>(index), allocation.size,
+                                  static_cast<void*>(allocation.begin), pattern.origin);
+                    return text;
+                }
+            }
+        }
+    }
+    return {};
+}
+
 std::string damaged_allocation() {
     const std::scoped_lock lock(mutex);
     for (auto& [mapping, allocation] : allocations()) {

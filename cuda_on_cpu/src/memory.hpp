@@ -51,6 +51,8 @@ bool plain_host_memory(const volatile void* pointer);
 
 // "4 bytes past the end of the 4000-byte allocation at 0x..."; empty if nothing is near.
 std::string describe_address(const volatile void* address);
+// "element 2147450879 of the 24-byte allocation at 0x...: that index comes from ..."; empty if the address is not made of such an index.
+std::string describe_wild_index(const volatile void* address);
 
 // Bytes around allocations that a kernel overwrote without reaching a guard page: a message, or empty.
 std::string damaged_allocation();

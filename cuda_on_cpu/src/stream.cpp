@@ -15,12 +15,23 @@ using cuda_on_cpu::Capture;
 using cuda_on_cpu::StreamTail;
 using cuda_on_cpu::TaskPointer;
 
+namespace cuda_on_cpu {
+
+// What cudaStreamSetAttribute() sets, besides the priority.
+struct StreamAttributes {
+    cudaAccessPolicyWindow window{};
+    cudaSynchronizationPolicy synchronization = cudaSyncPolicyAuto;
+};
+
+}  // namespace cuda_on_cpu
+
 struct CUstream_st {
     unsigned flags = cudaStreamDefault;
     int priority = 0;
     StreamTail tail;
     std::shared_ptr<Capture> capture;
     std::vector<cudaGraphNode_t> after;  // the nodes of the capture that this stream's next one comes after
+    cuda_on_cpu::StreamAttributes attributes{};
 };
 
 namespace {
@@ -331,6 +342,76 @@ cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
     if (const cudaError_t error = check_stream(stream, __func__); error != cudaSuccess) return error;
     *priority = is_default(stream) ? 0 : stream->priority;
     return cudaSuccess;
+}
+
+namespace {
+
+StreamAttributes& attributes_of(cudaStream_t stream) {
+    static StreamAttributes of_default;
+    return is_default(stream) ? of_default : stream->attributes;
+}
+
+cudaError_t check_window(const cudaAccessPolicyWindow& window, const char* function) {
+    if (!(window.hitRatio >= 0 && window.hitRatio <= 1))
+        return refuse(cudaErrorInvalidValue, function, "hitRatio is %g; expected 0 to 1", window.hitRatio);
+    if (window.missProp == cudaAccessPropertyPersisting)
+        return refuse(cudaErrorInvalidValue, function,
+                      "missProp is cudaAccessPropertyPersisting; expected Normal or Streaming");
+    return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   const cudaLaunchAttributeValue* value) {
+    if (const cudaError_t error = check_stream(stream, __func__); error != cudaSuccess) return error;
+    if (value == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the value is null");
+    switch (attribute) {
+        case cudaLaunchAttributeAccessPolicyWindow:
+            if (const cudaError_t error = check_window(value->accessPolicyWindow, __func__);
+                error != cudaSuccess)
+                return error;
+            attributes_of(stream).window = value->accessPolicyWindow;
+            return cudaSuccess;
+        case cudaLaunchAttributeSynchronizationPolicy:
+            attributes_of(stream).synchronization = value->syncPolicy;
+            return cudaSuccess;
+        case cudaLaunchAttributePriority:
+            if (!is_default(stream)) stream->priority = value->priority;
+            return cudaSuccess;
+        default:
+            return refuse(cudaErrorInvalidValue, __func__, "attribute %d is none of a stream", attribute);
+    }
+}
+
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
+                                   cudaLaunchAttributeValue* value) {
+    if (const cudaError_t error = check_stream(stream, __func__); error != cudaSuccess) return error;
+    if (value == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the value to set is null");
+    switch (attribute) {
+        case cudaLaunchAttributeAccessPolicyWindow:
+            value->accessPolicyWindow = attributes_of(stream).window;
+            return cudaSuccess;
+        case cudaLaunchAttributeSynchronizationPolicy:
+            value->syncPolicy = attributes_of(stream).synchronization;
+            return cudaSuccess;
+        case cudaLaunchAttributePriority:
+            return cudaStreamGetPriority(stream, &value->priority);
+        default:
+            return refuse(cudaErrorInvalidValue, __func__, "attribute %d is none of a stream", attribute);
+    }
+}
+
+cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
+    for (const cudaStream_t stream : {to, from}) {
+        if (const cudaError_t error = check_stream(stream, __func__); error != cudaSuccess) return error;
+    }
+    attributes_of(to) = attributes_of(from);
+    return cudaSuccess;
+}
+
+cudaError_t cudaCtxResetPersistingL2Cache() {
+    return note(lost_context());
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* user_data,

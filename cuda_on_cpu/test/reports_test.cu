@@ -6,6 +6,7 @@
 #include <cuda_runtime.h>
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <cassert>
@@ -70,6 +71,25 @@ TEST(IllegalAddress, BeforeTheBeginning) {
     const std::string report =
         report_of(cudaErrorIllegalAddress, [&] { read_at<<<1, 1>>>(data.data(), -2, out.data()); });
     EXPECT_TRUE(tells(report, {"read_at", "8 byte(s) before the 4096-byte allocation", at_line(kReadLine)}));
+}
+
+__global__ void read_by_index(const int* data, const unsigned* index, int* out) {
+    *out = data[*index];
+}
+
+// Far away, at a place that tells where the index comes from.
+TEST(IllegalAddress, ByAnIndexThatNothingHasWritten) {
+    const Allocation<int> data(1024);
+    const Allocation<unsigned> index(3);  // and one behind, up to the alignment
+    const Allocation<int> out(1);
+    const auto read = [&](const unsigned* from) {
+        return report_of(cudaErrorIllegalAddress,
+                         [&] { read_by_index<<<1, 1>>>(data.data(), from, out.data()); });
+    };
+    EXPECT_TRUE(tells(read(index.data()), {"element 4294836221 of the 4096-byte allocation",
+                                           "that index comes from memory that nothing has written"}));
+    EXPECT_TRUE(tells(read(index.data() + 3), {"element 214", "of the 4096-byte allocation",
+                                               "that index comes from what lies outside an allocation"}));
 }
 
 TEST(IllegalAddress, AfterItWasFreed) {
@@ -707,6 +727,47 @@ TEST(SpinLoops, JoinAsManyBlocksAsALargeGpuHolds) {
     DeviceVector<int> out(kBlocks);
     spin_barrier<<<kBlocks, 32>>>(arrived.data(), out.data());
     EXPECT_EQ(out.to_host(), std::vector<int>(kBlocks, 1));
+}
+
+// As programs join a grid: one thread polls, and the others wait for it, each on a stack.
+__global__ void join_grid(int* arrived, int* out) {
+    if (threadIdx.x == 0) {
+        atomicAdd(arrived, 1);
+        while (atomicAdd(arrived, 0) < static_cast<int>(gridDim.x)) {
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 255) out[blockIdx.x] = 1;
+}
+bool guard_pages_take_no_mapping() {
+    void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const bool light = madvise(page, 4096, 102) == 0;  // MADV_GUARD_INSTALL
+    munmap(page, 4096);
+    return light;
+}
+TEST(SpinLoops, JoinBlocksWhoseThreadsWait) {
+    if (!guard_pages_take_no_mapping()) GTEST_SKIP() << "needs Linux 6.13";
+    constexpr unsigned kBlocks = 150;
+    DeviceVector<int> arrived(1);
+    DeviceVector<int> out(kBlocks);
+    join_grid<<<kBlocks, 256>>>(arrived.data(), out.data());
+    EXPECT_EQ(out.to_host(), std::vector<int>(kBlocks, 1));
+}
+// Where memory for their stacks is short, fewer blocks run, and the message says so.
+void join_without_room() {
+    const rlimit limit{1u << 30, 1u << 30};
+    setrlimit(RLIMIT_DATA, &limit);
+    DeviceVector<int> arrived(1);
+    DeviceVector<int> out(150);
+    join_grid<<<150, 256>>>(arrived.data(), out.data());
+    std::exit(cudaDeviceSynchronize() == cudaErrorLaunchTimeout ? 0 : 5);
+}
+TEST(Timeout, TellsOfBlocksThatTheSystemHasNoRoomFor) {
+    const char* timeout = std::getenv("CUDA_ON_CPU_TIMEOUT");
+    if (timeout == nullptr || std::string(timeout) != "1") GTEST_SKIP() << "needs CUDA_ON_CPU_TIMEOUT=1";
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    EXPECT_EXIT(join_without_room(), testing::ExitedWithCode(0),
+                "join_grid.*of 150 blocks have not begun.*for more the system has no room");
 }
 
 TEST(SpinLoops, TakeALock) {

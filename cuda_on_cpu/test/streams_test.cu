@@ -372,4 +372,31 @@ TEST(Random, SeedShowsAMissingEventAndIsRepeatable) {
     EXPECT_LT(wrong, 20);
 }
 
+// Hints: no result depends on them.
+TEST(Attributes, AreKeptAndCopied) {
+    cudaStream_t first = nullptr, second = nullptr;
+    ASSERT_EQ(cudaStreamCreate(&first), cudaSuccess);
+    ASSERT_EQ(cudaStreamCreate(&second), cudaSuccess);
+    DeviceVector<int> data(64);
+    cudaStreamAttrValue value{};
+    value.accessPolicyWindow.base_ptr = data.data();
+    value.accessPolicyWindow.num_bytes = 256;
+    value.accessPolicyWindow.hitRatio = 0.5f;
+    value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+    value.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
+    EXPECT_EQ(cudaStreamSetAttribute(first, cudaStreamAttributeAccessPolicyWindow, &value), cudaSuccess);
+    EXPECT_EQ(cudaStreamCopyAttributes(second, first), cudaSuccess);
+    cudaStreamAttrValue back{};
+    EXPECT_EQ(cudaStreamGetAttribute(second, cudaStreamAttributeAccessPolicyWindow, &back), cudaSuccess);
+    EXPECT_EQ(back.accessPolicyWindow.num_bytes, 256u);
+    EXPECT_EQ(back.accessPolicyWindow.hitProp, cudaAccessPropertyPersisting);
+    value.accessPolicyWindow.hitRatio = 1.5f;
+    EXPECT_EQ(cudaStreamSetAttribute(first, cudaStreamAttributeAccessPolicyWindow, &value),
+              cudaErrorInvalidValue);
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+    EXPECT_EQ(cudaCtxResetPersistingL2Cache(), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(first), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(second), cudaSuccess);
+}
+
 }  // namespace

@@ -531,6 +531,19 @@ std::string text_of_error(std::string_view input) {
     return "no error";
 }
 
+TEST(Errors, ATextureReferenceIsToldInOneSentence) {
+    for (const char* program : {"\ntexture<float, 2, cudaReadModeElementType> pixels;\n",
+                                "\nvoid f() { cudaBindTexture(0, t, p, n); }\n",
+                                "\nvoid f() { cudaBindTextureToArray(t, a); }\n"}) {
+        EXPECT_TRUE(contains(text_of_error(program), "texture references were removed in CUDA 12"))
+            << program;
+        EXPECT_EQ(line_of_error(program), 2);
+    }
+    EXPECT_EQ(text_of_error("template <class T> struct texture {};\ntexture<float> own; cudaReadMode m;"),
+              "no error");
+    EXPECT_EQ(text_of_error("struct texture {}; bool less = texture < 3;"), "no error");
+}
+
 TEST(Errors, ALaunchOfAFunctionThatIsNoKernelNamesItAndItsDefinition) {
     EXPECT_EQ(
         text_of_error("void f(int x) {}\nint main() {\n f<<<1, 1>>>(3);\n}\n"),

@@ -195,11 +195,29 @@ class Translation {
             translate_goto(i);
         } else if (is_removed_property(word.text)) {
             tell_of_removed_property(i);
+        } else if (word.is("texture") || word.text.starts_with("cudaBindTexture")) {
+            tell_of_texture_reference(i);
         } else if (word.is("main")) {
             return_from_main(i);
         } else if (takes_kernel(word.text)) {
             remove_casts_of_kernels(i);
         }
+    }
+
+    // texture<float, 2, cudaReadModeElementType> name; and what is done with it. Programs may have a class of that name.
+    void tell_of_texture_reference(std::size_t word) const {
+        std::size_t i = tokens_.next(word);
+        if (tokens_[word].is("texture")) {
+            if (!tokens_.is(i, "<")) return;
+            while (i < tokens_.size() && !tokens_[i].is(";") && !tokens_[i].text.starts_with("cudaReadMode"))
+                ++i;
+            if (i >= tokens_.size() || tokens_[i].is(";")) return;
+        } else if (!tokens_.is(i, "(")) {
+            return;
+        }
+        fail(word,
+             "texture references were removed in CUDA 12: make a cudaTextureObject_t with "
+             "cudaCreateTextureObject(), hand it to the kernel and read it with tex2D<float>(object, x, y)");
     }
 
     // --- asm(...) ------------------------------------------------------------------------------------------------------

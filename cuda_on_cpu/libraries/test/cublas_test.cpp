@@ -679,4 +679,31 @@ TEST(CublasLt, MultipliesWithEpilogues) {
     EXPECT_NEAR(smooth[3], -0.100428, 1e-5);
 }
 
+TEST(Cublas64, NamesTakeSizesOf64Bits) {
+    cublasHandle_t handle;
+    ASSERT_EQ(cublasCreate(&handle), CUBLAS_STATUS_SUCCESS);
+    const std::vector<float> host = {1, 2, 3, 4, 0, 0, 0, 0};
+    float* data = nullptr;
+    cudaMalloc(reinterpret_cast<void**>(&data), 8 * sizeof(float));
+    cudaMemcpy(data, host.data(), 8 * sizeof(float), cudaMemcpyHostToDevice);
+    const int64_t n = 2;
+    const float alpha = 1, beta = 0;
+    float dot = 0;
+    EXPECT_EQ(cublasSdot_64(handle, n * n, data, 1, data, int64_t{1}, &dot), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(dot, 30);
+    EXPECT_EQ(cublasSgemm_64(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &alpha, data, n, data, n, &beta,
+                             data + 4, n),
+              CUBLAS_STATUS_SUCCESS);
+    std::vector<float> product(4);
+    cudaMemcpy(product.data(), data + 4, 4 * sizeof(float), cudaMemcpyDeviceToHost);
+    EXPECT_EQ(product, (std::vector<float>{7, 10, 15, 22}));
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(cublasSdot_64(handle, (int64_t{1} << 32) + 4, data, 1, data, 1, &dot),
+              CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("cublasSdot_64: a size of 2^31 or more"),
+              std::string::npos);
+    cudaFree(data);
+    cublasDestroy(handle);
+}
+
 }  // namespace

@@ -39,6 +39,16 @@ __global__ void read_the_next_block(int* data) {
     if (threadIdx.x == 0) data[blockIdx.x] = data[blockIdx.x + 1] + 1;
 }
 
+__global__ void reuse_an_index(int* data) {  // 1024 elements
+    __shared__ int begin[1];
+    if (threadIdx.x == 0) begin[0] = 0;
+    __syncthreads();
+    const int first = begin[0];
+    // __syncthreads() is missing
+    if (threadIdx.x == 0) begin[0] = 2023;
+    data[first + threadIdx.x] = 1;
+}
+
 // ---- Unwritten memory -------------------------------------------------------------------------------------------------
 
 __global__ void add_to_unwritten(float* sum) {
@@ -101,6 +111,11 @@ int main(int count, char** values) {
     if (is("missing_barrier")) sum_rows_too_early<<<1, 256>>>(data, out);
     if (is("reused_shared_memory")) reduce_twice<<<1, 64>>>(out);
     if (is("other_order_of_blocks")) read_the_next_block<<<8, 32>>>(reinterpret_cast<int*>(data));
+    if (is("racy_index")) {
+        cudaMalloc(&data, 4096);
+        reuse_an_index<<<1, 32>>>(reinterpret_cast<int*>(data));
+        return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 1;
+    }
     if (is("append")) {
         cudaMemset(data, 0, 4);
         append<<<2, 100>>>(reinterpret_cast<int*>(out), reinterpret_cast<int*>(data));

@@ -46,6 +46,9 @@ both hints other_order_of_blocks 0 "$depends"
 both hints unwritten_float 0 'device memory that nothing had written'
 both hints unwritten_shared_double 0 'shared memory that nothing had written'
 both hints failure 3 'ends with status 3'
+CUDA_ON_CPU_ORDER=ascending ./hints racy_index >out 2>err
+check 'an index that a race has changed' grep -q 'illegal access .*, 4000 byte(s) past the end' err
+check 'a hint where to look' grep -q 'an index that a race has changed.*course inspect' err
 for right in append sum_in_any_order lock clock reduction printing large unwritten_tail; do
     both hints $right 0 ''
 done

@@ -276,6 +276,9 @@ expect 'and that runs' 0 'sum 25' '' ../by_gxx
 expect '-cubin makes a module' 0 '' hello.cubin "$nvcc" -cubin -arch=sm_80 hello.cu
 expect 'a program that loads modules' 0 '' load "$nvcc" load.cpp -o load -lcuda
 expect 'it loads the module' 0 'hello from thread 1' '' ../load ../hello.cubin
+printf '#include <cusparse.h>\nint main() { cusparseHandle_t handle; return cusparseCreate(&handle); }\n' >sparse.cpp
+expect 'one that uses a library, too' 0 '' sparse "$nvcc" sparse.cpp -o sparse -lcusparse -lcuda
+expect 'and that runs' 0 '' '' ../sparse
 expect '-ptx makes one that is text' 0 '' hello.ptx "$nvcc" -ptx hello.cu
 expect 'that is loaded, too' 0 'hello from thread 1' '' ../load ../hello.ptx
 expect 'PTX of a GPU is refused' 1 'the image is PTX, an assembler of GPUs' '' ../load gpu.ptx

@@ -1,0 +1,4 @@
+// Older programs include this name.
+#pragma once
+
+#include "cusparse.h"

@@ -1,0 +1,504 @@
+// cuSPARSE: products, systems and conversions against plain loops over the dense matrix, and the errors.
+#include <cusparse.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <complex>
+#include <string>
+#include <vector>
+
+namespace {
+
+template <class T>
+class Device {
+  public:
+    explicit Device(const std::vector<T>& values) : size_(values.size()) {
+        cudaMalloc(reinterpret_cast<void**>(&pointer_), std::max<std::size_t>(1, size_) * sizeof(T));
+        cudaMemcpy(pointer_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice);
+    }
+    ~Device() { cudaFree(pointer_); }
+    Device(const Device&) = delete;
+    T* data() const { return pointer_; }
+    std::vector<T> values() const {
+        std::vector<T> all(size_);
+        EXPECT_EQ(cudaMemcpy(all.data(), pointer_, size_ * sizeof(T), cudaMemcpyDeviceToHost), cudaSuccess);
+        return all;
+    }
+
+  private:
+    std::size_t size_;
+    T* pointer_ = nullptr;
+};
+
+template <class T>
+constexpr cudaDataType kType = CUDA_R_32F;
+template <>
+constexpr cudaDataType kType<double> = CUDA_R_64F;
+template <>
+constexpr cudaDataType kType<std::complex<float>> = CUDA_C_32F;
+template <>
+constexpr cudaDataType kType<std::complex<double>> = CUDA_C_64F;
+
+// A number without a pattern, never 0.
+template <class T>
+T number(int i) {
+    const double real = std::fmod(i * 0.618034 + 0.15, 1.0) + 0.5;
+    if constexpr (std::is_arithmetic_v<T>) {
+        return static_cast<T>(i % 3 == 0 ? -real : real);
+    } else {
+        using R = typename T::value_type;
+        return T(static_cast<R>(real), static_cast<R>(0.3 * (i % 5) - 0.5));
+    }
+}
+
+constexpr int kRows = 7, kColumns = 5;
+// Row 3 and column 1 are empty.
+bool is_stored(int row, int column) {
+    return row != 3 && column != 1 && (row * 3 + column) % 4 != 0;
+}
+template <class T>
+std::vector<T> dense_matrix() {  // by rows
+    std::vector<T> all(kRows * kColumns);
+    for (int i = 0; i < kRows * kColumns; ++i)
+        if (is_stored(i / kColumns, i % kColumns)) all[i] = number<T>(i);
+    return all;
+}
+
+template <class T, class Index>
+struct Arrays {
+    std::vector<Index> outer, inner;
+    std::vector<T> values;
+};
+// In a format, with indices from `base`.
+template <class T, class Index>
+Arrays<T, Index> arrays_of(cusparseFormat_t format, int base) {
+    const std::vector<T> dense = dense_matrix<T>();
+    Arrays<T, Index> all;
+    const bool by_columns = format == CUSPARSE_FORMAT_CSC;
+    const int outers = by_columns ? kColumns : kRows, inners = by_columns ? kRows : kColumns;
+    for (int outer = 0; outer < outers; ++outer) {
+        if (format != CUSPARSE_FORMAT_COO) all.outer.push_back(static_cast<Index>(all.values.size()) + base);
+        for (int inner = 0; inner < inners; ++inner) {
+            const T value = by_columns ? dense[inner * kColumns + outer] : dense[outer * kColumns + inner];
+            if (value == T{}) continue;
+            if (format == CUSPARSE_FORMAT_COO) all.outer.push_back(outer + base);
+            all.inner.push_back(inner + base);
+            all.values.push_back(value);
+        }
+    }
+    if (format != CUSPARSE_FORMAT_COO) all.outer.push_back(static_cast<Index>(all.values.size()) + base);
+    return all;
+}
+
+class Sparse : public testing::Test {
+  public:
+    Sparse() { EXPECT_EQ(cusparseCreate(&handle_), CUSPARSE_STATUS_SUCCESS); }
+    ~Sparse() override { EXPECT_EQ(cusparseDestroy(handle_), CUSPARSE_STATUS_SUCCESS); }
+    cusparseHandle_t handle_ = nullptr;
+};
+
+template <class T, class Index>
+struct SparseMatrix {
+    SparseMatrix(cusparseFormat_t format, cusparseIndexBase_t base)
+        : arrays(arrays_of<T, Index>(format, base)),
+          outer(arrays.outer),
+          inner(arrays.inner),
+          values(arrays.values) {
+        constexpr cusparseIndexType_t kIndex = sizeof(Index) == 8 ? CUSPARSE_INDEX_64I : CUSPARSE_INDEX_32I;
+        const auto nnz = static_cast<int64_t>(arrays.values.size());
+        cusparseStatus_t status = CUSPARSE_STATUS_INTERNAL_ERROR;
+        if (format == CUSPARSE_FORMAT_CSR)
+            status = cusparseCreateCsr(&matrix, kRows, kColumns, nnz, outer.data(), inner.data(),
+                                       values.data(), kIndex, kIndex, base, kType<T>);
+        if (format == CUSPARSE_FORMAT_CSC)
+            status = cusparseCreateCsc(&matrix, kRows, kColumns, nnz, outer.data(), inner.data(),
+                                       values.data(), kIndex, kIndex, base, kType<T>);
+        if (format == CUSPARSE_FORMAT_COO)
+            status = cusparseCreateCoo(&matrix, kRows, kColumns, nnz, outer.data(), inner.data(),
+                                       values.data(), kIndex, base, kType<T>);
+        EXPECT_EQ(status, CUSPARSE_STATUS_SUCCESS);
+    }
+    ~SparseMatrix() { cusparseDestroySpMat(matrix); }
+    Arrays<T, Index> arrays;
+    Device<Index> outer, inner;
+    Device<T> values;
+    cusparseSpMatDescr_t matrix = nullptr;
+};
+
+template <class T>
+T op(cusparseOperation_t operation, T value) {
+    if constexpr (!std::is_arithmetic_v<T>) {
+        if (operation == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE) return std::conj(value);
+    }
+    return value;
+}
+
+template <class T>
+void expect_near(const std::vector<T>& got, const std::vector<T>& expected, const std::string& what) {
+    ASSERT_EQ(got.size(), expected.size()) << what;
+    for (std::size_t i = 0; i < got.size(); ++i)
+        EXPECT_LE(std::abs(got[i] - expected[i]), 1e-5) << what << ", element " << i;
+}
+
+constexpr cusparseOperation_t kOperations[] = {CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_TRANSPOSE,
+                                               CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE};
+constexpr cusparseFormat_t kFormats[] = {CUSPARSE_FORMAT_CSR, CUSPARSE_FORMAT_CSC, CUSPARSE_FORMAT_COO};
+
+// y = alpha op(A) x + beta y. With beta 0, y holds NaN before.
+template <class T, class Index>
+void test_spmv(cusparseHandle_t handle, bool scalars_on_device) {
+    const std::vector<T> A = dense_matrix<T>();
+    for (const cusparseFormat_t format : kFormats) {
+        for (const cusparseIndexBase_t base : {CUSPARSE_INDEX_BASE_ZERO, CUSPARSE_INDEX_BASE_ONE}) {
+            const SparseMatrix<T, Index> sparse(format, base);
+            for (const cusparseOperation_t operation : kOperations) {
+                for (const T beta : {T{}, T(0.5)}) {
+                    const bool plain = operation == CUSPARSE_OPERATION_NON_TRANSPOSE;
+                    const int n = plain ? kColumns : kRows, m = plain ? kRows : kColumns;
+                    const T alpha = number<T>(77);
+                    std::vector<T> x(n), y(m, T(NAN)), expected(m);
+                    for (int i = 0; i < n; ++i)
+                        x[i] = number<T>(i + 100);
+                    for (int i = 0; i < m; ++i) {
+                        if (beta != T{}) y[i] = number<T>(i + 50);
+                        for (int k = 0; k < n; ++k)
+                            expected[i] +=
+                                op(operation, plain ? A[i * kColumns + k] : A[k * kColumns + i]) * x[k];
+                        expected[i] = alpha * expected[i] + (beta == T{} ? T{} : beta * y[i]);
+                    }
+                    const Device<T> device_x(x), device_y(y), scalars({alpha, beta});
+                    cusparseDnVecDescr_t vx, vy;
+                    ASSERT_EQ(cusparseCreateDnVec(&vx, n, device_x.data(), kType<T>),
+                              CUSPARSE_STATUS_SUCCESS);
+                    ASSERT_EQ(cusparseCreateDnVec(&vy, m, device_y.data(), kType<T>),
+                              CUSPARSE_STATUS_SUCCESS);
+                    cusparseSetPointerMode(handle, scalars_on_device ? CUSPARSE_POINTER_MODE_DEVICE
+                                                                     : CUSPARSE_POINTER_MODE_HOST);
+                    const T* const a = scalars_on_device ? scalars.data() : &alpha;
+                    const T* const b = scalars_on_device ? scalars.data() + 1 : &beta;
+                    size_t size = 0;
+                    EXPECT_EQ(cusparseSpMV_bufferSize(handle, operation, a, sparse.matrix, vx, b, vy,
+                                                      kType<T>, CUSPARSE_SPMV_ALG_DEFAULT, &size),
+                              CUSPARSE_STATUS_SUCCESS);
+                    const Device<char> buffer{std::vector<char>(size)};
+                    EXPECT_EQ(cusparseSpMV_preprocess(handle, operation, a, sparse.matrix, vx, b, vy,
+                                                      kType<T>, CUSPARSE_SPMV_ALG_DEFAULT, buffer.data()),
+                              CUSPARSE_STATUS_SUCCESS);
+                    EXPECT_EQ(cusparseSpMV(handle, operation, a, sparse.matrix, vx, b, vy, kType<T>,
+                                           CUSPARSE_SPMV_ALG_DEFAULT, buffer.data()),
+                              CUSPARSE_STATUS_SUCCESS);
+                    expect_near(
+                        device_y.values(), expected,
+                        "format " + std::to_string(format) + ", operation " + std::to_string(operation));
+                    cusparseDestroyDnVec(vx);
+                    cusparseDestroyDnVec(vy);
+                }
+            }
+        }
+    }
+}
+TEST_F(Sparse, TimesVector) {
+    test_spmv<float, int>(handle_, false);
+    test_spmv<double, int64_t>(handle_, false);
+    test_spmv<std::complex<float>, int64_t>(handle_, true);
+    test_spmv<std::complex<double>, int>(handle_, false);
+    test_spmv<float, int>(handle_, true);
+}
+
+// C = alpha op(A) op(B) + beta C, with B and C in both orders and columns or rows of them that lie apart.
+template <class T>
+void test_spmm(cusparseHandle_t handle) {
+    constexpr int kWidth = 3, kMore = 2;
+    const std::vector<T> A = dense_matrix<T>();
+    for (const cusparseFormat_t format : kFormats) {
+        const SparseMatrix<T, int> sparse(format, CUSPARSE_INDEX_BASE_ZERO);
+        for (const cusparseOperation_t a_op : kOperations) {
+            for (const cusparseOperation_t b_op : kOperations) {
+                for (const cusparseOrder_t order : {CUSPARSE_ORDER_ROW, CUSPARSE_ORDER_COL}) {
+                    for (const T beta : {T{}, T(-2)}) {
+                        const bool a_plain = a_op == CUSPARSE_OPERATION_NON_TRANSPOSE;
+                        const bool b_plain = b_op == CUSPARSE_OPERATION_NON_TRANSPOSE;
+                        const int m = a_plain ? kRows : kColumns, k = a_plain ? kColumns : kRows;
+                        const int b_rows = b_plain ? k : kWidth, b_columns = b_plain ? kWidth : k;
+                        const bool by_rows = order == CUSPARSE_ORDER_ROW;
+                        const int ldb = (by_rows ? b_columns : b_rows) + kMore;
+                        const int ldc = (by_rows ? kWidth : m) + kMore;
+                        const auto at = [&](int row, int column, int leading) {
+                            return by_rows ? row * leading + column : column * leading + row;
+                        };
+                        std::vector<T> B((by_rows ? b_rows : b_columns) * ldb, T(NAN));
+                        std::vector<T> C((by_rows ? m : kWidth) * ldc, T(7));
+                        for (int i = 0; i < b_rows * b_columns; ++i)
+                            B[at(i / b_columns, i % b_columns, ldb)] = number<T>(i + 9);
+                        std::vector<T> expected = C;
+                        const T alpha = number<T>(3);
+                        for (int i = 0; i < m * kWidth; ++i) {
+                            const int row = i / kWidth, column = i % kWidth;
+                            T sum{};
+                            for (int j = 0; j < k; ++j)
+                                sum += op(a_op, a_plain ? A[row * kColumns + j] : A[j * kColumns + row]) *
+                                       op(b_op, b_plain ? B[at(j, column, ldb)] : B[at(column, j, ldb)]);
+                            T& c = expected[at(row, column, ldc)];
+                            c = alpha * sum + beta * c;
+                            if (beta == T{}) C[at(row, column, ldc)] = T(NAN);
+                        }
+                        const Device<T> device_B(B), device_C(C);
+                        cusparseDnMatDescr_t mb, mc;
+                        ASSERT_EQ(cusparseCreateDnMat(&mb, b_rows, b_columns, ldb, device_B.data(), kType<T>,
+                                                      order),
+                                  CUSPARSE_STATUS_SUCCESS);
+                        ASSERT_EQ(cusparseCreateDnMat(&mc, m, kWidth, ldc, device_C.data(), kType<T>, order),
+                                  CUSPARSE_STATUS_SUCCESS);
+                        EXPECT_EQ(cusparseSpMM(handle, a_op, b_op, &alpha, sparse.matrix, mb, &beta, mc,
+                                               kType<T>, CUSPARSE_SPMM_ALG_DEFAULT, nullptr),
+                                  CUSPARSE_STATUS_SUCCESS);
+                        expect_near(device_C.values(), expected,
+                                    "operations " + std::to_string(a_op) + " and " + std::to_string(b_op) +
+                                        ", order " + std::to_string(order));
+                        cusparseDestroyDnMat(mb);
+                        cusparseDestroyDnMat(mc);
+                    }
+                }
+            }
+        }
+    }
+}
+TEST_F(Sparse, TimesMatrix) {
+    test_spmm<float>(handle_);
+    test_spmm<std::complex<double>>(handle_);
+}
+
+// op(A) y = alpha x with the lower or the upper triangle of a matrix that has both.
+TEST_F(Sparse, TriangularSystems) {
+    constexpr int n = 5;
+    std::vector<double> A(n * n);
+    std::vector<int> offsets{0}, columns;
+    std::vector<double> values;
+    for (int row = 0; row < n; ++row) {
+        for (int column = 0; column < n; ++column) {
+            if ((row + 2 * column) % 3 == 1 && row != column) continue;
+            A[row * n + column] = number<double>(row * n + column) + (row == column ? 3 : 0);
+            columns.push_back(column);
+            values.push_back(A[row * n + column]);
+        }
+        offsets.push_back(static_cast<int>(columns.size()));
+    }
+    const Device<int> device_offsets(offsets), device_columns(columns);
+    const Device<double> device_values(values);
+    cusparseSpMatDescr_t matrix;
+    ASSERT_EQ(cusparseCreateCsr(&matrix, n, n, static_cast<int64_t>(values.size()), device_offsets.data(),
+                                device_columns.data(), device_values.data(), CUSPARSE_INDEX_32I,
+                                CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F),
+              CUSPARSE_STATUS_SUCCESS);
+    for (cusparseFillMode_t fill : {CUSPARSE_FILL_MODE_LOWER, CUSPARSE_FILL_MODE_UPPER}) {
+        for (cusparseDiagType_t diagonal : {CUSPARSE_DIAG_TYPE_NON_UNIT, CUSPARSE_DIAG_TYPE_UNIT}) {
+            for (const cusparseOperation_t operation : kOperations) {
+                cusparseSpMatSetAttribute(matrix, CUSPARSE_SPMAT_FILL_MODE, &fill, sizeof fill);
+                cusparseSpMatSetAttribute(matrix, CUSPARSE_SPMAT_DIAG_TYPE, &diagonal, sizeof diagonal);
+                const Device<double> x({1, -2, 3, 4, -5}), y(std::vector<double>(n, NAN));
+                cusparseDnVecDescr_t vx, vy;
+                cusparseCreateDnVec(&vx, n, x.data(), CUDA_R_64F);
+                cusparseCreateDnVec(&vy, n, y.data(), CUDA_R_64F);
+                cusparseSpSVDescr_t descriptor;
+                cusparseSpSV_createDescr(&descriptor);
+                const double alpha = 1.5;
+                EXPECT_EQ(cusparseSpSV_solve(handle_, operation, &alpha, matrix, vx, vy, CUDA_R_64F,
+                                             CUSPARSE_SPSV_ALG_DEFAULT, descriptor),
+                          CUSPARSE_STATUS_INVALID_VALUE)
+                    << "not analysed";
+                EXPECT_EQ(cusparseSpSV_analysis(handle_, operation, &alpha, matrix, vx, vy, CUDA_R_64F,
+                                                CUSPARSE_SPSV_ALG_DEFAULT, descriptor, nullptr),
+                          CUSPARSE_STATUS_SUCCESS);
+                EXPECT_EQ(cusparseSpSV_solve(handle_, operation, &alpha, matrix, vx, vy, CUDA_R_64F,
+                                             CUSPARSE_SPSV_ALG_DEFAULT, descriptor),
+                          CUSPARSE_STATUS_SUCCESS);
+                const std::vector<double> solution = y.values();
+                std::vector<double> product(n), right = x.values();
+                for (int i = 0; i < n * n; ++i) {
+                    int row = i / n, column = i % n;
+                    const bool in_triangle = fill == CUSPARSE_FILL_MODE_LOWER ? column < row : column > row;
+                    const double value = row == column && diagonal == CUSPARSE_DIAG_TYPE_UNIT ? 1 : A[i];
+                    if (!in_triangle && row != column) continue;
+                    if (operation != CUSPARSE_OPERATION_NON_TRANSPOSE) std::swap(row, column);
+                    product[row] += value * solution[column];
+                }
+                for (double& each : right)
+                    each *= alpha;
+                expect_near(product, right,
+                            "fill " + std::to_string(fill) + ", diagonal " + std::to_string(diagonal));
+                cusparseSpSV_destroyDescr(descriptor);
+                cusparseDestroyDnVec(vx);
+                cusparseDestroyDnVec(vy);
+            }
+        }
+    }
+    cusparseDestroySpMat(matrix);
+}
+
+TEST_F(Sparse, ToDenseAndBack) {
+    const std::vector<float> A = dense_matrix<float>();
+    for (const cusparseFormat_t format : kFormats) {
+        const SparseMatrix<float, int> sparse(format, CUSPARSE_INDEX_BASE_ONE);
+        const Device<float> dense(std::vector<float>(A.size(), NAN));
+        cusparseDnMatDescr_t matrix;
+        cusparseCreateDnMat(&matrix, kRows, kColumns, kColumns, dense.data(), CUDA_R_32F, CUSPARSE_ORDER_ROW);
+        EXPECT_EQ(cusparseSparseToDense(handle_, sparse.matrix, matrix, CUSPARSE_SPARSETODENSE_ALG_DEFAULT,
+                                        nullptr),
+                  CUSPARSE_STATUS_SUCCESS);
+        EXPECT_EQ(dense.values(), A);
+
+        // As programs do: offsets first, then as much memory as the analysis says.
+        const auto& expected = sparse.arrays;
+        const bool is_coo = format == CUSPARSE_FORMAT_COO;
+        const Device<int> outer(std::vector<int>(expected.outer.size(), -1));
+        cusparseSpMatDescr_t back;
+        const auto create = format == CUSPARSE_FORMAT_CSC ? cusparseCreateCsc : cusparseCreateCsr;
+        if (is_coo) {
+            cusparseCreateCoo(&back, kRows, kColumns, 0, nullptr, nullptr, nullptr, CUSPARSE_INDEX_32I,
+                              CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F);
+        } else {
+            create(&back, kRows, kColumns, 0, outer.data(), nullptr, nullptr, CUSPARSE_INDEX_32I,
+                   CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ONE, CUDA_R_32F);
+        }
+        EXPECT_EQ(cusparseDenseToSparse_analysis(handle_, matrix, back, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT,
+                                                 nullptr),
+                  CUSPARSE_STATUS_SUCCESS);
+        int64_t rows = 0, columns = 0, nnz = 0;
+        cusparseSpMatGetSize(back, &rows, &columns, &nnz);
+        ASSERT_EQ(nnz, static_cast<int64_t>(expected.values.size()));
+        const Device<int> inner{std::vector<int>(nnz)};
+        const Device<float> values{std::vector<float>(nnz)};
+        const auto set = is_coo                          ? cusparseCooSetPointers
+                         : format == CUSPARSE_FORMAT_CSC ? cusparseCscSetPointers
+                                                         : cusparseCsrSetPointers;
+        EXPECT_EQ(set(back, outer.data(), inner.data(), values.data()), CUSPARSE_STATUS_SUCCESS);
+        EXPECT_EQ(
+            cusparseDenseToSparse_convert(handle_, matrix, back, CUSPARSE_DENSETOSPARSE_ALG_DEFAULT, nullptr),
+            CUSPARSE_STATUS_SUCCESS);
+        EXPECT_EQ(outer.values(), expected.outer);
+        EXPECT_EQ(inner.values(), expected.inner);
+        EXPECT_EQ(values.values(), expected.values);
+        cusparseDestroySpMat(back);
+        cusparseDestroyDnMat(matrix);
+    }
+}
+
+TEST_F(Sparse, FromRowsToColumnsAndFromOffsetsToIndices) {
+    for (const int base : {0, 1}) {
+        const auto index_base = static_cast<cusparseIndexBase_t>(base);
+        const auto rows = arrays_of<float, int>(CUSPARSE_FORMAT_CSR, base);
+        const auto columns = arrays_of<float, int>(CUSPARSE_FORMAT_CSC, base);
+        const auto pairs = arrays_of<float, int>(CUSPARSE_FORMAT_COO, base);
+        const int nnz = static_cast<int>(rows.values.size());
+        const Device<int> offsets(rows.outer), indices(rows.inner),
+            to_offsets(std::vector<int>(kColumns + 1)), to_indices{std::vector<int>(nnz)},
+            row_indices{std::vector<int>(nnz)}, row_offsets(std::vector<int>(kRows + 1));
+        const Device<float> values(rows.values), to_values{std::vector<float>(nnz)};
+        EXPECT_EQ(
+            cusparseCsr2cscEx2(handle_, kRows, kColumns, nnz, values.data(), offsets.data(), indices.data(),
+                               to_values.data(), to_offsets.data(), to_indices.data(), CUDA_R_32F,
+                               CUSPARSE_ACTION_NUMERIC, index_base, CUSPARSE_CSR2CSC_ALG1, nullptr),
+            CUSPARSE_STATUS_SUCCESS);
+        EXPECT_EQ(to_offsets.values(), columns.outer);
+        EXPECT_EQ(to_indices.values(), columns.inner);
+        EXPECT_EQ(to_values.values(), columns.values);
+        EXPECT_EQ(cusparseXcsr2coo(handle_, offsets.data(), nnz, kRows, row_indices.data(), index_base),
+                  CUSPARSE_STATUS_SUCCESS);
+        EXPECT_EQ(row_indices.values(), pairs.outer);
+        EXPECT_EQ(cusparseXcoo2csr(handle_, row_indices.data(), nnz, kRows, row_offsets.data(), index_base),
+                  CUSPARSE_STATUS_SUCCESS);
+        EXPECT_EQ(row_offsets.values(), rows.outer);
+    }
+}
+
+// --- Errors ----------------------------------------------------------------------------------------------------------------
+
+// What a product with this matrix and these vectors of `n` values ends in, and what is told.
+struct End {
+    cusparseStatus_t status;
+    cudaError_t error;
+    std::string told;
+};
+End product(cusparseHandle_t handle, cusparseSpMatDescr_t matrix, int x_size, float* x, float* y) {
+    cusparseDnVecDescr_t vx, vy;
+    cusparseCreateDnVec(&vx, x_size, x, CUDA_R_32F);
+    cusparseCreateDnVec(&vy, kRows, y, CUDA_R_32F);
+    const float alpha = 1, beta = 0;
+    testing::internal::CaptureStderr();
+    End end;
+    end.status = cusparseSpMV(handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, matrix, vx, &beta, vy,
+                              CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, nullptr);
+    end.error = cudaDeviceSynchronize();
+    end.told = testing::internal::GetCapturedStderr();
+    cudaDeviceReset();
+    cudaGetLastError();
+    cusparseDestroyDnVec(vx);
+    cusparseDestroyDnVec(vy);
+    return end;
+}
+
+TEST_F(Sparse, ErrorsAreTold) {
+    const SparseMatrix<float, int> sparse(CUSPARSE_FORMAT_CSR, CUSPARSE_INDEX_BASE_ZERO);
+    const Device<float> x{std::vector<float>(kColumns)}, y{std::vector<float>(kRows)};
+    std::vector<float> host(kColumns);
+
+    End end = product(nullptr, sparse.matrix, kColumns, x.data(), y.data());
+    EXPECT_EQ(end.status, CUSPARSE_STATUS_NOT_INITIALIZED);
+    EXPECT_NE(end.told.find("cusparseSpMV: the handle is null"), std::string::npos) << end.told;
+
+    end = product(handle_, sparse.matrix, kRows, x.data(), y.data());
+    EXPECT_EQ(end.status, CUSPARSE_STATUS_INVALID_VALUE);
+    EXPECT_NE(end.told.find("the size of x is 7; expected 5"), std::string::npos) << end.told;
+
+    end = product(handle_, sparse.matrix, kColumns, host.data(), y.data());
+    EXPECT_EQ(end.error, cudaErrorIllegalAddress);
+    EXPECT_NE(end.told.find("x"), std::string::npos) << end.told;
+
+    // As where a program has counted from 1 and says 0.
+    const SparseMatrix<float, int> from_one(CUSPARSE_FORMAT_COO, CUSPARSE_INDEX_BASE_ONE);
+    cusparseSpMatDescr_t wrong;
+    cusparseCreateCoo(&wrong, kRows, kColumns, static_cast<int64_t>(from_one.arrays.values.size()),
+                      from_one.outer.data(), from_one.inner.data(), from_one.values.data(),
+                      CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F);
+    end = product(handle_, wrong, kColumns, x.data(), y.data());
+    EXPECT_EQ(end.status, CUSPARSE_STATUS_SUCCESS);
+    EXPECT_EQ(end.error, cudaErrorIllegalAddress);
+    EXPECT_NE(end.told.find("of the column indices of the sparse matrix is 5; expected 0 to 4"),
+              std::string::npos)
+        << end.told;
+    cusparseDestroySpMat(wrong);
+}
+
+TEST_F(Sparse, WorkGoesToTheStream) {
+    cudaStream_t stream, back = nullptr;
+    cudaStreamCreate(&stream);
+    EXPECT_EQ(cusparseSetStream(handle_, stream), CUSPARSE_STATUS_SUCCESS);
+    EXPECT_EQ(cusparseGetStream(handle_, &back), CUSPARSE_STATUS_SUCCESS);
+    EXPECT_EQ(back, stream);
+    // Captured, it runs with the graph.
+    const SparseMatrix<float, int> sparse(CUSPARSE_FORMAT_CSR, CUSPARSE_INDEX_BASE_ZERO);
+    const Device<float> x(std::vector<float>(kColumns, 1)), y(std::vector<float>(kRows, -1));
+    cusparseDnVecDescr_t vx, vy;
+    cusparseCreateDnVec(&vx, kColumns, x.data(), CUDA_R_32F);
+    cusparseCreateDnVec(&vy, kRows, y.data(), CUDA_R_32F);
+    const float alpha = 0, beta = 0;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    EXPECT_EQ(cusparseSpMV(handle_, CUSPARSE_OPERATION_NON_TRANSPOSE, &alpha, sparse.matrix, vx, &beta, vy,
+                           CUDA_R_32F, CUSPARSE_SPMV_ALG_DEFAULT, nullptr),
+              CUSPARSE_STATUS_SUCCESS);
+    cudaStreamEndCapture(stream, &graph);
+    EXPECT_EQ(y.values(), std::vector<float>(kRows, -1));
+    cudaGraphInstantiate(&executable, graph, 0);
+    cudaGraphLaunch(executable, stream);
+    cudaStreamSynchronize(stream);
+    EXPECT_EQ(y.values(), std::vector<float>(kRows, 0));
+    cudaGraphExecDestroy(executable);
+    cudaGraphDestroy(graph);
+    cudaStreamDestroy(stream);
+    cusparseDestroyDnVec(vx);
+    cusparseDestroyDnVec(vy);
+}
+
+}  // namespace

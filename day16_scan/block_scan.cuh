@@ -1,4 +1,5 @@
-// What the threads of a block do together: a scan of one value per thread, and tiles in shared memory.
+// What the threads of a block do together: a scan of one value per thread, and tiles in shared
+// memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,8 +25,8 @@ __device__ T warp_scan(T value) {
     return value;
 }
 
-// The sum of the values of all threads before this one. `total` gets the sum of all threads' values. Two
-// calls need a barrier in between.
+// The sum of the values of all threads before this one. `total` gets the sum of all threads'
+// values. Two calls need a barrier in between.
 template <class T>
 __device__ T sum_before(T value, T& total) {
     __shared__ T of_warp[kWarps];
@@ -56,9 +57,10 @@ struct alignas(16) Pack {
     T item[4];
 };
 
-// A tile in shared memory, where elements change owners: global memory wants neighbouring threads at
-// neighbouring packs, the scan wants a thread's elements to be neighbours. Thread t owns packs 5 t to 5 t + 4.
-// Eight threads access 128 bytes at once; 5 t modulo 8 takes all eight values, so they never meet in a bank.
+// A tile in shared memory, where elements change owners: global memory wants neighbouring threads
+// at neighbouring packs, the scan wants a thread's elements to be neighbours. Thread t owns packs 5
+// t to 5 t + 4. Eight threads access 128 bytes at once; 5 t modulo 8 takes all eight values, so
+// they never meet in a bank.
 template <class T>
 using Tile = Pack<T>[kBlock * kPacks];
 
@@ -108,8 +110,8 @@ __device__ T read_items(const Tile<T>& tile, Pack<T> (&items)[kPacks]) {
     return sum;
 }
 
-// Writes the scan of this thread's elements; `sum` is that of everything before them. Exclusive: without
-// the element itself.
+// Writes the scan of this thread's elements; `sum` is that of everything before them. Exclusive:
+// without the element itself.
 template <bool kExclusive, class T>
 __device__ void write_scan(Tile<T>& tile, Pack<T> (&items)[kPacks], T sum) {
 #pragma unroll

@@ -1,4 +1,5 @@
-// Day 16, last version: the look-back is fed by asynchronous bulk copies. Needs compute capability 9.0.
+// Day 16, last version: the look-back is fed by asynchronous bulk copies. Needs compute capability
+// 9.0.
 #pragma once
 
 #include "common/device/ptx_hopper.cuh"
@@ -17,8 +18,8 @@ struct Stages {
     unsigned numbers[kStages];
 };
 
-// Idea: as many blocks as the GPU holds at once, which draw tile after tile. While a block scans one, the
-// next one arrives in shared memory by a bulk copy, and the last one leaves by another.
+// Idea: as many blocks as the GPU holds at once, which draw tile after tile. While a block scans
+// one, the next one arrives in shared memory by a bulk copy, and the last one leaves by another.
 // Cost removed: the idle time of memory during scan and look-back.
 // Still limits it: memory bandwidth.
 //
@@ -32,7 +33,8 @@ __global__ void __launch_bounds__(kBlock)
     const std::size_t tiles = (n + kTile - 1) / kTile;
     const unsigned launch = progress->launch;
 
-    // Thread 0: draws a tile for the stage, and starts its copy. The last tile may be shorter; it is not copied here.
+    // Thread 0: draws a tile for the stage, and starts its copy. The last tile may be shorter; it
+    // is not copied here.
     const auto begin_load = [&](int stage) {
         const unsigned number = draw_tile(progress);
         ring.numbers[stage] = number;

@@ -9,8 +9,9 @@
 
 namespace day16 {
 
-// What blocks tell each other. A block may start at any time, in any order, so it does not take the tile of
-// its own number but draws the next one: then all tiles before have been drawn by blocks that run.
+// What blocks tell each other. A block may start at any time, in any order, so it does not take the
+// tile of its own number but draws the next one: then all tiles before have been drawn by blocks
+// that run.
 struct Progress {
     unsigned next_tile;
     unsigned blocks_done;
@@ -31,8 +32,8 @@ __device__ inline void finish(Progress* progress) {
     ++progress->launch;
 }
 
-// A tile's word: a value, and what it is the sum of. 64 bits are loaded and stored whole, so the value needs
-// no fence before its state.
+// A tile's word: a value, and what it is the sum of. 64 bits are loaded and stored whole, so the
+// value needs no fence before its state.
 enum State : unsigned {
     kSum = 1,    // of the tile
     kPrefix = 2  // of the tile and all before it
@@ -61,9 +62,10 @@ __device__ T value_of(Word word) {
     return value;
 }
 
-// The sum of all tiles before `number`, by one warp; all its lanes get it. Each lane looks at one tile, the
-// nearest first. Sums are added up to the nearest prefix; without one the warp goes on 32 tiles further left.
-// D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled look-back", NVIDIA, 2016.
+// The sum of all tiles before `number`, by one warp; all its lanes get it. Each lane looks at one
+// tile, the nearest first. Sums are added up to the nearest prefix; without one the warp goes on 32
+// tiles further left. D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled
+// look-back", NVIDIA, 2016.
 template <class T>
 __device__ T look_back(const volatile Word* words, unsigned number, unsigned launch) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -84,7 +86,8 @@ __device__ T look_back(const volatile Word* words, unsigned number, unsigned lau
     }
 }
 
-// Publishes the sum of the tile, finds what comes before it, publishes that, too. The first warp calls it.
+// Publishes the sum of the tile, finds what comes before it, publishes that, too. The first warp
+// calls it.
 template <class T>
 __device__ T publish_and_look_back(volatile Word* words, unsigned number, unsigned launch, T total) {
     if (threadIdx.x == 0) words[number] = make_word(launch, number == 0 ? kPrefix : kSum, total);

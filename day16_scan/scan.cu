@@ -1,5 +1,5 @@
-// Day 16's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in scan.cuh and
-// single_pass.cuh; bulk_lookback is launched in bulk_lookback.cu.
+// Day 16's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in
+// scan.cuh and single_pass.cuh; bulk_lookback is launched in bulk_lookback.cu.
 #include <array>
 #include <string>
 #include <vector>
@@ -31,8 +31,8 @@ void check_arguments(DeviceSpan<const T> in, DeviceSpan<T> out, const Workspace&
             "; expected at least the length of in, ", in.size());
 }
 
-// Scans sections, then their sums likewise, which may be several sections again; then adds. `sums`: room
-// for the sums of all levels.
+// Scans sections, then their sums likewise, which may be several sections again; then adds. `sums`:
+// room for the sums of all levels.
 template <auto kKernel, int kSection>
 void scan_sections(const float* in, float* out, std::size_t n, float* sums, cudaStream_t stream) {
     const std::size_t sections = ceil_div<std::size_t>(n, kSection);

@@ -13,8 +13,8 @@
 //   bulk_lookback              (bulk_lookback.cuh) the next tile arrives   memory bandwidth
 //                              meanwhile
 //
-// A scan must read n elements and write n. What the first five scan is a section, one per block; the
-// sums of the sections are scanned likewise, and added in a third kernel.
+// A scan must read n elements and write n. What the first five scan is a section, one per block;
+// the sums of the sections are scanned likewise, and added in a third kernel.
 //
 //   ./course run day16                                  every version, verified and timed
 //   ./course inspect day16 --variant coarsened          bank conflicts, line by line
@@ -28,11 +28,13 @@
 
 namespace day16 {
 
-// Idea: after the step with `stride`, each element holds the sum of the 2 * stride elements up to it.
+// Idea: after the step with `stride`, each element holds the sum of the 2 * stride elements up to
+// it.
 // Cost removed: the chain of n - 1 dependent additions: 8 steps for 256 elements.
 // Still limits it: n log2 n additions instead of n, and two barriers in each step.
 //
-// The second barrier: all threads have read before one of them writes. Without it the scan is a race.
+// The second barrier: all threads have read before one of them writes. Without it the scan is a
+// race.
 __global__ void kogge_stone(const float* in, float* out, std::size_t n, float* sums) {
     __shared__ float values[kBlock];
     const unsigned t = threadIdx.x;
@@ -69,7 +71,8 @@ __global__ void kogge_stone_double_buffer(const float* in, float* out, std::size
 
 constexpr int kPairs = 2 * kBlock;  // elements of a section of brent_kung
 
-// Idea: a tree of sums, as in day 15, then a tree downwards that hands each sum to the elements behind.
+// Idea: a tree of sums, as in day 15, then a tree downwards that hands each sum to the elements
+// behind.
 // Cost removed: most additions: 2 n instead of n log2 n. A thread has two elements.
 // Still limits it: twice as many steps, and in most of them few threads work.
 __global__ void brent_kung(const float* in, float* out, std::size_t n, float* sums) {
@@ -97,10 +100,11 @@ __global__ void brent_kung(const float* in, float* out, std::size_t n, float* su
 constexpr int kEach = 8;                    // elements of a thread of `coarsened`
 constexpr int kCoarsened = kEach * kBlock;  // elements of its section
 
-// Idea: three phases. A thread scans its 8 elements alone; the block scans the 256 sums; each thread adds
-// the sum before its elements.
+// Idea: three phases. A thread scans its 8 elements alone; the block scans the 256 sums; each
+// thread adds the sum before its elements.
 // Cost removed: barriers: 8 steps for 2048 elements. Only the 256 sums take n log2 n additions.
-// Still limits it: neighbouring threads are 8 elements apart in shared memory: 8-way bank conflicts.
+// Still limits it: neighbouring threads are 8 elements apart in shared memory: 8-way bank
+// conflicts.
 __global__ void coarsened(const float* in, float* out, std::size_t n, float* sums) {
     __shared__ float values[kCoarsened];
     __shared__ float ends[kBlock];  // the sum of each thread's elements, then their scan
@@ -178,8 +182,8 @@ __global__ void __launch_bounds__(kBlock) sum_tiles(const float* in, std::size_t
     if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
-// Idea: the first kernel only adds up each tile (sum_tiles). With the scan of these sums at hand, this one
-// writes the final result at once.
+// Idea: the first kernel only adds up each tile (sum_tiles). With the scan of these sums at hand,
+// this one writes the final result at once.
 // Cost removed: one of four passes over memory.
 // Still limits it: 3 n of traffic: every element is read twice.
 __global__ void __launch_bounds__(kBlock)

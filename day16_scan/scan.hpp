@@ -13,9 +13,9 @@
 
 namespace day16 {
 
-// Device memory for intermediate results: of scans of at most `capacity` elements, about a 120th of their
-// size. The caller allocates it once and passes it to every call. Two scans that may run at the same time,
-// on two streams, need two workspaces.
+// Device memory for intermediate results: of scans of at most `capacity` elements, about a 120th of
+// their size. The caller allocates it once and passes it to every call. Two scans that may run at
+// the same time, on two streams, need two workspaces.
 class Workspace {
   public:
     explicit Workspace(std::size_t capacity);  // on the current device; throws CudaError
@@ -31,9 +31,9 @@ class Workspace {
     course::DeviceBuffer<unsigned long long> words_;
 };
 
-// Enqueues out[i] = in[0] + ... + in[i] on `stream`. Any length, 0 included, and any alignment of 4 bytes;
-// `out` is as long as `in`, and either `in` itself or memory that does not overlap it.
-// The sums of floats are rounded in an order that differs between versions, and for the two look-backs
+// Enqueues out[i] = in[0] + ... + in[i] on `stream`. Any length, 0 included, and any alignment of 4
+// bytes; `out` is as long as `in`, and either `in` itself or memory that does not overlap it. The
+// sums of floats are rounded in an order that differs between versions, and for the two look-backs
 // from run to run.
 // Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
 template <class T>
@@ -44,8 +44,8 @@ using Launcher = void (*)(course::DeviceSpan<const T> in, course::DeviceSpan<T> 
 using Version = course::Variant<Launcher<float>, std::size_t>;
 std::span<const Version> variants();
 
-// The fastest version that the GPU and the alignment allow, for T = float, std::int32_t (sums wrap) or
-// std::uint32_t. Arguments and errors are those of Launcher.
+// The fastest version that the GPU and the alignment allow, for T = float, std::int32_t (sums wrap)
+// or std::uint32_t. Arguments and errors are those of Launcher.
 template <class T>
 void inclusive_scan(course::DeviceSpan<const T> in, course::DeviceSpan<T> out, Workspace& workspace,
                     cudaStream_t stream);
@@ -54,8 +54,8 @@ template <class T>
 void exclusive_scan(course::DeviceSpan<const T> in, course::DeviceSpan<T> out, Workspace& workspace,
                     cudaStream_t stream);
 
-// The reference, in double: `sums` gets the inclusive sums, `magnitudes` those of the absolute values, which
-// bound the rounding errors. All have the length of `in`.
+// The reference, in double: `sums` gets the inclusive sums, `magnitudes` those of the absolute
+// values, which bound the rounding errors. All have the length of `in`.
 void scan_on_cpu(std::span<const float> in, std::span<double> sums, std::span<double> magnitudes);
 
 }  // namespace day16

@@ -1,4 +1,5 @@
-// Day 16's program: every version verified and timed, beside CUB, a copy of as many bytes and the CPU.
+// Day 16's program: every version verified and timed, beside CUB, a copy of as many bytes and the
+// CPU.
 #include <limits>
 #include <memory>
 #include <string>
@@ -15,7 +16,8 @@ namespace {
 
 using course::DeviceBuffer;
 
-// Whole numbers from -8 to 8: their sums stay far below 2^24, so floats hold them exactly in any order.
+// Whole numbers from -8 to 8: their sums stay far below 2^24, so floats hold them exactly in any
+// order.
 template <class T>
 struct Data {
     explicit Data(std::size_t n)

@@ -1,4 +1,5 @@
-// Every version against the CPU: whole numbers exactly, other floats within the bound of their roundings.
+// Every version against the CPU: whole numbers exactly, other floats within the bound of their
+// roundings.
 #include "scan.hpp"
 
 #include <gtest/gtest.h>
@@ -27,8 +28,8 @@ using day16::Workspace;
 constexpr std::uint64_t kSeed = 16;
 constexpr std::size_t kTile = 5120;
 
-// Around a warp, a section of 256, 512 and 2048, a tile; sections of sections; more than 32 tiles, so that
-// one look at 32 of them is not enough.
+// Around a warp, a section of 256, 512 and 2048, a tile; sections of sections; more than 32 tiles,
+// so that one look at 32 of them is not enough.
 const std::vector<std::size_t> kSizes = {0,         1,     31,        32,    33,    255,   256,
                                          257,       511,   512,       513,   2047,  2048,  2049,
                                          kTile - 1, kTile, kTile + 1, 65535, 65536, 65537, 34 * kTile + 7,

@@ -24,6 +24,8 @@ namespace course::ptx {
 #ifdef CUDA_ON_CPU
 
 // As in ptx.cuh: named and not wrapped.
+using cuda_on_cpu::ptx::isa::bulk_load;
+using cuda_on_cpu::ptx::isa::bulk_store;
 using cuda_on_cpu::ptx::cluster_arrive;
 using cuda_on_cpu::ptx::cluster_rank;
 using cuda_on_cpu::ptx::cluster_wait;
@@ -179,6 +181,22 @@ __device__ inline void tma_store(const CUtensorMap* map, int column, int row, co
         "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
         "r"(column), "r"(row), "r"(detail::shared_window(shared))
         : "memory");
+}
+
+// PTX ISA, cp.async.bulk: `bytes` from global to shared memory, counted by `barrier`. All three are multiples of 16.
+__device__ inline void bulk_load(void* shared, const void* global, unsigned bytes, MBarrier* barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+            detail::shared_window(shared)),
+        "l"(global), "r"(bytes), "r"(detail::shared_window(barrier))
+        : "memory");
+}
+
+// The other way, as part of this thread's open group.
+__device__ inline void bulk_store(void* global, const void* shared, unsigned bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
+                 "r"(detail::shared_window(shared)), "r"(bytes)
+                 : "memory");
 }
 
 // PTX ISA, cp.async.bulk.commit_group: what this thread has stored since the last call is a group.

@@ -129,8 +129,8 @@ __forceinline__ void cp_async_mbarrier_arrive(std::uint64_t address, Site site =
 // ---- Bulk copies -------------------------------------------------------------------------------------------------------
 
 // Of one dimension: carried out at once, one of the moments that a GPU may choose.
-void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, Site site);
-void bulk_store(void* global, const void* shared, unsigned bytes, Site site);
+void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, Site site = Site::here());
+void bulk_store(void* global, const void* shared, unsigned bytes, Site site = Site::here());
 
 inline void bulk_copy_to_shared(std::uint64_t shared, std::uint64_t global, std::uint32_t bytes,
                                 std::uint64_t barrier, Site site = Site::here()) {

@@ -1,0 +1,129 @@
+// What the threads of a block do together: a scan of one value per thread, and tiles in shared
+// memory.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace day16 {
+
+constexpr int kBlock = 256;  // threads of a block
+constexpr int kWarpSize = 32;
+constexpr int kWarps = kBlock / kWarpSize;
+constexpr unsigned kWholeWarp = 0xffffffff;
+
+// Kogge-Stone among the lanes of a warp: what lane l gets is the sum of lanes 0 to l.
+template <class T>
+__device__ T warp_scan(T value) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    for (int stride = 1; stride < kWarpSize; stride *= 2) {
+        const T left = __shfl_up_sync(kWholeWarp, value, stride);
+        if (lane >= stride) value += left;
+    }
+    return value;
+}
+
+// The sum of the values of all threads before this one. `total` gets the sum of all threads'
+// values. Two calls need a barrier in between.
+template <class T>
+__device__ T sum_before(T value, T& total) {
+    __shared__ T of_warp[kWarps];
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+    const T inclusive = warp_scan(value);
+    T before = __shfl_up_sync(kWholeWarp, inclusive, 1);
+    if (lane == 0) before = 0;
+    if (lane == kWarpSize - 1) of_warp[warp] = inclusive;
+    __syncthreads();
+    T of_warps_before = 0;
+    total = 0;
+    for (int w = 0; w < kWarps; ++w) {
+        if (w == warp) of_warps_before = total;
+        total += of_warp[w];
+    }
+    return of_warps_before + before;
+}
+
+// --- Tiles ----------------------------------------------------------------------------------------
+
+constexpr int kPacks = 5;               // 16-byte packs of a thread: odd, see Tile
+constexpr int kItems = 4 * kPacks;      // elements of a thread, neighbours
+constexpr int kTile = kBlock * kItems;  // 5,120 elements of a tile
+
+template <class T>
+struct alignas(16) Pack {
+    T item[4];
+};
+
+// A tile in shared memory, where elements change owners: global memory wants neighbouring threads
+// at neighbouring packs, the scan wants a thread's elements to be neighbours. Thread t owns packs 5
+// t to 5 t + 4. Eight threads access 128 bytes at once; 5 t modulo 8 takes all eight values, so
+// they never meet in a bank.
+template <class T>
+using Tile = Pack<T>[kBlock * kPacks];
+
+template <class T>
+__device__ void load_tile(Tile<T>& tile, const T* in, std::size_t n, std::size_t first) {
+    const bool aligned = reinterpret_cast<std::uintptr_t>(in) % sizeof(Pack<T>) == 0;
+    if (aligned && first + kTile <= n) {
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p) {
+            const int pack = p * kBlock + static_cast<int>(threadIdx.x);
+            tile[pack] = *reinterpret_cast<const Pack<T>*>(in + first + pack * 4);
+        }
+    } else {
+        for (int k = static_cast<int>(threadIdx.x); k < kTile; k += kBlock)
+            tile[k / 4].item[k % 4] = first + k < n ? in[first + k] : T{0};
+    }
+    __syncthreads();
+}
+
+template <class T>
+__device__ void store_tile(const Tile<T>& tile, T* out, std::size_t n, std::size_t first) {
+    __syncthreads();
+    const bool aligned = reinterpret_cast<std::uintptr_t>(out) % sizeof(Pack<T>) == 0;
+    if (aligned && first + kTile <= n) {
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p) {
+            const int pack = p * kBlock + static_cast<int>(threadIdx.x);
+            *reinterpret_cast<Pack<T>*>(out + first + pack * 4) = tile[pack];
+        }
+    } else {
+        for (int k = static_cast<int>(threadIdx.x); k < kTile; k += kBlock)
+            if (first + k < n) out[first + k] = tile[k / 4].item[k % 4];
+    }
+}
+
+// This thread's elements, and their sum.
+template <class T>
+__device__ T read_items(const Tile<T>& tile, Pack<T> (&items)[kPacks]) {
+    T sum = 0;
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+        items[p] = tile[threadIdx.x * kPacks + p];
+#pragma unroll
+        for (const T& item : items[p].item)
+            sum += item;
+    }
+    return sum;
+}
+
+// Writes the scan of this thread's elements; `sum` is that of everything before them. Exclusive:
+// without the element itself.
+template <bool kExclusive, class T>
+__device__ void write_scan(Tile<T>& tile, Pack<T> (&items)[kPacks], T sum) {
+#pragma unroll
+    for (int p = 0; p < kPacks; ++p) {
+#pragma unroll
+        for (T& item : items[p].item) {
+            const T before = sum;
+            sum += item;
+            item = kExclusive ? before : sum;
+        }
+        tile[threadIdx.x * kPacks + p] = items[p];
+    }
+}
+
+}  // namespace day16

@@ -1,0 +1,43 @@
+#include <algorithm>
+
+#include "bulk_lookback.cuh"
+#include "bulk_lookback.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
+#include "common/device/tensor_core_support.hpp"
+#include "scan.hpp"
+
+namespace day16 {
+
+std::string why_no_bulk_copies() {
+    int device = 0;
+    int major = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    // The code is for 9.0a, which no later GPU runs.
+    if (major == 9) return "";
+    return "needs bulk copies, in code for compute capability 9.0; this GPU has " + std::to_string(major) +
+           ".x";
+}
+
+template <class T, bool kExclusive>
+void launch_bulk_lookback(const T* in, T* out, std::size_t n, Workspace& workspace, cudaStream_t stream) {
+    constexpr auto kKernel = bulk_lookback<T, kExclusive>;
+    constexpr std::size_t kShared = sizeof(Stages<T>);
+    course::allow_shared_bytes(kKernel, kShared);
+    const std::size_t tiles = course::ceil_div<std::size_t>(n, kTile);
+    const auto grid = static_cast<unsigned>(
+        std::min<std::size_t>(tiles, course::resident_blocks(kKernel, kBlock, kShared)));
+    course::launch(kKernel, {.grid = grid, .block = kBlock, .shared_bytes = kShared, .stream = stream}, in,
+                   out, n, reinterpret_cast<Progress*>(workspace.progress()), workspace.words());
+}
+
+#define DAY16_INSTANTIATE(T)                                                                           \
+    template void launch_bulk_lookback<T, false>(const T*, T*, std::size_t, Workspace&, cudaStream_t); \
+    template void launch_bulk_lookback<T, true>(const T*, T*, std::size_t, Workspace&, cudaStream_t);
+DAY16_INSTANTIATE(float)
+DAY16_INSTANTIATE(std::int32_t)
+DAY16_INSTANTIATE(std::uint32_t)
+#undef DAY16_INSTANTIATE
+
+}  // namespace day16

@@ -1,0 +1,20 @@
+// The launcher of bulk_lookback, which is compiled for compute capability 9.0a.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+namespace day16 {
+
+class Workspace;
+
+// Why the current GPU, or this build's code for it, has no bulk copies; "" where they can be used.
+std::string why_no_bulk_copies();
+
+// Enqueues the scan of `n` elements, at least one. `in` and `out` are 16-byte aligned.
+template <class T, bool kExclusive>
+void launch_bulk_lookback(const T* in, T* out, std::size_t n, Workspace& workspace, cudaStream_t stream);
+
+}  // namespace day16

@@ -1,0 +1,163 @@
+// Day 16's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in
+// scan.cuh and single_pass.cuh; bulk_lookback is launched in bulk_lookback.cu.
+#include <array>
+#include <string>
+#include <vector>
+
+#include "bulk_lookback.hpp"
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "scan.cuh"
+#include "scan.hpp"
+#include "single_pass.cuh"
+
+namespace day16 {
+namespace {
+
+using course::ceil_div;
+using course::DeviceSpan;
+using course::require;
+
+constexpr std::size_t kSmallestSection = kBlock;
+
+template <class T>
+void check_arguments(DeviceSpan<const T> in, DeviceSpan<T> out, const Workspace& workspace) {
+    require(out.size() == in.size(), "scan: in has ", in.size(), " elements and out ", out.size(),
+            "; expected the same number");
+    require(in.data() == out.data() || !overlap(in, out),
+            "scan: out overlaps in; expected in itself, or memory apart");
+    require(workspace.capacity() >= in.size(), "scan: workspace has capacity ", workspace.capacity(),
+            "; expected at least the length of in, ", in.size());
+}
+
+// Scans sections, then their sums likewise, which may be several sections again; then adds. `sums`:
+// room for the sums of all levels.
+template <auto kKernel, int kSection>
+void scan_sections(const float* in, float* out, std::size_t n, float* sums, cudaStream_t stream) {
+    const std::size_t sections = ceil_div<std::size_t>(n, kSection);
+    kKernel<<<course::blocks_for(sections, 1), kBlock, 0, stream>>>(in, out, n, sums);
+    CUDA_CHECK_LAUNCH();
+    if (sections == 1) return;
+    scan_sections<kKernel, kSection>(sums, sums, sections, sums + sections, stream);
+    add_sums<<<course::blocks_for(n, kBlock), kBlock, 0, stream>>>(out, n, sums, kSection);
+    CUDA_CHECK_LAUNCH();
+}
+
+template <auto kKernel, int kSection>
+void launch_sections(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace,
+                     cudaStream_t stream) {
+    check_arguments(in, out, workspace);
+    if (in.empty()) return;
+    scan_sections<kKernel, kSection>(in.data(), out.data(), in.size(), workspace.sums(), stream);
+}
+
+void launch_reduce_scan_scan(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace,
+                             cudaStream_t stream) {
+    check_arguments(in, out, workspace);
+    if (in.empty()) return;
+    const std::size_t tiles = ceil_div<std::size_t>(in.size(), kTile);
+    float* const sums = workspace.sums();
+    const unsigned grid = course::blocks_for(tiles, 1);
+    sum_tiles<<<grid, kBlock, 0, stream>>>(in.data(), in.size(), sums);
+    CUDA_CHECK_LAUNCH();
+    scan_sections<scan_tiles, kTile>(sums, sums, tiles, sums + tiles, stream);
+    scan_tiles_after<<<grid, kBlock, 0, stream>>>(in.data(), out.data(), in.size(), sums);
+    CUDA_CHECK_LAUNCH();
+}
+
+Progress* progress_of(Workspace& workspace) {
+    return reinterpret_cast<Progress*>(workspace.progress());
+}
+
+void launch_domino(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace,
+                   cudaStream_t stream) {
+    check_arguments(in, out, workspace);
+    if (in.empty()) return;
+    domino<<<course::blocks_for(ceil_div<std::size_t>(in.size(), kTile), 1), kBlock, 0, stream>>>(
+        in.data(), out.data(), in.size(), progress_of(workspace), workspace.words());
+    CUDA_CHECK_LAUNCH();
+}
+
+template <class T, bool kExclusive>
+void launch_lookback(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& workspace, cudaStream_t stream) {
+    check_arguments(in, out, workspace);
+    if (in.empty()) return;
+    const unsigned grid = course::blocks_for(ceil_div<std::size_t>(in.size(), kTile), 1);
+    decoupled_lookback<T, kExclusive><<<grid, kBlock, 0, stream>>>(in.data(), out.data(), in.size(),
+                                                                   progress_of(workspace), workspace.words());
+    CUDA_CHECK_LAUNCH();
+}
+
+course::Work work(const std::size_t& n) {
+    const auto elements = static_cast<double>(n);
+    return {.bytes = 2 * sizeof(float) * elements, .written = sizeof(float) * elements, .flops = elements};
+}
+
+std::string needs_bulk_copies(const std::size_t&) {
+    return why_no_bulk_copies();
+}
+
+// bulk_lookback where bulk copies are possible, else decoupled_lookback.
+template <class T, bool kExclusive>
+void launch_fastest(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& workspace, cudaStream_t stream) {
+    const bool is_aligned = reinterpret_cast<std::uintptr_t>(in.data()) % 16 == 0 &&
+                            reinterpret_cast<std::uintptr_t>(out.data()) % 16 == 0;
+    if (!is_aligned || !why_no_bulk_copies().empty())
+        return launch_lookback<T, kExclusive>(in, out, workspace, stream);
+    check_arguments(in, out, workspace);
+    if (in.empty()) return;
+    launch_bulk_lookback<T, kExclusive>(in.data(), out.data(), in.size(), workspace, stream);
+}
+
+}  // namespace
+
+Workspace::Workspace(std::size_t capacity)
+    : capacity_(capacity),
+      // n / 256 + n / 256^2 + ..., each rounded up
+      sums_(ceil_div<std::size_t>(capacity, kSmallestSection) * 2 + 16),
+      progress_(std::span<const unsigned>(std::array{0U, 0U, 1U, 0U})),
+      words_(std::span<const unsigned long long>(
+          std::vector<unsigned long long>(ceil_div<std::size_t>(capacity, kTile)))) {}
+
+std::span<const Version> variants() {
+    static const std::array<Version, 10> list = {{
+        {"kogge_stone", "each step adds the value twice as far away", launch_sections<kogge_stone, kBlock>,
+         work},
+        {"kogge_stone_double_buffer", "one barrier in each step",
+         launch_sections<kogge_stone_double_buffer, kBlock>, work},
+        {"brent_kung", "a tree up, a tree down", launch_sections<brent_kung, kPairs>, work},
+        {"coarsened", "each thread scans eight elements by itself", launch_sections<coarsened, kCoarsened>,
+         work},
+        {"warp_shuffle", "warps scan in registers", launch_sections<warp_shuffle, kBlock>, work},
+        {"scan_scan_add", "tiles of 20 elements per thread: 4 n of traffic",
+         launch_sections<scan_tiles, kTile>, work},
+        {"reduce_scan_scan", "the sums first: 3 n of traffic", launch_reduce_scan_scan, work},
+        {"domino", "one pass, each tile waits for the one before", launch_domino, work},
+        {"decoupled_lookback", "one pass, tiles add up the sums before them", launch_lookback<float, false>,
+         work},
+        {"bulk_lookback", "the next tile arrives during the look-back", launch_fastest<float, false>, work,
+         needs_bulk_copies},
+    }};
+    return list;
+}
+
+template <class T>
+void inclusive_scan(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& workspace, cudaStream_t stream) {
+    launch_fastest<T, false>(in, out, workspace, stream);
+}
+
+template <class T>
+void exclusive_scan(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& workspace, cudaStream_t stream) {
+    launch_fastest<T, true>(in, out, workspace, stream);
+}
+
+#define DAY16_INSTANTIATE(T)                                                                       \
+    template void inclusive_scan<T>(DeviceSpan<const T>, DeviceSpan<T>, Workspace&, cudaStream_t); \
+    template void exclusive_scan<T>(DeviceSpan<const T>, DeviceSpan<T>, Workspace&, cudaStream_t);
+DAY16_INSTANTIATE(float)
+DAY16_INSTANTIATE(std::int32_t)
+DAY16_INSTANTIATE(std::uint32_t)
+#undef DAY16_INSTANTIATE
+
+}  // namespace day16

@@ -1,0 +1,202 @@
+// Day 16: prefix sum, or scan. out[i] = in[0] + ... + in[i].      PMPP chapter 11 (4th and 5th edition)
+//
+//   version                    what is new                                 what limits it
+//   kogge_stone                each step adds the value twice as far away  n log2 n additions, two barriers a step
+//   kogge_stone_double_buffer  read one array, write the other             n log2 n additions
+//   brent_kung                 a tree up, a tree down: 2 n additions       steps with few threads at work
+//   coarsened                  a thread scans 8 elements by itself         bank conflicts
+//   warp_shuffle               warps scan in registers                     an element per thread
+//   scan_scan_add              tiles of 5,120 elements in registers        4 n of traffic
+//   reduce_scan_scan           first the sums alone                        3 n of traffic
+//   domino                     one pass; each tile waits for the former    a chain of tiles
+//   decoupled_lookback         a tile adds up the sums before it           loads wait for the look-back
+//   bulk_lookback              (bulk_lookback.cuh) the next tile arrives   memory bandwidth
+//                              meanwhile
+//
+// A scan must read n elements and write n. What the first five scan is a section, one per block;
+// the sums of the sections are scanned likewise, and added in a third kernel.
+//
+//   ./course run day16                                  every version, verified and timed
+//   ./course inspect day16 --variant coarsened          bank conflicts, line by line
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "block_scan.cuh"
+
+namespace day16 {
+
+// Idea: after the step with `stride`, each element holds the sum of the 2 * stride elements up to
+// it.
+// Cost removed: the chain of n - 1 dependent additions: 8 steps for 256 elements.
+// Still limits it: n log2 n additions instead of n, and two barriers in each step.
+//
+// The second barrier: all threads have read before one of them writes. Without it the scan is a
+// race.
+__global__ void kogge_stone(const float* in, float* out, std::size_t n, float* sums) {
+    __shared__ float values[kBlock];
+    const unsigned t = threadIdx.x;
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + t;
+    values[t] = i < n ? in[i] : 0.0f;
+    for (unsigned stride = 1; stride < kBlock; stride *= 2) {
+        __syncthreads();  // the step before is complete
+        const float left = t >= stride ? values[t - stride] : 0.0f;
+        __syncthreads();  // all threads have read
+        values[t] += left;
+    }
+    if (i < n) out[i] = values[t];
+    if (t == kBlock - 1) sums[blockIdx.x] = values[t];
+}
+
+// Idea: two arrays change places: a step reads one and writes the other.
+// Cost removed: one of the two barriers.
+// Still limits it: n log2 n additions.
+__global__ void kogge_stone_double_buffer(const float* in, float* out, std::size_t n, float* sums) {
+    __shared__ float buffers[2][kBlock];
+    const unsigned t = threadIdx.x;
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + t;
+    int from = 0;
+    buffers[from][t] = i < n ? in[i] : 0.0f;
+    for (unsigned stride = 1; stride < kBlock; stride *= 2) {
+        __syncthreads();
+        const float left = t >= stride ? buffers[from][t - stride] : 0.0f;
+        buffers[1 - from][t] = buffers[from][t] + left;
+        from = 1 - from;
+    }
+    if (i < n) out[i] = buffers[from][t];
+    if (t == kBlock - 1) sums[blockIdx.x] = buffers[from][t];
+}
+
+constexpr int kPairs = 2 * kBlock;  // elements of a section of brent_kung
+
+// Idea: a tree of sums, as in day 15, then a tree downwards that hands each sum to the elements
+// behind.
+// Cost removed: most additions: 2 n instead of n log2 n. A thread has two elements.
+// Still limits it: twice as many steps, and in most of them few threads work.
+__global__ void brent_kung(const float* in, float* out, std::size_t n, float* sums) {
+    __shared__ float values[kPairs];
+    const unsigned t = threadIdx.x;
+    const std::size_t first = std::size_t{blockIdx.x} * kPairs;
+    for (unsigned k = t; k < kPairs; k += kBlock)
+        values[k] = first + k < n ? in[first + k] : 0.0f;
+    for (unsigned stride = 1; stride < kPairs; stride *= 2) {
+        __syncthreads();
+        const unsigned last = (t + 1) * 2 * stride - 1;  // of a group of 2 * stride elements
+        if (last < kPairs) values[last] += values[last - stride];
+    }
+    for (unsigned stride = kPairs / 4; stride > 0; stride /= 2) {
+        __syncthreads();
+        const unsigned last = (t + 1) * 2 * stride - 1;
+        if (last + stride < kPairs) values[last + stride] += values[last];
+    }
+    __syncthreads();
+    for (unsigned k = t; k < kPairs; k += kBlock)
+        if (first + k < n) out[first + k] = values[k];
+    if (t == kBlock - 1) sums[blockIdx.x] = values[kPairs - 1];
+}
+
+constexpr int kEach = 8;                    // elements of a thread of `coarsened`
+constexpr int kCoarsened = kEach * kBlock;  // elements of its section
+
+// Idea: three phases. A thread scans its 8 elements alone; the block scans the 256 sums; each
+// thread adds the sum before its elements.
+// Cost removed: barriers: 8 steps for 2048 elements. Only the 256 sums take n log2 n additions.
+// Still limits it: neighbouring threads are 8 elements apart in shared memory: 8-way bank
+// conflicts.
+__global__ void coarsened(const float* in, float* out, std::size_t n, float* sums) {
+    __shared__ float values[kCoarsened];
+    __shared__ float ends[kBlock];  // the sum of each thread's elements, then their scan
+    const unsigned t = threadIdx.x;
+    const std::size_t first = std::size_t{blockIdx.x} * kCoarsened;
+    for (unsigned k = t; k < kCoarsened; k += kBlock)
+        values[k] = first + k < n ? in[first + k] : 0.0f;
+    __syncthreads();
+
+    float* const mine = values + t * kEach;
+    for (int k = 1; k < kEach; ++k)
+        mine[k] += mine[k - 1];
+    ends[t] = mine[kEach - 1];
+
+    for (unsigned stride = 1; stride < kBlock; stride *= 2) {
+        __syncthreads();
+        const float left = t >= stride ? ends[t - stride] : 0.0f;
+        __syncthreads();
+        ends[t] += left;
+    }
+    __syncthreads();
+
+    const float before = t > 0 ? ends[t - 1] : 0.0f;
+    for (int k = 0; k < kEach; ++k)
+        mine[k] += before;
+    __syncthreads();
+    for (unsigned k = t; k < kCoarsened; k += kBlock)
+        if (first + k < n) out[first + k] = values[k];
+    if (t == kBlock - 1) sums[blockIdx.x] = ends[t];
+}
+
+// Idea: the lanes of a warp exchange registers; shared memory holds one sum for each warp.
+// Cost removed: all barriers but one.
+// Still limits it: a thread has one 4-byte element: instructions, not bytes.
+__global__ void warp_shuffle(const float* in, float* out, std::size_t n, float* sums) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    const float value = i < n ? in[i] : 0.0f;
+    float total;
+    const float before = sum_before(value, total);
+    if (i < n) out[i] = before + value;
+    if (threadIdx.x == 0) sums[blockIdx.x] = total;
+}
+
+// The third kernel of a scan by sections: adds the sum of all sections before to each element.
+__global__ void add_sums(float* out, std::size_t n, const float* sums, unsigned section) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    const std::size_t number = i / section;
+    if (i < n && number > 0) out[i] += sums[number - 1];
+}
+
+// --- Tiles --------------------------------------------------------------------------------------------------
+
+// Idea: a block scans a tile: a thread's 20 elements are in registers, and move as 16-byte packs.
+// Cost removed: most instructions per element. The sums are a 5,120th of the elements.
+// Still limits it: 4 n of traffic: the tiles are read and written, and once more to add the sums.
+__global__ void __launch_bounds__(kBlock)
+    scan_tiles(const float* in, float* out, std::size_t n, float* sums) {
+    __shared__ Tile<float> tile;
+    const std::size_t first = std::size_t{blockIdx.x} * kTile;
+    load_tile(tile, in, n, first);
+    Pack<float> items[kPacks];
+    float total;
+    const float before = sum_before(read_items(tile, items), total);
+    write_scan<false>(tile, items, before);
+    store_tile(tile, out, n, first);
+    if (threadIdx.x == 0) sums[blockIdx.x] = total;
+}
+
+__global__ void __launch_bounds__(kBlock) sum_tiles(const float* in, std::size_t n, float* sums) {
+    __shared__ Tile<float> tile;
+    load_tile(tile, in, n, std::size_t{blockIdx.x} * kTile);
+    Pack<float> items[kPacks];
+    float total;
+    sum_before(read_items(tile, items), total);
+    if (threadIdx.x == 0) sums[blockIdx.x] = total;
+}
+
+// Idea: the first kernel only adds up each tile (sum_tiles). With the scan of these sums at hand,
+// this one writes the final result at once.
+// Cost removed: one of four passes over memory.
+// Still limits it: 3 n of traffic: every element is read twice.
+__global__ void __launch_bounds__(kBlock)
+    scan_tiles_after(const float* in, float* out, std::size_t n, const float* sums) {
+    __shared__ Tile<float> tile;
+    const std::size_t first = std::size_t{blockIdx.x} * kTile;
+    load_tile(tile, in, n, first);
+    Pack<float> items[kPacks];
+    float total;
+    const float before = sum_before(read_items(tile, items), total);
+    const float before_tile = blockIdx.x > 0 ? sums[blockIdx.x - 1] : 0.0f;
+    write_scan<false>(tile, items, before_tile + before);
+    store_tile(tile, out, n, first);
+}
+
+}  // namespace day16

@@ -1,0 +1,61 @@
+// The host API of day 16: inclusive and exclusive prefix sums. The kernels are in scan.cuh.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/bench/variant.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/device_view.hpp"
+
+namespace day16 {
+
+// Device memory for intermediate results: of scans of at most `capacity` elements, about a 120th of
+// their size. The caller allocates it once and passes it to every call. Two scans that may run at
+// the same time, on two streams, need two workspaces.
+class Workspace {
+  public:
+    explicit Workspace(std::size_t capacity);  // on the current device; throws CudaError
+
+    std::size_t capacity() const { return capacity_; }
+    float* sums() { return sums_.data(); }                 // of sections, of sections of these, ...
+    unsigned* progress() { return progress_.data(); }      // struct Progress of scan.cuh
+    unsigned long long* words() { return words_.data(); }  // one for each tile
+  private:
+    std::size_t capacity_;
+    course::DeviceBuffer<float> sums_;
+    course::DeviceBuffer<unsigned> progress_;
+    course::DeviceBuffer<unsigned long long> words_;
+};
+
+// Enqueues out[i] = in[0] + ... + in[i] on `stream`. Any length, 0 included, and any alignment of 4
+// bytes; `out` is as long as `in`, and either `in` itself or memory that does not overlap it. The
+// sums of floats are rounded in an order that differs between versions, and for the two look-backs
+// from run to run.
+// Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
+template <class T>
+using Launcher = void (*)(course::DeviceSpan<const T> in, course::DeviceSpan<T> out, Workspace& workspace,
+                          cudaStream_t stream);
+
+// The versions, slow to fast: inclusive sums of floats. The problem is the number of elements.
+using Version = course::Variant<Launcher<float>, std::size_t>;
+std::span<const Version> variants();
+
+// The fastest version that the GPU and the alignment allow, for T = float, std::int32_t (sums wrap)
+// or std::uint32_t. Arguments and errors are those of Launcher.
+template <class T>
+void inclusive_scan(course::DeviceSpan<const T> in, course::DeviceSpan<T> out, Workspace& workspace,
+                    cudaStream_t stream);
+// out[i] = in[0] + ... + in[i - 1]; out[0] = 0.
+template <class T>
+void exclusive_scan(course::DeviceSpan<const T> in, course::DeviceSpan<T> out, Workspace& workspace,
+                    cudaStream_t stream);
+
+// The reference, in double: `sums` gets the inclusive sums, `magnitudes` those of the absolute
+// values, which bound the rounding errors. All have the length of `in`.
+void scan_on_cpu(std::span<const float> in, std::span<double> sums, std::span<double> magnitudes);
+
+}  // namespace day16

@@ -1,0 +1,55 @@
+// What the lesson says of its versions' accesses, counted.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/device/device_buffer.hpp"
+#include "common/test/inspection_test.hpp"
+#include "scan.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+
+constexpr std::size_t kElements = 8 * 5120;
+
+class Lesson : public testing::Test {
+  protected:
+    std::function<void()> scan(const std::string& version) {
+        return [this, &launch = course::find_variant(day16::variants(), version).launcher] {
+            launch(in_.span(), out_.span(), workspace_, nullptr);
+        };
+    }
+
+  private:
+    const std::vector<float> ones_ = std::vector<float>(kElements, 1.0f);
+    const DeviceBuffer<float> in_{std::span(ones_)};
+    DeviceBuffer<float> out_{kElements};
+    day16::Workspace workspace_{kElements};
+};
+
+TEST_F(Lesson, NoVersionHasRaces) {
+    for (const auto& version : day16::variants()) {
+        SCOPED_TRACE(version.name);
+        EXPECT_NO_RACES(scan(version.name));
+    }
+}
+
+TEST_F(Lesson, CoarseningCostsBankConflictsAndTilesHaveNone) {
+    EXPECT_FALSE(course::conflict_free(course::inspect(scan("coarsened"))));
+    for (const char* version : {"kogge_stone", "scan_scan_add", "reduce_scan_scan", "decoupled_lookback"}) {
+        SCOPED_TRACE(version);
+        EXPECT_CONFLICT_FREE(scan(version));
+    }
+}
+
+TEST_F(Lesson, GlobalMemoryIsReadAndWrittenCoalesced) {
+    for (const char* version : {"kogge_stone", "brent_kung", "coarsened", "warp_shuffle", "scan_scan_add"}) {
+        SCOPED_TRACE(version);
+        EXPECT_COALESCED(scan(version));
+    }
+}
+
+}  // namespace

@@ -1,0 +1,15 @@
+// CUB's scan, to measure against.
+#pragma once
+
+#include "common/bench/program.hpp"
+#include "common/device/device_view.hpp"
+
+namespace day16 {
+
+// cub::DeviceScan::InclusiveSum of `in` into `out`; its temporary storage is allocated here, once.
+// For float and std::int32_t. Its `cannot_run` says why where CUB is not.
+template <class T>
+course::Contestant cub_scan(course::DeviceSpan<const T> in, course::DeviceSpan<T> out,
+                            const course::Work& work);
+
+}  // namespace day16

@@ -1,0 +1,235 @@
+// Every version against the CPU: whole numbers exactly, other floats within the bound of their
+// roundings.
+#include "scan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using course::DeviceSpan;
+using course::GuardedBuffer;
+using day16::Workspace;
+
+constexpr std::uint64_t kSeed = 16;
+constexpr std::size_t kTile = 5120;
+
+// Around a warp, a section of 256, 512 and 2048, a tile; sections of sections; more than 32 tiles,
+// so that one look at 32 of them is not enough.
+const std::vector<std::size_t> kSizes = {0,         1,     31,        32,    33,    255,   256,
+                                         257,       511,   512,       513,   2047,  2048,  2049,
+                                         kTile - 1, kTile, kTile + 1, 65535, 65536, 65537, 34 * kTile + 7,
+                                         300007};
+
+// Small whole numbers, whose sums floats hold exactly in any order.
+template <class T>
+std::vector<T> whole_numbers(std::size_t n, std::uint64_t seed = kSeed) {
+    course::Random random(seed);
+    std::vector<T> values(n);
+    for (T& value : values)
+        value = static_cast<T>(random.integer(-8, 8));
+    return values;
+}
+
+course::VerifyResult compare(const GuardedBuffer<float>& out, const std::vector<float>& in, double factor) {
+    std::vector<double> sums(in.size());
+    std::vector<double> magnitudes(in.size());
+    day16::scan_on_cpu(in, sums, magnitudes);
+    for (double& magnitude : magnitudes)
+        if (!std::isfinite(magnitude)) magnitude = 0;
+    course::VerifyResult result = course::verify(out.to_host(), sums,
+                                                 {.terms = std::max<std::size_t>(1, in.size()),
+                                                  .growth = course::Growth::kSquareRoot,
+                                                  .factor = factor},
+                                                 magnitudes);
+    result.damage = out.damage();
+    return result;
+}
+
+class VariantTest : public course::DeviceTestWithParam<const day16::Version*> {
+  protected:
+    void SetUp() override {
+        course::DeviceTestWithParam<const day16::Version*>::SetUp();
+        if (IsSkipped()) return;
+        if (const std::string reason = GetParam()->cannot_run(1); !reason.empty()) GTEST_SKIP() << reason;
+    }
+
+    // `in` begins `offset` elements after an aligned address, the output `out_offset`.
+    course::VerifyResult scan(const std::vector<float>& in, double factor = 0, std::size_t offset = 0,
+                              std::size_t out_offset = 0) {
+        std::vector<float> all(offset + in.size(), 1e9f);
+        std::copy(in.begin(), in.end(), all.begin() + static_cast<std::ptrdiff_t>(offset));
+        const DeviceBuffer<float> device{std::span<const float>(all)};
+        GuardedBuffer<float> out(in.size(), out_offset);
+        Workspace workspace(in.size());
+        // Twice: the first launch must leave the workspace as the second one needs it.
+        for (int launch = 0; launch < 2; ++launch) {
+            out.spoil();
+            GetParam()->launcher(device.span().subspan(offset, in.size()), out.span(), workspace, nullptr);
+            CUDA_CHECK(cudaDeviceSynchronize());
+        }
+        return compare(out, in, factor);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DaySixteen, VariantTest, course::each_of(day16::variants()), course::VariantName());
+
+TEST_P(VariantTest, AllSizes) {
+    for (const std::size_t n : kSizes) {
+        const course::VerifyResult result = scan(whole_numbers<float>(n));
+        EXPECT_TRUE(result.ok()) << "n = " << n << ": " << result.message();
+    }
+}
+
+TEST_P(VariantTest, FloatPatterns) {
+    for (const std::size_t n : {33, 9001, 70001}) {
+        for (const DataPattern pattern :
+             {DataPattern::kSignedUniform, DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
+              DataPattern::kSorted, DataPattern::kWithNan}) {
+            const course::VerifyResult result =
+                scan(course::make_data<float>(static_cast<std::size_t>(n), pattern, kSeed), 2);
+            EXPECT_TRUE(result.ok()) << "n = " << n << ", " << course::name(pattern) << ": "
+                                     << result.message();
+        }
+    }
+}
+
+TEST_P(VariantTest, RandomSizesAndAlignments) {
+    course::Random random(kSeed);
+    SCOPED_TRACE("course::Random seed " + std::to_string(kSeed));
+    for (int round = 0; round < 6; ++round) {
+        const std::size_t n = random.below(40000);
+        const std::size_t offset = random.below(5);
+        const std::size_t out_offset = random.below(5);
+        const course::VerifyResult result = scan(whole_numbers<float>(n, round), 0, offset, out_offset);
+        EXPECT_TRUE(result.ok()) << "n = " << n << ", in " << offset << " and out " << out_offset
+                                 << " elements after an aligned address: " << result.message();
+    }
+}
+
+TEST_P(VariantTest, InPlace) {
+    const std::vector<float> in = whole_numbers<float>(3 * kTile + 5);
+    GuardedBuffer<float> data(in.size());
+    CUDA_CHECK(cudaMemcpy(data.span().data(), in.data(), in.size() * sizeof(float), cudaMemcpyHostToDevice));
+    Workspace workspace(in.size());
+    GetParam()->launcher(data.span(), data.span(), workspace, nullptr);
+    const course::VerifyResult result = compare(data, in, 0);
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
+// A short scan after a long one: words of the long one must not count.
+TEST_P(VariantTest, OneWorkspaceForManyScans) {
+    Workspace workspace(100000);
+    for (const std::size_t n : {100000, 12000, 77777, 1, 0, 50000}) {
+        const std::vector<float> in = whole_numbers<float>(n, n);
+        const DeviceBuffer<float> device{std::span<const float>(in)};
+        GuardedBuffer<float> out(n);
+        GetParam()->launcher(device.span(), out.span(), workspace, nullptr);
+        const course::VerifyResult result = compare(out, in, 0);
+        EXPECT_TRUE(result.ok()) << "n = " << n << ": " << result.message();
+    }
+}
+
+TEST_P(VariantTest, RunsOnTheGivenStreamAndInGraphs) {
+    const std::vector<float> in = whole_numbers<float>(20000);
+    const DeviceBuffer<float> device{std::span<const float>(in)};
+    GuardedBuffer<float> out(in.size());
+    Workspace workspace(in.size());
+    const course::CapturedWork work(
+        [&](cudaStream_t stream) { GetParam()->launcher(device.span(), out.span(), workspace, stream); });
+    EXPECT_GE(work.nodes(), 1U);
+    work.run(3);
+    const course::VerifyResult result = compare(out, in, 0);
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
+TEST_P(VariantTest, RefusesBadArguments) {
+    DeviceBuffer<float> buffer = course::zeros<float>(64);
+    Workspace workspace(16);
+    const auto message = [&](DeviceSpan<float> in, DeviceSpan<float> out) {
+        return course::refusal([&] { GetParam()->launcher(in, out, workspace, nullptr); });
+    };
+    const DeviceSpan<float> all = buffer.span();
+    EXPECT_EQ(message(all.subspan(0, 8), all.subspan(8, 9)),
+              "scan: in has 8 elements and out 9; expected the same number");
+    EXPECT_EQ(message(all.subspan(0, 8), all.subspan(7, 8)),
+              "scan: out overlaps in; expected in itself, or memory apart");
+    EXPECT_EQ(message(all.subspan(0, 17), all.subspan(20, 17)),
+              "scan: workspace has capacity 16; expected at least the length of in, 17");
+    EXPECT_EQ(message(all.subspan(0, 16), all.subspan(16, 16)), "");
+}
+
+// 17 GB of zeros, but for four elements.
+TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+    const std::size_t n = (std::size_t{1} << 32) + 5;
+    if (const std::string reason = course::why_not_so_large(2 * n * sizeof(float)); !reason.empty())
+        GTEST_SKIP() << reason;
+    DeviceBuffer<float> data(n);
+    CUDA_CHECK(cudaMemset(data.data(), 0, data.bytes()));
+    DeviceBuffer<float> out(n);
+    Workspace workspace(n);
+    const float one = 1;
+    for (const std::size_t place : {std::size_t{3}, std::size_t{1} << 31, n - 6, n - 1})
+        CUDA_CHECK(cudaMemcpy(data.data() + place, &one, sizeof(one), cudaMemcpyHostToDevice));
+    GetParam()->launcher(data.span(), out.span(), workspace, nullptr);
+    float expected = 0;
+    for (const std::size_t place : {std::size_t{2}, std::size_t{3}, (std::size_t{1} << 31) - 1,
+                                    std::size_t{1} << 31, n - 7, n - 6, n - 1}) {
+        expected += place == 3 || place == std::size_t{1} << 31 || place == n - 6 || place == n - 1 ? 1 : 0;
+        float got = -1;
+        CUDA_CHECK(cudaMemcpy(&got, out.data() + place, sizeof(got), cudaMemcpyDeviceToHost));
+        EXPECT_EQ(got, expected) << "at " << place;
+    }
+}
+
+template <class T>
+class IntegerTest : public course::NeedsDevice<testing::Test> {};
+using Integers = testing::Types<std::int32_t, std::uint32_t>;
+TYPED_TEST_SUITE(IntegerTest, Integers);
+
+// Sums wrap; unaligned arrays take the other kernel.
+TYPED_TEST(IntegerTest, InclusiveAndExclusive) {
+    using T = TypeParam;
+    for (const std::size_t offset : {0, 1}) {
+        for (const std::size_t n : kSizes) {
+            course::Random random(n);
+            std::vector<T> in(n + offset);
+            for (T& value : in)
+                value = static_cast<T>(random.next());
+            const DeviceBuffer<T> device{std::span<const T>(in)};
+            std::vector<T> inclusive(n);
+            std::vector<T> exclusive(n);
+            std::uint32_t sum = 0;
+            for (std::size_t i = 0; i < n; ++i) {
+                exclusive[i] = static_cast<T>(sum);
+                sum += static_cast<std::uint32_t>(in[offset + i]);
+                inclusive[i] = static_cast<T>(sum);
+            }
+            GuardedBuffer<T> out(n);
+            Workspace workspace(n);
+            day16::inclusive_scan<T>(device.span().subspan(offset, n), out.span(), workspace, nullptr);
+            EXPECT_TRUE(course::verify_exact(out.to_host(), inclusive).ok()) << n << " from " << offset;
+            EXPECT_EQ(out.damage(), "");
+            out.spoil();
+            day16::exclusive_scan<T>(device.span().subspan(offset, n), out.span(), workspace, nullptr);
+            EXPECT_TRUE(course::verify_exact(out.to_host(), exclusive).ok()) << n << " from " << offset;
+            EXPECT_EQ(out.damage(), "");
+        }
+    }
+}
+
+}  // namespace

@@ -146,8 +146,8 @@ Bounded masked_softmax(const Bounded& scores, const HostMask& mask) {
         for (std::size_t j = 0; j < scores.cols; ++j)
             if (sees(j)) max = std::fmax(max, x[j]);
         // The error of a weight's logarithm: that of the score, and that of the exponent, which
-        // grows with its distance from the maximum. Twice, because the weight may have been relative
-        // to another maximum first.
+        // grows with its distance from the maximum. Twice, because the weight may have been
+        // relative to another maximum first.
         const auto of = [&](std::size_t j) { return x_error[j] + kUnit * 2 * (2.3 * (max - x[j]) + 4); };
         double sum = 0;
         double sum_with_errors = 0;

@@ -1,5 +1,5 @@
-// Day 25, part 1: scoring functions. How well does each state s_j of an encoder match the state h of
-// a decoder? S has a state per row; every row gets a score.
+// Day 25, part 1: scoring functions. How well does each state s_j of an encoder match the state h
+// of a decoder? S has a state per row; every row gets a score.
 // PMPP chapters 5, 6 and 10 (both editions), 20 (5th edition).
 //
 //   version                 formula               stored in between        what limits it

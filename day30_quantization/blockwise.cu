@@ -12,7 +12,8 @@ namespace {
 
 using course::Argument;
 
-// Throws std::invalid_argument for a block size that is not in the list, and for shapes that do not match.
+// Throws std::invalid_argument for a block size that is not in the list, and for shapes that do not
+// match.
 template <class T, class Codes, class Scales>
 void check_arguments(std::string_view function, BlockFormat format, DeviceMatrix<T> values, Codes codes,
                      Scales scales) {

@@ -1,21 +1,22 @@
-// Quantisation in blocks: every `block` neighbouring values of a row have a scale of their own, so that a large
-// value costs only its neighbours their resolution. In 8 bits, or in 4, two codes in a byte.
+// Quantisation in blocks: every `block` neighbouring values of a row have a scale of their own, so
+// that a large value costs only its neighbours their resolution. In 8 bits, or in 4, two codes in a
+// byte.
 //
 //   int8   round(x / scale) in [-127, 127], scale = max |x| / 127        like GGUF's Q8_0 (blocks of 32)
 //   int4   round(x / scale) in [-7, 7], two's complement,                4-bit weights in general
 //          scale = max |x| / 7
 //   nf4    the nearest of 16 levels, scale = max |x|                     QLoRA's (blocks of 64)
 //
-// The levels of nf4 are quantiles of a normal distribution, scaled to [-1, 1]: they are closer where values are
-// frequent. Of two equally near levels the lower one is taken.
+// The levels of nf4 are quantiles of a normal distribution, scaled to [-1, 1]: they are closer
+// where values are frequent. Of two equally near levels the lower one is taken.
 //
-// Real formats store scales in 16 bits or quantise them once more. Here they are floats, so a value takes
-// bits + 32 / block bits. Zeros, NaN and Inf as in quantization.hpp, with a block for a group: scale 0 or NaN,
-// and codes that mean 0.
+// Real formats store scales in 16 bits or quantise them once more. Here they are floats, so a value
+// takes bits + 32 / block bits. Zeros, NaN and Inf as in quantization.hpp, with a block for a
+// group: scale 0 or NaN, and codes that mean 0.
 //
-// Methods: T. Dettmers, A. Pagnoni, A. Holtzman, L. Zettlemoyer, "QLoRA: Efficient Finetuning of Quantized LLMs", 2023, section 3
-// and appendix E (the levels); T. Dettmers, M. Lewis, S. Shleifer, L. Zettlemoyer, "8-bit Optimizers via Block-wise
-// Quantization", 2022.
+// Methods: T. Dettmers, A. Pagnoni, A. Holtzman, L. Zettlemoyer, "QLoRA: Efficient Finetuning of
+// Quantized LLMs", 2023, section 3 and appendix E (the levels); T. Dettmers, M. Lewis, S. Shleifer,
+// L. Zettlemoyer, "8-bit Optimizers via Block-wise Quantization", 2022.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -66,13 +67,14 @@ struct BlockFormat {
     std::size_t scales(std::size_t cols) const;
 };
 
-// Throws std::invalid_argument, in the name of `function`, unless a block of `block` values may share a scale.
+// Throws std::invalid_argument, in the name of `function`, unless a block of `block` values may
+// share a scale.
 void require_block(std::string_view function, std::size_t block);
 
-// `codes` is in.rows() x format.bytes(in.cols()), `scales` in.rows() x format.scales(in.cols()). T is float or
-// __half. An unused half of a row's last byte becomes 0. Any leading dimension, any alignment of elements;
-// outputs must not overlap inputs. std::invalid_argument for arguments unlike that, CudaError when the launch
-// fails.
+// `codes` is in.rows() x format.bytes(in.cols()), `scales` in.rows() x format.scales(in.cols()). T
+// is float or __half. An unused half of a row's last byte becomes 0. Any leading dimension, any
+// alignment of elements; outputs must not overlap inputs. std::invalid_argument for arguments
+// unlike that, CudaError when the launch fails.
 template <class T>
 void quantize_blocks(BlockFormat format, course::DeviceMatrix<const T> in,
                      course::DeviceMatrix<std::uint8_t> codes, course::DeviceMatrix<float> scales,

@@ -1,4 +1,5 @@
-// Day 30's launchers of quantization.cuh: argument checks, the size of the grid, the list of versions.
+// Day 30's launchers of quantization.cuh: argument checks, the size of the grid, the list of
+// versions.
 #include <array>
 #include <string>
 #include <string_view>
@@ -48,8 +49,8 @@ void with_constants(Method method, bool aligned, const Function& function) {
     }
 }
 
-// Throws std::invalid_argument unless there are as many parameters as groups. `zero_point` may be empty in the
-// symmetric scheme.
+// Throws std::invalid_argument unless there are as many parameters as groups. `zero_point` may be
+// empty in the symmetric scheme.
 template <class T, class Scale, class ZeroPoint>
 void check_parameters(std::string_view function, Method method, DeviceMatrix<T> matrix, Scale scale,
                       ZeroPoint zero_point) {
@@ -119,7 +120,8 @@ std::string rows_that_fit(const Problem& problem) {
     return "";
 }
 
-// Calls function(a constant) with the fewest threads, a power of two, whose registers hold a row of `cols`.
+// Calls function(a constant) with the fewest threads, a power of two, whose registers hold a row of
+// `cols`.
 template <int kRowThreads = course::kWarpSize, class Function>
 void with_row_threads(std::size_t cols, const Function& function) {
     if constexpr (kRowThreads < 1024) {

@@ -7,9 +7,10 @@
 //   two_passes         2 times    eight values per thread; any group      the second read
 //   row_in_registers   once       a row stays in registers                memory, 3 bytes per half
 //
-// plain and row_in_registers quantise rows, plain only symmetrically. two_passes does everything: a scale per
-// matrix, row or column, symmetric or asymmetric. blockwise.cuh goes on with 4 bits. The program also runs
-// host_pointers: the kernels of two_passes, called with host memory (quantize_rows_of_host in quantization.cu).
+// plain and row_in_registers quantise rows, plain only symmetrically. two_passes does everything: a
+// scale per matrix, row or column, symmetric or asymmetric. blockwise.cuh goes on with 4 bits. The
+// program also runs host_pointers: the kernels of two_passes, called with host memory
+// (quantize_rows_of_host in quantization.cu).
 //
 //   ./course run day30                                              every version, verified and timed
 //   ./course run day30 --variant row_in_registers --size 64x4096    rows x columns
@@ -41,8 +42,9 @@ constexpr int kThreads = 256;
 
 // --- plain: rows, symmetric ------------------------------------------------------------------------------------
 
-// Floats that are not negative are ordered like their bits, with Inf above all numbers and NaN above Inf. So
-// magnitudes are compared as integers: unlike fmaxf, max() keeps a NaN, and there is an atomicMax.
+// Floats that are not negative are ordered like their bits, with Inf above all numbers and NaN
+// above Inf. So magnitudes are compared as integers: unlike fmaxf, max() keeps a NaN, and there is
+// an atomicMax.
 constexpr unsigned kInfinityBits = 0x7f800000u;
 
 // The largest magnitude becomes 127. A row with a NaN or an Inf gets NaN, a row of zeros 0.
@@ -52,7 +54,8 @@ __device__ inline float symmetric_scale(unsigned largest) {
     return scale < FLT_MIN ? 0.0f : scale;
 }
 
-// Idea: a block per row. Each thread finds the largest magnitude of its columns, an atomic that of the row.
+// Idea: a block per row. Each thread finds the largest magnitude of its columns, an atomic that of
+// the row.
 // Cost removed: none yet.
 // Still limits it: 256 atomics per row; a load of 2 or 4 bytes per instruction.
 template <class T>
@@ -69,8 +72,8 @@ __global__ void __launch_bounds__(kThreads) find_row_scales(DeviceMatrix<const T
     if (threadIdx.x == 0) scale[row] = symmetric_scale(largest);
 }
 
-// Idea: a thread per value. The product x * (1 / scale) is exact in double, so it is rounded only once, by
-// rint(): to the nearest integer, of two equally near to the even one.
+// Idea: a thread per value. The product x * (1 / scale) is exact in double, so it is rounded only
+// once, by rint(): to the nearest integer, of two equally near to the even one.
 // Cost removed: none yet.
 // Still limits it: 1 byte per store; arithmetic in double; a division of 64 bits for the row.
 template <class T>
@@ -143,8 +146,8 @@ __device__ inline Range warp_merge(Range range) {
     return range;
 }
 
-// The range of each kGroupThreads neighbouring threads, whole warps, in all of them. The block has kGroups such
-// groups, and all its threads must call. One barrier; none if a group is one warp.
+// The range of each kGroupThreads neighbouring threads, whole warps, in all of them. The block has
+// kGroups such groups, and all its threads must call. One barrier; none if a group is one warp.
 template <Scheme kScheme, int kGroupThreads, int kGroups = 1>
 __device__ Range group_merge(Range range) {
     constexpr int kWarps = kGroupThreads / course::kWarpSize;
@@ -163,8 +166,8 @@ __device__ Range group_merge(Range range) {
 
 // --- two_passes, first pass: the ranges of any groups ------------------------------------------------------------
 
-// Ranges are collected where the parameters will be: bits of the upper end in `scale`, of the lower end in
-// `zero_point`. Both start as 0.
+// Ranges are collected where the parameters will be: bits of the upper end in `scale`, of the lower
+// end in `zero_point`. Both start as 0.
 template <Scheme kScheme>
 __device__ void collect(Range range, float* scale, std::int32_t* zero_point, std::size_t group) {
     atomicMax(reinterpret_cast<unsigned*>(scale) + group, range.above);
@@ -174,8 +177,8 @@ __device__ void collect(Range range, float* scale, std::int32_t* zero_point, std
 
 constexpr int kPacks = 4;  // octets of a thread
 
-// Row or chunk of a row that kGroupThreads threads keep in registers: kPacks octets of each, those of
-// neighbouring threads side by side.
+// Row or chunk of a row that kGroupThreads threads keep in registers: kPacks octets of each, those
+// of neighbouring threads side by side.
 template <class T, int kGroupThreads, bool kAligned>
 class RowShare {
   public:
@@ -192,7 +195,8 @@ class RowShare {
         return range_of<kScheme>(octet_, kPacks);
     }
 
-    // Stores quantize(octet) for each octet. The stores are streaming: their lines leave the L2 cache first.
+    // Stores quantize(octet) for each octet. The stores are streaming: their lines leave the L2
+    // cache first.
     template <class AnyQuantizer>
     __device__ void store(std::int8_t* row, std::size_t cols, int thread,
                           const AnyQuantizer& quantize) const {
@@ -224,7 +228,8 @@ template <class T, bool kAligned>
 using Chunk = RowShare<T, kThreads, kAligned>;
 constexpr std::size_t kChunk = Chunk<float, true>::kCapacity;
 
-// Idea: a block finds the range of a chunk of a row. Atomics combine the chunks of a row, or of the matrix.
+// Idea: a block finds the range of a chunk of a row. Atomics combine the chunks of a row, or of the
+// matrix.
 // Cost removed: narrow loads, 255 of 256 atomics, and one block for a long row.
 // Still limits it: memory. quantize_octets reads everything again.
 template <class T, Scheme kScheme, Granularity kGranularity, bool kAligned>
@@ -244,9 +249,10 @@ constexpr int kColumnRows = 8;                           // of a block, at a tim
 constexpr int kColumnTile = course::kWarpSize * kOctet;  // columns of a block
 constexpr std::size_t kColumnChunk = 64;                 // rows of a block, altogether
 
-// Idea: a warp walks down 256 columns at once, eight per lane, so that it loads whole lines. The warps of a
-// block meet in shared memory.
-// Cost removed: a thread that walks down one column of halves uses 2 of the 32 bytes of each sector.
+// Idea: a warp walks down 256 columns at once, eight per lane, so that it loads whole lines. The
+// warps of a block meet in shared memory.
+// Cost removed: a thread that walks down one column of halves uses 2 of the 32 bytes of each
+// sector.
 // Still limits it: memory. quantize_octets reads everything again.
 template <class T, Scheme kScheme, bool kAligned>
 __global__ void __launch_bounds__(kThreads)
@@ -306,9 +312,10 @@ __global__ void finish_parameters(float* scale, std::int32_t* zero_point, std::s
 
 // --- two_passes, second pass: rounding without a conversion ------------------------------------------------------
 
-// Adding 1.5 * 2^23 to a number below 2^22 leaves no bits for a fraction: the addition itself rounds to the
-// nearest integer, ties to even, and the lowest byte of the sum is that integer. So one instruction, fmaf,
-// multiplies, rounds and converts; and it rounds the exact product, as plain does with double.
+// Adding 1.5 * 2^23 to a number below 2^22 leaves no bits for a fraction: the addition itself
+// rounds to the nearest integer, ties to even, and the lowest byte of the sum is that integer. So
+// one instruction, fmaf, multiplies, rounds and converts; and it rounds the exact product, as plain
+// does with double.
 constexpr float kRounding = 12582912.0f;
 
 // The lowest bytes of four such sums.
@@ -360,8 +367,8 @@ class Quantizer {
     float zero_;
 };
 
-// The row and the octet of a thread, where a row has `octets` of them. A division of 64 bits takes about as long
-// as everything else that the thread does, so small numbers are divided in 32 bits.
+// The row and the octet of a thread, where a row has `octets` of them. A division of 64 bits takes
+// about as long as everything else that the thread does, so small numbers are divided in 32 bits.
 struct OctetCoords {
     std::size_t row;
     std::size_t octet;
@@ -438,8 +445,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // --- row_in_registers --------------------------------------------------------------------------------------------
 
-// For the symmetric scheme and the very values that the scale was found for: nothing can saturate, and a NaN
-// makes all codes 0.
+// For the symmetric scheme and the very values that the scale was found for: nothing can saturate,
+// and a NaN makes all codes 0.
 class AbsmaxQuantizer {
   public:
     __device__ explicit AbsmaxQuantizer(float scale)
@@ -463,7 +470,8 @@ class AbsmaxQuantizer {
 constexpr int kFewestThreads = 128;  // of a block: short rows share one
 constexpr std::size_t kLongestRow = RowShare<float, 1024, true>::kCapacity;
 
-// Idea: kRowThreads threads keep their row in registers while they find its range, and quantise it from there.
+// Idea: kRowThreads threads keep their row in registers while they find its range, and quantise it
+// from there.
 // Cost removed: the second read, and all kernels but one.
 // Still limits it: memory; in the asymmetric scheme comparisons and conversions.
 template <class T, Scheme kScheme, bool kAligned, int kRowThreads>

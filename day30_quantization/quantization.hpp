@@ -1,5 +1,5 @@
-// Quantisation of a matrix to 8 bits: the host API of day 30. The kernels are in quantization.cuh; blocks of a row,
-// each with a scale, in 4 or 8 bits, are in blockwise.hpp.
+// Quantisation of a matrix to 8 bits: the host API of day 30. The kernels are in quantization.cuh;
+// blocks of a row, each with a scale, in 4 or 8 bits, are in blockwise.hpp.
 //
 //     quantise     q = saturate(round(x / scale) + zero_point)         dequantise     x' = (q - zero_point) scale
 //
@@ -7,11 +7,12 @@
 //   symmetric    scale = max |x| / 127, no zero point, q in [-127, 127];
 //   asymmetric   the range from min(x) to max(x), widened to hold 0, becomes [-128, 127]: scale = range / 255,
 //                zero_point = round(-min / scale) - 128. 0 is exact in both.
-// round() goes to the nearest integer, of two equally near to the even one. What is rounded is the exact product
-// x * (1 / scale), where 1 / scale is a float. saturate() cuts off at the ends of the range of q.
+// round() goes to the nearest integer, of two equally near to the even one. What is rounded is the
+// exact product x * (1 / scale), where 1 / scale is a float. saturate() cuts off at the ends of the
+// range of q.
 //
-// A scale is 0, NaN, or a normal positive float; a given one may be any float. A zero point that is found is in
-// [-128, 127]; a given one must be, and is 0 in the symmetric scheme.
+// A scale is 0, NaN, or a normal positive float; a given one may be any float. A zero point that is
+// found is in [-128, 127]; a given one must be, and is 0 in the symmetric scheme.
 //
 // Cases without a good answer:
 //   a group of zeros, or so small that the scale      scale 0, all q = zero_point = 0
@@ -21,8 +22,9 @@
 //   a given scale of 0 or NaN                         all q = zero_point
 //   NaN under a given finite scale                    q = zero_point; Inf saturates
 //
-// Methods: B. Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only Inference",
-// 2018 (scale and zero point); T. Dettmers et al., "LLM.int8()", 2022 (vector-wise absmax).
+// Methods: B. Jacob et al., "Quantization and Training of Neural Networks for Efficient
+// Integer-Arithmetic-Only Inference", 2018 (scale and zero point); T. Dettmers et al.,
+// "LLM.int8()", 2022 (vector-wise absmax).
 #pragma once
 
 #include <cuda_fp16.h>
@@ -58,11 +60,12 @@ struct Problem {
 // How many scales there are: 1, rows or cols.
 std::size_t group_count(const Problem& problem);
 
-// Below, T is float or __half. Views may have any leading dimension and any alignment of their element; rows that
-// begin at multiples of 16 bytes (of 8 for int8) are faster, because accesses are then 16 and 8 bytes wide. Work is
-// queued on `stream`. Outputs must not overlap inputs. `scale` has group_count() elements; `zero_point` as many, or
-// none in the symmetric scheme. If it has elements all the same, they are written as zeros and not read.
-// std::invalid_argument for arguments unlike that, CudaError when a launch fails.
+// Below, T is float or __half. Views may have any leading dimension and any alignment of their
+// element; rows that begin at multiples of 16 bytes (of 8 for int8) are faster, because accesses
+// are then 16 and 8 bytes wide. Work is queued on `stream`. Outputs must not overlap inputs.
+// `scale` has group_count() elements; `zero_point` as many, or none in the symmetric scheme. If it
+// has elements all the same, they are written as zeros and not read. std::invalid_argument for
+// arguments unlike that, CudaError when a launch fails.
 
 // Scales and zero points of the groups of `in`.
 template <class T>
@@ -92,8 +95,9 @@ using Version = course::Variant<Launcher<T>, Problem>;
 template <class T>
 std::span<const Version<T>> versions();
 
-// How a first attempt often looks: each step is a function of host memory, which allocates device memory, fills it
-// with zeros, copies there and back, and frees. Symmetric, per row; matrices packed.
+// How a first attempt often looks: each step is a function of host memory, which allocates device
+// memory, fills it with zeros, copies there and back, and frees. Symmetric, per row; matrices
+// packed.
 template <class T>
 void quantize_rows_of_host(std::size_t rows, std::size_t cols, std::span<const T> in,
                            std::span<std::int8_t> out, std::span<float> scale);

@@ -1,5 +1,5 @@
-// Day 30's program. A size is rows x columns: a matrix of float and of half to 8 bits, by every version, and in
-// blocks to 8 and 4 bits and back.
+// Day 30's program. A size is rows x columns: a matrix of float and of half to 8 bits, by every
+// version, and in blocks to 8 and 4 bits and back.
 #include <algorithm>
 #include <cmath>
 #include <functional>

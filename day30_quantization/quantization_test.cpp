@@ -1,5 +1,5 @@
-// Every version of 8-bit quantisation against the CPU, bit for bit, and the rules of quantization.hpp for cases
-// without a good answer.
+// Every version of 8-bit quantisation against the CPU, bit for bit, and the rules of
+// quantization.hpp for cases without a good answer.
 #include "quantization.hpp"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,8 @@ std::string differences(const Problem& problem, const Quantized& got, const Quan
 template <class T>
 class Runner {
   public:
-    // The differences between the version's result and the CPU's, and any damage; "" if there are none.
+    // The differences between the version's result and the CPU's, and any damage; "" if there are
+    // none.
     static std::string run(const day30::Version<T>& version, const Problem& problem, const std::vector<T>& in,
                            Layout in_layout = {}, Layout out_layout = {}) {
         if (!version.cannot_run(problem).empty()) return "";
@@ -138,7 +139,8 @@ class VersionTest : public course::DeviceTestWithParam<const day30::Version<T>*>
                                  {16 - offset, padding});
     }
 
-    // Ordinary groups between groups of zeros, of numbers too small, and with NaN and Inf are quantised as usual.
+    // Ordinary groups between groups of zeros, of numbers too small, and with NaN and Inf are
+    // quantised as usual.
     void special_groups() const {
         const float tiny = std::is_same_v<T, float> ? 1e-40f : 6e-8f;
         const std::size_t n = 72;
@@ -376,8 +378,8 @@ TEST_F(QuantizationTest, RoundsToTheNearestTiesToEven) {
     }
 }
 
-// What the definition promises: no value moves by more than half a step, 0 is exact, and the largest magnitude
-// uses the largest code.
+// What the definition promises: no value moves by more than half a step, 0 is exact, and the
+// largest magnitude uses the largest code.
 TEST(Definition, ErrorsAreAtMostHalfAStep) {
     for (const Method method : kAllMethods) {
         for (const DataPattern pattern : course::kFinitePatterns) {

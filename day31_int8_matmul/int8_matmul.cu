@@ -1,5 +1,5 @@
-// Day 31's launchers: argument checks, the size of the grid, the list of versions. The kernels are in
-// int8_matmul.cuh.
+// Day 31's launchers: argument checks, the size of the grid, the list of versions. The kernels are
+// in int8_matmul.cuh.
 #include <array>
 #include <string>
 
@@ -18,7 +18,8 @@ using course::ceil_div;
 using In = DeviceMatrix<const std::int8_t>;
 using Out = DeviceMatrix<std::int32_t>;
 
-// Throws std::invalid_argument unless the arguments are as int8_matmul.hpp says. False when there is nothing to do.
+// Throws std::invalid_argument unless the arguments are as int8_matmul.hpp says. False when there
+// is nothing to do.
 bool check_arguments(In a, In w, Out c) {
     require_shape("int8_matmul: w", w, w.rows(), a.cols());
     require_shape("int8_matmul: c", c, a.rows(), w.rows());

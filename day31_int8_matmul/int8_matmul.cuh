@@ -1,7 +1,8 @@
 // Day 31: products of 8-bit integers, C = A W^T. int8 x int8 -> int32, exact.  Tiles: PMPP chapters 5 and 6
 //
-// A is M x K and W is N x K, so both are read along K (K-major): a layer's weights W[out][in] as they lie in
-// memory. Four neighbouring bytes of K are one 32-bit word, and that is what makes int8 fast.
+// A is M x K and W is N x K, so both are read along K (K-major): a layer's weights W[out][in] as
+// they lie in memory. Four neighbouring bytes of K are one 32-bit word, and that is what makes int8
+// fast.
 //
 //   version        multiply-adds by         what is new                        what limits it
 //   scalar         one instruction each     a thread for each result           two 1-byte loads per multiply-add
@@ -32,11 +33,11 @@ using course::DeviceMatrix;
 constexpr int kScalarCols = 32;
 constexpr int kScalarRows = 8;
 
-// Idea: a thread for each result, as in the definition. A byte becomes an int before it is multiplied, so
-// nothing overflows: K times 128 * 128 must fit into 31 bits.
+// Idea: a thread for each result, as in the definition. A byte becomes an int before it is
+// multiplied, so nothing overflows: K times 128 * 128 must fit into 31 bits.
 // Cost removed: none yet.
-// Still limits it: two loads of one byte for one multiply-add; and neighbouring threads read different rows
-// of W, so a warp's load of W touches 32 lines.
+// Still limits it: two loads of one byte for one multiply-add; and neighbouring threads read
+// different rows of W, so a warp's load of W touches 32 lines.
 __global__ void __launch_bounds__(kScalarCols* kScalarRows)
     scalar(DeviceMatrix<const std::int8_t> a, DeviceMatrix<const std::int8_t> w, DeviceMatrix<std::int32_t> c,
            unsigned tiles_n) {
@@ -56,8 +57,8 @@ constexpr int kDotThreads = 256;  // 16 x 16
 constexpr int kDotWords = 8;      // of four bytes of K, in a tile
 constexpr int kDotPad = 4;        // keeps rows 16-byte aligned, and spreads the stores of a column over banks
 
-// One thread's part of a tile: four words of K of one row, transposed into shared memory. Out-of-range bytes
-// are zero-filled.
+// One thread's part of a tile: four words of K of one row, transposed into shared memory.
+// Out-of-range bytes are zero-filled.
 template <bool kAligned>
 __device__ void load_words(DeviceMatrix<const std::int8_t> from, std::size_t first_row, std::size_t begin,
                            int (&tile)[kDotWords][kDotTile + kDotPad]) {
@@ -81,9 +82,10 @@ __device__ void load_words(DeviceMatrix<const std::int8_t> from, std::size_t fir
         tile[part + i][row] = words[i];
 }
 
-// Idea: __dp4a multiplies the four bytes of two words and adds the four products to a sum, in one instruction.
-// The rest is day 5 with words for floats: tiles in shared memory, 8 x 8 results per thread in registers. They
-// are four 4 x 4 quarters, so that neighbouring threads load neighbouring words.
+// Idea: __dp4a multiplies the four bytes of two words and adds the four products to a sum, in one
+// instruction. The rest is day 5 with words for floats: tiles in shared memory, 8 x 8 results per
+// thread in registers. They are four 4 x 4 quarters, so that neighbouring threads load neighbouring
+// words.
 // Cost removed: nearly all loads, and three of four instructions.
 // Still limits it: the rate of __dp4a.
 template <bool kAligned>
@@ -149,8 +151,8 @@ __device__ void store_sums(DeviceMatrix<std::int32_t> c, const course::TileOrigi
 
 using OneStage = course::ByteTileShape<128, 128, 64, 64, 1>;
 
-// Idea: mma.m16n8k32. A warp multiplies 16 x 32 by 32 x 8 bytes in one instruction. Both factors are K-major,
-// so ldmatrix needs no transpose, which for bytes it could not do.
+// Idea: mma.m16n8k32. A warp multiplies 16 x 32 by 32 x 8 bytes in one instruction. Both factors
+// are K-major, so ldmatrix needs no transpose, which for bytes it could not do.
 // Cost removed: instructions. 4,096 multiply-adds in one, where a warp's __dp4a does 128.
 // Still limits it: the tensor cores idle while a tile is copied.
 template <class Shape>
@@ -185,9 +187,9 @@ __global__ void __launch_bounds__(Shape::THREADS)
     store_sums<Shape>(c, origin, sums);
 }
 
-// The pipeline, for a block's tile. While the tensor cores work on one step, the fragments of the next step are
-// loaded, and a quarter of the copies for a later stage is issued. (Issued all at once, the copies would delay
-// the fragments.) `shared` has Shape::SHARED bytes.
+// The pipeline, for a block's tile. While the tensor cores work on one step, the fragments of the
+// next step are loaded, and a quarter of the copies for a later stage is issued. (Issued all at
+// once, the copies would delay the fragments.) `shared` has Shape::SHARED bytes.
 template <class Shape>
 __device__ void multiply_tile(std::byte* shared, const course::ByteRows& a, const course::ByteRows& w,
                               course::ByteTileSums<Shape, int>& sums) {
@@ -198,8 +200,8 @@ __device__ void multiply_tile(std::byte* shared, const course::ByteRows& a, cons
     const auto w_tile = [&](int stage) { return a_tile(stage) + Shape::BM * Shape::BK; };
     course::ByteTileCopies<Shape, Shape::BM> a_copies(a);
     course::ByteTileCopies<Shape, Shape::BN> w_copies(w);
-    // Beyond the last stage nothing is left to copy, but the groups are committed all the same, so that
-    // cp_async_wait can count them.
+    // Beyond the last stage nothing is left to copy, but the groups are committed all the same, so
+    // that cp_async_wait can count them.
     const auto copy = [&](int stage, int part) {
         a_copies.template issue<STEPS>(a_tile(stage), part);
         w_copies.template issue<STEPS>(w_tile(stage), part);
@@ -240,7 +242,8 @@ using ThreeStages = course::ByteTileShape<128, 128, 64, 64, 3>;
 
 // Idea: a multistage pipeline, multiply_tile() above.
 // Cost removed: the latency of global and of shared memory.
-// Still limits it: mma.sync takes its operands through registers. Hopper's wgmma reads them from shared memory.
+// Still limits it: mma.sync takes its operands through registers. Hopper's wgmma reads them from
+// shared memory.
 template <class Shape>
 __global__ void __launch_bounds__(Shape::THREADS)
     tensor_cores(DeviceMatrix<const std::int8_t> a, DeviceMatrix<const std::int8_t> w,

@@ -1,8 +1,9 @@
-// Products of 8-bit matrices, summed in 32 bits: C[m][n] = sum over k of A[m][k] W[n][k]. A is M x K and W is
-// N x K, so both are read along K: a layer's weights W[out][in] as they lie in memory. The sums are exact.
+// Products of 8-bit matrices, summed in 32 bits: C[m][n] = sum over k of A[m][k] W[n][k]. A is M x
+// K and W is N x K, so both are read along K: a layer's weights W[out][in] as they lie in memory.
+// The sums are exact.
 //
-// Methods: the integer instructions of CUDA cores (__dp4a) and of tensor cores (PTX ISA, mma.m16n8k32 with .s8);
-// tiles as in PMPP chapters 5 and 6. The kernels are in int8_matmul.cuh.
+// Methods: the integer instructions of CUDA cores (__dp4a) and of tensor cores (PTX ISA,
+// mma.m16n8k32 with .s8); tiles as in PMPP chapters 5 and 6. The kernels are in int8_matmul.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,10 +27,11 @@ struct MatmulShape {
 // K * (-128)^2 must fit in 31 bits.
 inline constexpr std::size_t kLongestSum = 131071;
 
-// Queues C = A W^T on `stream`. m, n and k may be anything, k up to kLongestSum; any leading dimension and
-// alignment. mma_sync and tensor_cores require rows of A and W that begin at multiples of 16 bytes, and a GPU of
-// compute capability 8.0 or more with enough shared memory (their constraint names what is missing). C must not
-// overlap A or W. std::invalid_argument for arguments unlike that, CudaError when the launch fails.
+// Queues C = A W^T on `stream`. m, n and k may be anything, k up to kLongestSum; any leading
+// dimension and alignment. mma_sync and tensor_cores require rows of A and W that begin at
+// multiples of 16 bytes, and a GPU of compute capability 8.0 or more with enough shared memory
+// (their constraint names what is missing). C must not overlap A or W. std::invalid_argument for
+// arguments unlike that, CudaError when the launch fails.
 struct Launcher {
     void (*launch)(course::DeviceMatrix<const std::int8_t> a, course::DeviceMatrix<const std::int8_t> w,
                    course::DeviceMatrix<std::int32_t> c, cudaStream_t stream);
@@ -38,7 +40,8 @@ struct Launcher {
 };
 using Version = course::Variant<Launcher, MatmulShape>;
 
-// scalar, dp4a, mma_sync, tensor_cores, and `auto`: tensor_cores where GPU and rows allow it, dp4a elsewhere.
+// scalar, dp4a, mma_sync, tensor_cores, and `auto`: tensor_cores where GPU and rows allow it, dp4a
+// elsewhere.
 std::span<const Version> versions();
 
 // The same on the CPU, packed. std::invalid_argument when a length does not match the shape.

@@ -1,4 +1,5 @@
-// Day 31's program. A size is M x N x K: the int8 product by every version and by cuBLAS, on random bytes.
+// Day 31's program. A size is M x N x K: the int8 product by every version and by cuBLAS, on random
+// bytes.
 #include <cstdint>
 #include <memory>
 #include <stdexcept>

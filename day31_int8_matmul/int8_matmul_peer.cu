@@ -12,8 +12,8 @@ std::string cublas_constraint(const MatmulShape& shape) {
     return shape.k % 4 != 0 || shape.n % 4 != 0 ? "cuBLAS requires k and n to be multiples of 4" : "";
 }
 
-// cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = W A^T, where W has to
-// be transposed back.
+// cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = W A^T,
+// where W has to be transposed back.
 std::function<void(cudaStream_t)> make_cublas_int8(course::DeviceMatrix<const std::int8_t> a,
                                                    course::DeviceMatrix<const std::int8_t> w,
                                                    course::DeviceMatrix<std::int32_t> c) {

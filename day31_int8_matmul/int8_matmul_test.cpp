@@ -156,7 +156,8 @@ TEST_P(MatmulTest, Refuses) {
               "multiple of 16");
 }
 
-// More sums than 32 bits count, 17.2 GB of them. All rows and columns differ, so a sum in the wrong place shows.
+// More sums than 32 bits count, 17.2 GB of them. All rows and columns differ, so a sum in the wrong
+// place shows.
 TEST_P(MatmulTest, MoreSumsThan32BitsCount) {
     constexpr std::size_t kM = 131072 + 3;
     constexpr std::size_t kN = 32768 + 5;

@@ -1,5 +1,5 @@
-// Day 32's launchers: argument checks, the workspace, the size of the grid, the list of versions. The kernels
-// are in llm_int8.cuh.
+// Day 32's launchers: argument checks, the workspace, the size of the grid, the list of versions.
+// The kernels are in llm_int8.cuh.
 #include <array>
 #include <string>
 #include <string_view>
@@ -21,7 +21,8 @@ using course::DeviceSpan;
 using course::remainder_by_16;
 using course::require_size;
 
-// Divides a workspace into arrays, each aligned to 256 bytes. Without memory (nullptr) it only counts.
+// Divides a workspace into arrays, each aligned to 256 bytes. Without memory (nullptr) it only
+// counts.
 class Arena {
   public:
     explicit Arena(std::byte* begin) : begin_(begin) {}
@@ -84,7 +85,8 @@ std::size_t fused_workspace(const LayerShape& shape) {
     return Arrays(shape, nullptr, false).bytes;
 }
 
-// Throws std::invalid_argument unless the layer is as llm_int8.hpp says. False when there is nothing to do.
+// Throws std::invalid_argument unless the layer is as llm_int8.hpp says. False when there is
+// nothing to do.
 bool check_layer(const Layer& layer, std::size_t workspace) {
     const auto [tokens, outputs, inputs] = layer.shape();
     require_shape("llm_int8: w", layer.w, outputs, inputs);
@@ -190,8 +192,8 @@ void launch_fused(const Layer& layer, cudaStream_t stream) {
                    tiles.n);
 }
 
-// The least possible: X and W8 are read once, Y is written once. The outlier columns' weights in half are not
-// counted.
+// The least possible: X and W8 are read once, Y is written once. The outlier columns' weights in
+// half are not counted.
 course::Work work(const LayerShape& shape) {
     const auto m = static_cast<double>(shape.tokens);
     const auto n = static_cast<double>(shape.outputs);
@@ -244,8 +246,8 @@ void find_outlier_columns(DeviceMatrix<const __half> x, float threshold, DeviceS
 
 namespace {
 
-// Calls function(a constant) with the fewest threads, a power of two from 128 to 1024, whose registers hold a row.
-// False if the row is too long.
+// Calls function(a constant) with the fewest threads, a power of two from 128 to 1024, whose
+// registers hold a row. False if the row is too long.
 template <int kThreads = 128, class Function>
 bool with_kept_threads(std::size_t cols, const Function& function) {
     if (cols <= std::size_t{kThreads} * kKeptPacks * kOctet) {

@@ -7,9 +7,9 @@
 //   separate_kernels   7         the int8 product on tensor cores (day 31)   sums in memory; the outlier product
 //   fused              5         scales and outlier columns in registers     the int8 product
 //
-// X is tokens x inputs, W is outputs x inputs, both half. W8 and its scales are made once, before. The number of
-// outlier columns is known only to the GPU, and a host that asked would wait for it. So the work is queued for
-// any number, and the kernels read the number.
+// X is tokens x inputs, W is outputs x inputs, both half. W8 and its scales are made once, before.
+// The number of outlier columns is known only to the GPU, and a host that asked would wait for it.
+// So the work is queued for any number, and the kernels read the number.
 //
 //   ./course run day32                                            every version, verified and timed
 //   ./course run day32 --variant fused --size 1024x1024x1024      tokens x outputs x inputs
@@ -40,7 +40,8 @@ constexpr int kMarkWarps = 8;
 constexpr int kMarkTile = kWarpSize * kOctet;  // columns of a block
 constexpr std::size_t kMarkRows = 64;          // rows of a block
 
-// Idea: a warp walks down 256 columns, eight per lane, and keeps the largest magnitudes, two in a register.
+// Idea: a warp walks down 256 columns, eight per lane, and keeps the largest magnitudes, two in a
+// register.
 // Outliers are rare: a thread that finds one writes keep[col] = 0. Several may write the same 0.
 // Cost removed: any exchange between warps and blocks.
 // Still limits it: memory, for one read of X.
@@ -69,8 +70,9 @@ __global__ void __launch_bounds__(kMarkWarps* kWarpSize)
 
 constexpr int kListThreads = 1024;
 
-// Idea: one block lists the outlier columns in ascending order. A ballot gives a warp one bit per lane; the
-// bits below its own are the outlier columns before a lane's. Warps exchange their counts in shared memory.
+// Idea: one block lists the outlier columns in ascending order. A ballot gives a warp one bit per
+// lane; the bits below its own are the outlier columns before a lane's. Warps exchange their counts
+// in shared memory.
 // Cost removed: atomics, whose order would change from run to run.
 // Still limits it: latency. A row of 4,096 columns takes four steps.
 __global__ void __launch_bounds__(kListThreads)
@@ -120,8 +122,8 @@ __device__ void mask(Octet& octet, const std::uint16_t* keep, std::size_t col, s
     }
 }
 
-// Floats that are not negative are ordered like their bits, and NaN comes last. So magnitudes are compared as
-// integers: unlike fmaxf, max() keeps a NaN.
+// Floats that are not negative are ordered like their bits, and NaN comes last. So magnitudes are
+// compared as integers: unlike fmaxf, max() keeps a NaN.
 __device__ inline unsigned magnitude_bits(__half2 largest) {
     return max(__float_as_uint(fabsf(__low2float(largest))), __float_as_uint(fabsf(__high2float(largest))));
 }
@@ -148,7 +150,8 @@ __device__ inline float scale_of(unsigned largest) {
     return scale < FLT_MIN ? 0.0f : scale;
 }
 
-// Adding 1.5 * 2^23 rounds to the nearest integer, which is then the lowest byte of the float (day 30).
+// Adding 1.5 * 2^23 rounds to the nearest integer, which is then the lowest byte of the float (day
+// 30).
 constexpr float kRounding = 12582912.0f;
 
 __device__ inline unsigned low_bytes(float a, float b, float c, float d) {
@@ -175,8 +178,8 @@ __device__ inline course::ByteOctet quantize(const Octet& x, float inverse) {
 
 constexpr int kLongThreads = 1024;
 
-// Idea: a block per row reads it twice: once for the largest magnitude, once to quantise. Outlier columns count
-// as 0 both times.
+// Idea: a block per row reads it twice: once for the largest magnitude, once to quantise. Outlier
+// columns count as 0 both times.
 // Cost removed: a copy of X without its outlier columns.
 // Still limits it: memory. It serves rows that are too long for the next kernel.
 template <bool kAligned>
@@ -291,9 +294,11 @@ __global__ void __launch_bounds__(kPlainThreads)
     sums[i] = sum;
 }
 
-// Idea: an int32 sum times the scales of its row and column is a float, which takes the place of the sum.
+// Idea: an int32 sum times the scales of its row and column is a float, which takes the place of
+// the sum.
 // Cost removed: none yet.
-// Still limits it: memory. 4 bytes read and 4 written per result, and the next kernel reads them again.
+// Still limits it: memory. 4 bytes read and 4 written per result, and the next kernel reads them
+// again.
 __global__ void __launch_bounds__(kPlainThreads)
     dequantize_sums(std::int32_t* sums, std::size_t rows, std::size_t cols, const float* row_scale,
                     const float* column_scale) {
@@ -321,8 +326,8 @@ __global__ void __launch_bounds__(kPlainThreads)
 
 // --- separate_kernels: the int8 product on tensor cores --------------------------------------------------------
 
-// Adds A W^T of a block's tile to the sums of its warps: the pipeline of day 31, for int8 and for half. `shared`
-// has Shape::SHARED bytes, which may be used again when this returns.
+// Adds A W^T of a block's tile to the sums of its warps: the pipeline of day 31, for int8 and for
+// half. `shared` has Shape::SHARED bytes, which may be used again when this returns.
 template <class Shape, class Sum>
 __device__ void multiply_tile(std::byte* shared, const course::ByteRows& a, const course::ByteRows& w,
                               course::ByteTileSums<Shape, Sum>& sums) {
@@ -405,8 +410,8 @@ __global__ void __launch_bounds__(Shape::THREADS)
 
 using FusedShape = course::ByteTileShape<128, 256, 64, 64, 4>;
 
-// Idea: a block multiplies its tile in int8, turns the sums into floats in their registers, and continues with
-// the outlier columns: a few more steps of the same loop, in half.
+// Idea: a block multiplies its tile in int8, turns the sums into floats in their registers, and
+// continues with the outlier columns: a few more steps of the same loop, in half.
 // Cost removed: 16 bytes of memory traffic per result (18 become 2), and two kernels.
 // Still limits it: the int8 product, and quantising X before it.
 template <class Shape>

@@ -1,16 +1,18 @@
-// The linear layer of LLM.int8(): Y = X W^T with X (tokens x inputs) and W (outputs x inputs) in half, most of
-// it multiplied in 8 bits.
+// The linear layer of LLM.int8(): Y = X W^T with X (tokens x inputs) and W (outputs x inputs) in
+// half, most of it multiplied in 8 bits.
 //
 // A column of X in which some |x| reaches the threshold (or is NaN) is an outlier column. It stays in half:
 //
 //     Y = x_scale w_scale (X8 W8^T)   X8: rows of X without outlier columns, 8 bits, a scale per row; W8 likewise
 //       + Xo Wo^T                     the outlier columns of X and W, in half, summed in float
 //
-// NaN and Inf in X make their column an outlier column, and so only their own row of Y NaN or Inf, as in exact
-// arithmetic. NaN or Inf in a row of W makes that column of Y NaN. Values too large for a half become Inf.
+// NaN and Inf in X make their column an outlier column, and so only their own row of Y NaN or Inf,
+// as in exact arithmetic. NaN or Inf in a row of W makes that column of Y NaN. Values too large for
+// a half become Inf.
 //
-// Method: T. Dettmers, M. Lewis, Y. Belkada, L. Zettlemoyer, "LLM.int8(): 8-bit Matrix Multiplication for
-// Transformers at Scale", 2022, sections 3.1 and 3.2. The kernels are in llm_int8.cuh.
+// Method: T. Dettmers, M. Lewis, Y. Belkada, L. Zettlemoyer, "LLM.int8(): 8-bit Matrix
+// Multiplication for Transformers at Scale", 2022, sections 3.1 and 3.2. The kernels are in
+// llm_int8.cuh.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -56,10 +58,11 @@ struct Layer {
     LayerShape shape() const { return {x.rows(), w.rows(), x.cols()}; }
 };
 
-// Queues the layer on `stream`; the host does not wait. Any shape with up to kLongestSum inputs, any alignment of
-// elements. separate_kernels and fused require rows of w8 that begin at multiples of 16 bytes, and a GPU with
-// tensor cores (their constraint names what is missing). y must not overlap any input; the workspace must not
-// overlap anything. std::invalid_argument for arguments unlike that, CudaError when a launch fails.
+// Queues the layer on `stream`; the host does not wait. Any shape with up to kLongestSum inputs,
+// any alignment of elements. separate_kernels and fused require rows of w8 that begin at multiples
+// of 16 bytes, and a GPU with tensor cores (their constraint names what is missing). y must not
+// overlap any input; the workspace must not overlap anything. std::invalid_argument for arguments
+// unlike that, CudaError when a launch fails.
 struct Launcher {
     void (*launch)(const Layer& layer, cudaStream_t stream);
     std::size_t (*workspace)(const LayerShape& shape);  // bytes
@@ -74,24 +77,24 @@ std::span<const Version> versions();
 // What a layer in half reads and writes at least: for the peer.
 course::Work half_layer_work(const LayerShape& shape);
 
-// The first step. keep[k] = 0 for an outlier column, 0xffff for the others; columns[0 .. count) are the outlier
-// columns in ascending order. keep and columns have x.cols() elements, count has one. Without rows no column is
-// an outlier column. Outputs must not overlap x or one another; threshold is 0 or more. std::invalid_argument
-// for arguments unlike that, CudaError when a launch fails.
+// The first step. keep[k] = 0 for an outlier column, 0xffff for the others; columns[0 .. count) are
+// the outlier columns in ascending order. keep and columns have x.cols() elements, count has one.
+// Without rows no column is an outlier column. Outputs must not overlap x or one another; threshold
+// is 0 or more. std::invalid_argument for arguments unlike that, CudaError when a launch fails.
 void find_outlier_columns(course::DeviceMatrix<const __half> x, float threshold,
                           course::DeviceSpan<std::uint16_t> keep, course::DeviceSpan<std::uint32_t> columns,
                           course::DeviceSpan<std::uint32_t> count, cudaStream_t stream);
 
-// The second step: the kept columns of x, symmetric per row; outlier columns become 0. keep has x.cols()
-// elements, scale x.rows(), out is shaped like x. Outputs must not overlap inputs or one another. Throws like the
-// first step. With keep all 0xffff it quantises weights.
+// The second step: the kept columns of x, symmetric per row; outlier columns become 0. keep has
+// x.cols() elements, scale x.rows(), out is shaped like x. Outputs must not overlap inputs or one
+// another. Throws like the first step. With keep all 0xffff it quantises weights.
 void quantize_kept_columns(course::DeviceMatrix<const __half> x, course::DeviceSpan<const std::uint16_t> keep,
                            course::DeviceMatrix<std::int8_t> out, course::DeviceSpan<float> scale,
                            cudaStream_t stream);
 
-// The same layer on the CPU, in double, from the same 8-bit values; packed matrices. `allowed` is the error bound
-// of each element: the README derives it. The outlier columns are given, because x may be only some of the
-// tokens that they were found in.
+// The same layer on the CPU, in double, from the same 8-bit values; packed matrices. `allowed` is
+// the error bound of each element: the README derives it. The outlier columns are given, because x
+// may be only some of the tokens that they were found in.
 struct HostLayer {
     LayerShape shape;
     float threshold = kThreshold;

@@ -1,5 +1,6 @@
-// Day 32's program. A size is tokens x outputs x inputs: a layer without and one with outlier columns, by every
-// version and by cuBLAS in half; the error of each is measured against exact arithmetic.
+// Day 32's program. A size is tokens x outputs x inputs: a layer without and one with outlier
+// columns, by every version and by cuBLAS in half; the error of each is measured against exact
+// arithmetic.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -12,8 +12,8 @@ std::string why_no_cublas() {
     return "";
 }
 
-// cuBLAS is column-major, and a row-major matrix read by columns is its transpose: Y^T = W X^T, where W has to
-// be transposed back.
+// cuBLAS is column-major, and a row-major matrix read by columns is its transpose: Y^T = W X^T,
+// where W has to be transposed back.
 std::function<void(cudaStream_t)> make_cublas_half(course::DeviceMatrix<const __half> x,
                                                    course::DeviceMatrix<const __half> w,
                                                    course::DeviceMatrix<__half> y) {

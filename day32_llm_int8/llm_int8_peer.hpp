@@ -14,7 +14,8 @@ namespace day32 {
 // Why cuBLAS cannot run here, or "".
 std::string why_no_cublas();
 
-// Y = X W^T by cublasGemmEx in half, summed in float, packed matrices. The handle is made here, not while timed.
+// Y = X W^T by cublasGemmEx in half, summed in float, packed matrices. The handle is made here, not
+// while timed.
 std::function<void(cudaStream_t)> make_cublas_half(course::DeviceMatrix<const __half> x,
                                                    course::DeviceMatrix<const __half> w,
                                                    course::DeviceMatrix<__half> y);

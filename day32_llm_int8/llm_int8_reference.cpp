@@ -100,8 +100,9 @@ void llm_int8_on_cpu(const HostLayer& layer, std::span<const std::uint32_t> outl
     quantize_rows_on_cpu(tokens, inputs, kept, x8, x_scale);
     quantize_rows_on_cpu(outputs, inputs, layer.w, w8, w_scale);
 
-    // A float product rounds when it is converted and with each of its two scales; the outlier part with each
-    // addition, by up to a whole unit where tensor cores truncate. The result is rounded to half once.
+    // A float product rounds when it is converted and with each of its two scales; the outlier part
+    // with each addition, by up to a whole unit where tensor cores truncate. The result is rounded
+    // to half once.
     constexpr double kFloatUnit = 0x1p-23;
     constexpr double kHalfUnit = 0x1p-11;
     constexpr double kSmallestHalf = 0x1p-25;

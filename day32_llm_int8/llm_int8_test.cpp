@@ -33,7 +33,8 @@ constexpr std::uint64_t kSeed = 33;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Numbers around 1 that never reach 6, and large ones in the columns of `outliers`, each in one token.
+// Numbers around 1 that never reach 6, and large ones in the columns of `outliers`, each in one
+// token.
 std::vector<__half> tokens_with_outliers(const LayerShape& shape, const std::vector<std::size_t>& outliers) {
     auto x = course::make_data<__half>(shape.tokens * shape.inputs, DataPattern::kSignedUniform, kSeed);
     for (const std::size_t column : outliers)
@@ -140,7 +141,8 @@ TEST_P(LayerTest, LongRows) {
     expect_right({2, 3, 4100}, {4099});
     expect_right({2, 3, 16388}, {0, 8191, 16387});
     expect_right({1, 2, 33001}, {7, 33000});
-    // Rows that are read in passes, of which the second and third do not begin where the one before ends.
+    // Rows that are read in passes, of which the second and third do not begin where the one before
+    // ends.
     for (const Layout layout : {Layout{0, 7}, Layout{1, 3}})
         expect_right({3, 2, 33001}, {7, 33000}, day32::kThreshold, {layout, layout, layout, 16});
 }
@@ -162,7 +164,8 @@ TEST_P(LayerTest, RandomShapes) {
     }
 }
 
-// NaN and Inf in a token stay in its row; zeros, a token of nothing else, results too large for a half.
+// NaN and Inf in a token stay in its row; zeros, a token of nothing else, results too large for a
+// half.
 TEST_P(LayerTest, SpecialTokensAndWeights) {
     const LayerShape shape{12, 20, 50};
     auto x = tokens_with_outliers(shape, {4});
@@ -344,8 +347,8 @@ TEST_F(LlmInt8Test, OutliersSpoilTheScaleAndTheThresholdSavesIt) {
     EXPECT_GT(error(outliers, kInf), 4 * error(outliers, 6.0f));
 }
 
-// Codes and scales of rows, bit for bit: lengths around a block's registers and beyond them, rows of zeros, with
-// NaN and with Inf.
+// Codes and scales of rows, bit for bit: lengths around a block's registers and beyond them, rows
+// of zeros, with NaN and with Inf.
 TEST_F(LlmInt8Test, QuantizesRowsLikeTheCpu) {
     for (const std::size_t cols : {1, 7, 8, 9, 1031, 4096, 4104, 8200, 16400, 32768, 32769, 40009})
         for (const Layout layout : {Layout{}, Layout{1, 3}}) {

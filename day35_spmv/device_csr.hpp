@@ -1,5 +1,5 @@
-// A CSR matrix on the device. It owns its memory alone: it can be moved, not copied. Kernels get its view(): plain
-// pointers and numbers, which own nothing and are copied with every launch.
+// A CSR matrix on the device. It owns its memory alone: it can be moved, not copied. Kernels get
+// its view(): plain pointers and numbers, which own nothing and are copied with every launch.
 #pragma once
 
 #include <cstddef>
@@ -46,8 +46,8 @@ class DeviceCsr {
         : DeviceCsr(csr.shape(), csr.row_start(), upload_for_packs(csr.cols()),
                     upload_for_packs(csr.values())) {}
 
-    // From entries that are on the device already; their arrays have a whole number of packs. Throws std::invalid_argument
-    // for arrays of other lengths; their contents are not checked.
+    // From entries that are on the device already; their arrays have a whole number of packs.
+    // Throws std::invalid_argument for arrays of other lengths; their contents are not checked.
     DeviceCsr(Shape shape, std::span<const Offset> row_start, course::DeviceBuffer<Index> cols,
               course::DeviceBuffer<float> values)
         : shape_(shape),

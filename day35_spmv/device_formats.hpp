@@ -1,4 +1,5 @@
-// The matrices of sparse_formats.hpp on the device. Each owns its memory alone; kernels get its view().
+// The matrices of sparse_formats.hpp on the device. Each owns its memory alone; kernels get its
+// view().
 #pragma once
 
 #include <cstddef>

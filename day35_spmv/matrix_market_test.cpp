@@ -84,7 +84,8 @@ TEST(MatrixMarket, ValuesBeyondFloat) {
     EXPECT_TRUE(std::isnan(csr.values()[4]));
 }
 
-// To the nearest float at once: by way of double this one, just above the middle of two floats, would go to the lower.
+// To the nearest float at once: by way of double this one, just above the middle of two floats,
+// would go to the lower.
 TEST(MatrixMarket, ValuesAreRoundedOnce) {
     const CsrMatrix csr = parse_matrix_market(
         "%%MatrixMarket matrix coordinate real general\n1 2 2\n1 1 1.000000059604644775390626\n1 2 +1.5\n",

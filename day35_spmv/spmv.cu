@@ -15,8 +15,9 @@
 //   packed_sell      packed  columns as differences of 1, 2 or 4 bytes
 //   auto             -       one of these, by the lengths of the rows           here
 //
-// Each entry is read once, for two operations: memory decides. 8 bytes an entry for CSR, and what x costs: 4 bytes where
-// neighbouring rows share it in the cache, up to 32, a sector, where every entry reads another part of it.
+// Each entry is read once, for two operations: memory decides. 8 bytes an entry for CSR, and what x
+// costs: 4 bytes where neighbouring rows share it in the cache, up to 32, a sector, where every
+// entry reads another part of it.
 //
 //   ./course run day35                                    five kinds of matrices: all versions, verified and timed
 //   ./course run day35 --matrix file.mtx                  your own matrix: which format wins, and why
@@ -74,8 +75,9 @@ class AutoOperator final : public Operator {
 
 }  // namespace
 
-// Rows are shared out where no row is much longer than the others and they fill the GPU, or there is little to do for
-// each: one lane a row, in slices, where a slice's rows are alike; several lanes a row else. Otherwise entries are shared out.
+// Rows are shared out where no row is much longer than the others and they fill the GPU, or there
+// is little to do for each: one lane a row, in slices, where a slice's rows are alike; several
+// lanes a row else. Otherwise entries are shared out.
 AutoChoice choose(const RowStatistics& rows) {
     constexpr double kLittleFilling = 1.15;
     constexpr Offset kManyLanes = 1 << 17;                   // enough to fill the GPU

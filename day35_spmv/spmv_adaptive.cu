@@ -3,8 +3,9 @@
 //   version        what is new                                               what limits it
 //   csr_adaptive   a block takes rows up to a fixed number of entries        the way through shared memory
 //
-// Which rows go together is decided once, when the matrix comes to the device. After J. Greathouse and M. Daga, "Efficient
-// sparse matrix-vector multiplication on GPUs using the CSR storage format", SC 2014; a row too long for a block is cut here.
+// Which rows go together is decided once, when the matrix comes to the device. After J. Greathouse
+// and M. Daga, "Efficient sparse matrix-vector multiplication on GPUs using the CSR storage
+// format", SC 2014; a row too long for a block is cut here.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -65,7 +66,8 @@ Plan make_plan(std::span<const Offset> row_start) {
     return plan;
 }
 
-// The sum of values[begin, end) with `lanes` lanes, a power of two; in all of them. All lanes of the warp call it.
+// The sum of values[begin, end) with `lanes` lanes, a power of two; in all of them. All lanes of
+// the warp call it.
 __device__ float sum_with_lanes(const float* values, int begin, int end, int lanes) {
     float sum = 0;
     for (int i = begin + static_cast<int>(threadIdx.x) % lanes; i < end; i += lanes)
@@ -75,9 +77,10 @@ __device__ float sum_with_lanes(const float* values, int begin, int end, int lan
     return sum;
 }
 
-// Idea: a block computes the products of its piece into shared memory, and only then asks which row each is of: a few lanes
-// sum each row, more of them where the piece has fewer rows.
-// Cost removed: lanes that wait for long rows, and most of those that short rows leave idle: entries are read in whole packs.
+// Idea: a block computes the products of its piece into shared memory, and only then asks which row
+// each is of: a few lanes sum each row, more of them where the piece has fewer rows.
+// Cost removed: lanes that wait for long rows, and most of those that short rows leave idle:
+// entries are read in whole packs.
 // Still limits it: memory; and that each product passes through shared memory.
 template <class O>
 __global__ void __launch_bounds__(kBlock, kBlocksPerSm)

@@ -1,5 +1,5 @@
-// Day 35's program: every version verified and timed on five kinds of matrices, or on the user's, beside cuSPARSE and the
-// CPU; then which format wins, and why.
+// Day 35's program: every version verified and timed on five kinds of matrices, or on the user's,
+// beside cuSPARSE and the CPU; then which format wins, and why.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -76,7 +76,8 @@ const course::Record* fastest(std::span<const course::Record> records, course::R
     return best;
 }
 
-// What speaks for the winner: for those that share out entries how unlike the rows are, for slices how little they fill up.
+// What speaks for the winner: for those that share out entries how unlike the rows are, for slices
+// how little they fill up.
 std::string why(const day35::RowStatistics& rows, const Format& winner, double csr_bytes) {
     const std::string kernel =
         winner.version == "auto" ? winner.choice.substr(0, winner.choice.find(',')) : winner.version;
@@ -94,7 +95,8 @@ std::string why(const day35::RowStatistics& rows, const Format& winner, double c
     return text;
 }
 
-// Names of the versions, but for the best, that are as fast within the spread of both; "" if there are none.
+// Names of the versions, but for the best, that are as fast within the spread of both; "" if there
+// are none.
 std::string as_fast(std::span<const course::Record> records, const course::Record& best) {
     std::string text;
     for (const course::Record& record : records) {

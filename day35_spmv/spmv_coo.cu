@@ -4,7 +4,8 @@
 //   coo_atomic      a thread per entry adds its product to y               an atomic addition for every entry
 //   coo_segmented   a warp sums runs of the same row before it adds        12 bytes an entry: the row is read as well
 //
-// Entries are balanced over the threads whatever the rows look like; but y has to be set to 0 first.
+// Entries are balanced over the threads whatever the rows look like; but y has to be set to 0
+// first.
 #include <cuda_runtime.h>
 
 #include "common/check/check.hpp"
@@ -42,8 +43,8 @@ struct Sums {
     __device__ float operator()(Offset i) const { return sums[i]; }
 };
 
-// Idea: entries are sorted by row, so a warp finds runs of the same row among its 32 and sums each by a segmented scan; the run
-// that reaches its last lane goes on into the next 32.
+// Idea: entries are sorted by row, so a warp finds runs of the same row among its 32 and sums each
+// by a segmented scan; the run that reaches its last lane goes on into the next 32.
 // Cost removed: all atomics but one for each run.
 // Still limits it: memory: 12 bytes an entry.
 template <class Term>

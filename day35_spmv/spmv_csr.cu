@@ -22,7 +22,8 @@ constexpr int kBlock = 256;
 
 // Idea: a thread per row sums its products in a register, and writes y once.
 // Cost removed: COO's row numbers, its atomics, and setting y to 0.
-// Still limits it: the 32 lanes of a warp load from 32 rows, at 32 places, and all wait for the longest row.
+// Still limits it: the 32 lanes of a warp load from 32 rows, at 32 places, and all wait for the
+// longest row.
 template <class O>
 __global__ void csr_scalar_kernel(CsrView<O> a, const float* x, float* y) {
     const Offset row = global_thread();
@@ -33,9 +34,11 @@ __global__ void csr_scalar_kernel(CsrView<O> a, const float* x, float* y) {
     y[row] = sum;
 }
 
-// Idea: kLanes neighbouring lanes for a row. They load neighbouring entries and add up their sums by shuffles.
+// Idea: kLanes neighbouring lanes for a row. They load neighbouring entries and add up their sums
+// by shuffles.
 // Cost removed: scattered loads. And a warp waits for the longest of 32 / kLanes rows, not of 32.
-// Still limits it: loads of 4 bytes. And a row that is much longer than the others still has kLanes lanes.
+// Still limits it: loads of 4 bytes. And a row that is much longer than the others still has kLanes
+// lanes.
 template <int kLanes, class O>
 __global__ void csr_vector_kernel(CsrView<O> a, const float* x, float* y) {
     const Offset row = global_thread() / kLanes;
@@ -50,8 +53,8 @@ __global__ void csr_vector_kernel(CsrView<O> a, const float* x, float* y) {
     if (row < a.rows && lane == 0) y[row] = sum;
 }
 
-// Idea: a lane loads four entries at once, 16-byte aligned. Entries of the pack that belong to the rows before and
-// after are not multiplied.
+// Idea: a lane loads four entries at once, 16-byte aligned. Entries of the pack that belong to the
+// rows before and after are not multiplied.
 // Cost removed: three of four loads of the matrix, and the latency between them.
 // Still limits it: long rows among short ones; for rows of a few entries, lanes without work.
 template <int kLanes, class O>

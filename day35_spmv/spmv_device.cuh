@@ -28,9 +28,10 @@ __device__ course::Pack<T, N> load_once(const T* address) {
     return pack;
 }
 
-// The products of the entries [begin, end) for a block: that of entry i goes to products[i - begin rounded down to four].
-// kBlock threads, at most kPacks packs of four entries each: all loads are issued before the first is used. Entries
-// that share a pack with the first or the last one are multiplied too, and not used. A barrier must follow.
+// The products of the entries [begin, end) for a block: that of entry i goes to products[i - begin
+// rounded down to four]. kBlock threads, at most kPacks packs of four entries each: all loads are
+// issued before the first is used. Entries that share a pack with the first or the last one are
+// multiplied too, and not used. A barrier must follow.
 template <int kBlock, int kPacks, class O>
 __device__ void stage_products(const CsrView<O>& a, const float* x, Offset begin, Offset end,
                                float* products) {
@@ -56,7 +57,8 @@ __device__ void stage_products(const CsrView<O>& a, const float* x, Offset begin
     }
 }
 
-// The sum over each group of kLanes neighbouring lanes, in all of them. All lanes of the warp call it.
+// The sum over each group of kLanes neighbouring lanes, in all of them. All lanes of the warp call
+// it.
 template <int kLanes>
 __device__ float sum_of_lanes(float value) {
 #pragma unroll
@@ -65,8 +67,8 @@ __device__ float sum_of_lanes(float value) {
     return value;
 }
 
-// For each lane the sum of the values from the first lane of its run of equal keys up to itself: a segmented scan. Equal
-// keys are neighbours. All lanes of the warp call it.
+// For each lane the sum of the values from the first lane of its run of equal keys up to itself: a
+// segmented scan. Equal keys are neighbours. All lanes of the warp call it.
 __device__ inline float sum_of_run(Index key, float value) {
     const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
 #pragma unroll

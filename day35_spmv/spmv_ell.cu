@@ -1,4 +1,5 @@
-// Day 35, ELL and what it became: a thread per row again, but now neighbouring threads read neighbouring places.
+// Day 35, ELL and what it became: a thread per row again, but now neighbouring threads read
+// neighbouring places.
 //
 //   version   what is new                                                  what limits it
 //   ell       every row filled up to the longest; stored by columns        one long row fills up all others        PMPP 14.4
@@ -32,9 +33,11 @@ __global__ void ell_kernel(EllView a, const float* x, float* y) {
     y[row] = sum;
 }
 
-// Idea: the rows from the longest to the shortest, so that diagonal k belongs to the first threads alone, as many as it has entries.
+// Idea: the rows from the longest to the shortest, so that diagonal k belongs to the first threads
+// alone, as many as it has entries.
 // Cost removed: all filling; and the threads of a warp have rows of about the same length.
-// Still limits it: y is written in the order of lengths; what neighbouring rows share of x is read at different times.
+// Still limits it: y is written in the order of lengths; what neighbouring rows share of x is read
+// at different times.
 __global__ void jds_kernel(JdsView a, const float* x, float* y) {
     const Offset place = global_thread();
     if (place >= a.rows) return;

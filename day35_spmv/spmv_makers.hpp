@@ -1,4 +1,5 @@
-// What makes the operators of each version; the files of the kernels define them, spmv.cu lists them.
+// What makes the operators of each version; the files of the kernels define them, spmv.cu lists
+// them.
 #pragma once
 
 #include <limits>
@@ -36,8 +37,8 @@ int vectorised_lanes(double mean);
 
 std::unique_ptr<Operator> make_packed_sell_with(const CsrMatrix& csr, Index sigma);
 
-// The CSR versions from a matrix that is on the device already, for one that the host need not hold. `row_start` is
-// read during the call. O: std::int32_t or Offset.
+// The CSR versions from a matrix that is on the device already, for one that the host need not
+// hold. `row_start` is read during the call. O: std::int32_t or Offset.
 template <class O>
 std::unique_ptr<Operator> csr_scalar(DeviceCsr<O> matrix, std::span<const Offset> row_start);
 template <class O>
@@ -60,8 +61,8 @@ std::unique_ptr<Operator> upload_csr(const CsrMatrix& csr, OffsetRule rule) {
                   : kWide(DeviceCsr<Offset>(csr), csr.row_start());
 }
 
-// y[rows[i]] += sums[i], `rows` ascending: a segmented sum, whose few atomics keep apart what two warps add to one row.
-// For the versions that cut a row into pieces; spmv_coo.cu.
+// y[rows[i]] += sums[i], `rows` ascending: a segmented sum, whose few atomics keep apart what two
+// warps add to one row. For the versions that cut a row into pieces; spmv_coo.cu.
 void launch_add_carries(const Index* rows, const float* sums, Offset count, float* y, cudaStream_t stream);
 // y += A x for a sorted COO matrix, the same way; for the hybrid.
 void launch_add_coo(const CooView& coo, const float* x, float* y, cudaStream_t stream);

@@ -3,10 +3,11 @@
 //   version     what is new                                                  what limits it
 //   csr_merge   rows and entries together are cut into equal pieces          searches, and a pass for what was cut
 //
-// Going through a CSR matrix is merging two sorted lists: the ends of the rows, and the numbers 0, 1, 2, ... of the entries. Each
-// step either takes an entry (add its product) or the end of a row (write the sum). The path through the merge has rows + entries
-// steps, so it can be cut where one likes, and a binary search on the cut's diagonal finds where in both lists it is.
-// D. Merrill and M. Garland, "Merge-based parallel sparse matrix-vector multiplication", SC 2016.
+// Going through a CSR matrix is merging two sorted lists: the ends of the rows, and the numbers 0,
+// 1, 2, ... of the entries. Each step either takes an entry (add its product) or the end of a row
+// (write the sum). The path through the merge has rows + entries steps, so it can be cut where one
+// likes, and a binary search on the cut's diagonal finds where in both lists it is. D. Merrill and
+// M. Garland, "Merge-based parallel sparse matrix-vector multiplication", SC 2016.
 //
 //            entries 0 1 2 3 4 5           rows end at 2, 2, 6 (the second is empty)
 //   end 2            e-e-|                  e: take an entry, to the right
@@ -36,7 +37,8 @@ constexpr int kTile = kBlock * kSteps;  // of a block
 // Packs of four entries that a block may need: its entries need not begin at a multiple of four.
 constexpr int kPacks = kSteps / kPackedElements + 1;
 
-// How many of row_end[0, rows) a path has passed after `steps` steps; the rest of the steps were entries.
+// How many of row_end[0, rows) a path has passed after `steps` steps; the rest of the steps were
+// entries.
 template <class RowEnd, class Count>
 __host__ __device__ Count rows_passed(const RowEnd& row_end, Count rows, Count entries, Count steps) {
     Count low = steps > entries ? steps - entries : 0;
@@ -52,7 +54,8 @@ __host__ __device__ Count rows_passed(const RowEnd& row_end, Count rows, Count e
     return low;
 }
 
-// For each thread the sum over its run of keys, as sum_of_run, but of the whole block; `before`: without the thread's own value.
+// For each thread the sum over its run of keys, as sum_of_run, but of the whole block; `before`:
+// without the thread's own value.
 __device__ float sum_of_run_in_block(Index key, float value, float* before) {
     __shared__ Index last_key[kWarps];
     __shared__ float last_sum[kWarps];
@@ -76,10 +79,13 @@ __device__ float sum_of_run_in_block(Index key, float value, float* before) {
     return sum;
 }
 
-// Idea: block b takes the steps from b * kTile on, thread t of it kSteps of them. A row that ends with a thread is its to write; what it
-// has of a row that goes on is handed to the thread that ends it, and from the block's last thread to the next kernel.
-// Cost removed: any difference between threads. One dense row among empty ones is as good as a band.
-// Still limits it: two searches, a scan over the block and a second kernel, even where the rows are all alike.
+// Idea: block b takes the steps from b * kTile on, thread t of it kSteps of them. A row that ends
+// with a thread is its to write; what it has of a row that goes on is handed to the thread that
+// ends it, and from the block's last thread to the next kernel.
+// Cost removed: any difference between threads. One dense row among empty ones is as good as a
+// band.
+// Still limits it: two searches, a scan over the block and a second kernel, even where the rows are
+// all alike.
 template <class O>
 __global__ void __launch_bounds__(kBlock)
     csr_merge_kernel(CsrView<O> a, Offset entries, const Index* tile_rows, float* carries, const float* x,

@@ -94,8 +94,8 @@ PeerMatrix peer_sell(const CsrMatrix& csr) {
     return peer;
 }
 
-// Everything that a product needs, kept as long as the launch is. The matrix is its own: cuSPARSE keeps in it what
-// cusparseSpMV_preprocess found, for one algorithm.
+// Everything that a product needs, kept as long as the launch is. The matrix is its own: cuSPARSE
+// keeps in it what cusparseSpMV_preprocess found, for one algorithm.
 class PeerProduct {
   public:
     PeerProduct(PeerMatrix matrix, cusparseSpMVAlg_t algorithm, course::DeviceSpan<const float> x,

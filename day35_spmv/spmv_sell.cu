@@ -18,7 +18,8 @@ static_assert(kSliceRows == kWarpSize, "a warp takes a slice, a lane a row");
 
 constexpr int kBlock = 128;
 
-// Idea: ELL for 32 rows at a time: a long row fills up its own slice only, and that less when rows near it are sorted by length.
+// Idea: ELL for 32 rows at a time: a long row fills up its own slice only, and that less when rows
+// near it are sorted by length.
 // Cost removed: most of ELL's filling, and nearly all of JDS's disorder.
 // Still limits it: the bytes, 8 for each entry, of which 4 only say where it stands.
 __global__ void __launch_bounds__(kBlock) sell_kernel(SellView a, const float* x, float* y) {
@@ -50,7 +51,8 @@ __device__ float packed_row(const PackedSlice& slice, const Code* codes, const f
         col += static_cast<Index>(code);
         sum += value * x[col];
     };
-    // Pointers that walk, and no index: 32 registers are enough, and all warps fit. With 34 it takes a quarter longer.
+    // Pointers that walk, and no index: 32 registers are enough, and all warps fit. With 34 it
+    // takes a quarter longer.
     codes += lane * kPack;
     values += lane * kPack;
 #pragma unroll 2
@@ -73,10 +75,12 @@ __device__ float packed_row(const PackedSlice& slice, const Code* codes, const f
     return sum;
 }
 
-// Idea: columns of a row ascend, often by little. So only the steps between them are stored, in as few bytes as the slice's
-// largest needs. And a lane's entries stand by fours, a load each for values and for codes.
+// Idea: columns of a row ascend, often by little. So only the steps between them are stored, in as
+// few bytes as the slice's largest needs. And a lane's entries stand by fours, a load each for
+// values and for codes.
 // Cost removed: up to 3 of 8 bytes for each entry; three of four loads.
-// Still limits it: memory, at 5 or 6 bytes an entry. Where columns are far apart, the reads of x: 32 bytes move for each 4.
+// Still limits it: memory, at 5 or 6 bytes an entry. Where columns are far apart, the reads of x:
+// 32 bytes move for each 4.
 __global__ void __launch_bounds__(kBlock) packed_sell_kernel(PackedSellView a, const float* x, float* y) {
     const Offset place = global_thread();
     if (place >= a.rows) return;

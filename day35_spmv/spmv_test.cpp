@@ -1,4 +1,5 @@
-// Every version on every matrix against the CPU: whole numbers, which add exactly in any order, and floats.
+// Every version on every matrix against the CPU: whole numbers, which add exactly in any order, and
+// floats.
 #include "spmv.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,8 @@ using course::GuardedBuffer;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// Made once: the awkward ones, and one dense row of 100 000 entries among empty ones; all with whole values.
+// Made once: the awkward ones, and one dense row of 100 000 entries among empty ones; all with
+// whole values.
 const std::vector<std::pair<std::string, CsrMatrix>>& matrices() {
     static const auto list = [] {
         auto all = awkward_matrices();
@@ -48,7 +50,8 @@ class VersionTest : public course::DeviceTestWithParam<const Spmv*> {
         double factor = 2;       // of the error allowed; 0: equal
     };
 
-    // y = A x for each x with the same operator, against the reference. Nothing where the version cannot run this matrix.
+    // y = A x for each x with the same operator, against the reference. Nothing where the version
+    // cannot run this matrix.
     static void expect_right(const CsrMatrix& csr, const std::vector<std::vector<float>>& vectors,
                              const Options& options) {
         if (!GetParam()->cannot_run(row_statistics(csr)).empty()) return;
@@ -111,7 +114,8 @@ TEST_P(VersionTest, FloatPatterns) {
     }
 }
 
-// Only the rows with an entry in an infinite column may know of it: no filling is multiplied, and no neighbour's entry.
+// Only the rows with an entry in an infinite column may know of it: no filling is multiplied, and
+// no neighbour's entry.
 TEST_P(VersionTest, InfinityStaysInItsColumns) {
     for (const auto& [name, csr] : matrices()) {
         std::vector<std::vector<float>> vectors;
@@ -288,8 +292,9 @@ TEST_F(ChoiceTest, EllIsRefusedWhereItWouldBeFilling) {
 
 // --- More entries than 32 bits count ------------------------------------------------------------------------------------
 
-// 2^31 + 5000 entries in rows of about a million. All are 0 and in column 0, but for a few, each in a column of its own: a
-// value, or a column, from a place that was counted in 32 bits is not theirs.
+// 2^31 + 5000 entries in rows of about a million. All are 0 and in column 0, but for a few, each in
+// a column of its own: a value, or a column, from a place that was counted in 32 bits is not
+// theirs.
 TEST_F(ChoiceTest, MoreEntriesThan32BitsCount) {
     constexpr Offset kEntries = (Offset{1} << 31) + 5000;
     constexpr Offset kRowLength = 1000003;

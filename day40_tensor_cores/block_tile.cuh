@@ -1,5 +1,5 @@
-// The tile of a block: its shape, its stages in shared memory, the part of it that a warp multiplies and
-// the part that a thread copies.
+// The tile of a block: its shape, its stages in shared memory, the part of it that a warp
+// multiplies and the part that a thread copies.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,7 +25,8 @@ struct TileShape {
     static constexpr int THREADS = BM / WM * WARPS_N * 32;
 };
 
-// A tile of A and one of B. chunk(row, c) is the address of columns 8 c to 8 c + 7 of a row: 16 bytes.
+// A tile of A and one of B. chunk(row, c) is the address of columns 8 c to 8 c + 7 of a row: 16
+// bytes.
 template <class S>
 struct Stage {
     course::SharedTile<S, S::BM, S::BK> a;
@@ -50,8 +51,8 @@ struct TileCoords {
     }
 };
 
-// This thread's part of copying the tiles along K, in order. copy_to() issues the copies of the next tile
-// with cp.async and zero-fills out-of-range elements (common/tile/tile_copies.cuh).
+// This thread's part of copying the tiles along K, in order. copy_to() issues the copies of the
+// next tile with cp.async and zero-fills out-of-range elements (common/tile/tile_copies.cuh).
 template <class S, bool kAligned>
 struct TileLoader {
     course::TileCopies<S, S::BM, S::BK> a;

@@ -1,5 +1,5 @@
-// Day 40's launchers: argument checks, the size of the grid, the list of versions. The kernels are in
-// wmma.cuh and tensor_cores.cuh.
+// Day 40's launchers: argument checks, the size of the grid, the list of versions. The kernels are
+// in wmma.cuh and tensor_cores.cuh.
 #include <string>
 #include <vector>
 

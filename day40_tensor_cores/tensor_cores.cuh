@@ -12,8 +12,9 @@
 //   multi_stage       128 x 256    64 x 64     3        two stages in flight               the start of each stage
 //   fragments_ahead   128 x 256    64 x 64     3        fragments one step ahead           mma.sync, power
 //
-// The first two are in wmma.cuh, the others here. mma_sync steps back to one stage and small warp tiles, so
-// that the versions after it show what each idea is worth. Day 41 goes on with Hopper's own instructions.
+// The first two are in wmma.cuh, the others here. mma_sync steps back to one stage and small warp
+// tiles, so that the versions after it show what each idea is worth. Day 41 goes on with Hopper's
+// own instructions.
 //
 //   ./course run day40                                                  every version, verified and timed
 //   ./course run day40 --variant multi_stage --size 4096x4096x4096      one version, any size
@@ -39,7 +40,8 @@ __device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsign
     }
 }
 
-// The sums of a warp: 16 x 8 results each. Lane 4 g + t holds columns 2 t and 2 t + 1 of rows g and g + 8.
+// The sums of a warp: 16 x 8 results each. Lane 4 g + t holds columns 2 t and 2 t + 1 of rows g and
+// g + 8.
 template <class S>
 using Sums = float[S::WM / 16][S::WN / 8][4];
 
@@ -61,9 +63,11 @@ __device__ void store_sums(const Output& out, const TileCoords<S>& tile, const S
 template <class T>
 using SmallShape = TileShape<T, 64, 64, 16, 16, false>;
 
-// Idea: the instructions themselves. ldmatrix loads four 8 x 8 matrices: lanes 0 to 7 pass the addresses of
-// the rows of the first, 8 to 15 of the second, and so on. mma.sync multiplies 16 x 16 by 16 x 8.
-// Cost removed: the opaque layout. It is known which lane holds which sum, so C is stored from registers.
+// Idea: the instructions themselves. ldmatrix loads four 8 x 8 matrices: lanes 0 to 7 pass the
+// addresses of the rows of the first, 8 to 15 of the second, and so on. mma.sync multiplies 16 x 16
+// by 16 x 8.
+// Cost removed: the opaque layout. It is known which lane holds which sum, so C is stored from
+// registers.
 // Still limits it: shared memory. A warp loads 16 x 16 of A and of B for two products.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(SmallShape<T>::THREADS)
@@ -108,8 +112,8 @@ struct Fragments {
     unsigned b[S::WN / 8][2];
 };
 
-// The swizzle is the same in rows 16 apart, so the addresses of further fragments differ by constants, which
-// become immediate offsets.
+// The swizzle is the same in rows 16 apart, so the addresses of further fragments differ by
+// constants, which become immediate offsets.
 template <class S>
 __device__ void load_fragments(Fragments<S>& fragments, Stage<S>& stage, const TileCoords<S>& tile, int k) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -153,7 +157,8 @@ template <class T>
 using WarpTileShape = TileShape<T, 128, 128, 64, 32, false>;
 
 // Idea: 64 x 32 results per warp. Four fragments of A and four of B make sixteen products.
-// Cost removed: five eighths of the loads from shared memory per product, half of those from global memory.
+// Cost removed: five eighths of the loads from shared memory per product, half of those from global
+// memory.
 // Still limits it: bank conflicts. The eight rows of an ldmatrix begin in the same bank.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(WarpTileShape<T>::THREADS)
@@ -179,7 +184,8 @@ __global__ void __launch_bounds__(WarpTileShape<T>::THREADS)
 template <class T>
 using SwizzledShape = TileShape<T, 128, 128, 64, 32, true>;
 
-// Idea: an XOR swizzle. Chunk c of row r is stored at c ^ (r % 8): SharedTile::chunk() with SWIZZLED.
+// Idea: an XOR swizzle. Chunk c of row r is stored at c ^ (r % 8): SharedTile::chunk() with
+// SWIZZLED.
 // Cost removed: bank conflicts, all of them. The kernel is the same.
 // Still limits it: latency. Copies and products take turns.
 template <class T, bool kAligned>
@@ -210,10 +216,11 @@ constexpr int kStages = 3;
 template <class T>
 using LargeShape = TileShape<T, 128, 256, 64, 64, true>;
 
-// Idea: a multistage pipeline, two tiles in flight while one is multiplied; and 64 x 64 results per warp.
+// Idea: a multistage pipeline, two tiles in flight while one is multiplied; and 64 x 64 results per
+// warp.
 // Cost removed: the latency of global memory, and one of two barriers per tile.
-// Still limits it: the start of a stage. All warps meet at the barrier, issue copies and load fragments at
-// the same time; meanwhile the tensor cores idle.
+// Still limits it: the start of a stage. All warps meet at the barrier, issue copies and load
+// fragments at the same time; meanwhile the tensor cores idle.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(LargeShape<T>::THREADS)
     multi_stage(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
@@ -241,8 +248,8 @@ __global__ void __launch_bounds__(LargeShape<T>::THREADS)
     store_sums<S>(out, tile, sums);
 }
 
-// Idea: fragments one step ahead. While 16 of K are multiplied, the fragments of the next 16 are loaded, also
-// across the border between two stages; and copies are issued between products.
+// Idea: fragments one step ahead. While 16 of K are multiplied, the fragments of the next 16 are
+// loaded, also across the border between two stages; and copies are issued between products.
 // Cost removed: the idle start of each stage.
 // Still limits it: mma.sync takes its operands through registers; and power.
 template <class T, bool kAligned>
@@ -256,7 +263,8 @@ __global__ void __launch_bounds__(LargeShape<T>::THREADS)
     TileLoader<S, kAligned> loader(a, b, tile);
     const int depth = static_cast<int>(a.cols());
 
-    // A and B are copied in different steps. `in_range`: the tile is known to be, so bounds are not checked.
+    // A and B are copied in different steps. `in_range`: the tile is known to be, so bounds are not
+    // checked.
     const auto copy_a = [&](auto in_range, int stage) {
         loader.a.template to<kAligned, in_range>(stages[stage].a);
         loader.a.next_columns();

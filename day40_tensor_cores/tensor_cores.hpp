@@ -1,4 +1,5 @@
-// C = alpha A B + beta C on tensor cores: 16-bit factors, sums and C in FP32. The host API of the day.
+// C = alpha A B + beta C on tensor cores: 16-bit factors, sums and C in FP32. The host API of the
+// day.
 #pragma once
 
 #include <span>
@@ -12,7 +13,8 @@ using course::half_matmul::KernelFor;
 using course::half_matmul::Shape;
 using course::half_matmul::Version;
 
-// Slow to fast. Version::constraint names the compute capability and shared memory that a version needs.
+// Slow to fast. Version::constraint names the compute capability and shared memory that a version
+// needs.
 std::span<const Version> versions();
 
 }  // namespace day40

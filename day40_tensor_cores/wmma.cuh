@@ -11,7 +11,8 @@ namespace day40 {
 
 namespace wmma = nvcuda::wmma;
 
-// A fragment is a 16 x 16 matrix in the registers of a warp. CUDA does not say which lane holds which element.
+// A fragment is a 16 x 16 matrix in the registers of a warp. CUDA does not say which lane holds
+// which element.
 template <class T>
 using FragmentA = wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major>;
 template <class T>
@@ -19,16 +20,17 @@ using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major>
 using Accumulator = wmma::fragment<wmma::accumulator, 16, 16, 16, float>;
 constexpr int kElements = 16 * 16;  // of a fragment
 
-// GPUs below compute capability 8.0 have no bfloat16 fragments. Version::constraint refuses such GPUs.
+// GPUs below compute capability 8.0 have no bfloat16 fragments. Version::constraint refuses such
+// GPUs.
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 constexpr bool kHasFragments = true;
 #else
 constexpr bool kHasFragments = false;
 #endif
 
-// Loads the 16 x 16 elements from (row, col) on. A fragment can be loaded directly from global memory if it
-// is in range and its rows are aligned (`direct`); all others pass through `staging` in shared memory, where
-// out-of-range elements are zero-filled.
+// Loads the 16 x 16 elements from (row, col) on. A fragment can be loaded directly from global
+// memory if it is in range and its rows are aligned (`direct`); all others pass through `staging`
+// in shared memory, where out-of-range elements are zero-filled.
 template <class Fragment, class T>
 __device__ void load_fragment(Fragment& fragment, const DeviceMatrix<const T>& matrix, bool direct, int row,
                               int col, T* staging) {
@@ -48,8 +50,8 @@ __device__ void load_fragment(Fragment& fragment, const DeviceMatrix<const T>& m
     __syncwarp();  // the next fragment may overwrite it
 }
 
-// Stores alpha sum + beta C. The layout of an accumulator is opaque, so the sums pass through shared memory,
-// where a lane knows their rows and columns.
+// Stores alpha sum + beta C. The layout of an accumulator is opaque, so the sums pass through
+// shared memory, where a lane knows their rows and columns.
 __device__ inline void store_accumulator(const Accumulator& sum, const Output& out, int row, int col,
                                          float* staging) {
     wmma::store_matrix_sync(staging, sum, 16, wmma::mem_row_major);
@@ -89,11 +91,11 @@ __global__ void __launch_bounds__(128)
 template <class T>
 using WmmaShape = TileShape<T, 64, 64, 32, 32, false>;
 
-// Idea: tiles pass through shared memory. cp.async copies the next tile while this one is multiplied, and
-// each fragment serves two products.
+// Idea: tiles pass through shared memory. cp.async copies the next tile while this one is
+// multiplied, and each fragment serves two products.
 // Cost removed: most loads from global memory, and the wait for the others.
-// Still limits it: the opaque layout. Fragments are loaded with bank conflicts, and results take a detour
-// through shared memory.
+// Still limits it: the opaque layout. Fragments are loaded with bank conflicts, and results take a
+// detour through shared memory.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(WmmaShape<T>::THREADS)
     wmma_shared(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {

@@ -27,8 +27,8 @@
 
 namespace day45 {
 
-// A block computes BM x BN results, a warp WM x WN. With 64 x 64 a warp loads 16 fragments for 32 products
-// of fragments. Two such blocks fit on an SM: one multiplies while the other writes.
+// A block computes BM x BN results, a warp WM x WN. With 64 x 64 a warp loads 16 fragments for 32
+// products of fragments. Two such blocks fit on an SM: one multiplies while the other writes.
 struct WarpTile {
     using T = __nv_bfloat16;
     static constexpr int BM = 128, BN = 128, BK = 64, WM = 64, WN = 64, STAGES = 3, BLOCKS = 2;
@@ -43,8 +43,8 @@ struct Layout : WarpTile {
     static constexpr bool A_K_MAJOR = A_K_MAJOR_, B_K_MAJOR = B_K_MAJOR_;
 };
 
-// EXTENT rows or columns of a factor by BK along K, in shared memory as in global memory: a K-major tile
-// has EXTENT rows, an MN-major one BK rows.
+// EXTENT rows or columns of a factor by BK along K, in shared memory as in global memory: a K-major
+// tile has EXTENT rows, an MN-major one BK rows.
 template <int EXTENT, bool K_MAJOR>
 using FactorTile =
     course::SharedTile<WarpTile, K_MAJOR ? EXTENT : WarpTile::BK, K_MAJOR ? WarpTile::BK : EXTENT>;
@@ -102,8 +102,8 @@ class Bfloat16Copies {
     // Steps of a tile.
     __device__ int steps() const { return steps_; }
 
-    // Issues the copies of the next step into `stage` and closes their group. Behind the last tile the
-    // group is empty.
+    // Issues the copies of the next step into `stage` and closes their group. Behind the last tile
+    // the group is empty.
     __device__ void start(Bfloat16Stage<L>& stage) {
         if (tiles_.has(tile_)) {
             a_.next_to(stage.a);
@@ -138,9 +138,10 @@ class Bfloat16Copies {
     B b_;
 };
 
-// Loads 16 rows or columns of a factor by 16 of K: four matrices of 8 x 8, in the order of mma.sync. The
-// first two start at k, the others at k + 8. Each lane gives the address of one of their 32 chunks of
-// 16 bytes. Those of an MN-major tile are transposed on their way to the registers.
+// Loads 16 rows or columns of a factor by 16 of K: four matrices of 8 x 8, in the order of
+// mma.sync. The first two start at k, the others at k + 8. Each lane gives the address of one of
+// their 32 chunks of 16 bytes. Those of an MN-major tile are transposed on their way to the
+// registers.
 template <int EXTENT, bool K_MAJOR>
 __device__ void load_fragment(unsigned (&four)[4], FactorTile<EXTENT, K_MAJOR>& tile, int first, int k) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -152,7 +153,8 @@ __device__ void load_fragment(unsigned (&four)[4], FactorTile<EXTENT, K_MAJOR>& 
     }
 }
 
-// The sums of a warp: 16 x 8 results each. Lane 4 g + t holds columns 2 t and 2 t + 1 of rows g and g + 8.
+// The sums of a warp: 16 x 8 results each. Lane 4 g + t holds columns 2 t and 2 t + 1 of rows g and
+// g + 8.
 template <class L>
 class WarpSums {
     static constexpr int ROWS = L::WM / 16, COLS = L::WN / 8;
@@ -212,8 +214,8 @@ class WarpSums {
 
 // Idea: two stages are in flight while one is multiplied, also from one tile to the next. The four
 // layouts are one kernel: no tile is transposed in shared memory.
-// Cost removed: a multiply-add as an instruction of its own; with persistent blocks, the latency of the
-// first stage of each tile.
+// Cost removed: a multiply-add as an instruction of its own; with persistent blocks, the latency of
+// the first stage of each tile.
 // Still limits it: with a short K, the stores of C; with a long one, mma.sync, whose operands come
 // through registers.
 template <class L>

@@ -1,5 +1,5 @@
-// Many products of BF16 matrices at once, on tensor cores: A and B of __nv_bfloat16, sums and C in single precision. Otherwise as in
-// fused_matmul.hpp, which has the conventions and the reference.
+// Many products of BF16 matrices at once, on tensor cores: A and B of __nv_bfloat16, sums and C in
+// single precision. Otherwise as in fused_matmul.hpp, which has the conventions and the reference.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -29,7 +29,8 @@ using Bf16 = __nv_bfloat16;
 
 constexpr Op kOps[] = {Op::kNone, Op::kTranspose};
 
-// Small: every product and every sum of a few thousand is exact in single precision, so that only equal is right.
+// Small: every product and every sum of a few thousand is exact in single precision, so that only
+// equal is right.
 std::vector<Bf16> integers(std::size_t size, std::uint64_t seed) {
     course::Random random(seed);
     std::vector<Bf16> values(size);
@@ -121,7 +122,8 @@ TEST_P(BatchedBfloat16Test, EveryLayout) {
     }
 }
 
-// Around a chunk, a product of fragments, a stage, the stages of the pipeline, and where the tile ends.
+// Around a chunk, a product of fragments, a stage, the stages of the pipeline, and where the tile
+// ends.
 TEST_P(BatchedBfloat16Test, Edges) {
     for (const Op op : kOps) {
         const Layouts layouts{{.op = op}, {.op = op}};
@@ -155,7 +157,8 @@ TEST_P(BatchedBfloat16Test, Patterns) {
         expect_right({2, 40, 70, 100}, {{}, {.op = Op::kTranspose}}, 1, 0, pattern);
 }
 
-// More tiles than blocks that run at the same time, of which a multiprocessor has two, so that each block goes from tile to tile.
+// More tiles than blocks that run at the same time, of which a multiprocessor has two, so that each
+// block goes from tile to tile.
 TEST_P(BatchedBfloat16Test, ManyProducts) {
     const std::size_t count = 5 * course::multiprocessors() + 1;
     expect_exact({count, 3, 5, 9});
@@ -186,7 +189,8 @@ TEST_P(BatchedBfloat16Test, OneMatrixForAllProducts) {
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
-// The memory of A and B ends where the matrices end: nothing behind them may be read. Rows that are aligned, and rows that are not.
+// The memory of A and B ends where the matrices end: nothing behind them may be read. Rows that are
+// aligned, and rows that are not.
 TEST_P(BatchedBfloat16Test, ReadsNothingBehindTheFactors) {
     for (const auto& [m, n, k] : {std::array<std::size_t, 3>{16, 16, 24}, {17, 17, 15}, {20, 20, 12}}) {
         const course::DeviceBuffer<Bf16> a{std::span<const Bf16>(std::vector<Bf16>(m * k, Bf16(1.0f)))};
@@ -207,7 +211,8 @@ TEST_P(BatchedBfloat16Test, ReadsNothingBehindTheFactors) {
     }
 }
 
-// Each product a part of the columns of wide matrices, as attention heads have them: scores = Q K^T, all side by side.
+// Each product a part of the columns of wide matrices, as attention heads have them: scores = Q
+// K^T, all side by side.
 TEST_P(BatchedBfloat16Test, ProductsSideBySide) {
     for (const std::size_t k : {16, 10}) {
         const Shape s{3, 20, 36, k};

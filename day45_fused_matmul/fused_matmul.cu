@@ -19,8 +19,8 @@ void launch_one_thread_each(const BatchedMatmul& matmul, cudaStream_t stream) {
     CUDA_CHECK_LAUNCH();
 }
 
-// The kernel for these matrices. Packs: the rows are MN-major and aligned, so they are copied float4 by
-// float4.
+// The kernel for these matrices. Packs: the rows are MN-major and aligned, so they are copied
+// float4 by float4.
 template <class T, int BLOCKS>
 auto kernel_for(bool a_in_packs, bool b_in_packs) {
     using ElementsA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
@@ -52,16 +52,19 @@ void launch_tiles(const BatchedMatmul& matmul, cudaStream_t stream) {
                    matmul.beta);
 }
 
-// A tile as `fitted` sees it. The time of a tile is what an SM takes for it when it has many of them, in
-// multiply-adds for each k. Where an SM runs several blocks at a time, each has its share of that time.
+// A tile as `fitted` sees it. The time of a tile is what an SM takes for it when it has many of
+// them, in multiply-adds for each k. Where an SM runs several blocks at a time, each has its share
+// of that time.
 struct Tiling {
     std::size_t rows;
     std::size_t columns;
     double speed;  // of multiply-adds, relative to the large tile
-    // One block does not keep an SM busy: an SM takes as long for one tile as for its share of `alone` tiles.
+    // One block does not keep an SM busy: an SM takes as long for one tile as for its share of
+    // `alone` tiles.
     double alone;
 
-    // The time of the SM with the most tiles. What of a tile is outside C takes as long as what is inside.
+    // The time of the SM with the most tiles. What of a tile is outside C takes as long as what is
+    // inside.
     double time(const Shape& shape, std::size_t multiprocessors) const {
         const std::size_t tiles =
             shape.count * course::ceil_div(shape.m, rows) * course::ceil_div(shape.n, columns);

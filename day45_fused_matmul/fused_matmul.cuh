@@ -10,9 +10,9 @@
 //   pipelined_64x64    an eighth of the tile, six blocks on an SM   loads from shared memory
 //   fitted             the tile that suits the shape                multiply-adds
 //
-// From tile_each on, all versions are one kernel, multiply_tiles_in_turn. Its tile and its grid differ:
-// tile_each launches a block for each tile, the others as many blocks as the GPU runs at a time.
-// batched_bfloat16.cuh does the same on tensor cores.
+// From tile_each on, all versions are one kernel, multiply_tiles_in_turn. Its tile and its grid
+// differ: tile_each launches a block for each tile, the others as many blocks as the GPU runs at a
+// time. batched_bfloat16.cuh does the same on tensor cores.
 //
 //   ./course run day45 --size 8x256x256x64                  each layout of A and B
 //   ./course inspect day45 --variant pipelined --size 1x512x512x64
@@ -59,7 +59,8 @@ __global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
 }
 
 // The copies of one block: step after step along K, tile after tile of C. A step is BK columns of
-// op(A) and BK rows of op(B). The step after the last one of a tile is the first one of the next tile.
+// op(A) and BK rows of op(B). The step after the last one of a tile is the first one of the next
+// tile.
 //
 // LoaderA and LoaderB copy one matrix, float by float or float4 by float4 (common/tile/loader.cuh).
 template <class T, class LoaderA, class LoaderB>
@@ -77,13 +78,14 @@ class CopiesAhead {
     // Steps of a tile.
     __device__ int steps() const { return steps_; }
 
-    // From the next step on, so many of the same tile are in range: their copies need no bounds check.
+    // From the next step on, so many of the same tile are in range: their copies need no bounds
+    // check.
     __device__ int whole_steps() const {
         return has_tile_ && a_.is_whole() && b_.is_whole() ? steps_ - (last_depth_ < T::BK) - step_ : 0;
     }
 
-    // Issues the copies of the next step into `stage` and closes their group. WHOLE: the step is in range.
-    // Behind the last tile the stage is zero-filled.
+    // Issues the copies of the next step into `stage` and closes their group. WHOLE: the step is in
+    // range. Behind the last tile the stage is zero-filled.
     template <bool WHOLE>
     __device__ void start(course::Stage<T>& stage) {
         const int depth = !has_tile_ ? 0 : step_ + 1 < steps_ ? T::BK : last_depth_;
@@ -124,11 +126,12 @@ class CopiesAhead {
     LoaderB b_;
 };
 
-// Idea: a block multiplies one tile after the other, and its copies are STAGES - 1 steps ahead. They do
-// not stop at the end of a tile: while its last steps are multiplied, and while C is written, the first
-// steps of the next tile are in flight.
-// Cost removed: two loads for each multiply-add, by tiles in shared memory and registers; with fewer
-// blocks than tiles, the time in which the pipeline fills, three of the eight steps of K = 64.
+// Idea: a block multiplies one tile after the other, and its copies are STAGES - 1 steps ahead.
+// They do not stop at the end of a tile: while its last steps are multiplied, and while C is
+// written, the first steps of the next tile are in flight.
+// Cost removed: two loads for each multiply-add, by tiles in shared memory and registers; with
+// fewer blocks than tiles, the time in which the pipeline fills, three of the eight steps of K =
+// 64.
 // Still limits it: the multiply-adds, and those that a tile spends outside C.
 template <class T, int BLOCKS, class LoaderA, class LoaderB>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiles_in_turn(
@@ -153,8 +156,8 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiles_in_turn(
     int now = 0;       // the stage that is multiplied
     int free = AHEAD;  // the stage that is filled next
 
-    // One step: BK outer products of a column of A and a row of B. The fragments of the next one are read
-    // from shared memory between the multiply-adds of this one.
+    // One step: BK outer products of a column of A and a row of B. The fragments of the next one
+    // are read from shared memory between the multiply-adds of this one.
     const auto multiply_step = [&](float(&sums)[T::TM][T::TN], auto start_copies) {
 #pragma unroll
         for (int k = 0; k < T::BK; ++k) {
@@ -173,8 +176,8 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiles_in_turn(
     };
     for (unsigned tile = tiles.first(); tiles.has(tile); tile = tiles.next(tile)) {
         float sums[T::TM][T::TN] = {};
-        // Main loop. One bounds check serves a run of steps: a branch between the multiply-adds would keep
-        // the compiler from moving loads away from where their values are used.
+        // Main loop. One bounds check serves a run of steps: a branch between the multiply-adds
+        // would keep the compiler from moving loads away from where their values are used.
         for (int left = copies.steps(); left > 0;) {
             const int whole = min(copies.whole_steps(), left);
 #pragma unroll 1

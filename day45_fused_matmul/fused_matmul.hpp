@@ -14,7 +14,8 @@
 
 namespace day45 {
 
-// Conventions of the BLAS: with beta = 0, C is written and not read. A and B may be the same for all products (stride 0).
+// Conventions of the BLAS: with beta = 0, C is written and not read. A and B may be the same for
+// all products (stride 0).
 template <class T>
 struct BatchedMatmulOf {
     course::FactorsOf<T> factors;
@@ -26,18 +27,21 @@ using BatchedMatmul = BatchedMatmulOf<float>;
 
 using Shape = course::ProductShape;
 
-// Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument when shapes or counts do not match, or
-// the C of a strided batch overlap each other, A or B; CudaError when CUDA refuses. What pointers say is not checked.
+// Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument when
+// shapes or counts do not match, or the C of a strided batch overlap each other, A or B; CudaError
+// when CUDA refuses. What pointers say is not checked.
 using Launcher = void (*)(const BatchedMatmul& matmul, cudaStream_t stream);
 
 // "one_thread_each" to "fitted".
 using Batched = course::Variant<Launcher, Shape>;
 std::span<const Batched> variants();
 
-// The version that "fitted" is for these products, on a device of so many multiprocessors: "pipelined", or one of those named after a tile.
+// The version that "fitted" is for these products, on a device of so many multiprocessors:
+// "pipelined", or one of those named after a tile.
 std::string tile_for(const Shape& shape, std::size_t multiprocessors);
 
-// The reference, packed and row after row: op(A) is m x k, op(B) k x n. As course::multiply_on_cpu(), for each product of the batch.
+// The reference, packed and row after row: op(A) is m x k, op(B) k x n. As
+// course::multiply_on_cpu(), for each product of the batch.
 void multiply_on_cpu(const Shape& shape, float alpha, std::span<const float> a, std::span<const float> b,
                      float beta, std::span<double> product, std::span<double> magnitude);
 

@@ -21,8 +21,9 @@ class Lesson : public course::MatmulInspectionTest {
     }
 };
 
-// Copies go to 32 different banks, whichever way the matrices lie, and fragments are read without conflicts. All of a sector that is
-// touched is used: by copies of 32 bytes of four rows, and by results in float4.
+// Copies go to 32 different banks, whichever way the matrices lie, and fragments are read without
+// conflicts. All of a sector that is touched is used: by copies of 32 bytes of four rows, and by
+// results in float4.
 TEST_F(Lesson, EveryLayoutIsFreeOfConflictsAndInWholeSectors) {
     for (const Op op_a : {Op::kNone, Op::kTranspose}) {
         for (const Op op_b : {Op::kNone, Op::kTranspose}) {

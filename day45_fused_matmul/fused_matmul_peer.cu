@@ -30,7 +30,8 @@ std::shared_ptr<cublasContext> make_handle() {
 
 }  // namespace
 
-// cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = op(B)^T op(A)^T.
+// cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = op(B)^T
+// op(A)^T.
 
 std::function<void(cudaStream_t)> make_cublas(const BatchedMatmul& matmul) {
     return [matmul, handle = make_handle()](cudaStream_t stream) {

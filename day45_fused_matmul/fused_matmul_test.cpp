@@ -140,7 +140,8 @@ TEST_P(BatchedTest, OneMatrixForAllProducts) {
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
-// Each matrix of A and of B begins three elements behind the one before: no row of most of them is aligned.
+// Each matrix of A and of B begins three elements behind the one before: no row of most of them is
+// aligned.
 TEST_P(BatchedTest, FactorsThatOverlap) {
     const Shape s{3, 36, 40, 12};
     constexpr std::size_t kStride = 3;

@@ -16,8 +16,8 @@ struct Blobs {
     std::vector<float> points;
 };
 
-// n points of d numbers, each normally distributed with `spread` about one of the centres, which lie in [-10, 10)^d. The same for the same
-// seed.
+// n points of d numbers, each normally distributed with `spread` about one of the centres, which
+// lie in [-10, 10)^d. The same for the same seed.
 inline Blobs make_blobs(std::size_t n, std::size_t blobs, std::size_t d, float spread, std::uint64_t seed) {
     course::Random random(seed);
     Blobs made{std::vector<float>(blobs * d), std::vector<float>(n * d)};

@@ -189,7 +189,8 @@ BoundedOnCpu means_on_cpu(std::span<const float> points, std::span<const float> 
     double largest = 0;
     for (const float x : points)
         largest = std::max(largest, static_cast<double>(std::abs(x)));
-    // Beside the rounding of the mean, 2^-24 of it, each term has one to whole units (k_means_step.cu), and one of the sum in double here.
+    // Beside the rounding of the mean, 2^-24 of it, each term has one to whole units
+    // (k_means_step.cu), and one of the sum in double here.
     const double count = static_cast<double>(assignment.size());
     const double of_terms = largest * count * (0x1p-61 + 0x1p-53);
     for (std::size_t i = 0; i < means.values.size(); ++i)

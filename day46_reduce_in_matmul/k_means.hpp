@@ -1,10 +1,12 @@
-// The worked example of reduce.hpp: k-means (S. Lloyd, "Least squares quantization in PCM", IEEE Trans. Inf. Theory 28, 1982). It looks for
-// k centres such that the inertia is small: the sum of the squared distances of all points to their nearest centres.
+// The worked example of reduce.hpp: k-means (S. Lloyd, "Least squares quantization in PCM", IEEE
+// Trans. Inf. Theory 28, 1982). It looks for k centres such that the inertia is small: the sum of
+// the squared distances of all points to their nearest centres.
 //
 //     assign    each point to its nearest centre: the minimum, with its index, of the distances      a fused reduction
 //     update    each centre to the mean of the points that are assigned to it                        k_means_step.hpp
 //
-// Neither can make the inertia larger. So it falls from iteration to iteration, but for rounding, until no point is assigned anew.
+// Neither can make the inertia larger. So it falls from iteration to iteration, but for rounding,
+// until no point is assigned anew.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +18,8 @@
 
 namespace day46 {
 
-// What belongs together: the points have been assigned to these centres, and inertia.back() is the sum of their squared distances.
+// What belongs together: the points have been assigned to these centres, and inertia.back() is the
+// sum of their squared distances.
 template <class T>
 struct Clusters {
     std::vector<T> centres;  // vectors of d numbers, one after the other
@@ -28,14 +31,16 @@ struct Clusters {
 
 struct KMeansOptions {
     std::size_t most_iterations = 100;
-    // kSquaredL2, or kDifferences for points much closer to each other than to the origin (distance.hpp).
+    // kSquaredL2, or kDifferences for points much closer to each other than to the origin
+    // (distance.hpp).
     course::Metric metric = course::Metric::kSquaredL2;
 };
 
-// Begins with the centres `start`. A centre that no point is assigned to stays where it is. The result is the same in every run, to the last
-// bit; centres and assignment also in whatever order the points come. Points and centres are vectors of d numbers, one after the other. Throws
-// std::invalid_argument when they are not whole vectors, for d = 0, without centres or iterations, for other metrics, and for numbers
-// that are not finite or whose squared distances might not be.
+// Begins with the centres `start`. A centre that no point is assigned to stays where it is. The
+// result is the same in every run, to the last bit; centres and assignment also in whatever order
+// the points come. Points and centres are vectors of d numbers, one after the other. Throws
+// std::invalid_argument when they are not whole vectors, for d = 0, without centres or iterations,
+// for other metrics, and for numbers that are not finite or whose squared distances might not be.
 Clusters<float> k_means(std::span<const float> points, std::span<const float> start, std::size_t d,
                         const KMeansOptions& options = {});
 
@@ -48,11 +53,13 @@ struct BoundedOnCpu {
     std::vector<double> values;
     std::vector<double> magnitudes;
 };
-// Each point's squared distance to the centre that it is assigned to, NaN if there is no such centre: d + 4 roundings.
+// Each point's squared distance to the centre that it is assigned to, NaN if there is no such
+// centre: d + 4 roundings.
 BoundedOnCpu distances_to_own_on_cpu(course::Metric metric, std::span<const float> points,
                                      std::span<const float> centres, std::size_t d,
                                      std::span<const std::uint32_t> assignment);
-// The means, or of a centre without points the centre: one rounding to the nearest float, that is a Bound with factor 1/2.
+// The means, or of a centre without points the centre: one rounding to the nearest float, that is a
+// Bound with factor 1/2.
 BoundedOnCpu means_on_cpu(std::span<const float> points, std::span<const float> centres, std::size_t d,
                           std::span<const std::uint32_t> assignment);
 

@@ -69,7 +69,8 @@ struct Data {
         return static_cast<double>(shape.n) * static_cast<double>(shape.k) * static_cast<double>(shape.d);
     }
 
-    // Points that the host looks for the nearest centre of: as many as it takes a moment for, evenly spaced.
+    // Points that the host looks for the nearest centre of: as many as it takes a moment for,
+    // evenly spaced.
     std::vector<std::size_t> sample() const {
         const double of_each = multiply_adds() / static_cast<double>(shape.n);
         const auto size =
@@ -80,8 +81,8 @@ struct Data {
         return chosen;
     }
 
-    // The squared distances must be those to the centres that are named; of the sampled points those must be the nearest; the moved
-    // centres must be the means of the points that name them.
+    // The squared distances must be those to the centres that are named; of the sampled points
+    // those must be the nearest; the moved centres must be the means of the points that name them.
     course::VerifyResult verify() const {
         const std::vector<std::uint32_t> named = assignment.to_host();
         const std::vector<float> got = squared_distances.to_host();
@@ -158,7 +159,8 @@ struct Data {
     course::GuardedBuffer<float> moved;
 };
 
-// The assignment's, and an addition for each number of a point, which is read once more; the centres are written.
+// The assignment's, and an addition for each number of a point, which is read once more; the
+// centres are written.
 course::Work work_of(const Reduce& reduce, const KMeansShape& s) {
     course::Work work = reduce.work({.m = s.n, .n = s.k, .k = s.d, .metric = s.metric});
     const auto numbers = static_cast<double>(s.n * s.d);

@@ -7,12 +7,14 @@
 
 namespace day46 {
 
-// dims: points x centres x numbers of each. An iteration is timed, with each version of the assignment. Throws std::invalid_argument when they are
-// not three, or there are fewer points than centres.
+// dims: points x centres x numbers of each. An iteration is timed, with each version of the
+// assignment. Throws std::invalid_argument when they are not three, or there are fewer points than
+// centres.
 course::Case make_k_means_case(const course::Dims& dims);
 
-// Writes a run of k-means on a few hundred points in the plane as JSON: the points, what each is assigned to in the end, and of each iteration the
-// centres and the inertia. scripts/plot_k_means.py draws it.
+// Writes a run of k-means on a few hundred points in the plane as JSON: the points, what each is
+// assigned to in the end, and of each iteration the centres and the inertia.
+// scripts/plot_k_means.py draws it.
 void write_clusters(const std::string& path);
 
 }  // namespace day46

@@ -1,5 +1,5 @@
-// Day 46, the project: one iteration of k-means. The assignment, which is nearly all of the work, is the
-// fused reduction of reduce_in_matmul.cuh. Here is what follows it.
+// Day 46, the project: one iteration of k-means. The assignment, which is nearly all of the work,
+// is the fused reduction of reduce_in_matmul.cuh. Here is what follows it.
 //
 //   kernel             idea                                                        limited by
 //   measure            sums of the distances, a part for each warp                 memory
@@ -54,10 +54,11 @@ struct Sums {
     double scale;
 };
 
-// Idea: a warp for each point adds its coordinates to the sums of its centre, as integers. They have the
-// same sum in every order.
+// Idea: a warp for each point adds its coordinates to the sums of its centre, as integers. They
+// have the same sum in every order.
 // Cost removed: floating-point atomics, whose last digits depend on the order; sorting the points.
-// Still limits it: atomic additions. If there are few centres, many points contend for the same sums.
+// Still limits it: atomic additions. If there are few centres, many points contend for the same
+// sums.
 __global__ void add_points(course::DeviceMatrix<const float> points,
                            course::DeviceSpan<const std::uint32_t> assignment, Sums sums) {
     const std::size_t point = (std::size_t{blockIdx.x} * blockDim.x + threadIdx.x) / course::kWarpSize;
@@ -98,9 +99,9 @@ void require_packed(course::DeviceMatrix<const float> matrix, std::string_view n
                     ", no gaps between rows");
 }
 
-// The number of units in 1: a power of two, so that only whole units are rounded to, and as large as
-// possible without overflow of 63 bits by n numbers up to `largest`. With a million points a unit is at
-// most 2^-41 of `largest`; the last digit of a float is 2^-23.
+// The number of units in 1: a power of two, so that only whole units are rounded to, and as large
+// as possible without overflow of 63 bits by n numbers up to `largest`. With a million points a
+// unit is at most 2^-41 of `largest`; the last digit of a float is 2^-23.
 double units_for(std::size_t n, float largest) {
     int exponent = 0;  // largest < 2^exponent
     std::frexp(largest, &exponent);

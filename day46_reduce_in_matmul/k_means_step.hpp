@@ -1,4 +1,5 @@
-// One iteration of k-means, in device memory: points are assigned to the nearest centres, and the centres moved to the means of their points.
+// One iteration of k-means, in device memory: points are assigned to the nearest centres, and the
+// centres moved to the means of their points.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -40,8 +41,8 @@ struct KMeansShape {
     course::Metric metric = course::Metric::kSquaredL2;
 };
 
-// Each queues its part; launch_step() all three, one after the other. Throw std::invalid_argument when sizes do not match, CudaError when
-// CUDA refuses.
+// Each queues its part; launch_step() all three, one after the other. Throw std::invalid_argument
+// when sizes do not match, CudaError when CUDA refuses.
 void launch_assignment(const Reduce& reduce, const KMeansStep& step, cudaStream_t stream);
 void launch_progress(const KMeansStep& step, cudaStream_t stream);
 // Every assignment must be less than k.

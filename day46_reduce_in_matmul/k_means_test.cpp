@@ -1,4 +1,5 @@
-// k-means: its update alone; whole runs, each iteration of them against double, and against the CPU's k-means from the same start.
+// k-means: its update alone; whole runs, each iteration of them against double, and against the
+// CPU's k-means from the same start.
 #include "k_means.hpp"
 
 #include <gtest/gtest.h>
@@ -250,8 +251,9 @@ Iteration iterate(Metric metric, std::span<const float> points, std::span<const 
     return {assignment.to_host(), day46::sum_of(progress.to_host()), moved.to_host()};
 }
 
-// Each iteration of a run against double; the run, from the first to the last bit of its result, as the sequence of these iterations;
-// and the whole of it against the CPU's, where no point is ambiguous.
+// Each iteration of a run against double; the run, from the first to the last bit of its result, as
+// the sequence of these iterations; and the whole of it against the CPU's, where no point is
+// ambiguous.
 Outcome expect_right(std::span<const float> points, std::span<const float> start, std::size_t d,
                      Metric metric = Metric::kSquaredL2, std::size_t most_iterations = 12) {
     Outcome run{.found = day46::k_means(points, start, d, {most_iterations, metric})};
@@ -276,9 +278,10 @@ Outcome expect_right(std::span<const float> points, std::span<const float> start
         EXPECT_LE(std::abs(now.progress.inertia - is.inertia), is.rounding);
         run.within += is.within;
         run.ambiguous += is.ambiguous;
-        // In exact arithmetic the inertia cannot rise: the means are the best centres for the last assignment, and the nearest centres
-        // the best assignment to the means. What can raise it are the roundings of the distances, then and now, and of the means,
-        // which at the best place count squared.
+        // In exact arithmetic the inertia cannot rise: the means are the best centres for the last
+        // assignment, and the nearest centres the best assignment to the means. What can raise it
+        // are the roundings of the distances, then and now, and of the means, which at the best
+        // place count squared.
         if (i > 0) {
             EXPECT_LE(found.inertia[i],
                       found.inertia[i - 1] + judgements.back().rounding + is.rounding + is.moved_squared);

@@ -46,8 +46,8 @@ struct Sum {
     }
 };
 
-// The online softmax of day 20: the largest element, and the sum of exp(element - largest). An infinite
-// maximum is replaced by 0 in the exponent: exp(Inf) is Inf, and exp(-Inf) is 0.
+// The online softmax of day 20: the largest element, and the sum of exp(element - largest). An
+// infinite maximum is replaced by 0 in the exponent: exp(Inf) is Inf, and exp(-Inf) is 0.
 struct LogSumExp {
     static constexpr float kNeutral = -std::numeric_limits<float>::infinity();
     struct State {

@@ -16,8 +16,8 @@ namespace {
 
 constexpr unsigned kMostShares = 32;
 
-// The number of blocks for each of `rows` rows of `across` tiles that takes the least time. Starting a
-// block takes as long as kStart tiles.
+// The number of blocks for each of `rows` rows of `across` tiles that takes the least time.
+// Starting a block takes as long as kStart tiles.
 unsigned best_shares(std::size_t rows, std::size_t across) {
     constexpr double kStart = 0.5;
     const auto time = [&](unsigned shares) {
@@ -43,8 +43,8 @@ RowPartition<T> row_partition(std::size_t m, std::size_t n, std::size_t count) {
 using T = course::LargeTile;
 constexpr unsigned kWarpsAcross = T::BN / T::WN;
 
-// The sizes and the grid of a problem. The scratch memory holds the norms, and behind them the parts of
-// each row, or the matrix of distances.
+// The sizes and the grid of a problem. The scratch memory holds the norms, and behind them the
+// parts of each row, or the matrix of distances.
 struct LaunchConfig {
     std::size_t m, n, count;  // along rows
     std::size_t norm_words;

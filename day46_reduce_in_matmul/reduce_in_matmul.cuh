@@ -1,16 +1,17 @@
 // Day 46: the smallest or largest element of each row of a matrix product, and its column.
 // PMPP chapters 6 and 10 (both editions).
 //
-// An element is what a metric makes of row i of op(A) and column j of op(B): their dot product, or a
-// distance. With points as rows of A and centres as columns of B, the minimum of row i is the centre
-// nearest to point i.
+// An element is what a metric makes of row i of op(A) and column j of op(B): their dot product, or
+// a distance. With points as rows of A and centres as columns of B, the minimum of row i is the
+// centre nearest to point i.
 //
 //   version   what is new                                           what limits it
 //   unfused   the product goes to memory, a second kernel reads it  memory: 8 bytes for each element
 //   fused     tiles are reduced while they are in registers         multiply-adds
 //
-// A reduction along columns is one along rows of the transposed product, op(B)^T op(A)^T. So the kernels
-// know rows only. Sums and log-sum-exp have the same form as Extremum and are in other_reductions.cuh.
+// A reduction along columns is one along rows of the transposed product, op(B)^T op(A)^T. So the
+// kernels know rows only. Sums and log-sum-exp have the same form as Extremum and are in
+// other_reductions.cuh.
 //
 //   ./course run day46 --variant fused --size 512x512x64
 //   ./course run day46 --size 20000x100x64                          the same, and k-means
@@ -33,8 +34,8 @@ namespace day46 {
 
 constexpr int kThreads = 256;
 
-// The smallest (MAX: largest) element of a row and its column. Of equal elements the first counts; NaN
-// precedes all numbers, as in PyTorch.
+// The smallest (MAX: largest) element of a row and its column. Of equal elements the first counts;
+// NaN precedes all numbers, as in PyTorch.
 template <bool MAX>
 struct Extremum {
     static constexpr unsigned kNoCol = 0xffffffff;  // behind every column
@@ -66,9 +67,10 @@ struct Extremum {
         return MAX ? course::ptx::max_nan(a, b) : course::ptx::min_nan(a, b);
     }
 
-    // Adds M rows of N elements, values[M][N], to the states of their rows: element (i, j) is in column
-    // col(j), and columns ascend. Per row, the best of the N values comes first, then where it is, then
-    // one comparison with the state. There is no branch except for NaN: M rows are in flight together.
+    // Adds M rows of N elements, values[M][N], to the states of their rows: element (i, j) is in
+    // column col(j), and columns ascend. Per row, the best of the N values comes first, then where
+    // it is, then one comparison with the state. There is no branch except for NaN: M rows are in
+    // flight together.
     template <int M, int N, class States, class Col>
     static __device__ void add(States states, const float (&values)[M][N], Col col) {
         float best[M];
@@ -156,8 +158,8 @@ __global__ __launch_bounds__(kThreads) void reduce_rows(const float* distances, 
     if (indices != nullptr) indices[blockIdx.x] = R::col(state);
 }
 
-// Which tiles a block of the fused version has: a share of one row of tiles, from left to right. So what
-// it knows of its rows stays in the block.
+// Which tiles a block of the fused version has: a share of one row of tiles, from left to right. So
+// what it knows of its rows stays in the block.
 template <class T>
 struct RowPartition {
     unsigned down;    // rows of tiles in one product
@@ -195,8 +197,8 @@ struct RowPartition {
     }
 };
 
-// What each thread knows of its TM rows: states[i][threadIdx.x]. In shared memory, because registers are
-// full of sums.
+// What each thread knows of its TM rows: states[i][threadIdx.x]. In shared memory, because
+// registers are full of sums.
 template <class R, class T>
 using RowStates = typename R::State[T::TM][T::THREADS];
 
@@ -217,8 +219,8 @@ __device__ void add_tile(RowStates<R, T>& states, const course::Distance& distan
         [&](int i) -> auto& { return states[i][threadIdx.x]; }, sums, [&](int j) { return at.col(j); });
 }
 
-// Writes what the block knows of its rows, a part for each warp: parts[part * rows + row], where `row`
-// counts the rows of all products. `at`: any tile of the block's rows.
+// Writes what the block knows of its rows, a part for each warp: parts[part * rows + row], where
+// `row` counts the rows of all products. `at`: any tile of the block's rows.
 template <class R, class T>
 __device__ void write_parts(const RowStates<R, T>& states, const course::Distance& distance,
                             const course::ThreadTileCoords<T>& at, unsigned share, std::size_t rows,
@@ -233,10 +235,10 @@ __device__ void write_parts(const RowStates<R, T>& states, const course::Distanc
     }
 }
 
-// Idea: the epilogue of a tile does not write it. Each thread merges its 16 x 8 elements into what it
-// knows of its rows.
-// Cost removed: the matrix on its way to memory and back, 8 bytes for each element. In that time the
-// GPU does a hundred multiply-adds.
+// Idea: the epilogue of a tile does not write it. Each thread merges its 16 x 8 elements into what
+// it knows of its rows.
+// Cost removed: the matrix on its way to memory and back, 8 bytes for each element. In that time
+// the GPU does a hundred multiply-adds.
 // Still limits it: the multiply-adds; with a short K, the reduction of a tile.
 //
 // multiply_tiles() is the main loop of day 45: it calls its last argument with each finished tile.

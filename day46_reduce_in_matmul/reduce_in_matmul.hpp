@@ -1,10 +1,11 @@
-// Products of matrices of which only a minimum, a maximum or a sum of each row or column is wanted: the product itself is never written.
+// Products of matrices of which only a minimum, a maximum or a sum of each row or column is wanted:
+// the product itself is never written.
 //
 //     values[i] = reduction over j of d(row i of op(A), column j of op(B))         along rows: one result for each row of the product
 //     values[j] = reduction over i of ...                                          along columns
 //
-// d is a metric (distance.hpp). Any shape; 1,000,000 vectors against 10,000 take the memory of the vectors and of the results,
-// where the matrix of their distances would take 40 GB.
+// d is a metric (distance.hpp). Any shape; 1,000,000 vectors against 10,000 take the memory of the
+// vectors and of the results, where the matrix of their distances would take 40 GB.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,8 +22,8 @@
 
 namespace day46 {
 
-// The extrema with their index. Of equal ones the lowest index counts, and NaN is before all numbers, as in PyTorch. The logarithm of the
-// sum of exponentials does not overflow.
+// The extrema with their index. Of equal ones the lowest index counts, and NaN is before all
+// numbers, as in PyTorch. The logarithm of the sum of exponentials does not overflow.
 enum class Reduction { kMin, kMax, kSum, kLogSumExp };
 enum class Along { kRows, kColumns };
 
@@ -36,7 +37,8 @@ struct ReducedMatmul {
     Along along = Along::kRows;
     course::DeviceSpan<float> values;             // one for each row (column) of each product
     course::DeviceSpan<std::uint32_t> indices{};  // of the extrema, as many; or none
-    // At least scratch_size() elements, aligned to 8 bytes, any content; this work's until it is done.
+    // At least scratch_size() elements, aligned to 8 bytes, any content; this work's until it is
+    // done.
     course::DeviceSpan<std::uint64_t> scratch{};
 };
 
@@ -48,8 +50,8 @@ struct ReduceShape {
 };
 
 struct Reducer {
-    // Queues the work. Throws std::invalid_argument when shapes or sizes do not match, for an extremum of nothing, and for indices
-    // of what has none; CudaError when CUDA refuses.
+    // Queues the work. Throws std::invalid_argument when shapes or sizes do not match, for an
+    // extremum of nothing, and for indices of what has none; CudaError when CUDA refuses.
     void (*launch)(const ReducedMatmul& matmul, cudaStream_t stream);
     // Elements of scratch memory, on the current device.
     std::size_t (*scratch_size)(const ReduceShape& shape);
@@ -59,7 +61,8 @@ struct Reducer {
 using Reduce = course::Variant<Reducer, ReduceShape>;
 std::span<const Reduce> reduce_variants();
 
-// The reference, of a matrix of distances. The indices are those of extrema; the magnitudes bound a value's rounding errors.
+// The reference, of a matrix of distances. The indices are those of extrema; the magnitudes bound a
+// value's rounding errors.
 struct ReducedOnCpu {
     std::vector<double> values;
     std::vector<std::uint32_t> indices;

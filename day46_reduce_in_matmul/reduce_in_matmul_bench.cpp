@@ -48,7 +48,8 @@ struct Reductions {
                 .indices = indices.span()};
     }
 
-    // Of some rows all distances, evenly spaced; of the others, that the distance at the index is the value.
+    // Of some rows all distances, evenly spaced; of the others, that the distance at the index is
+    // the value.
     course::VerifyResult verify() {
         const std::vector<float> got = values.to_host();
         const std::vector<std::uint32_t> at = indices.to_host();
@@ -119,7 +120,8 @@ course::Case make_reduced(const course::Dims& size, course::Metric metric) {
         contestant.figures = [words] {
             return course::Figures{{"scratch MB", static_cast<double>(words * 8) / 1e6}};
         };
-        // Scratch memory for when it is this one's turn: of the unfused version it may be tens of gigabytes.
+        // Scratch memory for when it is this one's turn: of the unfused version it may be tens of
+        // gigabytes.
         contestant.prepare = [data, &variant, words](course::Contestant& me) {
             const auto scratch = std::make_shared<DeviceBuffer<std::uint64_t>>(words);
             me.launch = [data, &variant, scratch](cudaStream_t stream) {

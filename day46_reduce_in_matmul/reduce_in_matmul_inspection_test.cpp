@@ -25,8 +25,9 @@ class Lesson : public course::MatmulInspectionTest {
     }
 };
 
-// What is written of a row is 8 bytes for each warp and block, in a sector of its own, and the result. How many blocks share a row depends on
-// the number of multiprocessors: with a tile for each block it is a quarter of the product, with more tiles less.
+// What is written of a row is 8 bytes for each warp and block, in a sector of its own, and the
+// result. How many blocks share a row depends on the number of multiprocessors: with a tile for
+// each block it is a quarter of the product, with more tiles less.
 TEST_F(Lesson, FusedReductionsDoNotWriteTheProduct) {
     constexpr std::size_t kProduct = kN * kN * sizeof(float);
     constexpr std::size_t kSector = 32;

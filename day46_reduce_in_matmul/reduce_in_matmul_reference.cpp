@@ -50,7 +50,8 @@ ReducedOnCpu reduce_on_cpu(Reduction reduction, Along along, std::size_t m, std:
             for (std::size_t j = 0; j < count; ++j)
                 exponentials += std::exp(value(j) - largest);
             reduced.values[i] = largest + std::log(exponentials);
-            // The error of an element passes through; the sum's relative error is one of its logarithm.
+            // The error of an element passes through; the sum's relative error is one of its
+            // logarithm.
             reduced.magnitudes[i] += 1 + std::abs(reduced.values[i]);
         }
     }

@@ -71,8 +71,9 @@ class ReduceTest : public course::DeviceTestWithParam<const day46::Reduce*> {
             values.damage() + indices.damage() + scratch.damage() + a_device.damage() + b_device.damage()};
     }
 
-    // Against the reference. EXACT: all numbers are small integers, so that indices must be equal too; otherwise the element that
-    // an index names must be as good as the best one, but for rounding.
+    // Against the reference. EXACT: all numbers are small integers, so that indices must be equal
+    // too; otherwise the element that an index names must be as good as the best one, but for
+    // rounding.
     void expect_right(const ReduceShape& s, DataPattern pattern = DataPattern::kSignedUniform,
                       const Layout& a_layout = {}, const Layout& b_layout = {}) const {
         const auto a = course::make_data<float>(s.count * s.m * s.k, pattern, 1);
@@ -161,7 +162,8 @@ TEST_P(ReduceTest, Patterns) {
     }
 }
 
-// Products of small integers are exact: of equal extrema the first counts, in every tile, warp and lane.
+// Products of small integers are exact: of equal extrema the first counts, in every tile, warp and
+// lane.
 TEST_P(ReduceTest, TiesGoToTheLowestIndex) {
     course::Random random(7);
     SCOPED_TRACE("course::Random seed 7");
@@ -198,7 +200,8 @@ TEST_P(ReduceTest, FindsTheOnlyOne) {
     }
 }
 
-// NaN is before all numbers, and the first of them counts; a sum of one is one. What is infinite stays it.
+// NaN is before all numbers, and the first of them counts; a sum of one is one. What is infinite
+// stays it.
 TEST_P(ReduceTest, NanAndInfinity) {
     for (const Reduction reduction : kReductions) {
         const ReduceShape s{2, 300, 1, 1, Metric::kDot, reduction, Along::kRows};

@@ -1,5 +1,5 @@
-// Day 47: matrix products of which a mask keeps a part; all other elements are filled with one number.
-// PMPP chapter 6 (4th and 5th edition).
+// Day 47: matrix products of which a mask keeps a part; all other elements are filled with one
+// number. PMPP chapter 6 (4th and 5th edition).
 //
 //   version              what is new                                 what limits it
 //   thread_per_element   a thread for each element of C              two loads per multiply-add
@@ -34,14 +34,16 @@ namespace day47 {
 // --- Two masks, element by element ------------------------------------------------------------------
 
 // Keeps elements near the diagonal: -below <= col - row <= above. Causal attention: above = 0, and
-// `below` is larger than the matrix. Both are less than 2^31, also if negative, and -below <= above.
+// `below` is larger than the matrix. Both are less than 2^31, also if negative, and -below <=
+// above.
 struct Band {
     int below;
     int above;
 
     __device__ const Band& of(std::size_t) const { return *this; }  // one band for all products
 
-    // One comparison for both ends: below the band the difference wraps to more than the band's width.
+    // One comparison for both ends: below the band the difference wraps to more than the band's
+    // width.
     __device__ bool keeps(std::size_t row, std::size_t col) const {
         const unsigned from_end =
             static_cast<unsigned>(col) - static_cast<unsigned>(row) + static_cast<unsigned>(below);
@@ -71,8 +73,8 @@ __device__ inline float element_of(const course::DeviceMatrix<const float>& matr
 
 // Idea: a thread for each element of C. If the mask drops the element, the thread stores `fill` and
 // loads nothing.
-// Cost removed: multiply-adds where all 32 elements of a warp are dropped. Where the mask keeps one of
-// them, the warp takes as long as if all were kept.
+// Cost removed: multiply-adds where all 32 elements of a warp are dropped. Where the mask keeps one
+// of them, the warp takes as long as if all were kept.
 // Still limits it: two loads for each multiply-add.
 template <class Mask>
 __global__ void multiply_kept_elements(const course::Factors factors, const Mask mask,
@@ -97,13 +99,14 @@ __global__ void multiply_kept_elements(const course::Factors factors, const Mask
 
 // --- A fast product, then the mask ------------------------------------------------------------------
 
-// Idea: a product from a library, here day 45's, computes all of C. The mask follows in fill_dropped.
+// Idea: a product from a library, here day 45's, computes all of C. The mask follows in
+// fill_dropped.
 // Cost removed: two loads per multiply-add. Tiles are in shared memory, fragments in registers.
 // Still limits it: multiply-adds, also of elements that are not wanted.
 //
-// T: the shape of a tile. BLOCKS: resident blocks per SM. LoaderA, LoaderB: copy float by float, or 16
-// bytes at a time. multiply_tiles() calls the epilogue, a lambda, once for each finished tile: a thread
-// has TM x TN sums, and sums[i][j] belongs to row at.row(i) and column at.col(j).
+// T: the shape of a tile. BLOCKS: resident blocks per SM. LoaderA, LoaderB: copy float by float, or
+// 16 bytes at a time. multiply_tiles() calls the epilogue, a lambda, once for each finished tile: a
+// thread has TM x TN sums, and sums[i][j] belongs to row at.row(i) and column at.col(j).
 template <class T, int BLOCKS, class LoaderA, class LoaderB>
 __global__ __launch_bounds__(T::THREADS,
                              BLOCKS) void multiply_all(const __grid_constant__ course::Factors factors,
@@ -163,12 +166,12 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_and_mask(
 // How much of a warp's part of a tile is kept, as two bits: is any element, are all?
 enum class Part : unsigned { kNothing = 0, kSome = 1, kAll = 3 };
 
-// The tiles of a band: kept ones have a kept element, dropped ones have none. Both are counted and found
-// by a formula, without a list.
+// The tiles of a band: kept ones have a kept element, dropped ones have none. Both are counted and
+// found by a formula, without a list.
 //
-// In row r of the tiles of a product, tiles [(r + begin) / WIDE, (r + end) / WIDE) are kept, as far as
-// they exist. The number of kept tiles before a row is a difference of two sums with a formula, and
-// bisection finds the row of tile i.
+// In row r of the tiles of a product, tiles [(r + begin) / WIDE, (r + end) / WIDE) are kept, as far
+// as they exist. The number of kept tiles before a row is a difference of two sums with a formula,
+// and bisection finds the row of tile i.
 template <class T>
 class BandTiles {
     static constexpr int WIDE = T::BN / T::BM;
@@ -216,8 +219,8 @@ class BandTiles {
         return most < -std::int64_t{band_.below} || band_.above < least ? Part::kNothing : Part::kSome;
     }
 
-    // Is this warp idle in the tile, so that it need not multiply? Where the diagonal crosses a tile,
-    // few warps could be, and the tile takes as long as its other warps. So none is.
+    // Is this warp idle in the tile, so that it need not multiply? Where the diagonal crosses a
+    // tile, few warps could be, and the tile takes as long as its other warps. So none is.
     __device__ bool is_idle(unsigned) const { return false; }
 
     // A functor: is element (i, j) of this thread kept?
@@ -313,14 +316,14 @@ struct KeptTiles {
     __device__ bool is_idle(unsigned i) const { return tiles.is_idle(i); }
 };
 
-// Idea: only kept tiles are multiplied. After each of them a block fills its share of the dropped tiles,
-// so that one block stores while the other block of the SM multiplies. The mask is applied element by
-// element only where a warp's part of a tile is kept in part.
+// Idea: only kept tiles are multiplied. After each of them a block fills its share of the dropped
+// tiles, so that one block stores while the other block of the SM multiplies. The mask is applied
+// element by element only where a warp's part of a tile is kept in part.
 // Cost removed: loads and multiply-adds of dropped tiles; most questions to the mask.
 // Still limits it: the multiply-adds of kept tiles and the stores of C, which hardly overlap.
 //
-// Tiles: BandTiles above, or ListedTiles below. Dropped tiles are dealt to the blocks in reverse order:
-// a block with one kept tile less has one dropped tile more.
+// Tiles: BandTiles above, or ListedTiles below. Dropped tiles are dealt to the blocks in reverse
+// order: a block with one kept tile less has one dropped tile more.
 template <class T, int BLOCKS, class LoaderA, class LoaderB, class Tiles>
 __global__ __launch_bounds__(T::THREADS,
                              BLOCKS) void multiply_kept_tiles(const __grid_constant__ course::Factors factors,
@@ -419,7 +422,8 @@ __device__ inline std::uint32_t four_bytes(const course::DeviceMatrix<const std:
     return word;
 }
 
-// Idea: a block for each tile of the array. Each thread looks at the elements of C that it will compute.
+// Idea: a block for each tile of the array. Each thread looks at the elements of C that it will
+// compute.
 // Cost removed: with every product, a byte loaded per element; and all work in dropped tiles.
 // Still limits it: memory. The bytes are read, an eighth of them is written.
 template <class T>

@@ -19,7 +19,8 @@
 
 namespace day47 {
 
-// Which elements of each product are kept: those near the diagonal, or those whose byte in an array is not 0.
+// Which elements of each product are kept: those near the diagonal, or those whose byte in an array
+// is not 0.
 struct Mask {
     static constexpr std::int64_t kFar = 0x7fffffff;  // farther than any element
 
@@ -55,20 +56,20 @@ struct MaskedShape {
 };
 
 struct Masker {
-    // Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument when shapes or counts do not match, C
-    // overlaps itself, A or B, for a band that keeps nothing, and for an array without the levels that this version needs; CudaError
-    // when CUDA refuses.
+    // Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument
+    // when shapes or counts do not match, C overlaps itself, A or B, for a band that keeps nothing,
+    // and for an array without the levels that this version needs; CudaError when CUDA refuses.
     void (*launch)(const MaskedMatmul& matmul, cudaStream_t stream);
     // Elements of the levels of an array: 0 for a version that reads the bytes.
     std::size_t (*levels_size)(const course::Batch<const std::uint8_t>& bytes);
-    // Queues the work that builds the levels, which are 16-byte aligned. Throws std::invalid_argument when
-    // they are too short.
+    // Queues the work that builds the levels, which are 16-byte aligned. Throws
+    // std::invalid_argument when they are too short.
     void (*build_levels)(const course::Batch<const std::uint8_t>& bytes,
                          course::DeviceSpan<std::uint32_t> levels, cudaStream_t stream);
 };
 
-// An array and its levels: which tiles keep something, how much of each warp's part of them is kept, and a bit
-// for each element. Built once, the levels serve any number of products.
+// An array and its levels: which tiles keep something, how much of each warp's part of them is
+// kept, and a bit for each element. Built once, the levels serve any number of products.
 class MaskLevels {
   public:
     MaskLevels(const Masker& masker, const course::Batch<const std::uint8_t>& bytes)
@@ -89,8 +90,8 @@ class MaskLevels {
 using Masked = course::Variant<Masker, MaskedShape>;
 std::span<const Masked> masked_variants();
 
-// The reference, of packed matrices, in double: as multiply_on_cpu(), for each product; then `fill` where a byte of `keep`, one for each
-// element of all products, is 0.
+// The reference, of packed matrices, in double: as multiply_on_cpu(), for each product; then `fill`
+// where a byte of `keep`, one for each element of all products, is 0.
 struct MaskedOnCpu {
     std::vector<double> values;
     std::vector<double> magnitudes;

@@ -97,8 +97,8 @@ course::Case make_causal_case(const course::Dims& dims) {
     return result;
 }
 
-// An array for each product, in which each piece of 64 x 64 is kept or is not, one as likely as the other. The levels are built each
-// time; last comes what is left of that time when they are known.
+// An array for each product, in which each piece of 64 x 64 is kept or is not, one as likely as the
+// other. The levels are built each time; last comes what is left of that time when they are known.
 course::Case make_array_case(const course::Dims& dims) {
     constexpr std::size_t kPiece = 64;
     const std::size_t in_product = dims[1] * dims[2];

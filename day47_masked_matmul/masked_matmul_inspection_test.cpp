@@ -44,7 +44,8 @@ TEST_F(Lesson, WarpsWithoutAKeptElementLoadNothing) {
     EXPECT_EQ(loads(causal("thread_per_element")), kept * 2 * kDepth);
 }
 
-// Of 16 tiles of 128 x 128 the diagonal crosses four, and six lie below it. The rest of C is written, and nothing is read for it.
+// Of 16 tiles of 128 x 128 the diagonal crosses four, and six lie below it. The rest of C is
+// written, and nothing is read for it.
 TEST_F(Lesson, TilesThatKeepNothingAreNotLoaded) {
     const course::Inspection all = causal("element_mask");
     const course::Inspection some = causal("skip_tiles");

@@ -381,7 +381,8 @@ TEST_P(MaskedTest, NothingToWrite) {
     }
 }
 
-// Products of which nothing is kept have null pointers as factors: a kernel that reads them is stopped.
+// Products of which nothing is kept have null pointers as factors: a kernel that reads them is
+// stopped.
 TEST_P(MaskedTest, SkippedTilesAreNotRead) {
     const MaskedShape s{3, 130, 141, 20};
     std::vector<Byte> bytes(s.count * s.m * s.n);

@@ -1,5 +1,5 @@
-// The worked example of top_k.hpp: which of many points are nearest to each query? All distances are computed, so
-// the answer is exact but for rounding.
+// The worked example of top_k.hpp: which of many points are nearest to each query? All distances
+// are computed, so the answer is exact but for rounding.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,16 @@
 
 namespace day48 {
 
-// By squared distance, k for each query, the nearest first; of equally near points the one with the lowest index.
+// By squared distance, k for each query, the nearest first; of equally near points the one with the
+// lowest index.
 struct Neighbours {
     std::size_t k = 0;
     std::vector<std::uint32_t> indices;
     std::vector<float> squared_distances;
 };
 
-// Vectors of d numbers, one after the other. Throws std::invalid_argument when a size is not a multiple of d, for
-// d = 0, and when k is out of range.
+// Vectors of d numbers, one after the other. Throws std::invalid_argument when a size is not a
+// multiple of d, for d = 0, and when k is out of range.
 Neighbours nearest_neighbours(std::span<const float> queries, std::span<const float> points, std::size_t d,
                               std::size_t k);
 
@@ -25,8 +26,8 @@ Neighbours nearest_neighbours(std::span<const float> queries, std::span<const fl
 Neighbours nearest_neighbours_on_cpu(std::span<const float> queries, std::span<const float> points,
                                      std::size_t d, std::size_t k);
 
-// The share of the nearest points that was found, in any order: 1 when none is missing. Throws std::invalid_argument
-// when the two have different numbers of queries.
+// The share of the nearest points that was found, in any order: 1 when none is missing. Throws
+// std::invalid_argument when the two have different numbers of queries.
 double recall(const Neighbours& found, const Neighbours& nearest);
 
 }  // namespace day48

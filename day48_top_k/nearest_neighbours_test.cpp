@@ -1,4 +1,5 @@
-// The worked example: nearest neighbours of real-valued and of whole-numbered vectors, and how they are compared.
+// The worked example: nearest neighbours of real-valued and of whole-numbered vectors, and how they
+// are compared.
 #include "nearest_neighbours.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Day 48: the launchers of top_k.cuh, their checks, the layout of the scratch memory, the list of versions.
+// Day 48: the launchers of top_k.cuh, their checks, the layout of the scratch memory, the list of
+// versions.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
@@ -12,8 +13,9 @@
 namespace day48 {
 namespace {
 
-// As many blocks as run at the same time, or fewer if they share the rows better. To begin a row, when every
-// element is listed, takes a block about kStart steps of the main loop; the epilogue of a tile, kEnd steps.
+// As many blocks as run at the same time, or fewer if they share the rows better. To begin a row,
+// when every element is listed, takes a block about kStart steps of the main loop; the epilogue of
+// a tile, kEnd steps.
 EqualShares equal_shares(std::size_t m, std::size_t n, std::size_t d, std::size_t count) {
     constexpr std::size_t kStart = 120;
     constexpr std::size_t kEnd = 3;
@@ -38,7 +40,8 @@ EqualShares equal_shares(std::size_t m, std::size_t n, std::size_t d, std::size_
             static_cast<unsigned>(best)};
 }
 
-// The scratch memory: the norms; then the lists and pieces of the blocks, or the matrix of distances.
+// The scratch memory: the norms; then the lists and pieces of the blocks, or the matrix of
+// distances.
 struct ScratchLayout {
     std::size_t rows;  // of all products
     std::size_t n;

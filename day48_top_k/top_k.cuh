@@ -1,5 +1,5 @@
-// Day 48: the k best elements of each row of a matrix product, which is never written: nearest neighbours,
-// for example. PMPP chapters 6 and 10 (4th and 5th edition).
+// Day 48: the k best elements of each row of a matrix product, which is never written: nearest
+// neighbours, for example. PMPP chapters 6 and 10 (4th and 5th edition).
 //
 //   version           what is new                               what limits it
 //   k_minima          all distances; k minima of each row       a row is read k times
@@ -8,10 +8,10 @@
 //                     best; distances are not written           and lists many elements
 //   fused             blocks publish thresholds                 multiply-adds
 //
-// The k best of the first n columns of a row are k of n. In random order, one of k / n elements behind
-// them is better than the worst of these k: a list of candidates soon grows slowly. Of 62,500 columns
-// with k = 128 about 1,600 become candidates. Sorted data can make every element a candidate. The result
-// is still right, only later.
+// The k best of the first n columns of a row are k of n. In random order, one of k / n elements
+// behind them is better than the worst of these k: a list of candidates soon grows slowly. Of
+// 62,500 columns with k = 128 about 1,600 become candidates. Sorted data can make every element a
+// candidate. The result is still right, only later.
 //
 //   ./course run day48 --variant fused --size 1024x1000000x64x128
 //   ./course inspect day48 --variant fused --size 512x512x64
@@ -34,8 +34,8 @@ namespace day48 {
 
 // --- Keys: value and column in one integer ----------------------------------------------------------
 //
-// The lower, the better. No two keys of a row are equal, so the order is exact, and ties go to the lowest
-// column. For the largest values, `sign` = -1 makes them the smallest.
+// The lower, the better. No two keys of a row are equal, so the order is exact, and ties go to the
+// lowest column. For the largest values, `sign` = -1 makes them the smallest.
 
 using Key = std::uint64_t;
 constexpr Key kNoKey = ~Key{0};  // behind all other keys; its column does not exist
@@ -43,8 +43,8 @@ constexpr Key kNoKey = ~Key{0};  // behind all other keys; its column does not e
 // An integer that ascends with the value, NaN last. -0 and 0 have the same rank.
 __device__ inline unsigned rank_of(float value) {
     const unsigned bits = __float_as_uint(value + 0.0f);  // -0 becomes 0
-    // The bits of positive floats ascend with the value: flip the sign. Those of negative ones descend:
-    // flip all.
+    // The bits of positive floats ascend with the value: flip the sign. Those of negative ones
+    // descend: flip all.
     const unsigned ascending = bits ^ (static_cast<unsigned>(static_cast<int>(bits) >> 31) | 0x80000000);
     return isnan(value) ? 0xffffffff : ascending;
 }
@@ -91,8 +91,8 @@ struct RowsOfDistances {
     __device__ Row operator[](std::size_t row) const { return {distances + row * cols, sign, cols}; }
 };
 
-// Idea: a block for each row, which another kernel has written. The first key of the result is the least
-// one, each of the others the least one greater than the key before it.
+// Idea: a block for each row, which another kernel has written. The first key of the result is the
+// least one, each of the others the least one greater than the key before it.
 // Cost removed: none. This is a minimum (day 15), k times.
 // Still limits it: memory. The row is read k times.
 __global__ __launch_bounds__(kSelectThreads) void select_k_minima(const RowsOfDistances rows, unsigned k,
@@ -125,9 +125,9 @@ __global__ __launch_bounds__(kSelectThreads) void select_k_minima(const RowsOfDi
 
 // --- A threshold: how a warp shortens a list of different keys in any order -------------------------
 
-// A threshold: between `least` and `most` keys are less than or equal to it, of more than `most`. Any such
-// number is right, so the search halves an interval and counts, until the count is in that range.
-// `each` calls a function with each of the lane's keys.
+// A threshold: between `least` and `most` keys are less than or equal to it, of more than `most`.
+// Any such number is right, so the search halves an interval and counts, until the count is in that
+// range. `each` calls a function with each of the lane's keys.
 template <class Each>
 __device__ Key find_bound(const Each& each, unsigned least, unsigned most) {
     Key first = kNoKey;
@@ -210,8 +210,8 @@ __device__ inline unsigned copy_up_to(Key bound, const Key* list, unsigned count
     return copied;
 }
 
-// A bitonic sort of `count` keys, a power of two, by all threads of the block. Each pass over `width`
-// merges pairs of sequences, one ascending, one descending, into sequences of `width`.
+// A bitonic sort of `count` keys, a power of two, by all threads of the block. Each pass over
+// `width` merges pairs of sequences, one ascending, one descending, into sequences of `width`.
 __device__ inline void sort(Key* keys, unsigned count) {
     for (unsigned width = 2; width <= count; width *= 2) {
         for (unsigned distance = width / 2; distance > 0; distance /= 2) {
@@ -230,11 +230,12 @@ __device__ inline void sort(Key* keys, unsigned count) {
     __syncthreads();
 }
 
-// Idea: a block for each row lists keys below a threshold in shared memory. When the list is full, one
-// warp lowers the threshold and drops the rest. At the end about k keys are left, and they are sorted.
+// Idea: a block for each row lists keys below a threshold in shared memory. When the list is full,
+// one warp lowers the threshold and drops the rest. At the end about k keys are left, and they are
+// sorted.
 // Cost removed: k - 1 of k passes over the row.
-// Still limits it: memory. All distances were written, and are read here. If rows are short, the one
-// warp that shortens the list.
+// Still limits it: memory. All distances were written, and are read here. If rows are short, the
+// one warp that shortens the list.
 //
 // Rows: RowsOfDistances, or RowsOfPieces below.
 template <class Rows>
@@ -300,8 +301,8 @@ __global__ __launch_bounds__(kSelectThreads) void select_best(const __grid_const
 // 128 x 256 results of a block, 16 x 8 of a thread.
 using T = course::LargeTile;
 
-// All tiles of all products, row of tiles after row of tiles, in equal shares. The tiles of a block follow
-// each other: in one row of tiles, or from the end of one to the begin of another.
+// All tiles of all products, row of tiles after row of tiles, in equal shares. The tiles of a block
+// follow each other: in one row of tiles, or from the end of one to the begin of another.
 struct EqualShares {
     unsigned down;    // rows of tiles in one product
     unsigned across;  // tiles in a row
@@ -328,9 +329,9 @@ struct EqualShares {
     }
 };
 
-// A block has a list of candidates for each row of its tile. The room of a list: what a shortened list
-// keeps, a tile's columns before there is a threshold, k more until the list counts as full, and one
-// tile's columns, since a list that is not full must take a whole tile.
+// A block has a list of candidates for each row of its tile. The room of a list: what a shortened
+// list keeps, a tile's columns before there is a threshold, k more until the list counts as full,
+// and one tile's columns, since a list that is not full must take a whole tile.
 struct ListSize {
     unsigned k;
     unsigned kept;  // by a shortened list: k and some more, so that the search ends sooner
@@ -343,8 +344,9 @@ struct ListSize {
     __device__ bool is_worth_shortening(unsigned listed) const { return listed > (kept + room - T::BN) / 2; }
 };
 
-// What blocks leave in global memory: for each row of tiles, and for each block with tiles of it, a piece.
-// Row of tiles r and block b ascend together, so r + b is a different number for each such pair.
+// What blocks leave in global memory: for each row of tiles, and for each block with tiles of it, a
+// piece. Row of tiles r and block b ascend together, so r + b is a different number for each such
+// pair.
 struct Pieces {
     EqualShares tiles;
     unsigned size;
@@ -373,7 +375,8 @@ struct Pieces {
 struct RowState {
     unsigned listed[T::BM];  // keys in the list of the row
     // The threshold. A value that is not less cannot be among the k best: k elements are less, or k
-    // elements in lower columns are not greater. NaN until k elements are known: then no value is dropped.
+    // elements in lower columns are not greater. NaN until k elements are known: then no value is
+    // dropped.
     float bound[T::BM];
     unsigned first;  // the column of tiles in which the block has begun this row of tiles
 };
@@ -422,8 +425,8 @@ __device__ inline void finish_values(const course::Distance& distance, float sig
     }
 }
 
-// Appends those of this thread's values of one row that are better than `bound` to the list of the row.
-// Bit j of `inside`: column at.col(j) is in range. Returns whether the list is full.
+// Appends those of this thread's values of one row that are better than `bound` to the list of the
+// row. Bit j of `inside`: column at.col(j) is in range. Returns whether the list is full.
 __device__ inline bool append_better(const RowLists& lists, RowState& rows, unsigned row,
                                      const course::ThreadTileCoords<T>& at, const float (&values)[T::TN],
                                      float bound, unsigned inside) {
@@ -446,8 +449,8 @@ __device__ inline bool append_better(const RowLists& lists, RowState& rows, unsi
     return lists.size.is_full(before + count);
 }
 
-// Appends this thread's values that are better than the thresholds of their rows. One comparison decides
-// for a value; only a row with a better value goes further. Returns whether a list is full.
+// Appends this thread's values that are better than the thresholds of their rows. One comparison
+// decides for a value; only a row with a better value goes further. Returns whether a list is full.
 __device__ inline bool append_values(const RowLists& lists, RowState& rows,
                                      const course::ThreadTileCoords<T>& at,
                                      const float (&values)[T::TM][T::TN]) {
@@ -474,8 +477,8 @@ __device__ inline bool append_values(const RowLists& lists, RowState& rows,
     return is_full;
 }
 
-// Shortens the lists to their best and lowers the thresholds. When one list is full, others nearly are:
-// all that are worth it are shortened together, a warp for each.
+// Shortens the lists to their best and lowers the thresholds. When one list is full, others nearly
+// are: all that are worth it are shortened together, a warp for each.
 __device__ inline void shorten_lists(const RowLists& lists, RowState& rows) {
     for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
         const unsigned listed = rows.listed[row];
@@ -490,8 +493,8 @@ __device__ inline void shorten_lists(const RowLists& lists, RowState& rows) {
     }
 }
 
-// The block has no more tiles in this row of tiles: the best keys of each list become its piece. Then the
-// lists are empty for another row of tiles.
+// The block has no more tiles in this row of tiles: the best keys of each list become its piece.
+// Then the lists are empty for another row of tiles.
 __device__ inline void write_pieces(const RowLists& lists, RowState& rows, const course::Tile& tile) {
     const unsigned lane = threadIdx.x % course::kWarpSize;
     for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
@@ -511,11 +514,12 @@ __device__ inline void write_pieces(const RowLists& lists, RowState& rows, const
     if (threadIdx.x == 0) rows.first = 0;
 }
 
-// Idea: the epilogue compares each value with the threshold of its row, in registers. The few better ones
-// go to the end of a list in memory; a full list is shortened, which lowers the threshold. A last kernel,
-// select_best, selects from the pieces of all blocks.
+// Idea: the epilogue compares each value with the threshold of its row, in registers. The few
+// better ones go to the end of a list in memory; a full list is shortened, which lowers the
+// threshold. A last kernel, select_best, selects from the pieces of all blocks.
 // Cost removed: writing and reading all distances, 8 bytes for each.
-// Still limits it: with 16 blocks per row, each starts without a threshold, and keeps its own k best.
+// Still limits it: with 16 blocks per row, each starts without a threshold, and keeps its own k
+// best.
 //
 // Add: multiply-add, or the squared difference of two factors (common/tile/distance.cuh).
 template <class LoaderA, class LoaderB, class Add>
@@ -549,10 +553,10 @@ __global__ __launch_bounds__(T::THREADS,
 
 // --- Thresholds shared by blocks --------------------------------------------------------------------
 
-// Publishes a threshold for each row, a warp for each: `share` = k / blocks, rounded up, of this block's
-// elements are not greater. If all blocks of the row have published, k elements are not greater than the
-// greatest of their thresholds. Stores and loads are volatile and unordered, without a barrier: a reader
-// that comes too early gets the old threshold, which is still right.
+// Publishes a threshold for each row, a warp for each: `share` = k / blocks, rounded up, of this
+// block's elements are not greater. If all blocks of the row have published, k elements are not
+// greater than the greatest of their thresholds. Stores and loads are volatile and unordered,
+// without a barrier: a reader that comes too early gets the old threshold, which is still right.
 __device__ inline void publish_bounds(const RowLists& lists, const RowState& rows, const course::Tile& tile) {
     const std::size_t of_tiles = lists.row_of_tiles(tile);
     const unsigned share = course::ceil_div(lists.size.k, lists.pieces.blocks(of_tiles));
@@ -578,21 +582,22 @@ __device__ inline void read_bounds(const RowLists& lists, RowState& rows, const 
 #pragma unroll 8
     for (unsigned block = 0; block < blocks; ++block)
         greatest = max(greatest, unsigned{lists.pieces.rank_of(of_tiles, first + block, row)});
-    // An equal element may be in a lower column than all of those: the bound is the next greater number.
+    // An equal element may be in a lower column than all of those: the bound is the next greater
+    // number.
     rows.bound[row] = fminf(rows.bound[row], value_of_rank(greatest + 1));
 }
 
-// After one tile of a row, two, four ...: while the number of tiles doubles, about k elements are found
-// that are better than what was the k-th best.
+// After one tile of a row, two, four ...: while the number of tiles doubles, about k elements are
+// found that are better than what was the k-th best.
 __device__ inline bool is_time_for_bounds(unsigned tiles) {
     return tiles != 0 && (tiles & (tiles - 1)) == 0;
 }
 
 // Idea: blocks that share a row publish thresholds while they work, and read those of the others.
-// Cost removed: candidates. With 16 blocks per row and k = 128, a block need find only 8 elements of its
-// own, as good as the k-th best of all, before it drops the rest.
-// Still limits it: multiply-adds. Of 4.8 ms on an H200 (1024 x 1,000,000 x 64, k = 128), a mere minimum
-// of the same distances takes 3.4.
+// Cost removed: candidates. With 16 blocks per row and k = 128, a block need find only 8 elements
+// of its own, as good as the k-th best of all, before it drops the rest.
+// Still limits it: multiply-adds. Of 4.8 ms on an H200 (1024 x 1,000,000 x 64, k = 128), a mere
+// minimum of the same distances takes 3.4.
 template <class LoaderA, class LoaderB, class Add>
 __global__ __launch_bounds__(T::THREADS,
                              1) void list_best(const __grid_constant__ course::Factors factors, const Add add,

@@ -3,8 +3,9 @@
 //     values[i][0 ... k - 1], indices[i][0 ... k - 1]      the k best of d(row i of op(A), column j of op(B)) over
 //                                                          all j, the best first
 //
-// d is a metric (distance.hpp). With the queries as rows of A and the points as rows of B (op_b = kTranspose), these are the nearest
-// neighbours of each query (nearest_neighbours.hpp). Any shape, k up to 1024.
+// d is a metric (distance.hpp). With the queries as rows of A and the points as rows of B (op_b =
+// kTranspose), these are the nearest neighbours of each query (nearest_neighbours.hpp). Any shape,
+// k up to 1024.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,8 +24,8 @@ namespace day48 {
 
 inline constexpr std::size_t kMostBest = 1024;  // the largest k
 
-// Which elements are the best. Of equal ones (-0 and 0 are equal) the one with the lowest index. NaN is behind
-// all numbers in both orders.
+// Which elements are the best. Of equal ones (-0 and 0 are equal) the one with the lowest index.
+// NaN is behind all numbers in both orders.
 enum class Order { kSmallest, kLargest };
 
 // "smallest", "largest"
@@ -50,10 +51,11 @@ struct TopKShape {
 };
 
 struct TopKSelector {
-    // Queues the work. Throws std::invalid_argument when shapes or sizes do not match, or k is out of range; CudaError when CUDA
-    // refuses.
+    // Queues the work. Throws std::invalid_argument when shapes or sizes do not match, or k is out
+    // of range; CudaError when CUDA refuses.
     void (*launch)(const TopKMatmul& matmul, cudaStream_t stream);
-    // Elements of scratch memory, on the current device. Throws std::invalid_argument for a k out of range.
+    // Elements of scratch memory, on the current device. Throws std::invalid_argument for a k out
+    // of range.
     std::size_t (*scratch_size)(const TopKShape& shape);
 };
 
@@ -61,8 +63,9 @@ struct TopKSelector {
 using TopK = course::Variant<TopKSelector, TopKShape>;
 std::span<const TopK> top_k_variants();
 
-// The reference, from a matrix of distances: m x k values, indices and magnitudes. A magnitude bounds the rounding
-// errors of a value. It is the largest of the row, since rounding may change which element has that rank.
+// The reference, from a matrix of distances: m x k values, indices and magnitudes. A magnitude
+// bounds the rounding errors of a value. It is the largest of the row, since rounding may change
+// which element has that rank.
 struct TopKOnCpu {
     std::vector<double> values;
     std::vector<std::uint32_t> indices;

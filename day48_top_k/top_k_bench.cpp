@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::size_t kSample = 64;  // queries whose neighbours the host looks for, too
 
-// Whole numbers from 0 to 255, as in many descriptors of pictures; or to less, so that a sum of squares is below 2^24 and every
-// distance exact. Then there is only one right answer.
+// Whole numbers from 0 to 255, as in many descriptors of pictures; or to less, so that a sum of
+// squares is below 2^24 and every distance exact. Then there is only one right answer.
 std::vector<float> make_vectors(std::size_t count, std::size_t d, std::uint64_t seed) {
     const double largest = std::sqrt(0x1p23 / static_cast<double>(d));
     const auto values = static_cast<std::uint32_t>(std::min(255.0, largest)) + 1;
@@ -86,7 +86,8 @@ struct Data {
                 rows_of<float>(values.to_host(), sample, shape.k)};
     }
 
-    // All distances must be those of the points that are named; of the sampled queries those must be the nearest.
+    // All distances must be those of the points that are named; of the sampled queries those must
+    // be the nearest.
     course::VerifyResult verify() const {
         const std::vector<std::uint32_t> named = indices.to_host();
         std::vector<double> distances(named.size(), std::nan(""));

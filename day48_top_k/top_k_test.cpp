@@ -85,8 +85,9 @@ class TopKTest : public course::DeviceTestWithParam<const day48::TopK*> {
         compare(s, a, b, run(s, a, b), true, "exact");
     }
 
-    // Against the reference. EXACT: all numbers are small integers, so that indices must be equal too. Otherwise each value must be that
-    // of the same rank, and that of the element that its index names, but for rounding.
+    // Against the reference. EXACT: all numbers are small integers, so that indices must be equal
+    // too. Otherwise each value must be that of the same rank, and that of the element that its
+    // index names, but for rounding.
     static void compare(const TopKShape& s, std::span<const float> a, std::span<const float> b,
                         const Results& got, bool exact, const std::string& what) {
         const std::string where = what + ", " + text(s);
@@ -112,7 +113,8 @@ class TopKTest : public course::DeviceTestWithParam<const day48::TopK*> {
         }
     }
 
-    // Values in order, and of equal ones the indices, so that none comes twice; and each index names its value.
+    // Values in order, and of equal ones the indices, so that none comes twice; and each index
+    // names its value.
     static void compare_row(const TopKShape& s, const course::DistancesOnCpu& distances,
                             const course::Bound& bound, std::size_t row, std::span<const float> values,
                             std::span<const std::uint32_t> indices, const std::string& where) {
@@ -160,7 +162,8 @@ TEST_P(TopKTest, EveryMetricOrderAndLayout) {
                  {.op = Op::kTranspose, .misaligned_by = 2});
 }
 
-// As many columns as are asked for, one more, and other numbers, around a tile's 256 and a few times as many.
+// As many columns as are asked for, one more, and other numbers, around a tile's 256 and a few
+// times as many.
 TEST_P(TopKTest, EveryK) {
     for (const std::size_t k : {1, 2, 31, 32, 33, 100, 128, 1000, 1024}) {
         for (const std::size_t n : {k, k + 1, std::size_t{1000}, std::size_t{3001}}) {
@@ -192,7 +195,8 @@ TEST_P(TopKTest, Patterns) {
     }
 }
 
-// Products of small integers are exact: of equal elements the first counts, in every tile, warp and lane.
+// Products of small integers are exact: of equal elements the first counts, in every tile, warp and
+// lane.
 TEST_P(TopKTest, TiesGoToTheLowestIndex) {
     course::Random random(7);
     SCOPED_TRACE("course::Random seed 7");
@@ -231,18 +235,18 @@ TEST_P(TopKTest, EqualAscendingAndDescending) {
     for (std::size_t i = 0; i < descending.size(); ++i)
         descending[i] = -static_cast<float>(i / 2);
     expect_exact({2, 6000, 1, 1, 1024, Metric::kDot}, a, std::span(descending).first(6000));
-    // Lists that are full to the last place, or nearly: three tiles for each block. A key that does not fit would
-    // become the best of the second row.
+    // Lists that are full to the last place, or nearly: three tiles for each block. A key that does
+    // not fit would become the best of the second row.
     const std::vector<float> other = {2.0f, 1.0f};
     const std::size_t n = 768 * course::multiprocessors();
     for (const std::size_t k : {226, 227, 228, 229})
         expect_exact({2, n, 1, 1, k, Metric::kDot}, other, std::span(descending).first(n));
 }
 
-// Blocks that share a row publish thresholds. An element equal to all of them is one of the best if its column is
-// lower. With eight tiles for each block and k = number of blocks, each block has one of the best in its first tile,
-// and the first block another one in its last. All others are the next greater float, so that only the best value
-// itself can be a threshold.
+// Blocks that share a row publish thresholds. An element equal to all of them is one of the best if
+// its column is lower. With eight tiles for each block and k = number of blocks, each block has one
+// of the best in its first tile, and the first block another one in its last. All others are the
+// next greater float, so that only the best value itself can be a threshold.
 TEST_P(TopKTest, EqualElementsOfBlocksThatShareARow) {
     const std::size_t blocks = std::min(course::multiprocessors(), 1024u);
     const std::size_t share = 8 * 256;
@@ -255,9 +259,10 @@ TEST_P(TopKTest, EqualElementsOfBlocksThatShareARow) {
     expect_exact(s, a, b);
 }
 
-// Blocks that end in the middle of a row of tiles have parts of several rows: a threshold of one row must not be used
-// for another. From product to product elements become greater, or less, and so they do from column to column. Then
-// all of the best are in one block, and it must not drop one because of a threshold of another row.
+// Blocks that end in the middle of a row of tiles have parts of several rows: a threshold of one
+// row must not be used for another. From product to product elements become greater, or less, and
+// so they do from column to column. Then all of the best are in one block, and it must not drop one
+// because of a threshold of another row.
 TEST_P(TopKTest, BoundsBelongToOneRow) {
     for (const float of_product : {10000.0f, -10000.0f}) {
         for (const float of_column : {1.0f, -1.0f}) {
@@ -298,7 +303,8 @@ TEST_P(TopKTest, FindsTheOnlyOnes) {
     }
 }
 
-// NaN is behind all numbers in both orders, the first of them first. What is infinite is a number; 0 and -0 are equal.
+// NaN is behind all numbers in both orders, the first of them first. What is infinite is a number;
+// 0 and -0 are equal.
 TEST_P(TopKTest, NanInfinityAndZero) {
     const std::vector<float> a = {1.0f, 2.0f};
     for (const Order order : kOrders) {
@@ -323,7 +329,8 @@ TEST_P(TopKTest, NanInfinityAndZero) {
     }
 }
 
-// Products too small for a float are 0 or, where they are added in the same step, -0: all equal, and none comes out negative.
+// Products too small for a float are 0 or, where they are added in the same step, -0: all equal,
+// and none comes out negative.
 TEST_P(TopKTest, ZerosAreEqual) {
     for (const Order order : kOrders) {
         const TopKShape s{1, 600, 8, 1, 5, Metric::kDot, order};

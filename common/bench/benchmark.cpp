@@ -68,8 +68,9 @@ Measurement measure_warm(const std::string& label, const std::function<void(cuda
     const int batch = launches_per_repeat(timer.elapsed_ms());
 
     Measurement measurement = repeat(limits, [&] {
-        // An untimed launch first fills the cache. The GPU is kept busy while the host queues what is timed: what counts is
-        // how long the GPU needs, not the few microseconds that the host takes for each launch.
+        // An untimed launch first fills the cache. The GPU is kept busy while the host queues what
+        // is timed: what counts is how long the GPU needs, not the few microseconds that the host
+        // takes for each launch.
         launch(stream);
         give_head_start(kHeadStart * (1 + batch), stream);
         timer.start();
@@ -90,7 +91,8 @@ Measurement measure_flushed(const std::string& label, const std::function<void(c
     launch(stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
 
-    // Never several launches here: only the first would find the cache flushed. The flush itself is the head start.
+    // Never several launches here: only the first would find the cache flushed. The flush itself is
+    // the head start.
     Measurement measurement = repeat(limits, [&] {
         flush(stream);
         timer.start();

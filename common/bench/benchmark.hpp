@@ -13,7 +13,8 @@
 
 namespace course {
 
-// What the L2 cache holds when the timed work starts: what an untimed run of the same work left, or nothing of use.
+// What the L2 cache holds when the timed work starts: what an untimed run of the same work left, or
+// nothing of use.
 enum class L2State { kWarm, kFlushed };
 
 // "warm", "flushed"
@@ -26,7 +27,8 @@ struct Measurement {
     L2State l2 = L2State::kWarm;
 };
 
-// `launch` queues the work on the stream it is given, and can be repeated. `label` names the range in the profiler.
+// `launch` queues the work on the stream it is given, and can be repeated. `label` names the range
+// in the profiler.
 Measurement measure_warm(const std::string& label, const std::function<void(cudaStream_t)>& launch,
                          const RepeatLimits& limits = {}, cudaStream_t stream = nullptr);
 
@@ -37,8 +39,9 @@ Measurement measure_flushed(const std::string& label, const std::function<void(c
 // Host work by the host's clock, for the CPU reference.
 Measurement measure_on_host(const std::function<void()>& work, const RepeatLimits& limits = {});
 
-// How many launches to time together when one takes `launch_ms`. Below 20 us the clock's resolution and the gap between
-// two launches are a good part of the figure, so as many are taken as fill 200 us; from 20 us on, one.
+// How many launches to time together when one takes `launch_ms`. Below 20 us the clock's resolution
+// and the gap between two launches are a good part of the figure, so as many are taken as fill 200
+// us; from 20 us on, one.
 int launches_per_repeat(double launch_ms);
 
 }  // namespace course

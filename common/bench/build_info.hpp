@@ -5,8 +5,8 @@
 
 namespace course {
 
-// Environment variable COURSE_COMMIT, or else the commit at build time: "1a2b3c4d5e6f", with "-dirty" when files had
-// changed; "unknown" outside a git checkout.
+// Environment variable COURSE_COMMIT, or else the commit at build time: "1a2b3c4d5e6f", with
+// "-dirty" when files had changed; "unknown" outside a git checkout.
 std::string commit();
 
 // Of the kernels: "nvcc 13.0.88" or "GNU 12.2.0".

@@ -22,7 +22,8 @@ std::function<void(cudaStream_t)> make_cublas(const Gemm<T>& gemm) {
         const auto& [a, b, c, alpha, beta] = gemm;
         const auto count = [](std::size_t n) { return static_cast<std::int64_t>(n); };
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
-        // cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = B^T A^T.
+        // cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T =
+        // B^T A^T.
         CUBLAS_CHECK(cublasGemmEx_64(handle.get(), CUBLAS_OP_N, CUBLAS_OP_N, count(c.cols()), count(c.rows()),
                                      count(a.cols()), &alpha, b.data(), kType, count(b.leading_dimension()),
                                      a.data(), kType, count(a.leading_dimension()), &beta, c.data(),

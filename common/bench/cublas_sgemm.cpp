@@ -24,7 +24,8 @@ std::function<void(cudaStream_t)> make_cublas_sgemm(DeviceMatrix<const float> a,
         const float zero = 0;
         const auto count = [](std::size_t n) { return static_cast<std::int64_t>(n); };
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
-        // cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T = B^T A^T.
+        // cuBLAS is column-major, and a row-major matrix read by columns is its transpose: C^T =
+        // B^T A^T.
         CUBLAS_CHECK(cublasSgemm_64(handle.get(), CUBLAS_OP_N, CUBLAS_OP_N, count(c.cols()), count(c.rows()),
                                     count(a.cols()), &one, b.data(), count(b.leading_dimension()), a.data(),
                                     count(a.leading_dimension()), &zero, c.data(),

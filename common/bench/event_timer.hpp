@@ -1,5 +1,5 @@
-// Time as the GPU sees it. A launch only queues work and returns, so a host clock around it measures the queueing.
-// An event is a mark in a stream; the GPU notes the time when it gets there.
+// Time as the GPU sees it. A launch only queues work and returns, so a host clock around it
+// measures the queueing. An event is a mark in a stream; the GPU notes the time when it gets there.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -44,7 +44,8 @@ class EventTimer {
     void start() { begin_.record(stream_); }
     void stop() { end_.record(stream_); }
 
-    // Waits until the work before stop() is done. Throws CudaError when start() or stop() was not called.
+    // Waits until the work before stop() is done. Throws CudaError when start() or stop() was not
+    // called.
     float elapsed_ms() const {
         end_.wait();
         return end_.milliseconds_since(begin_);

@@ -1,4 +1,5 @@
-// What a day says of its results beside times, as text: the same where a program prints its table and where a README's is made of records.
+// What a day says of its results beside times, as text: the same where a program prints its table
+// and where a README's is made of records.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +20,8 @@ inline std::string figure_text(std::optional<double> value) {
                                                                    : fmt::format("{:.3g}", *value);
 }
 
-// The names of the figures of all records, each once, in the order in which they come. A record has `figures`: pairs of name and value.
+// The names of the figures of all records, each once, in the order in which they come. A record has
+// `figures`: pairs of name and value.
 template <class Records>
 std::vector<std::string> figure_names(const Records& records) {
     std::vector<std::string> names;

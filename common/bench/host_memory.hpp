@@ -1,5 +1,6 @@
-// Memory of the host that there is not. A system grants more than it has, and ends the program that uses it: programs that are linked
-// with host_memory.cpp refuse an array that does not fit, and say how large it would have been.
+// Memory of the host that there is not. A system grants more than it has, and ends the program that
+// uses it: programs that are linked with host_memory.cpp refuse an array that does not fit, and say
+// how large it would have been.
 #pragma once
 
 #include <array>

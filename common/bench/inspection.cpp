@@ -36,7 +36,8 @@ void fields(T& file, const Visit& visit) {
 
 namespace {
 
-// What the library says of a key that is missing, or of a value of the wrong type, in the course's kind of exception.
+// What the library says of a key that is missing, or of a value of the wrong type, in the course's
+// kind of exception.
 template <class T>
 T record_from(const Json& json) {
     try {

@@ -1,4 +1,5 @@
-// Kernels watched while they run on the CPU: bank conflicts, coalescing, races and bad accesses, line by line.
+// Kernels watched while they run on the CPU: bank conflicts, coalescing, races and bad accesses,
+// line by line.
 //
 //     const course::Inspection seen = course::inspect([&] { day05::multiply("tiled_static", a, b, c, nullptr); });
 //
@@ -33,8 +34,9 @@ std::string_view name(Operation operation);
 // Why this build cannot inspect; empty if it can.
 std::string why_no_inspection();
 
-// Calls `launch`, waits for the device, and tells what its kernels did. A kernel that failed is a finding, and the device is usable
-// again afterwards. Other exceptions of `launch` pass. Throws std::logic_error where why_no_inspection() is not empty.
+// Calls `launch`, waits for the device, and tells what its kernels did. A kernel that failed is a
+// finding, and the device is usable again afterwards. Other exceptions of `launch` pass. Throws
+// std::logic_error where why_no_inspection() is not empty.
 Inspection inspect(const std::function<void()>& launch, const InspectionOptions& options = {});
 
 // One version on one problem, as a day's program writes it (--inspect FILE).

@@ -1,4 +1,5 @@
-// What a kernel takes of a multiprocessor, as the compiler built it: what its occupancy follows from.
+// What a kernel takes of a multiprocessor, as the compiler built it: what its occupancy follows
+// from.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -21,7 +22,8 @@ struct KernelResources {
     std::string limit{};           // what stops one more block (occupancy.hpp)
 };
 
-// Of `kernel`, launched with blocks of `threads` threads and `dynamic_shared` bytes, on the current device.
+// Of `kernel`, launched with blocks of `threads` threads and `dynamic_shared` bytes, on the current
+// device.
 template <class Function>
 KernelResources resources_of(Function* kernel, int threads, std::size_t dynamic_shared = 0) {
     cudaFuncAttributes attributes{};

@@ -1,4 +1,5 @@
-// Empties the L2 cache of everything a kernel left in it, so that the next run starts from device memory.
+// Empties the L2 cache of everything a kernel left in it, so that the next run starts from device
+// memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,11 +13,12 @@ namespace course {
 
 class L2Flush {
   public:
-    // A buffer of `bytes`; by default four times the cache, so that no replacement policy keeps old lines.
+    // A buffer of `bytes`; by default four times the cache, so that no replacement policy keeps old
+    // lines.
     explicit L2Flush(std::size_t bytes = default_bytes());
 
-    // Queues the flush on `stream`: writes the whole buffer, then reads it. The write alone would leave the cache full of
-    // changed lines, and the next kernel would pay for writing them back.
+    // Queues the flush on `stream`: writes the whole buffer, then reads it. The write alone would
+    // leave the cache full of changed lines, and the next kernel would pay for writing them back.
     void operator()(cudaStream_t stream);
 
     static std::size_t default_bytes();

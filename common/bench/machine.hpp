@@ -29,7 +29,8 @@ Machine this_machine();
 // Bytes in the last cache before device memory.
 std::size_t l2_cache_bytes();
 
-// A device's name as a directory: "NVIDIA H200" -> "h200", "NVIDIA GeForce RTX 4090" -> "geforce-rtx-4090".
+// A device's name as a directory: "NVIDIA H200" -> "h200", "NVIDIA GeForce RTX 4090" ->
+// "geforce-rtx-4090".
 std::string machine_slug(std::string_view device_name);
 
 // Version number in the text of /proc/driver/nvidia/version, or "" if there is none.

@@ -22,8 +22,8 @@ constexpr int kRepeats = 20;
 constexpr float kNever =
     1234.5f;  // a sum that does not occur; comparing with it keeps the work from being dropped
 
-// Block b moves the kBlock * IN_FLIGHT elements from its first one on; a thread takes every kBlock-th of them, and asks
-// for all it reads before it uses the first.
+// Block b moves the kBlock * IN_FLIGHT elements from its first one on; a thread takes every
+// kBlock-th of them, and asks for all it reads before it uses the first.
 template <int IN_FLIGHT>
 __device__ std::size_t first_of_thread() {
     return static_cast<std::size_t>(blockIdx.x) * kBlock * IN_FLIGHT + threadIdx.x;

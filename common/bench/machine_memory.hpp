@@ -1,4 +1,5 @@
-// The memory of the machine that a program runs on. Allocates nothing through operator new, which asks these.
+// The memory of the machine that a program runs on. Allocates nothing through operator new, which
+// asks these.
 #pragma once
 
 #include <unistd.h>
@@ -28,7 +29,8 @@ inline std::size_t available_machine_memory() {
     return kib << 10;
 }
 
-// What operator new gives and operator delete takes back while `counts`, in programs that are linked with host_memory.cpp.
+// What operator new gives and operator delete takes back while `counts`, in programs that are
+// linked with host_memory.cpp.
 struct HostMemoryCount {
     std::atomic<bool> counts{false};
     std::atomic<std::ptrdiff_t> now{0};

@@ -53,8 +53,8 @@ MemoryNeed need_of_small(const std::function<Case(const Dims&)>& make, const Dim
     return count.so_far();
 }
 
-// The value at `at` of the multilinear function that has `values` at the corners of [small, 2 small]: values[c] where number i is doubled if bit i
-// of c is set.
+// The value at `at` of the multilinear function that has `values` at the corners of [small, 2
+// small]: values[c] where number i is doubled if bit i of c is set.
 double extrapolated(std::vector<double> values, const std::vector<double>& small,
                     const std::vector<double>& at) {
     const double noise = kNoise * *std::ranges::max_element(values);

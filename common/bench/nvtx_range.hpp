@@ -1,4 +1,5 @@
-// Names a stretch of time in the profiler (Nsight Systems, Nsight Compute). Without a GPU there is nothing to name.
+// Names a stretch of time in the profiler (Nsight Systems, Nsight Compute). Without a GPU there is
+// nothing to name.
 #pragma once
 
 #ifndef CUDA_ON_CPU

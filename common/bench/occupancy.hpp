@@ -1,5 +1,6 @@
-// Occupancy by formula (PMPP 4.7): how many blocks of a kernel a multiprocessor runs at the same time, and what stops it from
-// running more. cudaOccupancyMaxActiveBlocksPerMultiprocessor gives the number; this also gives the reason.
+// Occupancy by formula (PMPP 4.7): how many blocks of a kernel a multiprocessor runs at the same
+// time, and what stops it from running more. cudaOccupancyMaxActiveBlocksPerMultiprocessor gives
+// the number; this also gives the reason.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -38,7 +39,8 @@ struct BlockNeeds {
 struct Occupancy {
     int blocks = 0;    // at the same time on a multiprocessor; 0: a block asks for more than there is
     double share = 0;  // of the warps that a multiprocessor could have
-    // What stops one more block: "registers", "shared memory", "threads" or "blocks"; all that do, with commas between.
+    // What stops one more block: "registers", "shared memory", "threads" or "blocks"; all that do,
+    // with commas between.
     std::string limit;
 };
 

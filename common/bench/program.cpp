@@ -121,7 +121,8 @@ void show_progress(const std::string& text) {
     if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\033[K{}", text);
 }
 
-// The contestants that were asked for; none where the case has no such name. Takes note of the names that there are.
+// The contestants that were asked for; none where the case has no such name. Takes note of the
+// names that there are.
 std::vector<Contestant> chosen(const Case& problem, const std::string& variant,
                                std::vector<std::string>& known) {
     if (variant.empty()) return problem.contestants;
@@ -133,7 +134,8 @@ std::vector<Contestant> chosen(const Case& problem, const std::string& variant,
     return found;
 }
 
-// What all arrays together need; where that is not known, `what` was wrong with the first that did not fit.
+// What all arrays together need; where that is not known, `what` was wrong with the first that did
+// not fit.
 BadArguments too_large(const std::function<Case(const Dims&)>& make, const Dims& size,
                        const std::string& what) {
     static_cast<void>(cudaGetLastError());
@@ -166,7 +168,8 @@ void as_bad_arguments(const std::function<void()>& action) {
     }
 }
 
-// Calls contestant.prepare where there is one. What does not fit, or is refused, cannot run; other exceptions pass.
+// Calls contestant.prepare where there is one. What does not fit, or is refused, cannot run; other
+// exceptions pass.
 void prepare(Contestant& contestant) {
     if (!contestant.cannot_run.empty() || !contestant.prepare) return;
     try {
@@ -183,8 +186,9 @@ void prepare(Contestant& contestant) {
     }
 }
 
-// How a result of the contestant is checked: its own way, or that of its case. Empty for a limit that has none.
-// Throws std::logic_error where there should be one: a result that nothing checks must not count as right.
+// How a result of the contestant is checked: its own way, or that of its case. Empty for a limit
+// that has none. Throws std::logic_error where there should be one: a result that nothing checks
+// must not count as right.
 std::function<VerifyResult()> verify_of(const Case& problem, const Contestant& contestant) {
     if (contestant.verify || contestant.role == Role::kLimit) return contestant.verify;
     if (!problem.verify)
@@ -193,7 +197,8 @@ std::function<VerifyResult()> verify_of(const Case& problem, const Contestant& c
     return problem.verify;
 }
 
-// Launches a version once while it is watched. A failure of its kernels, or a wrong result, is in the answer.
+// Launches a version once while it is watched. A failure of its kernels, or a wrong result, is in
+// the answer.
 InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) {
     InspectedVariant seen{.problem = problem.problem, .variant = contestant.name};
     try {

@@ -1,9 +1,11 @@
-// The main loop of a day's program. The day says what there is to run; this runs it: verify, time, verify again, table, JSON.
+// The main loop of a day's program. The day says what there is to run; this runs it: verify, time,
+// verify again, table, JSON.
 //
 //     day01_vector_add [--size N] [--variant NAME] [--bench] [--json FILE]        gemm_ladder --sweep
 //     day01_vector_add --inspect FILE        in a build with the preset `inspect` (inspection.hpp)
 //
-// Exit code 0: all right; 1: a result was wrong, a time impossible, or CUDA failed; 2: bad arguments.
+// Exit code 0: all right; 1: a result was wrong, a time impossible, or CUDA failed; 2: bad
+// arguments.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,7 +28,8 @@ namespace course {
 
 using Dims = std::vector<std::size_t>;
 
-// "4096x1024" -> {4096, 1024}. Throws std::invalid_argument for anything but numbers > 0 with x between them, whose product is at most 2^60.
+// "4096x1024" -> {4096, 1024}. Throws std::invalid_argument for anything but numbers > 0 with x
+// between them, whose product is at most 2^60.
 Dims parse_dims(const std::string& text);
 
 // One way to do the work of a case.
@@ -42,8 +45,9 @@ struct Contestant {
     std::function<VerifyResult()> verify{};        // instead of the case's; only a limit may have neither
     std::function<KernelResources()> resources{};  // of its kernel; asked once it has run
     std::function<Figures()> figures{};            // of its result; asked once, when it is verified
-    // Fills in what is costly to make, `launch` and what that owns, when it is this one's turn; freed when its turn is over.
-    // May set `cannot_run`. So does what it throws for lack of memory, and std::invalid_argument.
+    // Fills in what is costly to make, `launch` and what that owns, when it is this one's turn;
+    // freed when its turn is over. May set `cannot_run`. So does what it throws for lack of memory,
+    // and std::invalid_argument.
     std::function<void(Contestant&)> prepare{};
 };
 
@@ -54,7 +58,8 @@ struct Case {
     std::vector<Contestant> contestants{};   // none: there is nothing to run for this size
     std::function<void()> spoil{};           // makes sure that an old result cannot pass for a new one
     std::function<VerifyResult()> verify{};  // of the last launch; not called for Role::kLimit
-    // Adds figures that come from several records' times. Called once, when all contestants have run.
+    // Adds figures that come from several records' times. Called once, when all contestants have
+    // run.
     std::function<void(std::span<Record>)> derive_figures{};
     // What there is to say about the results, printed below their table.
     std::function<std::string(std::span<const Record>)> comment{};
@@ -73,18 +78,21 @@ struct Program {
     std::size_t stand_in_limit =
         std::size_t{1} << 22;  // on the CPU, --bench and --sweep leave out sizes with a larger product
 
-    // For options of the day's own: declares them. A callback of theirs (CLI::App::callback) may change the program it is
-    // given, and says what is wrong with a value by std::invalid_argument: exit code 2.
+    // For options of the day's own: declares them. A callback of theirs (CLI::App::callback) may
+    // change the program it is given, and says what is wrong with a value by std::invalid_argument:
+    // exit code 2.
     std::function<void(CLI::App&, Program&)> add_options{};
-    // Called at the end when all went right, to print or write what there is beside times; std::invalid_argument again is exit code 2.
+    // Called at the end when all went right, to print or write what there is beside times;
+    // std::invalid_argument again is exit code 2.
     std::function<void()> finish{};
 };
 
-// Runs what the command line asks for, prints to stdout, progress and errors to stderr. Catches all exceptions.
+// Runs what the command line asks for, prints to stdout, progress and errors to stderr. Catches all
+// exceptions.
 int run_program(const Program& program, int argc, const char* const* argv);
 
-// Verifies and times one contestant: warm, and on a GPU with the cache flushed too; a record for each.
-// `flush` may be null: then warm only.
+// Verifies and times one contestant: warm, and on a GPU with the cache flushed too; a record for
+// each. `flush` may be null: then warm only.
 std::vector<Record> run_contestant(const std::string& day, const Case& problem, const Contestant& contestant,
                                    L2Flush* flush, const RepeatLimits& limits);
 

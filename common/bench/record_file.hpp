@@ -1,11 +1,12 @@
-// The files of records, docs/measurements/<machine>/<day>.jsonl: JSON Lines, an object in each line.
+// The files of records, docs/measurements/<machine>/<day>.jsonl: JSON Lines, an object in each
+// line.
 //
 //     {"format":"course records 1","day":"day01_vector_add","device":"NVIDIA H200","commit":"1a2b3c4d5e6f",...}
 //     {"problem":"vector_add 1048576","variant":"float4","median_ms":0.0046,...}
 //
-// The first line is the header: what most records have in common. A line after it is one record, which may override a key of
-// the header: a peer on the host has another device, a version that was measured later another commit.
-// scripts/records.py does the same in Python.
+// The first line is the header: what most records have in common. A line after it is one record,
+// which may override a key of the header: a peer on the host has another device, a version that was
+// measured later another commit. scripts/records.py does the same in Python.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -17,8 +18,8 @@ namespace course {
 // `records` is the list that to_json() makes. Empty for an empty list.
 std::string to_json_lines(const nlohmann::ordered_json& records);
 
-// The list again: each record with the header's keys that it does not override. Throws std::runtime_error, with the number of
-// the line, for anything else.
+// The list again: each record with the header's keys that it does not override. Throws
+// std::runtime_error, with the number of the line, for anything else.
 nlohmann::ordered_json from_json_lines(std::string_view text);
 
 }  // namespace course

@@ -151,7 +151,8 @@ nlohmann::ordered_json finite_or_null(double value) {
     return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
-// Counts are doubles, so that products of sizes do not overflow, but are written without a decimal point.
+// Counts are doubles, so that products of sizes do not overflow, but are written without a decimal
+// point.
 std::int64_t whole(double count) {
     return std::llround(count);
 }

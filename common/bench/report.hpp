@@ -1,4 +1,5 @@
-// What a run leaves behind: a table for the eye, and records for docs/measurements/<machine>/<day>.jsonl.
+// What a run leaves behind: a table for the eye, and records for
+// docs/measurements/<machine>/<day>.jsonl.
 #pragma once
 
 #include <cstdio>
@@ -18,13 +19,15 @@
 
 namespace course {
 
-// Ours: a version of the lesson. Peer: somebody else's, to measure against. Limit: what the machine allows (a plain copy).
+// Ours: a version of the lesson. Peer: somebody else's, to measure against. Limit: what the machine
+// allows (a plain copy).
 enum class Role { kOurs, kPeer, kLimit };
 
 // "ours", "peer", "limit"
 std::string_view name(Role role);
 
-// What a day says of a result beside its time, in the order of its columns: {"relative error", 0.012}.
+// What a day says of a result beside its time, in the order of its columns: {"relative error",
+// 0.012}.
 using Figures = std::vector<std::pair<std::string, double>>;
 
 // One version on one problem.
@@ -57,20 +60,21 @@ struct Record {
 // True for a terminal, unless NO_COLOR is set (no-color.org).
 bool use_colour(std::FILE* stream);
 
-// The records of one problem, a line each, explanations of what failed below. What the kernels take of a multiprocessor is
-// shown where they say so, and how a time compares with the peer's where there is one peer on the device.
+// The records of one problem, a line each, explanations of what failed below. What the kernels take
+// of a multiprocessor is shown where they say so, and how a time compares with the peer's where
+// there is one peer on the device.
 std::string table(std::span<const Record> records, bool colour);
 
-// The list of records; "kernel" is in those that have resources, "figures" (pairs of
-// name and value) in those that have some. What was not run is left out. `date`: "2026-11-21T10:30:00Z".
+// The list of records; "kernel" is in those that have resources, "figures" (pairs of name and
+// value) in those that have some. What was not run is left out. `date`: "2026-11-21T10:30:00Z".
 nlohmann::ordered_json to_json(std::span<const Record> records, const Machine& machine,
                                const std::string& commit, const std::string& date);
 
 // Now, in UTC, as to_json wants it.
 std::string utc_now();
 
-// Writes `text` to `path`, making its directories. The file is either the old or the new one, never half of it: written
-// beside and renamed. Throws std::runtime_error naming the path and the reason.
+// Writes `text` to `path`, making its directories. The file is either the old or the new one, never
+// half of it: written beside and renamed. Throws std::runtime_error naming the path and the reason.
 void write_file(const std::filesystem::path& path, const std::string& text);
 
 }  // namespace course

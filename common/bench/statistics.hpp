@@ -17,10 +17,12 @@ struct Statistics {
     double relative_error = 0;  // standard error of the mean / mean
 };
 
-// Quartiles are interpolated linearly between the sorted samples. Throws std::invalid_argument when there are none.
+// Quartiles are interpolated linearly between the sorted samples. Throws std::invalid_argument when
+// there are none.
 Statistics summarize(std::span<const double> samples);
 
-// When to stop repeating: the mean is known to `target_error`, or a cap is reached; never before `min_repeats`.
+// When to stop repeating: the mean is known to `target_error`, or a cap is reached; never before
+// `min_repeats`.
 struct RepeatLimits {
     int min_repeats = 10;
     int max_repeats = 500;
@@ -36,7 +38,8 @@ std::string_view name(StopReason reason);
 // Collects samples under RepeatLimits.
 class Sampler {
   public:
-    // Throws std::invalid_argument for limits that make no sense (no repeats, max below min, no time, no target).
+    // Throws std::invalid_argument for limits that make no sense (no repeats, max below min, no
+    // time, no target).
     explicit Sampler(const RepeatLimits& limits);
 
     // Throws std::invalid_argument for a time that is negative or not finite.

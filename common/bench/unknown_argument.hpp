@@ -9,8 +9,9 @@ class App;
 
 namespace course {
 
-// For CLI::ExtrasError, once `app` has parsed: "unknown option '--vairant': did you mean '--variant'? Known: ...", or
-// "unknown command 'chek'...", of the subcommand that was given if there is one.
+// For CLI::ExtrasError, once `app` has parsed: "unknown option '--vairant': did you mean
+// '--variant'? Known: ...", or "unknown command 'chek'...", of the subcommand that was given if
+// there is one.
 std::string unknown_argument(const CLI::App& app);
 
 }  // namespace course

@@ -1,4 +1,5 @@
-// The usual benchmark case: the versions of a day, its CPU reference, a library and a copy, all on the same data.
+// The usual benchmark case: the versions of a day, its CPU reference, a library and a copy, all on
+// the same data.
 //
 //     course::UsualCase<Data> usual("vector_add 1048576", "float", std::make_shared<Data>(n));
 //     usual.output(&Data::c_device, [](Data& d, const auto& got) { return verify(got, d.expected); });
@@ -6,8 +7,8 @@
 //     usual.limit_copy(&Data::a_device, &Data::c_device);
 //     return usual.result;
 //
-// `Data` holds the inputs, the outputs and the expected values. All functions of the case share it. A mistake in such a
-// list throws std::logic_error.
+// `Data` holds the inputs, the outputs and the expected values. All functions of the case share it.
+// A mistake in such a list throws std::logic_error.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -58,7 +59,8 @@ class UsualCase {
         };
     }
 
-    // The CPU reference as a peer: run(data), timed by the host's clock, and verify(data) -> VerifyResult.
+    // The CPU reference as a peer: run(data), timed by the host's clock, and verify(data) ->
+    // VerifyResult.
     template <class Run, class Verify>
     Contestant& cpu(const Work& work, Run run, Verify verify) {
         return add({.name = "cpu_openmp",
@@ -69,9 +71,10 @@ class UsualCase {
                     .verify = [data = data, verify] { return verify(*data); }});
     }
 
-    // A contestant per version of the list, of which it has a copy: launch(version, data, stream). `work` is the
-    // version's own, and so are the kernel's resources where its launcher names them. Where versions compute different
-    // things, verify(version, data) -> VerifyResult checks each of them.
+    // A contestant per version of the list, of which it has a copy: launch(version, data, stream).
+    // `work` is the version's own, and so are the kernel's resources where its launcher names them.
+    // Where versions compute different things, verify(version, data) -> VerifyResult checks each of
+    // them.
     template <class Versions, class Problem, class Launch, class Verify = std::nullptr_t>
     void versions(const Versions& list, const Problem& problem, Launch launch, Verify verify = {}) {
         for (const auto& version : list) {
@@ -87,8 +90,8 @@ class UsualCase {
         }
     }
 
-    // The bandwidth limit: cudaMemcpy of the first `size` bytes of one buffer to another; without a number, of all of
-    // `from`, and then `to` is as large.
+    // The bandwidth limit: cudaMemcpy of the first `size` bytes of one buffer to another; without a
+    // number, of all of `from`, and then `to` is as large.
     template <class From, class To>
     Contestant& limit_copy(From Data::*from, To Data::*to, std::optional<std::size_t> size = {},
                            std::string name = "cudaMemcpy") {

@@ -1,5 +1,5 @@
-// A variant is data: one way to solve the day's problem, with its name and its idea. Tests, programs and tables all walk
-// the same list, so a new kernel is one new entry.
+// A variant is data: one way to solve the day's problem, with its name and its idea. Tests,
+// programs and tables all walk the same list, so a new kernel is one new entry.
 //
 //     using VectorAdd = course::Variant<void (*)(DeviceSpan<const float>, ..., cudaStream_t), std::size_t>;
 //     std::span<const VectorAdd> variants();
@@ -16,7 +16,8 @@
 
 namespace course {
 
-// Launcher: what runs it, usually a function pointer. Problem: what a constraint and a count of bytes depend on, often just a size.
+// Launcher: what runs it, usually a function pointer. Problem: what a constraint and a count of
+// bytes depend on, often just a size.
 template <class Launcher, class Problem>
 struct Variant {
     std::string name;    // the idea in a word or two: "grid_stride"
@@ -45,7 +46,8 @@ std::vector<std::string> names(const Variants& variants) {
     return all;
 }
 
-// The entry called `name`. Throws std::invalid_argument with the nearest name and the list when there is none.
+// The entry called `name`. Throws std::invalid_argument with the nearest name and the list when
+// there is none.
 template <class Variants>
 const auto& find_variant(const Variants& variants, std::string_view name) {
     for (const auto& variant : variants) {

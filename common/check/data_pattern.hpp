@@ -33,22 +33,26 @@ inline constexpr std::array kFinitePatterns = {DataPattern::kSignedUniform, Data
 // "signed_uniform", "all_equal", ... Throws std::invalid_argument for a value outside the list.
 std::string_view name(DataPattern pattern);
 
-// The next value of a pattern, before sorting: floating point with magnitudes up to about 2^exponent_range,
+// The next value of a pattern, before sorting: floating point with magnitudes up to about
+// 2^exponent_range,
 double draw_real(DataPattern pattern, int exponent_range, Random& random);
-// or an integer in [-magnitude, magnitude]; throws std::invalid_argument for the patterns with NaN and Inf.
+// or an integer in [-magnitude, magnitude]; throws std::invalid_argument for the patterns with NaN
+// and Inf.
 std::int32_t draw_integer(DataPattern pattern, std::int32_t magnitude, Random& random);
 
 namespace detail {
 
-// Calls fill(begin, end, random) for the parts of [0, size), on all of the host's cores: a real of `pattern` takes the same number of draws
-// wherever it stands, so that each part can begin with its own. Where it does not, [0, size) is one part.
+// Calls fill(begin, end, random) for the parts of [0, size), on all of the host's cores: a real of
+// `pattern` takes the same number of draws wherever it stands, so that each part can begin with its
+// own. Where it does not, [0, size) is one part.
 void fill_with_reals(std::size_t size, DataPattern pattern, std::uint64_t seed,
                      const std::function<void(std::size_t begin, std::size_t end, Random& random)>& fill);
 
 }  // namespace detail
 
-// `size` values of `pattern`, the same for the same seed. T: an arithmetic type, or one made from a float (__half).
-// Integers lie within +-1000, or half of what T holds when that is less; unsigned ones are moved up to begin at 0.
+// `size` values of `pattern`, the same for the same seed. T: an arithmetic type, or one made from a
+// float (__half). Integers lie within +-1000, or half of what T holds when that is less; unsigned
+// ones are moved up to begin at 0.
 template <class T>
 std::vector<T> make_data(std::size_t size, DataPattern pattern, std::uint64_t seed) {
     std::vector<T> values(size);

@@ -1,6 +1,7 @@
-// What a bench compares large products with: hundreds of millions of elements, for each version several times. Up to kMostOnHost multiply-adds
-// the host works out everything and compares; above, the device does both, with kernels that share nothing with the lesson's. Either way every
-// element of every product is compared with its sum in double.
+// What a bench compares large products with: hundreds of millions of elements, for each version
+// several times. Up to kMostOnHost multiply-adds the host works out everything and compares; above,
+// the device does both, with kernels that share nothing with the lesson's. Either way every element
+// of every product is compared with its sum in double.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,7 +29,8 @@ class ExpectedProducts {
     ExpectedProducts(const ProductShape& shape, float alpha, std::span<const float> a,
                      std::span<const float> b, bool on_host);
 
-    // `fill` in place of elements where a byte of `keep` is 0: one for each element of all products, or of one, for all the same.
+    // `fill` in place of elements where a byte of `keep` is 0: one for each element of all
+    // products, or of one, for all the same.
     void fill_dropped(std::span<const std::uint8_t> keep, float fill);
 
     // C, packed, and what stands around it.

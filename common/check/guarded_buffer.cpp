@@ -40,7 +40,8 @@ void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std
                 std::span<const std::byte> element) {
     CUDA_CHECK(cudaMemset(memory.data(), kGuard, memory.size()));
     if (payload_bytes > 0) {
-        // The first few from the host; then what is filled is copied behind itself, twice as much each time.
+        // The first few from the host; then what is filled is copied behind itself, twice as much
+        // each time.
         std::byte* const payload = memory.data() + payload_offset;
         const std::size_t first = std::min(payload_bytes, element.size() * 1024);
         std::vector<std::byte> elements(first);

@@ -1,5 +1,6 @@
-// An output buffer that shows what a kernel did wrong with it: the payload starts as NaN (unwritten.hpp), so that
-// elements never written do not pass for results, and stands between two rows of known bytes, so that a write outside shows.
+// An output buffer that shows what a kernel did wrong with it: the payload starts as NaN
+// (unwritten.hpp), so that elements never written do not pass for results, and stands between two
+// rows of known bytes, so that a write outside shows.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,7 +21,8 @@ namespace detail {
 
 inline constexpr std::size_t kGuardBytes = 256;  // a multiple of what cudaMalloc aligns to
 
-// Fills guard, payload and guard of a buffer laid out as they follow one another; the payload with `element`, repeated.
+// Fills guard, payload and guard of a buffer laid out as they follow one another; the payload with
+// `element`, repeated.
 void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std::size_t payload_bytes,
                 std::span<const std::byte> element);
 std::string find_guard_damage(const DeviceBuffer<std::byte>& memory, std::size_t payload_offset,
@@ -33,7 +35,8 @@ class GuardedBuffer {
     static_assert(std::is_trivially_copyable_v<T>, "GuardedBuffer<T>: T must be trivially copyable");
 
   public:
-    // `size` elements, the first of them `misaligned_by` elements after an address aligned to 256 bytes.
+    // `size` elements, the first of them `misaligned_by` elements after an address aligned to 256
+    // bytes.
     explicit GuardedBuffer(std::size_t size, std::size_t misaligned_by = 0)
         : size_(size),
           offset_(detail::kGuardBytes + misaligned_by * sizeof(T)),

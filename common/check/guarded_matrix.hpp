@@ -1,5 +1,5 @@
-// A matrix in device memory that shows what a kernel did wrong with it: it stands between guards (guarded_buffer.hpp), and NaN, or of
-// integers -1, stands between its rows.
+// A matrix in device memory that shows what a kernel did wrong with it: it stands between guards
+// (guarded_buffer.hpp), and NaN, or of integers -1, stands between its rows.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,9 @@ struct MatrixLayout {
 template <class T>
 class GuardedMatrix {
   public:
-    // rows x cols from `packed`, row after row; `padding` elements of NaN or -1 after each row but the last, and the first element
-    // `misaligned_by` elements after an aligned address. Throws std::invalid_argument when `packed` does not have rows * cols elements.
+    // rows x cols from `packed`, row after row; `padding` elements of NaN or -1 after each row but
+    // the last, and the first element `misaligned_by` elements after an aligned address. Throws
+    // std::invalid_argument when `packed` does not have rows * cols elements.
     GuardedMatrix(std::span<const T> packed, std::size_t rows, std::size_t cols, std::size_t padding = 0,
                   std::size_t misaligned_by = 0)
         : rows_(rows),
@@ -77,7 +78,8 @@ class GuardedMatrix {
         return padded.empty() || std::memcmp(padded.data(), given_.data(), padded.size() * sizeof(T)) == 0;
     }
 
-    // What was written where nothing may be written, in words; empty if nothing was. Waits for the device.
+    // What was written where nothing may be written, in words; empty if nothing was. Waits for the
+    // device.
     std::string damage() const {
         const std::vector<T> padded = memory_.to_host();
         std::size_t written = 0;

@@ -20,7 +20,8 @@ void require_length(const char* name, std::size_t length, std::size_t expected) 
 // Products of rows x cols, each behind the other.
 // Idea: a thread for each element, and nothing that could go wrong.
 // Cost removed: the host's two outer loops.
-// Still limits it: two loads for every multiply-add; B comes from the L2 cache again for every row of A.
+// Still limits it: two loads for every multiply-add; B comes from the L2 cache again for every row
+// of A.
 __global__ void multiply_in_double(std::size_t rows, std::size_t cols, std::size_t depth, float alpha,
                                    DeviceSpan<const float> a, DeviceSpan<const float> b, float beta,
                                    DeviceSpan<double> product, DeviceSpan<double> magnitude) {

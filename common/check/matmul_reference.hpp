@@ -1,4 +1,5 @@
-// The reference of every matrix multiplication of the course: plain loops in double, over the host's cores.
+// The reference of every matrix multiplication of the course: plain loops in double, over the
+// host's cores.
 #pragma once
 
 #include <cstddef>

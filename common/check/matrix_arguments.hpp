@@ -1,4 +1,5 @@
-// Checks of arguments that are matrices. Each throws std::invalid_argument with a message that names the argument:
+// Checks of arguments that are matrices. Each throws std::invalid_argument with a message that
+// names the argument:
 //
 //     require_shape("int8_matmul: c", c, a.rows(), w.rows());
 //     require_apart("int8_matmul: c", c, "a", a);
@@ -15,7 +16,8 @@
 
 namespace course {
 
-// The name of an argument in a message, where the function is itself a parameter: "function: argument".
+// The name of an argument in a message, where the function is itself a parameter: "function:
+// argument".
 struct Argument {
     std::string_view function;
     std::string_view name;

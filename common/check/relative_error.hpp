@@ -5,7 +5,8 @@
 
 namespace course {
 
-// The root mean square and the largest magnitude of the difference, both divided by the root mean square of `exact`.
+// The root mean square and the largest magnitude of the difference, both divided by the root mean
+// square of `exact`.
 struct RelativeError {
     double root_mean_square = 0;
     double largest = 0;

@@ -1,11 +1,12 @@
-// Checks of arguments. A failed one throws std::invalid_argument with a message that names the argument, its value
-// and what was expected:
+// Checks of arguments. A failed one throws std::invalid_argument with a message that names the
+// argument, its value and what was expected:
 //
 //     require(out.size() == 1, "reduction: out has ", out.size(), " elements; expected 1");
 //     require(c.rows() == a.rows(), "sgemm: A is ", a, " and C is ", c, "; expected as many rows");
 //
-// The parts of the message are joined only when the check fails, so a check costs a comparison. A part is text, a
-// number, a matrix (printed as its shape), or of a type that has a function to_text() of its own.
+// The parts of the message are joined only when the check fails, so a check costs a comparison. A
+// part is text, a number, a matrix (printed as its shape), or of a type that has a function
+// to_text() of its own.
 #pragma once
 
 #include <charconv>
@@ -20,8 +21,8 @@ namespace course {
 inline std::string to_text(std::string_view text) {
     return std::string(text);
 }
-// A bool is true or false, and a char is itself. A floating-point number is the shortest text that reads as the same
-// number: 0.1, 3, 1e-07.
+// A bool is true or false, and a char is itself. A floating-point number is the shortest text that
+// reads as the same number: 0.1, 3, 1e-07.
 template <class Number>
 requires std::integral<Number> || std::floating_point<Number> std::string to_text(Number number) {
     if constexpr (std::same_as<Number, bool>) {

@@ -13,7 +13,8 @@ namespace {
 constexpr std::uint32_t kFloat = 0xFFBFFFFC;
 constexpr std::uint64_t kDouble = 0xFFF7FFFFFFFFFFFC;
 
-// A NaN's mantissa, quiet, as a double has it: conversion between the formats keeps the leading bits.
+// A NaN's mantissa, quiet, as a double has it: conversion between the formats keeps the leading
+// bits.
 constexpr int kDoubleMantissa = 52;
 constexpr std::uint64_t mantissa_in_double(std::uint64_t bits, int mantissa_bits) {
     const std::uint64_t mantissa = bits & ((std::uint64_t{1} << mantissa_bits) - 1);

@@ -1,8 +1,9 @@
-// Is the result right? Compares with a reference computed in double (or exactly, for integers), element by element.
+// Is the result right? Compares with a reference computed in double (or exactly, for integers),
+// element by element.
 //
 // The bound. A sum of n terms in precision eps, added in any order, is off by at most about n * eps * sum |terms|
-// (N. Higham, "Accuracy and Stability of Numerical Algorithms", section 4.2: the constant is (n - 1) u + O(u^2), u = eps / 2).
-// A dot product's terms are a_i * b_i. So:
+// (N. Higham, "Accuracy and Stability of Numerical Algorithms", section 4.2: the constant is (n -
+// 1) u + O(u^2), u = eps / 2). A dot product's terms are a_i * b_i. So:
 //
 //     |got - expected| <= factor * eps(T) * growth(n) * magnitude
 //
@@ -30,7 +31,8 @@
 
 namespace course {
 
-// Spacing of T at 1, and its smallest positive value; half_traits.hpp adds __half and __nv_bfloat16.
+// Spacing of T at 1, and its smallest positive value; half_traits.hpp adds __half and
+// __nv_bfloat16.
 template <class T>
 struct FloatTraits {
     static_assert(std::is_floating_point_v<T>,
@@ -47,7 +49,8 @@ struct Bound {
     Growth growth = Growth::kLinear;
     double factor = 2;
 
-    // factor * growth(terms). Throws std::invalid_argument unless terms >= 1 and factor is finite and >= 0.
+    // factor * growth(terms). Throws std::invalid_argument unless terms >= 1 and factor is finite
+    // and >= 0.
     double roundings() const;
 };
 
@@ -61,7 +64,8 @@ struct Mismatch {
 struct VerifyResult {
     std::size_t compared = 0;
     std::size_t differing = 0;
-    // Of those (unwritten.hpp): as before the launch; and NaN that was computed from memory which no thread had written.
+    // Of those (unwritten.hpp): as before the launch; and NaN that was computed from memory which
+    // no thread had written.
     std::size_t untouched = 0;
     std::size_t from_output = 0;
     std::size_t from_shared_memory = 0;
@@ -74,12 +78,14 @@ struct VerifyResult {
 
     bool ok() const { return differing == 0 && damage.empty(); }
 
-    // "1000 values agree, largest error 1.2e-07"; or how many differ, how many of them were never written, and the first few.
+    // "1000 values agree, largest error 1.2e-07"; or how many differ, how many of them were never
+    // written, and the first few.
     std::string message() const;
 };
 
-// `got` against `expected`; `magnitude` is empty or one per element. `cols` is for the report alone.
-// Throws std::invalid_argument when the lengths differ, or a magnitude is negative or, where the expected value is finite, not finite.
+// `got` against `expected`; `magnitude` is empty or one per element. `cols` is for the report
+// alone. Throws std::invalid_argument when the lengths differ, or a magnitude is negative or, where
+// the expected value is finite, not finite.
 template <std::ranges::contiguous_range Got>
 VerifyResult verify(const Got& got, std::span<const double> expected, const Bound& bound = {},
                     std::span<const double> magnitude = {}, std::size_t cols = 0);
@@ -98,7 +104,8 @@ double largest_finite_magnitude(std::span<const double> values);
 // Compares one element, and takes note in `result`.
 void compare(VerifyResult& result, std::size_t index, double got, double expected, double roundings_epsilon,
              double magnitude, double smallest);
-// Counts a difference. `describe` makes the Mismatch of the first few: of millions, the text would take seconds.
+// Counts a difference. `describe` makes the Mismatch of the first few: of millions, the text would
+// take seconds.
 template <class Describe>
 void note_mismatch(VerifyResult& result, const Describe& describe) {
     constexpr std::size_t kReported = 5;

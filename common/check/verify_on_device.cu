@@ -13,7 +13,8 @@ namespace {
 constexpr int kThreads = 256;
 constexpr std::size_t kForEach = 64;  // elements of a thread: few atomics
 
-// What a comparison found. An error's bits, read as an integer, are in the order of the errors: none is negative.
+// What a comparison found. An error's bits, read as an integer, are in the order of the errors:
+// none is negative.
 struct Found {
     unsigned long long differing;
     unsigned long long largest_error;

@@ -1,4 +1,5 @@
-// verify() for results too many to be copied to the host for each version: the device compares, and what it finds the host looks at.
+// verify() for results too many to be copied to the host for each version: the device compares, and
+// what it finds the host looks at.
 #pragma once
 
 #include "common/check/verify.hpp"
@@ -6,8 +7,9 @@
 
 namespace course {
 
-// As verify(), with everything in device memory and a magnitude for each element. When the device finds an element that differs, all are
-// copied to the host, and verify() has the last word. Waits for the device. Throws what verify() throws.
+// As verify(), with everything in device memory and a magnitude for each element. When the device
+// finds an element that differs, all are copied to the host, and verify() has the last word. Waits
+// for the device. Throws what verify() throws.
 VerifyResult verify_on_device(DeviceSpan<const float> got, DeviceSpan<const double> expected,
                               const Bound& bound, DeviceSpan<const double> magnitude, std::size_t cols = 0);
 

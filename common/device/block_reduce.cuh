@@ -26,10 +26,11 @@ struct Max {
     static __device__ float identity() { return -INFINITY; }
 };
 
-// All kThreads threads of the block call it. Each warp reduces its values with shuffles; after one barrier every warp reduces
-// the results of all warps.
-// Two calls with the same operation need a barrier between them: the second call overwrites what slow warps may still be
-// reading. Calls with Max and Sum in turn need none, because each operation has its own array.
+// All kThreads threads of the block call it. Each warp reduces its values with shuffles; after one
+// barrier every warp reduces the results of all warps.
+// Two calls with the same operation need a barrier between them: the second call overwrites what
+// slow warps may still be reading. Calls with Max and Sum in turn need none, because each operation
+// has its own array.
 template <int kThreads, class Op>
 __device__ float block_reduce(float value, Op op) {
     constexpr int kWarps = kThreads / kWarpSize;

@@ -1,4 +1,5 @@
-// DeviceBuffer<T>: device memory with an owner. It is freed when the owner goes, and can be moved but not copied.
+// DeviceBuffer<T>: device memory with an owner. It is freed when the owner goes, and can be moved
+// but not copied.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,13 +15,14 @@
 
 namespace course {
 
-// `count` elements of `element_bytes` each; nullptr for none. Throws std::length_error when the product does not fit in
-// std::size_t, and CudaError naming the bytes asked for and the bytes free when the device has not got them.
+// `count` elements of `element_bytes` each; nullptr for none. Throws std::length_error when the
+// product does not fit in std::size_t, and CudaError naming the bytes asked for and the bytes free
+// when the device has not got them.
 void* allocate_on_device(std::size_t count, std::size_t element_bytes);
 
-// Both return when the copy is done, after everything queued on `stream` before it. (Copies that overlap with work need
-// cudaMemcpyAsync and pinned memory, and are a lesson of their own.)
-// Throws std::invalid_argument unless both sides have the same length.
+// Both return when the copy is done, after everything queued on `stream` before it. (Copies that
+// overlap with work need cudaMemcpyAsync and pinned memory, and are a lesson of their own.) Throws
+// std::invalid_argument unless both sides have the same length.
 void copy_host_to_device(void* device, std::size_t device_count, const void* host, std::size_t host_count,
                          std::size_t element_bytes, cudaStream_t stream);
 void copy_device_to_host(void* host, std::size_t host_count, const void* device, std::size_t device_count,

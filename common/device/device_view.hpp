@@ -1,7 +1,8 @@
 // Views of device memory: what host functions pass about and kernels take as arguments.
 //
-// A raw `float*` does not say on which side of the bus it points. These types do: they are made by a DeviceBuffer, or by
-// the spelled-out from_device_pointer(), and by nothing else. They own nothing and are copied freely.
+// A raw `float*` does not say on which side of the bus it points. These types do: they are made by
+// a DeviceBuffer, or by the spelled-out from_device_pointer(), and by nothing else. They own
+// nothing and are copied freely.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -53,7 +54,8 @@ class DeviceSpan {
     std::size_t size_ = 0;
 };
 
-// rows x cols elements, row after row; row r begins r * leading_dimension elements after the first (leading_dimension >= cols).
+// rows x cols elements, row after row; row r begins r * leading_dimension elements after the first
+// (leading_dimension >= cols).
 template <class T>
 class DeviceMatrix {
   public:
@@ -118,8 +120,9 @@ bool overlap(const DeviceSpan<A>& a, const DeviceSpan<B>& b) {
     return a_begin < b_begin + b.size() * sizeof(B) && b_begin < a_begin + a.size() * sizeof(A);
 }
 
-// Have two matrices a byte in common? Also right for pieces side by side in one larger matrix, whose rows alternate.
-// Where the distances between rows differ, matrices whose memory interleaves count as overlapping, even if no element is shared.
+// Have two matrices a byte in common? Also right for pieces side by side in one larger matrix,
+// whose rows alternate. Where the distances between rows differ, matrices whose memory interleaves
+// count as overlapping, even if no element is shared.
 template <class A, class B>
 bool overlap(const DeviceMatrix<A>& a, const DeviceMatrix<B>& b) {
     if (a.rows() == 0 || a.cols() == 0 || b.rows() == 0 || b.cols() == 0) return false;

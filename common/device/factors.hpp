@@ -1,4 +1,5 @@
-// What a batched product multiplies: C = op(A) op(B), for one pair of matrices or for many of the same shape.
+// What a batched product multiplies: C = op(A) op(B), for one pair of matrices or for many of the
+// same shape.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -50,22 +51,24 @@ struct ProductShape {
     std::size_t k = 0;
 };
 
-// The same products transposed: C^T = op(B)^T op(A)^T. What can be done to rows of C is done to its columns by way of this.
+// The same products transposed: C^T = op(B)^T op(A)^T. What can be done to rows of C is done to its
+// columns by way of this.
 Factors transposed(const Factors& factors);
 
-// Throws std::invalid_argument, beginning with `caller`, when A and B do not fit together, or their counts differ. T: float or
-// __nv_bfloat16.
+// Throws std::invalid_argument, beginning with `caller`, when A and B do not fit together, or their
+// counts differ. T: float or __nv_bfloat16.
 template <class T>
 void check_factors(const FactorsOf<T>& factors, std::string_view caller);
 
-// Is C `factors.count()` matrices of m x n, one behind another or side by side, and none of its elements (of several matrices: nothing from
-// its first to its last) in A or B? Throws std::invalid_argument, beginning
-// with `caller`, when it is not. What pointers say is not known, and not checked.
+// Is C `factors.count()` matrices of m x n, one behind another or side by side, and none of its
+// elements (of several matrices: nothing from its first to its last) in A or B? Throws
+// std::invalid_argument, beginning with `caller`, when it is not. What pointers say is not known,
+// and not checked.
 template <class T>
 void check_output(const FactorsOf<T>& factors, const Batch<float>& c, std::string_view caller);
 
-// True: A (B) is MN-major, and its rows are 16-byte aligned and whole numbers of float4. False for `pointers`,
-// which only the kernel can read.
+// True: A (B) is MN-major, and its rows are 16-byte aligned and whole numbers of float4. False for
+// `pointers`, which only the kernel can read.
 bool a_goes_in_packs(const Factors& factors);
 bool b_goes_in_packs(const Factors& factors);
 

@@ -15,8 +15,9 @@
 
 namespace course {
 
-// A block has 48 KB of shared memory, static and dynamic together, and more only when the kernel asks for it beforehand.
-// Above that limit this asks. What an earlier call has asked for stays allowed. Throws CudaError if the device has less.
+// A block has 48 KB of shared memory, static and dynamic together, and more only when the kernel
+// asks for it beforehand. Above that limit this asks. What an earlier call has asked for stays
+// allowed. Throws CudaError if the device has less.
 template <class... Parameters>
 void allow_shared_bytes(void (*kernel)(Parameters...), std::size_t dynamic_bytes) {
     constexpr std::size_t kWithoutAsking = 48 * 1024;
@@ -24,7 +25,8 @@ void allow_shared_bytes(void (*kernel)(Parameters...), std::size_t dynamic_bytes
     int device = 0;
     CUDA_CHECK(cudaGetDevice(&device));
 
-    // The runtime's answer takes microseconds, as long as a small kernel: it is asked only for more than ever before.
+    // The runtime's answer takes microseconds, as long as a small kernel: it is asked only for more
+    // than ever before.
     static std::mutex mutex;
     static std::map<std::pair<void (*)(Parameters...), int>, std::size_t>
         known;  // dynamic bytes that are allowed
@@ -65,7 +67,8 @@ struct LaunchConfig {
     cudaStream_t stream = nullptr;
 };
 
-// kernel<<<grid, block, shared_bytes, stream>>>(arguments...). Throws CudaError when the launch is refused.
+// kernel<<<grid, block, shared_bytes, stream>>>(arguments...). Throws CudaError when the launch is
+// refused.
 template <class... Parameters>
 void launch(void (*kernel)(Parameters...), const LaunchConfig& config,
             const std::type_identity_t<Parameters>&... arguments) {

@@ -1,5 +1,5 @@
-// Eight neighbouring values of a row: one load of 16 bytes of halves, two of floats, one store of 8 bytes of
-// int8. A row may end anywhere: columns behind its end are read as 0 and not stored.
+// Eight neighbouring values of a row: one load of 16 bytes of halves, two of floats, one store of 8
+// bytes of int8. A row may end anywhere: columns behind its end are read as 0 and not stored.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -16,8 +16,8 @@ namespace course {
 inline constexpr int kOctet = 8;
 
 // Columns [col, col + 8) of a row of `cols` columns. kAligned: rows begin at multiples of 16 bytes.
-// Halves stay in pairs, as they are loaded and as instructions take them: converted at once, each would need
-// a register of its own.
+// Halves stay in pairs, as they are loaded and as instructions take them: converted at once, each
+// would need a register of its own.
 template <class T>
 class Octet {
     static constexpr bool kHalf = std::is_same_v<T, __half>;

@@ -1,7 +1,8 @@
 // Several neighbouring values that move between memory and registers in one access.
 //
-// A thread that loads a float4 asks for 16 bytes with one instruction, a warp for 512: fewer instructions, more bytes
-// in flight. The price is alignment: the address must be a multiple of the pack's size.
+// A thread that loads a float4 asks for 16 bytes with one instruction, a warp for 512: fewer
+// instructions, more bytes in flight. The price is alignment: the address must be a multiple of the
+// pack's size.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -35,7 +36,8 @@ struct alignas(sizeof(T) * N) Pack {
     }
 
   private:
-    // Copied as one of CUDA's vector types, which no compiler takes apart; of a plain struct it may store each member by itself.
+    // Copied as one of CUDA's vector types, which no compiler takes apart; of a plain struct it may
+    // store each member by itself.
     using Word = std::conditional_t<sizeof(T) * N == 16, uint4,
                                     std::conditional_t<sizeof(T) * N == 8, uint2, unsigned>>;
 };

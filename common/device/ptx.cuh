@@ -1,8 +1,8 @@
 // PTX instructions, one typed function each: the only place with inline assembly.
 //
 // Names of sections are those of NVIDIA's "Parallel Thread Execution ISA". A GPU below compute
-// capability 8.0 copies at once where others copy asynchronously, and tensor-core functions end the kernel there with a
-// trap: launchers ask first.
+// capability 8.0 copies at once where others copy asynchronously, and tensor-core functions end the
+// kernel there with a trap: launchers ask first.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +13,8 @@ namespace course::ptx {
 
 #ifdef CUDA_ON_CPU
 
-// The functions below as the stand-in has them. Named and not wrapped, so that its reports give the kernel's line.
+// The functions below as the stand-in has them. Named and not wrapped, so that its reports give the
+// kernel's line.
 using cuda_on_cpu::ptx::cp_async_16;
 using cuda_on_cpu::ptx::cp_async_4;
 using cuda_on_cpu::ptx::cp_async_commit;
@@ -42,13 +43,14 @@ using cuda_on_cpu::ptx::to_tf32;
 
 // ---- Asynchronous copies from global to shared memory ------------------------------------------------------------------
 //
-// A thread issues copies, closes a group of them, and later waits for its older groups: then *its* copies are there for it,
-// and after a barrier for the others. Source and destination are multiples of the size. "memory" keeps the compiler
-// from moving reads and writes of the same places across.
+// A thread issues copies, closes a group of them, and later waits for its older groups: then *its*
+// copies are there for it, and after a barrier for the others. Source and destination are multiples
+// of the size. "memory" keeps the compiler from moving reads and writes of the same places across.
 
 namespace detail {
 
-// PTX ISA, cvta: the address within shared memory, which is what instructions want that name the memory they work on.
+// PTX ISA, cvta: the address within shared memory, which is what instructions want that name the
+// memory they work on.
 __device__ inline unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
@@ -66,7 +68,8 @@ __device__ void copy_now(void* shared, const void* global, unsigned valid_bytes)
 
 }  // namespace detail
 
-// PTX ISA, cp.async: 4 bytes, also kept in L1 (.ca); zeros instead, and the source not read, if it is not `valid`.
+// PTX ISA, cp.async: 4 bytes, also kept in L1 (.ca); zeros instead, and the source not read, if it
+// is not `valid`.
 __device__ inline void cp_async_4(void* shared, const void* global, bool valid = true) {
     const unsigned valid_bytes = valid ? 4 : 0;
 #ifdef COURSE_PTX_AMPERE
@@ -78,7 +81,8 @@ __device__ inline void cp_async_4(void* shared, const void* global, bool valid =
 #endif
 }
 
-// PTX ISA, cp.async: 16 bytes past L1 (.cg); those from `valid_bytes` on are zeros, and not read from the source.
+// PTX ISA, cp.async: 16 bytes past L1 (.cg); those from `valid_bytes` on are zeros, and not read
+// from the source.
 __device__ inline void cp_async_16(void* shared, const void* global, unsigned valid_bytes = 16) {
 #ifdef COURSE_PTX_AMPERE
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(detail::shared_address(shared)),
@@ -89,14 +93,16 @@ __device__ inline void cp_async_16(void* shared, const void* global, unsigned va
 #endif
 }
 
-// PTX ISA, cp.async.commit_group: what this thread has issued since the last call is a group; it may be empty.
+// PTX ISA, cp.async.commit_group: what this thread has issued since the last call is a group; it
+// may be empty.
 __device__ inline void cp_async_commit() {
 #ifdef COURSE_PTX_AMPERE
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
-// PTX ISA, cp.async.wait_group: waits until all of this thread's groups are complete but the kPending newest.
+// PTX ISA, cp.async.wait_group: waits until all of this thread's groups are complete but the
+// kPending newest.
 template <int kPending>
 __device__ inline void cp_async_wait() {
     static_assert(kPending >= 0, "cp_async_wait<N>: N groups may stay pending, 0 or more");
@@ -107,8 +113,8 @@ __device__ inline void cp_async_wait() {
 
 // ---- Tensor cores ------------------------------------------------------------------------------------------------------
 
-// PTX ISA, cvt.rna.tf32: the nearest number with 10 bits of mantissa, of two equally near the one further from zero; the
-// 13 lowest bits of the result are 0.
+// PTX ISA, cvt.rna.tf32: the nearest number with 10 bits of mantissa, of two equally near the one
+// further from zero; the 13 lowest bits of the result are 0.
 __device__ inline unsigned to_tf32(float value) {
     unsigned bits = 0;
 #ifdef COURSE_PTX_AMPERE
@@ -119,8 +125,8 @@ __device__ inline unsigned to_tf32(float value) {
     return bits;
 }
 
-// The products below belong to a whole warp: all 32 lanes call them together. D += A B; D is 16 x 8, and a register of A or B
-// holds neighbours along k, the first of them in its lowest bits.
+// The products below belong to a whole warp: all 32 lanes call them together. D += A B; D is 16 x
+// 8, and a register of A or B holds neighbours along k, the first of them in its lowest bits.
 #ifdef COURSE_PTX_AMPERE
 #define COURSE_PTX_MMA(shape_and_types, in_register)                                    \
     asm volatile("mma.sync.aligned." shape_and_types                                    \
@@ -140,12 +146,13 @@ __device__ inline void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], c
     COURSE_PTX_MMA("m16n8k8.row.col.f32.tf32.tf32.f32", "f");
 }
 
-// PTX ISA, mma.m16n8k16 with .f16 or .bf16: A 16 x 16, B 16 x 8, summed in float. The lane 4 g + t holds, as (row, columns)
-// for a, (rows, column) for b, (row, column) for d:
+// PTX ISA, mma.m16n8k16 with .f16 or .bf16: A 16 x 16, B 16 x 8, summed in float. The lane 4 g + t
+// holds, as (row, columns) for a, (rows, column) for b, (row, column) for d:
 //   a  (g, 2 t .. 2 t + 1)  (g + 8, 2 t .. 2 t + 1)  (g, 2 t + 8 .. 2 t + 9)  (g + 8, 2 t + 8 .. 2 t + 9)
 //   b  (2 t .. 2 t + 1, g)  (2 t + 8 .. 2 t + 9, g)
 //   d  (g, 2 t)  (g, 2 t + 1)  (g + 8, 2 t)  (g + 8, 2 t + 1)
-// So d, rounded to pairs, is half of an a: what attention multiplies next needs no exchange between lanes.
+// So d, rounded to pairs, is half of an a: what attention multiplies next needs no exchange between
+// lanes.
 __device__ inline void mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     COURSE_PTX_MMA("m16n8k16.row.col.f32.f16.f16.f32", "f");
 }
@@ -153,8 +160,8 @@ __device__ inline void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], 
     COURSE_PTX_MMA("m16n8k16.row.col.f32.bf16.bf16.f32", "f");
 }
 
-// PTX ISA, mma.m16n8k32 with .s8: A 16 x 32, B 32 x 8, D of 32-bit integers; sums that leave their range wrap. The lane 4 g + t
-// holds, as above:
+// PTX ISA, mma.m16n8k32 with .s8: A 16 x 32, B 32 x 8, D of 32-bit integers; sums that leave their
+// range wrap. The lane 4 g + t holds, as above:
 //   a  (g, 4 t .. 4 t + 3)  (g + 8, 4 t .. 4 t + 3)  (g, 4 t + 16 .. 4 t + 19)  (g + 8, 4 t + 16 .. 4 t + 19)
 //   b  (4 t .. 4 t + 3, g)  (4 t + 16 .. 4 t + 19, g)
 //   d  (g, 2 t)  (g, 2 t + 1)  (g + 8, 2 t)  (g + 8, 2 t + 1)
@@ -162,7 +169,8 @@ __device__ inline void mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], cons
     COURSE_PTX_MMA("m16n8k32.row.col.s32.s8.s8.s32", "r");
 }
 
-// PTX ISA, mma.m16n8k32 with .e4m3 or .e5m2 (from compute capability 8.9 on; below it, a trap): fragments as for bytes, D of float.
+// PTX ISA, mma.m16n8k32 with .e4m3 or .e5m2 (from compute capability 8.9 on; below it, a trap):
+// fragments as for bytes, D of float.
 #if defined(COURSE_PTX_AMPERE) && __CUDA_ARCH__ >= 890
 #define COURSE_PTX_MMA_FP8(types) COURSE_PTX_MMA(types, "f")
 #else
@@ -179,17 +187,18 @@ __device__ inline void mma_m16n8k32_e5m2(float (&d)[4], const unsigned (&a)[4], 
 
 // ---- Matrices from shared memory to registers --------------------------------------------------------------------------
 //
-// PTX ISA, ldmatrix with .m8n8 and .b16: 1, 2 or 4 matrices of 8 x 8 elements of 16 bits (or 8 x 16 bytes), for a whole warp. A row
-// is 16 bytes in shared memory, at a multiple of 16, and lane 8 m + i passes the address of row i of matrix m; what
-// lanes beyond the last row pass does not count. Register m of lane 4 g + t gets
+// PTX ISA, ldmatrix with .m8n8 and .b16: 1, 2 or 4 matrices of 8 x 8 elements of 16 bits (or 8 x 16
+// bytes), for a whole warp. A row is 16 bytes in shared memory, at a multiple of 16, and lane 8 m +
+// i passes the address of row i of matrix m; what lanes beyond the last row pass does not count.
+// Register m of lane 4 g + t gets
 //   plain       (g, 2 t) and (g, 2 t + 1) of matrix m
 //   transposed  (2 t, g) and (2 t + 1, g)
 // the first of them in its low half. So for mma_m16n8k16, with l the lane:
 //   a, of a row-major A       x4        row l % 16, from column 8 (l / 16) on
 //   b, of a column-major B    x2        column l % 8, from row 8 (l / 8 % 2) on
 //   b, of a row-major B       x2_trans  row l % 16
-// and x4 in place of x2 loads the b of two products. For mma_m16n8k32 count a pair of bytes as one element; transposed
-// loads would keep the pairs together and are of no use there.
+// and x4 in place of x2 loads the b of two products. For mma_m16n8k32 count a pair of bytes as one
+// element; transposed loads would keep the pairs together and are of no use there.
 #ifdef COURSE_PTX_AMPERE
 #define COURSE_PTX_LDMATRIX(asm_text, ...)                          \
     asm volatile("ldmatrix.sync.aligned.m8n8." asm_text:__VA_ARGS__ \
@@ -219,16 +228,17 @@ __device__ inline void ldmatrix_x4_trans(unsigned (&r)[4], const void* row) {
 
 // ---- Arithmetic --------------------------------------------------------------------------------------------------------
 
-// PTX ISA, ex2.approx.ftz: 2^x, off by at most 2 ulp from the correctly rounded result; a result below the normal numbers
-// is 0, and such an x counts as 0. 2^-Inf is 0, and NaN stays NaN. On every GPU.
+// PTX ISA, ex2.approx.ftz: 2^x, off by at most 2 ulp from the correctly rounded result; a result
+// below the normal numbers is 0, and such an x counts as 0. 2^-Inf is 0, and NaN stays NaN. On
+// every GPU.
 __device__ inline float exp2_approx(float x) {
     float result;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
     return result;
 }
 
-// PTX ISA, min and max with .NaN: the smaller or larger of the two, and NaN if one of them is. From compute capability 8.0 on one
-// instruction.
+// PTX ISA, min and max with .NaN: the smaller or larger of the two, and NaN if one of them is. From
+// compute capability 8.0 on one instruction.
 #ifdef COURSE_PTX_AMPERE
 #define COURSE_PTX_EXTREMUM(which, else_function)                      \
     float result;                                                      \

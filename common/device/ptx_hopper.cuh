@@ -1,9 +1,12 @@
-// PTX instructions of compute capability 9.0a (Hopper), one typed function each: ptx.cuh goes on here.
+// PTX instructions of compute capability 9.0a (Hopper), one typed function each: ptx.cuh goes on
+// here.
 //
-// Names of sections are those of NVIDIA's "Parallel Thread Execution ISA". Only a course_hopper_library can include this
-// file: code for 90a runs on 9.0 and nowhere else, and launchers ask first.
+// Names of sections are those of NVIDIA's "Parallel Thread Execution ISA". Only a
+// course_hopper_library can include this file: code for 90a runs on 9.0 and nowhere else, and
+// launchers ask first.
 //
-// Pointers are generic addresses of shared memory. "memory" keeps the compiler from moving reads and writes across.
+// Pointers are generic addresses of shared memory. "memory" keeps the compiler from moving reads
+// and writes across.
 #pragma once
 
 #include <cuda.h>  // CUtensorMap: the type alone, nothing of the driver library is linked
@@ -24,8 +27,6 @@ namespace course::ptx {
 #ifdef CUDA_ON_CPU
 
 // As in ptx.cuh: named and not wrapped.
-using cuda_on_cpu::ptx::isa::bulk_load;
-using cuda_on_cpu::ptx::isa::bulk_store;
 using cuda_on_cpu::ptx::cluster_arrive;
 using cuda_on_cpu::ptx::cluster_rank;
 using cuda_on_cpu::ptx::cluster_wait;
@@ -54,6 +55,8 @@ using cuda_on_cpu::ptx::wgmma;
 using cuda_on_cpu::ptx::wgmma_commit;
 using cuda_on_cpu::ptx::wgmma_fence;
 using cuda_on_cpu::ptx::wgmma_wait;
+using cuda_on_cpu::ptx::isa::bulk_load;
+using cuda_on_cpu::ptx::isa::bulk_store;
 
 template <class Register>
 void hold(Register&) {}
@@ -73,13 +76,15 @@ __device__ inline unsigned shared_window(const void* pointer) {
 
 // ---- Barriers in shared memory that count arrivals and bytes -----------------------------------------------------------
 //
-// A phase of an mbarrier ends when its arrivals are all there and the bytes that it was told to expect have been written.
-// Phases alternate in parity, 0 first; waiting names the parity of the phase that shall have ended. So waiting for
-// parity 1 on a fresh barrier returns at once: the phase "before" the first counts as ended.
+// A phase of an mbarrier ends when its arrivals are all there and the bytes that it was told to
+// expect have been written. Phases alternate in parity, 0 first; waiting names the parity of the
+// phase that shall have ended. So waiting for parity 1 on a fresh barrier returns at once: the
+// phase "before" the first counts as ended.
 
 using MBarrier = std::uint64_t;
 
-// PTX ISA, mbarrier.init: `arrivals` end a phase. One thread does it; the others must not use the barrier before they know.
+// PTX ISA, mbarrier.init: `arrivals` end a phase. One thread does it; the others must not use the
+// barrier before they know.
 __device__ inline void mbarrier_init(MBarrier* barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(detail::shared_window(barrier)),
                  "r"(arrivals)
@@ -91,8 +96,8 @@ __device__ inline void mbarrier_inval(MBarrier* barrier) {
     asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(detail::shared_window(barrier)) : "memory");
 }
 
-// PTX ISA, fence.mbarrier_init: initialised barriers are seen by the cluster's other blocks and by bulk copies (with a
-// barrier between threads after it).
+// PTX ISA, fence.mbarrier_init: initialised barriers are seen by the cluster's other blocks and by
+// bulk copies (with a barrier between threads after it).
 __device__ inline void fence_mbarrier_init() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -102,9 +107,10 @@ __device__ inline void mbarrier_arrive(MBarrier* barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(detail::shared_window(barrier)) : "memory");
 }
 
-// PTX ISA, mapa and mbarrier.arrive with .shared::cluster: one arrival at the barrier that block `rank` of the cluster has
-// at the same place. It says that this thread has finished reading, and publishes nothing that it wrote: a release for the whole
-// cluster would wait for all of its stores, hundreds of cycles each time.
+// PTX ISA, mapa and mbarrier.arrive with .shared::cluster: one arrival at the barrier that block
+// `rank` of the cluster has at the same place. It says that this thread has finished reading, and
+// publishes nothing that it wrote: a release for the whole cluster would wait for all of its
+// stores, hundreds of cycles each time.
 __device__ inline void mbarrier_arrive_at(MBarrier* barrier, unsigned rank) {
     asm volatile(
         "{\n"
@@ -116,7 +122,8 @@ __device__ inline void mbarrier_arrive_at(MBarrier* barrier, unsigned rank) {
         : "memory");
 }
 
-// PTX ISA, mbarrier.arrive.expect_tx: one arrival, and the phase now also waits for `bytes` of bulk copies.
+// PTX ISA, mbarrier.arrive.expect_tx: one arrival, and the phase now also waits for `bytes` of bulk
+// copies.
 __device__ inline void mbarrier_arrive_expect(MBarrier* barrier, unsigned bytes) {
     asm volatile(
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(detail::shared_window(barrier)),
@@ -124,7 +131,8 @@ __device__ inline void mbarrier_arrive_expect(MBarrier* barrier, unsigned bytes)
         : "memory");
 }
 
-// PTX ISA, mbarrier.try_wait.parity: has the phase of this parity ended? May sleep for a while before it says no.
+// PTX ISA, mbarrier.try_wait.parity: has the phase of this parity ended? May sleep for a while
+// before it says no.
 __device__ inline bool mbarrier_try_wait(MBarrier* barrier, unsigned parity) {
     unsigned ended;
     asm volatile(
@@ -146,8 +154,9 @@ __device__ inline void mbarrier_wait(MBarrier* barrier, unsigned parity) {
 
 // ---- Tensor memory accelerator: boxes of a matrix between global and shared memory -------------------------------------
 //
-// A CUtensorMap describes matrix, box and swizzle (tensor_map.hpp makes it). One thread asks, the hardware copies. `column` and
-// `row` are those of the box's first element; what lies outside the matrix is read as 0, and not written.
+// A CUtensorMap describes matrix, box and swizzle (tensor_map.hpp makes it). One thread asks, the
+// hardware copies. `column` and `row` are those of the box's first element; what lies outside the
+// matrix is read as 0, and not written.
 
 // PTX ISA, prefetch.tensormap.
 __device__ inline void prefetch(const CUtensorMap* map) {
@@ -164,8 +173,9 @@ __device__ inline void tma_load(void* shared, const CUtensorMap* map, int column
         : "memory");
 }
 
-// PTX ISA, cp.async.bulk.tensor with .multicast::cluster: the box goes to the same place in each block of the cluster whose rank's
-// bit is set in `blocks`, and each block's barrier counts its bytes.
+// PTX ISA, cp.async.bulk.tensor with .multicast::cluster: the box goes to the same place in each
+// block of the cluster whose rank's bit is set in `blocks`, and each block's barrier counts its
+// bytes.
 __device__ inline void tma_load_multicast(void* shared, const CUtensorMap* map, int column, int row,
                                           MBarrier* barrier, std::uint16_t blocks) {
     asm volatile(
@@ -175,7 +185,8 @@ __device__ inline void tma_load_multicast(void* shared, const CUtensorMap* map, 
         : "memory");
 }
 
-// PTX ISA, cp.async.bulk.tensor from .shared::cta: the box goes from `shared` to the matrix, as part of this thread's open group.
+// PTX ISA, cp.async.bulk.tensor from .shared::cta: the box goes from `shared` to the matrix, as
+// part of this thread's open group.
 __device__ inline void tma_store(const CUtensorMap* map, int column, int row, const void* shared) {
     asm volatile(
         "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
@@ -183,7 +194,8 @@ __device__ inline void tma_store(const CUtensorMap* map, int column, int row, co
         : "memory");
 }
 
-// PTX ISA, cp.async.bulk: `bytes` from global to shared memory, counted by `barrier`. All three are multiples of 16.
+// PTX ISA, cp.async.bulk: `bytes` from global to shared memory, counted by `barrier`. All three are
+// multiples of 16.
 __device__ inline void bulk_load(void* shared, const void* global, unsigned bytes, MBarrier* barrier) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -204,8 +216,8 @@ __device__ inline void tma_store_commit() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// PTX ISA, cp.async.bulk.wait_group.read: waits until all of this thread's groups but the kPending newest have read their shared
-// memory, which may then be overwritten.
+// PTX ISA, cp.async.bulk.wait_group.read: waits until all of this thread's groups but the kPending
+// newest have read their shared memory, which may then be overwritten.
 template <int kPending>
 __device__ inline void tma_store_wait_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
@@ -217,7 +229,8 @@ __device__ inline void tma_store_wait() {
     asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-// PTX ISA, fence.proxy.async: what this thread has written to shared memory is seen by bulk copies and wgmma started after it.
+// PTX ISA, fence.proxy.async: what this thread has written to shared memory is seen by bulk copies
+// and wgmma started after it.
 __device__ inline void fence_proxy_async() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -241,12 +254,14 @@ __device__ inline void cluster_wait() {
 
 // ---- Warps of one block ------------------------------------------------------------------------------------------------
 
-// PTX ISA, barrier.sync: `threads` threads of the block, those that name the barrier `id` (1 to 15; 0 is __syncthreads).
+// PTX ISA, barrier.sync: `threads` threads of the block, those that name the barrier `id` (1 to 15;
+// 0 is __syncthreads).
 __device__ inline void named_barrier(unsigned id, unsigned threads) {
     asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// PTX ISA, setmaxnreg: all warps of a warpgroup give registers back, or wait until they have got more.
+// PTX ISA, setmaxnreg: all warps of a warpgroup give registers back, or wait until they have got
+// more.
 template <int kRegisters>
 __device__ inline void registers_decrease() {
     static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
@@ -258,8 +273,8 @@ __device__ inline void registers_increase() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// PTX ISA, stmatrix: four 8 x 8 matrices of 16-bit elements from registers to shared memory; the mirror of ldmatrix_x4. Lane
-// 8 m + i passes the address of row i of matrix m.
+// PTX ISA, stmatrix: four 8 x 8 matrices of 16-bit elements from registers to shared memory; the
+// mirror of ldmatrix_x4. Lane 8 m + i passes the address of row i of matrix m.
 __device__ inline void stmatrix_x4(void* row, const unsigned (&r)[4]) {
     asm volatile(
         "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(detail::shared_window(row)),
@@ -269,16 +284,18 @@ __device__ inline void stmatrix_x4(void* row, const unsigned (&r)[4]) {
 
 // ---- Asynchronous products of a warpgroup ------------------------------------------------------------------------------
 //
-// D += A B for four warps: D is 64 x N in their registers, A is 64 x K and B is K x N in shared memory, found through
-// descriptors; K is 32 bytes: 16 elements of 16 bits, 32 of 8. Register 4 j + 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i).
-// The products run on while the warps do; D, A and B must be left alone until wgmma_wait.
+// D += A B for four warps: D is 64 x N in their registers, A is 64 x K and B is K x N in shared
+// memory, found through descriptors; K is 32 bytes: 16 elements of 16 bits, 32 of 8. Register 4 j +
+// 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i). The products run on while
+// the warps do; D, A and B must be left alone until wgmma_wait.
 
 // PTX ISA, wgmma.fence: registers and shared memory are ready for the products that follow.
 __device__ inline void wgmma_fence() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// No instruction: the value is made here, and not later, among products that are under way; these would then be carried out one by one.
+// No instruction: the value is made here, and not later, among products that are under way; these
+// would then be carried out one by one.
 __device__ inline void hold(float& value) {
     asm volatile("" : "+f"(value));
 }
@@ -325,8 +342,8 @@ __device__ inline void wgmma_wait() {
     "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
-// PTX ISA, wgmma.mma_async with .f16 or .bf16, N = 64, 96, 128, 192 or 256, summed in float. kBRowMajor: B's descriptor is one of
-// descriptor_mn_major. A's is one of descriptor_k_major.
+// PTX ISA, wgmma.mma_async with .f16 or .bf16, N = 64, 96, 128, 192 or 256, summed in float.
+// kBRowMajor: B's descriptor is one of descriptor_mn_major. A's is one of descriptor_k_major.
 #define COURSE_PTX_WGMMA(n, type, registers, a_number, b_number, transpose_number, ...)      \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type             \
                  " {" COURSE_PTX_NUMBERS_##registers "}, %" #a_number ", %" #b_number        \
@@ -334,8 +351,9 @@ __device__ inline void wgmma_wait() {
                  : __VA_ARGS__                                                               \
                  : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0))
 
-// PTX ISA, wgmma.mma_async with .e4m3, .e5m2 or .s8: the first two are summed in float, though not with all of its digits, the last in
-// int, and wraps. Both descriptors are of descriptor_k_major: bytes have no other order. (Scales: of floats only.)
+// PTX ISA, wgmma.mma_async with .e4m3, .e5m2 or .s8: the first two are summed in float, though not
+// with all of its digits, the last in int, and wraps. Both descriptors are of descriptor_k_major:
+// bytes have no other order. (Scales: of floats only.)
 #define COURSE_PTX_WGMMA_BYTES(n, types, registers, a_number, b_number, scales, ...)                     \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k32." types " {" COURSE_PTX_NUMBERS_##registers \
                  "}, %" #a_number ", %" #b_number ", 1" scales ";"                                       \
@@ -392,16 +410,19 @@ COURSE_PTX_WGMMA_OF_INTEGERS(256, 128, 128, 129, COURSE_PTX_D32("r", 0), COURSE_
 
 // ---- Where wgmma finds its factors -------------------------------------------------------------------------------------
 
-// PTX ISA, "matrix descriptor" of wgmma, for tiles in rows of 128 bytes with the 128-byte swizzle, as TMA writes them: the
-// sixteen bytes c of row r are at c ^ (r % 8). The tile begins at a multiple of 1024 bytes.
+// PTX ISA, "matrix descriptor" of wgmma, for tiles in rows of 128 bytes with the 128-byte swizzle,
+// as TMA writes them: the sixteen bytes c of row r are at c ^ (r % 8). The tile begins at a
+// multiple of 1024 bytes.
 //
-// K along the rows (A row-major, B column-major): rows are of 64 elements along k, 128 of 8 bits; eight of them, 1024 bytes, are
-// followed by the next eight of M or N. What one product takes of k is 32 bytes.
+// K along the rows (A row-major, B column-major): rows are of 64 elements along k, 128 of 8 bits;
+// eight of them, 1024 bytes, are followed by the next eight of M or N. What one product takes of k
+// is 32 bytes.
 __device__ inline std::uint64_t descriptor_k_major(const void* tile) {
     return 1ULL << 62 | 64ULL << 32 | 1ULL << 16 | (detail::shared_window(tile) & 0x3ffff) >> 4;
 }
-// N along the rows (B row-major): a row is 64 elements along n, for one k. Eight of them, 1024 bytes, are followed by the next
-// eight of k; the next 64 of n begin `next_columns` bytes further. Sixteen elements further along k: 2048 bytes.
+// N along the rows (B row-major): a row is 64 elements along n, for one k. Eight of them, 1024
+// bytes, are followed by the next eight of k; the next 64 of n begin `next_columns` bytes further.
+// Sixteen elements further along k: 2048 bytes.
 __device__ inline std::uint64_t descriptor_mn_major(const void* tile, unsigned next_columns) {
     return 1ULL << 62 | 64ULL << 32 | static_cast<std::uint64_t>(next_columns >> 4) << 16 |
            (detail::shared_window(tile) & 0x3ffff) >> 4;

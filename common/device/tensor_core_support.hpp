@@ -1,4 +1,5 @@
-// Why a kernel that needs tensor cores, asynchronous copies and much shared memory cannot run on this GPU.
+// Why a kernel that needs tensor cores, asynchronous copies and much shared memory cannot run on
+// this GPU.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,8 +18,8 @@ struct TensorCoreSupport {
     std::size_t shared = 0;  // bytes that a block may have
 };
 
-// "" if a kernel with `shared` bytes of shared memory in a block runs there. Code built for older GPUs, which the driver has translated
-// for this one, has no instructions for tensor cores.
+// "" if a kernel with `shared` bytes of shared memory in a block runs there. Code built for older
+// GPUs, which the driver has translated for this one, has no instructions for tensor cores.
 inline std::string why_no_tensor_cores(const TensorCoreSupport& there, std::size_t shared) {
     if (there.major < 8 || there.built_for < 80)
         return "needs tensor cores: compute capability 8.0, and code built for it; this GPU has " +
@@ -30,7 +31,8 @@ inline std::string why_no_tensor_cores(const TensorCoreSupport& there, std::size
     return "";
 }
 
-// The same for `kernel`, launched with `dynamic_shared` bytes on the current device. CudaError when that cannot be asked.
+// The same for `kernel`, launched with `dynamic_shared` bytes on the current device. CudaError when
+// that cannot be asked.
 template <class Kernel>
 std::string why_no_tensor_cores(Kernel* kernel, std::size_t dynamic_shared) {
     int device = 0;

@@ -33,8 +33,8 @@ constexpr CUtensorMapDataType tensor_map_type() {
     }
 }
 
-// Why the accelerator cannot reach the matrix, or "": rows must begin at multiples of 16 bytes, and extents fit into an int with room to
-// spare.
+// Why the accelerator cannot reach the matrix, or "": rows must begin at multiples of 16 bytes, and
+// extents fit into an int with room to spare.
 template <class T>
 std::string why_no_tensor_map(const DeviceMatrix<T>& matrix) {
     const std::size_t address = reinterpret_cast<std::uintptr_t>(matrix.data()) % 16;
@@ -51,9 +51,10 @@ std::string why_no_tensor_map(const DeviceMatrix<T>& matrix) {
     return "";
 }
 
-// The matrix in boxes of `box_rows` x `box_cols` elements, with rows of 128 bytes in shared memory (box_cols * sizeof(T) = 128), swizzled. Neither
-// extent may be 0. Throws std::invalid_argument with why_no_tensor_map's reason, or when the box is not one the accelerator
-// has (1 to 256 rows); CudaError when the driver refuses.
+// The matrix in boxes of `box_rows` x `box_cols` elements, with rows of 128 bytes in shared memory
+// (box_cols * sizeof(T) = 128), swizzled. Neither extent may be 0. Throws std::invalid_argument
+// with why_no_tensor_map's reason, or when the box is not one the accelerator has (1 to 256 rows);
+// CudaError when the driver refuses.
 template <class T>
 CUtensorMap make_tensor_map(const DeviceMatrix<T>& matrix, unsigned box_rows, unsigned box_cols) {
     using Element = std::remove_const_t<T>;

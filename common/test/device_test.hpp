@@ -56,8 +56,8 @@ struct VariantName {
     }
 };
 
-// `count` elements of 0 on the device. Also where the values mean nothing a kernel should not read memory that nothing wrote: initcheck
-// reports it.
+// `count` elements of 0 on the device. Also where the values mean nothing a kernel should not read
+// memory that nothing wrote: initcheck reports it.
 template <class T>
 DeviceBuffer<T> zeros(std::size_t count) {
     return DeviceBuffer<T>(std::span<const T>(std::vector<T>(count)));
@@ -74,8 +74,9 @@ std::string refusal(Action action) {
     return "";
 }
 
-// What `queue(stream)` queues on a stream of its own, captured into a graph. So it shows what goes to another stream (no node), what
-// allocates or waits (an error), and what runs at once instead of when the graph is launched.
+// What `queue(stream)` queues on a stream of its own, captured into a graph. So it shows what goes
+// to another stream (no node), what allocates or waits (an error), and what runs at once instead of
+// when the graph is launched.
 class CapturedWork {
   public:
     template <class Queue>
@@ -131,7 +132,8 @@ class NeedsDevice : public Fixture {
         if (const std::string reason = why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
     }
 
-    // After a kernel that failed every call fails, until the device is reset: the next test shall not fail for this one's reason.
+    // After a kernel that failed every call fails, until the device is reset: the next test shall
+    // not fail for this one's reason.
     void TearDown() override {
         if (cudaDeviceSynchronize() == cudaSuccess) return;
         static_cast<void>(cudaDeviceReset());

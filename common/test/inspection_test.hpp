@@ -24,7 +24,8 @@ inline std::string described(const AccessLine& line) {
                        line.worst.transactions);
 }
 
-// Has each line of the space what its bytes need, and no more? There must be one: a kernel that was not instrumented has none.
+// Has each line of the space what its bytes need, and no more? There must be one: a kernel that was
+// not instrumented has none.
 inline testing::AssertionResult ideal(const Inspection& seen, Space space) {
     bool any = false;
     testing::AssertionResult result = testing::AssertionSuccess();
@@ -66,7 +67,8 @@ inline testing::AssertionResult without_findings(const Inspection& seen) {
 
 }  // namespace course
 
-// Takes a function that launches kernels; the rest of the test is not run where it cannot be watched.
+// Takes a function that launches kernels; the rest of the test is not run where it cannot be
+// watched.
 #define COURSE_EXPECT_INSPECTED(property, ...)                                       \
     if (const std::string reason = ::course::why_no_inspection(); !reason.empty()) { \
         GTEST_SKIP() << reason;                                                      \

@@ -1,12 +1,14 @@
-// Arrays of more elements than 32 bits count, for tests on the CPU, where neither the memory nor the time is there for all of
-// them: only the parts around some places exist, and kernels run only the blocks that belong there.
+// Arrays of more elements than 32 bits count, for tests on the CPU, where neither the memory nor
+// the time is there for all of them: only the parts around some places exist, and kernels run only
+// the blocks that belong there.
 //
 //     const std::size_t n = (std::size_t{1} << 32) + 5;
 //     course::LargeArray<float> a(n), c(n);  // parts at 0, n / 2 and n
 //     course::run_few_blocks([&] { launch(a.span(), c.span()); });
 //     EXPECT_EQ(c[n / 2], ...) << course::large_element(n / 2, n);
 //
-// A kernel that computes an index in 32 bits stores nothing where it should, or touches what does not exist.
+// A kernel that computes an index in 32 bits stores nothing where it should, or touches what does
+// not exist.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -48,7 +50,8 @@ inline std::string large_element(std::size_t element, std::size_t size) {
            ": is its index computed in 64 bits?";
 }
 
-// Calls `launch`; of its kernels the blocks around `places` run. One that leaves the parts that exist fails the test.
+// Calls `launch`; of its kernels the blocks around `places` run. One that leaves the parts that
+// exist fails the test.
 template <class Launch>
 void run_few_blocks(const Launch& launch, [[maybe_unused]] const std::vector<double>& places = kLargePlaces) {
 #ifdef CUDA_ON_CPU
@@ -66,7 +69,8 @@ void run_few_blocks(const Launch& launch, [[maybe_unused]] const std::vector<dou
     }
 }
 
-// `size` elements, of which those exist that are at most `reach` away from one of `places`. They are 0 at first.
+// `size` elements, of which those exist that are at most `reach` away from one of `places`. They
+// are 0 at first.
 template <class T>
 class LargeArray {
   public:

@@ -1,4 +1,5 @@
-// Products of matrices, inspected: factors and counts for the tests of what a lesson says of its accesses.
+// Products of matrices, inspected: factors and counts for the tests of what a lesson says of its
+// accesses.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,8 +22,8 @@ class MatmulInspectionTest : public testing::Test {
         if (const std::string reason = why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
     }
 
-    // Aligned, and whole tiles of every version: two and more each way, more along K than a block has stages. `b_begin`: where the memory
-    // of B begins, in floats behind a multiple of 16 bytes.
+    // Aligned, and whole tiles of every version: two and more each way, more along K than a block
+    // has stages. `b_begin`: where the memory of B begins, in floats behind a multiple of 16 bytes.
     Factors factors(Op op_a = Op::kNone, Op op_b = Op::kNone, std::size_t b_begin = 0) const {
         const auto b = b_.span().subspan(b_begin, kN * kDepth);
         return {.a = {.first = op_a == Op::kNone ? a_.matrix(kN, kDepth) : a_.matrix(kDepth, kN)},

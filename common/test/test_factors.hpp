@@ -1,4 +1,5 @@
-// Factors for the tests of batched products: batches in every layout, in memory that shows what should not have been touched.
+// Factors for the tests of batched products: batches in every layout, in memory that shows what
+// should not have been touched.
 #pragma once
 
 #include <algorithm>

@@ -1,11 +1,12 @@
 // Tiles of a product C = A W^T on tensor cores, where both factors are read along K (K-major).
 //
-// K is counted in bytes: 32 bytes are one mma.m16n8k32 of int8, or one mma.m16n8k16 of half, and the
-// fragments of both have the same layout. So one kit serves both types:
+// K is counted in bytes: 32 bytes are one mma.m16n8k32 of int8, or one mma.m16n8k16 of half, and
+// the fragments of both have the same layout. So one kit serves both types:
 //
 //   global memory ──cp.async──▶ shared memory, swizzled ──ldmatrix──▶ fragments ──mma.sync──▶ sums
 //
-// Days 31 and 32 write the loop over K themselves. Day 40 explains swizzling, ldmatrix and mma.sync.
+// Days 31 and 32 write the loop over K themselves. Day 40 explains swizzling, ldmatrix and
+// mma.sync.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -52,8 +53,8 @@ __device__ ByteRows byte_rows(const T* data, std::size_t leading_dimension, std:
             static_cast<int>(cols * sizeof(T))};
 }
 
-// The address of chunk `chunk` of row `row`. Without a swizzle the eight rows that one ldmatrix reads would
-// begin in the same bank. An XOR with the row's number permutes the chunks of each row.
+// The address of chunk `chunk` of row `row`. Without a swizzle the eight rows that one ldmatrix
+// reads would begin in the same bank. An XOR with the row's number permutes the chunks of each row.
 template <class Shape>
 __device__ std::byte* swizzled_chunk(std::byte* tile, int row, int chunk) {
     constexpr int CHUNKS = Shape::BK / Shape::CHUNK;
@@ -61,8 +62,9 @@ __device__ std::byte* swizzled_chunk(std::byte* tile, int row, int chunk) {
     return tile + row * Shape::BK + (chunk ^ (row & (CHUNKS - 1))) * Shape::CHUNK;
 }
 
-// A thread's share of the copies of a tile's ROWS rows: one chunk of every ROWS_AT_ONCE-th row. It holds one
-// pointer and 32-bit counters: an address for each copy would need so many registers that they spill.
+// A thread's share of the copies of a tile's ROWS rows: one chunk of every ROWS_AT_ONCE-th row. It
+// holds one pointer and 32-bit counters: an address for each copy would need so many registers that
+// they spill.
 template <class Shape, int ROWS>
 class ByteTileCopies {
     static constexpr int CHUNKS = Shape::BK / Shape::CHUNK;
@@ -157,8 +159,8 @@ struct ByteFragments {
     }
 };
 
-// Calls visit(i, j, p, row, col) for each two neighbouring sums of a thread: sums[i][j][p] belongs to (row, col)
-// of the block's tile, and sums[i][j][p + 1] to (row, col + 1).
+// Calls visit(i, j, p, row, col) for each two neighbouring sums of a thread: sums[i][j][p] belongs
+// to (row, col) of the block's tile, and sums[i][j][p + 1] to (row, col + 1).
 template <class Shape, class Visit>
 __device__ void for_each_pair(const Visit& visit) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -176,8 +178,9 @@ __device__ void for_each_pair(const Visit& visit) {
 
 // --- Which tile a block computes -------------------------------------------------------------------------------
 
-// The first row and column of a block's tile. Blocks that run at the same time share rows of A and of W, which
-// then come from the L2 cache: the rasterisation order works off bands of BAND tiles, column by column.
+// The first row and column of a block's tile. Blocks that run at the same time share rows of A and
+// of W, which then come from the L2 cache: the rasterisation order works off bands of BAND tiles,
+// column by column.
 struct TileOrigin {
     std::size_t row;
     std::size_t col;

@@ -8,14 +8,16 @@
 
 namespace course {
 
-// sum += a b; and what else can be made of a pair of factors where a product of matrices adds up products.
+// sum += a b; and what else can be made of a pair of factors where a product of matrices adds up
+// products.
 struct MultiplyAdd {
     __device__ void operator()(float& sum, float a, float b) const { sum += a * b; }
 };
 
-// Row i of a TM x TN outer product, sums[j] += a * b[j]: row 0 from left to right, row 1 from right to left, and so on. At each turn the
-// next multiply-add has both the same a or b as the one before it. An operand that the instruction before has read too comes out of the
-// reuse cache, not out of a bank of the register file, where three operands of one instruction may collide.
+// Row i of a TM x TN outer product, sums[j] += a * b[j]: row 0 from left to right, row 1 from right
+// to left, and so on. At each turn the next multiply-add has both the same a or b as the one before
+// it. An operand that the instruction before has read too comes out of the reuse cache, not out of
+// a bank of the register file, where three operands of one instruction may collide.
 template <int TN, class Add = MultiplyAdd>
 __device__ void multiply_row(int i, float a, const float (&b)[TN], float (&sums)[TN], Add add = {}) {
 #pragma unroll
@@ -25,7 +27,8 @@ __device__ void multiply_row(int i, float a, const float (&b)[TN], float (&sums)
     }
 }
 
-// What a thread multiplies: TM values of a column of A, TN of a row of B. Read float4 by float4, B's first.
+// What a thread multiplies: TM values of a column of A, TN of a row of B. Read float4 by float4,
+// B's first.
 template <class T>
 struct Fragments {
     static constexpr int QUADS = (T::TM + T::TN) / 4;
@@ -59,7 +62,8 @@ struct Fragments {
     }
 };
 
-// sums += a b, in the order of multiply_row(). Between its rows, the fragments of column k of `stage` are read into `next`.
+// sums += a b, in the order of multiply_row(). Between its rows, the fragments of column k of
+// `stage` are read into `next`.
 template <class T, class Stage, class Add = MultiplyAdd>
 __device__ void multiply_and_read_ahead(const Fragments<T>& now, float (&sums)[T::TM][T::TN],
                                         Fragments<T>& next, const Stage& stage, int k, const Place& place,

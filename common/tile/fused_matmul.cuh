@@ -16,12 +16,12 @@ namespace course {
 //                                   rows and columns may lie outside C
 //     end<T>(state, walk)           when the block has no more tiles
 //
-// All threads of the block call them together. Registers are full of sums: what is larger than a few
-// numbers belongs in shared memory.
+// All threads of the block call them together. Registers are full of sums: what is larger than a
+// few numbers belongs in shared memory.
 //
 // Idea: the epilogue works on the elements of C while they are in registers.
-// Cost removed: C on its way to memory and back, 8 bytes for each element. In that time the GPU does a
-// hundred multiply-adds.
+// Cost removed: C on its way to memory and back, 8 bytes for each element. In that time the GPU
+// does a hundred multiply-adds.
 // Still limits it: the multiply-adds; with a short K, the epilogue.
 template <class T, int BLOCKS, class LoaderA, class LoaderB, class Tiles, class Add, class Epilogue>
 __global__ __launch_bounds__(T::THREADS,
@@ -38,7 +38,8 @@ __global__ __launch_bounds__(T::THREADS,
     epilogue.template end<T>(state, walk);
 }
 
-// Which factors are copied float4 by float4 if they are MN-major and aligned. kOfBoth: twice as many kernels to compile.
+// Which factors are copied float4 by float4 if they are MN-major and aligned. kOfBoth: twice as
+// many kernels to compile.
 enum class Packs { kOfB, kOfBoth };
 
 // The kernel for a tile; BLOCKS of them fit on an SM.

@@ -1,5 +1,5 @@
-// Loaders of FP32 tiles: from global memory to shared memory by asynchronous copies, for any layout,
-// alignment and shape. For days whose subject is not data movement; day 38 teaches that.
+// Loaders of FP32 tiles: from global memory to shared memory by asynchronous copies, for any
+// layout, alignment and shape. For days whose subject is not data movement; day 38 teaches that.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,19 +23,20 @@ struct Tile {
 // One stage of the pipeline: a tile of A and one of B. Each row has one value of k.
 template <class T>
 struct alignas(16) Stage {
-    // Padding against bank conflicts: the copies of a K-major matrix store 8 floats of 4 rows at a time.
-    // With 4 more floats in a row of the stage they go to 32 different banks.
+    // Padding against bank conflicts: the copies of a K-major matrix store 8 floats of 4 rows at a
+    // time. With 4 more floats in a row of the stage they go to 32 different banks.
     static constexpr int PAD = 4;
     float a[T::BK][T::BM + PAD];
     float b[T::BK][T::BN + PAD];
 };
 
-// One thread's copies of the tiles of one matrix, step by step along K: EXTENT rows or columns, BK at a
-// time, float by float.
+// One thread's copies of the tiles of one matrix, step by step along K: EXTENT rows or columns, BK
+// at a time, float by float.
 //
-// A row of the tile has one value of k. So the rows of a K-major matrix (A; B transposed) become columns;
-// those of an MN-major one (B; A transposed) stay rows. Either way the n-th float of a thread is n equal
-// steps behind its first one, in global and in shared memory, and one loop copies both kinds.
+// A row of the tile has one value of k. So the rows of a K-major matrix (A; B transposed) become
+// columns; those of an MN-major one (B; A transposed) stay rows. Either way the n-th float of a
+// thread is n equal steps behind its first one, in global and in shared memory, and one loop copies
+// both kinds.
 template <int EXTENT, int BK, int THREADS>
 class ElementLoader {
     static constexpr int COUNT = EXTENT * BK / THREADS;  // floats of a thread, per tile
@@ -47,7 +48,8 @@ class ElementLoader {
                   "ElementLoader: MN-major, a pass of all threads is a number of rows");
 
   public:
-    // `first`: the row or column of the matrix where its tiles begin. k_major: its rows run along K.
+    // `first`: the row or column of the matrix where its tiles begin. k_major: its rows run along
+    // K.
     __device__ void begin(const DeviceMatrix<const float>& matrix, bool k_major, std::size_t first) {
         const auto pitch = static_cast<int>(matrix.leading_dimension());
         const std::size_t extent = k_major ? matrix.rows() : matrix.cols();
@@ -61,8 +63,8 @@ class ElementLoader {
     // All EXTENT rows or columns are in range.
     __device__ bool is_whole() const { return inside_ == EXTENT; }
 
-    // Issues the copies of the next tile. WHOLE: all of it is in range; otherwise its first `depth` of K
-    // are. Out-of-range elements are zero-filled.
+    // Issues the copies of the next tile. WHOLE: all of it is in range; otherwise its first `depth`
+    // of K are. Out-of-range elements are zero-filled.
     template <bool WHOLE, int STRIDE>
     __device__ void start(bool k_major, int depth, float (&tile)[BK][STRIDE]) {
         float* const to = &tile[along_k(k_major)][along_extent(k_major)];
@@ -92,8 +94,8 @@ class ElementLoader {
     int inside_ = 0;  // rows or columns in range
 };
 
-// The same for an MN-major matrix whose rows are 16-byte aligned and whole numbers of float4: a quarter
-// of the copies.
+// The same for an MN-major matrix whose rows are 16-byte aligned and whole numbers of float4: a
+// quarter of the copies.
 template <int EXTENT, int BK, int THREADS>
 class PackLoader {
     static constexpr int QUADS = EXTENT / 4;      // in a row
@@ -133,8 +135,8 @@ class PackLoader {
     int inside_ = 0;  // columns in range
 };
 
-// The copies of one block: step after step along K, tile after tile of C, in the order of `walk`. Behind
-// the last tile, stages are zero-filled. LoaderA and LoaderB: one of the two above.
+// The copies of one block: step after step along K, tile after tile of C, in the order of `walk`.
+// Behind the last tile, stages are zero-filled. LoaderA and LoaderB: one of the two above.
 template <class T, class LoaderA, class LoaderB, class Walk>
 class TileLoader {
   public:
@@ -150,12 +152,14 @@ class TileLoader {
     // Steps of a tile.
     __device__ int steps() const { return steps_; }
 
-    // From the next step on, so many of the same tile are in range: their copies need no bounds check.
+    // From the next step on, so many of the same tile are in range: their copies need no bounds
+    // check.
     __device__ int whole_steps() const {
         return has_tile_ && a_.is_whole() && b_.is_whole() ? steps_ - (last_depth_ < T::BK) - step_ : 0;
     }
 
-    // Issues the copies of the next step into `stage` and closes their group. WHOLE: the step is in range.
+    // Issues the copies of the next step into `stage` and closes their group. WHOLE: the step is in
+    // range.
     template <bool WHOLE>
     __device__ void start(Stage<T>& stage) {
         const int depth = !has_tile_ ? 0 : step_ + 1 < steps_ ? T::BK : last_depth_;

@@ -1,12 +1,13 @@
-// The main loop of fused matrix products: a block multiplies one tile after the other. Day 45 teaches it.
+// The main loop of fused matrix products: a block multiplies one tile after the other. Day 45
+// teaches it.
 //
 //     walk      the tiles of this block, in order. If it has is_idle(), a warp skips the multiply-adds of
 //               tiles for which it returns true
 //     add       what a pair of factors adds to a sum: their product, or a squared difference
 //     take      the epilogue of the kernel, called with each finished tile
 //
-// The copies do not stop at the end of a tile. While the last steps of a tile are multiplied, and while it
-// is taken, the first steps of the next one are in flight: the pipeline fills only once.
+// The copies do not stop at the end of a tile. While the last steps of a tile are multiplied, and
+// while it is taken, the first steps of the next one are in flight: the pipeline fills only once.
 #pragma once
 
 #include <cuda_runtime.h>

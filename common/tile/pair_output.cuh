@@ -1,4 +1,5 @@
-// Where the results of a product of matrices go, two neighbours of a row at a time: that is how the fragments of tensor cores have them.
+// Where the results of a product of matrices go, two neighbours of a row at a time: that is how the
+// fragments of tensor cores have them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -33,7 +34,8 @@ __device__ bool inside(const OutputOf<Sum>& out, int row, int column) {
     return row < static_cast<int>(out.c.rows()) && column < static_cast<int>(out.c.cols());
 }
 
-// What becomes of the sums at (row, column) and beside it: alpha sum + beta C. C is read only if beta asks for it.
+// What becomes of the sums at (row, column) and beside it: alpha sum + beta C. C is read only if
+// beta asks for it.
 template <class Sum>
 __device__ PairOf<Sum> finished(const OutputOf<Sum>& out, int row, int column, Sum sum, Sum beside) {
     PairOf<Sum> result = {{out.alpha * sum, out.alpha * beside}};

@@ -1,4 +1,5 @@
-// Tiles of a matrix in shared memory, as ldmatrix reads them, and their way there. S has T, THREADS and SWIZZLED.
+// Tiles of a matrix in shared memory, as ldmatrix reads them, and their way there. S has T, THREADS
+// and SWIZZLED.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,8 +14,9 @@ namespace course {
 template <class T>
 constexpr int kInChunk = 16 / sizeof(T);  // elements
 
-// ROWS x COLUMNS elements in shared memory, in chunks of 16 bytes, which is what cp.async copies and what ldmatrix takes as a row. The eight
-// rows that it reads at the same chunk begin in the same bank, unless the chunks of each row change places: an XOR with its number.
+// ROWS x COLUMNS elements in shared memory, in chunks of 16 bytes, which is what cp.async copies
+// and what ldmatrix takes as a row. The eight rows that it reads at the same chunk begin in the
+// same bank, unless the chunks of each row change places: an XOR with its number.
 template <class S, int ROWS, int COLUMNS>
 struct SharedTile {
     static constexpr int CHUNKS = COLUMNS / kInChunk<typename S::T>;
@@ -26,8 +28,9 @@ struct SharedTile {
     }
 };
 
-// One thread's share of copying ROWS x COLUMNS elements from (first_row, first_column) of a matrix on, and then of what follows them: a chunk of
-// every ROWS_AT_ONCE-th row, at addresses that differ by constants.
+// One thread's share of copying ROWS x COLUMNS elements from (first_row, first_column) of a matrix
+// on, and then of what follows them: a chunk of every ROWS_AT_ONCE-th row, at addresses that differ
+// by constants.
 template <class S, int ROWS, int COLUMNS>
 class TileCopies {
     using T = typename S::T;
@@ -46,8 +49,8 @@ class TileCopies {
           source_(matrix.data() + static_cast<std::size_t>(first_row + row_) * pitch_ + first_column +
                   index_ * IN_CHUNK) {}
 
-    // Zeros stand for what lies outside the matrix; kInside promises that nothing does, and nobody asks. Rows that do not begin at multiples of
-    // 16 bytes are copied element by element, at once.
+    // Zeros stand for what lies outside the matrix; kInside promises that nothing does, and nobody
+    // asks. Rows that do not begin at multiples of 16 bytes are copied element by element, at once.
     template <bool kAligned, bool kInside = false>
     __device__ void to(SharedTile<S, ROWS, COLUMNS>& tile) const {
         const int in_row = kInside ? IN_CHUNK : max(0, min(columns_left_, IN_CHUNK));

@@ -1,4 +1,5 @@
-// The tiles of fused matrix products, the results of a thread in them, and the order in which blocks take them.
+// The tiles of fused matrix products, the results of a thread in them, and the order in which
+// blocks take them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,13 +15,16 @@ namespace course {
 // The tile of step 12 of the ladder: the largest for which the registers of an SM suffice.
 using LargeTile = TileShape<128, 256, 8, 64, 64, 16, 8, 4, 3>;
 
-// Half of it with half of the threads: two blocks fit on an SM. One stores while the other multiplies.
+// Half of it with half of the threads: two blocks fit on an SM. One stores while the other
+// multiplies.
 using SquareTile = TileShape<128, 128, 8, 64, 64, 16, 8, 4, 3>;
 
-// An eighth of it, for products of few rows or columns: 8 x 8 results of a thread, two warps in a block.
+// An eighth of it, for products of few rows or columns: 8 x 8 results of a thread, two warps in a
+// block.
 using SmallTile = TileShape<64, 64, 8, 32, 64, 8, 8, 4, 3>;
 
-// The rows and columns of C that a thread computes of a tile: sums[i][j] is element (row(i), col(j)).
+// The rows and columns of C that a thread computes of a tile: sums[i][j] is element (row(i),
+// col(j)).
 template <class T>
 struct ThreadTileCoords {
     Tile tile;
@@ -48,7 +52,8 @@ struct EveryTile {
     }
 };
 
-// The tiles of `count` matrices of m x n. Throws std::invalid_argument if a grid cannot have so many blocks.
+// The tiles of `count` matrices of m x n. Throws std::invalid_argument if a grid cannot have so
+// many blocks.
 template <class T>
 EveryTile<T> every_tile(std::size_t m, std::size_t n, std::size_t count) {
     const std::size_t down = ceil_div<std::size_t>(m, T::BM);

@@ -37,8 +37,8 @@ struct TileShape {
     static constexpr int QUADS = TM * TN / 4;  // float4 among a thread's results
 };
 
-// A thread's rows and columns come in fours: those of thread 0, those of thread 1... of THREADS, and from the start.
-// The place in the tile of row or column i of `thread`:
+// A thread's rows and columns come in fours: those of thread 0, those of thread 1... of THREADS,
+// and from the start. The place in the tile of row or column i of `thread`:
 template <int THREADS>
 constexpr __device__ int place_of(int thread, int i) {
     return (i / 4 * THREADS + thread) * 4 + i % 4;

@@ -1,4 +1,5 @@
-// Asynchronous copies: what must hold on every GPU and on the stand-in, through common/device/ptx.cuh.
+// Asynchronous copies: what must hold on every GPU and on the stand-in, through
+// common/device/ptx.cuh.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -147,7 +148,8 @@ TEST_F(AsyncCopyTest, GroupsCompleteFromTheOldestOn) {
     EXPECT_EQ(out.to_host(), values);
 }
 
-// The sum of each column of (tiles x kThreads) values: while a tile is added, the next kStages - 1 are on their way.
+// The sum of each column of (tiles x kThreads) values: while a tile is added, the next kStages - 1
+// are on their way.
 template <int kStages>
 __global__ void sum_columns(float* out, const float* in, int tiles) {
     __shared__ float stage[kStages][kThreads];

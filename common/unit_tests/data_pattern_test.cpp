@@ -22,7 +22,8 @@ TEST(DataPattern, SameSeedSameDataOtherSeedOther) {
               make_data<float>(kSize, DataPattern::kNormal, kSeed + 1));
 }
 
-// On several cores the same numbers as one after the other, also where one core's part ends and the next one's begins.
+// On several cores the same numbers as one after the other, also where one core's part ends and the
+// next one's begins.
 TEST(DataPattern, IsOneSequence) {
     constexpr std::size_t kLong = 3 * 65536 + 17;
     for (const DataPattern pattern : {DataPattern::kSignedUniform, DataPattern::kNormal,

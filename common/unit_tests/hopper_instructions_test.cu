@@ -1,5 +1,6 @@
-// Instructions of compute capability 9.0a: what must hold on such a GPU and on the stand-in, through common/device/ptx_hopper.cuh. Places in
-// shared memory are computed here anew, from the pictures in NVIDIA's "Parallel Thread Execution ISA".
+// Instructions of compute capability 9.0a: what must hold on such a GPU and on the stand-in,
+// through common/device/ptx_hopper.cuh. Places in shared memory are computed here anew, from the
+// pictures in NVIDIA's "Parallel Thread Execution ISA".
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -56,7 +57,8 @@ void launch(Kernel* kernel, unsigned blocks, unsigned threads, unsigned cluster,
 
 // ---- mbarriers ---------------------------------------------------------------------------------------------------------
 
-// Thread 0 hands numbers to the others through one place, which is free again when all have read it.
+// Thread 0 hands numbers to the others through one place, which is free again when all have read
+// it.
 __global__ void pass_on(int* out, int rounds) {
     __shared__ ptx::MBarrier full;
     __shared__ ptx::MBarrier empty;
@@ -158,8 +160,8 @@ CUtensorMap make_map(CUtensorMapDataType type, void* address, std::uint64_t colu
     return map;
 }
 
-// Where byte `i` of a box is: lines of 128 bytes have eight pieces of 16, and a piece's number within the swizzle's span is
-// changed by the line's number.
+// Where byte `i` of a box is: lines of 128 bytes have eight pieces of 16, and a piece's number
+// within the swizzle's span is changed by the line's number.
 unsigned swizzled_place(unsigned i, unsigned span) {
     const unsigned line = i / 128, piece = i % 128 / 16;
     const unsigned pieces = span / 16;
@@ -217,8 +219,8 @@ constexpr Box kBoxes[] = {{CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, CU_TENSOR_MAP_SWI
                           {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, CU_TENSOR_MAP_SWIZZLE_NONE, 48, 5},
                           {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, CU_TENSOR_MAP_SWIZZLE_128B, 128, 24},
                           {CU_TENSOR_MAP_DATA_TYPE_INT32, 4, CU_TENSOR_MAP_SWIZZLE_128B, 32, 16}};
-// First elements of boxes: inside a matrix of 70 columns and 45 rows, across each of its borders, and outside. Columns are multiples of 16
-// bytes for each type: a GPU has no others.
+// First elements of boxes: inside a matrix of 70 columns and 45 rows, across each of its borders,
+// and outside. Columns are multiples of 16 bytes for each type: a GPU has no others.
 constexpr int kPlaces[][2] = {{0, 0},     {16, 8},  {64, 0},  {64, 40},  {-16, 0}, {0, -3},
                               {-16, -16}, {48, 44}, {80, 10}, {16, 100}, {-64, 5}, {32, 44}};
 
@@ -263,7 +265,8 @@ TEST_P(BoxTest, IsLoadedWithZerosForWhatLiesOutside) {
     }
 }
 
-// The last 16 bytes that have an element of the matrix are written as a whole, as far as the row's padding goes.
+// The last 16 bytes that have an element of the matrix are written as a whole, as far as the row's
+// padding goes.
 TEST_P(BoxTest, IsStoredExceptForWhatLiesOutside) {
     Random random(42);
     Bytes box(bytes());
@@ -374,13 +377,15 @@ struct Layout {
         constexpr std::uint64_t kMode[] = {0, 3, 2, 1};
         return kMode[swizzle] << 62 | std::uint64_t{stride / 16} << 32 | std::uint64_t{leading / 16} << 16;
     }
-    // Of the element (mn, k) of so many bytes. Eight lines of a span lie one below the other; they run along k, or along m or n.
+    // Of the element (mn, k) of so many bytes. Eight lines of a span lie one below the other; they
+    // run along k, or along m or n.
     unsigned place(unsigned mn, unsigned k, unsigned size) const {
         const unsigned span = kSpan[swizzle];
         const unsigned in_line = mn_major ? mn : k;
         const unsigned line = mn_major ? k : mn;
-        // Without a swizzle, "leading" goes along k and "stride" along m or n. With one, "leading" goes from one span to the
-        // next in a line, and "stride" from eight lines to the next eight.
+        // Without a swizzle, "leading" goes along k and "stride" along m or n. With one, "leading"
+        // goes from one span to the next in a line, and "stride" from eight lines to the next
+        // eight.
         const bool plain = swizzle == CU_TENSOR_MAP_SWIZZLE_NONE;
         const unsigned next_span = plain && mn_major ? stride : leading;
         const unsigned next_lines = plain && mn_major ? leading : stride;
@@ -415,7 +420,8 @@ void expect_products(const Layout& a_layout, const Layout& b_layout) {
     }
     for (unsigned m = 0; m < 64; ++m) {
         for (unsigned n = 0; n < N; ++n) {
-            // Sums of integers begin at the ends of their range, and half of them wrap; of floating point they are small enough to be exact.
+            // Sums of integers begin at the ends of their range, and half of them wrap; of floating
+            // point they are small enough to be exact.
             int begin = number();
             if (std::is_integral_v<T>)
                 begin = n % 2 == 0 ? std::numeric_limits<int>::max() : std::numeric_limits<int>::min();

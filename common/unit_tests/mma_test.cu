@@ -1,5 +1,6 @@
-// Products of 16-bit and 8-bit floats and of integers of 8 bits on tensor cores: what must hold on every GPU that has them and on the stand-in,
-// through common/device/ptx.cuh. (TF32: tensor_core_test.cu.)
+// Products of 16-bit and 8-bit floats and of integers of 8 bits on tensor cores: what must hold on
+// every GPU that has them and on the stand-in, through common/device/ptx.cuh. (TF32:
+// tensor_core_test.cu.)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -30,8 +31,9 @@ constexpr int kM = 16, kN = 8;
 
 // ---- The formats -------------------------------------------------------------------------------------------------------
 
-// The bits of an element, the type of a sum and what it may be off by for each term, the whole numbers to draw, the compute capability that it
-// takes, the number that bits stand for and the bits nearest to a number.
+// The bits of an element, the type of a sum and what it may be off by for each term, the whole
+// numbers to draw, the compute capability that it takes, the number that bits stand for and the
+// bits nearest to a number.
 struct WideSums {
     using Sum = float;
     static constexpr double kEpsilon = FLT_EPSILON;
@@ -59,7 +61,8 @@ struct Bf16 : WideSums {
     }
 };
 
-// GPUs may sum these with fewer digits than a float has. 13 bits hold every sum of the whole numbers.
+// GPUs may sum these with fewer digits than a float has. 13 bits hold every sum of the whole
+// numbers.
 template <class Type>
 struct Fp8 {
     using Bits = std::uint8_t;
@@ -119,7 +122,8 @@ __device__ unsigned packed(const Bits* elements, int step) {
     return result;
 }
 
-// d = a b + c. kP elements to a register: a lane's first is kP t, and half of k further on is its second.
+// d = a b + c. kP elements to a register: a lane's first is kP t, and half of k further on is its
+// second.
 template <class Format>
 __global__ void multiply(typename Format::Sum* d, const Problem<Format>* problems) {
     constexpr unsigned kK = Format::kK;
@@ -233,7 +237,8 @@ TYPED_TEST(Mma, EveryElementIsInItsPlace) {
     }
 }
 
-// A matrix with a single 1 picks one row of B: says which element of A is in the wrong place, not only that one is.
+// A matrix with a single 1 picks one row of B: says which element of A is in the wrong place, not
+// only that one is.
 TYPED_TEST(Mma, EachElementOfAPicksItsRowOfB) {
     constexpr int kK = TypeParam::kK;
     auto problems = whole_numbers<TypeParam>(6);
@@ -262,8 +267,8 @@ TYPED_TEST(MmaOfFloats, SumsOfRandomNumbersAreClose) {
     }
     const auto got = products(problems);
     for_each_element(problems, [&](std::size_t i, const auto& problem, int row, int col) {
-        // Tensor cores cut bits off where float would round: each term is off by less than an ulp of the largest sum. The stand-in's are
-        // floats of all digits.
+        // Tensor cores cut bits off where float would round: each term is off by less than an ulp
+        // of the largest sum. The stand-in's are floats of all digits.
         constexpr double kEpsilon = is_cpu_stand_in() ? FLT_EPSILON : TypeParam::kEpsilon;
         EXPECT_NEAR(got[i], element(problem, row, col),
                     (kK + 1) * kEpsilon * element(problem, row, col, true))

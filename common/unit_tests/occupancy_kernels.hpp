@@ -1,4 +1,5 @@
-// Kernels with many and with few registers, large and small shared arrays: what occupancy is computed for.
+// Kernels with many and with few registers, large and small shared arrays: what occupancy is
+// computed for.
 #pragma once
 
 #include <cstddef>

@@ -45,7 +45,8 @@ TEST(Occupancy, RegistersBind) {
     expect({.threads = 256, .registers = 64}, kTuring, 4, 1, "registers, threads");
 }
 
-// 73 x 32 = 2336, rounded up to 2560: a partition's 16384 hold 6 warps, not 7; 73 to 80 registers cost the same.
+// 73 x 32 = 2336, rounded up to 2560: a partition's 16384 hold 6 warps, not 7; 73 to 80 registers
+// cost the same.
 TEST(Occupancy, AWarpsRegistersComeInPortions) {
     expect({.threads = 128, .registers = 72}, kHopper, 7, 28 / 64.0, "registers");
     expect({.threads = 128, .registers = 73}, kHopper, 6, 24 / 64.0, "registers");
@@ -82,7 +83,8 @@ TEST(Occupancy, SharedMemoryComesInPortions) {
     // 65536 / 13 = 5041.2: 13 blocks of 4865 bytes, rounded up to 5120, would be 66560.
     expect({.threads = 32, .shared_bytes = 4865}, kTuring, 12, 12 / 32.0, "shared memory");
     expect({.threads = 32, .shared_bytes = 4864}, kTuring, 13, 13 / 32.0, "shared memory");
-    // 8064 + 1024 = 71 portions of 128 bytes, of which there are 1824: 25; one byte more, 72: 25; 8321: 74 and 24.
+    // 8064 + 1024 = 71 portions of 128 bytes, of which there are 1824: 25; one byte more, 72: 25;
+    // 8321: 74 and 24.
     expect({.threads = 32, .shared_bytes = 8064}, kHopper, 25, 25 / 64.0, "shared memory");
     expect({.threads = 32, .shared_bytes = 8192}, kHopper, 25, 25 / 64.0, "shared memory");
     expect({.threads = 32, .shared_bytes = 8193}, kHopper, 24, 24 / 64.0, "shared memory");

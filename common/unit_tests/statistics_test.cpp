@@ -44,7 +44,8 @@ TEST(Statistics, OneSampleSaysNothingAboutItsError) {
 }
 
 TEST(Sampler, StopsOnceTheMeanIsKnown) {
-    // 0.9, 1.1, 0.9, ...: the standard error after n samples is about 0.1 / sqrt(n - 1), under 1 % from n = 102 on.
+    // 0.9, 1.1, 0.9, ...: the standard error after n samples is about 0.1 / sqrt(n - 1), under 1 %
+    // from n = 102 on.
     Sampler sampler({.min_repeats = 10, .max_repeats = 1000, .max_seconds = 1e9, .target_error = 0.01});
     int count = 0;
     while (!sampler.stop_reason(0))

@@ -1,4 +1,5 @@
-// TF32 on tensor cores: what must hold on every GPU that has them and on the stand-in, through common/device/ptx.cuh.
+// TF32 on tensor cores: what must hold on every GPU that has them and on the stand-in, through
+// common/device/ptx.cuh.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -197,7 +198,8 @@ TEST_F(TensorCoreTest, SumsOfRandomNumbersAreClose) {
         const Problem& problem = problems[i / (kM * kN)];
         const int row = static_cast<int>(i / kN) % kM;
         const int col = static_cast<int>(i % kN);
-        // Tensor cores cut bits off where float would round: nine terms, each off by less than an ulp of the largest sum.
+        // Tensor cores cut bits off where float would round: nine terms, each off by less than an
+        // ulp of the largest sum.
         EXPECT_NEAR(got[i], element(problem, row, col), 9 * FLT_EPSILON * element(problem, row, col, true))
             << "number " << i << ", seed 5";
     }

@@ -45,7 +45,8 @@ __global__ void copy_packs(float* out, const float* in) {
     Pack<float, 4>::load(in + 4 * threadIdx.x).store(out + 4 * threadIdx.x);
 }
 
-// What a thread has just written it must find in a pack, and the other way round: floats and the pack's word alias.
+// What a thread has just written it must find in a pack, and the other way round: floats and the
+// pack's word alias.
 __global__ void mix_packs_and_floats(float* floats, float* sums) {
     for (int i = 0; i < 4; ++i)
         floats[i] = static_cast<float>(i + 1);
@@ -96,8 +97,8 @@ __global__ void draw_kernel(DeviceSpan<RandomSample> out, std::uint64_t seed) {
     out[0] = RandomSample::draw(seed);
 }
 
-// Thread t has the value -1 - (7 t mod kThreads): the largest is -1 and in no fixed lane, and the identity of the maximum
-// must be below it. Sums of whole numbers are exact.
+// Thread t has the value -1 - (7 t mod kThreads): the largest is -1 and in no fixed lane, and the
+// identity of the maximum must be below it. Sums of whole numbers are exact.
 template <int kThreads>
 __global__ void reduce_block(int* wrong) {
     constexpr float kSum = -static_cast<float>(kThreads) * (kThreads + 1) / 2;

@@ -13,9 +13,9 @@ namespace course::testing {
 void fill(DeviceSpan<float> out, float value, std::int64_t first, std::int64_t count,
           cudaStream_t stream = nullptr);
 
-// Wrong on purpose: computes 32 elements each from the output itself, from shared memory and from `fresh`, none of which was written,
-// then writes 8 that are right (1) and leaves the rest. `out` has at least 104 elements, `fresh` 32.
-// out[i] = in[i] + in[i + 1], one block.
+// Wrong on purpose: computes 32 elements each from the output itself, from shared memory and from
+// `fresh`, none of which was written, then writes 8 that are right (1) and leaves the rest. `out`
+// has at least 104 elements, `fresh` 32. out[i] = in[i] + in[i + 1], one block.
 void add_neighbours(DeviceSpan<float> out, DeviceSpan<const float> in);
 
 void compute_from_unwritten(DeviceSpan<float> out, DeviceSpan<const float> fresh);
@@ -44,15 +44,17 @@ unsigned resident_blocks_of_a_small_kernel(int block_size);
 // Copies 64 floats in packs of four and says whether they arrived in order.
 bool packs_copy_right();
 
-// Stores single floats and loads them as a pack, stores a pack and loads single floats; says whether each saw the other.
+// Stores single floats and loads them as a pack, stores a pack and loads single floats; says
+// whether each saw the other.
 bool packs_and_floats_see_each_other();
 
-// How many threads of three warps get something else from warp_reduce() than a loop over their warp's values gives:
-// sums of 4 and of 8 bytes, a minimum, and xor, where each value counts exactly once.
+// How many threads of three warps get something else from warp_reduce() than a loop over their
+// warp's values gives: sums of 4 and of 8 bytes, a minimum, and xor, where each value counts
+// exactly once.
 int lanes_with_a_wrong_reduction();
 
-// How many times a thread of a block with 1, 3 or 32 warps gets something else from block_reduce() than the maximum and the
-// sum of its block, in turn and several times.
+// How many times a thread of a block with 1, 3 or 32 warps gets something else from block_reduce()
+// than the maximum and the sum of its block, in turn and several times.
 int threads_with_a_wrong_block_reduction();
 
 }  // namespace course::testing

@@ -125,7 +125,8 @@ TEST(Verify, AnExpectedNanOrInfDoesNotLoosenTheRest) {
 
 TEST(Verify, ToleranceIsRoundingsTimesEpsilonTimesMagnitude) {
     const std::vector<double> expected = {100.0};
-    // factor 2, one term: 2 eps * 100. A step of a float at 100 is 64 eps: 3 steps are inside, 4 are not.
+    // factor 2, one term: 2 eps * 100. A step of a float at 100 is 64 eps: 3 steps are inside, 4
+    // are not.
     EXPECT_TRUE(verify(std::vector<float>{100.0f + 3 * 64 * kEps}, expected).ok());
     EXPECT_FALSE(verify(std::vector<float>{100.0f + 4 * 64 * kEps}, expected).ok());
 }
@@ -140,7 +141,8 @@ TEST(Verify, LongerSumsAreAllowedMore) {
 }
 
 TEST(Verify, CancellingSumsAreHeldToTheirTerms) {
-    // 1e6 + 1 - 1e6: an error of 0.06 is one rounding of the terms, and far too much for the result.
+    // 1e6 + 1 - 1e6: an error of 0.06 is one rounding of the terms, and far too much for the
+    // result.
     const std::vector<double> expected = {1.0};
     const std::vector<float> got = {1.0625f};
     const std::vector<double> magnitude = {2e6};

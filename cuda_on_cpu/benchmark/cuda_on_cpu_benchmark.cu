@@ -1,4 +1,5 @@
-// How fast are kernels on the CPU? Times a handful of kernels that stress different parts of the runtime:
+// How fast are kernels on the CPU? Times a handful of kernels that stress different parts of the
+// runtime:
 //
 //   vector add                 starting threads that never wait
 //   matmul, 32x32 tiles        1024-thread blocks with two barriers per tile
@@ -61,7 +62,8 @@ __global__ void matmul_tiled(const float* a, const float* b, float* c, int n) {
     c[row * n + column] = sum;
 }
 
-// C = A B, square, n a multiple of the tile; a block of 256 threads makes BM x BN of C, each thread TM x TN of it.
+// C = A B, square, n a multiple of the tile; a block of 256 threads makes BM x BN of C, each thread
+// TM x TN of it.
 template <int BM, int BN, int BK, int TM, int TN>
 __global__ void __launch_bounds__((BM / TM) * (BN / TN))
     sgemm_register_tiled(const float* a, const float* b, float* c, int n) {

@@ -1,8 +1,9 @@
 // What the inspection finds, against what was planted.
 //
-// Each kernel has one mistake, and none when it is `kFixed`: the mistake is what `kFixed` decides. The lines that a finding may
-// name end in `found: <kind>`, for the kinds of cuda_on_cpu/include/cuda_on_cpu/inspection.h. `clean` kernels have no mistake, but
-// look as if they had.
+// Each kernel has one mistake, and none when it is `kFixed`: the mistake is what `kFixed` decides.
+// The lines that a finding may name end in `found: <kind>`, for the kinds of
+// cuda_on_cpu/include/cuda_on_cpu/inspection.h. `clean` kernels have no mistake, but look as if
+// they had.
 //
 //   inspection_bugs NAME           launches the kernel with its mistake
 //   inspection_bugs NAME --fixed   launches it without
@@ -374,7 +375,8 @@ __global__ void misaligned_vector_in_global_memory(const float* in, float4* out)
     out[threadIdx.x] = vectors[threadIdx.x];  // found: misaligned
 }
 
-// Rows of 33 words are free of bank conflicts, and only every fourth of them can be read by vectors.
+// Rows of 33 words are free of bank conflicts, and only every fourth of them can be read by
+// vectors.
 template <bool kFixed>
 __global__ void misaligned_vector_in_shared_memory(const float* in, float4* out) {
     constexpr unsigned kPitch = kFixed ? 36 : 33;
@@ -536,7 +538,8 @@ void finish() {
     CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-// Of a kernel with and without its mistake: the one that is asked for, launched on an array of ones to read and another one to write.
+// Of a kernel with and without its mistake: the one that is asked for, launched on an array of ones
+// to read and another one to write.
 template <class In, class Out>
 std::function<void(bool)> reads_and_writes(void (*bug)(const In*, Out*), void (*fixed)(const In*, Out*),
                                            unsigned threads = kThreads, std::size_t shared_bytes = 0) {
@@ -760,7 +763,8 @@ nlohmann::ordered_json to_json(const Bug& bug) {
     return {{"name", bug.name}, {"kind", bug.kind}, {"tool", bug.tool}};
 }
 
-// What the inspection finds in one launch. That a kernel with a mistake may fail is one more thing to find.
+// What the inspection finds in one launch. That a kernel with a mistake may fail is one more thing
+// to find.
 nlohmann::ordered_json findings(const Bug& bug, bool fixed) {
     auto found = nlohmann::ordered_json::array();
     const course::Inspection seen = course::inspect([&] {

@@ -1,9 +1,10 @@
 // What the inspection counts, against what a GPU counts.
 //
-// One small kernel for each rule of the memory system, launched once each. In each the line marked `counted` is the only
-// one that does its operation (load, store, atomic, ...) in its memory (shared, global), so that a GPU's counters, which do not
-// know lines, say what that line costs: shared loads are filled by stores and kept by global stores, and so on.
-// What is read comes from memory and what is computed goes to memory: no compiler can leave the access out. Strides are
+// One small kernel for each rule of the memory system, launched once each. In each the line marked
+// `counted` is the only one that does its operation (load, store, atomic, ...) in its memory
+// (shared, global), so that a GPU's counters, which do not know lines, say what that line costs:
+// shared loads are filled by stores and kept by global stores, and so on. What is read comes from
+// memory and what is computed goes to memory: no compiler can leave the access out. Strides are
 // parameters: none can see two accesses as one.
 //
 //   inspection_counts                          launches every case, in the order of the list
@@ -116,7 +117,8 @@ __global__ void shared_load_swizzled_tile_column(float* out) {
     out[threadIdx.x] = tile[threadIdx.x][5 ^ threadIdx.x];  // counted
 }
 
-// 256 threads, 8 warps of one block: a thread's row and a thread's column, as in a tiled matrix product.
+// 256 threads, 8 warps of one block: a thread's row and a thread's column, as in a tiled matrix
+// product.
 __global__ void shared_load_by_8_warps(int stride, float* out) {
     __shared__ float words[256 * 4];
     fill(words);
@@ -206,7 +208,8 @@ __global__ void shared_load_vectors_permuted(unsigned mask, Vector* out) {
     out[threadIdx.x] = vectors[threadIdx.x ^ mask];  // counted
 }
 
-// Pairs of lanes have one address in both half-warps, but in each in another way: neighbours here, next neighbours there.
+// Pairs of lanes have one address in both half-warps, but in each in another way: neighbours here,
+// next neighbours there.
 template <class Vector>
 __global__ void shared_load_vectors_paired_differently(Vector* out) {
     __shared__ Vector vectors[32];
@@ -525,7 +528,8 @@ class Cases {
     const std::vector<Case>& list() const { return list_; }
 
   private:
-    // Zeros to read, and a place to write to: made when first asked for, so that the list needs no GPU.
+    // Zeros to read, and a place to write to: made when first asked for, so that the list needs no
+    // GPU.
     template <class T>
     T* in() const {
         static course::DeviceBuffer<unsigned char> buffer{std::vector<unsigned char>(kBufferBytes)};

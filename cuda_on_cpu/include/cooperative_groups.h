@@ -1,8 +1,9 @@
-// Cooperative groups: groups of threads as objects, that can be divided, passed to functions and synchronised.
-// In a namespace and with names as in the CUDA C++ Programming Guide, "Cooperative Groups".
+// Cooperative groups: groups of threads as objects, that can be divided, passed to functions and
+// synchronised. In a namespace and with names as in the CUDA C++ Programming Guide, "Cooperative
+// Groups".
 //
-// Not provided (and so does not compile): tiles of more than 32 threads, the *_async and *_update forms of reduce and scan, and a
-// grid barrier in two halves.
+// Not provided (and so does not compile): tiles of more than 32 threads, the *_async and *_update
+// forms of reduce and scan, and a grid barrier in two halves.
 #pragma once
 
 #include <functional>
@@ -38,7 +39,8 @@ inline unsigned long long thread_group::size() const {
 inline unsigned long long thread_group::thread_rank() const {
     return visit([](const auto& group) -> unsigned long long { return group.thread_rank(); });
 }
-// A grid that was turned into a thread_group does not synchronise on a GPU either: there, nothing tells.
+// A grid that was turned into a thread_group does not synchronise on a GPU either: there, nothing
+// tells.
 inline void thread_group::sync(Site site) const {
     if (kind_ == details::GroupKind::grid) {
         cuda_on_cpu::device_failure(cudaErrorLaunchFailure,

@@ -1,6 +1,7 @@
-// cuBLAS over a BLAS of the host (OpenBLAS), for -lcublas. Matrices are column-major and lie in device memory; a function computes when its
-// stream comes to it. Errors are those of cuBLAS: sizes, leading dimensions, increments and options are checked before anything is
-// touched, and a sentence on stderr says which one is wrong. What is not declared here does not exist.
+// cuBLAS over a BLAS of the host (OpenBLAS), for -lcublas. Matrices are column-major and lie in
+// device memory; a function computes when its stream comes to it. Errors are those of cuBLAS:
+// sizes, leading dimensions, increments and options are checked before anything is touched, and a
+// sentence on stderr says which one is wrong. What is not declared here does not exist.
 #pragma once
 
 #define CUBLAS_API_H_  // include guards of NVIDIA's headers, which programs ask for
@@ -111,7 +112,8 @@ typedef enum {
     CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16
 } cublasMath_t;
 
-// Factors of a low precision are converted, summed in float, double or int32 (COMPUTE_16F, too, in float), and rounded once.
+// Factors of a low precision are converted, summed in float, double or int32 (COMPUTE_16F, too, in
+// float), and rounded once.
 typedef enum {
     CUBLAS_COMPUTE_16F = 64,
     CUBLAS_COMPUTE_16F_PEDANTIC = 65,
@@ -143,7 +145,8 @@ const char* cublasGetStatusName(cublasStatus_t status);
 const char* cublasGetStatusString(cublasStatus_t status);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
 cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t* stream);
-// CUBLAS_POINTER_MODE_HOST: alpha, beta and results are read and written by the host; a function with a result waits for its stream.
+// CUBLAS_POINTER_MODE_HOST: alpha, beta and results are read and written by the host; a function
+// with a result waits for its stream.
 // CUBLAS_POINTER_MODE_DEVICE: they lie in device memory and are read when the stream comes to them.
 cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode);
 cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* mode);
@@ -194,7 +197,8 @@ cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          const __half* A, int lda, long long stride_a, const __half* B,
                                          int ldb, long long stride_b, const __half* beta, __half* C, int ldc,
                                          long long stride_c, int batch);
-// The types of A, B and C beside each compute type are those of cuBLAS; others are CUBLAS_STATUS_NOT_SUPPORTED.
+// The types of A, B and C beside each compute type are those of cuBLAS; others are
+// CUBLAS_STATUS_NOT_SUPPORTED.
 cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
                              int n, int k, const float* alpha, const void* A, cudaDataType a_type, int lda,
                              const void* B, cudaDataType b_type, int ldb, const float* beta, void* C,

@@ -1,7 +1,9 @@
-// The CUDA driver API as the stand-in provides it: contexts, memory, modules and launches, streams and events, arrays and textures, and
-// descriptions of matrices for the tensor memory accelerator. There is one device; contexts share it, and its memory.
-// A module is what nvcc of the stand-in makes with -ptx, -cubin or -fatbin, or what NVRTC gives: code for the CPU. Code that NVIDIA's
-// compiler made is refused. Programs are linked by nvcc with -lcuda, so that modules find the stand-in in them.
+// The CUDA driver API as the stand-in provides it: contexts, memory, modules and launches, streams
+// and events, arrays and textures, and descriptions of matrices for the tensor memory accelerator.
+// There is one device; contexts share it, and its memory. A module is what nvcc of the stand-in
+// makes with -ptx, -cubin or -fatbin, or what NVRTC gives: code for the CPU. Code that NVIDIA's
+// compiler made is refused. Programs are linked by nvcc with -lcuda, so that modules find the
+// stand-in in them.
 #pragma once
 
 #include "cuda_on_cpu/driver_api_types.h"
@@ -208,9 +210,10 @@ CUresult cuEventSynchronize(CUevent event);
 CUresult cuEventQuery(CUevent event);
 CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end);
 
-// Describes a matrix of up to five extents, `dims[0]` being that of neighbours in memory; `strides` are in bytes, from the second
-// extent on. Prints what it refuses. Refused besides what the driver refuses: interleaving, element strides but 1, and swizzled boxes
-// whose rows are narrower than the swizzle's span, none of which the stand-in models.
+// Describes a matrix of up to five extents, `dims[0]` being that of neighbours in memory; `strides`
+// are in bytes, from the second extent on. Prints what it refuses. Refused besides what the driver
+// refuses: interleaving, element strides but 1, and swizzled boxes whose rows are narrower than the
+// swizzle's span, none of which the stand-in models.
 CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
                                 const cuuint64_t* dims, const cuuint64_t* strides, const cuuint32_t* box,
                                 const cuuint32_t* element_strides, CUtensorMapInterleave interleave,

@@ -1,4 +1,5 @@
-// Brain floating point, the upper half of a float: __nv_bfloat16, its pair __nv_bfloat162, and their functions.
+// Brain floating point, the upper half of a float: __nv_bfloat16, its pair __nv_bfloat162, and
+// their functions.
 #pragma once
 
 #include <cuda_fp16.h>

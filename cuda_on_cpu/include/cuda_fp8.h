@@ -1,5 +1,5 @@
-// Floating point of 8 bits: __nv_fp8_e4m3 (numbers up to 448, no Inf) and __nv_fp8_e5m2 (up to 57344). They are for storing and for matrix
-// products: conversions, and no arithmetic.
+// Floating point of 8 bits: __nv_fp8_e4m3 (numbers up to 448, no Inf) and __nv_fp8_e5m2 (up to
+// 57344). They are for storing and for matrix products: conversions, and no arithmetic.
 #pragma once
 
 #include <cuda_bf16.h>

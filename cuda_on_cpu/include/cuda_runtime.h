@@ -1,4 +1,5 @@
-// CUDA C++ on the CPU: what `#include <cuda_runtime.h>` means where no GPU is. In C it is the runtime API.
+// CUDA C++ on the CPU: what `#include <cuda_runtime.h>` means where no GPU is. In C it is the
+// runtime API.
 #pragma once
 
 #define __CUDA_RUNTIME_H__

@@ -1,5 +1,6 @@
-// The CUDA runtime API as the stand-in provides it: host functions, callable from any C or C++ source.
-// What is missing here fails to compile; what is here and cannot be done returns an error, never a silent success.
+// The CUDA runtime API as the stand-in provides it: host functions, callable from any C or C++
+// source. What is missing here fails to compile; what is here and cannot be done returns an error,
+// never a silent success.
 #pragma once
 
 #define __CUDA_RUNTIME_API_H__
@@ -103,7 +104,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                 unsigned flags CUDA_ON_CPU_DEFAULT(cudaEventWaitDefault));
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags);
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
-// Hints about caches and waiting: checked, kept and given back. A priority is as that of cudaStreamCreateWithPriority().
+// Hints about caches and waiting: checked, kept and given back. A priority is as that of
+// cudaStreamCreateWithPriority().
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
                                    const cudaLaunchAttributeValue* value);
 cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,

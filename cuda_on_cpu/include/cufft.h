@@ -1,5 +1,6 @@
-// cuFFT over FFTW, for -lcufft. Transforms of 1 to 3 dimensions in single and double precision, many at once, with strides, in place or
-// not; not normalised, as cuFFT's. Dimensions are given slowest first. The input of a transform that is not in place is kept.
+// cuFFT over FFTW, for -lcufft. Transforms of 1 to 3 dimensions in single and double precision,
+// many at once, with strides, in place or not; not normalised, as cuFFT's. Dimensions are given
+// slowest first. The input of a transform that is not in place is kept.
 #pragma once
 
 #define _CUFFT_H_  // the include guard of NVIDIA's header, which programs ask for
@@ -61,7 +62,8 @@ extern "C" {
 cufftResult cufftPlan1d(cufftHandle* plan, int nx, cufftType type, int batch);
 cufftResult cufftPlan2d(cufftHandle* plan, int nx, int ny, cufftType type);
 cufftResult cufftPlan3d(cufftHandle* plan, int nx, int ny, int nz, cufftType type);
-// Element (i, j) of the b-th transform lies at b * dist + (i * embed[1] + j) * stride; a null `embed` means densely packed transforms.
+// Element (i, j) of the b-th transform lies at b * dist + (i * embed[1] + j) * stride; a null
+// `embed` means densely packed transforms.
 cufftResult cufftPlanMany(cufftHandle* plan, int rank, int* n, int* inembed, int istride, int idist,
                           int* onembed, int ostride, int odist, cufftType type, int batch);
 

@@ -1,5 +1,5 @@
-// Plans of cuFFT whose types are given as data types. Of these float and double exist, real and complex; neither half precision, several GPUs nor
-// callbacks.
+// Plans of cuFFT whose types are given as data types. Of these float and double exist, real and
+// complex; neither half precision, several GPUs nor callbacks.
 #pragma once
 
 #include "cufft.h"

@@ -1,6 +1,8 @@
-// cuRAND's generators for the host's side, for -lcurand. XORWOW, MRG32k3a and Philox give NVIDIA's numbers in NVIDIA's order, as the library's
-// own host generators do; normal numbers differ in the last bits. Poisson numbers are others. MTGP32 and MT19937 give the numbers of MT19937 in
-// its plain order. SOBOL32 has up to 21 dimensions; CURAND_ORDERING_PSEUDO_SEEDED, the scrambled generators and SOBOL64 do not exist.
+// cuRAND's generators for the host's side, for -lcurand. XORWOW, MRG32k3a and Philox give NVIDIA's
+// numbers in NVIDIA's order, as the library's own host generators do; normal numbers differ in the
+// last bits. Poisson numbers are others. MTGP32 and MT19937 give the numbers of MT19937 in its
+// plain order. SOBOL32 has up to 21 dimensions; CURAND_ORDERING_PSEUDO_SEEDED, the scrambled
+// generators and SOBOL64 do not exist.
 #pragma once
 
 #define CURAND_H_  // the include guard of NVIDIA's header, which programs ask for
@@ -90,7 +92,8 @@ curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[]
 curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t* vectors[],
                                            curandDirectionVectorSet_t set);
 
-// `count` numbers. Of normal numbers an even count, but from Philox; of quasirandom numbers a multiple of the dimensions.
+// `count` numbers. Of normal numbers an even count, but from Philox; of quasirandom numbers a
+// multiple of the dimensions.
 curandStatus_t curandGenerate(curandGenerator_t generator, unsigned* output, size_t count);
 curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* output, size_t count);
 curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* output, size_t count);

@@ -1,6 +1,7 @@
-// cuRAND's generators for kernels: XORWOW (curandState), Philox4x32-10 and MRG32k3a, with NVIDIA's numbers. Integers and uniform numbers are the same
-// bit by bit; normal numbers differ in the last bits, as sine, cosine and logarithm do. Poisson numbers have the right
-// distribution and are others.
+// cuRAND's generators for kernels: XORWOW (curandState), Philox4x32-10 and MRG32k3a, with NVIDIA's
+// numbers. Integers and uniform numbers are the same bit by bit; normal numbers differ in the last
+// bits, as sine, cosine and logarithm do. Poisson numbers have the right distribution and are
+// others.
 #pragma once
 
 #define CURAND_KERNEL_H_  // the include guard of NVIDIA's header, which programs ask for

@@ -1,6 +1,7 @@
-// cuSPARSE, for -lcusparse: its generic functions for sparse matrices in CSR, CSC and COO, with values of float, double and complex numbers of both.
-// The types of a call's operands are the same; sums are in double precision and rounded once. Errors are those of cuSPARSE, each with a
-// sentence on stderr. What is not declared here does not exist.
+// cuSPARSE, for -lcusparse: its generic functions for sparse matrices in CSR, CSC and COO, with
+// values of float, double and complex numbers of both. The types of a call's operands are the same;
+// sums are in double precision and rounded once. Errors are those of cuSPARSE, each with a sentence
+// on stderr. What is not declared here does not exist.
 #pragma once
 
 #define CUSPARSE_H_  // the include guard of NVIDIA's header, which programs ask for
@@ -236,7 +237,8 @@ cusparseStatus_t cusparseSparseToDense_bufferSize(cusparseHandle_t handle, cuspa
 cusparseStatus_t cusparseSparseToDense(cusparseHandle_t handle, cusparseConstSpMatDescr_t A,
                                        cusparseDnMatDescr_t B, cusparseSparseToDenseAlg_t algorithm,
                                        void* buffer);
-// analysis() counts: cusparseSpMatGetSize() then tells for how many values the arrays must have room. CSR and CSC: it writes the offsets.
+// analysis() counts: cusparseSpMatGetSize() then tells for how many values the arrays must have
+// room. CSR and CSC: it writes the offsets.
 cusparseStatus_t cusparseDenseToSparse_bufferSize(cusparseHandle_t handle, cusparseConstDnMatDescr_t A,
                                                   cusparseSpMatDescr_t B,
                                                   cusparseDenseToSparseAlg_t algorithm, size_t* size);

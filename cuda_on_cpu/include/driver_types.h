@@ -1,4 +1,5 @@
-// Types of the CUDA runtime API. The numbers are CUDA's own, so that programs that print or store them agree.
+// Types of the CUDA runtime API. The numbers are CUDA's own, so that programs that print or store
+// them agree.
 #pragma once
 
 #define __DRIVER_TYPES_H__  // headers of other programs ask for CUDA's guards

@@ -1,6 +1,7 @@
-// Matrices of a warp (nvcuda::wmma): __half and __nv_bfloat16 with sums in float (__half also with sums in __half), bytes with sums in
-// int, tf32 with sums in float, double. Which lane holds what is the implementation's own business, here and on a GPU: here lane l holds
-// the elements l, l + 32, l + 64...
+// Matrices of a warp (nvcuda::wmma): __half and __nv_bfloat16 with sums in float (__half also with
+// sums in __half), bytes with sums in int, tf32 with sums in float, double. Which lane holds what
+// is the implementation's own business, here and on a GPU: here lane l holds the elements l, l +
+// 32, l + 64...
 #pragma once
 
 #include <algorithm>
@@ -26,12 +27,14 @@ struct WmmaOperands {
     Site site;
 };
 void multiply_fragments(WmmaOperands own);
-// All lanes of the warp are here, with the same pointer and leading dimension (in elements of `element_size` bytes), as aligned as
-// they must be: the pointer to 32 bytes, the leading dimension to 16.
+// All lanes of the warp are here, with the same pointer and leading dimension (in elements of
+// `element_size` bytes), as aligned as they must be: the pointer to 32 bytes, the leading dimension
+// to 16.
 void check_fragment_access(const void* pointer, unsigned leading_dimension, std::size_t element_size,
                            const char* name, Site site);
 
-// A lane's part of a product of fragments of any other shape or type. Fails unless all lanes of the warp are here.
+// A lane's part of a product of fragments of any other shape or type. Fails unless all lanes of the
+// warp are here.
 struct AnyWmmaOperands {
     void* d;
     const void* a;

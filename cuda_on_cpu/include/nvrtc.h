@@ -1,6 +1,6 @@
-// NVRTC: CUDA C++ compiled while the program runs, here by the stand-in's nvcc, which must be there. What nvrtcGetPTX and nvrtcGetCUBIN
-// give is a module for cuModuleLoadData: code for the CPU. CUDA_ON_CPU_NVCC names the nvcc to use.
-// Programs are linked by nvcc with -lnvrtc -lcuda.
+// NVRTC: CUDA C++ compiled while the program runs, here by the stand-in's nvcc, which must be
+// there. What nvrtcGetPTX and nvrtcGetCUBIN give is a module for cuModuleLoadData: code for the
+// CPU. CUDA_ON_CPU_NVCC names the nvcc to use. Programs are linked by nvcc with -lnvrtc -lcuda.
 #pragma once
 
 #include <stddef.h>

@@ -11,7 +11,8 @@
 #define cudaTextureType2DLayered 0xF2
 #define cudaTextureTypeCubemapLayered 0xFC
 
-// What a coordinate outside the texture means. Wrap and mirror are for normalised coordinates; without those they clamp.
+// What a coordinate outside the texture means. Wrap and mirror are for normalised coordinates;
+// without those they clamp.
 enum cudaTextureAddressMode {
     cudaAddressModeWrap = 0,
     cudaAddressModeClamp = 1,
@@ -24,7 +25,8 @@ enum cudaTextureFilterMode {
     cudaFilterModeLinear = 1,
 };
 
-// Normalised floats: integers of 8 and 16 bits are read as numbers of [0, 1], or [-1, 1] if they have a sign.
+// Normalised floats: integers of 8 and 16 bits are read as numbers of [0, 1], or [-1, 1] if they
+// have a sign.
 enum cudaTextureReadMode {
     cudaReadModeElementType = 0,
     cudaReadModeNormalizedFloat = 1,

@@ -4,8 +4,9 @@
 
 #define __VECTOR_TYPES_H__
 
-// One scalar type's four vectors. Two and four components are aligned to their whole size, so that one access moves
-// them all; three components are never more than their scalar. No vector is aligned beyond 16 bytes.
+// One scalar type's four vectors. Two and four components are aligned to their whole size, so that
+// one access moves them all; three components are never more than their scalar. No vector is
+// aligned beyond 16 bytes.
 #define CUDA_ON_CPU_VECTORS(Name, Scalar)                                                    \
     struct Name##1 {                                                                         \
         Scalar x;                                                                            \

@@ -45,7 +45,8 @@ std::string bytes_text(std::size_t bytes) {
 
 // --- Device memory ---------------------------------------------------------------------------------------------------
 
-// All allocations since the program began, so that an inspection that begins later knows what has been written.
+// All allocations since the program began, so that an inspection that begins later knows what has
+// been written.
 class AllMemory final : public MemoryObserver {
   public:
     static AllMemory& instance() {
@@ -519,8 +520,9 @@ void BlockChecks::volatile_access(AccessKind kind, const volatile void* address,
     if (is_load) volatile_load_ = byte;  // it happens when this returns
 }
 
-// The order in which the block's threads, and the blocks, have come by this address. What the block hands on lies there before the
-// operation, and what it finds there it takes after it: whoever sees the operation's effect has heard of what came before it.
+// The order in which the block's threads, and the blocks, have come by this address. What the block
+// hands on lies there before the operation, and what it finds there it takes after it: whoever sees
+// the operation's effect has heard of what came before it.
 void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, unsigned bytes,
                                 int memory_order, Place place) {
     const Address byte = address_of(address);
@@ -579,7 +581,8 @@ void BlockChecks::thread_ended(unsigned thread) {
     if (!watched_) return;
     settle();
     complete_copies(thread, ~0U);
-    // Who returns before the block's first barrier counts as arrived at all of them: GPUs and their tools take that as it is meant.
+    // Who returns before the block's first barrier counts as arrived at all of them: GPUs and their
+    // tools take that as it is meant.
     if (barriers_ > 0) ++ended_after_a_barrier_;
 }
 
@@ -750,7 +753,8 @@ void BlockChecks::copies_awaited(unsigned thread, unsigned pending) {
     if (pending <= group) complete_copies(thread, group - pending);
 }
 
-// Writes of their thread, before its arrival: who reads without waiting for the barrier is in no order with them.
+// Writes of their thread, before its arrival: who reads without waiting for the barrier is in no
+// order with them.
 void BlockChecks::copies_attached(unsigned thread) {
     if (watched_) complete_copies(thread, ~0U);
 }
@@ -768,8 +772,9 @@ void BlockChecks::check_box(unsigned thread, AccessKind kind, const TensorMap& m
     }
 }
 
-// The phase cannot end without the copy: who has waited for it knows what its thread had done when it asked for the copy, and what its
-// carrier does. Nobody else knows of the carrier: a barrier between threads does not wait for the copy.
+// The phase cannot end without the copy: who has waited for it knows what its thread had done when
+// it asked for the copy, and what its carrier does. Nobody else knows of the carrier: a barrier
+// between threads does not wait for the copy.
 void BlockChecks::box_load_issued(unsigned thread, void* shared, const TensorMap& map, int column, int row,
                                   const void* barrier, unsigned parity, Site site) {
     if (!watched_) return;

@@ -1,8 +1,9 @@
-// What is wrong with the accesses of a kernel: races, bounds, alignment, reads of what nothing wrote, copies not waited for. One
-// BlockChecks for each OS thread looks at every access when it happens; what the blocks of a launch share is in LaunchChecks.
+// What is wrong with the accesses of a kernel: races, bounds, alignment, reads of what nothing
+// wrote, copies not waited for. One BlockChecks for each OS thread looks at every access when it
+// happens; what the blocks of a launch share is in LaunchChecks.
 //
-// Blocks that are not watched take part as far as the others need it: what they write counts as written, and what their atomic
-// accesses carry from block to block is handed on.
+// Blocks that are not watched take part as far as the others need it: what they write counts as
+// written, and what their atomic accesses carry from block to block is handed on.
 #pragma once
 
 #include <array>
@@ -54,7 +55,8 @@ class LaunchChecks {
     GlobalShadow::Generation generation() const { return generation_; }
     // Of several blocks, which reach each other's shared memory.
     bool clusters() const { return clusters_; }
-    // `change` gets what the blocks of that cluster have told each other at its barriers, and may change it, nobody else meanwhile.
+    // `change` gets what the blocks of that cluster have told each other at its barriers, and may
+    // change it, nobody else meanwhile.
     using Told = Arrivals<const BlocksKnowledge>;
     void at_cluster_barrier(std::uint64_t cluster, const std::function<void(Told&)>& change);
     // The same of what other blocks have told at an mbarrier.
@@ -86,23 +88,27 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // The launch is over: what any OS thread has kept of it is void.
     static void forget_everywhere(const LaunchChecks& launch);
 
-    // Of the running thread. `aligned`: the instruction needs an address that is a multiple of its size.
+    // Of the running thread. `aligned`: the instruction needs an address that is a multiple of its
+    // size.
     void access(AccessKind kind, const volatile void* address, std::size_t bytes, Place place, bool aligned) {
         const auto byte = reinterpret_cast<Address>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
         if (is_usual(kind, byte, bytes, place)) return;
         if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
     }
-    // An atomic access, with its order in memory as the compiler numbers them. Between the two it is carried out.
+    // An atomic access, with its order in memory as the compiler numbers them. Between the two it
+    // is carried out.
     void before_atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order,
                        Place place);
     void after_atomic(AccessKind kind, const volatile void* address);
-    // A volatile access is atomic in global memory, where it is used for flags, and like any other in shared memory.
+    // A volatile access is atomic in global memory, where it is used for flags, and like any other
+    // in shared memory.
     void volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place);
     // `for_other_blocks`: __threadfence(), else __threadfence_block().
     void fence(bool for_other_blocks);
 
-    // What the runtime tells of a block that is watched. Nothing happens in one that has not begun here: then it is only counted.
+    // What the runtime tells of a block that is watched. Nothing happens in one that has not begun
+    // here: then it is only counted.
     void thread_ended(unsigned thread);
     void shared_entered(const char* name, void* object, std::size_t size, std::size_t gap);
     void barrier_arrived_to_wait_later(unsigned thread);
@@ -150,7 +156,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         Address last = 0;     // that was accessed
         bool usable = false;  // there, and all of it has been written
     };
-    // A second plain write to a word, by another thread and in no order with the first. If it writes what was there it is none the worse.
+    // A second plain write to a word, by another thread and in no order with the first. If it
+    // writes what was there it is none the worse.
     struct SecondWrite {
         Access access;
         Earlier earlier;
@@ -168,8 +175,9 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         std::vector<Copy> pending;
     };
 
-    // What most accesses of device memory are: nothing can be wrong with them but a race. A loop goes on at the same distance, so that what is
-    // known of that memory is on its way from the cache when it is needed.
+    // What most accesses of device memory are: nothing can be wrong with them but a race. A loop
+    // goes on at the same distance, so that what is known of that memory is on its way from the
+    // cache when it is needed.
     bool is_usual(AccessKind kind, Address byte, std::size_t bytes, Place place) {
         Piece& piece = pieces_[place];
         if (!watched_ || !piece.usable || byte - piece.begin >= piece.size) return false;
@@ -205,7 +213,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     }
     void settle_last_access();
     void note_device_access(const Access& access);
-    // Reads wait until something may change who knows of them, as those of one line are noted together for little more than one.
+    // Reads wait until something may change who knows of them, as those of one line are noted
+    // together for little more than one.
     void note_read(const Access& access) {
         const Epoch epoch = order_.epoch(access.thread);
         const auto block = static_cast<std::uint16_t>(others_.number());
@@ -269,7 +278,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     Address volatile_load_ = 0;               // the last access was a volatile load of it
 };
 
-// Where the hooks find the checks: null unless a block of a launch under inspection runs on this OS thread.
+// Where the hooks find the checks: null unless a block of a launch under inspection runs on this OS
+// thread.
 extern constinit thread_local BlockChecks* checking;
 
 }  // namespace cuda_on_cpu::inspector

@@ -14,7 +14,8 @@ using Node = std::uint32_t;
 constexpr Node kEntry = 0;
 constexpr Node kExit = 1;
 
-// The graph of the places that the lanes of a warp have been at, each numbered in the order in which it was first seen.
+// The graph of the places that the lanes of a warp have been at, each numbered in the order in
+// which it was first seen.
 class Graph {
   public:
     Graph() : successors_(2), predecessors_(2) {}
@@ -35,8 +36,9 @@ class Graph {
         predecessors_[to].push_back(from);
     }
 
-    // For each node the nearest one that every way from it to the exit passes. The exit's is itself. Cooper, Harvey and Kennedy,
-    // "A Simple, Fast Dominance Algorithm", with all edges turned round.
+    // For each node the nearest one that every way from it to the exit passes. The exit's is
+    // itself. Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", with all edges
+    // turned round.
     std::vector<Node> post_dominators() const {
         constexpr Node kUnknown = ~Node{0};
         const std::vector<Node> order = backwards();  // the exit first
@@ -73,7 +75,8 @@ class Graph {
     }
 
   private:
-    // Reverse postorder of a depth-first search from the exit against the edges. Every node reaches the exit: traces end there.
+    // Reverse postorder of a depth-first search from the exit against the edges. Every node reaches
+    // the exit: traces end there.
     std::vector<Node> backwards() const {
         std::vector<Node> order;
         std::vector<bool> seen(predecessors_.size());
@@ -101,7 +104,8 @@ class Graph {
     std::vector<std::vector<Node>> predecessors_;
 };
 
-// A warp that runs its traces: the lanes of a mask from where they are until all have come to a node.
+// A warp that runs its traces: the lanes of a mask from where they are until all have come to a
+// node.
 class Replay {
   public:
     Replay(const Traces& traces, const std::function<void(const Instruction&)>& executed)
@@ -154,8 +158,8 @@ class Replay {
         }
     }
 
-    // The lanes went different ways. Each group goes its own until it meets the others; that is never beyond where the caller
-    // wants all of them, because all ways from here lead there.
+    // The lanes went different ways. Each group goes its own until it meets the others; that is
+    // never beyond where the caller wants all of them, because all ways from here lead there.
     void part(LaneMask mask, Node last) {
         const Node meeting = meets_at_[last];
         for (LaneMask left = mask; left != 0;) {

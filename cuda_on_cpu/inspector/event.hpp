@@ -1,4 +1,5 @@
-// One thing that a CUDA thread did, as the inspector keeps it: where in the program, what, and at which address.
+// One thing that a CUDA thread did, as the inspector keeps it: where in the program, what, and at
+// which address.
 #pragma once
 
 #include <array>
@@ -13,10 +14,12 @@ namespace cuda_on_cpu::inspector {
 inline constexpr unsigned kLanes = 32;
 using LaneMask = std::uint32_t;
 
-// A return address in the program, or the number of a Site of the runtime (source_places.hpp). 48 bits.
+// A return address in the program, or the number of a Site of the runtime (source_places.hpp). 48
+// bits.
 using Place = std::uint64_t;
 
-// Place, space, operation and size in one word: accesses of several lanes with the same word may be one instruction.
+// Place, space, operation and size in one word: accesses of several lanes with the same word may be
+// one instruction.
 class Action {
   public:
     constexpr Action() = default;

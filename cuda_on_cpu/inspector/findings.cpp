@@ -71,8 +71,9 @@ std::vector<Finding> Findings::take(const Resolve& resolve) {
     return result;
 }
 
-// One line of source may be several places in the code: a loop that is unrolled, a template's instances. And which of two
-// threads that race comes first is chance: both directions are one finding.
+// One line of source may be several places in the code: a loop that is unrolled, a template's
+// instances. And which of two threads that race comes first is chance: both directions are one
+// finding.
 void add_findings(std::vector<Finding>& all, std::vector<Finding> more) {
     for (Finding& finding : more) {
         const auto same = std::find_if(all.begin(), all.end(), [&](const Finding& known) {

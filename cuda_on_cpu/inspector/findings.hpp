@@ -1,4 +1,5 @@
-// What is wrong with a kernel, gathered while it runs: the same mistake at the same two places is one finding with a count.
+// What is wrong with a kernel, gathered while it runs: the same mistake at the same two places is
+// one finding with a count.
 #pragma once
 
 #include <array>
@@ -35,7 +36,8 @@ class Findings {
   public:
     using Resolve = std::function<SourceLine(Place)>;
 
-    // Counts it if there is one of the kind at these places; `complete` adds message and why only when it is the first.
+    // Counts it if there is one of the kind at these places; `complete` adds message and why only
+    // when it is the first.
     void add(std::string kind, const Party& party, const std::optional<Party>& other,
              const std::function<void(RawFinding&)>& complete);
     // For whoever looks them up all at once.
@@ -58,7 +60,8 @@ class Findings {
     std::map<Key, RawFinding> found_;
 };
 
-// Adds findings of another launch of the same kernel, those at the same places to the count of the first.
+// Adds findings of another launch of the same kernel, those at the same places to the count of the
+// first.
 void add_findings(std::vector<Finding>& all, std::vector<Finding> more);
 
 // The short explanation that goes with a kind of finding; "" for a kind without one.

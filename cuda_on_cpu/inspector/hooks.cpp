@@ -39,8 +39,9 @@ AccessKind kind_of(Operation operation) {
         recorder->access_range(operation, address, bytes, place);
 }
 
-// `perform` carries the operation out. What it hands on is known to others before they can see it done, and what it
-// has come by is known to its thread after it: blocks on other OS threads go on meanwhile.
+// `perform` carries the operation out. What it hands on is known to others before they can see it
+// done, and what it has come by is known to its thread after it: blocks on other OS threads go on
+// meanwhile.
 template <class Perform>
 [[gnu::always_inline]] inline auto atomic(AccessKind kind, const volatile void* address, unsigned bytes,
                                           int order, std::uint64_t place, Perform perform) {
@@ -65,7 +66,8 @@ void fence(bool for_other_blocks) {
 
 #include "sanitizer_interface.inc"
 
-// What instrumented code calls in place of memset and its like (inspected_memory.h): the compiler has not looked into those.
+// What instrumented code calls in place of memset and its like (inspected_memory.h): the compiler
+// has not looked into those.
 extern "C" {
 void* cuda_on_cpu_memset(void* to, int value, std::size_t bytes) {
     access_range(Operation::kStore, to, bytes, PLACE);

@@ -30,8 +30,8 @@ Recorders& recorders() {
     return all;
 }
 
-// "in", or "in and out", after the parameters that point into the allocation; then its size where one of these points into
-// others, too, or where there is none.
+// "in", or "in and out", after the parameters that point into the allocation; then its size where
+// one of these points into others, too, or where there is none.
 std::string name_of(const Allocation& allocation, const std::vector<Allocation>& all,
                     const std::vector<NamedAddress>& addresses) {
     const auto is_in = [](const NamedAddress& named, const Allocation& in) {
@@ -111,8 +111,8 @@ void add(const LaunchRecord& launch, KernelInspection& kernel) {
     }
 }
 
-// The lines of a launch. Two arrays of one name in one line are told apart by the order in which the line mentions them, so that
-// launches whose buffers change places still add up.
+// The lines of a launch. Two arrays of one name in one line are told apart by the order in which
+// the line mentions them, so that launches whose buffers change places still add up.
 void add(const LaunchRecord& launch, const std::unordered_map<Place, SourceLine>& sources,
          std::map<Line, LineCount>& lines) {
     std::map<Line, std::map<unsigned, Place>>
@@ -165,8 +165,8 @@ void Inspector::begin_launch(LaunchState& launch) {
     launches_.push_back(std::move(record));
 }
 
-// As many as there may be, the first and the last among them, evenly spread. Of clusters all blocks or none, as they tell each other what
-// they have done.
+// As many as there may be, the first and the last among them, evenly spread. Of clusters all blocks
+// or none, as they tell each other what they have done.
 bool Inspector::chosen(uint3 block, const LaunchConfiguration& launch) const {
     const std::uint64_t number = cluster_of(block, launch);
     const std::uint64_t clusters = volume(launch.grid) / blocks_together(launch);
@@ -265,7 +265,8 @@ Inspection Inspector::result() {
 }
 
 namespace {
-// Not destroyed when the program ends: a whole program is watched until after its static objects are gone.
+// Not destroyed when the program ends: a whole program is watched until after its static objects
+// are gone.
 constinit Inspector* inspector = nullptr;
 }  // namespace
 

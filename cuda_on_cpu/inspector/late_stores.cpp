@@ -1,7 +1,9 @@
-// Stores that come as late as they may, in programs that are linked with this in place of the inspector, and with
-// CUDA_ON_CPU_STORES=late: a thread steps back before each store to memory that others see, until all others of its block wait, have
-// ended or want to store, too. What it has read by then, others have read as well. So of two threads that do `counter += 1` one adds
-// in vain, and who reads without a barrier what another writes finds what was there before. A kernel without races cannot tell.
+// Stores that come as late as they may, in programs that are linked with this in place of the
+// inspector, and with CUDA_ON_CPU_STORES=late: a thread steps back before each store to memory that
+// others see, until all others of its block wait, have ended or want to store, too. What it has
+// read by then, others have read as well. So of two threads that do `counter += 1` one adds in
+// vain, and who reads without a barrier what another writes finds what was there before. A kernel
+// without races cannot tell.
 #include <cstddef>
 #include <cstdint>
 

@@ -50,7 +50,8 @@ void BlockOrder::begin_block(unsigned threads) {
     begin_phase();
 }
 
-// What was known before is smaller than the epochs from now on: nothing needs to be forgotten but what is shared.
+// What was known before is smaller than the epochs from now on: nothing needs to be forgotten but
+// what is shared.
 void BlockOrder::begin_phase() {
     phase_start_ = ++latest_;
     std::fill(epoch_.begin(), epoch_.end(), latest_);
@@ -170,7 +171,8 @@ void BlockOrder::acquire(unsigned thread, const BlockKnowledge& known) {
 // --- Between blocks --------------------------------------------------------------------------------------------------------
 
 void BlockKnowledge::join(const BlockKnowledge& other) {
-    // Of two warps only one can be kept: the other's epoch then counts for all, which errs towards "ordered".
+    // Of two warps only one can be kept: the other's epoch then counts for all, which errs towards
+    // "ordered".
     if (of_warp == 0) {
         of_warp = other.of_warp;
         warp = other.warp;

@@ -8,7 +8,8 @@
 #include "inspector.hpp"
 #include "source_places.hpp"
 
-// Where all `__constant__` variables are (language.h). Made by the linker where there are some, null elsewhere.
+// Where all `__constant__` variables are (language.h). Made by the linker where there are some,
+// null elsewhere.
 extern "C" {
 [[gnu::weak, gnu::visibility("hidden")]] extern const char __start_cuda_on_cpu_constant;
 [[gnu::weak, gnu::visibility("hidden")]] extern const char __stop_cuda_on_cpu_constant;
@@ -84,7 +85,8 @@ void LineCount::add(const LineCount& other) {
     ideal += other.ideal;
     active_lanes += other.active_lanes;
     bytes_used += other.bytes_used;
-    // Of several the one in the first block: then the order in which OS threads deliver does not show.
+    // Of several the one in the first block: then the order in which OS threads deliver does not
+    // show.
     if (std::pair(other.worst.transactions, worst_block) > std::pair(worst.transactions, other.worst_block)) {
         worst = other.worst;
         worst_block = other.worst_block;
@@ -223,7 +225,8 @@ void Recorder::mbarrier_left(unsigned thread, const void* barrier, unsigned pari
 
 void Recorder::access_range(Operation operation, const volatile void* address, std::size_t bytes,
                             Place place) {
-    // Up to 16 bytes with the alignment of their parts only; more than that is a structure, aligned as it happens to be.
+    // Up to 16 bytes with the alignment of their parts only; more than that is a structure, aligned
+    // as it happens to be.
     const std::uint64_t alignment = address_of(address) | bytes | (bytes <= 16 ? 4 : 16);
     const std::size_t step = std::size_t{1} << std::countr_zero(alignment);
     for (std::size_t i = 0; i < bytes; i += step) {

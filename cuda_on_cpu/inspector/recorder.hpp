@@ -1,4 +1,5 @@
-// What the threads of one block do, noted event by event, and counted warp by warp: one recorder for each OS thread.
+// What the threads of one block do, noted event by event, and counted warp by warp: one recorder
+// for each OS thread.
 #pragma once
 
 #include <array>
@@ -34,8 +35,8 @@ class SectorSet {
     std::vector<std::atomic<std::uint64_t>> words_;
 };
 
-// Memory that a kernel may reach. Counted are addresses as a GPU would have them: allocations begin at multiples of 256 there,
-// and are at 16 here.
+// Memory that a kernel may reach. Counted are addresses as a GPU would have them: allocations begin
+// at multiples of 256 there, and are at 16 here.
 struct Region {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -94,7 +95,8 @@ struct LaunchRecord {
     std::uint64_t dropped_accesses = 0;
     bool all_memory_watched = true;
     std::vector<std::unique_ptr<Region>> global;  // in the order of their addresses
-    // Names of arrays: "tile", "in", or "allocation of 4096 bytes". Those of shared arrays are added as blocks reach them.
+    // Names of arrays: "tile", "in", or "allocation of 4096 bytes". Those of shared arrays are
+    // added as blocks reach them.
     std::vector<std::string> arrays;
     unsigned variables = 0;  // the piece of global memory, and array, that `__device__` variables are in
     std::mutex arrays_mutex;
@@ -122,10 +124,11 @@ class Recorder final : public BlockObserver {
             access_anywhere(Action(place, Space::kGlobal, operation, bytes), byte);
         }
     }
-    // An access of a size, or with an alignment, that no single instruction has: as many as it takes.
+    // An access of a size, or with an alignment, that no single instruction has: as many as it
+    // takes.
     void access_range(Operation operation, const volatile void* address, std::size_t bytes, Place place);
-    // Forgets what the running thread did last, if that was to load this very address atomically: the write that now comes makes
-    // both one operation.
+    // Forgets what the running thread did last, if that was to load this very address atomically:
+    // the write that now comes makes both one operation.
     void take_back_atomic_load(const volatile void* address);
 
     void begin_block(LaunchState& launch, uint3 block, void* dynamic_shared, std::size_t size) override;
@@ -183,7 +186,8 @@ class Recorder final : public BlockObserver {
 
   private:
     enum class Kind : std::uint8_t { kNothing, kGlobal, kDynamicShared, kStaticShared, kVariables };
-    // What lies in one page of memory. Where there are static `__shared__` variables there may be others beside them.
+    // What lies in one page of memory. Where there are static `__shared__` variables there may be
+    // others beside them.
     struct Page {
         std::uint64_t number = ~std::uint64_t{0};
         const Region* region = nullptr;

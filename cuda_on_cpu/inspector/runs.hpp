@@ -1,6 +1,7 @@
-// Who touched the words of one line of device memory (64 bytes), in a few words for all of them: what a warp does with one instruction,
-// or a thread in a loop, is one run. Plain accesses only, and only while nothing in the line goes wrong: GlobalShadow keeps the
-// words of other lines one by one.
+// Who touched the words of one line of device memory (64 bytes), in a few words for all of them:
+// what a warp does with one instruction, or a thread in a loop, is one run. Plain accesses only,
+// and only while nothing in the line goes wrong: GlobalShadow keeps the words of other lines one by
+// one.
 #pragma once
 
 #include <array>
@@ -12,8 +13,9 @@
 
 namespace cuda_on_cpu::inspector {
 
-// Two threads of a block have read a word in one epoch: who writes there without an order races with one of them, and a third reader is
-// no news. But if they are of one warp it may have waited for itself alone.
+// Two threads of a block have read a word in one epoch: who writes there without an order races
+// with one of them, and a third reader is no news. But if they are of one warp it may have waited
+// for itself alone.
 inline bool two_will_do(unsigned a, unsigned b, unsigned third) {
     return a != b && (a / kLanes != b / kLanes || a / kLanes == third / kLanes);
 }
@@ -36,7 +38,8 @@ inline LineWords line_words(unsigned first, unsigned count) {
     return static_cast<LineWords>(((1U << count) - 1) << first);
 }
 
-// The thread of each word: base + (word << step), or for vectors base + (word >> -step), or always the same.
+// The thread of each word: base + (word << step), or for vectors base + (word >> -step), or always
+// the same.
 class ThreadOfWord {
   public:
     ThreadOfWord() = default;
@@ -47,11 +50,13 @@ class ThreadOfWord {
     }
     bool operator==(const ThreadOfWord&) const = default;
 
-    // From the first to the last of these words: as the words between two of one thread are that thread's too.
+    // From the first to the last of these words: as the words between two of one thread are that
+    // thread's too.
     bool is(unsigned thread, unsigned first, unsigned last) const {
         return (*this)(first) == thread && (*this)(last) == thread;
     }
-    // May words first ... last be `thread`'s, besides `words` that it holds for? As long as those are of one thread any step will do.
+    // May words first ... last be `thread`'s, besides `words` that it holds for? As long as those
+    // are of one thread any step will do.
     bool extend(LineWords words, unsigned thread, unsigned first, unsigned last) {
         if (is(thread, first, last)) return true;
         return (words & line_words(first, last - first + 1)) == 0 && choose_step(words, thread, first, last);
@@ -101,8 +106,9 @@ class LineOfRuns {
   public:
     void clear() { words_.fill(0); }
 
-    // `in_order(then, block, thread, now)`: did what that thread did then come before what thread `now` does? False, and nothing is
-    // noted: it does not go together with what is here, or there is no room.
+    // `in_order(then, block, thread, now)`: did what that thread did then come before what thread
+    // `now` does? False, and nothing is noted: it does not go together with what is here, or there
+    // is no room.
     template <class InOrder>
     bool note(const Run& run, InOrder in_order) {
         const Deed& deed = run.deed;
@@ -117,7 +123,8 @@ class LineOfRuns {
         }
         if ((against & run.words) != 0) {
             if (!goes_together(own, run, in_order)) return false;
-            // A write that comes later and goes together with this one also goes together with what came before it.
+            // A write that comes later and goes together with this one also goes together with what
+            // came before it.
             if (deed.write) forget(own, run.words, [](unsigned) { return true; });
         }
         if (own == kRuns) {
@@ -215,7 +222,8 @@ class LineOfRuns {
                });
     }
 
-    // One that is empty, or whose words two others have read besides; kRuns: none. A reader of another block stays.
+    // One that is empty, or whose words two others have read besides; kRuns: none. A reader of
+    // another block stays.
     unsigned free_run(const Deed& deed) const {
         for (unsigned r = 0; r < kRuns; ++r) {
             if (words_[r] == 0) return r;

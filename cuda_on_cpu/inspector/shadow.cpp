@@ -133,7 +133,8 @@ SharedShadow::Cell& SharedShadow::fresh(Region& region, Address word) {
     return cell;
 }
 
-// What most accesses are: one more lane of a warp reads a word that nobody has written since the last barrier.
+// What most accesses are: one more lane of a warp reads a word that nobody has written since the
+// last barrier.
 bool SharedShadow::is_one_more_reader(Region& region, const Access& access, const BlockOrder& order) {
     if (access.kind != AccessKind::load || access.bytes != kWord || access.address % kWord != 0) return false;
     Cell& cell = region.cell(access.address);
@@ -217,7 +218,8 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
     const std::span<Entry> entries =
         more != nullptr ? std::span(*more) : std::span(cell.entries.data(), cell.count);
     if (!write) {
-        // Where many warps read a word most are not among those that came last, nor anywhere: they are looked for when there are many.
+        // Where many warps read a word most are not among those that came last, nor anywhere: they
+        // are looked for when there are many.
         constexpr std::size_t kMany = 64;
         constexpr std::size_t kFew = 4;
         const std::size_t last = entries.size() < kMany ? entries.size() - std::min(entries.size(), kFew) : 0;
@@ -231,7 +233,8 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
             return;
         }
     }
-    // What comes later and goes together with this access also goes together with what came before it in order.
+    // What comes later and goes together with this access also goes together with what came before
+    // it in order.
     const auto superseded = [&](const Entry& e) {
         if ((e.bytes & ~bytes) != 0) return false;
         // A plain access goes together with less than an atomic one does.
@@ -459,8 +462,9 @@ bool GlobalShadow::in_order(unsigned block, unsigned thread, Epoch then, unsigne
     return others.knows(block, thread, then);
 }
 
-// What most reads are: a thread more of a block reads a word that another of its threads has read just now. Which thread of a block it
-// was matters only for a write by another thread of that block: two of them are enough, of two warps. Another OS thread may change the cell meanwhile:
+// What most reads are: a thread more of a block reads a word that another of its threads has read
+// just now. Which thread of a block it was matters only for a write by another thread of that
+// block: two of them are enough, of two warps. Another OS thread may change the cell meanwhile:
 // then it is taken for one or the other state.
 bool GlobalShadow::is_one_more_reader(const Cell& cell, const Who& self) {
     if (!cell.last_reader.alike(self)) return false;
@@ -522,7 +526,8 @@ void GlobalShadow::spread(const LineOfRuns& runs, std::span<Cell, kLineWords> ce
     });
 }
 
-// The words of one access, one after the other: what is wrong is told once, but of two plain writes word by word.
+// The words of one access, one after the other: what is wrong is told once, but of two plain writes
+// word by word.
 class GlobalShadow::WordByWord {
   public:
     WordByWord(GlobalShadow& shadow, const Access& access, Generation generation, const BlockOrder& order,

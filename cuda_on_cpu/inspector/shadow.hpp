@@ -1,4 +1,5 @@
-// What is known of each word of memory: who has written it, who has read it since, which of its bytes nothing has written.
+// What is known of each word of memory: who has written it, who has read it since, which of its
+// bytes nothing has written.
 // Pure: memory is given as addresses, and nothing here touches it.
 #pragma once
 
@@ -38,7 +39,8 @@ inline bool conflict(AccessKind a, AccessKind b) {
     return (writes(a) || writes(b)) && !(is_atomic(a) && is_atomic(b));
 }
 
-// One access of one thread. At most 16 bytes, but an access of several (a structure that is copied) may be more.
+// One access of one thread. At most 16 bytes, but an access of several (a structure that is copied)
+// may be more.
 struct Access {
     unsigned thread = 0;
     Address address = 0;
@@ -71,7 +73,8 @@ class SharedSink {
   public:
     virtual ~SharedSink() = default;
     virtual void race(const Access& access, const Earlier& earlier, Address where) = 0;
-    // Of an access of several words only if all of it is: a vector may reach beyond what its thread needs.
+    // Of an access of several words only if all of it is: a vector may reach beyond what its thread
+    // needs.
     virtual void uninitialised(const Access& access, Address where) = 0;
     virtual void missing_wait(const Access& access, const Earlier& copy, Address where) = 0;
 };
@@ -95,11 +98,13 @@ class SharedShadow {
     // An access that lies inside the array whole.
     void access(Region& region, const Access& access, const BlockOrder& order, SharedSink& sink);
 
-    // An asynchronous copy: a write from when it is issued until its thread has waited. `place` of the issue.
+    // An asynchronous copy: a write from when it is issued until its thread has waited. `place` of
+    // the issue.
     void issue_copy(Region& region, const Access& copy, const BlockOrder& order, SharedSink& sink);
     void complete_copy(Region& region, unsigned thread, Address address, unsigned bytes,
                        const BlockOrder& order);
-    // Of a copy for which others wait: a write of `carrier` from now on, as its thread is in no order with it.
+    // Of a copy for which others wait: a write of `carrier` from now on, as its thread is in no
+    // order with it.
     void end_copy(Region& region, Address address, unsigned carrier, const BlockOrder& order);
 
   private:
@@ -136,8 +141,8 @@ class SharedShadow {
 class GlobalSink {
   public:
     virtual ~GlobalSink() = default;
-    // Between blocks, or between threads of one (earlier.block is the running one's number then). Once an access; but two plain writes
-    // word by word, as some of the values may be the same.
+    // Between blocks, or between threads of one (earlier.block is the running one's number then).
+    // Once an access; but two plain writes word by word, as some of the values may be the same.
     virtual void race(const Access& access, const Earlier& earlier, Address where) = 0;
 };
 
@@ -164,8 +169,9 @@ class GlobalShadow {
     // There is more memory than can be watched.
     bool full() const { return full_.load(std::memory_order_relaxed); }
 
-    // `change` gets what atomic accesses have left at an address in this generation, and may change it, nobody else meanwhile. A block
-    // that is not watched does not hear of a grid's barriers, and may come with the generation before.
+    // `change` gets what atomic accesses have left at an address in this generation, and may change
+    // it, nobody else meanwhile. A block that is not watched does not hear of a grid's barriers,
+    // and may come with the generation before.
     void at_atomic(Address address, Generation generation,
                    const std::function<void(SharedBlocksKnowledge&)>& change);
     // While no kernel runs: what atomic accesses have left.
@@ -223,10 +229,12 @@ class GlobalShadow {
         std::unordered_map<Address, std::pair<Generation, SharedBlocksKnowledge>> atomics;
     };
     static constexpr unsigned kShards = 16;
-    // Addresses beyond these are taken for one: what was left at one of them counts as left at all, which errs towards "ordered".
+    // Addresses beyond these are taken for one: what was left at one of them counts as left at all,
+    // which errs towards "ordered".
     static constexpr std::size_t kMostAtomics = 2048;  // of a shard
 
-    // Where in pages_ the page of that number is; it is made if there was none. kNoPage: there are too many.
+    // Where in pages_ the page of that number is; it is made if there was none. kNoPage: there are
+    // too many.
     std::size_t page(Address number);
     [[gnu::noinline]] std::size_t add_page(Address number);
     static std::size_t slot_of(Address number);
@@ -251,15 +259,16 @@ class GlobalShadow {
     std::atomic<bool> full_{false};
 };
 
-// Plain reads of a block that have not been noted yet, so that those of one line are noted together. Until then no thread may tell
-// others anything, or hear anything from them.
+// Plain reads of a block that have not been noted yet, so that those of one line are noted
+// together. Until then no thread may tell others anything, or hear anything from them.
 class PendingReads {
   public:
     using Note = std::function<void(const Run&, Address line)>;
 
     PendingReads() : sets_(kSets) {}
 
-    // An access in one line, by a thread of the block in an epoch. False: there must be made room for it.
+    // An access in one line, by a thread of the block in an epoch. False: there must be made room
+    // for it.
     bool add(const Access& access, Epoch epoch, std::uint16_t block) {
         const Address line = access.address / kLineBytes;
         const LineWords words = words_of(access);
@@ -317,7 +326,8 @@ class WrittenBytes {
         if (count > 0 && !all()) mark_some(first, count);
     }
     bool none_written(std::size_t first, std::size_t count) const;
-    // The first byte of these that nothing has written, or -1; it counts as written from now on, with its neighbours.
+    // The first byte of these that nothing has written, or -1; it counts as written from now on,
+    // with its neighbours.
     std::ptrdiff_t first_unwritten(std::size_t first, std::size_t count) {
         return all() ? -1 : first_unwritten_of_some(first, count);
     }

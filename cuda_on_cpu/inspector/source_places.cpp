@@ -101,7 +101,8 @@ std::string quoted(const std::string& text) {
     return result + "'";
 }
 
-// With -a each answer begins with the address, and -i lists the functions that the code was inlined into.
+// With -a each answer begins with the address, and -i lists the functions that the code was inlined
+// into.
 void ask(const std::string& file, const Module& module, std::unordered_map<Place, SourceLine>& lines) {
     const TemporaryFile addresses;
     {

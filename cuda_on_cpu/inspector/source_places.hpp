@@ -11,15 +11,17 @@
 
 namespace cuda_on_cpu::inspector {
 
-// The place of something that the runtime did for a kernel and knows the line of. The same for the same file and line.
+// The place of something that the runtime did for a kernel and knows the line of. The same for the
+// same file and line.
 Place place_of(Site site);
 
 // "/home/me/course/day01_vector_add/vector_add.cu" -> "day01_vector_add/vector_add.cu"
 std::string relative_to_course(std::string_view file);
 
-// The source line of each place. Of code that was inlined it is the innermost line outside cuda_on_cpu/ and common/, else outside
-// cuda_on_cpu/: the lesson's own; with CUDA_ON_CPU_LINES=kernel the innermost in a .cu file, if there is one. Asks
-// addr2line, once for each program or library that the places are in.
+// The source line of each place. Of code that was inlined it is the innermost line outside
+// cuda_on_cpu/ and common/, else outside cuda_on_cpu/: the lesson's own; with
+// CUDA_ON_CPU_LINES=kernel the innermost in a .cu file, if there is one. Asks addr2line, once for
+// each program or library that the places are in.
 std::unordered_map<Place, SourceLine> source_lines(const std::vector<Place>& places);
 
 }  // namespace cuda_on_cpu::inspector

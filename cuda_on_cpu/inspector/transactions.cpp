@@ -71,7 +71,8 @@ unsigned lanes_at_a_bank(LaneMask mask, const Addresses& addresses, unsigned byt
     return *std::max_element(lanes.begin(), lanes.end());
 }
 
-// Does every active lane have the address of the lane whose number differs in `difference`, unless that one is inactive?
+// Does every active lane have the address of the lane whose number differs in `difference`, unless
+// that one is inactive?
 bool paired(LaneMask mask, const Addresses& addresses, unsigned difference) {
     for (LaneMask left = mask; left != 0; left &= left - 1) {
         const auto lane = static_cast<unsigned>(std::countr_zero(left));
@@ -85,7 +86,8 @@ unsigned wavefronts(Operation operation, LaneMask mask, const Addresses& address
     if (operation == Operation::kAtomic || (operation == Operation::kAsyncCopy && bytes <= 4))
         return lanes_at_a_bank(mask, addresses, bytes);
     unsigned together = bytes <= 4 ? kLanes : 4 * kLanes / bytes;
-    // Loads: of twice as many lanes where all neighbours, or next neighbours, share their addresses.
+    // Loads: of twice as many lanes where all neighbours, or next neighbours, share their
+    // addresses.
     if (operation == Operation::kLoad && together < kLanes &&
         (paired(mask, addresses, 1) || paired(mask, addresses, 2)))
         together *= 2;

@@ -1,9 +1,11 @@
 // How often the memory system must move to serve one request of a warp.
 //
-// Shared memory has 32 banks, each 4 bytes wide; in one go (a wavefront) every bank delivers one word, to as many lanes as want
-// it. More than 32 lanes times 4 bytes take several goes at best: lanes that ask for 8 bytes are served in halves of a warp, for
-// 16 bytes in quarters. Atomics on one word are served one after the other. Global memory is moved in sectors of 32 bytes.
-// The rules beyond that are the hardware's own, found with its counters: docs/measurements/h200/inspection_counts.json.
+// Shared memory has 32 banks, each 4 bytes wide; in one go (a wavefront) every bank delivers one
+// word, to as many lanes as want it. More than 32 lanes times 4 bytes take several goes at best:
+// lanes that ask for 8 bytes are served in halves of a warp, for 16 bytes in quarters. Atomics on
+// one word are served one after the other. Global memory is moved in sectors of 32 bytes. The rules
+// beyond that are the hardware's own, found with its counters:
+// docs/measurements/h200/inspection_counts.json.
 #pragma once
 
 #include <array>

@@ -1,7 +1,9 @@
-// Linked into every program that the nvcc of an inspecting build makes: all its kernels are watched, from before main() to its end. What
-// was seen goes to the file that CUDA_ON_CPU_INSPECTION names, as JSON, or to stderr as text.
+// Linked into every program that the nvcc of an inspecting build makes: all its kernels are
+// watched, from before main() to its end. What was seen goes to the file that
+// CUDA_ON_CPU_INSPECTION names, as JSON, or to stderr as text.
 //
-// All names here are local: a program may be linked with this file twice (-lcudart -lcudart_static).
+// All names here are local: a program may be linked with this file twice (-lcudart
+// -lcudart_static).
 #include <cuda_runtime_api.h>
 #include <unistd.h>
 
@@ -90,7 +92,8 @@ class WholeProgram {
         std::at_quick_exit([] { running->finish(); });
         std::signal(SIGABRT, report_and_abort);
     }
-    // Constructed before all other static objects, so destroyed after them: they may launch kernels, too.
+    // Constructed before all other static objects, so destroyed after them: they may launch
+    // kernels, too.
     ~WholeProgram() {
         static_cast<void>(cudaDeviceSynchronize());  // kernels that the program has not waited for count, too
         finish();
@@ -99,7 +102,8 @@ class WholeProgram {
     WholeProgram& operator=(const WholeProgram&) = delete;
 
   private:
-    // assert() of the host, or an exception that nothing catches: programs end so when a result is wrong.
+    // assert() of the host, or an exception that nothing catches: programs end so when a result is
+    // wrong.
     static void report_and_abort(int) {
         std::signal(SIGABRT, SIG_DFL);
         alarm(kSecondsAfterAbort);  // who aborts may hold a lock that is needed here

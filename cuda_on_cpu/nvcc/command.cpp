@@ -15,7 +15,8 @@ enum class Takes { nothing, value };
 
 using Apply = void (*)(Command& command, const std::string& value);
 
-// How an option is written. The value follows as an argument of its own or after a '=', of some also joined: -Iinclude.
+// How an option is written. The value follows as an argument of its own or after a '=', of some
+// also joined: -Iinclude.
 struct Option {
     std::vector<std::string_view> names;
     Takes takes;
@@ -77,7 +78,8 @@ void append(Arguments& to, const Arguments& more) {
     to.insert(to.end(), more.begin(), more.end());
 }
 
-// Libraries of the CUDA Toolkit whose functions the stand-in's own library has, and those that do not exist on the CPU.
+// Libraries of the CUDA Toolkit whose functions the stand-in's own library has, and those that do
+// not exist on the CPU.
 constexpr std::string_view kOwnLibraries[] = {"cudart", "cudart_static", "cudadevrt", "culibos",
                                               "nvToolsExt"};
 constexpr std::string_view kMissingLibraries[] = {"cusolver", "cudnn", "nvjitlink", "npp", "nccl"};
@@ -99,8 +101,8 @@ void add_library(Command& command, const std::string& name) {
     command.link_inputs.push_back("-l" + name);
 }
 
-// The headers of the stand-in need C++20: older standards are raised to it. All have the same name, so that all programs share
-// their precompiled headers.
+// The headers of the stand-in need C++20: older standards are raised to it. All have the same name,
+// so that all programs share their precompiled headers.
 std::string standard_for(const std::string& asked) {
     const std::size_t plus = asked.find("++");
     const std::string language = asked.substr(0, plus);
@@ -124,7 +126,8 @@ std::string optimisation_for(const std::string& level) {
     return "-O" + level;
 }
 
-// sm_80, compute_90a, arch=compute_80,code=[sm_80,sm_86]: what __CUDA_ARCH__ is made of. Others, as `native`, leave it as it is.
+// sm_80, compute_90a, arch=compute_80,code=[sm_80,sm_86]: what __CUDA_ARCH__ is made of. Others, as
+// `native`, leave it as it is.
 void add_architecture(Command& command, const std::string& asked) {
     constexpr std::string_view kFirst = "arch=";
     std::string name = asked.starts_with(kFirst) ? asked.substr(kFirst.size()) : asked;
@@ -482,7 +485,8 @@ Arguments read_options_files(const std::string& list) {
     return arguments;
 }
 
-// In the place of --options-file FILE, and of @FILE as other compilers have it, stand the arguments in that file.
+// In the place of --options-file FILE, and of @FILE as other compilers have it, stand the arguments
+// in that file.
 Arguments with_options_files(const Arguments& arguments) {
     Arguments all;
     for (std::size_t i = 0; i < arguments.size(); ++i) {

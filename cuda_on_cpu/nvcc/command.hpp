@@ -9,7 +9,8 @@ namespace nvcc {
 
 using Arguments = std::vector<std::string>;
 
-// A command line that makes no sense, or asks for what only a GPU's compiler can make. The message is a sentence.
+// A command line that makes no sense, or asks for what only a GPU's compiler can make. The message
+// is a sentence.
 struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -60,7 +61,8 @@ struct Command {
     bool dry_run = false;                   // only print commands
 };
 
-// A library of the CUDA Toolkit that is not there, because the library of the host that it stands on was not found.
+// A library of the CUDA Toolkit that is not there, because the library of the host that it stands
+// on was not found.
 struct LeftOut {
     std::string name;          // as after -l
     std::string host_library;  // what was not found

@@ -1,7 +1,8 @@
 // nvcc OPTIONS FILES...
 //
-// Takes the command line of NVIDIA's nvcc and makes programs whose kernels run on the CPU. It stands in a directory that is laid out as
-// a CUDA Toolkit (bin, include, lib64), so that what looks for one finds it.
+// Takes the command line of NVIDIA's nvcc and makes programs whose kernels run on the CPU. It
+// stands in a directory that is laid out as a CUDA Toolkit (bin, include, lib64), so that what
+// looks for one finds it.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,8 +64,8 @@ std::string environment(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-// Only a build directory has a place for precompiled headers. An installed nvcc keeps them in the user's cache, apart from those of
-// another installation and of an older one in the same place.
+// Only a build directory has a place for precompiled headers. An installed nvcc keeps them in the
+// user's cache, apart from those of another installation and of an older one in the same place.
 fs::path headers_directory() {
     const fs::path own = toolkit() / "kernel_headers";
     if (fs::exists(own)) return fs::canonical(own);
@@ -191,7 +192,8 @@ class Driver {
             {{"-DCUDA_ON_CPU", "-isystem", fs::canonical(toolkit() / "include")}, command_.preprocessor});
     }
 
-    // In the place of -MD come -MF and -MT, too: an object may be made from intermediate files, whose names tell nothing.
+    // In the place of -MD come -MF and -MT, too: an object may be made from intermediate files,
+    // whose names tell nothing.
     Arguments rule_options(const Source& source, const fs::path& object) const {
         if (!command_.make_rule) return {};
         const fs::path made = command_.action == Action::link ? program() : object;
@@ -241,7 +243,8 @@ class Driver {
         return is_on_path("ld.gold") ? Arguments{"-fuse-ld=gold"} : Arguments{};
     }
 
-    // With libraries that the course's build has in the place of libcudart_static.a where it inspects.
+    // With libraries that the course's build has in the place of libcudart_static.a where it
+    // inspects.
     Arguments inspector() const {
         if (!command_.inspect || nvcc::kAlwaysInspects) return {};
         return {toolkit() / "lib64" / "cuda_on_cpu_whole_program.o", "-lcuda_on_cpu_inspector",
@@ -280,8 +283,8 @@ class Driver {
         return 0;
     }
 
-    // A shared object, which finds the stand-in in the program that loads it. References inside it are its own: the program may
-    // have something of the same name.
+    // A shared object, which finds the stand-in in the program that loads it. References inside it
+    // are its own: the program may have something of the same name.
     int make_module(const Source& source, const fs::path& module) const {
         const TemporaryDirectory directory;
         const fs::path object = directory.path() / "module.o";
@@ -311,7 +314,8 @@ class Driver {
         return 0;
     }
 
-    // All of the stand-in, and visible to what is loaded later. Before libraries, which would bring parts of it.
+    // All of the stand-in, and visible to what is loaded later. Before libraries, which would bring
+    // parts of it.
     Arguments options_for_modules() const {
         if (!command_.loads_modules) return {};
         return {"-rdynamic", library_option_, "-Wl,--whole-archive", "-lcudart_static",
@@ -371,7 +375,8 @@ class Driver {
                     {"-lcudadevrt", "-lcudart_static", "-lrt", "-lpthread", "-ldl", "-lstdc++", "-lm"}}));
     }
 
-    // Kernels of modules have variables of their own, also if a template of the same name is elsewhere.
+    // Kernels of modules have variables of their own, also if a template of the same name is
+    // elsewhere.
     static Command with_module_options(Command command) {
         if (command.action != Action::module) return command;
         command.host.push_back("-fPIC");

@@ -6,7 +6,8 @@
 
 #include "driver_types.h"
 
-// Rows follow each other without gaps, then slices: layers, faces, or planes of a three-dimensional array.
+// Rows follow each other without gaps, then slices: layers, faces, or planes of a three-dimensional
+// array.
 struct cudaArray {
     cudaChannelFormatDesc format;
     cudaExtent extent;  // as it was asked for: 0 where there is no such extent

@@ -18,7 +18,8 @@ class AsyncCopies {
     }
     bool used() const { return used_; }
 
-    // `data`, of which the first `bytes` count, shall be at `shared` once the thread has waited; until then there is poison.
+    // `data`, of which the first `bytes` count, shall be at `shared` once the thread has waited;
+    // until then there is poison.
     void issue(unsigned thread, void* shared, const std::array<unsigned char, kMaxBytes>& data,
                unsigned bytes);
     void commit(unsigned thread);

@@ -14,7 +14,8 @@
 
 namespace cuda_on_cpu {
 
-// To shared memory of one block, in the order in which they were asked for. Other blocks of the cluster ask as well.
+// To shared memory of one block, in the order in which they were asked for. Other blocks of the
+// cluster ask as well.
 class BulkLoads {
   public:
     struct Load {
@@ -42,8 +43,9 @@ class BulkLoads {
     std::deque<Load> loads_;
 };
 
-// From shared memory of one block, in groups of each thread. What bulk copies see of it is what was there at the last
-// fence.proxy.async: of places that were stored from before, and whether there was one at all, this class knows that.
+// From shared memory of one block, in groups of each thread. What bulk copies see of it is what was
+// there at the last fence.proxy.async: of places that were stored from before, and whether there
+// was one at all, this class knows that.
 class BulkStores {
   public:
     // Free for kernels that store nothing.
@@ -56,8 +58,8 @@ class BulkStores {
     // What is wrong; "" if nothing is.
     std::string add(unsigned thread, const TensorMap& map, int column, int row, const void* shared);
     void commit(unsigned thread);
-    // The thread's groups but the `pending` newest have read shared memory; and written, if asked for. What is wrong: memory that was
-    // written to before it was read for certain.
+    // The thread's groups but the `pending` newest have read shared memory; and written, if asked
+    // for. What is wrong: memory that was written to before it was read for certain.
     std::string wait(unsigned thread, unsigned pending, bool until_written);
     // The thread ends. What is wrong; "" if nothing is.
     std::string finish(unsigned thread);

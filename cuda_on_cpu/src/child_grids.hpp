@@ -1,7 +1,9 @@
-// Grids, copies and memsets that a kernel issues (dynamic parallelism, in the form that CUDA 12 left of it).
+// Grids, copies and memsets that a kernel issues (dynamic parallelism, in the form that CUDA 12
+// left of it).
 //
-// They run when the blocks of the grid have ended, which is the latest a GPU may start them; streams of the kernel in the order
-// that CUDA_ON_CPU_STREAMS says. The grid is complete when they are. What is in cudaStreamTailLaunch comes last.
+// They run when the blocks of the grid have ended, which is the latest a GPU may start them;
+// streams of the kernel in the order that CUDA_ON_CPU_STREAMS says. The grid is complete when they
+// are. What is in cudaStreamTailLaunch comes last.
 #pragma once
 
 #include <cstdint>

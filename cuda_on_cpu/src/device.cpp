@@ -279,7 +279,8 @@ cudaError_t max_active_blocks(int* blocks, const Kernel* kernel, int block_size,
     return cudaSuccess;
 }
 
-// The block size with the most resident threads; of equals the largest, as the toolkit's own function chooses.
+// The block size with the most resident threads; of equals the largest, as the toolkit's own
+// function chooses.
 cudaError_t max_potential_block_size(int* min_grid, int* block_size, const Kernel* kernel,
                                      std::size_t dynamic_shared, int limit) {
     if (kernel == nullptr) {

@@ -1,4 +1,5 @@
-// The device that the stand-in pretends to be: limits of a GPU of compute capability 9.0, and the host's memory.
+// The device that the stand-in pretends to be: limits of a GPU of compute capability 9.0, and the
+// host's memory.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +32,9 @@ inline const DeviceLimits& device_limits() {
 // Multiprocessors: as many as OS threads run blocks.
 unsigned multiprocessors();
 
-// The dynamic shared memory with which a kernel may be launched: what cudaFuncSetAttribute has set, or what its static
-// shared memory leaves of 48 KB. The first launch runs with all of 48 KB: only a block that runs shows the static part.
+// The dynamic shared memory with which a kernel may be launched: what cudaFuncSetAttribute has set,
+// or what its static shared memory leaves of 48 KB. The first launch runs with all of 48 KB: only a
+// block that runs shows the static part.
 std::size_t allowed_dynamic_shared(const Kernel& kernel);
 
 // Blocks of this shape that fit on one multiprocessor at a time, by threads and shared memory.

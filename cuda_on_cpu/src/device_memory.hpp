@@ -7,7 +7,8 @@
 
 namespace cuda_on_cpu {
 
-// `columns` pieces of `bytes` each, which begin `pitch` bytes apart. Nothing if one of the two is 0.
+// `columns` pieces of `bytes` each, which begin `pitch` bytes apart. Nothing if one of the two is
+// 0.
 struct Region {
     const char* name;  // of the argument
     const void* pointer;
@@ -17,11 +18,12 @@ struct Region {
     bool written = false;
 };
 
-// Is the region inside one live allocation? If not, a sentence says so on stderr, and the context is lost, as after a kernel that reads there.
+// Is the region inside one live allocation? If not, a sentence says so on stderr, and the context
+// is lost, as after a kernel that reads there.
 bool reachable(const char* function, const Region& region);
 
-// While it lives, the guard pages behind these allocations can be read: vectorised functions of a host's library may load, and not use, what
-// lies behind an operand. Writes still stop there.
+// While it lives, the guard pages behind these allocations can be read: vectorised functions of a
+// host's library may load, and not use, what lies behind an operand. Writes still stop there.
 class ReadableGuards {
   public:
     ReadableGuards(std::initializer_list<const void*> pointers);

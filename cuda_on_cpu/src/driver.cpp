@@ -1,5 +1,5 @@
-// The driver API, over the runtime API: both are the same device here. Errors of the two have the same numbers, but for those that only the
-// runtime has.
+// The driver API, over the runtime API: both are the same device here. Errors of the two have the
+// same numbers, but for those that only the runtime has.
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -94,7 +94,8 @@ CUresult check_context(const char* function, CUcontext context) {
                        static_cast<void*>(context));
 }
 
-// A program that has called cuInit uses the driver API, and needs a context on each host thread. The runtime makes its own.
+// A program that has called cuInit uses the driver API, and needs a context on each host thread.
+// The runtime makes its own.
 CUresult check_current(const char* function) {
     if (!initialised || !current_contexts.empty() || primary_context.references > 0) return CUDA_SUCCESS;
     // The runtime, too, may have made the primary context current. It has if it gave out memory.
@@ -1094,7 +1095,8 @@ CUresult cuLinkDestroy(CUlinkState state) {
     return CUDA_SUCCESS;
 }
 
-// A library is a module, and a kernel a function, that belong to no context. Contexts share everything here.
+// A library is a module, and a kernel a function, that belong to no context. Contexts share
+// everything here.
 CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned, void*,
                            void**, unsigned) {
     return load_module(__func__, reinterpret_cast<CUmodule*>(library), image_at(image));

@@ -6,7 +6,8 @@
 
 namespace cuda_on_cpu {
 
-// When work in streams runs (CUDA_ON_CPU_STREAMS), and in which order the blocks of a grid start (CUDA_ON_CPU_BLOCKS).
+// When work in streams runs (CUDA_ON_CPU_STREAMS), and in which order the blocks of a grid start
+// (CUDA_ON_CPU_BLOCKS).
 enum class IssueOrder { issue, late, random };
 enum class BlockOrder { ascending, descending, random };
 

@@ -267,7 +267,8 @@ void restore_context() {
 
 }  // namespace cuda_on_cpu
 
-// LeakSanitizer asks at the end. The threads of a kernel that failed stop where they stand, and what they own there stays.
+// LeakSanitizer asks at the end. The threads of a kernel that failed stop where they stand, and
+// what they own there stays.
 extern "C" int __lsan_is_turned_off();
 int __lsan_is_turned_off() {
     return cuda_on_cpu::a_kernel_has_failed ? 1 : 0;

@@ -5,14 +5,16 @@
 
 namespace cuda_on_cpu {
 
-// Notes `error` as this host thread's last one and returns it. Every API function ends in this or in cudaSuccess.
+// Notes `error` as this host thread's last one and returns it. Every API function ends in this or
+// in cudaSuccess.
 cudaError_t note(cudaError_t error);
 
 // Prints `function: message` on stderr, then notes the error.
 [[gnu::format(printf, 3, 4)]] cudaError_t refuse(cudaError_t error, const char* function, const char* format,
                                                  ...);
 
-// After a kernel has failed nothing works any more until cudaDeviceReset(): as on a GPU, whose context is lost.
+// After a kernel has failed nothing works any more until cudaDeviceReset(): as on a GPU, whose
+// context is lost.
 cudaError_t lost_context();
 void lose_context(cudaError_t error);
 void restore_context();

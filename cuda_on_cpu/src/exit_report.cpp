@@ -65,8 +65,8 @@ void report(int status, void*) {
                  kWhereToLook);
 }
 
-// A NaN keeps its mantissa in arithmetic and the leading part of it when it is converted, but not its sign. A double's second word is as
-// the poison itself.
+// A NaN keeps its mantissa in arithmetic and the leading part of it when it is converted, but not
+// its sign. A double's second word is as the poison itself.
 constexpr std::uint32_t without_sign(std::uint32_t word) {
     return word & 0x7FFFFFFF;
 }
@@ -99,7 +99,8 @@ bool holds(const void* bytes, std::size_t size, std::uint16_t poison) {
     return false;
 }
 
-// Without the fresh memory at its end: programs copy whole buffers of which their kernels have filled a part.
+// Without the fresh memory at its end: programs copy whole buffers of which their kernels have
+// filled a part.
 std::size_t without_tail(const void* bytes, std::size_t size) {
     std::size_t written = size / sizeof(std::uint32_t) * sizeof(std::uint32_t);
     for (; written > 0; written -= sizeof(std::uint32_t)) {

@@ -88,8 +88,8 @@ struct Handled {
 };
 constinit Handled handled[] = {{SIGSEGV, {}}, {SIGBUS, {}}, {SIGFPE, {}}};
 
-// In a function of the system, memcpy for instance, the kernel's line is that of the call. In the program itself a damaged stack
-// would lead astray.
+// In a function of the system, memcpy for instance, the kernel's line is that of the call. In the
+// program itself a damaged stack would lead astray.
 void note_callers() {
     if (in_program(fault.instructions[0])) return;
     static constinit thread_local bool unwinding = false;
@@ -107,7 +107,8 @@ void note_callers() {
 
 void handle(int signal, siginfo_t* info, void* context) {
     if (report_stack == nullptr || !block_runner().running()) {
-        // Not a kernel's doing: let the program's own action happen when the instruction is tried again.
+        // Not a kernel's doing: let the program's own action happen when the instruction is tried
+        // again.
         for (const Handled& each : handled)
             if (each.signal == signal) sigaction(signal, &each.before, nullptr);
         return;

@@ -1,5 +1,5 @@
-// Illegal memory accesses of kernels: turned from SIGSEGV into what a GPU does, an error code, with a line that says
-// which thread did what where.
+// Illegal memory accesses of kernels: turned from SIGSEGV into what a GPU does, an error code, with
+// a line that says which thread did what where.
 #pragma once
 
 namespace cuda_on_cpu {
@@ -10,8 +10,9 @@ inline constexpr const char* kDamagedStack =
 // Gives this OS thread a stack for signal handlers. Cheap when done already.
 void prepare_thread_for_faults();
 
-// In the handler of another signal, while a kernel runs on this OS thread: when the handler returns, `function` is called on a stack of its
-// own, in the place of the kernel. False: that is not possible here.
+// In the handler of another signal, while a kernel runs on this OS thread: when the handler
+// returns, `function` is called on a stack of its own, in the place of the kernel. False: that is
+// not possible here.
 bool leave_kernel(void* signal_context, void (*function)());
 
 }  // namespace cuda_on_cpu

@@ -16,7 +16,8 @@ namespace {
 
 std::atomic<std::size_t> all_writable{0};  // stacks that have been made, in all threads of the system
 
-// Linux 6.13 has guard pages that take no mapping of their own. Older headers do not know the number.
+// Linux 6.13 has guard pages that take no mapping of their own. Older headers do not know the
+// number.
 constexpr int kInstallGuard = 102;  // MADV_GUARD_INSTALL
 
 bool install_guard(char* page, std::size_t size) {
@@ -29,8 +30,8 @@ bool install_guard(char* page, std::size_t size) {
     std::abort();
 }
 
-// AddressSanitizer marks what lies around the variables of a function that runs, and takes the marks away when it returns.
-// The functions of a thread that failed never do.
+// AddressSanitizer marks what lies around the variables of a function that runs, and takes the
+// marks away when it returns. The functions of a thread that failed never do.
 void unpoison([[maybe_unused]] void* stack, [[maybe_unused]] std::size_t size) {
 #if defined(__SANITIZE_ADDRESS__)
     __asan_unpoison_memory_region(stack, size);
@@ -74,15 +75,17 @@ void FibreStacks::create(Fibre& fibre, void (*entry)(boost::context::detail::tra
             writable_ += more;
             all_writable += more;
         }
-        // A guard page below, where a stack that grows too large ends, and one above, where a write past a local array does.
+        // A guard page below, where a stack that grows too large ends, and one above, where a write
+        // past a local array does.
         char* guard = memory_ + used_++ * kStride;
         if (!install_guard(guard + kStride, kPage)) no_room();
         fibre.stack_bottom = guard + kPage;
         fibre.stack_size = kStride - kPage;
     }
     unpoison(fibre.stack_bottom, fibre.stack_size);
-    // Stacks lie whole pages apart, and an L1 cache chooses its set by the place within a page: equal frames of different
-    // threads would fight for the same few sets. So each stack begins a few cache lines lower than the last.
+    // Stacks lie whole pages apart, and an L1 cache chooses its set by the place within a page:
+    // equal frames of different threads would fight for the same few sets. So each stack begins a
+    // few cache lines lower than the last.
     const auto number = static_cast<std::size_t>(static_cast<char*>(fibre.stack_bottom) - memory_) / kStride;
     const std::size_t unused = number * kLinesApart * kCacheLine % kPage;
     fibre.context = boost::context::detail::make_fcontext(

@@ -1,4 +1,5 @@
-// A fibre: a stack of its own and the point at which its execution was left. Boost.Context does the switch.
+// A fibre: a stack of its own and the point at which its execution was left. Boost.Context does the
+// switch.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -53,7 +54,8 @@ inline void arrive_in_new_fibre(boost::context::detail::transfer_t arrival) {
 #endif
 }
 
-// Memory for fibres. The stride is not a power of two: equal frames of different threads would share cache sets.
+// Memory for fibres. The stride is not a power of two: equal frames of different threads would
+// share cache sets.
 class FibreStacks {
   public:
     FibreStacks() = default;

@@ -303,7 +303,8 @@ TaskPointer add_task(std::vector<TaskPointer>& tasks, std::vector<TaskPointer> a
     return tasks.back();
 }
 
-// One task for each node. Nodes that come after no other come after `first`. Returns the tasks of all nodes.
+// One task for each node. Nodes that come after no other come after `first`. Returns the tasks of
+// all nodes.
 std::vector<TaskPointer> add_tasks(const Executable& executable, const TaskPointer& first,
                                    std::vector<TaskPointer>& tasks) {
     std::vector<TaskPointer> ends;

@@ -18,8 +18,8 @@ struct KernelCall {
     std::vector<NamedAddress> addresses;
 };
 
-// What kernel_at(function) is with the arguments at these addresses. Errors of `caller`: not a kernel, or one with unnamed
-// parameters, whose types are not known.
+// What kernel_at(function) is with the arguments at these addresses. Errors of `caller`: not a
+// kernel, or one with unnamed parameters, whose types are not known.
 cudaError_t call_by_address(const char* caller, const void* function, void** arguments, KernelCall* call);
 
 // What a GPU refuses before it starts a kernel. Completes the configuration.

@@ -37,7 +37,8 @@ bool is_in_program(const void* instruction) {
     return base_of_image(instruction) == program || in_module(instruction, 1);
 }
 
-// By addr2line, as "/path/file.cu:93": binutils are there wherever a compiler is. -i: also the functions that the code was inlined into.
+// By addr2line, as "/path/file.cu:93": binutils are there wherever a compiler is. -i: also the
+// functions that the code was inlined into.
 std::vector<std::string> source_lines(void* instruction) {
     Dl_info image;
     if (dladdr(instruction, &image) == 0) return {};
@@ -59,7 +60,8 @@ bool is_in(std::string_view line, std::initializer_list<std::string_view> direct
 }
 
 bool is_of_the_stand_in(std::string_view line) {
-    // The copies that exercises are built from: their lines have other names, but for what no line stands for.
+    // The copies that exercises are built from: their lines have other names, but for what no line
+    // stands for.
     if (is_in(line, {"/build/"}) && is_in(line, {"/exercises/"})) return true;
     return line.starts_with("/usr/") ||
            is_in(line, {"/cuda_on_cpu/include/", "/cuda_on_cpu/src/", "/cuda_on_cpu/inspector/"});

@@ -74,8 +74,8 @@ std::string short_name(const char* pretty) {
     return name + bindings;
 }
 
-// All that may be an address in the arguments: pointers, and those in structures. Arguments beyond the last name are those of a
-// parameter pack.
+// All that may be an address in the arguments: pointers, and those in structures. Arguments beyond
+// the last name are those of a parameter pack.
 std::vector<NamedAddress> addresses_in(std::string_view names, std::span<const Argument> arguments) {
     std::vector<NamedAddress> found;
     std::string_view name;
@@ -175,7 +175,8 @@ class StartOrder {
         if (order_ != BlockOrder::random || blocks < 3) return;
         static std::atomic<std::uint64_t> launches{0};
         std::mt19937_64 random(environment().blocks.seed + (launches++ << 32));
-        // Any whole multiple of a step that has no divisor in common with the number of blocks meets each block once.
+        // Any whole multiple of a step that has no divisor in common with the number of blocks
+        // meets each block once.
         const std::uint64_t most = std::min(blocks - 1, ~std::uint64_t{0} / blocks - 1);
         first_ = random() % blocks;
         do {
@@ -218,7 +219,8 @@ void run_independent(LaunchState& launch) {
     launch.work();
 }
 
-// work(0) to work(count - 1), an OS thread for each, or none of them when the system has not got so many.
+// work(0) to work(count - 1), an OS thread for each, or none of them when the system has not got so
+// many.
 void run_at_once(LaunchState& launch, unsigned count, const std::function<void(unsigned)>& work) {
     bool complete = true;
     std::latch started(1);
@@ -287,7 +289,8 @@ void run_clusters(LaunchState& launch) {
     });
 }
 
-// Tail launches of a grid that is itself one: they run when it is complete, without getting deeper into the stack.
+// Tail launches of a grid that is itself one: they run when it is complete, without getting deeper
+// into the stack.
 constinit thread_local std::deque<Work>* tails_behind = nullptr;
 // How many grids, each a child of the one before, this OS thread is in.
 constinit thread_local unsigned depth = 0;
@@ -502,8 +505,9 @@ void LaunchState::fail(cudaError_t code, const std::string& message, Site site) 
 
 namespace {
 
-// As many as an H100 holds at once, if the system has room for the stacks of their threads: a quarter of its memory, with two pages each,
-// and the 65530 mappings that Linux allows. The blocks that fit this device run in any case.
+// As many as an H100 holds at once, if the system has room for the stacks of their threads: a
+// quarter of its memory, with two pages each, and the 65530 mappings that Linux allows. The blocks
+// that fit this device run in any case.
 unsigned most_blocks_at_once(const LaunchState& launch) {
     constexpr unsigned kMultiprocessors = 132;
     constexpr unsigned kMappings = 50000;
@@ -529,7 +533,8 @@ ChildGrids& LaunchState::make_children() {
     return *children;
 }
 
-// A block that only polls may wait for one that has no OS thread yet: a GPU would run both at the same time.
+// A block that only polls may wait for one that has no OS thread yet: a GPU would run both at the
+// same time.
 void LaunchState::let_other_blocks_run() {
     std::this_thread::yield();
     if (team == nullptr || next_block >= volume(configuration.grid)) return;

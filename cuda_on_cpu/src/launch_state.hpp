@@ -23,8 +23,8 @@ inline std::uint64_t volume(dim3 d) {
     return std::uint64_t{d.x} * d.y * d.z;
 }
 
-// A barrier between several blocks, each on an OS thread of its own. Participants are the threads of a cluster, or the
-// blocks of a cooperative grid.
+// A barrier between several blocks, each on an OS thread of its own. Participants are the threads
+// of a cluster, or the blocks of a cooperative grid.
 class BlocksBarrier {
   public:
     void expect(unsigned participants) { expected_ = participants; }
@@ -32,9 +32,11 @@ class BlocksBarrier {
     unsigned arrive();
     unsigned phase() const { return phase_.load(std::memory_order_acquire); }
     bool passed(unsigned phase) const { return phase_.load(std::memory_order_acquire) != phase; }
-    // Blocks the OS thread until the phase is over. False: the launch has failed, or the barrier can never complete.
+    // Blocks the OS thread until the phase is over. False: the launch has failed, or the barrier
+    // can never complete.
     bool wait(unsigned phase, const std::atomic<bool>& cancelled);
-    // A participant has ended and counts as arrived from now on, as the hardware does for clusters. True: that ended the phase.
+    // A participant has ended and counts as arrived from now on, as the hardware does for clusters.
+    // True: that ended the phase.
     bool drop();
     // A participant has ended that the others cannot do without: who waits now waits in vain.
     void desert();
@@ -51,13 +53,15 @@ class BlocksBarrier {
     bool deserted_ = false;
 };
 
-// What the blocks of a cluster wait for when none of their threads can go on: that another block does something.
+// What the blocks of a cluster wait for when none of their threads can go on: that another block
+// does something.
 class ClusterEvents {
   public:
     explicit ClusterEvents(unsigned blocks) : blocks_(blocks) {}
     unsigned count() const { return count_.load(std::memory_order_acquire); }
     void happened();
-    // Waits until more than `seen` events have happened. False: all blocks wait or have ended, or the launch has failed.
+    // Waits until more than `seen` events have happened. False: all blocks wait or have ended, or
+    // the launch has failed.
     bool wait(unsigned seen, const std::atomic<bool>& cancelled);
     void block_ended();
     void wake_all();
@@ -78,7 +82,8 @@ struct ClusterState {
         barrier.expect(threads);
     }
 
-    // Where a block's shared memory lies: dynamic, and (relative to threadIdx) static, which is thread-local.
+    // Where a block's shared memory lies: dynamic, and (relative to threadIdx) static, which is
+    // thread-local.
     struct Block {
         char* dynamic_arena;
         char* thread_local_base;
@@ -132,8 +137,8 @@ struct LaunchState {
     void let_other_blocks_run();
     // "; 7 of 65 blocks have not begun...", or nothing.
     std::string blocks_that_wait_to_begin() const;
-    // Called every 10 ms by each block while all blocks that run only poll memory. Perhaps the host has yet to write it, or to launch
-    // what does.
+    // Called every 10 ms by each block while all blocks that run only poll memory. Perhaps the host
+    // has yet to write it, or to launch what does.
     void polls_in_vain();
 };
 

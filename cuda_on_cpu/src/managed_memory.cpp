@@ -1,4 +1,5 @@
-// Advice about managed memory, and memory that other devices or processes would share. Here is one device, and all memory is the host's.
+// Advice about managed memory, and memory that other devices or processes would share. Here is one
+// device, and all memory is the host's.
 #include <algorithm>
 #include <cstring>
 #include <map>

@@ -5,8 +5,8 @@
 namespace cuda_on_cpu {
 namespace {
 
-// From the lowest bit on: 20 bits of pending arrivals, 20 of expected ones, 21 of bytes (with a sign), the parity, and two that say
-// that this is an mbarrier. Neither 0 nor poison is one.
+// From the lowest bit on: 20 bits of pending arrivals, 20 of expected ones, 21 of bytes (with a
+// sign), the parity, and two that say that this is an mbarrier. Neither 0 nor poison is one.
 constexpr unsigned kCountBits = 20;
 constexpr unsigned kBytesAt = 2 * kCountBits;
 constexpr unsigned kParityAt = 61;

@@ -1,4 +1,5 @@
-// The 64 bits of an mbarrier: all of its state, in shared memory, as on a GPU. Blocks of a cluster change it at the same time.
+// The 64 bits of an mbarrier: all of its state, in shared memory, as on a GPU. Blocks of a cluster
+// change it at the same time.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct MbarrierChange {
     std::string error;  // empty: none
     bool phase_ended = false;
 };
-// So many arrivals, and so many bytes more (fewer) to wait for: first the bytes. Ends the phase when nothing is missing any more.
+// So many arrivals, and so many bytes more (fewer) to wait for: first the bytes. Ends the phase
+// when nothing is missing any more.
 MbarrierChange change_mbarrier(std::uint64_t* barrier, unsigned arrivals, int bytes);
 
 // "phase of parity 0, 1 of 2 arrivals missing, 4096 bytes missing"

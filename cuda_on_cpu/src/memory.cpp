@@ -38,8 +38,8 @@ constexpr std::size_t kLarge = std::size_t{1} << 26;  // the system is asked whe
 constexpr std::size_t kQuarantine = 1024;  // freed allocations whose addresses are not used again yet
 
 std::mutex mutex;
-// By the first byte of the mapping. Static objects of the program allocate before main() and free after it: made when it is needed,
-// and never destroyed.
+// By the first byte of the mapping. Static objects of the program allocate before main() and free
+// after it: made when it is needed, and never destroyed.
 std::map<const char*, Allocation>& allocations() {
     static auto& all = *new std::map<const char*, Allocation>;
     return all;
@@ -111,8 +111,8 @@ void tell_leaks() {
                  count, count == 1 ? " was" : "s were", live_bytes);
 }
 
-// The image that this file is linked into, and the kernels and their __device__ variables with it: the program, or a shared
-// library that it has loaded.
+// The image that this file is linked into, and the kernels and their __device__ variables with it:
+// the program, or a shared library that it has loaded.
 struct Image {
     ImageRange whole;
     ImageRange writable;
@@ -159,7 +159,8 @@ bool in_program_image(const volatile void* pointer, std::size_t size) {
 }
 
 #ifndef CUDA_ON_CPU_ASAN
-// First byte of `allocation`'s slack, before or behind it, that is not the canary any more; null if all are.
+// First byte of `allocation`'s slack, before or behind it, that is not the canary any more; null if
+// all are.
 const char* damaged_byte(const Allocation& allocation) {
     const char* pages = allocation.mapping + kPage;
     const char* pages_end = allocation.mapping + allocation.mapping_size - kPage;
@@ -260,7 +261,8 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     if (const std::string damage = damage_report(*allocation); !damage.empty()) {
         std::fprintf(stderr, "cuda_on_cpu: %s(%p): somebody %s\n", function, pointer, damage.c_str());
     }
-    // The addresses stay reserved for a while, so that a use after free stops at the line that does it.
+    // The addresses stay reserved for a while, so that a use after free stops at the line that does
+    // it.
     ASAN_UNPOISON_MEMORY_REGION(allocation->mapping + kPage, allocation->mapping_size - 2 * kPage);
     madvise(allocation->mapping, allocation->mapping_size, MADV_DONTNEED);
     mprotect(allocation->mapping, allocation->mapping_size, PROT_NONE);

@@ -11,16 +11,18 @@
 
 namespace cuda_on_cpu {
 
-// What memory holds before anything is written to it: 16 bits, repeated. Each is NaN in every floating-point format, also two or
-// four in a row; and arithmetic keeps a NaN's mantissa, so a result tells which memory it was computed from.
+// What memory holds before anything is written to it: 16 bits, repeated. Each is NaN in every
+// floating-point format, also two or four in a row; and arithmetic keeps a NaN's mantissa, so a
+// result tells which memory it was computed from.
 inline constexpr std::uint16_t kSharedPoison = 0xFFFE;
 inline constexpr std::uint16_t kDevicePoison = 0xFFFD;
-// What lies around an allocation, up to its guard pages: NaN, too, so that a result computed from it shows. Three in turn, or a copy
-// from behind one array to behind another would not.
+// What lies around an allocation, up to its guard pages: NaN, too, so that a result computed from
+// it shows. Three in turn, or a copy from behind one array to behind another would not.
 inline constexpr std::uint16_t kCanaries[] = {0x7FFF, 0x7FFE, 0x7FFD};
 inline constexpr unsigned char kPoison = 0xFF;  // of registers, and of what lies outside a tensor
 
-// Fills memory with a pattern of 16 bits, in phase with its address: what begins at an odd one begins with the high byte.
+// Fills memory with a pattern of 16 bits, in phase with its address: what begins at an odd one
+// begins with the high byte.
 void fill(void* memory, std::size_t size, std::uint16_t pattern);
 
 struct Allocation {
@@ -33,9 +35,11 @@ struct Allocation {
     std::uint16_t canary = 0;  // what its pages hold besides it
 };
 
-// A new allocation whose last byte lies before a guard page (up to the alignment), all bytes poisoned. Null: no memory.
+// A new allocation whose last byte lies before a guard page (up to the alignment), all bytes
+// poisoned. Null: no memory.
 void* allocate(std::size_t size, cudaMemoryType type);
-// An error as cudaFree gives: cudaErrorInvalidValue if `pointer` is no start of a live allocation of one of the types.
+// An error as cudaFree gives: cudaErrorInvalidValue if `pointer` is no start of a live allocation
+// of one of the types.
 cudaError_t release(void* pointer, cudaMemoryType type, const char* function);
 void register_host(void* pointer, std::size_t size);
 bool unregister_host(void* pointer);
@@ -43,18 +47,20 @@ bool unregister_host(void* pointer);
 // The allocation, live or freed, that holds `address` or whose guard pages hold it.
 std::optional<Allocation> find_allocation(const volatile void* address);
 
-// Is [pointer, pointer + size) inside one live allocation that kernels may use, or inside static storage of the program
-// (where __device__ and __constant__ variables live)?
+// Is [pointer, pointer + size) inside one live allocation that kernels may use, or inside static
+// storage of the program (where __device__ and __constant__ variables live)?
 bool device_accessible(const volatile void* pointer, std::size_t size);
 // Is `pointer` mapped memory of the host that a GPU could not reach?
 bool plain_host_memory(const volatile void* pointer);
 
 // "4 bytes past the end of the 4000-byte allocation at 0x..."; empty if nothing is near.
 std::string describe_address(const volatile void* address);
-// "element 2147450879 of the 24-byte allocation at 0x...: that index comes from ..."; empty if the address is not made of such an index.
+// "element 2147450879 of the 24-byte allocation at 0x...: that index comes from ..."; empty if the
+// address is not made of such an index.
 std::string describe_wild_index(const volatile void* address);
 
-// Bytes around allocations that a kernel overwrote without reaching a guard page: a message, or empty.
+// Bytes around allocations that a kernel overwrote without reaching a guard page: a message, or
+// empty.
 std::string damaged_allocation();
 
 // Where variables of the program's image are that kernels may write: [begin, end).
@@ -72,8 +78,9 @@ bool in_program(const void* address);
 std::vector<Allocation> live_allocations();
 
 std::size_t total_bytes();
-// What allocate() can still give. As for a GPU: not what other programs have. That they have more or less since this one began is known
-// when it shows: when an allocation does not fit, or fits again.
+// What allocate() can still give. As for a GPU: not what other programs have. That they have more
+// or less since this one began is known when it shows: when an allocation does not fit, or fits
+// again.
 std::size_t free_bytes();
 
 }  // namespace cuda_on_cpu

@@ -57,8 +57,9 @@ cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type
     return note(release(pointer, type, function));
 }
 
-// One side of a copy of `height` rows. On a GPU a pointer said to be of the device must be one, and the rows must lie
-// inside its allocation; host memory that CUDA knows nothing of cannot be checked.
+// One side of a copy of `height` rows. On a GPU a pointer said to be of the device must be one, and
+// the rows must lie inside its allocation; host memory that CUDA knows nothing of cannot be
+// checked.
 struct Side {
     const char* name;
     const void* pointer;
@@ -129,7 +130,8 @@ cudaError_t carry_out_later(const char* function, const Copy& c) {
     return cudaSuccess;
 }
 
-// Host memory that CUDA knows nothing of. What lies in the program's own image may be a __device__ variable: the kind tells.
+// Host memory that CUDA knows nothing of. What lies in the program's own image may be a __device__
+// variable: the kind tells.
 bool is_pageable(const void* pointer, bool said_to_be_host) {
     return !find_allocation(pointer) && (said_to_be_host || !device_accessible(pointer, 1));
 }

@@ -25,8 +25,8 @@ cudaError_t copy_operation(const char* function, const cudaMemcpy3DParms& params
 cudaError_t memset_operation(const char* function, const cudaMemsetParams& params,
                              StreamOperation* operation);
 
-// Memory that a node of a graph allocates, and frees: `pointer` is valid at once, and its memory whenever the graph has run that far.
-// A graph may also free what cudaMallocAsync has allocated.
+// Memory that a node of a graph allocates, and frees: `pointer` is valid at once, and its memory
+// whenever the graph has run that far. A graph may also free what cudaMallocAsync has allocated.
 cudaError_t graph_allocation(const char* function, std::size_t bytes, void** pointer,
                              StreamOperation* operation);
 cudaError_t graph_release(const char* function, void* pointer, StreamOperation* operation);

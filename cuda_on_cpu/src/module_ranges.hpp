@@ -1,4 +1,5 @@
-// Where modules of the driver API are. Apart from modules.cpp: programs that load none do without the driver API.
+// Where modules of the driver API are. Apart from modules.cpp: programs that load none do without
+// the driver API.
 #pragma once
 
 #include <cstddef>

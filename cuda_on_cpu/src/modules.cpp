@@ -167,7 +167,8 @@ void take_symbols(CUmod_st& module, std::string_view file, char* base) {
 
 // --- Loading ---------------------------------------------------------------------------------------------------------
 
-// Shared objects are loaded from files, which debuggers and messages about lines need, too. They go when the program ends.
+// Shared objects are loaded from files, which debuggers and messages about lines need, too. They go
+// when the program ends.
 class Files {
   public:
     std::string write(std::string_view bytes) {

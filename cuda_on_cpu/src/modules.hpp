@@ -1,4 +1,5 @@
-// Modules of the driver API: shared objects that nvcc of the stand-in made, loaded while the program runs.
+// Modules of the driver API: shared objects that nvcc of the stand-in made, loaded while the
+// program runs.
 #pragma once
 
 #include <cuda.h>
@@ -47,7 +48,8 @@ Image image_at(const void* data);
 
 // Loads the image. Prints what is wrong with it, as a message of `function`.
 CUresult load_module(const char* function, CUmodule* module, const Image& image);
-// The kernel or variable whose address the variable `pointer` of a shared object holds; "" if there is none.
+// The kernel or variable whose address the variable `pointer` of a shared object holds; "" if there
+// is none.
 std::string pointed_to(std::string_view shared_object, std::string_view pointer);
 
 }  // namespace cuda_on_cpu

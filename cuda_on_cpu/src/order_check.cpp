@@ -141,7 +141,8 @@ bool OrderCheck::copy_has_finished() {
     return false;
 }
 
-// Only where the copy has changed something: the rest may be changed by other streams, or by the host, meanwhile.
+// Only where the copy has changed something: the rest may be changed by other streams, or by the
+// host, meanwhile.
 bool OrderCheck::differs() const {
     std::size_t offset = 0;
     for (const Allocation& each : allocations_) {

@@ -1,8 +1,9 @@
-// Do the results of a kernel depend on the order in which its threads run? A barrier that is missing shows so, where a GPU nearly always
-// hides it. The first small launches of each kernel run twice: once more in a copy of the process (fork), with blocks, warps and lanes in
-// the other order. The copy cannot change anything here: neither memory nor what the program prints. What it wrote to allocations is
-// compared afterwards. Kernels whose results may depend on the order by right are left out: those that call atomic functions, poll memory
-// or read clocks.
+// Do the results of a kernel depend on the order in which its threads run? A barrier that is
+// missing shows so, where a GPU nearly always hides it. The first small launches of each kernel run
+// twice: once more in a copy of the process (fork), with blocks, warps and lanes in the other
+// order. The copy cannot change anything here: neither memory nor what the program prints. What it
+// wrote to allocations is compared afterwards. Kernels whose results may depend on the order by
+// right are left out: those that call atomic functions, poll memory or read clocks.
 #pragma once
 
 #include <sys/types.h>

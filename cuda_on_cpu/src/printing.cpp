@@ -1,6 +1,7 @@
-// What a kernel prints. With CUDA_ON_CPU_PRINTF=threads each line says which thread printed it, "[block 0, thread 3] i = 3"; without,
-// it is what printf() makes of it. The C library's functions end here, also the two that a compiler puts in the place of printf().
-// The C library's header would define putchar(), too, for the compiler to inline.
+// What a kernel prints. With CUDA_ON_CPU_PRINTF=threads each line says which thread printed it,
+// "[block 0, thread 3] i = 3"; without, it is what printf() makes of it. The C library's functions
+// end here, also the two that a compiler puts in the place of printf(). The C library's header
+// would define putchar(), too, for the compiler to inline.
 #ifndef __NO_INLINE__
 #define __NO_INLINE__
 #endif

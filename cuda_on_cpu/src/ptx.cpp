@@ -1,4 +1,5 @@
-// What inline PTX calls and is too long for a header, or needs the block's runner: ptx_memory.h, ptx_threads.h, ptx_async.h.
+// What inline PTX calls and is too long for a header, or needs the block's runner: ptx_memory.h,
+// ptx_threads.h, ptx_async.h.
 #include "cuda_on_cpu/ptx.h"
 
 #include <atomic>

@@ -62,8 +62,9 @@ struct Fragments {
 
 constexpr unsigned kMostM = 16, kMostK = 32, kN = 8;
 
-// PTX ISA, "Matrix Fragments for mma": with lane = 4 * group + in_group, a register holds neighbours along k, those of the four lanes of
-// a group are neighbours again. Registers of A go first through the halves of the rows, then along k; of B along k.
+// PTX ISA, "Matrix Fragments for mma": with lane = 4 * group + in_group, a register holds
+// neighbours along k, those of the four lanes of a group are neighbours again. Registers of A go
+// first through the halves of the rows, then along k; of B along k.
 template <class Element, class Set>
 void gather_factor(const Lanes& lanes, unsigned row_halves, unsigned k, const void* Fragments::*member,
                    Set set) {

@@ -63,7 +63,8 @@ Watch& watch() {
 }
 Answer answer;
 
-// Where a kernel may be left: instructions of its own, as other samples have shown, and none of a function that it has called.
+// Where a kernel may be left: instructions of its own, as other samples have shown, and none of a
+// function that it has called.
 struct Exits {
     std::atomic<bool> wanted{false};
     std::atomic<bool> used{false};
@@ -145,7 +146,8 @@ bool tell_where_kernel_is(unsigned seconds) {
     return false;
 }
 
-// Leaves the block that runs on that OS thread, which neither waits nor ends, from an instruction of its kernel.
+// Leaves the block that runs on that OS thread, which neither waits nor ends, from an instruction
+// of its kernel.
 bool end_block(const OsThread& os_thread, unsigned seconds) {
     for (int attempt = 0; attempt < 2 * kAttempts; ++attempt) {
         if (!os_thread.runner->is_seen_running()) return true;

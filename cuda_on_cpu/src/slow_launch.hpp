@@ -1,7 +1,9 @@
-// With CUDA_ON_CPU_NOTICE=10 a program that has printed nothing for 10 s tells once where its kernel is: "still running after 10 s, in
-// vector_add.cuh:46, block 0, thread 0". A loop that never ends shows itself so; a kernel that is only slow goes on. Tests print when they
-// begin and end, so it is also told of many slow launches in one test. Where nothing is set, a program of the user's own tells once of a
-// launch that takes more than 10 s. With CUDA_ON_CPU_LIMIT=60 a launch that takes longer than that is ended, with cudaErrorLaunchTimeout.
+// With CUDA_ON_CPU_NOTICE=10 a program that has printed nothing for 10 s tells once where its
+// kernel is: "still running after 10 s, in vector_add.cuh:46, block 0, thread 0". A loop that never
+// ends shows itself so; a kernel that is only slow goes on. Tests print when they begin and end, so
+// it is also told of many slow launches in one test. Where nothing is set, a program of the user's
+// own tells once of a launch that takes more than 10 s. With CUDA_ON_CPU_LIMIT=60 a launch that
+// takes longer than that is ended, with cudaErrorLaunchTimeout.
 #pragma once
 
 #include <chrono>
@@ -26,11 +28,13 @@ class WatchedLaunch {
 // The program prints something.
 void note_output();
 
-// This OS thread runs blocks with that runner, from here on, and until the end of its life not any more: it can be asked where it is.
+// This OS thread runs blocks with that runner, from here on, and until the end of its life not any
+// more: it can be asked where it is.
 void may_be_asked(const BlockRunner& runner);
 void may_not_be_asked(const BlockRunner& runner);
 
-// Has every block of the launch that runs done nothing but poll memory, or wait for other blocks, for that long?
+// Has every block of the launch that runs done nothing but poll memory, or wait for other blocks,
+// for that long?
 bool every_block_polls(const LaunchState& launch, std::chrono::steady_clock::rep duration);
 
 }  // namespace cuda_on_cpu

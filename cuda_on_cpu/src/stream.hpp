@@ -1,5 +1,5 @@
-// Streams, events and captures. What is issued to a stream goes to the queue of work (work_queue.hpp), or, while the stream
-// captures, becomes a node of a graph (graph.hpp).
+// Streams, events and captures. What is issued to a stream goes to the queue of work
+// (work_queue.hpp), or, while the stream captures, becomes a node of a graph (graph.hpp).
 #pragma once
 
 #include <chrono>
@@ -42,11 +42,13 @@ bool somebody_captures();
 // Something went wrong in `stream`: the capture it is part of, if any, can only end in an error.
 void invalidate_capture_of(cudaStream_t stream);
 
-// A call that no capture, or none but a relaxed one, may see while it is under way. An error, and the end of those captures.
+// A call that no capture, or none but a relaxed one, may see while it is under way. An error, and
+// the end of those captures.
 enum class Forbidden { by_every_capture, by_strict_captures };
 cudaError_t check_no_capture(const char* function, Forbidden forbidden);
 
-// Issues `operation`, or notes it when the stream captures. Refuses when the context is lost or the handle is invalid.
+// Issues `operation`, or notes it when the stream captures. Refuses when the context is lost or the
+// handle is invalid.
 cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation);
 // The same for work that the host waits for.
 inline cudaError_t submit(cudaStream_t stream, const char* function, Work work) {
@@ -54,7 +56,8 @@ inline cudaError_t submit(cudaStream_t stream, const char* function, Work work) 
                   StreamOperation{.work = std::move(work), .host_waits = true, .launch = {}});
 }
 
-// Would work issued to the stream now be done when the call returns? If not, it must not read what the caller may change.
+// Would work issued to the stream now be done when the call returns? If not, it must not read what
+// the caller may change.
 bool runs_at_once(cudaStream_t stream);
 
 // Waits for all streams, as cudaFree does.
@@ -64,7 +67,8 @@ void wait_for_all_streams();
 bool is_default(cudaStream_t stream);
 cudaError_t check_stream(cudaStream_t stream, const char* function);
 StreamTail& tail_of(cudaStream_t stream);
-// May work be issued to the stream now? Not by a kernel, nor in a host function, nor when the context is lost.
+// May work be issued to the stream now? Not by a kernel, nor in a host function, nor when the
+// context is lost.
 cudaError_t check_issue(cudaStream_t stream, const char* function);
 bool event_exists(cudaEvent_t event);
 void record_now(cudaEvent_t event);

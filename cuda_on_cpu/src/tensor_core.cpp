@@ -21,8 +21,8 @@ void need_whole_warp(const Lanes& lanes, const char* name, Site site) {
 
 // ---- Products ----------------------------------------------------------------------------------------------------------
 
-// What the products differ in: how many elements of A and B a register holds, the type of D's, and the one in which
-// they are summed.
+// What the products differ in: how many elements of A and B a register holds, the type of D's, and
+// the one in which they are summed.
 struct Tf32 {
     static constexpr const char* kName = "mma_m16n8k8_tf32";
     static constexpr unsigned kPerRegister = 1;
@@ -84,9 +84,10 @@ struct Fragments {
     Site site;
 };
 
-// Which lane holds what: PTX ISA, "Matrix Fragments for mma.m16n8k8" (k16, k32), with lane = 4 * group + in_group. It is one
-// rule for all: a register holds neighbours along k, those of the four lanes of a group are neighbours again, and the
-// registers i and i + 2 of A (0 and 1 of B) lie half of k apart.
+// Which lane holds what: PTX ISA, "Matrix Fragments for mma.m16n8k8" (k16, k32), with lane = 4 *
+// group + in_group. It is one rule for all: a register holds neighbours along k, those of the four
+// lanes of a group are neighbours again, and the registers i and i + 2 of A (0 and 1 of B) lie half
+// of k apart.
 template <class Format>
 void multiply(const Lanes& lanes) {
     constexpr unsigned kP = Format::kPerRegister;
@@ -201,8 +202,8 @@ std::array<const void*, 32> rows_of(const Lanes& lanes) {
     return rows;
 }
 
-// Row i of matrix m is the one that lane 8 m + i names. Lane 4 g + t gets of each matrix the elements 2 t and 2 t + 1 of row g;
-// transposed, of column g.
+// Row i of matrix m is the one that lane 8 m + i names. Lane 4 g + t gets of each matrix the
+// elements 2 t and 2 t + 1 of row g; transposed, of column g.
 template <unsigned kMatrices, bool kTranspose>
 void load_matrices(const Lanes& lanes) {
     const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
@@ -222,7 +223,8 @@ void load_matrices(const Lanes& lanes) {
     }
 }
 
-// The mirror: register m of lane 4 g + t holds the elements 2 t and 2 t + 1 of row g; transposed, of column g.
+// The mirror: register m of lane 4 g + t holds the elements 2 t and 2 t + 1 of row g; transposed,
+// of column g.
 template <unsigned kMatrices, bool kTranspose>
 void store_matrices(const Lanes& lanes) {
     const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));

@@ -33,15 +33,17 @@ struct TensorMap {
     std::vector<Row> rows_within(int column, int row) const;
     // Is all of the box that lies within the matrix memory that kernels may use?
     bool box_accessible(int column, int row) const;
-    // The box whose first element is (column, row), to shared memory; zeros, or NaN, stand for what lies outside the matrix.
+    // The box whose first element is (column, row), to shared memory; zeros, or NaN, stand for what
+    // lies outside the matrix.
     void load(int column, int row, void* shared) const;
-    // And back, from a copy of shared memory that began at the address `shared`. What lies outside the matrix is left out in
-    // pieces of 16 bytes: the last piece of a row is written as a whole.
+    // And back, from a copy of shared memory that began at the address `shared`. What lies outside
+    // the matrix is left out in pieces of 16 bytes: the last piece of a row is written as a whole.
     void store(int column, int row, const std::vector<unsigned char>& data, const void* shared) const;
 };
 
-// The place of the byte at `address` of shared memory when 16-byte pieces are swizzled within `span` bytes (32, 64 or 128; less: not at
-// all): the address's bits from 7 on, as many as there are pieces in a span, are added to those from 4 on, without carry.
+// The place of the byte at `address` of shared memory when 16-byte pieces are swizzled within
+// `span` bytes (32, 64 or 128; less: not at all): the address's bits from 7 on, as many as there
+// are pieces in a span, are added to those from 4 on, without carry.
 constexpr std::uintptr_t swizzled(std::uintptr_t address, unsigned span) {
     return span < 32 ? address : address ^ ((address >> 7 & (span / 16 - 1)) << 4);
 }

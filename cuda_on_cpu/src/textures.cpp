@@ -1,5 +1,6 @@
-// Texture and surface objects: their table, and what a kernel reads through them. The rules of addressing and filtering are those of the
-// CUDA C++ Programming Guide, appendix "Texture Fetching".
+// Texture and surface objects: their table, and what a kernel reads through them. The rules of
+// addressing and filtering are those of the CUDA C++ Programming Guide, appendix "Texture
+// Fetching".
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -26,8 +27,8 @@ namespace {
 
 // --- Objects ---------------------------------------------------------------------------------------------------------
 
-// What an object's number stands for. A kernel looks it up without a lock; numbers count up and are not used again, so that an object
-// which was destroyed is noticed.
+// What an object's number stands for. A kernel looks it up without a lock; numbers count up and are
+// not used again, so that an object which was destroyed is noticed.
 template <class Object>
 class Table {
   public:
@@ -425,14 +426,16 @@ inline int addressed(cudaTextureAddressMode mode, int i, int size) {
     return i >= 0 && i < size ? i : outside(mode, i, size);
 }
 
-// The element nearest to a coordinate, and for a linear filter the two around it, with the weight of the second one.
+// The element nearest to a coordinate, and for a linear filter the two around it, with the weight
+// of the second one.
 struct Footprint {
     int first;
     int second;
     float weight;
 };
 
-// Coordinates beyond this are out of range in any texture. Its double, in 1/256, still is an integer of 64 bits.
+// Coordinates beyond this are out of range in any texture. Its double, in 1/256, still is an
+// integer of 64 bits.
 constexpr double kFar = 1 << 28;
 
 double in_elements(float coordinate, int size, bool normalized) {
@@ -581,7 +584,8 @@ const char* shape_of(const Resource& r) {
                                : "a three-dimensional array";
 }
 
-// Two-dimensional resources of one row are read as one-dimensional ones, too, and the other way round.
+// Two-dimensional resources of one row are read as one-dimensional ones, too, and the other way
+// round.
 bool fits(TextureShape shape, const Resource& r) {
     const bool flat = !r.linear && !r.layered && !r.cubemap;
     switch (shape) {
@@ -622,7 +626,8 @@ const Texture& texture_of(cudaTextureObject_t number, const char* function, Text
     return *texture;
 }
 
-// Reading floats as integers or the other way round gives their bits, as on a GPU. It is rarely meant.
+// Reading floats as integers or the other way round gives their bits, as on a GPU. It is rarely
+// meant.
 void note_other_type(const Texture& texture, const char* function, bool as_float, Site site) {
     if (texture.as_float == as_float || (texture.resource.format.channel_bytes == 4)) return;
     static std::atomic<bool> told = false;

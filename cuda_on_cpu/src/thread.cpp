@@ -1,4 +1,5 @@
-// What a kernel's threads call: thread.h and async_copy.h, by way of the block runner of this OS thread.
+// What a kernel's threads call: thread.h and async_copy.h, by way of the block runner of this OS
+// thread.
 #include "cuda_on_cpu/thread.h"
 
 #include <link.h>
@@ -129,7 +130,8 @@ unsigned cluster_block_rank() {
 
 namespace {
 
-// The thread-local objects of one module (program or shared library) on this OS thread: `__shared__` arrays are there.
+// The thread-local objects of one module (program or shared library) on this OS thread:
+// `__shared__` arrays are there.
 struct ThreadLocals {
     const char* begin;
     const char* end;
@@ -165,7 +167,8 @@ bool in_static_shared(const void* address) {
 
 namespace {
 
-// Whether the byte is in the shared memory of that block: then the byte at the same place here is in this block's.
+// Whether the byte is in the shared memory of that block: then the byte at the same place here is
+// in this block's.
 bool in_shared_of(const ClusterState::Block& other, const char* byte) {
     BlockRunner& runner = block_runner();
     return runner.in_dynamic_shared(static_cast<char*>(runner.dynamic_shared_arena()) +
@@ -259,7 +262,8 @@ extern "C" void __assert_fail(const char* assertion, const char* file, unsigned 
     std::abort();
 }
 
-// What is compiled with -fstack-protector ends here when a function returns whose frame was overwritten.
+// What is compiled with -fstack-protector ends here when a function returns whose frame was
+// overwritten.
 extern "C" [[noreturn]] void __stack_chk_fail() {
     using namespace cuda_on_cpu;
     void* const call = static_cast<char*>(__builtin_return_address(0)) - 1;

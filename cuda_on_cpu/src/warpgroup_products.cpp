@@ -28,7 +28,8 @@ struct Descriptor {
         if (span == 256) span = 16;
     }
 
-    // Where sixteen bytes of elements lie that are neighbours in memory: "Strides" of the canonical layouts. `piece` counts along them.
+    // Where sixteen bytes of elements lie that are neighbours in memory: "Strides" of the canonical
+    // layouts. `piece` counts along them.
     std::uintptr_t of_k_major(unsigned mn, unsigned piece) const {
         const std::size_t along = piece * (span == 16 ? leading : 16);
         return swizzled(address + mn / 8 * stride + mn % 8 * span + along, span);

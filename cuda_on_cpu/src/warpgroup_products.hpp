@@ -1,4 +1,5 @@
-// wgmma: products of warpgroups that have been started and not been waited for. Each warp of a warpgroup has 16 of the 64 rows.
+// wgmma: products of warpgroups that have been started and not been waited for. Each warp of a
+// warpgroup has 16 of the 64 rows.
 #pragma once
 
 #include <array>
@@ -15,7 +16,8 @@ namespace cuda_on_cpu {
 
 class WarpgroupProducts {
   public:
-    // Shared memory: `window` is where address 0 of descriptors lies, [begin, end) what belongs to the block.
+    // Shared memory: `window` is where address 0 of descriptors lies, [begin, end) what belongs to
+    // the block.
     void begin_block(const char* window, const char* begin, const char* end, unsigned warps);
 
     // What a lane brings to a product.
@@ -33,7 +35,8 @@ class WarpgroupProducts {
     void fence(unsigned warp) { warps_[warp].fenced = warps_[warp].ever_fenced = true; }
     void commit(unsigned warp) { ++warps_[warp].group; }
     std::string wait(unsigned warp, unsigned pending);
-    // Have the other warps of the warpgroup started what this one wants to wait for? It is one product of all four.
+    // Have the other warps of the warpgroup started what this one wants to wait for? It is one
+    // product of all four.
     bool can_wait(unsigned warp, unsigned pending) const;
     std::string end_block() const;
 

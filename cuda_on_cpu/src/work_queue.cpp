@@ -71,8 +71,8 @@ void report_open_work_at_exit() {
     static_cast<void>(registered);
 }
 
-// Where work runs late, a host that polls memory, or sleeps, and calls nothing of CUDA would wait for ever: after a while the work
-// runs all the same, as it would have long since on a GPU.
+// Where work runs late, a host that polls memory, or sleeps, and calls nothing of CUDA would wait
+// for ever: after a while the work runs all the same, as it would have long since on a GPU.
 [[noreturn]] void run_what_nobody_waits_for() {
     constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
     constexpr unsigned kLooks = 4;
@@ -128,7 +128,8 @@ bool start_on_worker(const TaskPointer& task) {
     return true;
 }
 
-// Work that could not run when it was issued. Nothing waits for it here, so each task has an OS thread of its own.
+// Work that could not run when it was issued. Nothing waits for it here, so each task has an OS
+// thread of its own.
 void start_ready_tasks() {
     Queue& q = queue();
     for (const TaskPointer& task : q.open) {
@@ -179,8 +180,8 @@ std::vector<TaskPointer> ready_tasks() {
     return ready;
 }
 
-// Which one runs next for a host that waits for `targets`? `late` runs as little as it can, the task issued last first: what
-// a missing event leaves open then comes in the wrong order.
+// Which one runs next for a host that waits for `targets`? `late` runs as little as it can, the
+// task issued last first: what a missing event leaves open then comes in the wrong order.
 TaskPointer choose(const std::vector<TaskPointer>& targets) {
     std::vector<TaskPointer> ready;
     if (environment().streams.order != IssueOrder::random) {

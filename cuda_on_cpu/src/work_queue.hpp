@@ -1,8 +1,10 @@
-// Work that has been issued to streams and is not done yet: what must come before it, when it runs, and who waits for it.
+// Work that has been issued to streams and is not done yet: what must come before it, when it runs,
+// and who waits for it.
 //
-// CUDA_ON_CPU_STREAMS=issue: a task runs when it is issued, and the host waits for it, unless it waits for something that
-// the host has yet to do: then the host goes on, and what comes after the task in its stream runs when the task has ended.
-// CUDA_ON_CPU_STREAMS=late and random:SEED: a task runs when the host waits for it, or for something that comes after it.
+// CUDA_ON_CPU_STREAMS=issue: a task runs when it is issued, and the host waits for it, unless it
+// waits for something that the host has yet to do: then the host goes on, and what comes after the
+// task in its stream runs when the task has ended. CUDA_ON_CPU_STREAMS=late and random:SEED: a task
+// runs when the host waits for it, or for something that comes after it.
 #pragma once
 
 #include <atomic>
@@ -40,20 +42,23 @@ struct StreamTail {
     bool blocking = false;       // tasks wait for the legacy stream
 };
 
-// Is there anything that keeps work from running on the spot? No: work runs when it is issued, and nothing is open.
+// Is there anything that keeps work from running on the spot? No: work runs when it is issued, and
+// nothing is open.
 bool work_is_deferred();
 
-// A program with streams or with memory that host and device share: there a kernel may wait for the host or for other kernels.
+// A program with streams or with memory that host and device share: there a kernel may wait for the
+// host or for other kernels.
 void expect_concurrency();
 bool concurrency_expected();
 
 // Appends `task` to a stream; it comes after `others`, too.
 void issue_task(const TaskPointer& task, StreamTail& tail, const std::vector<TaskPointer>& others = {});
-// Issues tasks that come after each other as their `after` says, the first ones after what is in the stream. The last task comes
-// after all others; the stream goes on behind it.
+// Issues tasks that come after each other as their `after` says, the first ones after what is in
+// the stream. The last task comes after all others; the stream goes on behind it.
 void issue_graph(const std::vector<TaskPointer>& tasks, StreamTail& tail, const TaskPointer& also_after);
 
-// What a stream has to do before an event that is recorded now, or a host that waits now; null: nothing.
+// What a stream has to do before an event that is recorded now, or a host that waits now; null:
+// nothing.
 std::vector<TaskPointer> open_tasks_of(const StreamTail& tail);
 std::vector<TaskPointer> all_open_tasks();
 
@@ -65,8 +70,8 @@ bool is_done(const TaskPointer& task);
 
 // The task that this OS thread runs; null: none.
 Task* running_task();
-// Does some other OS thread run a task, or may it change the device's memory by itself at any time? Each host thread that allocates
-// memory says so.
+// Does some other OS thread run a task, or may it change the device's memory by itself at any time?
+// Each host thread that allocates memory says so.
 bool other_work_runs();
 void note_host_thread();
 // `task` waits for something that does not come: the host, if it waits for the task alone, goes on.
@@ -78,8 +83,8 @@ void host_polls();
 bool in_host_function();
 Work as_host_function(Work work);
 
-// Which of `count` things that may run in any order is next, in the order of issue: with CUDA_ON_CPU_STREAMS=issue the first,
-// with `late` the last, else one drawn from the seed.
+// Which of `count` things that may run in any order is next, in the order of issue: with
+// CUDA_ON_CPU_STREAMS=issue the first, with `late` the last, else one drawn from the seed.
 std::size_t draw_index(std::size_t count);
 
 }  // namespace cuda_on_cpu

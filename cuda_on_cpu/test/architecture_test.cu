@@ -1,4 +1,5 @@
-// What __CUDA_ARCH__ selects: device code sees it, host code does not. Runs on a GPU and on the stand-in; both must say the same.
+// What __CUDA_ARCH__ selects: device code sees it, host code does not. Runs on a GPU and on the
+// stand-in; both must say the same.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -81,7 +81,8 @@ __device__ void publish(int* slot, int value) {
     __syncthreads();
 }
 
-// Whole blocks go different ways, through different barriers; some warps have more to do than others.
+// Whole blocks go different ways, through different barriers; some warps have more to do than
+// others.
 __global__ void branch_by_block(int* out) {
     __shared__ int slot;
     if (blockIdx.x % 2 == 0) {
@@ -282,8 +283,8 @@ TEST(Syncwarp, OrdersTheLanesOfAWarp) {
     }
 }
 
-// The lanes of a warp split into groups by `group_of`, each with a mask of its own; in each group the values go round
-// through shared memory, a different number of times for each group.
+// The lanes of a warp split into groups by `group_of`, each with a mask of its own; in each group
+// the values go round through shared memory, a different number of times for each group.
 __global__ void rotate_in_groups(const unsigned* group_of, int* out) {
     __shared__ int shared[32];
     const unsigned lane = threadIdx.x;
@@ -371,7 +372,8 @@ __global__ void look_around(unsigned* top, unsigned* branch, unsigned* after) {
     after[t] = __activemask();
 }
 
-// What the guide promises: the calling lane is in the mask, lanes that do not execute the call are not.
+// What the guide promises: the calling lane is in the mask, lanes that do not execute the call are
+// not.
 TEST(Activemask, HoldsTheCallerAndNobodyFromElsewhere) {
     constexpr unsigned kThreads = 72;  // two warps, and eight lanes
     DeviceVector<unsigned> top(kThreads);

@@ -1,5 +1,6 @@
-// Kernels that launch kernels, with what CUDA 12 left of it, and with the cudaDeviceSynchronize() of before. And in which order the
-// blocks of a grid start. nvcc would need relocatable device code for this file, so it is for the stand-in.
+// Kernels that launch kernels, with what CUDA 12 left of it, and with the cudaDeviceSynchronize()
+// of before. And in which order the blocks of a grid start. nvcc would need relocatable device code
+// for this file, so it is for the stand-in.
 #include <gtest/gtest.h>
 
 #include <algorithm>

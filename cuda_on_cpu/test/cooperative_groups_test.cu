@@ -1,5 +1,5 @@
-// Cooperative groups: blocks, tiles, coalesced groups and their parts against a model on the host, reductions and scans,
-// barriers in two halves, and the grid.
+// Cooperative groups: blocks, tiles, coalesced groups and their parts against a model on the host,
+// reductions and scans, barriers in two halves, and the grid.
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
 #include <cooperative_groups/scan.h>
@@ -183,7 +183,8 @@ void expect_model(const std::vector<Outcome>& got, const std::vector<HostGroup>&
     }
 }
 
-// Few values, so that threads agree now and then; all equal; and signed ones of any size that can be added up.
+// Few values, so that threads agree now and then; all equal; and signed ones of any size that can
+// be added up.
 std::vector<std::vector<int>> data_patterns(unsigned threads) {
     std::vector<int> few, many;
     for (const std::uint32_t word : random_words(threads)) {
@@ -246,7 +247,8 @@ TYPED_TEST(Tiles, DoWhatTheModelDoes) {
     }
 }
 
-// Tiles of one warp go different ways and synchronise different numbers of times: none may wait for another.
+// Tiles of one warp go different ways and synchronise different numbers of times: none may wait for
+// another.
 template <unsigned Size>
 struct RotateSomeTimes {
     __device__ unsigned operator()(unsigned thread) const {
@@ -690,7 +692,8 @@ TEST_F(Seeded, GridSynchronisesAllBlocks) {
 __global__ void check_grid(Checks checks, bool cooperative) {
     const cg::grid_group grid = cg::this_grid();
     if (grid.thread_rank() != grid.num_threads() - 1) return;
-    // In a launch that is not cooperative a GPU's is_valid() has been seen to say true: not checked.
+    // In a launch that is not cooperative a GPU's is_valid() has been seen to say true: not
+    // checked.
     if (cooperative) checks.equal(grid.is_valid(), true);
     checks.equal(grid.thread_rank(), 2u * 3 * 4 * 5 - 1);
     checks.equal(grid.num_threads(), 2u * 3 * 4 * 5);

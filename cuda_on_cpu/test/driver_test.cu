@@ -1,4 +1,5 @@
-// The driver API and NVRTC: contexts, memory, modules that are compiled while the program runs, and their kernels.
+// The driver API and NVRTC: contexts, memory, modules that are compiled while the program runs, and
+// their kernels.
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// What programs use that were not written for this course. Runs on a GPU and on the stand-in; both must say the same.
+// What programs use that were not written for this course. Runs on a GPU and on the stand-in; both
+// must say the same.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda_runtime.h>

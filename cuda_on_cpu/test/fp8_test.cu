@@ -1,5 +1,6 @@
-// __nv_fp8_e4m3 and __nv_fp8_e5m2: all conversions are compared with a reference that knows nothing of exponents and mantissas, the sorted
-// table of all values of the type; the table itself with the formula of the formats' standard.
+// __nv_fp8_e4m3 and __nv_fp8_e5m2: all conversions are compared with a reference that knows nothing
+// of exponents and mantissas, the sorted table of all values of the type; the table itself with the
+// formula of the formats' standard.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -117,7 +118,8 @@ TYPED_TEST(Fp8, BitsStandForTheirNumbers) {
     EXPECT_EQ(value_of<TypeParam>(TypeParam::kMax), TypeParam::kLargest);
 }
 
-// All numbers, those half way between two, and their neighbours; beyond the largest, and far below the smallest.
+// All numbers, those half way between two, and their neighbours; beyond the largest, and far below
+// the smallest.
 template <class F>
 std::vector<float> interesting() {
     std::vector<float> values = {1e-30f, 1e30f, std::numeric_limits<float>::max(),

@@ -1,4 +1,5 @@
-// Tests that run kernels are skipped, with the reason, where there is no device. Including this file is enough.
+// Tests that run kernels are skipped, with the reason, where there is no device. Including this
+// file is enough.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,6 @@
-// Graphs that a program makes node by node: kernels, copies, memsets, host functions, child graphs, events, conditional nodes; their
-// changes and copies. What captures make is in runtime_api_test.cu.
+// Graphs that a program makes node by node: kernels, copies, memsets, host functions, child graphs,
+// events, conditional nodes; their changes and copies. What captures make is in
+// runtime_api_test.cu.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -364,7 +365,8 @@ TEST(ConditionalNodes, RepeatABodyThatWasCaptured) {
 }
 
 #ifdef CUDA_ON_CPU
-// Nodes that no edge orders run in another order where the setting says so; nodes of one graph may wait for each other.
+// Nodes that no edge orders run in another order where the setting says so; nodes of one graph may
+// wait for each other.
 __global__ void wait_for(volatile int* flag) {
     while (*flag == 0) {
     }

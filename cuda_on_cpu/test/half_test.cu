@@ -1,5 +1,5 @@
-// __half and __nv_bfloat16. All conversions and operations are compared to the bit with a reference that knows nothing of
-// exponents and mantissas: the sorted table of all values of the type.
+// __half and __nv_bfloat16. All conversions and operations are compared to the bit with a reference
+// that knows nothing of exponents and mantissas: the sorted table of all values of the type.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
@@ -94,7 +94,8 @@ struct Exact {
 template <class Kind>
 class Table {
   public:
-    // Positive numbers ascend with their bits; the infinity stands for the next power of two when numbers are rounded.
+    // Positive numbers ascend with their bits; the infinity stands for the next power of two when
+    // numbers are rounded.
     Table() {
         const int bias = (1 << (Kind::kExponentBits - 1)) - 1;
         const int infinity = ((1 << Kind::kExponentBits) - 1) << Kind::kMantissaBits;
@@ -200,8 +201,8 @@ TYPED_TEST(SmallFloats, AllOfThemSurviveTheRoundTrip) {
     }
 }
 
-// Random floats, of all sizes and of those near the type's own range; and every number of the type, every midpoint between
-// two neighbours, and what is one float beside either.
+// Random floats, of all sizes and of those near the type's own range; and every number of the type,
+// every midpoint between two neighbours, and what is one float beside either.
 template <class Kind>
 std::vector<float> telling_floats() {
     std::vector<float> floats = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1e-45f, 3.40282347e38f};
@@ -345,8 +346,8 @@ struct Three {
     Bits a, b, c;
 };
 
-// Random bits, so all sizes, NaN and infinities; numbers close in size, where sums do not just drown; and products about
-// as small as the smallest numbers.
+// Random bits, so all sizes, NaN and infinities; numbers close in size, where sums do not just
+// drown; and products about as small as the smallest numbers.
 template <class Kind>
 std::vector<Three> random_threes(std::size_t count) {
     constexpr int kBias = (1 << (Kind::kExponentBits - 1)) - 1;
@@ -496,7 +497,8 @@ TYPED_TEST(SmallFloats, ArithmeticRoundsOnce) {
     }
 }
 
-// A GPU divides by way of a reciprocal; ours rounds once. So here the last bit may differ, and no more.
+// A GPU divides by way of a reciprocal; ours rounds once. So here the last bit may differ, and no
+// more.
 TYPED_TEST(SmallFloats, QuotientsAreWithinTheLastBit) {
     const std::vector<Three> inputs = random_threes<TypeParam>(100'000);
     const std::vector<Bits> got = map_on_device<Bits>(Compute<TypeParam>{Operation::kDiv}, inputs);
@@ -509,7 +511,8 @@ TYPED_TEST(SmallFloats, QuotientsAreWithinTheLastBit) {
 
 __global__ void break_ties_far_below(Checks check) {
 #if HAS_FUSED_BFLOAT16
-    // The product lies halfway between two numbers, c far below the last bit that even a double would have.
+    // The product lies halfway between two numbers, c far below the last bit that even a double
+    // would have.
     const __nv_bfloat16 a = __float2bfloat16(1.0f + 1.0f / 16);
     const float tie = 1.0f + 1.0f / 8 + 1.0f / 256;
     const float tiny = 7.888609e-31f;

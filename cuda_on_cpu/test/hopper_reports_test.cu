@@ -1,5 +1,5 @@
-// What the stand-in makes visible of mbarriers, bulk copies and products of warpgroups used wrongly. What they do when used rightly is
-// tested in common/unit_tests/, on GPUs as well.
+// What the stand-in makes visible of mbarriers, bulk copies and products of warpgroups used
+// wrongly. What they do when used rightly is tested in common/unit_tests/, on GPUs as well.
 #include <cuda.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>

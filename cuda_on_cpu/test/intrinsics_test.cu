@@ -1,4 +1,5 @@
-// Bit, integer, conversion and cache-hint intrinsics against fixed values and against naive models on random words.
+// Bit, integer, conversion and cache-hint intrinsics against fixed values and against naive models
+// on random words.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The words CUDA adds to C++: every way of writing a kernel, a launch and a variable of the device that the course or a
-// textbook uses. Runs on a GPU and on the stand-in; both must say the same.
+// The words CUDA adds to C++: every way of writing a kernel, a launch and a variable of the device
+// that the course or a textbook uses. Runs on a GPU and on the stand-in; both must say the same.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +52,8 @@ __global__ void declared_first(int* out, int value) {
     out[threadIdx.x] = value;
 }
 
-// nvcc leaves assert() in a kernel unless it is told otherwise; so does a Release build of the course.
+// nvcc leaves assert() in a kernel unless it is told otherwise; so does a Release build of the
+// course.
 TEST(Kernels, KeepTheirAssertions) {
 #ifdef NDEBUG
     FAIL() << "NDEBUG is defined where kernels are compiled";
@@ -1102,7 +1103,8 @@ TEST(Clock, GoesForward) {
         EXPECT_GT(t, 0);
 }
 
-// An empty loop body may stand in a constexpr function; the translator's hint must not take that away.
+// An empty loop body may stand in a constexpr function; the translator's hint must not take that
+// away.
 constexpr int bits_below(int n) {
     int bits = 0;
     for (; (1 << bits) < n; ++bits)

@@ -1,4 +1,5 @@
-// Mathematical functions against long double references on the host, and the rounding intrinsics to the last bit.
+// Mathematical functions against long double references on the host, and the rounding intrinsics to
+// the last bit.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 #include <math_constants.h>
@@ -181,7 +182,8 @@ TEST(RoundingIntrinsics, DoubleAndEdges) {
     run_checks(round_in_double);
 }
 
-// In a loop, which compilers like to vectorise: a product must not be fused with the sum it goes into.
+// In a loop, which compilers like to vectorise: a product must not be fused with the sum it goes
+// into.
 __global__ void multiply_then_add(const float* a, const float* b, const float* c, float* result, int count) {
     for (int i = 0; i < count; ++i)
         result[i] = __fadd_rn(__fmul_rn(a[i], b[i]), c[i]);

@@ -1,4 +1,5 @@
-// The two texts that the preprocessor makes of a .cu file, without __CUDA_ARCH__ and with it, become one.
+// The two texts that the preprocessor makes of a .cu file, without __CUDA_ARCH__ and with it,
+// become one.
 #include "merge.hpp"
 
 #include <gtest/gtest.h>
@@ -184,7 +185,8 @@ TEST(Merge, KeepsLines) {
     EXPECT_EQ(line_of(text, "last"), 12);
 }
 
-// One long text with a change at its front and one at its end: found without comparing everything with everything.
+// One long text with a change at its front and one at its end: found without comparing everything
+// with everything.
 TEST(Merge, TakesLittleTimeForLongTexts) {
     std::string middle;
     for (int i = 0; i < 20000; ++i)

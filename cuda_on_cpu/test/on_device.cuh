@@ -1,4 +1,5 @@
-// Runs small functions on the device and brings their results to the host, for tests that must hold on a GPU as well.
+// Runs small functions on the device and brings their results to the host, for tests that must hold
+// on a GPU as well.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -78,7 +79,8 @@ struct Observation {
     double got_real, expected_real;
 };
 
-// Handed to a kernel of one thread, which reports what it got and what is right; run_checks compares on the host.
+// Handed to a kernel of one thread, which reports what it got and what is right; run_checks
+// compares on the host.
 class Checks {
   public:
     static constexpr unsigned kCapacity = 512;
@@ -108,7 +110,8 @@ class Checks {
     unsigned* count_;
 };
 
-// The same value, unknown to the compiler: what is called with it is computed by the machine, not by the compiler.
+// The same value, unknown to the compiler: what is called with it is computed by the machine, not
+// by the compiler.
 template <class T>
 __device__ T hidden(T value) {
     const volatile T copy = value;

@@ -1,5 +1,5 @@
-// What the stand-in makes visible of cuda::barrier, cuda::pipeline and cuda::memcpy_async used wrongly. What they do when used rightly is in
-// pipeline_test.cu, on GPUs as well.
+// What the stand-in makes visible of cuda::barrier, cuda::pipeline and cuda::memcpy_async used
+// wrongly. What they do when used rightly is in pipeline_test.cu, on GPUs as well.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -205,7 +205,8 @@ TEST(Barrier, WhatCannotBeIsTold) {
                       {"not in the block's shared memory", at_line(kLocalLine)}));
 }
 
-// A barrier that a block has initialised is not initialised for the next one on the same thread of the operating system.
+// A barrier that a block has initialised is not initialised for the next one on the same thread of
+// the operating system.
 __global__ void initialise_in_the_first_block_only() {
     __shared__ BlockBarrier barrier;
     if (blockIdx.x == 0) init(&barrier, 1);

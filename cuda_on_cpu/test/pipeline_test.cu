@@ -1,4 +1,5 @@
-// cuda::barrier, cuda::pipeline and cuda::memcpy_async: what they promise, on a GPU and on the stand-in.
+// cuda::barrier, cuda::pipeline and cuda::memcpy_async: what they promise, on a GPU and on the
+// stand-in.
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -54,7 +55,8 @@ TEST(Barrier, OrdersItsPhases) {
     }
 }
 
-// Warp 0 writes numbers, one for each phase; the others wait for the phase by its parity, and say when they have read.
+// Warp 0 writes numbers, one for each phase; the others wait for the phase by its parity, and say
+// when they have read.
 __global__ void hand_over_by_parity(int* out, int rounds) {
     __shared__ int value;
     __shared__ alignas(8) unsigned char memory[2][sizeof(BlockBarrier)];
@@ -230,7 +232,8 @@ TEST(ThreadPipeline, DeliversBatchesInOrder) {
     }
 }
 
-// The first `copying` threads bring the numbers, the others use them: each reads what another thread has copied.
+// The first `copying` threads bring the numbers, the others use them: each reads what another
+// thread has copied.
 template <unsigned kStages>
 __global__ void divide_work(int* out, const int* in, unsigned rounds, unsigned copying) {
     using State = cuda::pipeline_shared_state<cuda::thread_scope_block, kStages>;

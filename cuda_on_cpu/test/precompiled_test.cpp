@@ -1,5 +1,5 @@
-// Precompiled headers of kernels: made once, again when a header has changed, and done without where one does not compile. In a
-// directory whose name has a blank.
+// Precompiled headers of kernels: made once, again when a header has changed, and done without
+// where one does not compile. In a directory whose name has a blank.
 #include "precompiled.hpp"
 
 #include <gtest/gtest.h>

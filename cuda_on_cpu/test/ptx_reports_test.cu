@@ -1,5 +1,5 @@
-// What the stand-in makes visible of asynchronous copies and tensor-core instructions used wrongly. What they do when used
-// rightly is tested in common/unit_tests/, on GPUs as well.
+// What the stand-in makes visible of asynchronous copies and tensor-core instructions used wrongly.
+// What they do when used rightly is tested in common/unit_tests/, on GPUs as well.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -314,7 +314,8 @@ Wide s128(Long a) {
     return static_cast<long long>(a);
 }
 
-// Of positions and lengths above 255 the manual says that the low 8 bits count; code for 64-bit fields on an H200 takes all.
+// Of positions and lengths above 255 the manual says that the low 8 bits count; code for 64-bit
+// fields on an H200 takes all.
 #define LONGS(X)                                                                                      \
     X("add.u64 %0, %1, %2;", a + b)                                                                   \
     X("mul.lo.u64 %0, %1, %2;", a* b)                                                                 \

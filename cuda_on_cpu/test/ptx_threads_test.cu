@@ -1,5 +1,5 @@
-// Inline PTX that concerns memory and more than one thread: addresses, loads and stores, atomic operations, what warps and blocks do
-// together, asynchronous copies, matrices.
+// Inline PTX that concerns memory and more than one thread: addresses, loads and stores, atomic
+// operations, what warps and blocks do together, asynchronous copies, matrices.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>

@@ -27,7 +27,8 @@ static __global__ void set_all(int* out, int value) {
     out[threadIdx.x] = value;
 }
 
-// Runs `launch`, which must end in `expected`, and returns what it printed. Afterwards kernels run again.
+// Runs `launch`, which must end in `expected`, and returns what it printed. Afterwards kernels run
+// again.
 inline std::string report_of(cudaError_t expected, const std::function<void()>& launch) {
     testing::internal::CaptureStderr();
     launch();

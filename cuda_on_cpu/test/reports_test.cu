@@ -1,5 +1,6 @@
-// What the stand-in says about broken kernels: the error code a GPU would give, and a line on stderr that names the
-// kernel, the block, the thread and the place. None of this can run on a GPU, or it would end the process's context.
+// What the stand-in says about broken kernels: the error code a GPU would give, and a line on
+// stderr that names the kernel, the block, the thread and the place. None of this can run on a GPU,
+// or it would end the process's context.
 #undef NDEBUG  // assert() is tested in a release build too
 
 #include <cooperative_groups.h>
@@ -652,7 +653,8 @@ __global__ void lock_with_barrier_inside(int* lock, int* count) {
     __syncthreads();
 }
 
-// A flag that another thread of the block sets, and one that a later block sets, are polled in all the ways that programs use.
+// A flag that another thread of the block sets, and one that a later block sets, are polled in all
+// the ways that programs use.
 struct ByLoad {
     static __device__ int get(int* flag) { return __ldcg(flag); }
 };
@@ -966,7 +968,8 @@ __global__ void __cluster_dims__(8, 1, 1) wait_for_the_cluster(int* passed) {
     if (threadIdx.x == 0) atomicAdd(passed, 1);
 }
 
-// A process that may not have the memory for more OS threads. In a process of its own: the limit stays.
+// A process that may not have the memory for more OS threads. In a process of its own: the limit
+// stays.
 void launch_without_room_for_os_threads() {
     int* passed = nullptr;
     if (cudaMalloc(&passed, sizeof(int)) != cudaSuccess || cudaMemset(passed, 0, sizeof(int)) != cudaSuccess)

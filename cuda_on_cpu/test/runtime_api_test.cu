@@ -1,5 +1,6 @@
-// The runtime API: every function the stand-in declares, what it does and which code it returns when it cannot.
-// Calls that would end a GPU's context, or that CUDA leaves undefined, are in reports_test.cu.
+// The runtime API: every function the stand-in declares, what it does and which code it returns
+// when it cannot. Calls that would end a GPU's context, or that CUDA leaves undefined, are in
+// reports_test.cu.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +18,8 @@
 
 namespace {
 
-// Where CUDA's documentation leaves the code open, several are right. Clears the error that the call left behind.
+// Where CUDA's documentation leaves the code open, several are right. Clears the error that the
+// call left behind.
 testing::AssertionResult is_one_of(cudaError_t got, std::initializer_list<cudaError_t> expected) {
     static_cast<void>(cudaGetLastError());
     if (std::find(expected.begin(), expected.end(), got) != expected.end())
@@ -28,7 +30,8 @@ testing::AssertionResult gives(cudaError_t got, cudaError_t expected) {
     return is_one_of(got, {expected});
 }
 
-// A launch of impossible shape, and a copy whose rows overlap: the specific code up to CUDA 12, the general one after.
+// A launch of impossible shape, and a copy whose rows overlap: the specific code up to CUDA 12, the
+// general one after.
 const std::initializer_list<cudaError_t> kBadShape = {cudaErrorInvalidConfiguration, cudaErrorInvalidValue};
 const std::initializer_list<cudaError_t> kBadPitch = {cudaErrorInvalidPitchValue, cudaErrorInvalidValue};
 
@@ -1103,7 +1106,8 @@ TEST(Launch, RefusesTooMuchSharedMemory) {
               cudaErrorInvalidValue));
 }
 
-// 48 KB, of which the static part is used already. The stand-in learns that part when the kernel runs.
+// 48 KB, of which the static part is used already. The stand-in learns that part when the kernel
+// runs.
 TEST(Launch, CountsStaticSharedMemoryToo) {
     DeviceVector<int> out(1024);
     const auto launch = [&](std::size_t bytes) {

@@ -1,4 +1,5 @@
-// The tests of a library that is loaded at run time, as Python does it: linked with this file, and with `load_shared_object`.
+// The tests of a library that is loaded at run time, as Python does it: linked with this file, and
+// with `load_shared_object`.
 #include <gtest/gtest.h>
 
 extern "C" int run_tests(int argc, char** argv) {

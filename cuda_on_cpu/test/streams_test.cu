@@ -1,6 +1,6 @@
-// Streams: kernels that wait for later kernels or for the host, host functions, what synchronises with what. Every test holds with
-// every CUDA_ON_CPU_STREAMS. The tests named Late... hold on the stand-in where work runs late only: there a synchronisation or an event
-// that is missing shows.
+// Streams: kernels that wait for later kernels or for the host, host functions, what synchronises
+// with what. Every test holds with every CUDA_ON_CPU_STREAMS. The tests named Late... hold on the
+// stand-in where work runs late only: there a synchronisation or an event that is missing shows.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,8 @@
 
 namespace {
 
-// A kernel is loaded at its first launch, which may wait for kernels that run: here one may wait for it.
+// A kernel is loaded at its first launch, which may wait for kernels that run: here one may wait
+// for it.
 [[maybe_unused]] const bool kLoadsAllKernelsFirst = setenv("CUDA_MODULE_LOADING", "EAGER", 1) == 0;
 
 __global__ void wait_for(volatile int* flag, int value, int* out) {
@@ -126,7 +127,8 @@ TEST(Streams, HandShakeWithTheHost) {
     EXPECT_EQ(out.to_host()[0], 3);
 }
 
-// What comes behind a kernel that waits, in its own stream, waits with it: copies, events and host functions too.
+// What comes behind a kernel that waits, in its own stream, waits with it: copies, events and host
+// functions too.
 TEST(Streams, KeepTheirOrderBehindAKernelThatWaits) {
     const Stream stream;
     const Pinned flag(1);

@@ -1,5 +1,5 @@
-// What the textbook tests share: the error check every CUDA program has, memory by hand, data, and comparison with a
-// plain CPU computation.
+// What the textbook tests share: the error check every CUDA program has, memory by hand, data, and
+// comparison with a plain CPU computation.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
-// Threads that get in each other's way: histograms, aggregated atomics, locks, and one thread waiting for another's flag.
+// Threads that get in each other's way: histograms, aggregated atomics, locks, and one thread
+// waiting for another's flag.
 #include <cooperative_groups.h>
 
 #include <algorithm>
@@ -323,7 +324,8 @@ TEST(TextbookAtomics, TicketLockGuardsACriticalSection) {
     release(tickets, account);
 }
 
-// The form that also works where the lanes of a warp run in lockstep: the whole critical section inside the attempt.
+// The form that also works where the lanes of a warp run in lockstep: the whole critical section
+// inside the attempt.
 __global__ void insert_sorted(int* lock, int* list, int* count) {
     const int value = (blockIdx.x * blockDim.x + threadIdx.x) * 37 % 101;
     bool done = false;
@@ -355,7 +357,8 @@ TEST(TextbookAtomics, LockTakenInsideTheLoop) {
 
 // ---- Producer and consumer ------------------------------------------------------------------------------------------------------
 
-// Inside a block: warp 0 fills a ring of slots, warp 1 empties it. `full` says whose turn a slot is.
+// Inside a block: warp 0 fills a ring of slots, warp 1 empties it. `full` says whose turn a slot
+// is.
 __global__ void ring_in_a_block(const int* in, int* out, int rounds) {
     constexpr int kSlots = 3;
     __shared__ int ring[kSlots][32];
@@ -398,8 +401,8 @@ TEST(TextbookProducerConsumer, RingInABlock) {
     release(device_in, out);
 }
 
-// Between blocks: each waits for the one behind it, adds its own number and passes the sum on. Blocks start in ascending
-// order, so all must be on the device at the same time.
+// Between blocks: each waits for the one behind it, adds its own number and passes the sum on.
+// Blocks start in ascending order, so all must be on the device at the same time.
 __device__ int load_acquire(const int* address) {
     const int value = *static_cast<const volatile int*>(address);
     __threadfence();
@@ -462,7 +465,8 @@ TEST(TextbookProducerConsumer, FirstBlockWaitsForTheLast) {
     release(flag, out);
 }
 
-// Polling loops as people write them: with something in the body, the wait at the end, a limit, a break.
+// Polling loops as people write them: with something in the body, the wait at the end, a limit, a
+// break.
 enum class Polling { countdown, do_while, endless, in_condition };
 
 template <Polling kPolling>

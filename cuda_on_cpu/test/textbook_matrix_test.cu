@@ -1,5 +1,5 @@
-// Matrices, dense and sparse: transpose and what shared memory makes of it, products by tiles, matrix times vector,
-// breadth-first search as sparse algebra's neighbour.
+// Matrices, dense and sparse: transpose and what shared memory makes of it, products by tiles,
+// matrix times vector, breadth-first search as sparse algebra's neighbour.
 #include <cmath>
 #include <queue>
 #include <utility>
@@ -178,7 +178,8 @@ __global__ void __launch_bounds__((BM / TM) * (BN / TN))
     }
 }
 
-// Launches with whatever tile a kernel has; compares with plain loops. Whole numbers: exact in any order.
+// Launches with whatever tile a kernel has; compares with plain loops. Whole numbers: exact in any
+// order.
 template <class T, class Launch>
 void expect_product(Launch launch) {
     struct Shape {
@@ -300,8 +301,8 @@ __global__ void spmv_scalar(int rows, const int* row_begin, const int* column, c
     }
 }
 
-// kLanes threads share a row; a warp takes 32 / kLanes rows. Bell and Garland, "Implementing sparse matrix-vector
-// multiplication on throughput-oriented processors", 2009.
+// kLanes threads share a row; a warp takes 32 / kLanes rows. Bell and Garland, "Implementing sparse
+// matrix-vector multiplication on throughput-oriented processors", 2009.
 template <int kLanes>
 __global__ void spmv_vector(int rows, const int* row_begin, const int* column, const float* value,
                             const float* x, float* y) {
@@ -354,7 +355,8 @@ TEST(TextbookSparse, MatrixVector) {
 constexpr int kUnreached = -1;
 constexpr int kLocalQueue = 64;
 
-// Vertices found by a block gather in shared memory first: one reservation in the global queue for all of them.
+// Vertices found by a block gather in shared memory first: one reservation in the global queue for
+// all of them.
 __global__ void expand_frontier(const int* row_begin, const int* neighbour, int* level, const int* frontier,
                                 int frontier_size, int* next, int* next_size, int depth) {
     __shared__ int found[kLocalQueue];

@@ -1,5 +1,6 @@
-// Reductions: the classic ladder from interleaved addressing to the unrolled last warp (Harris, "Optimizing parallel
-// reduction in CUDA", 2007), then shuffles, the last block with a fence, a cooperative grid, and what is built on them.
+// Reductions: the classic ladder from interleaved addressing to the unrolled last warp (Harris,
+// "Optimizing parallel reduction in CUDA", 2007), then shuffles, the last block with a fence, a
+// cooperative grid, and what is built on them.
 #include <cooperative_groups.h>
 
 #include <algorithm>
@@ -74,7 +75,8 @@ __global__ void first_add_during_load(const int* in, int* out, int n) {
     if (t == 0) out[blockIdx.x] = sum;
 }
 
-// The last warp needs no block barrier; lanes still have to wait for each other between reading and writing.
+// The last warp needs no block barrier; lanes still have to wait for each other between reading and
+// writing.
 __device__ void reduce_last_warp(volatile int* values, unsigned t) {
     int sum = values[t];
     for (int offset = 32; offset > 0; offset >>= 1) {
@@ -367,7 +369,8 @@ TEST(TextbookReduction, Argmax) {
     }
 }
 
-// Softmax in one pass over the row: Milakov, Gimelshein, "Online normalizer calculation for softmax", 2018.
+// Softmax in one pass over the row: Milakov, Gimelshein, "Online normalizer calculation for
+// softmax", 2018.
 struct alignas(8) Normalizer {
     float maximum;
     float sum;

@@ -1,5 +1,5 @@
-// Prefix sums, the way textbooks build them up: inside a block, over many blocks, in a single pass; and what they are
-// good for, stream compaction.
+// Prefix sums, the way textbooks build them up: inside a block, over many blocks, in a single pass;
+// and what they are good for, stream compaction.
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -227,8 +227,9 @@ TEST(TextbookScan, ShufflesSumAndMaximum) {
 
 // ---- Decoupled look-back: Merrill and Garland, "Single-pass parallel prefix scan", 2016 -----------------------------------
 
-// Flags beside values. A tile publishes its own sum first, the sum of everything up to its end as soon as it knows it;
-// who needs the sum before his own tile walks back over the former until he finds one of the latter.
+// Flags beside values. A tile publishes its own sum first, the sum of everything up to its end as
+// soon as it knows it; who needs the sum before his own tile walks back over the former until he
+// finds one of the latter.
 struct TileState {
     enum : int { kNothing, kSum, kPrefix };
     volatile int* flag;
@@ -293,7 +294,8 @@ TEST(TextbookScan, SinglePassWithFlags) {
     }
 }
 
-// Flag and value in one 64-bit word, read and written whole, so that no fence is needed; a warp looks at 32 tiles at a time.
+// Flag and value in one 64-bit word, read and written whole, so that no fence is needed; a warp
+// looks at 32 tiles at a time.
 class PackedState {
   public:
     __device__ static unsigned long long pack(unsigned flag, int value) {

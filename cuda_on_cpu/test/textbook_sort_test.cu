@@ -55,7 +55,8 @@ TEST(TextbookSort, BitonicShared) {
     }
 }
 
-// One step of the network on data of any (power of two) length; the launch is the barrier between steps.
+// One step of the network on data of any (power of two) length; the launch is the barrier between
+// steps.
 __global__ void bitonic_step(float* data, int distance, int run) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const int partner = i ^ distance;
@@ -146,8 +147,9 @@ TEST(TextbookSort, OddEvenTransposition) {
 
 // ---- Radix sort ---------------------------------------------------------------------------------------------------------
 
-// A block sorts kBlock keys by one bit after the other: zeros keep their order in front, ones theirs behind. The split
-// counts with ballots: lanes before me in my warp, warps before mine in the block.
+// A block sorts kBlock keys by one bit after the other: zeros keep their order in front, ones
+// theirs behind. The split counts with ballots: lanes before me in my warp, warps before mine in
+// the block.
 template <int kThreads>
 class BlockSplit {
   public:

@@ -1,4 +1,5 @@
-// Stencils and what works like them: halo cells in shared memory, coefficients in constant memory, cellular automata.
+// Stencils and what works like them: halo cells in shared memory, coefficients in constant memory,
+// cellular automata.
 #include <algorithm>
 #include <utility>
 #include <vector>

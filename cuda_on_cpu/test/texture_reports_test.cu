@@ -1,4 +1,5 @@
-// What the stand-in tells of textures and surfaces used wrongly. What they do when used rightly is in textures_test.cu.
+// What the stand-in tells of textures and surfaces used wrongly. What they do when used rightly is
+// in textures_test.cu.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

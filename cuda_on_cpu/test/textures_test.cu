@@ -1,6 +1,7 @@
-// Textures, surfaces and arrays. What a fetch gives is compared with the formulas of the CUDA C++ Programming Guide, appendix "Texture
-// Fetching", computed in double precision. A GPU rounds the weights of its linear filter to 8 bits behind the point: the tolerance is one
-// such unit for each filtered coordinate, times the largest difference between elements.
+// Textures, surfaces and arrays. What a fetch gives is compared with the formulas of the CUDA C++
+// Programming Guide, appendix "Texture Fetching", computed in double precision. A GPU rounds the
+// weights of its linear filter to 8 bits behind the point: the tolerance is one such unit for each
+// filtered coordinate, times the largest difference between elements.
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -199,8 +200,9 @@ struct Fetch {
 
 // --- Addressing and filtering ----------------------------------------------------------------------------------------
 
-// From 1.5 times the size before the texture to 1.5 times behind it. Steps of 1/8, which a GPU's weights have exactly, and which begin
-// at 1/16, so that no point lies between two elements; or random ones for a linear filter.
+// From 1.5 times the size before the texture to 1.5 times behind it. Steps of 1/8, which a GPU's
+// weights have exactly, and which begin at 1/16, so that no point lies between two elements; or
+// random ones for a linear filter.
 std::vector<float> coordinates(int size, bool normalized, bool random, unsigned seed) {
     std::vector<float> all;
     std::mt19937 generator(seed);
@@ -231,7 +233,8 @@ struct Case {
 
 const char* const kModes[] = {"wrap", "clamp", "mirror", "border"};
 
-// Where coordinates are exact. In three dimensions an H200 rounds each of the eight weights to 8 bits.
+// Where coordinates are exact. In three dimensions an H200 rounds each of the eight weights to 8
+// bits.
 double exact_tolerance(int dimensions) {
 #ifdef CUDA_ON_CPU
     static_cast<void>(dimensions);

@@ -1,4 +1,5 @@
-// The translator, text to text: what it must leave alone, what it must change, and that lines stay where they are.
+// The translator, text to text: what it must leave alone, what it must change, and that lines stay
+// where they are.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Short vectors and dim3: sizes and alignments are those of a GPU, because host and device share memory images of them.
+// Short vectors and dim3: sizes and alignments are those of a GPU, because host and device share
+// memory images of them.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

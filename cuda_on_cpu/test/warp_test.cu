@@ -1,5 +1,6 @@
-// Warp collectives against models written from the programming guide: which lane reads from which, who votes, who
-// matches. Random values, widths, masks and distances; the seed stands in every message.
+// Warp collectives against models written from the programming guide: which lane reads from which,
+// who votes, who matches. Random values, widths, masks and distances; the seed stands in every
+// message.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -253,7 +254,8 @@ __global__ void vote_of_the_last_lanes(unsigned stay_from, Votes* out, unsigned*
     shuffled[lane] = stay_from == 0 ? __shfl_sync(kFullWarp, lane, 3) : 3;
 }
 
-// A mask may name lanes that have ended, and lanes beyond the end of the block: nobody waits for them.
+// A mask may name lanes that have ended, and lanes beyond the end of the block: nobody waits for
+// them.
 TEST(Voting, LeavesOutLanesThatHaveEndedOrNeverWere) {
     for (const unsigned threads : {32u, 20u}) {
         for (const unsigned stay_from : {0u, 1u, 10u, 19u}) {

@@ -1,4 +1,5 @@
-// nvcuda::wmma in the types and shapes beyond __half and __nv_bfloat16 with sums in float. Runs on a GPU and on the stand-in.
+// nvcuda::wmma in the types and shapes beyond __half and __nv_bfloat16 with sums in float. Runs on
+// a GPU and on the stand-in.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 #include <mma.h>

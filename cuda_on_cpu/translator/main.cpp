@@ -1,10 +1,11 @@
 // cuda_on_cpu_compile [--headers=DIRECTORY] [--arch=800,900a] [--rdc] COMPILER ARGUMENTS...
 //
-// Stands before the host compiler's command (CMake: CXX_COMPILER_LAUNCHER). A command that compiles a .cu file is done in
-// three steps: preprocess, translate, compile. Everything else runs as it is. Code that an inspection watches
-// (-fsanitize=thread) gets functions of its own in a fourth. With --headers, what nearly every .cu file includes is compiled
-// once, into that directory. --arch is the compute capability that __CUDA_ARCH__ names in device code, of several the last one.
-// With --rdc, all .cu files of a program have the same device variables.
+// Stands before the host compiler's command (CMake: CXX_COMPILER_LAUNCHER). A command that compiles
+// a .cu file is done in three steps: preprocess, translate, compile. Everything else runs as it is.
+// Code that an inspection watches (-fsanitize=thread) gets functions of its own in a fourth. With
+// --headers, what nearly every .cu file includes is compiled once, into that directory. --arch is
+// the compute capability that __CUDA_ARCH__ names in device code, of several the last one. With
+// --rdc, all .cu files of a program have the same device variables.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -83,9 +84,10 @@ bool write_file(const std::string& path, const std::string& text) {
     return static_cast<bool>(file.flush());
 }
 
-// Inline functions of the standard library and of the stand-in are in every object file that uses them, and the linker keeps one
-// for all. Code that is watched must not share them with the code that watches: that would watch itself, and the kernel would
-// have accesses that nobody sees. So here they get other names.
+// Inline functions of the standard library and of the stand-in are in every object file that uses
+// them, and the linker keeps one for all. Code that is watched must not share them with the code
+// that watches: that would watch itself, and the kernel would have accesses that nobody sees. So
+// here they get other names.
 int keep_functions_apart(const std::string& object) {
     std::string symbols;
     int status = translator::run_program({"nm", "--defined-only", "--format=posix", object}, symbols);
@@ -95,7 +97,8 @@ int keep_functions_apart(const std::string& object) {
     std::istringstream lines(symbols);
     for (std::string line; std::getline(lines, line);) {
         const std::string name = line.substr(0, line.find(' '));
-        // W: a function that the linker may find more than once; n: the name of several that go together, as constructors do.
+        // W: a function that the linker may find more than once; n: the name of several that go
+        // together, as constructors do.
         const std::string_view type = std::string_view(line).substr(name.size(), 3);
         const bool shared = std::any_of(std::begin(kSharedNamespaces), std::end(kSharedNamespaces),
                                         [&](std::string_view prefix) { return name.starts_with(prefix); });
@@ -181,12 +184,14 @@ void print(const std::vector<translator::Warning>& warnings, const std::string& 
     }
 }
 
-// At the end of a file of a program that is the user's own: at its end the program tells what suggests wrong results.
+// At the end of a file of a program that is the user's own: at its end the program tells what
+// suggests wrong results.
 constexpr const char* kOwnProgram =
     "\n[[maybe_unused]] static const bool cuda_on_cpu_own_program_ = ::cuda_on_cpu::own_program = true;\n";
 
 int compile_cuda(const Settings& settings, const std::string& compiler, const Command& command) {
-    // What nvcc defines, the last two with --extended-lambda and --expt-relaxed-constexpr, which need no option here.
+    // What nvcc defines, the last two with --extended-lambda and --expt-relaxed-constexpr, which
+    // need no option here.
     static const Arguments kDefinitions = {"-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13",
                                            "-D__CUDACC_VER_MINOR__=0", "-D__CUDACC_EXTENDED_LAMBDA__",
                                            "-D__CUDACC_RELAXED_CONSTEXPR__"};

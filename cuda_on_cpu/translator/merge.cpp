@@ -323,7 +323,8 @@ class Merge {
 
     // --- Which item of the one pass is which of the other? ------------------------------------------------------------------
 
-    // Increasing pairs of equal items that are unique in both, then their equal neighbours, then items of equal signatures.
+    // Increasing pairs of equal items that are unique in both, then their equal neighbours, then
+    // items of equal signatures.
     static std::vector<Pair> align(const std::vector<Item>& host, const std::vector<Item>& device) {
         std::vector<Pair> all;
         Pair done{0, 0};
@@ -479,7 +480,8 @@ class Merge {
         write(host_, {cursor, in_host.end});
     }
 
-    // A device function that device code does not have: nothing can call it, but host code may launch the kernel.
+    // A device function that device code does not have: nothing can call it, but host code may
+    // launch the kernel.
     void keep_out_of_device(const Item& item) {
         if (!item.global) return;
         write(host_, item.range);

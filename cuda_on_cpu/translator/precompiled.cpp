@@ -37,7 +37,8 @@ class Lock {
     int file_;
 };
 
-// Macros that change what these headers say. g++ does not take precompiled headers where another macro would have mattered.
+// Macros that change what these headers say. g++ does not take precompiled headers where another
+// macro would have mattered.
 constexpr std::string_view kDefinitionsOfHeaders[] = {"-DCUDA_ON_CPU", "-DGTEST_", "-DNDEBUG", "-D_"};
 
 bool is_definition_of_program(std::string_view option) {
@@ -59,7 +60,8 @@ std::string name_of(const std::vector<std::string>& command) {
     return std::to_string(std::hash<std::string>()(all));
 }
 
-// What stands behind the colon of a rule "made: header header \\", over several lines. "" when there is no such file.
+// What stands behind the colon of a rule "made: header header \\", over several lines. "" when
+// there is no such file.
 std::string prerequisites(const fs::path& rule) {
     std::ifstream file(rule);
     std::string made;
@@ -111,7 +113,8 @@ bool make(const std::vector<std::string>& command, const fs::path& header, const
         text << "#include <gtest/gtest.h>\n";
     text.close();
     std::error_code error;
-    // Long ago: what a build makes while it compiles would be newer than the objects, which ninja then makes again.
+    // Long ago: what a build makes while it compiles would be newer than the objects, which ninja
+    // then makes again.
     fs::last_write_time(header, begin - std::chrono::hours(24), error);
 
     const std::string unfinished = made.string() + ".unfinished";

@@ -11,8 +11,9 @@ struct PrecompiledHeaders {
     std::string files;                 // what they were made of, as a rule of make names it
 };
 
-// Of `directory`, where they are made if they are missing or out of date. `command`: the compiler and its options, less what concerns
-// one file. Nothing where that fails: then headers are read as ever.
+// Of `directory`, where they are made if they are missing or out of date. `command`: the compiler
+// and its options, less what concerns one file. Nothing where that fails: then headers are read as
+// ever.
 PrecompiledHeaders precompiled_headers(const std::string& directory, const std::vector<std::string>& command);
 
 }  // namespace translator

@@ -51,7 +51,8 @@ std::string unsigned_of(unsigned bits) {
 
 enum class OperandKind { name, special, statement, integer, real, sink, address, list };
 
-// An operand as it is written. `parts` are the elements of a list, or base, offsets and coordinates of an address.
+// An operand as it is written. `parts` are the elements of a list, or base, offsets and coordinates
+// of an address.
 struct Operand {
     OperandKind kind = OperandKind::sink;
     std::string text;
@@ -588,7 +589,8 @@ class Translation {
 
     // --- Calls -------------------------------------------------------------------------------------------------------------
 
-    // What a modifier is called in C++: in isa_, where the letter that it is bound to says, or a number for v4, x2 and the like.
+    // What a modifier is called in C++: in isa_, where the letter that it is bound to says, or a
+    // number for v4, x2 and the like.
     static std::string constant_of(char letter, std::string_view modifier) {
         if (is_digit(modifier[0])) return std::string(modifier);
         if ((modifier[0] == 'v' || modifier[0] == 'x') && modifier.size() == 2 && is_digit(modifier[1]))
@@ -881,7 +883,8 @@ class Translation {
         return {"isa_::" + std::string(known->function) + "()", known->bits};
     }
 
-    // A number of 64 bits that is an address; for a tensor map also its coordinates, as one argument.
+    // A number of 64 bits that is an address; for a tensor map also its coordinates, as one
+    // argument.
     std::vector<std::string> address(const Operand& given, std::string_view want,
                                      const std::string& where) const {
         if (given.kind != OperandKind::address) fail(where + ": expected an address, such as [%0]");

@@ -1,4 +1,5 @@
-// Inline PTX: turns the text of an asm statement into C++ that calls the functions of cuda_on_cpu/ptx.h, one for each instruction.
+// Inline PTX: turns the text of an asm statement into C++ that calls the functions of
+// cuda_on_cpu/ptx.h, one for each instruction.
 #pragma once
 
 #include <stdexcept>
@@ -26,7 +27,8 @@ struct PtxError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// `add.s32 %0, %1, %2;` is PTX: the host's own instructions have no dots between letters. Nor do they look like `trap;`.
+// `add.s32 %0, %1, %2;` is PTX: the host's own instructions have no dots between letters. Nor do
+// they look like `trap;`.
 bool is_ptx(std::string_view text);
 
 // A block of C++ on one line.

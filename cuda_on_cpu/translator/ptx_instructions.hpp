@@ -9,9 +9,11 @@
 
 namespace translator {
 
-// One form of an instruction. An instruction may have several, with other modifiers or other operands.
+// One form of an instruction. An instruction may have several, with other modifiers or other
+// operands.
 //
-// `name` begins with the instruction's; what follows it there are modifiers. In `modifiers` each word stands for one, with the
+// `name` begins with the instruction's; what follows it there are modifiers. In `modifiers` each
+// word stands for one, with the
 // alternatives between bars: "rn|rz". Before them may stand
 //     ?   it may be left out, and stand anywhere
 //     !   it may stand anywhere
@@ -26,8 +28,8 @@ namespace translator {
 //     []          an address
 //     [2]         the address of a tensor map, and so many coordinates
 //     @           a label
-// `call` is the function of cuda_on_cpu/ptx.h, with what it takes as template arguments. Destinations are what it returns, or, if they
-// are several, its first parameters.
+// `call` is the function of cuda_on_cpu/ptx.h, with what it takes as template arguments.
+// Destinations are what it returns, or, if they are several, its first parameters.
 struct PtxForm {
     std::string_view name;
     std::string_view modifiers;

@@ -31,13 +31,15 @@ const std::string kGap = "256";  // bytes
 const std::string kMark = "\x01";
 const std::string kMayPoll = "cuda_on_cpu_kernel_.may_poll(); ";
 
-// `extern __shared__ T name[]...;` outside functions: declared again in each function that uses the name.
+// `extern __shared__ T name[]...;` outside functions: declared again in each function that uses the
+// name.
 struct GlobalShared {
     std::string name;
     std::string declaration;
 };
 
-// Something declared volatile, known in one function (the brace that opens it) or, if kNone, everywhere.
+// Something declared volatile, known in one function (the brace that opens it) or, if kNone,
+// everywhere.
 struct VolatileName {
     std::string_view text;
     std::size_t function;
@@ -94,7 +96,8 @@ class Translation {
     }
 
   private:
-    // Which kernel it is that a loop is called from is not known, so all of a file that polls are said to poll.
+    // Which kernel it is that a loop is called from is not known, so all of a file that polls are
+    // said to poll.
     static std::string with_marks(const std::string& text) {
         // The last ones are of loads by inline PTX.
         static constexpr std::string_view kPolls[] = {"::cuda_on_cpu::empty_loop()", "::cuda_on_cpu::poll()",
@@ -115,7 +118,8 @@ class Translation {
 
     // --- Editing -----------------------------------------------------------------------------------------------------
 
-    // Removes a token; line ends (a raw string may hold some) and directives stay, so that the line structure does.
+    // Removes a token; line ends (a raw string may hold some) and directives stay, so that the line
+    // structure does.
     void erase(std::size_t i) {
         if (tokens_[i].significant()) text_[i] = line_ends(tokens_[i].text);
     }
@@ -204,7 +208,8 @@ class Translation {
         }
     }
 
-    // texture<float, 2, cudaReadModeElementType> name; and what is done with it. Programs may have a class of that name.
+    // texture<float, 2, cudaReadModeElementType> name; and what is done with it. Programs may have
+    // a class of that name.
     void tell_of_texture_reference(std::size_t word) const {
         std::size_t i = tokens_.next(word);
         if (tokens_[word].is("texture")) {
@@ -222,8 +227,8 @@ class Translation {
 
     // --- asm(...) ------------------------------------------------------------------------------------------------------
 
-    // PTX becomes calls of functions. What there is no function for is an error where the compiler makes code of it: headers
-    // may have more asm statements than a program uses.
+    // PTX becomes calls of functions. What there is no function for is an error where the compiler
+    // makes code of it: headers may have more asm statements than a program uses.
     static bool is_asm(const Token& token) {
         return token.is("asm") || token.is("__asm__") || token.is("__asm");
     }
@@ -356,8 +361,8 @@ class Translation {
         text_[i] = "static __attribute__((unused))";
     }
 
-    // The name of the variable that a declaration at `declaration.begin` declares; kNone if that is none, or one of a class, or if it
-    // has its linkage said.
+    // The name of the variable that a declaration at `declaration.begin` declares; kNone if that is
+    // none, or one of a class, or if it has its linkage said.
     std::size_t variable_name(Range declaration) const {
         static constexpr std::array<std::string_view, 10> kOthers = {
             "static", "extern",   "inline",    "using",   "typedef",
@@ -434,8 +439,9 @@ class Translation {
         }
     }
 
-    // A GPU shifts all bits out where the amount is the width or more, a CPU takes the amount modulo the width. So the amount is marked,
-    // and shifts by a marked amount (cuda_on_cpu/shift.h) do as a GPU does. A literal needs no mark.
+    // A GPU shifts all bits out where the amount is the width or more, a CPU takes the amount
+    // modulo the width. So the amount is marked, and shifts by a marked amount
+    // (cuda_on_cpu/shift.h) do as a GPU does. A literal needs no mark.
     void translate_shift(std::size_t i) {
         const std::size_t before = tokens_.previous(i);
         if (before == kNone || tokens_[before].is("operator") || tokens_[before].is(tokens_[i].text)) return;
@@ -464,7 +470,8 @@ class Translation {
                (tokens_.is(before, ".") || tokens_.is(before, ">"));
     }
 
-    // Of `a.b->c`, whose last name is at `i`; kNone if a call or an index is in it, which must not happen twice.
+    // Of `a.b->c`, whose last name is at `i`; kNone if a call or an index is in it, which must not
+    // happen twice.
     std::size_t begin_of_chain(std::size_t i) const {
         while (is_member(i)) {
             const std::size_t dot = tokens_.previous(i);
@@ -474,7 +481,8 @@ class Translation {
         return i;
     }
 
-    // Is there an `<` before in the same brackets that no `>` has closed, so that `>>` may end two lists of template arguments?
+    // Is there an `<` before in the same brackets that no `>` has closed, so that `>>` may end two
+    // lists of template arguments?
     bool has_open_angle(std::size_t i) const {
         int closed = 0;
         for (std::size_t p = tokens_.previous(i); p != kNone; p = tokens_.previous(p)) {
@@ -598,8 +606,9 @@ class Translation {
         const std::string_view factor = take_word();
         const bool is_number = !factor.empty() && std::all_of(factor.begin(), factor.end(),
                                                               [](char c) { return c >= '0' && c <= '9'; });
-        // g++ takes a literal number only. 32 unrolls loops over a tile completely; one that is unrolled in part, or not,
-        // adds to its sum in memory, because a barrier further out leaves no register alone.
+        // g++ takes a literal number only. 32 unrolls loops over a tile completely; one that is
+        // unrolled in part, or not, adds to its sum in memory, because a barrier further out leaves
+        // no register alone.
         text_[i] =
             "#pragma GCC unroll " + (is_number ? std::string(factor) : "32"s) + line_ends(tokens_[i].text);
     }
@@ -633,7 +642,8 @@ class Translation {
         erase({open, end});
     }
 
-    // `f<<<...>>>()` calls f here, whatever it is. What is known to be a function, and no kernel, is refused as by nvcc.
+    // `f<<<...>>>()` calls f here, whatever it is. What is known to be a function, and no kernel,
+    // is refused as by nvcc.
     void require_kernel(std::size_t launch) const {
         std::size_t name = tokens_.previous(launch);
         if (tokens_.is(name, ">")) name = before_template_arguments(name);
@@ -657,7 +667,8 @@ class Translation {
         return kNone;
     }
 
-    // Where the file defines the function `name`, if that is all the name stands for: no kernel, no variable and no member.
+    // Where the file defines the function `name`, if that is all the name stands for: no kernel, no
+    // variable and no member.
     std::size_t plain_function(std::string_view name) const {
         std::size_t definition = kNone;
         for (std::size_t i = 0; i < tokens_.size(); ++i) {
@@ -704,7 +715,8 @@ class Translation {
         return begin;
     }
 
-    // Skips words that may stand around a function's name together with an argument list of their own.
+    // Skips words that may stand around a function's name together with an argument list of their
+    // own.
     bool is_decoration(std::size_t i) const {
         static constexpr std::array<std::string_view, 8> kDecorations = {
             "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__attribute__",
@@ -797,7 +809,8 @@ class Translation {
         return parts;
     }
 
-    // The name that a declaration such as `const T* name`, `T name[N][M]` or `void (*name)(int)` declares; kNone if none.
+    // The name that a declaration such as `const T* name`, `T name[N][M]` or `void (*name)(int)`
+    // declares; kNone if none.
     std::size_t declared_name(Range range) const {
         static constexpr std::array<std::string_view, 16> kNotNames = {
             "const", "volatile", "int",    "unsigned", "signed", "long",     "short",        "char",
@@ -840,7 +853,8 @@ class Translation {
         }
         return words > 1 || angle_before(range, name) ? name : kNone;
     }
-    // `Array<float, 4> x`: the type's own name stands before the angle bracket and has been counted only once.
+    // `Array<float, 4> x`: the type's own name stands before the angle bracket and has been counted
+    // only once.
     bool angle_before(Range range, std::size_t name) const {
         if (name == kNone) return false;
         return std::any_of(text_.begin() + static_cast<std::ptrdiff_t>(range.begin),
@@ -883,7 +897,8 @@ class Translation {
     // --- __shared__ ----------------------------------------------------------------------------------------------------------
 
     bool opens_function(std::size_t brace) const {
-        // A brace opens a namespace or a class if such a word stands in what comes before it, else something in a function.
+        // A brace opens a namespace or a class if such a word stands in what comes before it, else
+        // something in a function.
         static constexpr std::array<std::string_view, 4> kScopes = {"namespace", "class", "struct", "union"};
         for (std::size_t p = tokens_.previous(brace); p != kNone; p = tokens_.previous(p)) {
             if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;
@@ -943,7 +958,8 @@ class Translation {
         }
     }
 
-    // `__shared__ alignas(16) float tile[4]`: nvcc takes alignas in the middle of a declaration, g++ at its front only.
+    // `__shared__ alignas(16) float tile[4]`: nvcc takes alignas in the middle of a declaration,
+    // g++ at its front only.
     void move_alignment_to_front(Range declaration) {
         for (std::size_t i = tokens_.next(declaration.begin); i < declaration.end; i = tokens_.next(i)) {
             if (!tokens_[i].is("alignas") || !tokens_.is(tokens_.next(i), "(")) continue;
@@ -960,7 +976,8 @@ class Translation {
         return kNone;
     }
 
-    // `extern __shared__ float tile[];` becomes a reference to an array of that type in the block's dynamic shared memory.
+    // `extern __shared__ float tile[];` becomes a reference to an array of that type in the block's
+    // dynamic shared memory.
     void translate_dynamic_shared(std::size_t shared, std::size_t end) {
         const Range declaration{declaration_begin(shared), end};
         const std::size_t name = declared_name(declaration);
@@ -1005,7 +1022,8 @@ class Translation {
         }
     }
 
-    // Has the function whose body opens at `body` a parameter, or a variable of its outermost block, of that name?
+    // Has the function whose body opens at `body` a parameter, or a variable of its outermost
+    // block, of that name?
     bool declares_itself(std::size_t body, std::string_view name) const {
         static constexpr std::array<std::string_view, 5> kNotTypes = {"return", "case", "else", "goto",
                                                                       "throw"};
@@ -1038,9 +1056,10 @@ class Translation {
         return false;
     }
 
-    // A loop with something in its body polls memory too, if it reads volatile memory: directly, by the name of something
-    // declared volatile, or through a function that does; or if each round does the same. In a loop that does not count, loads with a
-    // hint for the cache poll, too, if they load from one address again and again.
+    // A loop with something in its body polls memory too, if it reads volatile memory: directly, by
+    // the name of something declared volatile, or through a function that does; or if each round
+    // does the same. In a loop that does not count, loads with a hint for the cache poll, too, if
+    // they load from one address again and again.
     void translate_waiting_loop(std::size_t loop) {
         const std::size_t open = tokens_.next(loop);
         if (!tokens_.is(open, "(")) return;
@@ -1057,7 +1076,8 @@ class Translation {
         if (!mentions_volatile(whole) && (counts || !repeats_itself(whole))) return;
         const std::size_t first = next_in(condition);
         if (first == kNone || tokens_[first].is("true") || tokens_[first].is("1")) {
-            // The compiler must still see that the loop is endless, so the condition stays as it is.
+            // The compiler must still see that the loop is endless, so the condition stays as it
+            // is.
             const std::size_t body =
                 ends_do(loop) ? tokens_.match(tokens_.previous(loop)) : tokens_.next(close);
             if (tokens_.is(body, "{")) {
@@ -1125,8 +1145,9 @@ class Translation {
         }
     }
 
-    // Does each round of a loop do the same as the last, unless memory changes? No variable is counted, nothing is stored, no other
-    // function is called, and what is assigned does not depend on what was assigned before. So it waits, or ends at once.
+    // Does each round of a loop do the same as the last, unless memory changes? No variable is
+    // counted, nothing is stored, no other function is called, and what is assigned does not depend
+    // on what was assigned before. So it waits, or ends at once.
     bool repeats_itself(Range range) const {
         static constexpr std::array<std::string_view, 15> kMayBeCalled = {"if",
                                                                           "while",
@@ -1326,7 +1347,8 @@ class Translation {
         return kNone;
     }
 
-    // Does the `while` at `loop` end a do statement? Then the body of a `do` in the same block ends right before it.
+    // Does the `while` at `loop` end a do statement? Then the body of a `do` in the same block ends
+    // right before it.
     bool ends_do(std::size_t loop) const {
         const std::size_t block = tokens_.enclosing_brace(loop);
         for (std::size_t p = tokens_.previous(loop); p != kNone && p != block; p = tokens_.previous(p)) {
@@ -1363,8 +1385,9 @@ class Translation {
 
     // --- Warp-synchronous code -----------------------------------------------------------------------------------------------
 
-    // `s[t] += s[t + 16]; s[t] += s[t + 8];` on volatile memory: each lane reads what another has stored in the statement before. Before
-    // Volta the lanes of a warp ran each statement together; now it takes a __syncwarp() in between.
+    // `s[t] += s[t + 16]; s[t] += s[t + 8];` on volatile memory: each lane reads what another has
+    // stored in the statement before. Before Volta the lanes of a warp ran each statement together;
+    // now it takes a __syncwarp() in between.
     void find_warp_synchronous_code() {
         for (const VolatileName& name : volatile_names_) {
             if (name.function != kNone && name.text.data() != nullptr) look_at_stores(name);

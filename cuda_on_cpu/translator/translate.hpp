@@ -1,4 +1,5 @@
-// Turns preprocessed CUDA C++ into C++ for the host compiler. cuda_on_cpu/launch.h shows what becomes of a kernel.
+// Turns preprocessed CUDA C++ into C++ for the host compiler. cuda_on_cpu/launch.h shows what
+// becomes of a kernel.
 #pragma once
 
 #include <stdexcept>
@@ -29,8 +30,8 @@ enum class Dialect { gnu, clang };  // which pragmas the host compiler knows
 // With gaps around them, running over the end of a `__shared__` array does not end in the next one.
 enum class SharedArrays { plain, in_gaps };
 
-// `__device__`, `__constant__` and `__managed__` variables of a namespace: nvcc's default (whole-program mode) gives each .cu file its
-// own, -rdc=true one to all of them.
+// `__device__`, `__constant__` and `__managed__` variables of a namespace: nvcc's default
+// (whole-program mode) gives each .cu file its own, -rdc=true one to all of them.
 enum class DeviceVariables { own, shared };
 
 // Line structure is kept: every line of the input is a line of the output.

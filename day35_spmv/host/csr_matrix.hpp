@@ -1,7 +1,8 @@
-// A sparse matrix on the host in the format that every other one is made from: compressed sparse rows.
+// A sparse matrix on the host in the format that every other one is made from: compressed sparse
+// rows.
 //
-// A matrix never changes after it was made, so copies share its arrays and count their users: passing one by value
-// copies no entry. (On the device a matrix has one owner: device_csr.hpp.)
+// A matrix never changes after it was made, so copies share its arrays and count their users:
+// passing one by value copies no entry. (On the device a matrix has one owner: device_csr.hpp.)
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,8 @@ inline std::string to_text(const Shape& shape) {
     return std::to_string(shape.rows) + " x " + std::to_string(shape.cols);
 }
 
-// An array that is never written again; copies share it. It cannot be moved from, so it is never empty by accident.
+// An array that is never written again; copies share it. It cannot be moved from, so it is never
+// empty by accident.
 template <class T>
 class SharedArray {
   public:
@@ -43,9 +45,10 @@ class SharedArray {
     std::shared_ptr<const std::vector<T>> values_;
 };
 
-// Compressed sparse rows (PMPP 14.3): row r has the entries row_start[r] to row_start[r + 1] - 1, at most 2^31 - 1 of
-// them; row_start has rows + 1 offsets. Within a row columns ascend; a column may occur twice (duplicates add up).
-// 0 rows, 0 columns and 0 entries are legal. Every constructor checks this: std::invalid_argument names the row.
+// Compressed sparse rows (PMPP 14.3): row r has the entries row_start[r] to row_start[r + 1] - 1,
+// at most 2^31 - 1 of them; row_start has rows + 1 offsets. Within a row columns ascend; a column
+// may occur twice (duplicates add up). 0 rows, 0 columns and 0 entries are legal. Every constructor
+// checks this: std::invalid_argument names the row.
 class CsrMatrix {
   public:
     CsrMatrix(Shape shape, std::vector<Offset> row_start, std::vector<Index> cols, std::vector<float> values);

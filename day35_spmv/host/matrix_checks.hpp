@@ -1,4 +1,5 @@
-// What the constructors of all formats check: shapes, sizes, and rows of ascending columns. Loops run on all cores.
+// What the constructors of all formats check: shapes, sizes, and rows of ascending columns. Loops
+// run on all cores.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,8 @@ void for_all(Offset count, F f) {
         f(i);
 }
 
-// The least i of [0, count) with bad(i), or `count`. All cores search, and the first mistake is reported.
+// The least i of [0, count) with bad(i), or `count`. All cores search, and the first mistake is
+// reported.
 template <class Bad>
 Offset first_bad(Offset count, Bad bad) {
     Offset first = count;
@@ -47,7 +49,8 @@ Offset first_bad(Offset count, Bad bad) {
     return first;
 }
 
-// What is wrong with a row whose entry k has column column(k), `length` of them; empty if nothing is.
+// What is wrong with a row whose entry k has column column(k), `length` of them; empty if nothing
+// is.
 template <class Column>
 std::string fault_of_row(Offset row, Index cols, Offset length, Column column) {
     for (Offset k = 0; k < length; ++k) {

@@ -27,7 +27,8 @@ void require_shape(const char* name, Shape shape, bool has_entries) {
                     "; expected columns for the entries to be in");
 }
 
-// A matrix whose row r has length(r) columns, written by fill(r, first, random), and random values; columns are sorted here.
+// A matrix whose row r has length(r) columns, written by fill(r, first, random), and random values;
+// columns are sorted here.
 template <class Length, class Fill>
 CsrMatrix make(Shape shape, Length length, Fill fill) {
     std::vector<Offset> start(static_cast<std::size_t>(shape.rows) + 1, 0);
@@ -77,8 +78,8 @@ CsrMatrix uniform_random(Shape shape, Index per_row) {
     return with_columns_anywhere(shape, std::vector<Index>(shape.rows, per_row));
 }
 
-// With u uniform in (0, 1], P(m u^(-3/4) > t) = (m / t)^(4/3), and the mean is 4 m. The power by square roots, which are
-// rounded alike everywhere. Rounding lengths down takes a half off.
+// With u uniform in (0, 1], P(m u^(-3/4) > t) = (m / t)^(4/3), and the mean is 4 m. The power by
+// square roots, which are rounded alike everywhere. Rounding lengths down takes a half off.
 CsrMatrix power_law(Shape shape, double mean) {
     course::require(mean >= 1 && mean <= kMostIndices, "power_law: mean is ", mean,
                     "; expected 1 to 2147483647");

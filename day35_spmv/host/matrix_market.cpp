@@ -22,7 +22,8 @@ class Lines {
   public:
     Lines(std::string_view text, const std::string& name) : rest_(text), name_(name) {}
 
-    // To the next line that is neither empty nor, unless it is the first, a comment; false at the end.
+    // To the next line that is neither empty nor, unless it is the first, a comment; false at the
+    // end.
     bool next() {
         while (!rest_.empty()) {
             const std::size_t end = std::min(rest_.find('\n'), rest_.size());

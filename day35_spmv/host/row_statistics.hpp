@@ -12,7 +12,8 @@ struct RowStatistics {
     Index empty = 0;    // rows without an entry
     double mean = 0;    // entries of a row
     double spread = 0;  // standard deviation of the rows' lengths, over their mean
-    // Places over entries, 1 or more, of: ELL; SELL with sigma 1, and with rows sorted in windows of kPackedSigma.
+    // Places over entries, 1 or more, of: ELL; SELL with sigma 1, and with rows sorted in windows
+    // of kPackedSigma.
     double ell_filling = 1;
     double sell_filling = 1;
     double sorted_filling = 1;

@@ -475,7 +475,8 @@ CsrMatrix SellMatrix::csr() const {
 
 namespace {
 
-// Calls f(k, column, place) for the entries of one lane, in order; false when an entry comes after an empty place.
+// Calls f(k, column, place) for the entries of one lane, in order; false when an entry comes after
+// an empty place.
 template <class F>
 bool for_packed_row(const PackedSlice& slice, const std::uint8_t* codes, Offset lane, F f) {
     const std::uint8_t* const own = codes + std::size_t{slice.first_code} * 32;

@@ -1,8 +1,9 @@
-// The other formats of a sparse matrix on the host: six ways to store the same entries. Each can be made `from` CSR and
-// gives back csr(), entry for entry, zeros and duplicates included; convert<To>(matrix) goes from any to any.
+// The other formats of a sparse matrix on the host: six ways to store the same entries. Each can be
+// made `from` CSR and gives back csr(), entry for entry, zeros and duplicates included;
+// convert<To>(matrix) goes from any to any.
 //
-// As for CSR: a matrix never changes, copies share its arrays, and every constructor checks its invariants:
-// std::invalid_argument names the row or entry.
+// As for CSR: a matrix never changes, copies share its arrays, and every constructor checks its
+// invariants: std::invalid_argument names the row or entry.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@
 
 namespace day35 {
 
-// The column of a place that only fills up a format's rectangle. It is never multiplied: 0 * Inf is not 0.
+// The column of a place that only fills up a format's rectangle. It is never multiplied: 0 * Inf is
+// not 0.
 inline constexpr Index kNoColumn = -1;
 
 // Coordinates (PMPP 14.2): row, column and value of each entry, sorted by row and then by column.
@@ -40,7 +42,8 @@ class CooMatrix {
     SharedArray<float> values_;
 };
 
-// ELLPACK (PMPP 14.4): every row filled up to the longest one's `width`; entry k of row r stands at k * rows + r.
+// ELLPACK (PMPP 14.4): every row filled up to the longest one's `width`; entry k of row r stands at
+// k * rows + r.
 class EllMatrix {
   public:
     EllMatrix(Shape shape, Index width, std::vector<Index> cols, std::vector<float> values);
@@ -63,8 +66,9 @@ class EllMatrix {
 class HybridMatrix {
   public:
     HybridMatrix(EllMatrix ell, CooMatrix coo);
-    // The width is the largest that at least a third of the rows fill, the rule of N. Bell and M. Garland, "Implementing sparse
-    // matrix-vector multiplication on throughput-oriented processors", SC 2009.
+    // The width is the largest that at least a third of the rows fill, the rule of N. Bell and M.
+    // Garland, "Implementing sparse matrix-vector multiplication on throughput-oriented
+    // processors", SC 2009.
     static HybridMatrix from(const CsrMatrix& csr);
     static HybridMatrix from(const CsrMatrix& csr, Index width);
     CsrMatrix csr() const;
@@ -78,8 +82,9 @@ class HybridMatrix {
     CooMatrix coo_;
 };
 
-// Jagged diagonals (PMPP 14.6): rows sorted by length, longest first; then the first entries of all rows, the second ones
-// of all that have two, and so on. Entry k of the i-th row in `order` stands at diagonal_start[k] + i.
+// Jagged diagonals (PMPP 14.6): rows sorted by length, longest first; then the first entries of all
+// rows, the second ones of all that have two, and so on. Entry k of the i-th row in `order` stands
+// at diagonal_start[k] + i.
 class JdsMatrix {
   public:
     JdsMatrix(Shape shape, std::vector<Index> order, std::vector<Offset> diagonal_start,
@@ -104,15 +109,17 @@ class JdsMatrix {
 // Rows of a slice, of SELL and packed SELL: a warp's.
 inline constexpr Index kSliceRows = 32;
 
-// SELL-C-sigma (M. Kreutzer et al., "A unified sparse matrix data format for efficient general sparse matrix-vector
-// multiplication", SIAM J. Sci. Comput. 36, 2014), C = kSliceRows: an ELL of its own for every 32 rows. To make the rows of
-// a slice alike they are sorted by length, but only within windows of `sigma` rows. Entry k of lane l of
-// slice s stands at slice_start[s] + 32 k + l; the lane's row is order[32 s + l], or 32 s + l where `order` is empty.
+// SELL-C-sigma (M. Kreutzer et al., "A unified sparse matrix data format for efficient general
+// sparse matrix-vector multiplication", SIAM J. Sci. Comput. 36, 2014), C = kSliceRows: an ELL of
+// its own for every 32 rows. To make the rows of a slice alike they are sorted by length, but only
+// within windows of `sigma` rows. Entry k of lane l of slice s stands at slice_start[s] + 32 k + l;
+// the lane's row is order[32 s + l], or 32 s + l where `order` is empty.
 class SellMatrix {
   public:
     SellMatrix(Shape shape, std::vector<Index> order, std::vector<Offset> slice_start,
                std::vector<Index> cols, std::vector<float> values);
-    // sigma 1: rows stay where they are, `order` is empty. Throws std::invalid_argument for sigma < 1.
+    // sigma 1: rows stay where they are, `order` is empty. Throws std::invalid_argument for sigma <
+    // 1.
     static SellMatrix from(const CsrMatrix& csr, Index sigma);
     static SellMatrix from(const CsrMatrix& csr) { return from(csr, kDefaultSigma); }
     CsrMatrix csr() const;
@@ -147,16 +154,18 @@ struct alignas(16) PackedSlice {
 };
 static_assert(std::is_trivially_copyable_v<PackedSlice> && sizeof(PackedSlice) == 16);
 
-// SELL whose columns are differences: the first of a row to the slice's base, each further one to the column before. All
-// differences of a slice have 1, 2 or 4 bytes, whatever its largest needs; the largest code of that size fills up
-// (kNoCode). Four columns of the slice are woven together, so that a lane finds its next four values in 16 bytes:
-// of width w, the columns [0, w / 4 * 4) stand by fours, place 32 * 4 * (k / 4) + 4 * lane + k % 4, the rest by ones,
-// place 32 k + lane; values and codes alike.
+// SELL whose columns are differences: the first of a row to the slice's base, each further one to
+// the column before. All differences of a slice have 1, 2 or 4 bytes, whatever its largest needs;
+// the largest code of that size fills up (kNoCode). Four columns of the slice are woven together,
+// so that a lane finds its next four values in 16 bytes: of width w, the columns [0, w / 4 * 4)
+// stand by fours, place 32 * 4 * (k / 4) + 4 * lane + k % 4, the rest by ones, place 32 k + lane;
+// values and codes alike.
 class PackedSellMatrix {
   public:
     PackedSellMatrix(Shape shape, std::vector<Index> order, std::vector<PackedSlice> slices,
                      std::vector<std::uint8_t> codes, std::vector<float> values);
-    // `sigma` as in SellMatrix. Throws std::invalid_argument, with the row, for one of more than PackedSlice::kMostWidth.
+    // `sigma` as in SellMatrix. Throws std::invalid_argument, with the row, for one of more than
+    // PackedSlice::kMostWidth.
     static PackedSellMatrix from(const CsrMatrix& csr, Index sigma);
     static PackedSellMatrix from(const CsrMatrix& csr) { return from(csr, 1); }
     CsrMatrix csr() const;

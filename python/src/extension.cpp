@@ -1,5 +1,5 @@
-// The module _extension: days 30 to 32 for Python. Tensors in, tensors out; Python never sees memory that is allocated
-// here. The functions that users call are in cuda_day_by_day/__init__.py.
+// The module _extension: days 30 to 32 for Python. Tensors in, tensors out; Python never sees
+// memory that is allocated here. The functions that users call are in cuda_day_by_day/__init__.py.
 #include <fmt/format.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>

@@ -1,5 +1,6 @@
-// The CPU references of days 30 to 32 for matrices of any leading dimension: for tensors of the CPU in builds for a GPU. The
-// views are of host memory here. Results equal those of the kernels; those of the layer may differ in the last bit.
+// The CPU references of days 30 to 32 for matrices of any leading dimension: for tensors of the CPU
+// in builds for a GPU. The views are of host memory here. Results equal those of the kernels; those
+// of the layer may differ in the last bit.
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,8 @@ std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> f
 // What the chosen command does; empty while no command has been read.
 using Action = std::function<int(const Checkout&)>;
 
-// What each add_* function below needs: where the command goes, where its action goes, and all arguments.
+// What each add_* function below needs: where the command goes, where its action goes, and all
+// arguments.
 struct CommandLine {
     CLI::App& app;
     Action& action;

@@ -1,5 +1,5 @@
-// cooperative_groups::memcpy_async: the threads of a group copy to shared memory together, and go on; wait() is where the copies are
-// there for all of them.
+// cooperative_groups::memcpy_async: the threads of a group copy to shared memory together, and go
+// on; wait() is where the copies are there for all of them.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// cooperative_groups::reduce: combines the values of all threads of a tile or coalesced group; each gets the result.
+// cooperative_groups::reduce: combines the values of all threads of a tile or coalesced group; each
+// gets the result.
 #pragma once
 
 #include "cooperative_groups.h"

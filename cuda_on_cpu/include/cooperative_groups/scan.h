@@ -1,5 +1,5 @@
-// cooperative_groups::inclusive_scan and exclusive_scan: each thread gets the values of the threads up to, or before, it,
-// combined in order of rank with an associative operation.
+// cooperative_groups::inclusive_scan and exclusive_scan: each thread gets the values of the threads
+// up to, or before, it, combined in order of rank with an associative operation.
 #pragma once
 
 #include "cooperative_groups.h"

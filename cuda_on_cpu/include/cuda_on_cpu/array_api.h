@@ -1,4 +1,5 @@
-// The runtime API for arrays, copies in two and three dimensions, textures and surfaces. Part of cuda_runtime_api.h.
+// The runtime API for arrays, copies in two and three dimensions, textures and surfaces. Part of
+// cuda_runtime_api.h.
 #pragma once
 
 #include "driver_types.h"

@@ -1,4 +1,5 @@
-// CUDA arrays, pitched memory and what describes them. Part of driver_types.h. The numbers are CUDA's own.
+// CUDA arrays, pitched memory and what describes them. Part of driver_types.h. The numbers are
+// CUDA's own.
 #pragma once
 
 #include <stddef.h>
@@ -38,8 +39,8 @@ struct cudaChannelFormatDesc {
     enum cudaChannelFormatKind f;
 };
 
-// The width is in elements where an array is meant, else in bytes. An extent of 0 is one that does not exist: a one-dimensional array has
-// height 0 and depth 0.
+// The width is in elements where an array is meant, else in bytes. An extent of 0 is one that does
+// not exist: a one-dimensional array has height 0 and depth 0.
 struct cudaExtent {
     size_t width, height, depth;
 };
@@ -60,7 +61,8 @@ typedef const struct cudaArray* cudaArray_const_t;
 typedef struct cudaMipmappedArray* cudaMipmappedArray_t;
 typedef const struct cudaMipmappedArray* cudaMipmappedArray_const_t;
 
-// One of srcArray and srcPtr is given, and one of dstArray and dstPtr. Positions of an array are in elements, of a pointer in bytes.
+// One of srcArray and srcPtr is given, and one of dstArray and dstPtr. Positions of an array are in
+// elements, of a pointer in bytes.
 struct cudaMemcpy3DParms {
     cudaArray_t srcArray;
     struct cudaPos srcPos;

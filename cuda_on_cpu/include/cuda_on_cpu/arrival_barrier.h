@@ -1,9 +1,9 @@
-// Barriers at which threads of a block arrive and for which they wait, each at its own time (PTX ISA, mbarrier; CUDA C++ reaches them
-// through <cuda/barrier> and <cuda/pipeline>).
+// Barriers at which threads of a block arrive and for which they wait, each at its own time (PTX
+// ISA, mbarrier; CUDA C++ reaches them through <cuda/barrier> and <cuda/pipeline>).
 //
-// A barrier is an address in the block's shared memory: nothing is stored there. It has phases, counted from 0. A phase is
-// complete after as many arrivals as are expected; then the next one begins. Copies attached to a phase are there for everybody
-// once a thread has waited for it.
+// A barrier is an address in the block's shared memory: nothing is stored there. It has phases,
+// counted from 0. A phase is complete after as many arrivals as are expected; then the next one
+// begins. Copies attached to a phase are there for everybody once a thread has waited for it.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,19 @@
 
 namespace cuda_on_cpu {
 
-// Begins phase 0. An error: an address outside the block's shared memory, or an expected count of 0.
+// Begins phase 0. An error: an address outside the block's shared memory, or an expected count of
+// 0.
 void init_arrival_barrier(const void* barrier, std::int64_t expected, Site site);
 
 // Of the functions below an error: a barrier that was not initialised.
 
-// `count` arrivals in the present phase, whose number it returns. An error: more than are still expected.
+// `count` arrivals in the present phase, whose number it returns. An error: more than are still
+// expected.
 std::uint64_t arrive_at(const void* barrier, std::int64_t count, Site site);
 // One arrival, and from the next phase on one fewer is expected.
 void arrive_and_leave(const void* barrier, Site site);
-// The asynchronous copies of this thread that have not been waited for belong to the present phase; only who waits for it has them.
+// The asynchronous copies of this thread that have not been waited for belong to the present phase;
+// only who waits for it has them.
 void attach_copies_to(const void* barrier, Site site);
 // The phase that has not been completed yet.
 std::uint64_t present_phase(const void* barrier, Site site);

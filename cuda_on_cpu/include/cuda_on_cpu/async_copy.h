@@ -1,15 +1,18 @@
-// Asynchronous copies from global to shared memory (PTX ISA, cp.async; day code reaches them through common/device/ptx.cuh).
+// Asynchronous copies from global to shared memory (PTX ISA, cp.async; day code reaches them
+// through common/device/ptx.cuh).
 //
-// A copy is pending until the thread that issued it waits for its group, or ends: until then its destination is poison,
-// and a missing wait shows as NaN. The source is read when the copy is issued, one of the moments a GPU may choose.
+// A copy is pending until the thread that issued it waits for its group, or ends: until then its
+// destination is poison, and a missing wait shows as NaN. The source is read when the copy is
+// issued, one of the moments a GPU may choose.
 #pragma once
 
 #include "cuda_on_cpu/thread.h"
 
 namespace cuda_on_cpu {
 
-// Issues a copy of `bytes` (4, 8 or 16), of which those from `valid_bytes` on are zeros and not read. An error: a source or
-// destination that is not aligned to `bytes`, or a destination outside the block's shared memory.
+// Issues a copy of `bytes` (4, 8 or 16), of which those from `valid_bytes` on are zeros and not
+// read. An error: a source or destination that is not aligned to `bytes`, or a destination outside
+// the block's shared memory.
 void issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes, Site site);
 // What the thread has issued since its last commit becomes a group.
 void commit_copies();

@@ -1,5 +1,5 @@
-// The built-in functions for clusters that need no cooperative groups. A launch without clusters has clusters of one
-// block.
+// The built-in functions for clusters that need no cooperative groups. A launch without clusters
+// has clusters of one block.
 #pragma once
 
 #include <atomic>

@@ -57,7 +57,8 @@ class cluster_group : public thread_group {
         cuda_on_cpu::cluster_barrier_wait(site);
     }
 
-    // Where `pointer`, to shared memory of the calling thread's block, lies in the block with that rank.
+    // Where `pointer`, to shared memory of the calling thread's block, lies in the block with that
+    // rank.
     template <class T>
     static T* map_shared_rank(T* pointer, int rank, Site site = Site::here()) {
         return static_cast<T*>(cuda_on_cpu::map_shared(pointer, static_cast<unsigned>(rank), site));

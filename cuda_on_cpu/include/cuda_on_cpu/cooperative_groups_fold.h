@@ -36,7 +36,8 @@ struct bit_xor {
 
 namespace details {
 
-// Of the values combined in order of rank, a thread gets: those before its own, those up to its own, or all.
+// Of the values combined in order of rank, a thread gets: those before its own, those up to its
+// own, or all.
 enum class Portion { before, through, all };
 
 template <Portion portion, class T, class Operation>

@@ -1,4 +1,5 @@
-// The groups inside a warp: tiles and coalesced groups. Both are a set of lanes; ranks count its lanes from the lowest.
+// The groups inside a warp: tiles and coalesced groups. Both are a set of lanes; ranks count its
+// lanes from the lowest.
 #pragma once
 
 #include <bit>

@@ -11,7 +11,8 @@ namespace details {
 
 enum class GroupKind { lanes, block, cluster, grid };
 
-// Some lanes of a warp, and which of how many such groups they are: what a partition came from is its "meta group".
+// Some lanes of a warp, and which of how many such groups they are: what a partition came from is
+// its "meta group".
 struct LaneSet {
     unsigned mask = 0;
     unsigned meta_group_rank = 0;
@@ -30,8 +31,9 @@ constexpr Number volume(dim3 extent) {
 
 }  // namespace details
 
-// Any group, where it does not matter which: a parameter `thread_group g` takes blocks, tiles, coalesced groups...
-// It is copied by value, so the base class holds all there is to know about the group.
+// Any group, where it does not matter which: a parameter `thread_group g` takes blocks, tiles,
+// coalesced groups... It is copied by value, so the base class holds all there is to know about the
+// group.
 class thread_group {
   public:
     unsigned long long size() const;

@@ -1,9 +1,12 @@
-// For editors only: what clangd reads before every .cu and .cuh file (`.clangd` in the root of the course). No build includes it.
+// For editors only: what clangd reads before every .cu and .cuh file (`.clangd` in the root of the
+// course). No build includes it.
 //
-// Clang parses CUDA itself: `__global__`, `kernel<<<grid, block>>>(...)`, and that a kernel may call only device functions. It wants the words
-// as attributes, a function that takes the configuration of a launch, and to know which functions run on both sides. In the stand-in's
-// headers that is every function, so they are read between two pragmas that say so. What these headers need of the standard library comes
-// first: with nvcc, too, its functions run on the host, but for those that are constexpr and those on floating-point numbers.
+// Clang parses CUDA itself: `__global__`, `kernel<<<grid, block>>>(...)`, and that a kernel may
+// call only device functions. It wants the words as attributes, a function that takes the
+// configuration of a launch, and to know which functions run on both sides. In the stand-in's
+// headers that is every function, so they are read between two pragmas that say so. What these
+// headers need of the standard library comes first: with nvcc, too, its functions run on the host,
+// but for those that are constexpr and those on floating-point numbers.
 #pragma once
 
 #ifndef __CUDA__
@@ -13,7 +16,8 @@
 
 #include <stdlib.h>
 
-// Clang's own <new> adds operators for device code as soon as it knows `__device__`; clangd 14 would take them for the host's.
+// Clang's own <new> adds operators for device code as soon as it knows `__device__`; clangd 14
+// would take them for the host's.
 #include <new>
 #define __CLANG_CUDA_WRAPPERS_NEW
 

@@ -1,4 +1,5 @@
-// Instructions on single numbers that C++ has no function for (day code reaches them through common/device/ptx.cuh).
+// Instructions on single numbers that C++ has no function for (day code reaches them through
+// common/device/ptx.cuh).
 #pragma once
 
 #include <cfloat>
@@ -6,8 +7,8 @@
 
 namespace cuda_on_cpu::ptx {
 
-// PTX ISA, .approx: 2^x, closer than any GPU. As there, results below the normal numbers are 0; that an x below them counts as 0 needs no
-// line of its own, since 2^x is 1 for it either way.
+// PTX ISA, .approx: 2^x, closer than any GPU. As there, results below the normal numbers are 0;
+// that an x below them counts as 0 needs no line of its own, since 2^x is 1 for it either way.
 inline float exp2_approx(float x) {
     const float result = std::exp2(x);
     return result < FLT_MIN ? 0.0f : result;

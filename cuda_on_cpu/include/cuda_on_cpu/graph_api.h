@@ -1,4 +1,5 @@
-// CUDA graphs. Part of cuda_runtime_api.h. Where CUDA 12 and 13 differ in what a function takes, both forms exist.
+// CUDA graphs. Part of cuda_runtime_api.h. Where CUDA 12 and 13 differ in what a function takes,
+// both forms exist.
 #pragma once
 
 #include <stddef.h>
@@ -67,7 +68,8 @@ cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t* node, cudaGraph_t graph,
 cudaError_t cudaDeviceGraphMemTrim(int device);
 cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value);
 cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value);
-// Kernels, copies, memsets, host functions, memory, child graphs, events, conditional nodes and empty nodes.
+// Kernels, copies, memsets, host functions, memory, child graphs, events, conditional nodes and
+// empty nodes.
 cudaError_t cudaGraphAddNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* dependencies,
                              const cudaGraphEdgeData* edges, size_t count, cudaGraphNodeParams* params);
 cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node);
@@ -118,7 +120,8 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
-// Takes over the parameters of a graph of the same form: cudaErrorGraphExecUpdateFailure if it has another.
+// Takes over the parameters of a graph of the same form: cudaErrorGraphExecUpdateFailure if it has
+// another.
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo* result);
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,

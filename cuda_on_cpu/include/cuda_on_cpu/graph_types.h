@@ -42,7 +42,8 @@ struct cudaKernelNodeParams {
 typedef struct cudaKernelNodeParams cudaKernelNodeParams;
 typedef struct cudaKernelNodeParams cudaKernelNodeParamsV2;
 
-// `height` rows of `width` elements of `elementSize` bytes (1, 2 or 4), each set to the low bytes of `value`.
+// `height` rows of `width` elements of `elementSize` bytes (1, 2 or 4), each set to the low bytes
+// of `value`.
 struct cudaMemsetParams {
     void* dst;
     size_t pitch;

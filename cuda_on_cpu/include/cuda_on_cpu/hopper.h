@@ -1,9 +1,11 @@
-// Instructions of compute capability 9.0a (PTX ISA; day code reaches them through common/device/ptx_hopper.cuh): barriers that count
-// arrivals and bytes, the tensor memory accelerator, products of warpgroups.
+// Instructions of compute capability 9.0a (PTX ISA; day code reaches them through
+// common/device/ptx_hopper.cuh): barriers that count arrivals and bytes, the tensor memory
+// accelerator, products of warpgroups.
 //
-// What is asynchronous happens as late as it may. A load is carried out when its barrier is waited for and nobody in the block can do
-// anything else; a product is computed when its warp waits for it. Until then the destination is poison: what is read too early, or
-// given away too early, shows as NaN. What a store reads must not change until its thread has waited for that.
+// What is asynchronous happens as late as it may. A load is carried out when its barrier is waited
+// for and nobody in the block can do anything else; a product is computed when its warp waits for
+// it. Until then the destination is poison: what is read too early, or given away too early, shows
+// as NaN. What a store reads must not change until its thread has waited for that.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +16,8 @@
 
 struct CUtensorMap;
 
-// The address within shared memory, as instructions and descriptors name it, and back. An error: a pointer to other memory. Descriptors
-// can name dynamic shared memory only.
+// The address within shared memory, as instructions and descriptors name it, and back. An error: a
+// pointer to other memory. Descriptors can name dynamic shared memory only.
 std::size_t __cvta_generic_to_shared(const void* pointer);
 void* __cvta_shared_to_generic(std::size_t address);
 // Other memory has its generic addresses.

@@ -1,5 +1,6 @@
-// What watching kernels run has shown: how the accesses of each source line hit shared and global memory, and what is wrong
-// with them. Plain data, and how to get it; only programs of the `inspect` preset can.
+// What watching kernels run has shown: how the accesses of each source line hit shared and global
+// memory, and what is wrong with them. Plain data, and how to get it; only programs of the
+// `inspect` preset can.
 #pragma once
 
 #include <array>
@@ -14,7 +15,8 @@ namespace cuda_on_cpu {
 enum class Space { kShared, kGlobal };
 enum class Operation { kLoad, kStore, kAtomic, kAsyncCopy, kMatrixLoad };
 
-// A line of a source file; the file's path is relative to the course's directory where it is below it. Line 0: not known.
+// A line of a source file; the file's path is relative to the course's directory where it is below
+// it. Line 0: not known.
 struct SourceLine {
     std::string file;
     int line = 0;
@@ -28,17 +30,19 @@ struct WorstRequest {
     unsigned active_lanes = 0;
     std::array<unsigned, 3> block{};
     unsigned warp = 0;
-    // Of each of the 32 lanes, in bytes from the first byte of the array; -1: not active. Of a matrix load: the rows.
+    // Of each of the 32 lanes, in bytes from the first byte of the array; -1: not active. Of a
+    // matrix load: the rows.
     std::vector<std::int64_t> offsets;
-    // Of a shared array its name; of global memory the kernel's parameters that point there, "in"; else, or where a parameter points
-    // to several allocations, "allocation of 4096 bytes".
+    // Of a shared array its name; of global memory the kernel's parameters that point there, "in";
+    // else, or where a parameter points to several allocations, "allocation of 4096 bytes".
     std::string array;
 
     bool operator==(const WorstRequest&) const = default;
 };
 
-// All requests of one line with one operation, in one space, with one size. A request is what the lanes of a warp ask for
-// with one instruction. Transactions: wavefronts in shared memory, 32-byte sectors in global memory.
+// All requests of one line with one operation, in one space, with one size. A request is what the
+// lanes of a warp ask for with one instruction. Transactions: wavefronts in shared memory, 32-byte
+// sectors in global memory.
 struct AccessLine {
     SourceLine source;
     Space space = Space::kGlobal;
@@ -46,7 +50,8 @@ struct AccessLine {
     unsigned bytes = 0;  // of a lane
     std::uint64_t requests = 0;
     std::uint64_t transactions = 0;
-    // Of the same requests at their best. Shared: active lanes * bytes / 128, rounded up. Global: distinct bytes / 32, rounded up.
+    // Of the same requests at their best. Shared: active lanes * bytes / 128, rounded up. Global:
+    // distinct bytes / 32, rounded up.
     std::uint64_t ideal = 0;
     std::uint64_t active_lanes = 0;
     std::uint64_t bytes_used = 0;  // distinct bytes asked for, summed over the requests
@@ -57,8 +62,8 @@ struct AccessLine {
 
 // Something wrong, as often as it happened at these places.
 struct Finding {
-    // "race", "race_between_blocks", "out_of_bounds", "misaligned", "use_after_free", "uninitialised_read", "missing_wait",
-    // "divergent_barrier", "deadlock", ...
+    // "race", "race_between_blocks", "out_of_bounds", "misaligned", "use_after_free",
+    // "uninitialised_read", "missing_wait", "divergent_barrier", "deadlock", ...
     std::string kind;
     SourceLine source;
     std::string message;  // one line
@@ -104,14 +109,17 @@ struct Inspection {
 };
 
 struct InspectionOptions {
-    // Of larger grids only so many blocks are watched: the first, the last, and others evenly spread between them. 2 to 32768.
+    // Of larger grids only so many blocks are watched: the first, the last, and others evenly
+    // spread between them. 2 to 32768.
     std::uint64_t blocks_per_launch = 256;
-    // Without, accesses are only counted, which is faster. Failures of kernels are findings all the same.
+    // Without, accesses are only counted, which is faster. Failures of kernels are findings all the
+    // same.
     bool look_for_mistakes = true;
 };
 
-// Kernels launched from now on, by any host thread, are watched, until end_inspection() hands out what was seen. Implemented by
-// the library cuda_on_cpu_inspector. Throws std::logic_error when one is under way already, or none is.
+// Kernels launched from now on, by any host thread, are watched, until end_inspection() hands out
+// what was seen. Implemented by the library cuda_on_cpu_inspector. Throws std::logic_error when one
+// is under way already, or none is.
 void begin_inspection(const InspectionOptions& options = {});
 Inspection end_inspection();
 

@@ -48,8 +48,8 @@ inline unsigned long long __brevll(unsigned long long x) {
            __brev(static_cast<unsigned int>(x >> 32));
 }
 
-// Place of the offset-th set bit of mask, counted from bit `base` upwards (downwards for a negative offset, and bit
-// `base` itself for 0); 0xffffffff when there is none.
+// Place of the offset-th set bit of mask, counted from bit `base` upwards (downwards for a negative
+// offset, and bit `base` itself for 0); 0xffffffff when there is none.
 inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
     const int step = offset < 0 ? -1 : 1;
     int left = offset == 0 ? 1 : offset * step;
@@ -60,8 +60,9 @@ inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
     return 0xffffffffu;
 }
 
-// The lower three bits of each of the selector's four nibbles pick one of the eight bytes of y:x. (The instruction
-// underneath, PTX's prmt, spreads a byte's sign when the fourth bit is set; CUDA clears that bit first.)
+// The lower three bits of each of the selector's four nibbles pick one of the eight bytes of y:x.
+// (The instruction underneath, PTX's prmt, spreads a byte's sign when the fourth bit is set; CUDA
+// clears that bit first.)
 inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(y) << 32 | x;
     unsigned int result = 0;
@@ -73,8 +74,8 @@ inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int sel
     return result;
 }
 
-// Shifts of the 64-bit number hi:lo. Left gives its upper half, right its lower; _lc and _rc clamp the shift at 32,
-// the others take it modulo 32.
+// Shifts of the 64-bit number hi:lo. Left gives its upper half, right its lower; _lc and _rc clamp
+// the shift at 32, the others take it modulo 32.
 inline unsigned int __funnelshift_lc(unsigned int lo, unsigned int hi, unsigned int shift) {
     const std::uint64_t both = static_cast<std::uint64_t>(hi) << 32 | lo;
     return static_cast<unsigned int>(both << (shift < 32 ? shift : 32) >> 32);
@@ -181,7 +182,8 @@ unsigned int sum_of_differences(unsigned int a, unsigned int b) {
     return sum;
 }
 
-// sum + products of a's lanes, `width` bits apart from bit 0 of a, and b's bytes from `first_byte` on; wraps
+// sum + products of a's lanes, `width` bits apart from bit 0 of a, and b's bytes from `first_byte`
+// on; wraps
 template <class LaneA, class LaneB>
 unsigned int dot_product(unsigned int a, unsigned int b, int first_byte, unsigned int sum) {
     for (int i = 0; i < kLanes<LaneA>; ++i) {
@@ -204,7 +206,8 @@ requires(std::is_class_v<Vector> &&
 
 }  // namespace cuda_on_cpu
 
-// __dp4a: four bytes by four bytes. __dp2a: a's two halves by b's two low (_lo) or high (_hi) bytes.
+// __dp4a: four bytes by four bytes. __dp2a: a's two halves by b's two low (_lo) or high (_hi)
+// bytes.
 #define CUDA_ON_CPU_DOT(Sum, Bytes, Byte, Halves, Half)                                        \
     inline Sum __dp4a(Bytes a, Bytes b, Sum c) {                                               \
         using namespace cuda_on_cpu;                                                           \
@@ -242,8 +245,8 @@ CUDA_ON_CPU_DOT(unsigned int, uchar4, std::uint8_t, ushort2, std::uint16_t)
     CUDA_ON_CPU_LANES_2(__vcmp##name, Lane, (condition) ? -1 : 0) \
     CUDA_ON_CPU_LANES_2(__vset##name, Lane, (condition) ? 1 : 0)
 
-// n lanes of the type Signed or Unsigned. A final s or u (ss, us) says: signed or unsigned (with saturation).
-// Averages round halves away from zero.
+// n lanes of the type Signed or Unsigned. A final s or u (ss, us) says: signed or unsigned (with
+// saturation). Averages round halves away from zero.
 #define CUDA_ON_CPU_LANES(n, Signed, Unsigned)                                                 \
     CUDA_ON_CPU_LANES_1(__vabs##n, Signed, a < 0 ? -a : a)                                     \
     CUDA_ON_CPU_LANES_1(__vabsss##n, Signed, cuda_on_cpu::saturate_to<Signed>(a < 0 ? -a : a)) \

@@ -1,5 +1,6 @@
-// The words CUDA adds to C++. On the CPU most of them mean nothing: every function can run on "the device".
-// `__global__`, `__shared__`, `__launch_bounds__` and `__noinline__` stay in the text of a .cu file; the translator rewrites them.
+// The words CUDA adds to C++. On the CPU most of them mean nothing: every function can run on "the
+// device". `__global__`, `__shared__`, `__launch_bounds__` and `__noinline__` stay in the text of a
+// .cu file; the translator rewrites them.
 #pragma once
 
 #ifndef __clang__
@@ -31,7 +32,8 @@
 
 namespace cuda_on_cpu {
 
-// A place in the learner's source. Functions that wait or fail take one as their last, defaulted parameter
+// A place in the learner's source. Functions that wait or fail take one as their last, defaulted
+// parameter
 // so that every report can say where:  void __syncwarp(unsigned mask, Site site = Site::here());
 struct Site {
     const char* file;

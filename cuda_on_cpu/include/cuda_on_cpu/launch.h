@@ -10,7 +10,8 @@
 //     scale<<<1, 32>>>(x, 2.0f);
 //     scale(x, 2.0f), ::cuda_on_cpu::launch(1, 32);
 //
-// Overloads, templates, deduced arguments, conversions and function pointers to kernels thus keep working by themselves.
+// Overloads, templates, deduced arguments, conversions and function pointers to kernels thus keep
+// working by themselves.
 #pragma once
 
 #include <atomic>
@@ -68,13 +69,16 @@ struct Unrestricted<T* const __restrict__> {
 // What is known of one kernel (one instantiation of a template is one kernel).
 class Kernel {
   public:
-    // `name` as the compiler prints the function; the bounds are those of __launch_bounds__ and __cluster_dims__.
+    // `name` as the compiler prints the function; the bounds are those of __launch_bounds__ and
+    // __cluster_dims__.
     constexpr explicit Kernel(const char* name, unsigned max_threads = 1024, dim3 cluster = dim3(0, 0, 0))
         : pretty_name(name), max_threads_per_block(max_threads), cluster_dims(cluster) {}
 
-    // True when somebody calls the kernel's function only to learn which Kernel it is (kernel_of below).
+    // True when somebody calls the kernel's function only to learn which Kernel it is (kernel_of
+    // below).
     bool asked();
-    // The same of a kernel with these parameters, which can be called, later, when nothing but its address is known.
+    // The same of a kernel with these parameters, which can be called, later, when nothing but its
+    // address is known.
     template <class... Parameters>
     bool asked_with() {
         if (!asked()) return false;
@@ -87,10 +91,12 @@ class Kernel {
         return true;
     }
 
-    // Of a kernel in whose file some loop polls memory: it may wait for the host, or for a kernel that comes later.
+    // Of a kernel in whose file some loop polls memory: it may wait for the host, or for a kernel
+    // that comes later.
     void may_poll() { polls = true; }
 
-    // Copies the closure, checks pointer arguments, and leaves both for launch() to find. `names` of the arguments: "x, a".
+    // Copies the closure, checks pointer arguments, and leaves both for launch() to find. `names`
+    // of the arguments: "x, a".
     template <class Closure, class... Arguments>
     void prepare(const char* names, const Closure& closure, const Arguments&... arguments) {
         int position = 0;
@@ -140,7 +146,8 @@ struct LaunchConfiguration {
     dim3 cluster = dim3(0, 0, 0);  // zeros: not given at the launch
 };
 
-// Launches what the last call of a kernel function prepared. Errors as on a GPU: cudaGetLastError() has them.
+// Launches what the last call of a kernel function prepared. Errors as on a GPU: cudaGetLastError()
+// has them.
 cudaError_t launch_prepared(const LaunchConfiguration& configuration);
 
 inline void launch(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr) {
@@ -148,7 +155,8 @@ inline void launch(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, cudaSt
         launch_prepared({.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream}));
 }
 
-// Which Kernel a function pointer stands for: calls it, with zeroed arguments, in a mode in which it only tells.
+// Which Kernel a function pointer stands for: calls it, with zeroed arguments, in a mode in which
+// it only tells.
 void begin_asking();
 Kernel* end_asking();
 
@@ -169,7 +177,8 @@ Kernel* kernel_of(void (*function)(Parameters...)) {
     return end_asking();
 }
 
-// Which Kernel the function at an address is; null if it is none. The kernel then knows its parameters (prepare_untyped).
+// Which Kernel the function at an address is; null if it is none. The kernel then knows its
+// parameters (prepare_untyped).
 Kernel* kernel_at(const void* function);
 
 }  // namespace cuda_on_cpu

@@ -1,7 +1,9 @@
-// CUDA's mathematical functions beyond those of the C library, in the global namespace as CUDA has them.
+// CUDA's mathematical functions beyond those of the C library, in the global namespace as CUDA has
+// them.
 //
-// All are at least as exact as on a GPU. In particular the fast ones (__expf, __sinf ...) give the exact function's
-// value: their larger error is the one property of them that does not show on the CPU.
+// All are at least as exact as on a GPU. In particular the fast ones (__expf, __sinf ...) give the
+// exact function's value: their larger error is the one property of them that does not show on the
+// CPU.
 #pragma once
 
 #include <math.h>
@@ -14,7 +16,8 @@
 #include "cuda_on_cpu/rounding.h"
 
 // ---- min, max ------------------------------------------------------------------------------------------------------
-// By value and not templates: beside `using namespace std` they win over std::min and std::max when both fit exactly.
+// By value and not templates: beside `using namespace std` they win over std::min and std::max when
+// both fit exactly.
 
 #define CUDA_ON_CPU_MIN_MAX(Result, A, B)                                                \
     inline Result min(A a, B b) {                                                        \
@@ -113,9 +116,10 @@ inline float __frsqrt_rn(float x) {
 }
 
 // ---- Fast maths ----------------------------------------------------------------------------------------------------
-// glibc's <math.h> declares __expf, __sinf, __logf and others as extern "C" and defines none of them for programs.
-// Defined here with the same signature (noexcept belongs to it), they are redeclarations of those: no conflict, and
-// nothing is left for the linker to miss. On a system that does not declare them they are ordinary C++ functions.
+// glibc's <math.h> declares __expf, __sinf, __logf and others as extern "C" and defines none of
+// them for programs. Defined here with the same signature (noexcept belongs to it), they are
+// redeclarations of those: no conflict, and nothing is left for the linker to miss. On a system
+// that does not declare them they are ordinary C++ functions.
 
 inline float __expf(float x) noexcept {
     return expf(x);
@@ -189,8 +193,8 @@ inline double cyl_bessel_i1(double x) noexcept {
 
 namespace cuda_on_cpu {
 
-// Length of the vector of all coordinates. The squares do not overflow: long double has a far greater range on every
-// platform this runs on. An infinite coordinate wins over NaN.
+// Length of the vector of all coordinates. The squares do not overflow: long double has a far
+// greater range on every platform this runs on. An infinite coordinate wins over NaN.
 template <class... Real>
 long double euclidean_norm(Real... coordinates) {
     if ((std::isinf(coordinates) || ...)) return std::numeric_limits<long double>::infinity();
@@ -278,8 +282,8 @@ inline float rnormf(int dimensions, const float* p) {
 
 namespace cuda_on_cpu {
 
-// One Halley step towards the root of error(x) = 0, where the derivative of error is slope and its second derivative
-// is -2 x slope: so it is for erf and erfc.
+// One Halley step towards the root of error(x) = 0, where the derivative of error is slope and its
+// second derivative is -2 x slope: so it is for erf and erfc.
 inline double halley_step(double x, double error, double slope) {
     const double newton = error / slope;
     return x - newton / (1.0 + x * newton);
@@ -291,8 +295,8 @@ inline double erf_slope(double x) {
 
 constexpr int kHalleySteps = 3;  // each triples the digits; the starting values have three or more
 
-// x with erfc(x) = tail, for 0 < tail <= 1. Starts from Hastings' approximation of the normal quantile
-// (Abramowitz and Stegun, 26.2.23).
+// x with erfc(x) = tail, for 0 < tail <= 1. Starts from Hastings' approximation of the normal
+// quantile (Abramowitz and Stegun, 26.2.23).
 inline double inverse_erfc_of_tail(double tail) {
     const double t = std::sqrt(-2.0 * std::log(tail / 2));
     const double quantile = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
@@ -334,7 +338,8 @@ inline double normcdfinv(double y) {
     return -std::numbers::sqrt2 * erfcinv(2.0 * y);
 }
 
-// exp(x^2) erfc(x). Far out by its asymptotic series, whose terms fall below the last digit before they grow again.
+// exp(x^2) erfc(x). Far out by its asymptotic series, whose terms fall below the last digit before
+// they grow again.
 inline double erfcx(double x) {
     if (x < 10.0) {
         const long double wide = x;

@@ -35,9 +35,10 @@ inline constexpr std::size_t kAlignmentOfSize = 1;
 template <std::size_t Alignment>
 inline constexpr std::size_t kAlignmentOfSize<cuda::aligned_size_t<Alignment>> = Alignment;
 
-// The thread with this rank, of `threads`, copies its pieces: of up to 16 bytes, as large as what is known of the alignment allows.
-// All of them are pending, also those that a GPU would copy at once. An error: addresses or a size that are not aligned
-// as promised, and a destination that is not the block's shared memory.
+// The thread with this rank, of `threads`, copies its pieces: of up to 16 bytes, as large as what
+// is known of the alignment allows. All of them are pending, also those that a GPU would copy at
+// once. An error: addresses or a size that are not aligned as promised, and a destination that is
+// not the block's shared memory.
 inline void copy_pieces(void* destination, const void* source, std::size_t size, std::size_t alignment,
                         unsigned rank, unsigned threads, Site site) {
     const auto all =
@@ -52,7 +53,8 @@ inline void copy_pieces(void* destination, const void* source, std::size_t size,
     }
 }
 
-// As cuda::memcpy_async for one thread, or for all of a group: of what the types of pointers and of the size promise, the greater counts.
+// As cuda::memcpy_async for one thread, or for all of a group: of what the types of pointers and of
+// the size promise, the greater counts.
 struct OneThread {
     static constexpr unsigned thread_rank() { return 0; }
     static constexpr unsigned size() { return 1; }

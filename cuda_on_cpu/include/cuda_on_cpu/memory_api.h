@@ -1,4 +1,5 @@
-// The runtime API for memory pools, managed memory, peers and interprocess handles. Part of cuda_runtime_api.h.
+// The runtime API for memory pools, managed memory, peers and interprocess handles. Part of
+// cuda_runtime_api.h.
 #pragma once
 
 #include "driver_types.h"

@@ -1,4 +1,5 @@
-// Memory pools, managed memory, peers and interprocess handles. Part of driver_types.h. The numbers are CUDA's own.
+// Memory pools, managed memory, peers and interprocess handles. Part of driver_types.h. The numbers
+// are CUDA's own.
 #pragma once
 
 #include <stddef.h>

@@ -18,7 +18,8 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* min_grid, int* bloc
     return cudaOccupancyMaxPotentialBlockSize(min_grid, block_size, kernel, dynamic_shared, limit);
 }
 
-// `bytes_of` tells how much dynamic shared memory a block of so many threads takes. Of equals the largest block.
+// `bytes_of` tells how much dynamic shared memory a block of so many threads takes. Of equals the
+// largest block.
 template <class BytesOf, class Function>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* min_grid, int* block_size, Function* kernel,
                                                            BytesOf bytes_of, int limit = 0) {

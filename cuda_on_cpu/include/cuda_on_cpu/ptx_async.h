@@ -46,12 +46,13 @@ inline void cp_async_wait_all() {
 
 // ---- mbarriers ---------------------------------------------------------------------------------------------------------
 
-// An arrival's state, which test_wait and try_wait take, is the parity of its phase. `barrier` may be in another block of the cluster
-// for arrivals, of which the state is not to be used.
+// An arrival's state, which test_wait and try_wait take, is the parity of its phase. `barrier` may
+// be in another block of the cluster for arrivals, of which the state is not to be used.
 std::uint64_t arrive_at_mbarrier(void* barrier, unsigned count, Site site);
 std::uint64_t arrive_at_mbarrier_expecting(void* barrier, unsigned bytes, Site site);
 void expect_at_mbarrier(void* barrier, int bytes, Site site);
-// Lets other threads run before it says "not yet". After many such answers the thread waits, as in try_wait.
+// Lets other threads run before it says "not yet". After many such answers the thread waits, as in
+// try_wait.
 bool test_mbarrier(void* barrier, unsigned parity, Site site);
 
 template <Space kSpace>
@@ -118,8 +119,8 @@ __forceinline__ bool mbarrier_try_state_for(std::uint64_t address, std::uint64_t
                                             Site site = Site::here()) {
     return mbarrier_try_state<kSpace>(address, state, site);
 }
-// This thread's copies are complete here, one of the moments that a GPU may choose. Without .noinc one arrival more is expected, and
-// comes.
+// This thread's copies are complete here, one of the moments that a GPU may choose. Without .noinc
+// one arrival more is expected, and comes.
 template <Space kSpace, bool kCounts>
 __forceinline__ void cp_async_mbarrier_arrive(std::uint64_t address, Site site = Site::here()) {
     cp_async_wait_all();

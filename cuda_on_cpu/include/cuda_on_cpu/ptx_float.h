@@ -1,5 +1,6 @@
-// Inline PTX: floating-point numbers, comparisons and conversions (PTX ISA, "Floating Point Instructions", "Half Precision Floating
-// Point Instructions", "Comparison and Selection Instructions", cvt).
+// Inline PTX: floating-point numbers, comparisons and conversions (PTX ISA, "Floating Point
+// Instructions", "Half Precision Floating Point Instructions", "Comparison and Selection
+// Instructions", cvt).
 //
 // Where a GPU approximates (.approx, .full), the result here is closer to the exact one.
 #pragma once
@@ -20,7 +21,8 @@ __forceinline__ Value<T> flushed(Value<T> value) {
     }
     return value;
 }
-// .sat clamps to [0, 1], .relu to what is not negative; NaN becomes 0 with the first and stays with the second.
+// .sat clamps to [0, 1], .relu to what is not negative; NaN becomes 0 with the first and stays with
+// the second.
 template <class T, unsigned F>
 __forceinline__ Bits<T> result_of(Value<T> value) {
     if constexpr ((F & flag::sat) != 0) value = saturated(value);
@@ -352,7 +354,8 @@ __forceinline__ Bits<D> cvt(Bits<T> bits) {
     }
 }
 
-// The 13 lowest bits of the result are 0. Of numbers half-way between two, .rna takes the one further from zero.
+// The 13 lowest bits of the result are 0. Of numbers half-way between two, .rna takes the one
+// further from zero.
 template <unsigned F>
 __forceinline__ std::uint32_t cvt_tf32(std::uint32_t bits) {
     constexpr std::uint32_t kCut = 0x1fff;

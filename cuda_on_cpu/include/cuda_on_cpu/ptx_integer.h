@@ -1,5 +1,5 @@
-// Inline PTX: integers and bits (PTX ISA, "Integer Arithmetic Instructions", "Extended-Precision Integer Arithmetic Instructions",
-// "Logic and Shift Instructions").
+// Inline PTX: integers and bits (PTX ISA, "Integer Arithmetic Instructions", "Extended-Precision
+// Integer Arithmetic Instructions", "Logic and Shift Instructions").
 #pragma once
 
 #include "cuda_on_cpu/intrinsics.h"
@@ -12,7 +12,8 @@ __extension__ using UnsignedWide = unsigned __int128;
 
 // ---- Arithmetic --------------------------------------------------------------------------------------------------------
 
-// Sums and products wrap, so they are computed without a sign; `int` would be one where the operands are narrow.
+// Sums and products wrap, so they are computed without a sign; `int` would be one where the
+// operands are narrow.
 template <class T>
 using Modular = std::conditional_t<(sizeof(Bits<T>) < 4), std::uint32_t, Bits<T>>;
 
@@ -184,7 +185,8 @@ __forceinline__ std::uint32_t dp2a(std::uint32_t a, std::uint32_t b, std::uint32
     return c;
 }
 
-// Lanes of 8 or 16 bits: `c` stands in lanes that a mask leaves out, of which there are none here, or, with .add, is added to their sum.
+// Lanes of 8 or 16 bits: `c` stands in lanes that a mask leaves out, of which there are none here,
+// or, with .add, is added to their sum.
 template <unsigned F>
 __forceinline__ std::uint32_t vadd4(std::uint32_t a, std::uint32_t b, std::uint32_t) {
     return (F & flag::sat) != 0 ? __vaddus4(a, b) : __vadd4(a, b);
@@ -208,8 +210,8 @@ inline std::uint32_t vabsdiff2_add(std::uint32_t a, std::uint32_t b, std::uint32
 
 // ---- Carry -------------------------------------------------------------------------------------------------------------
 
-// The carry flag, which outlives an asm statement: long numbers are often added by one statement for each word. No thread waits for
-// another between them.
+// The carry flag, which outlives an asm statement: long numbers are often added by one statement
+// for each word. No thread waits for another between them.
 inline constinit thread_local bool carry = false;
 
 template <class T>
@@ -310,7 +312,8 @@ __forceinline__ std::uint32_t shf(std::uint32_t a, std::uint32_t b, std::uint32_
     return kDirection == Mode::l ? __funnelshift_lc(a, b, amount) : __funnelshift_rc(a, b, amount);
 }
 
-// `length` bits from `position` on; bits beyond the end, and with a sign those above the field, are copies of the field's last bit.
+// `length` bits from `position` on; bits beyond the end, and with a sign those above the field, are
+// copies of the field's last bit.
 template <class T>
 __forceinline__ Bits<T> bfe(Bits<T> a, std::uint32_t position, std::uint32_t length) {
     constexpr unsigned kLast = kBits<T> - 1;
@@ -378,7 +381,8 @@ __forceinline__ Bits<T> szext(Bits<T> a, std::uint32_t length) {
     return length == 0 ? Bits<T>{0} : shr<T>(a << (32 - length), 32 - length);
 }
 
-// Each nibble of the selector picks one of the eight bytes of b:a; with its fourth bit, eight copies of that byte's sign.
+// Each nibble of the selector picks one of the eight bytes of b:a; with its fourth bit, eight
+// copies of that byte's sign.
 __forceinline__ std::uint32_t prmt(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
     const std::uint64_t bytes = std::uint64_t{b} << 32 | a;
     std::uint32_t result = 0;

@@ -7,7 +7,8 @@
 
 namespace cuda_on_cpu::ptx::isa {
 
-// 1, 2 or 4 matrices between registers and shared memory, and one transposed among the lanes. Errors as of ldmatrix_x4 (tensor_core.h).
+// 1, 2 or 4 matrices between registers and shared memory, and one transposed among the lanes.
+// Errors as of ldmatrix_x4 (tensor_core.h).
 void load_matrices(unsigned* r, int count, bool transpose, const void* row, Site site);
 void store_matrices(void* row, const unsigned* r, int count, bool transpose, Site site);
 std::uint32_t transposed(std::uint32_t r, Site site);
@@ -32,7 +33,8 @@ inline std::uint32_t movmatrix(std::uint32_t a, Site site = Site::here()) {
     return transposed(a, site);
 }
 
-// D = A B + C. Products are exact and summed in double, or in integers, then rounded once: closer than any GPU.
+// D = A B + C. Products are exact and summed in double, or in integers, then rounded once: closer
+// than any GPU.
 enum class MatrixElement { f16, bf16, tf32, e4m3, e5m2, u8, s8, f64 };
 enum class MatrixSum { f16, f32, s32, f64 };
 struct MatrixShape {
@@ -86,7 +88,8 @@ inline void wgmma_wait_group(std::uint32_t pending, Site site = Site::here()) {
     wait_for_products(pending, site);
 }
 
-// The sums must be side by side in memory, as elements of an array are: the product is computed later, where they are.
+// The sums must be side by side in memory, as elements of an array are: the product is computed
+// later, where they are.
 void start_product(void* const* sums, unsigned count, std::uint64_t a, std::uint64_t b, bool adds,
                    const ProductOf& product, Site site);
 // What there is no model of: factors with a minus, a transposed A.

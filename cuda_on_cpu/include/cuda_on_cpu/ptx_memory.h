@@ -1,5 +1,6 @@
-// Inline PTX: addresses, loads, stores and atomic operations (PTX ISA, "Data Movement and Conversion Instructions", "Parallel
-// Synchronization and Communication Instructions"). Caches take no hints here.
+// Inline PTX: addresses, loads, stores and atomic operations (PTX ISA, "Data Movement and
+// Conversion Instructions", "Parallel Synchronization and Communication Instructions"). Caches take
+// no hints here.
 #pragma once
 
 #include <atomic>
@@ -12,8 +13,9 @@ namespace cuda_on_cpu::ptx::isa {
 
 // ---- Addresses ---------------------------------------------------------------------------------------------------------
 
-// Shared memory has addresses of its own, which fit into 32 bits. All others are those of C++. An error: a pointer that is not to
-// shared memory of the cluster; an address that no such pointer was turned into.
+// Shared memory has addresses of its own, which fit into 32 bits. All others are those of C++. An
+// error: a pointer that is not to shared memory of the cluster; an address that no such pointer was
+// turned into.
 std::uint64_t shared_address_of(const void* pointer, Site site);
 void* shared_pointer(std::uint64_t address, std::size_t bytes, Site site);
 bool is_shared(const void* pointer);

@@ -1,5 +1,6 @@
-// Inline PTX: special registers, what the threads of a warp and of a block do together, and control flow (PTX ISA, "Special
-// Registers", "Parallel Synchronization and Communication Instructions", "Miscellaneous Instructions").
+// Inline PTX: special registers, what the threads of a warp and of a block do together, and control
+// flow (PTX ISA, "Special Registers", "Parallel Synchronization and Communication Instructions",
+// "Miscellaneous Instructions").
 #pragma once
 
 #include "cuda_on_cpu/barriers.h"
@@ -91,8 +92,8 @@ inline std::uint32_t dynamic_smem_size() {
 
 // ---- Warps -------------------------------------------------------------------------------------------------------------
 
-// Bits 0 to 4 of `c` bound the lane that is read, bits 8 to 12 say which bits of it are the segment's. False: it lies outside, and
-// the lane gets its own value.
+// Bits 0 to 4 of `c` bound the lane that is read, bits 8 to 12 say which bits of it are the
+// segment's. False: it lies outside, and the lane gets its own value.
 template <Mode kMode>
 __forceinline__ void shfl_with(std::uint32_t& d, bool& p, std::uint32_t a, std::uint32_t b, std::uint32_t c,
                                std::uint32_t mask, Site site = Site::here()) {

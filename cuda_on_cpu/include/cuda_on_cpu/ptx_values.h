@@ -1,7 +1,9 @@
-// What inline PTX becomes: the translator turns each instruction of an asm statement into a call of a function in the namespace
-// cuda_on_cpu::ptx::isa (ptx.h). Here are the types and modifiers that those functions take as template arguments.
+// What inline PTX becomes: the translator turns each instruction of an asm statement into a call of
+// a function in the namespace cuda_on_cpu::ptx::isa (ptx.h). Here are the types and modifiers that
+// those functions take as template arguments.
 //
-// A register is an unsigned integer of its width, a predicate a bool. What it means is the instruction's affair.
+// A register is an unsigned integer of its width, a predicate a bool. What it means is the
+// instruction's affair.
 #pragma once
 
 #include <bit>
@@ -71,7 +73,8 @@ inline constexpr Rounding kRounding = (F & (flag::rz | flag::rzi)) != 0 ? Roundi
 
 // ---- Types -------------------------------------------------------------------------------------------------------------
 
-// Bits: what a register holds; Value: what an instruction computes with; Element: of what a packed type consists.
+// Bits: what a register holds; Value: what an instruction computes with; Element: of what a packed
+// type consists.
 template <class Integer>
 struct IntegerType {
     static constexpr bool kFloat = false;

@@ -1,5 +1,5 @@
-// What CUDA 13 has no more, and older programs use: each works, and the first call of each prints what stands in its place.
-// CUDA_ON_CPU_STRICT leaves all of it out, as CUDA 13 does.
+// What CUDA 13 has no more, and older programs use: each works, and the first call of each prints
+// what stands in its place. CUDA_ON_CPU_STRICT leaves all of it out, as CUDA 13 does.
 #pragma once
 
 #ifndef CUDA_ON_CPU_STRICT
@@ -9,7 +9,8 @@
 
 namespace cuda_on_cpu {
 
-// Prints, once for each name: "cuda_on_cpu: cudaThreadExit: CUDA 13 has this no more: use cudaDeviceReset".
+// Prints, once for each name: "cuda_on_cpu: cudaThreadExit: CUDA 13 has this no more: use
+// cudaDeviceReset".
 void tell_of_removed_name(const char* name, const char* instead);
 
 }  // namespace cuda_on_cpu

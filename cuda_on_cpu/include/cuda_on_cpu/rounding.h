@@ -1,4 +1,5 @@
-// Rounding as CUDA's suffixes ask for it (_rn, _rz, _ru, _rd), whatever the compiler would like to do instead.
+// Rounding as CUDA's suffixes ask for it (_rn, _rz, _ru, _rd), whatever the compiler would like to
+// do instead.
 #pragma once
 
 #include <bit>
@@ -25,16 +26,16 @@ enum class Rounding {
 #define CUDA_ON_CPU_FLOAT_REGISTER "+m"
 #endif
 
-// The same value, but a product that went through here is not fused with a later sum. (__builtin_assoc_barrier would
-// say just that, but g++ 12 forgets it in loops that it vectorises.)
+// The same value, but a product that went through here is not fused with a later sum.
+// (__builtin_assoc_barrier would say just that, but g++ 12 forgets it in loops that it vectorises.)
 template <class Real>
 Real unfused(Real value) {
     __asm__("" : CUDA_ON_CPU_FLOAT_REGISTER(value));
     return value;
 }
 
-// A value of which the optimiser knows nothing, and which it computes neither earlier nor later: it stays between the
-// changes of the rounding mode around it.
+// A value of which the optimiser knows nothing, and which it computes neither earlier nor later: it
+// stays between the changes of the rounding mode around it.
 template <class Real>
 Real pinned(Real value) {
     __asm__ volatile("" : CUDA_ON_CPU_FLOAT_REGISTER(value) : : "memory");
@@ -67,8 +68,8 @@ auto rounded(Operation operation, Real... operands) {
     }
 }
 
-// What an exact value rounds to in the given mode, from its nearest neighbour and on which side of the exact value
-// that neighbour lies.
+// What an exact value rounds to in the given mode, from its nearest neighbour and on which side of
+// the exact value that neighbour lies.
 template <Rounding mode, class Real>
 Real directed(Real nearest, bool above_exact, bool below_exact) {
     constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
@@ -101,8 +102,8 @@ Real to_whole(Real value) {
     if constexpr (mode == Rounding::kDown) return std::floor(value);
 }
 
-// Saturates, as a GPU does where C++ leaves the result undefined. NaN gives 0, but the lone top bit as soon as source
-// or destination has 64 bits (PTX ISA, cvt).
+// Saturates, as a GPU does where C++ leaves the result undefined. NaN gives 0, but the lone top bit
+// as soon as source or destination has 64 bits (PTX ISA, cvt).
 template <class Integer, Rounding mode, class Real>
 Integer to_integer(Real value) {
     using Limits = std::numeric_limits<Integer>;

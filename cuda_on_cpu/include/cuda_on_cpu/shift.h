@@ -1,5 +1,6 @@
-// Shifts as on a GPU: an amount of the width or more shifts all bits out. (A CPU takes the amount modulo the width, and C++ leaves it
-// undefined.) The translator marks the amounts of shifts in device code: `v << n` becomes `v << ::cuda_on_cpu::shift_amount(n)`.
+// Shifts as on a GPU: an amount of the width or more shifts all bits out. (A CPU takes the amount
+// modulo the width, and C++ leaves it undefined.) The translator marks the amounts of shifts in
+// device code: `v << n` becomes `v << ::cuda_on_cpu::shift_amount(n)`.
 #pragma once
 
 #include <type_traits>

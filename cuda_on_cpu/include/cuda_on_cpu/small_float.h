@@ -1,4 +1,5 @@
-// Floating-point numbers of 16 bits and fewer: their bits to and from double, exact to the last one.
+// Floating-point numbers of 16 bits and fewer: their bits to and from double, exact to the last
+// one.
 #pragma once
 
 #include <bit>
@@ -12,9 +13,9 @@
 
 namespace cuda_on_cpu {
 
-// The operations on these types are computed in float and rounded once more to the type. Float has more than twice their
-// digits, so for + - * / and the square root that gives what a single rounding would; only the fused multiply-add needs
-// more care.
+// The operations on these types are computed in float and rounded once more to the type. Float has
+// more than twice their digits, so for + - * / and the square root that gives what a single
+// rounding would; only the fused multiply-add needs more care.
 
 // IEEE 754 binary16: __half.
 struct Binary16 {
@@ -28,8 +29,8 @@ struct Bfloat16 {
     static constexpr int kMantissaBits = 7;
 };
 
-// Of 8 bits, in pairs for matrices: __nv_fp8_e5m2, as IEEE would have it, and __nv_fp8_e4m3, which has numbers in the place of Inf and
-// of all NaN but one.
+// Of 8 bits, in pairs for matrices: __nv_fp8_e5m2, as IEEE would have it, and __nv_fp8_e4m3, which
+// has numbers in the place of Inf and of all NaN but one.
 struct E5m2 {
     static constexpr int kExponentBits = 5;
     static constexpr int kMantissaBits = 2;
@@ -56,8 +57,8 @@ struct FormatLimits {
     static constexpr std::uint16_t kMax = kInfinity - 1;
 };
 
-// Whether a magnitude that lies between two representable ones goes to the larger one. `rest` is the part cut off and
-// `half` what half a unit in the last place would be.
+// Whether a magnitude that lies between two representable ones goes to the larger one. `rest` is
+// the part cut off and `half` what half a unit in the last place would be.
 constexpr bool rounds_away(Rounding mode, bool negative, bool odd, std::uint64_t rest, std::uint64_t half) {
     switch (mode) {
         case Rounding::kNearest:
@@ -89,7 +90,8 @@ constexpr std::uint16_t encode(double value, Rounding mode = Rounding::kNearest)
     const int exponent = biased_exponent != 0 ? biased_exponent - kDoubleBias : 1 - kDoubleBias;
     if (biased_exponent != 0) mantissa |= std::uint64_t{1} << kDoubleMantissaBits;
 
-    // The last bit kept is worth 2^(exponent - kMantissaBits), for subnormals 2^(kMinExponent - kMantissaBits).
+    // The last bit kept is worth 2^(exponent - kMantissaBits), for subnormals 2^(kMinExponent -
+    // kMantissaBits).
     constexpr int kShiftOutAll = 60;
     const int below_normal = exponent < Limits::kMinExponent ? Limits::kMinExponent - exponent : 0;
     const int wanted_shift = kDoubleMantissaBits - Format::kMantissaBits + below_normal;
@@ -99,7 +101,8 @@ constexpr std::uint16_t encode(double value, Rounding mode = Rounding::kNearest)
     const std::uint64_t rest = mantissa & (2 * half - 1);
     if (rounds_away(mode, negative, (kept & 1) != 0, rest, half)) ++kept;
 
-    // A carry out of the mantissa runs on into the exponent, which is right; the leading bit adds one to the exponent.
+    // A carry out of the mantissa runs on into the exponent, which is right; the leading bit adds
+    // one to the exponent.
     const int exponent_field = below_normal != 0 ? 0 : exponent - Limits::kMinExponent;
     const std::uint64_t magnitude =
         (static_cast<std::uint64_t>(exponent_field) << Format::kMantissaBits) + kept;
@@ -132,7 +135,8 @@ float decode(std::uint16_t bits) {
     return std::bit_cast<float>(sign | result);
 }
 
-// float to nearest and back are what every operation does: by the processor's own instructions where it has them.
+// float to nearest and back are what every operation does: by the processor's own instructions
+// where it has them.
 template <class Format>
 std::uint16_t encode_nearest(float value) {
     return encode<Format>(value);
@@ -177,8 +181,9 @@ std::uint16_t encode_float(float value) {
     return encode<Format>(value, mode);
 }
 
-// An integer of up to 64 bits as a double that rounds to every narrower format as the integer itself would: what does
-// not fit into 53 bits is not dropped but remembered in the last bit ("rounding to odd").
+// An integer of up to 64 bits as a double that rounds to every narrower format as the integer
+// itself would: what does not fit into 53 bits is not dropped but remembered in the last bit
+// ("rounding to odd").
 template <class Integer>
 constexpr double to_odd_double(Integer value) {
     constexpr int kTooMany = 11;
@@ -193,8 +198,9 @@ constexpr double to_odd_double(Integer value) {
     return negative ? -result : result;
 }
 
-// a * b + c of small floats, rounded to odd in double. The product is exact; the sum keeps in its last bit whether
-// anything was lost, so that rounding it once more to the format gives what a single rounding would.
+// a * b + c of small floats, rounded to odd in double. The product is exact; the sum keeps in its
+// last bit whether anything was lost, so that rounding it once more to the format gives what a
+// single rounding would.
 inline double fused_multiply_add(double a, double b, double c) {
     const double product = unfused(a * b);
     const double sum = unfused(product + c);

@@ -4,8 +4,8 @@
 
 namespace cuda_on_cpu {
 
-// Says that the calling CUDA thread may be waiting for another: lets the others of its block, and other blocks, run.
-// On a GPU they would run anyway; here a thread runs until it gives way.
+// Says that the calling CUDA thread may be waiting for another: lets the others of its block, and
+// other blocks, run. On a GPU they would run anyway; here a thread runs until it gives way.
 void spin_hint();
 
 // The translator puts this into loops without a body, which may be part of a constexpr function.
@@ -13,15 +13,17 @@ constexpr void empty_loop() {
     if (!std::is_constant_evaluated()) spin_hint();
 }
 
-// The translator puts this into the condition of loops that read volatile memory: they may wait, or only compute. A hint
-// after many rounds in which the thread did not wait for anybody is enough for the former, and costs the latter little.
+// The translator puts this into the condition of loops that read volatile memory: they may wait, or
+// only compute. A hint after many rounds in which the thread did not wait for anybody is enough for
+// the former, and costs the latter little.
 extern constinit thread_local unsigned polls;  // of the running thread, since it last waited
 constexpr void poll() {
     if (!std::is_constant_evaluated() && ++polls % 64 == 0) spin_hint();
 }
 
-// The translator puts this into the place of __ldcg, __ldg and the like in loops that do not count: loaded again and again from one
-// address (or two in turn), they wait for another thread to store there.
+// The translator puts this into the place of __ldcg, __ldg and the like in loops that do not count:
+// loaded again and again from one address (or two in turn), they wait for another thread to store
+// there.
 extern constinit thread_local const void* loaded_last[2];
 template <class T>
 T load_in_loop(const T* address) {
@@ -34,9 +36,10 @@ T load_in_loop(const T* address) {
     return *address;
 }
 
-// Warp-synchronous code relies on the lanes of a warp to run each statement together, as they did on GPUs before Volta. In functions that
-// the translator finds to be such code, `s[i] = x` on volatile memory becomes `s[i] = value_in_step(x), step()`: with
-// CUDA_ON_CPU_LOCKSTEP=1 the lanes of a warp that are together wait for each other between load and store, and after the store.
+// Warp-synchronous code relies on the lanes of a warp to run each statement together, as they did
+// on GPUs before Volta. In functions that the translator finds to be such code, `s[i] = x` on
+// volatile memory becomes `s[i] = value_in_step(x), step()`: with CUDA_ON_CPU_LOCKSTEP=1 the lanes
+// of a warp that are together wait for each other between load and store, and after the store.
 extern constinit bool lockstep;
 void wait_for_lanes_in_step(unsigned place);  // `place`: another one for each call in the source
 inline void step(unsigned place) {
@@ -48,7 +51,8 @@ T value_in_step(T value, unsigned place) {
     return value;
 }
 
-// A block of this OS thread has done something whose result depends on the order of threads by right: an atomic function, a clock.
+// A block of this OS thread has done something whose result depends on the order of threads by
+// right: an atomic function, a clock.
 extern constinit thread_local bool order_may_show;
 
 }  // namespace cuda_on_cpu

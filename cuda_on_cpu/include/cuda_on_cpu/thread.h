@@ -1,5 +1,5 @@
-// The CUDA thread that is running, and the ways in which it can wait for others.
-// Everything device code does that involves a second thread comes down to the functions in this file.
+// The CUDA thread that is running, and the ways in which it can wait for others. Everything device
+// code does that involves a second thread comes down to the functions in this file.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@
 #include "driver_types.h"
 #include "vector_types.h"
 
-// Plain objects, one set per OS thread (an OS thread runs one block at a time), so that gdb can print them.
+// Plain objects, one set per OS thread (an OS thread runs one block at a time), so that gdb can
+// print them.
 extern constinit thread_local uint3 threadIdx;
 extern constinit thread_local uint3 blockIdx;
 extern constinit thread_local dim3 blockDim;
@@ -24,18 +25,21 @@ namespace cuda_on_cpu {
 extern constinit thread_local unsigned current_lane;
 extern constinit thread_local unsigned current_warp;
 
-// True while a kernel runs on this OS thread: some functions (assert, printf, cudaMalloc) may be called from both sides.
+// True while a kernel runs on this OS thread: some functions (assert, printf, cudaMalloc) may be
+// called from both sides.
 bool on_device();
 
 // --- Block barrier ---------------------------------------------------------------------------------------------
 
 enum class BarrierKind { sync, count, all, any, split };
 
-// Waits until every thread of the block that has not exited has arrived. Returns the count, conjunction or
-// disjunction of `predicate` over the block. Arriving from two different places in the source is an error.
+// Waits until every thread of the block that has not exited has arrived. Returns the count,
+// conjunction or disjunction of `predicate` over the block. Arriving from two different places in
+// the source is an error.
 int block_barrier(BarrierKind kind, int predicate, Site site);
 
-// The same barrier in two halves: each thread arrives, later waits for the others, and does either once a phase.
+// The same barrier in two halves: each thread arrives, later waits for the others, and does either
+// once a phase.
 void block_barrier_arrive(Site site);
 void block_barrier_wait(Site site);
 
@@ -54,22 +58,26 @@ struct Lanes {
 };
 using CollectiveWork = void (*)(const Lanes&);
 
-// May the mask name lanes that have ended? Barriers, votes and shuffles do without them, as on a GPU; what a shuffle reads from such a
-// lane is undefined. Tensor cores need all 32 lanes. An inspection reports such a shuffle, as NVIDIA's synccheck does.
+// May the mask name lanes that have ended? Barriers, votes and shuffles do without them, as on a
+// GPU; what a shuffle reads from such a lane is undefined. Tensor cores need all 32 lanes. An
+// inspection reports such a shuffle, as NVIDIA's synccheck does.
 enum class Ended { refused, reported, allowed };
 
-// Waits until all lanes of `mask` have called it with the same mask and the same work; the last one to arrive does
-// the work for all. An error: a mask without the calling lane, with ended lanes unless they are allowed, or lanes that
-// disagree on the work. Lanes that the block is too small to have are taken out of the mask.
+// Waits until all lanes of `mask` have called it with the same mask and the same work; the last one
+// to arrive does the work for all. An error: a mask without the calling lane, with ended lanes
+// unless they are allowed, or lanes that disagree on the work. Lanes that the block is too small to
+// have are taken out of the mask.
 void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site,
                      Ended ended = Ended::refused);
 
-// The lanes of the warp that stand at this place together: waits until every other lane waits elsewhere or has exited.
+// The lanes of the warp that stand at this place together: waits until every other lane waits
+// elsewhere or has exited.
 unsigned converged_lanes(Site site);
 
 // --- Several blocks --------------------------------------------------------------------------------------------
 
-// Barriers over all blocks of a cooperative grid, and (in two halves) over all threads of a cluster.
+// Barriers over all blocks of a cooperative grid, and (in two halves) over all threads of a
+// cluster.
 void grid_barrier(Site site);
 bool grid_barrier_available();
 void cluster_barrier_arrive(Site site);
@@ -77,7 +85,8 @@ void cluster_barrier_wait(Site site);
 dim3 cluster_dimensions();
 uint3 cluster_block_index();
 unsigned cluster_block_rank();
-// The same shared-memory object in another block of the cluster, and the block whose shared memory a pointer is to.
+// The same shared-memory object in another block of the cluster, and the block whose shared memory
+// a pointer is to.
 void* map_shared(const void* pointer, unsigned rank, Site site);
 unsigned shared_rank(const void* pointer, Site site);
 
@@ -91,8 +100,8 @@ extern constinit thread_local std::uint64_t
 // `gap` bytes before and behind the object belong to nobody.
 void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap);
 
-// Stands beside each `__shared__` variable: the first thread of a block to reach the declaration poisons the variable,
-// because a real block finds leftovers of others there.
+// Stands beside each `__shared__` variable: the first thread of a block to reach the declaration
+// poisons the variable, because a real block finds leftovers of others there.
 class SharedVariable {
   public:
     template <class T>
@@ -109,7 +118,8 @@ class SharedVariable {
 
 // --- The end ---------------------------------------------------------------------------------------------------
 
-// Ends the launch: prints `message` with the place and the thread, and the launch returns `error` as on a GPU.
+// Ends the launch: prints `message` with the place and the thread, and the launch returns `error`
+// as on a GPU.
 [[noreturn]] void device_failure(cudaError_t error, const char* message, Site site);
 
 }  // namespace cuda_on_cpu

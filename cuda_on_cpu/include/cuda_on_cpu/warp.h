@@ -1,5 +1,5 @@
-// Warp collectives: every lane named in the mask brings an operand, the last one to arrive does the work for all.
-// Values may be of any trivially copyable type.
+// Warp collectives: every lane named in the mask brings an operand, the last one to arrive does the
+// work for all. Values may be of any trivially copyable type.
 #pragma once
 
 #include <cstring>
@@ -37,7 +37,8 @@ T shuffle(unsigned mask, T value, unsigned source, const char* name, Site site) 
     return own.result;
 }
 
-// The first lane of the segment of `width` lanes that this lane is in. A width must be a power of two up to 32.
+// The first lane of the segment of `width` lanes that this lane is in. A width must be a power of
+// two up to 32.
 inline unsigned segment(int width, const char* name, Site site) {
     if (width < 1 || width > 32 || (width & (width - 1)) != 0)
         device_failure(cudaErrorLaunchFailure, name, site);

@@ -35,7 +35,8 @@ std::ostream& operator<<(std::ostream& out, const Step& step) {
     return out << step.place << ' ' << std::hex << step.mask << std::dec;
 }
 
-// What was executed together. Checks on the way that each event has its turn, once, in its lane's order.
+// What was executed together. Checks on the way that each event has its turn, once, in its lane's
+// order.
 std::vector<Step> steps(const std::vector<std::string>& lanes) {
     std::vector<std::vector<Event>> storage;
     for (const std::string& text : lanes)
@@ -154,8 +155,8 @@ class RandomProgram {
     // More places than there are letters: leave it.
     bool too_long() const { return places_ > 150; }
 
-    // Runs it as a warp does: both sides of a branch one after the other, loops until the last lane has left. Lanes write their
-    // traces as they go.
+    // Runs it as a warp does: both sides of a branch one after the other, loops until the last lane
+    // has left. Lanes write their traces as they go.
     void run() { run(root_, ~LaneMask{0}); }
 
     std::vector<std::string> traces = std::vector<std::string>(kLanes);
@@ -236,7 +237,8 @@ TEST(Convergence, RandomProgramsRunAsOnAGpu) {
         const bool differ =
             std::ranges::any_of(program.traces, [&](const auto& t) { return t != program.traces[0]; });
         diverging += differ ? 1 : 0;
-        // A branch that was always, or never, taken by all lanes that came to it is no branch to converge(): the same result.
+        // A branch that was always, or never, taken by all lanes that came to it is no branch to
+        // converge(): the same result.
         ASSERT_EQ(steps(program.traces), program.expected) << "seed " << seed;
     }
     EXPECT_GT(diverging, 1000u);

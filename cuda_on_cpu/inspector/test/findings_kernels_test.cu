@@ -1,5 +1,5 @@
-// Kernels with a mistake, and kernels that look as if they had one: beyond those of calibration/inspection_bugs.cu, which a GPU's
-// tools have seen too.
+// Kernels with a mistake, and kernels that look as if they had one: beyond those of
+// calibration/inspection_bugs.cu, which a GPU's tools have seen too.
 #include <cooperative_groups.h>
 #include <cuda.h>
 #include <gtest/gtest.h>
@@ -174,8 +174,9 @@ TEST(Order, ATileWaitsForItselfOnly) {
     EXPECT_FINDS("race", [&] { tiles_of_a_warp<false><<<1, 32>>>(out.get()); });
 }
 
-// Warp 0 copies and stores, warp 1 reads what it brought: each batch when it was waited for, and its stage is written again when it was released.
-// One of the two may wait too late: then the barriers' phases go on as they should, and only the order of the accesses is wrong.
+// Warp 0 copies and stores, warp 1 reads what it brought: each batch when it was waited for, and
+// its stage is written again when it was released. One of the two may wait too late: then the
+// barriers' phases go on as they should, and only the order of the accesses is wrong.
 enum class TooLate { nobody, who_reads, who_writes };
 template <TooLate kTooLate>
 __global__ void pass_through_a_pipeline(const float* in, float* out) {
@@ -286,7 +287,8 @@ TEST(Order, AnMbarrierWhosePhaseAnotherBlockEnds) {
               std::string::npos);
 }
 
-// Thread 0 arrives at a barrier that nobody waits for. The one that begins there later knows nothing of it.
+// Thread 0 arrives at a barrier that nobody waits for. The one that begins there later knows
+// nothing of it.
 template <bool kTells>
 __global__ void begin_anew(float* out) {
     __shared__ ptx::MBarrier barrier;
@@ -319,7 +321,8 @@ TEST(Order, AnMbarrierThatBeginsAnewHasHeardNothing) {
     EXPECT_FINDS("race", [&] { begin_anew<false><<<1, 96>>>(out.get()); });
 }
 
-// Block 0 asks and block 1 answers: so thread 0 of block 0 comes before block 1, and before thread 32 of its own block.
+// Block 0 asks and block 1 answers: so thread 0 of block 0 comes before block 1, and before thread
+// 32 of its own block.
 template <bool kFirstWaits, bool kSecondWaits>
 __global__ void __cluster_dims__(2, 1, 1) by_way_of_the_other_block(float* between, float* out) {
     __shared__ ptx::MBarrier asked, answered;
@@ -362,7 +365,8 @@ TEST(Order, ByWayOfAnMbarrierOfAnotherBlock) {
     }
 }
 
-// Two warps of three meet; `reader` is the first thread of the warp that reads what the second one has written.
+// Two warps of three meet; `reader` is the first thread of the warp that reads what the second one
+// has written.
 __global__ void meet_at_a_named_barrier(float* out, unsigned reader) {
     __shared__ float row[32];
     if (threadIdx.x / 32 == 1) row[threadIdx.x % 32] = 1;
@@ -615,8 +619,8 @@ __global__ void second_of_two_blocks_reads(int* data, unsigned* met, int* out) {
     out[blockIdx.x] = data[blockIdx.x ^ 1];
 }
 
-// Blocks on two OS threads come to their counter at the same time: to carry an operation out, and to hand on what came before it, are
-// two moments, between which the other one may do both.
+// Blocks on two OS threads come to their counter at the same time: to carry an operation out, and
+// to hand on what came before it, are two moments, between which the other one may do both.
 TEST(Order, WhoeverIsTheSecondHasHeardOfTheFirst) {
     constexpr unsigned kBlocks = 256;
     Buffer<int> data(kBlocks), out(kBlocks);
@@ -675,7 +679,8 @@ TEST(Order, AtomicsOfAllKindsGoTogether) {
     EXPECT_FINDS("", [&] { add_floats<<<4, kThreads>>>(sum.get()); });
 }
 
-// One block after the other writes, when the one before it says so: what a block hands on is also what it has heard itself.
+// One block after the other writes, when the one before it says so: what a block hands on is also
+// what it has heard itself.
 __global__ void blocks_take_turns(int* data, int* turn) {
     while (*static_cast<volatile int*>(turn) != static_cast<int>(blockIdx.x)) {
     }

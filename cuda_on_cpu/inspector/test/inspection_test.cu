@@ -1,4 +1,5 @@
-// Small kernels of which every count is known: what the inspector sees of them, from the instrumented access to the source line.
+// Small kernels of which every count is known: what the inspector sees of them, from the
+// instrumented access to the source line.
 #include <cooperative_groups.h>
 #include <gtest/gtest.h>
 
@@ -285,7 +286,8 @@ TEST(GlobalMemory, Strides) {
 }
 
 TEST(GlobalMemory, AllocationsBeginAtASector) {
-    // Sizes that end 4 bytes behind a sector: here allocations end at a page, and so begin off sectors.
+    // Sizes that end 4 bytes behind a sector: here allocations end at a page, and so begin off
+    // sectors.
     const Buffer<float> in(33), out(33);
     EXPECT_EQ(line(inspect_one([&] { copy<<<1, 32>>>(in.get(), out.get(), 32, 1, 0); }), Space::kGlobal,
                    Operation::kLoad)
@@ -439,7 +441,8 @@ TEST(Divergence, NestedLoopsOfDifferentLengths) {
     const KernelInspection kernel = inspect_one([&] { nested_loops<<<1, 32>>>(in.get(), out.get()); });
     const auto loads = lines(kernel, Space::kGlobal, Operation::kLoad);
     ASSERT_EQ(loads.size(), 2u);
-    // Three rounds; in round r the lanes with l % 4 > r take part, in its step s those that have l % 3 > s as well.
+    // Three rounds; in round r the lanes with l % 4 > r take part, in its step s those that have l
+    // % 3 > s as well.
     unsigned rounds = 0, steps = 0, lanes_in_rounds = 0, lanes_in_steps = 0;
     for (unsigned r = 0; r < 3; ++r) {
         ++rounds;

@@ -1,5 +1,6 @@
-// Kernels in which somebody reads too early, or adds without an atomic, go wrong when stores are late, always. (Who writes too early
-// does so when stores are prompt, in one order of threads.) Kernels without a race do not notice.
+// Kernels in which somebody reads too early, or adds without an atomic, go wrong when stores are
+// late, always. (Who writes too early does so when stores are prompt, in one order of threads.)
+// Kernels without a race do not notice.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -78,7 +79,8 @@ __global__ void wait_for_flag(int* out) {
     }
 }
 
-// Thread 0 copies its 1 to one place, round by round, for the others to add up. They give it back when they have read it, or too early.
+// Thread 0 copies its 1 to one place, round by round, for the others to add up. They give it back
+// when they have read it, or too early.
 template <bool kTooEarly>
 __global__ void hand_over(int* out) {
     using Barrier = cuda::barrier<cuda::thread_scope_block>;

@@ -468,7 +468,8 @@ TEST_F(GlobalShadowTest, FenceAndAtomicOrderBlocks) {
     EXPECT_EQ(heard.kinds(), "race") << "block 2 has not seen the atomic";
 }
 
-// Thread 40 has seen an atomic access after thread 0's fence, be it that of another block which has seen thread 0's.
+// Thread 40 has seen an atomic access after thread 0's fence, be it that of another block which has
+// seen thread 0's.
 TEST_F(GlobalShadowTest, ABlockHearsOfItselfByAtomics) {
     Block& own = block[0];
     access(0, 0, 8, AccessKind::store);
@@ -519,8 +520,8 @@ TEST_F(GlobalShadowTest, OfVeryManyAtomicsTheLastAreTakenForOne) {
     EXPECT_EQ(left_at(kBegin + 4000 * kApart), nullptr);
 }
 
-// What a warp, or a thread in a loop, does to a line is known as well as if it were noted word by word: whoever writes next
-// races with the thread that was there.
+// What a warp, or a thread in a loop, does to a line is known as well as if it were noted word by
+// word: whoever writes next races with the thread that was there.
 class RunTest : public GlobalShadowTest,
                 public testing::WithParamInterface<std::tuple<int, unsigned, AccessKind>> {};
 
@@ -587,7 +588,8 @@ TEST_F(GlobalShadowTest, OfReadsThatAreNotedTogetherEachThreadIsTold) {
     EXPECT_EQ(heard.told.back().where, 64U + 16U);
 }
 
-// Blocks on OS threads of their own, each in words of its own: in lines that they share, while all read the same.
+// Blocks on OS threads of their own, each in words of its own: in lines that they share, while all
+// read the same.
 TEST_F(GlobalShadowTest, BlocksOnSeveralThreads) {
     constexpr unsigned kBlocks = 4;
     constexpr unsigned kLinesUsed = 200;
@@ -633,7 +635,8 @@ TEST_F(GlobalShadowTest, ARunMayBeginAnywhereInALine) {
     EXPECT_EQ(heard.told[1].other, 64U);
 }
 
-// Warps of which none knows of another, and so none of their reads is old: there is room for three besides that of block 1.
+// Warps of which none knows of another, and so none of their reads is old: there is room for three
+// besides that of block 1.
 TEST_F(GlobalShadowTest, ManyReadersOfABlockDoNotHideThatOfAnother) {
     block[0].order.begin_block(1024);
     access(1, 6, 8, AccessKind::load);

@@ -68,7 +68,8 @@ cublasStatus_t gemmStridedBatched(Call call, cublasOperation_t transa, cublasOpe
     });
 }
 
-// `x_of(i)` and the others give the i-th operand, once the array of pointers is known to be device memory.
+// `x_of(i)` and the others give the i-th operand, once the array of pointers is known to be device
+// memory.
 template <class T, class MatrixOf, class VectorOf, class ResultOf>
 bool gemv_each(const char* function, cublasOperation_t trans, int m, int n, T alpha, MatrixOf matrix_of,
                int lda, VectorOf x_of, int incx, T beta, ResultOf y_of, int incy, int batch) {
@@ -142,8 +143,9 @@ cublasStatus_t trsmBatched(Call call, cublasSideMode_t side, cublasFillMode_t up
     });
 }
 
-// A = P L U in place; L has ones on its diagonal. Row i was exchanged with row pivots[i], counted from 1; pivots may be null: no rows are exchanged.
-// Returns 0, or the position from 1 of the first zero on U's diagonal.
+// A = P L U in place; L has ones on its diagonal. Row i was exchanged with row pivots[i], counted
+// from 1; pivots may be null: no rows are exchanged. Returns 0, or the position from 1 of the first
+// zero on U's diagonal.
 template <class T>
 int factorise(int n, T* A, int lda, int* pivots) {
     int singular = 0;

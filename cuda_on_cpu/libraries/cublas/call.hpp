@@ -1,4 +1,5 @@
-// One call of a function of cuBLAS: its arguments are checked, then its work is submitted to the handle's stream.
+// One call of a function of cuBLAS: its arguments are checked, then its work is submitted to the
+// handle's stream.
 #pragma once
 
 #include <algorithm>
@@ -48,7 +49,8 @@ inline Shape packed(int n) {
     return n % 2 == 0 ? Shape{n + 1, n / 2} : Shape{n, n / 2 + 1};
 }
 
-// The checks stop at the first that fails: it sets the status, and run() returns it without running anything.
+// The checks stop at the first that fails: it sets the status, and run() returns it without running
+// anything.
 class Call {
   public:
     Call(cublasHandle_t handle, const char* function);
@@ -112,7 +114,8 @@ class Call {
     cublasStatus_t status() const { return status_; }
     const char* function() const { return function_; }
 
-    // `work` runs in the handle's stream, if everything that it touches is device memory. It may return false: it has found that it is not.
+    // `work` runs in the handle's stream, if everything that it touches is device memory. It may
+    // return false: it has found that it is not.
     template <class WorkOfCall>
     cublasStatus_t run(WorkOfCall work) {
         if (!ok()) return status_;
@@ -139,7 +142,8 @@ class Call {
     bool has_host_result_ = false;
 };
 
-// The elements of a vector in their order: with a negative increment the first one has the highest address.
+// The elements of a vector in their order: with a negative increment the first one has the highest
+// address.
 template <class T>
 struct Vector {
     Vector(T* pointer, int n, int increment)

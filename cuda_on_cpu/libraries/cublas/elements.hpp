@@ -1,4 +1,5 @@
-// Matrices whose type is known at run time: read into a type that BLAS computes with, and written back, rounded once.
+// Matrices whose type is known at run time: read into a type that BLAS computes with, and written
+// back, rounded once.
 #pragma once
 
 #include <cmath>

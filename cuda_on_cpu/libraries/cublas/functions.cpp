@@ -1,4 +1,5 @@
-// The functions of S, D, C and Z: each calls the template of its name with the handle and its own name as the call.
+// The functions of S, D, C and Z: each calls the template of its name with the handle and its own
+// name as the call.
 #include "batched.hpp"
 #include "level1.hpp"
 #include "level2.hpp"

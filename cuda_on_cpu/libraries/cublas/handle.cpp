@@ -49,7 +49,8 @@ const StatusText* find(cublasStatus_t status) {
     return nullptr;
 }
 
-// `n` elements of a vector are a matrix of one row, and `n` columns of `rows` elements a copy of rows of memory.
+// `n` elements of a vector are a matrix of one row, and `n` columns of `rows` elements a copy of
+// rows of memory.
 cublasStatus_t copy(const char* function, int rows, int columns, int element_size, const void* from,
                     int from_leading, void* to, int to_leading, cudaMemcpyKind kind, cudaStream_t stream,
                     bool wait) {

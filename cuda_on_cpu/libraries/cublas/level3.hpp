@@ -40,7 +40,8 @@ cublasStatus_t gemm3m(Call call, A... arguments) {
     return gemm(std::move(call), arguments...);
 }
 
-// C = alpha A B + beta C or alpha B A + beta C, A symmetric or Hermitian. `product` is the function of CBLAS.
+// C = alpha A B + beta C or alpha B A + beta C, A symmetric or Hermitian. `product` is the function
+// of CBLAS.
 template <class T, class Product>
 cublasStatus_t sided_product(Call call, cublasSideMode_t side, cublasFillMode_t uplo, int m, int n,
                              const T* alpha, const T* A, int lda, const T* B, int ldb, const T* beta, T* C,
@@ -134,7 +135,8 @@ cublasStatus_t her2k(Call call, cublasFillMode_t uplo, cublasOperation_t trans, 
                          Cblas<T>::her2k);
 }
 
-// A triangle of C = alpha op(A) op(B)^T + beta C, or ^H (`transposed`): the whole product is computed, one triangle of it is used.
+// A triangle of C = alpha op(A) op(B)^T + beta C, or ^H (`transposed`): the whole product is
+// computed, one triangle of it is used.
 template <class T, class S>
 cublasStatus_t update_by_product(Call call, cublasFillMode_t uplo, cublasOperation_t trans,
                                  cublasOperation_t transposed, int n, int k, const T* alpha, const T* A,

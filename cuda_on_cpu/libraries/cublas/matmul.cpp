@@ -53,7 +53,8 @@ cublasStatus_t assign(const char* function, T& field, const void* value, std::si
     return CUBLAS_STATUS_SUCCESS;
 }
 
-// The matrices of one call and what is done to them, copied: the descriptors may be destroyed before the work runs.
+// The matrices of one call and what is done to them, copied: the descriptors may be destroyed
+// before the work runs.
 struct MatmulTask {
     Description description;
     const void *A, *B, *C;

@@ -23,7 +23,8 @@ struct Product {
 bool is_supported(const Product& product);
 cudaDataType scale_type(cublasComputeType_t compute, cudaDataType c);
 
-// The operands are device memory, or a sentence says that they are not. They and the scalars are read now.
+// The operands are device memory, or a sentence says that they are not. They and the scalars are
+// read now.
 bool compute(const char* function, const Product& product, const void* alpha, const void* beta);
 
 }  // namespace cuda_on_cpu::blas

@@ -90,8 +90,8 @@ cufftResult no_plan(const char* function, cufftHandle handle) {
     return refuse(CUFFT_INVALID_PLAN, function, "plan %d does not exist (any more)", handle);
 }
 
-// The extents that the elements of a side have. Of real and complex elements, the complex side is half as long in the last dimension;
-// in place the real side is padded to its length.
+// The extents that the elements of a side have. Of real and complex elements, the complex side is
+// half as long in the last dimension; in place the real side is padded to its length.
 std::vector<int> side_extents(const Plan& plan, bool complex_side) {
     std::vector<int> all = plan.extents;
     if (complex_side && form(*plan.type) != Form::complex) all.back() = all.back() / 2 + 1;

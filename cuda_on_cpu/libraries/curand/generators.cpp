@@ -74,7 +74,8 @@ void next_subsequence(curandStateMRG32k3a* state) {
     skipahead_subsequence(1, state);
 }
 
-// XORWOW and MRG32k3a: neighbours in the array come from neighbouring subsequences, in turn; of normal numbers each pair from one.
+// XORWOW and MRG32k3a: neighbours in the array come from neighbouring subsequences, in turn; of
+// normal numbers each pair from one.
 template <class State>
 class InTurn : public Generator {
   public:
@@ -117,7 +118,8 @@ class InTurn : public Generator {
     std::vector<State> states_;
 };
 
-// Philox: four neighbours come from one subsequence, the next four from the next of 65536. Four doubles take eight of its integers.
+// Philox: four neighbours come from one subsequence, the next four from the next of 65536. Four
+// doubles take eight of its integers.
 class Philox : public Generator {
   public:
     explicit Philox(const Settings& settings)
@@ -261,7 +263,8 @@ std::vector<Word> all_directions() {
     return all;
 }
 
-// The number below which a normal number lies with this probability: Newton's method on the error function.
+// The number below which a normal number lies with this probability: Newton's method on the error
+// function.
 double normal_quantile(double probability) {
     double x = 0;
     for (int i = 0; i < 60; ++i) {

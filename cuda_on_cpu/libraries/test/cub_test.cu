@@ -1,4 +1,5 @@
-// CUB over the stand-in: what its warp-, block- and device-wide primitives compute. Also holds for NVIDIA's CUB on a GPU.
+// CUB over the stand-in: what its warp-, block- and device-wide primitives compute. Also holds for
+// NVIDIA's CUB on a GPU.
 #include <gtest/gtest.h>
 
 #include <cub/cub.cuh>

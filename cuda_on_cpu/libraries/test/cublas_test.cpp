@@ -1,4 +1,5 @@
-// cuBLAS over the host's BLAS: each function against plain loops in double precision, and the errors.
+// cuBLAS over the host's BLAS: each function against plain loops in double precision, and the
+// errors.
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <gtest/gtest.h>
@@ -12,7 +13,8 @@
 
 namespace {
 
-// The functions of all types as overloads without the type's letter: gemm() is cublasSgemm() of float.
+// The functions of all types as overloads without the type's letter: gemm() is cublasSgemm() of
+// float.
 #define CUBLAS_JOIN_(prefix, name) cublas##prefix##name
 #define CUBLAS_JOIN(prefix, name) CUBLAS_JOIN_(prefix, name)
 #define CUBLAS_LIST(...) __VA_ARGS__
@@ -597,7 +599,8 @@ TEST_F(CublasHandle, LowPrecisionIsSummedInMoreAndRoundedOnce) {
               CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
-// D = gelu or relu(alpha A B + beta C + bias), 2 x 2: A in row order, B transposed, in bfloat16 and float.
+// D = gelu or relu(alpha A B + beta C + bias), 2 x 2: A in row order, B transposed, in bfloat16 and
+// float.
 template <class T>
 std::vector<float> lt_matmul(cudaDataType type, cublasLtEpilogue_t epilogue,
                              std::vector<float>* auxiliary = nullptr) {
@@ -665,7 +668,8 @@ std::vector<float> lt_matmul(cudaDataType type, cublasLtEpilogue_t epilogue,
 }
 
 TEST(CublasLt, MultipliesWithEpilogues) {
-    // A = [1 2; 3 4], B^T = [1 -1; 2 0]: A B^T + 0.5 = [5.5 -0.5; 11.5 -2.5], by columns; the bias adds 1 to the second row.
+    // A = [1 2; 3 4], B^T = [1 -1; 2 0]: A B^T + 0.5 = [5.5 -0.5; 11.5 -2.5], by columns; the bias
+    // adds 1 to the second row.
     const std::vector<float> plain = {5.5f, 11.5f, -0.5f, -2.5f}, biased = {5.5f, 12.5f, -0.5f, -1.5f};
     EXPECT_EQ(lt_matmul<float>(CUDA_R_32F, CUBLASLT_EPILOGUE_DEFAULT), plain);
     EXPECT_EQ(lt_matmul<__nv_bfloat16>(CUDA_R_16BF, CUBLASLT_EPILOGUE_BIAS), biased);

@@ -1,4 +1,5 @@
-// cuRAND: the numbers are those of NVIDIA's library, version 10.4: a few of them, with the seeds that give them, stand here.
+// cuRAND: the numbers are those of NVIDIA's library, version 10.4: a few of them, with the seeds
+// that give them, stand here.
 #include <curand.h>
 #include <curand_kernel.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// cuSPARSE: products, systems and conversions against plain loops over the dense matrix, and the errors.
+// cuSPARSE: products, systems and conversions against plain loops over the dense matrix, and the
+// errors.
 #include <cusparse.h>
 #include <gtest/gtest.h>
 
@@ -205,7 +206,8 @@ TEST_F(Sparse, TimesVector) {
     test_spmv<float, int>(handle_, true);
 }
 
-// C = alpha op(A) op(B) + beta C, with B and C in both orders and columns or rows of them that lie apart.
+// C = alpha op(A) op(B) + beta C, with B and C in both orders and columns or rows of them that lie
+// apart.
 template <class T>
 void test_spmm(cusparseHandle_t handle) {
     constexpr int kWidth = 3, kMore = 2;

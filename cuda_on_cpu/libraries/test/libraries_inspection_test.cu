@@ -24,7 +24,8 @@ __global__ void sum_up(int* x) {
     if (threadIdx.x == 0) x[0] = sum;
 }
 
-// What is found when `increment` reads 64 elements that `write` has written, and sum_up comes after it.
+// What is found when `increment` reads 64 elements that `write` has written, and sum_up comes after
+// it.
 template <class Write>
 std::vector<std::string> findings(Write write) {
     int *x = nullptr, *ones = nullptr;

@@ -1,4 +1,5 @@
-// Thrust of the distribution: what its device vectors hold is device memory, and its algorithms keep to the order of streams.
+// Thrust of the distribution: what its device vectors hold is device memory, and its algorithms
+// keep to the order of streams.
 #include <gtest/gtest.h>
 #include <thrust/copy.h>
 #include <thrust/device_free.h>

@@ -1,5 +1,6 @@
-// Block-wide primitives of CUB. All threads leave their values in the temporary storage; after a barrier the first thread combines them in order.
-// As in CUB, a barrier has to come before the storage is used again.
+// Block-wide primitives of CUB. All threads leave their values in the temporary storage; after a
+// barrier the first thread combines them in order. As in CUB, a barrier has to come before the
+// storage is used again.
 #pragma once
 
 #include <algorithm>
@@ -332,7 +333,8 @@ class BlockStore {
     TempStorage* storage_;
 };
 
-// Blocked: thread t holds Items neighbours. Striped: its items are as far apart as the block has threads.
+// Blocked: thread t holds Items neighbours. Striped: its items are as far apart as the block has
+// threads.
 template <class T, int X, int Items, bool = false, int Y = 1, int Z = 1, int = 0>
 class BlockExchange {
     static constexpr int kThreads = X * Y * Z;

@@ -1,5 +1,6 @@
-// Device-wide primitives of CUB. A call with null for the temporary storage tells how many bytes it needs; the other one hands plain loops on the host to
-// the stream. Arrays that are given as pointers must be device memory.
+// Device-wide primitives of CUB. A call with null for the temporary storage tells how many bytes it
+// needs; the other one hands plain loops on the host to the stream. Arrays that are given as
+// pointers must be device memory.
 #pragma once
 
 #include <algorithm>
@@ -475,7 +476,8 @@ struct DeviceRunLengthEncode {
 };
 
 struct DeviceHistogram {
-    // `levels` boundaries at equal distances from lower to upper, levels - 1 bins; other samples do not count.
+    // `levels` boundaries at equal distances from lower to upper, levels - 1 bins; other samples do
+    // not count.
     template <class Samples, class Counter, class Level>
     static cudaError_t HistogramEven(void* storage, std::size_t& bytes, Samples samples, Counter* histogram,
                                      int levels, Level lower, Level upper, std::ptrdiff_t count,

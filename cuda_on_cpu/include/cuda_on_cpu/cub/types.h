@@ -216,7 +216,8 @@ using UnsignedOfSize =
                        std::conditional_t<Size == 2, std::uint16_t,
                                           std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
 
-// A key's bits [begin, end) as a number whose order is that of the keys. Of floating-point keys -0 counts as +0.
+// A key's bits [begin, end) as a number whose order is that of the keys. Of floating-point keys -0
+// counts as +0.
 template <class Key>
 std::uint64_t radix_of(const Key& key, int begin, int end) {
     using Bits = UnsignedOfSize<sizeof(Key)>;

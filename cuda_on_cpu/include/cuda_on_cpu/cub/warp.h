@@ -1,4 +1,5 @@
-// Warp-wide primitives of CUB. The lanes leave their values in the temporary storage; the first lane, or each one, combines them in order.
+// Warp-wide primitives of CUB. The lanes leave their values in the temporary storage; the first
+// lane, or each one, combines them in order.
 #pragma once
 
 #include "cuda_on_cpu/cub/types.h"

@@ -1,5 +1,5 @@
-// Thrust of the distribution, and what is different over the stand-in: its device system is that of the host, memory comes from cudaMalloc,
-// and an algorithm waits for its stream before it begins.
+// Thrust of the distribution, and what is different over the stand-in: its device system is that of
+// the host, memory comes from cudaMalloc, and an algorithm waits for its stream before it begins.
 #pragma once
 #pragma GCC system_header  // #include_next
 

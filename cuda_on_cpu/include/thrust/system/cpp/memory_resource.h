@@ -1,4 +1,5 @@
-// Memory of device vectors comes from cudaMalloc, so that kernels can use it; that of universal vectors is managed.
+// Memory of device vectors comes from cudaMalloc, so that kernels can use it; that of universal
+// vectors is managed.
 #pragma once
 
 #include <thrust/detail/config.h>

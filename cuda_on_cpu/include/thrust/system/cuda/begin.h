@@ -1,4 +1,5 @@
-// Each algorithm of Thrust casts its policy to the derived type before it begins: there it waits for its stream.
+// Each algorithm of Thrust casts its policy to the derived type before it begins: there it waits
+// for its stream.
 #pragma once
 
 #include <thrust/detail/execution_policy.h>
@@ -10,7 +11,8 @@
 
 namespace cuda_on_cpu {
 
-// An earlier kernel has failed. system/cuda/error.h, which cannot be included here, makes it throw thrust::system_error.
+// An earlier kernel has failed. system/cuda/error.h, which cannot be included here, makes it throw
+// thrust::system_error.
 inline void (*throw_thrust_error)(cudaError_t) = [](cudaError_t error) {
     throw std::runtime_error(cudaGetErrorString(error));
 };

@@ -22,7 +22,7 @@ void step_back(const volatile void* address) {
     if (!late || runner == nullptr || !runner->running()) return;  // the host's stores
     const auto* const byte = static_cast<const volatile char*>(address);
     if (byte >= runner->stacks().begin() && byte < runner->stacks().end()) return;  // a thread's own memory
-    runner->yield();
+    runner->scheduler().yield();
 }
 
 void access(Operation operation, const volatile void* address, std::size_t, std::uint64_t) {

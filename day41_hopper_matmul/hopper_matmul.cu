@@ -182,7 +182,7 @@ Candidate candidate(const char* name, std::size_t splits, double tile, double st
                        .step = step}};
 }
 
-// Microseconds per tile and per step of 64 along K. From runs on an H200 with one round of tiles
+// Microseconds per tile and per step of 64 along K. From runs on an H200 with one wave of tiles
 // and several K: what grows with K is the steps' share, the rest, less two microseconds for the
 // launch, the tile's.
 const std::vector<Candidate>& candidates() {

@@ -1,8 +1,8 @@
 // Day 41: C = alpha A B + beta C with Hopper's TMA and wgmma, 16-bit factors, sums in FP32.
 // PMPP chapter 15 (5th edition).
 //
-// A is M x K, B is K x N, C is M x N, all row-major. Any shape; rows of A and B are 16-byte
-// aligned.
+// A is M x K, B is K x N, C is M x N, all row-major. Any shape. Rows of A and
+// B are 16-byte aligned, and those of C in async_store. Only realigned takes all.
 //
 //   version      block tile  stages  what is new                             what limits it
 //   tma_wgmma    128 x 128   1       TMA copies, wgmma multiplies            they take turns
@@ -10,7 +10,7 @@
 //   specialised  128 x 128   6       a producer warpgroup, two consumers     reads of shared memory
 //   wide_tile    128 x 256   4       consumers get the producer's registers  each block loads its own B
 //   multicast    128 x 256   4       the two blocks of a cluster share B     the begin and end of a tile
-//   persistent   128 x 256   4       a block computes many tiles, in bands   storing C
+//   persistent   128 x 256   4       a block computes tile after tile   storing C
 //   async_store  128 x 256   4       C leaves through shared memory and TMA  power
 //   split_k      128 x 128   6       two blocks share the K of a tile        exchanging their sums
 //   fitted       one of eight        the tile that suits the shape           as its tile
@@ -69,7 +69,7 @@ __device__ void load_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps&
 
 // Issues the products of a stage: 64 rows of A, those of warpgroup `group`, times all of B. wgmma
 // reads both from shared memory, through descriptors. One wgmma takes 16 of K: 32 bytes of A's
-// rows, 16 rows of B.
+// rows, 16 rows of B. The fence orders earlier writes to the sums and to shared memory before them.
 template <class T, int BN>
 __device__ void multiply_stage(const Stage<T, BN>& stage, int group, float (&sums)[BN / 2]) {
     const std::uint64_t a = ptx::descriptor_k_major(stage.a + group * 64 * BK);
@@ -107,6 +107,9 @@ struct OneStage {
 // Cost removed: the instructions of copies, fragments and addresses. No data passes through
 // registers.
 // Still limits it: copies and products take turns. Only other blocks on the SM fill the gaps.
+//
+// `maps` is a __grid_constant__: TMA reads a tensor map through its address, so it must not be
+// copied to a thread's local memory. order.tile(b) is the tile of C of block b.
 template <class T>
 __global__ void __launch_bounds__(2 * kWarpgroup)
     tma_wgmma(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
@@ -211,7 +214,9 @@ struct RingPosition {
     }
 };
 
-// Sets the sums to zero here, and not later, among products in flight: ptxas would serialise these.
+// Sets the sums to zero before the loop. Otherwise the compiler may sink the zeroing among products
+// in flight, and ptxas then serialises all wgmma. tma_wgmma and ring leave no product in flight at
+// the end of a step, so they need no hold().
 template <int COUNT>
 __device__ void clear(float (&sums)[COUNT]) {
 #pragma unroll

@@ -8,10 +8,11 @@
 //                     best; distances are not written           and lists many elements
 //   fused             blocks publish thresholds                 multiply-adds
 //
-// The k best of the first n columns of a row are k of n. In random order, one of k / n elements
-// behind them is better than the worst of these k: a list of candidates soon grows slowly. Of
-// 62,500 columns with k = 128 about 1,600 become candidates. Sorted data can make every element a
-// candidate. The result is still right, only later.
+// The k best of the first n columns of a row are k of n. In random order, each later element is
+// better than the worst of these k with probability k / n, so a list of candidates soon grows
+// slowly. Of 62,500 columns with k = 128 about 920 would become candidates with an exact threshold,
+// and about 1,600 do: the threshold is lowered only when a list is full. Sorted data can make every
+// element a candidate. The result is still right, only later.
 //
 //   ./course run day48 --variant fused --size 1024x1000000x64x128
 //   ./course inspect day48 --variant fused --size 512x512x64
@@ -556,7 +557,8 @@ __global__ __launch_bounds__(T::THREADS,
 // Publishes a threshold for each row, a warp for each: `share` = k / blocks, rounded up, of this
 // block's elements are not greater. If all blocks of the row have published, k elements are not
 // greater than the greatest of their thresholds. Stores and loads are volatile and unordered,
-// without a barrier: a reader that comes too early gets the old threshold, which is still right.
+// without a barrier: a reader that comes too early gets an older
+// number, which is still true.
 __device__ inline void publish_bounds(const RowLists& lists, const RowState& rows, const course::Tile& tile) {
     const std::size_t of_tiles = lists.row_of_tiles(tile);
     const unsigned share = course::ceil_div(lists.size.k, lists.pieces.blocks(of_tiles));

@@ -10,7 +10,7 @@
 //   specialised  128 x 128   6       a producer warpgroup, two consumers     reads of shared memory
 //   wide_tile    128 x 256   4       consumers get the producer's registers  each block loads its own B
 //   multicast    128 x 256   4       the two blocks of a cluster share B     the begin and end of a tile
-//   persistent   128 x 256   4       a block computes tile after tile   storing C
+//   persistent   128 x 256   4       a block computes tile after tile        storing C
 //   async_store  128 x 256   4       C leaves through shared memory and TMA  power
 //   split_k      128 x 128   6       two blocks share the K of a tile        exchanging their sums
 //   fitted       one of eight        the tile that suits the shape           as its tile

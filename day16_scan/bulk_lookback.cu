@@ -36,7 +36,6 @@ void launch_bulk_lookback(const T* in, T* out, std::size_t n, Workspace& workspa
     template void launch_bulk_lookback<T, false>(const T*, T*, std::size_t, Workspace&, cudaStream_t); \
     template void launch_bulk_lookback<T, true>(const T*, T*, std::size_t, Workspace&, cudaStream_t);
 DAY16_INSTANTIATE(float)
-DAY16_INSTANTIATE(std::int32_t)
 DAY16_INSTANTIATE(std::uint32_t)
 #undef DAY16_INSTANTIATE
 

@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kBlock)
     }
     if (threadIdx.x == 0) {
         ptx::tma_store_wait<0>();  // shared memory must live until it has been read
-        finish(progress);
+        finish(progress, words);
     }
 }
 

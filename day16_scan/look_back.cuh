@@ -16,20 +16,11 @@ struct Progress {
     unsigned next_tile;
     unsigned blocks_done;
     unsigned launch;  // number of this launch, from 1 on: words of earlier launches do not count
-    unsigned unused;
+    unsigned words;   // how many the workspace has
 };
 
 __device__ inline unsigned draw_tile(Progress* progress) {
     return atomicAdd(&progress->next_tile, 1);
-}
-
-// Thread 0 of each block calls it at the end. The last block prepares the next launch.
-__device__ inline void finish(Progress* progress) {
-    __threadfence();
-    if (atomicAdd(&progress->blocks_done, 1) < gridDim.x - 1) return;
-    progress->next_tile = 0;
-    progress->blocks_done = 0;
-    ++progress->launch;
 }
 
 // A tile's word: a value, and what it is the sum of. 64 bits are loaded and stored whole, so the
@@ -39,6 +30,21 @@ enum State : unsigned {
     kPrefix = 2  // of the tile and all before it
 };
 using Word = unsigned long long;
+
+// Thread 0 of each block calls it at the end. The last block prepares the next launch. The number
+// of the launch has 30 bits in a word: when it starts again, the words are cleared.
+__device__ inline void finish(Progress* progress, volatile Word* words) {
+    __threadfence();  // release
+    if (atomicAdd(&progress->blocks_done, 1) < gridDim.x - 1) return;
+    __threadfence();  // acquire: what the other blocks did comes before what follows
+    progress->next_tile = 0;
+    progress->blocks_done = 0;
+    if ((++progress->launch & 0x3fffffff) == 0) {
+        ++progress->launch;
+        for (unsigned i = 0; i < progress->words; ++i)
+            words[i] = 0;
+    }
+}
 
 template <class T>
 __device__ Word make_word(unsigned launch, State state, T value) {

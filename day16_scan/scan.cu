@@ -2,6 +2,7 @@
 // scan.cuh and single_pass.cuh; bulk_lookback is launched in bulk_lookback.cu.
 #include <array>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "bulk_lookback.hpp"
@@ -116,7 +117,8 @@ Workspace::Workspace(std::size_t capacity)
     : capacity_(capacity),
       // n / 256 + n / 256^2 + ..., each rounded up
       sums_(ceil_div<std::size_t>(capacity, kSmallestSection) * 2 + 16),
-      progress_(std::span<const unsigned>(std::array{0U, 0U, 1U, 0U})),
+      progress_(std::span<const unsigned>(
+          std::array{0U, 0U, 1U, static_cast<unsigned>(ceil_div<std::size_t>(capacity, kTile))})),
       words_(std::span<const unsigned long long>(
           std::vector<unsigned long long>(ceil_div<std::size_t>(capacity, kTile)))) {}
 
@@ -142,14 +144,24 @@ std::span<const Version> variants() {
     return list;
 }
 
+// Signed overflow is undefined, so integers are added as unsigned ones: the same bits.
+template <class T, bool kExclusive>
+void launch_as_bits(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& workspace, cudaStream_t stream) {
+    using Bits = std::conditional_t<std::is_integral_v<T>, std::uint32_t, T>;
+    launch_fastest<Bits, kExclusive>(
+        DeviceSpan<const Bits>::from_device_pointer(reinterpret_cast<const Bits*>(in.data()), in.size()),
+        DeviceSpan<Bits>::from_device_pointer(reinterpret_cast<Bits*>(out.data()), out.size()), workspace,
+        stream);
+}
+
 template <class T>
 void inclusive_scan(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& workspace, cudaStream_t stream) {
-    launch_fastest<T, false>(in, out, workspace, stream);
+    launch_as_bits<T, false>(in, out, workspace, stream);
 }
 
 template <class T>
 void exclusive_scan(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& workspace, cudaStream_t stream) {
-    launch_fastest<T, true>(in, out, workspace, stream);
+    launch_as_bits<T, true>(in, out, workspace, stream);
 }
 
 #define DAY16_INSTANTIATE(T)                                                                       \

@@ -19,6 +19,8 @@ namespace day16 {
 class Workspace {
   public:
     explicit Workspace(std::size_t capacity);  // on the current device; throws CudaError
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
 
     std::size_t capacity() const { return capacity_; }
     float* sums() { return sums_.data(); }                 // of sections, of sections of these, ...

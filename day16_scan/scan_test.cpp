@@ -14,6 +14,7 @@
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 
@@ -131,6 +132,14 @@ TEST_P(VariantTest, InPlace) {
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
+// Several tiles for each block that is resident: every stage of the ring is used again, and blocks
+// start late.
+TEST_P(VariantTest, MoreTilesThanResidentBlocks) {
+    const std::size_t n = course::multiprocessors() * std::size_t{40} * kTile + 7;
+    const course::VerifyResult result = scan(whole_numbers<float>(n));
+    EXPECT_TRUE(result.ok()) << n << " elements: " << result.message();
+}
+
 // A short scan after a long one: words of the long one must not count.
 TEST_P(VariantTest, OneWorkspaceForManyScans) {
     Workspace workspace(100000);
@@ -145,16 +154,22 @@ TEST_P(VariantTest, OneWorkspaceForManyScans) {
 }
 
 TEST_P(VariantTest, RunsOnTheGivenStreamAndInGraphs) {
-    const std::vector<float> in = whole_numbers<float>(20000);
-    const DeviceBuffer<float> device{std::span<const float>(in)};
-    GuardedBuffer<float> out(in.size());
-    Workspace workspace(in.size());
+    constexpr std::size_t kElements = 200000;
+    DeviceBuffer<float> device = course::zeros<float>(kElements);
+    GuardedBuffer<float> out(kElements);
+    Workspace workspace(kElements);
     const course::CapturedWork work(
         [&](cudaStream_t stream) { GetParam()->launcher(device.span(), out.span(), workspace, stream); });
     EXPECT_GE(work.nodes(), 1U);
-    work.run(3);
-    const course::VerifyResult result = compare(out, in, 0);
-    EXPECT_TRUE(result.ok()) << result.message();
+    // Other data each time: words that an earlier replay left would give its sums.
+    for (const std::uint64_t seed : {1, 2, 3}) {
+        const std::vector<float> in = whole_numbers<float>(kElements, seed);
+        CUDA_CHECK(cudaMemcpy(device.data(), in.data(), device.bytes(), cudaMemcpyHostToDevice));
+        out.spoil();
+        work.run();
+        const course::VerifyResult result = compare(out, in, 0);
+        EXPECT_TRUE(result.ok()) << "replay " << seed << ": " << result.message();
+    }
 }
 
 TEST_P(VariantTest, RefusesBadArguments) {

@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kBlock)
     __syncthreads();
     write_scan<false>(tile, items, before_tile + before);
     store_tile(tile, out, n, first);
-    if (threadIdx.x == 0) finish(progress);
+    if (threadIdx.x == 0) finish(progress, words);
 }
 
 // Idea: a tile publishes its own sum at once. Who comes later adds up these sums, back to the
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kBlock)
     __syncthreads();
     write_scan<kExclusive>(tile, items, static_cast<T>(before_tile + before));
     store_tile(tile, out, n, first);
-    if (threadIdx.x == 0) finish(progress);
+    if (threadIdx.x == 0) finish(progress, words);
 }
 
 }  // namespace day16

@@ -30,7 +30,8 @@ bool is_worth_a_launch(const MaskedMatmul& matmul) {
                         "masked matmul: the mask has ", mask.bytes.pointers.size(), " pointers for ",
                         mask.bytes.count, " arrays; expected one for each");
     } else {
-        course::require(-mask.below <= mask.above, "masked matmul: the band is from ", mask.below,
+        const std::int64_t lowest = mask.below == INT64_MIN ? INT64_MAX : -mask.below;
+        course::require(lowest <= mask.above, "masked matmul: the band is from ", mask.below,
                         " below the diagonal to ", mask.above, " above it; expected a sum of at least 0");
     }
     return c.rows() != 0 && c.cols() != 0 && matmul.c.count != 0;

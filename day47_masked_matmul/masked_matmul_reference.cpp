@@ -33,10 +33,11 @@ MaskedOnCpu multiply_masked_on_cpu(const MaskedShape& shape, float alpha, std::s
 
 std::vector<std::uint8_t> band_as_bytes(const Mask& mask, std::size_t m, std::size_t n) {
     std::vector<std::uint8_t> bytes(m * n);
+    const std::int64_t lowest = mask.below == INT64_MIN ? INT64_MAX : -mask.below;
     for (std::size_t e = 0; e < bytes.size(); ++e) {
         const auto right =
             static_cast<std::int64_t>(e % n) - static_cast<std::int64_t>(e / n);  // of the diagonal
-        bytes[e] = -mask.below <= right && right <= mask.above ? 1 : 0;
+        bytes[e] = lowest <= right && right <= mask.above ? 1 : 0;
     }
     return bytes;
 }

@@ -1,4 +1,4 @@
-// What the blocks of one launch tell each other, and the look-back.
+// How the blocks of one launch exchange sums, and the look-back.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,7 +9,7 @@
 
 namespace day16 {
 
-// What blocks tell each other. A block may start at any time, in any order, so it does not take the
+// Shared by the blocks of a launch. A block may start at any time, in any order, so it does not take the
 // tile of its own number but draws the next one: then all tiles before have been drawn by blocks
 // that run.
 struct Progress {

@@ -37,8 +37,8 @@ __global__ void __launch_bounds__(kBlock)
     if (threadIdx.x == 0) finish(progress, words);
 }
 
-// Idea: a tile publishes its own sum at once. Who comes later adds up these sums, back to the
-// nearest tile that knows its prefix.
+// Idea: a tile publishes its own sum at once. Later tiles add up these sums, back to the
+// nearest tile that has published its prefix.
 // Cost removed: the chain. A tile waits for loads of others, not for their look-back.
 // Still limits it: while a block looks back, it loads nothing.
 template <class T, bool kExclusive>

@@ -129,6 +129,8 @@ def main():
         sys.exit(f"wrap_prose.py: unknown option '{unknown[0]}'; expected --check or names of files")
     changed = 0
     for path in [pathlib.Path(a) for a in arguments if a != "--check"] or files_of_git():
+        if not path.is_file():
+            sys.exit(f"wrap_prose.py: '{path}' is no file; expected C++, CUDA or Markdown")
         before, after = wrapped(path)
         if before == after:
             continue

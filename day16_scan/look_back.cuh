@@ -9,9 +9,9 @@
 
 namespace day16 {
 
-// Shared by the blocks of a launch. A block may start at any time, in any order, so it does not take the
-// tile of its own number but draws the next one: then all tiles before have been drawn by blocks
-// that run.
+// Shared by the blocks of a launch. A block may start at any time, in any order, so it does not
+// take the tile of its own number but draws the next one: then all tiles before have been drawn by
+// blocks that run.
 struct Progress {
     unsigned next_tile;
     unsigned blocks_done;

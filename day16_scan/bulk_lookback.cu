@@ -26,8 +26,8 @@ void launch_bulk_lookback(const T* in, T* out, std::size_t n, Workspace& workspa
     constexpr std::size_t kShared = sizeof(Stages<T>);
     course::allow_shared_bytes(kKernel, kShared);
     const std::size_t tiles = course::ceil_div<std::size_t>(n, kBulkTile);
-    const auto grid = static_cast<unsigned>(
-        std::min<std::size_t>(tiles, course::resident_blocks(kKernel, kBulkThreads, kShared)));
+    const std::size_t resident = course::resident_blocks(kKernel, kBulkThreads, kShared);
+    const auto grid = static_cast<unsigned>(std::min({tiles, resident, std::size_t{kBulkThreads}}));
     Board board{workspace.ticket(), workspace.words(), workspace.words_capacity()};
     void* arguments[] = {&in, &out, &n, &board};
     CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kKernel), grid, kBulkThreads,

@@ -9,28 +9,23 @@ namespace day16 {
 
 namespace ptx = course::ptx;
 
-#ifndef BT
-#define BT 512
-#define BR 4
-#define BS 3
-#define BB 2
-#define BL 1
-#endif
-constexpr int kBulkThreads = BT;
+// A warp owns neighbouring elements: kRows rows of 32 packs, lane l the l-th pack of each row. So
+// global and shared memory are accessed in whole lines, and no element changes owners.
+constexpr int kBulkThreads = 512;
 constexpr int kBulkWarps = kBulkThreads / kWarpSize;
-constexpr int kRows = BR;  // packs of a thread: a warp scans as many rows of 32 packs
-constexpr int kBulkTile = kBulkThreads * kRows * 4;
-constexpr int kStages = BS;   // tiles in shared memory
-constexpr unsigned kAhead = BL;  // rounds from the publication of a tile's sum to its scan
+constexpr int kRows = 4;
+constexpr int kBulkTile = kBulkThreads * kRows * 4;  // 8,192 elements, 32 KB
+constexpr unsigned kStages = 6;                      // tiles in shared memory, of the one block that fits
+constexpr unsigned kAhead = 3;  // rounds between the publication of a tile's sum and its scan
 
 template <class T>
 struct Stages {
     Pack<T> tiles[kStages][kBulkTile / 4];
-    T of_warp[kStages][kBulkWarps];  // the sum of each warp's part of the tile
-    ptx::MBarrier full[kStages];     // a phase ends when the bytes of the tile have arrived
+    T sums[kStages][kBulkWarps];  // of each warp's part of the tile
+    ptx::MBarrier full[kStages];  // a phase ends when the bytes of a tile have arrived
 };
 
-// This thread's packs of the last tile, which is shorter: elements from n on are 0.
+// A pack of the last tile, which is shorter: elements from n on are 0.
 template <class T>
 __device__ Pack<T> load_pack(const T* in, std::size_t n, std::size_t first) {
     Pack<T> pack;
@@ -40,7 +35,8 @@ __device__ Pack<T> load_pack(const T* in, std::size_t n, std::size_t first) {
     return pack;
 }
 
-// `sum` is that of all elements before the pack. Exclusive: without the element itself.
+// Stores the scan of a pack. `sum` is that of all elements before it. Exclusive: without the
+// element itself. The results are not needed again soon: __stcs leaves the L2 cache to the input.
 template <bool kExclusive, class T>
 __device__ void scan_and_store(Pack<T> pack, T sum, T* out, std::size_t n, std::size_t first) {
 #pragma unroll
@@ -50,134 +46,135 @@ __device__ void scan_and_store(Pack<T> pack, T sum, T* out, std::size_t n, std::
         item = kExclusive ? before : sum;
     }
     if (first + 4 <= n) {
-#ifdef CS
-        __stcs(reinterpret_cast<float4*>(out + first), *reinterpret_cast<float4*>(&pack));
-#else
-        *reinterpret_cast<Pack<T>*>(out + first) = pack;
-#endif
+        uint4 bits;
+        memcpy(&bits, &pack, sizeof(bits));
+        __stcs(reinterpret_cast<uint4*>(out + first), bits);
     } else {
         for (int k = 0; k < 4; ++k)
             if (first + k < n) out[first + k] = pack.item[k];
     }
 }
 
-// The sum of the values of a warp; all lanes get it.
 template <class T>
-__device__ T warp_sum(T value) {
-    for (int stride = kWarpSize / 2; stride > 0; stride /= 2)
-        value += __shfl_xor_sync(kWholeWarp, value, stride);
-    return value;
+__device__ T sum_of(const Pack<T>& pack) {
+    return (pack.item[0] + pack.item[1]) + (pack.item[2] + pack.item[3]);
 }
 
 template <class T>
-__device__ T sum_of(const T* values, int count) {
+__device__ T sum_of_first(int count, const T* values) {
     T sum = 0;
     for (int i = 0; i < count; ++i)
         sum += values[i];
     return sum;
 }
 
-// Idea: as many blocks as the GPU holds at once. Block b of G scans tiles b, b + G, b + 2 G, ... It
-// knows the sum up to its last tile, so it adds up the G sums that were published since, each
-// thread one of them. The next tiles are already on their way to shared memory, by bulk copies.
-// Cost removed: prefixes that wait for prefixes, and the idle time of memory during the look-back.
+template <class T>
+__device__ T sum_of_warp(T value) {
+    for (int stride = kWarpSize / 2; stride > 0; stride /= 2)
+        value += __shfl_xor_sync(kWholeWarp, value, stride);
+    return value;
+}
+
+// Idea: G blocks, as many as the GPU holds at once. In round r block b has tile r G + b. It
+// publishes the tile's sum as soon as the tile is in shared memory, and scans it kAhead rounds
+// later. By then the sums of the G tiles before have long been published. A thread for each reads
+// them, and the block adds them to the sum up to its own last tile.
+// Cost removed: waiting. A look-back finds what it needs, and later tiles are on their way to
+// shared memory by bulk copies all the time.
 // Still limits it: memory bandwidth.
 //
-// All blocks must run at the same time, so it is a cooperative launch. Sums are added in the same
-// order in every run. `in` and `out` are 16-byte aligned.
+// Blocks wait for sums of all others, so all must run at the same time: a cooperative launch. Sums
+// are added in a fixed order: every run gives the same bits. `in` and `out` are 16-byte aligned,
+// and gridDim.x <= kBulkThreads.
 template <class T, bool kExclusive>
-__global__ void __launch_bounds__(kBulkThreads, BB)
+__global__ void __launch_bounds__(kBulkThreads)
     bulk_lookback(const T* in, T* out, std::size_t n, Board board) {
     extern __shared__ __align__(128) unsigned char memory[];
     Stages<T>& stages = *reinterpret_cast<Stages<T>*>(memory);
-    __shared__ unsigned launch_number;
     __shared__ T found[2][kBulkWarps];
+    __shared__ unsigned shared_launch;
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
     const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-    const int my_pack = warp * kRows * kWarpSize + lane;  // a warp's elements are neighbours
-    const std::size_t tiles = (n + kBulkTile - 1) / kBulkTile;
+    const int my_pack = warp * kRows * kWarpSize + lane;
     const std::size_t blocks = gridDim.x;
-
+    const std::size_t tiles = (n + kBulkTile - 1) / kBulkTile;
     const auto is_whole = [&](std::size_t tile) { return (tile + 1) * kBulkTile <= n; };
-    // The last tile may be shorter: it is not copied here.
-    const auto begin_load = [&](unsigned round) {
-        const std::size_t tile = blockIdx.x + round * blocks;
+
+    // The last tile may be shorter. It is not copied, but read from global memory.
+    const auto begin_copy = [&](unsigned round) {
+        const std::size_t tile = round * blocks + blockIdx.x;
         if (!is_whole(tile)) return;
-        const int stage = static_cast<int>(round % kStages);
+        const unsigned stage = round % kStages;
         ptx::mbarrier_arrive_expect(&stages.full[stage], sizeof(stages.tiles[stage]));
         ptx::bulk_load(stages.tiles[stage], in + tile * kBulkTile, sizeof(stages.tiles[stage]),
                        &stages.full[stage]);
     };
-    const auto pack_of = [&](std::size_t tile, int stage, int row) {
+    const auto read_pack = [&](std::size_t tile, unsigned stage, int row) {
         const int pack = my_pack + row * kWarpSize;
         return is_whole(tile) ? stages.tiles[stage][pack] : load_pack(in, n, tile * kBulkTile + pack * 4);
     };
+
     if (threadIdx.x == 0) {
         for (ptx::MBarrier& full : stages.full)
             ptx::mbarrier_init(&full, 1);
         ptx::fence_mbarrier_init();
         for (unsigned round = 0; round < kStages; ++round)
-            begin_load(round);
-        launch_number = draw(board, tiles).launch;
+            begin_copy(round);
+        shared_launch = draw(board, tiles).launch;
     }
     __syncthreads();
-    const unsigned launch = launch_number;
+    const unsigned launch = shared_launch;
 
-    T prefix = 0;  // the sum of all elements before the block's last tile
-    Word word = 0;
+    T prefix = 0;   // the sum of all tiles before the one that this block scanned last
+    Word word = 0;  // of the tile that this thread looks at
     for (unsigned round = 0;; ++round) {
-        // The sum of the tile that is kAhead rounds ahead.
-        const std::size_t ahead = blockIdx.x + round * blocks;
-        const int stage = static_cast<int>(round % kStages);
-        if (ahead < tiles) {
-            if (is_whole(ahead)) ptx::mbarrier_wait(&stages.full[stage], round / kStages % 2);
+        // 1. The sum of this round's tile, first of each warp's part.
+        const std::size_t tile = round * blocks + blockIdx.x;
+        const unsigned stage = round % kStages;
+        if (tile < tiles) {
+            if (is_whole(tile)) ptx::mbarrier_wait(&stages.full[stage], round / kStages % 2);
             T sum = 0;
 #pragma unroll
-            for (int row = 0; row < kRows; ++row) {
-                const Pack<T> pack = pack_of(ahead, stage, row);
-                sum += (pack.item[0] + pack.item[1]) + (pack.item[2] + pack.item[3]);
-            }
-            sum = warp_sum(sum);
-            if (lane == 0) stages.of_warp[stage][warp] = sum;
+            for (int row = 0; row < kRows; ++row)
+                sum += sum_of(read_pack(tile, stage, row));
+            sum = sum_of_warp(sum);
+            if (lane == 0) stages.sums[stage][warp] = sum;
         }
 
-        // The look-back: at the tiles from number - blocks to number - 1, a thread for each.
-        const std::size_t number = ahead - kAhead * blocks;
-        if (round >= kAhead && number < tiles) {
-            const bool looks = threadIdx.x < blocks && number + threadIdx.x >= blocks;
+        // 2. The look-back of the tile of kAhead rounds ago: at the tiles from old - G to old - 1.
+        const std::size_t old = tile - kAhead * blocks;
+        const unsigned old_stage = (round - kAhead) % kStages;
+        const bool has_old = round >= kAhead && old < tiles;
+        if (has_old) {
+            const bool looks = threadIdx.x < blocks && old + threadIdx.x >= blocks;
             while (looks && state_of(word, launch) == 0)
-                word = board.words[number + threadIdx.x - blocks];
-            const T sum = warp_sum(looks ? value_of<T>(word) : T{0});
+                word = board.words[old - blocks + threadIdx.x];
+            const T sum = sum_of_warp(looks ? value_of<T>(word) : T{0});
             if (lane == 0) found[round % 2][warp] = sum;
         }
-        __syncthreads();
+        __syncthreads();  // the sums are complete; all threads have finished the round before
         if (threadIdx.x == 0) {
-            if (ahead < tiles)
-                board.words[ahead] = make_word(launch, kSum, sum_of(stages.of_warp[stage], kBulkWarps));
-            if (round > kAhead) begin_load(round - kAhead - 1 + kStages);
+            if (tile < tiles)
+                board.words[tile] = make_word(launch, kSum, sum_of_first(kBulkWarps, stages.sums[stage]));
+            if (round > kAhead) begin_copy(round - kAhead - 1 + kStages);
         }
         if (round < kAhead) continue;
-        if (number >= tiles) break;
-#ifndef NOPRE
-        word = 0;
-        if (threadIdx.x < blocks && number + blocks < tiles) word = board.words[number + threadIdx.x];
-#else
-        word = 0;
-#endif
+        if (!has_old) break;
+        // The word for the next round is loaded early; most times it is there already.
+        word = threadIdx.x < blocks && old + blocks < tiles ? board.words[old + threadIdx.x] : 0;
 
-        prefix += sum_of(found[round % 2], kBulkWarps);
-        const int scanned = static_cast<int>((round - kAhead) % kStages);
-        T sum = prefix + sum_of(stages.of_warp[scanned], warp);
-        const std::size_t first = number * kBulkTile;
+        // 3. The scan of that tile.
+        prefix += sum_of_first(kBulkWarps, found[round % 2]);
+        T before_row = prefix + sum_of_first(warp, stages.sums[old_stage]);
 #pragma unroll
         for (int row = 0; row < kRows; ++row) {
-            const Pack<T> pack = pack_of(number, scanned, row);
-            const T inclusive =
-                warp_scan((pack.item[0] + pack.item[1]) + (pack.item[2] + pack.item[3]));
+            const Pack<T> pack = read_pack(old, old_stage, row);
+            const T inclusive = warp_scan(sum_of(pack));
             const T left = __shfl_up_sync(kWholeWarp, inclusive, 1);
-            scan_and_store<kExclusive>(pack, lane == 0 ? sum : sum + left, out, n,
-                                       first + (my_pack + row * kWarpSize) * 4);
-            sum += __shfl_sync(kWholeWarp, inclusive, kWarpSize - 1);
+            const T before = lane == 0 ? before_row : before_row + left;
+            scan_and_store<kExclusive>(pack, before, out, n,
+                                       old * kBulkTile + (my_pack + row * kWarpSize) * 4);
+            before_row += __shfl_sync(kWholeWarp, inclusive, kWarpSize - 1);
         }
     }
 }

@@ -1,7 +1,7 @@
 // Day 16, beyond sums: a scan of anything that has an associative operator.
 //
-// An operator is a type with a Value, its neutral element, and a function apply(left, right) that
-// need not commute. Segments, keys and recurrences are operators, too.
+// An operator is a type with a Value (of whole words), its neutral element, and a function
+// apply(left, right) that need not commute. Segments, keys and recurrences are operators, too.
 #pragma once
 
 #include "look_back.cuh"

@@ -21,7 +21,7 @@ using course::DeviceSpan;
 using course::require;
 
 constexpr std::size_t kSmallestSection = kBlock;
-constexpr std::size_t kSmallestTile = 4096;
+constexpr std::size_t kSmallestTile = 2816;
 
 template <class T>
 void check_arguments(DeviceSpan<const T> in, DeviceSpan<T> out, const Workspace& workspace) {
@@ -120,7 +120,8 @@ Workspace::Workspace(std::size_t capacity)
       sums_(ceil_div<std::size_t>(capacity, kSmallestSection) * 2 + 16),
       // The ticket and the words: all zero is what the first launch needs.
       board_(std::span<const unsigned long long>(
-          std::vector<unsigned long long>(1 + ceil_div<std::size_t>(capacity, kSmallestTile)))) {}
+          std::vector<unsigned long long>(1 + ceil_div<std::size_t>(capacity, kSmallestTile)))),
+      values_(4 * ceil_div<std::size_t>(capacity, kSmallestTile)) {}
 
 std::span<const Version> variants() {
     static const std::array<Version, 10> list = {{

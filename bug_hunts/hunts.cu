@@ -12,6 +12,8 @@
 //   scale_rows      a factor for every row                      sectors of global memory
 //   transpose       rows become columns                         wavefronts of shared memory
 //   fold            a signal folded upon itself                 races
+//   running_sums    the running sums of every row
+//   relay           the running sums of one long signal         races
 //
 //   ./course run bug_hunts                        all of them, verified and timed
 //   ./course inspect bug_hunts --variant fold     one of them, watched
@@ -68,6 +70,14 @@ Layout transpose_layout(const Shape& p) {
 
 Layout fold_layout(const Shape& p) {
     return {.in = {1, p.size()}, .out = {1, p.cols}, .terms = p.rows + 1};
+}
+
+Layout running_sums_layout(const Shape& p) {
+    return {.in = p, .out = p, .terms = p.cols + 1};
+}
+
+Layout relay_layout(const Shape& p) {
+    return {.in = {1, p.size()}, .out = {1, p.size()}, .terms = p.size() + 1};
 }
 
 // Each element of the input and of the vector is read once, and each of the output written once.
@@ -146,6 +156,14 @@ std::span<const Hunt> hunts() {
             "fold", "a signal folded upon itself",
             [](const Operands& o, cudaStream_t stream) { fold(as_span(o.in), as_span(o.out), stream); },
             fold_on_cpu),
+        hunt<running_sums_layout>(
+            "running_sums", "the running sums of every row",
+            [](const Operands& o, cudaStream_t stream) { running_sums(o.in, o.out, stream); },
+            running_sums_on_cpu),
+        hunt<relay_layout>(
+            "relay", "the running sums of one long signal",
+            [](const Operands& o, cudaStream_t stream) { relay(as_span(o.in), as_span(o.out), stream); },
+            running_sums_on_cpu),
     });
     return list;
 }

@@ -1,4 +1,4 @@
-// The bug hunts: ten small kernels. Here is their host API; each has a file of its own, <name>.cu,
+// The bug hunts: twelve small kernels. Here is their host API; each has a file of its own, <name>.cu,
 // and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 
@@ -56,6 +56,13 @@ void transpose(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream
 // out[p] = in[p] + in[p + period] + in[p + 2 period]..., the period being out.size(): a signal
 // folded upon itself. `out` may be empty only if `in` is.
 void fold(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// out(r, c) = in(r, 0) + ... + in(r, c). `out` is as large as `in`.
+void running_sums(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
+
+// out[i] = in[0] + ... + in[i]. `out` is as long as `in`. Memory comes from the device's pool
+// (cudaMallocAsync).
+void relay(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
 // --- The list ----------------------------------------------------------------------------------------------------------
 

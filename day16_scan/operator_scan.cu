@@ -16,7 +16,8 @@ void check_input(const char* name, DeviceSpan<const T> in, DeviceSpan<Out> out) 
     require(in.size() == out.size(), "scan: ", name, " has ", in.size(), " elements and out ", out.size(),
             "; expected the same number");
     const bool is_out = static_cast<const void*>(in.data()) == out.data() && sizeof(T) == sizeof(Out);
-    require(is_out || !overlap(in, out), "scan: out overlaps ", name, "; expected in itself, or memory apart");
+    require(is_out || !overlap(in, out), "scan: out overlaps ", name,
+            "; expected in itself, or memory apart");
 }
 
 template <class Op, class Load, class Store>
@@ -80,7 +81,8 @@ struct StoreX {
 void inclusive_scan(DeviceSpan<const std::int64_t> in, DeviceSpan<std::int64_t> out, Workspace& workspace,
                     cudaStream_t stream) {
     check_input("in", in, out);
-    launch<Sum<std::uint64_t>>(LoadInteger{in.data()}, StoreInteger{out.data()}, in.size(), workspace, stream);
+    launch<Sum<std::uint64_t>>(LoadInteger{in.data()}, StoreInteger{out.data()}, in.size(), workspace,
+                               stream);
 }
 
 void segmented_scan(DeviceSpan<const unsigned char> begins, DeviceSpan<const float> values,
@@ -105,7 +107,8 @@ void solve_recurrence(DeviceSpan<const float> factors, DeviceSpan<const float> o
                       Workspace& workspace, cudaStream_t stream) {
     check_input("factors", factors, out);
     check_input("offsets", offsets, out);
-    launch<Affine>(LoadMap{factors.data(), offsets.data()}, StoreX{out.data()}, out.size(), workspace, stream);
+    launch<Affine>(LoadMap{factors.data(), offsets.data()}, StoreX{out.data()}, out.size(), workspace,
+                   stream);
 }
 
 }  // namespace day16

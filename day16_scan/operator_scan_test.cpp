@@ -31,8 +31,19 @@ class OperatorScan : public course::DeviceTest {
   protected:
     // Around a thread's share, a warp's, a tile; more than 32 tiles; more than are resident.
     static std::vector<std::size_t> sizes() {
-        return {0,         1,         10,        11,           12,    351, 352,
-                353,       kTile - 1, kTile,     kTile + 1,    40001, 34 * kTile + 7,
+        return {0,
+                1,
+                10,
+                11,
+                12,
+                351,
+                352,
+                353,
+                kTile - 1,
+                kTile,
+                kTile + 1,
+                40001,
+                34 * kTile + 7,
                 course::multiprocessors() * std::size_t{9} * kTile + 5};
     }
 };
@@ -157,9 +168,8 @@ TEST_F(OperatorScan, RefusesBadArguments) {
     const DeviceBuffer<std::int32_t> keys = course::zeros<std::int32_t>(64);
     Workspace workspace(16);
     const auto message = [&](std::size_t key_count, DeviceSpan<float> in, DeviceSpan<float> out) {
-        return course::refusal([&] {
-            day16::scan_by_key(keys.span().subspan(0, key_count), in, out, workspace, nullptr);
-        });
+        return course::refusal(
+            [&] { day16::scan_by_key(keys.span().subspan(0, key_count), in, out, workspace, nullptr); });
     };
     const DeviceSpan<float> all = floats.span();
     EXPECT_EQ(message(8, all.subspan(0, 8), all.subspan(8, 8)), "");

@@ -23,7 +23,7 @@ class Workspace {
     Workspace& operator=(const Workspace&) = delete;
 
     std::size_t capacity() const { return capacity_; }
-    float* sums() { return sums_.data(); }                 // of sections, of sections of these, ...
+    float* sums() { return sums_.data(); }  // of sections, of sections of these, ...
     // Of struct Board in look_back.cuh.
     unsigned long long* ticket() { return board_.data(); }
     unsigned long long* words() { return board_.data() + 1; }

@@ -127,7 +127,8 @@ course::Case key_case(const course::Dims& size) {
     const std::size_t n = course::only_extent(size, "elements");
     const auto bytes = static_cast<double>(n) * 4;
     const course::Work work{.bytes = 3 * bytes, .written = bytes, .flops = static_cast<double>(n)};
-    course::UsualCase<KeyData> usual("sum by key " + std::to_string(n), "float", std::make_shared<KeyData>(n));
+    course::UsualCase<KeyData> usual("sum by key " + std::to_string(n), "float",
+                                     std::make_shared<KeyData>(n));
     course::GuardedBuffer<float> KeyData::*const out = &KeyData::out;  // inherited
     usual.output(out, [](const KeyData& data, const auto& got) { return data.verify(got); });
     KeyData& data = *usual.data;

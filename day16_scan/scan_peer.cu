@@ -62,10 +62,8 @@ course::Contestant cub_scan_by_key(course::DeviceSpan<const std::int32_t> keys,
 namespace {
 
 course::Contestant without_cub(const course::Work& work) {
-    return {.name = "cub",
-            .role = course::Role::kPeer,
-            .work = work,
-            .cannot_run = "CUB is in builds for a GPU"};
+    return {
+        .name = "cub", .role = course::Role::kPeer, .work = work, .cannot_run = "CUB is in builds for a GPU"};
 }
 
 }  // namespace

@@ -33,9 +33,18 @@ constexpr std::size_t kBulkTile = 8192;
 
 // Around a warp, a section of 256, 512 and 2048, a tile of either kind; sections of sections; more
 // than 32 tiles, so that one look at 32 of them is not enough.
-const std::vector<std::size_t> kSizes = {0,         1,     31,        32,    33,    255,   256,
-                                         257,       511,   512,       513,   2047,  2048,  2049,
-                                         kTile - 1, kTile, kTile + 1, kBulkTile - 1, kBulkTile, kBulkTile + 1, 65535, 65536, 65537, 34 * kTile + 7,
+const std::vector<std::size_t> kSizes = {0,         1,
+                                         31,        32,
+                                         33,        255,
+                                         256,       257,
+                                         511,       512,
+                                         513,       2047,
+                                         2048,      2049,
+                                         kTile - 1, kTile,
+                                         kTile + 1, kBulkTile - 1,
+                                         kBulkTile, kBulkTile + 1,
+                                         65535,     65536,
+                                         65537,     34 * kTile + 7,
                                          300007};
 
 // Small whole numbers, whose sums floats hold exactly in any order.

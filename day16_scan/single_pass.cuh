@@ -8,8 +8,7 @@ namespace day16 {
 // Idea: one kernel. Each tile waits for the sum of all before it, adds its own, and passes it on.
 // Cost removed: a pass over memory: 2 n of traffic, which is the least possible.
 // Still limits it: the chain. The sum goes from tile to tile through L2, about a microsecond each.
-__global__ void __launch_bounds__(kBlock)
-    domino(const float* in, float* out, std::size_t n, Board board) {
+__global__ void __launch_bounds__(kBlock) domino(const float* in, float* out, std::size_t n, Board board) {
     __shared__ Tile<float> tile;
     __shared__ Draw drawn;
     __shared__ float before_tile;

@@ -68,14 +68,14 @@ void launch_stable(DeviceSpan<const std::int32_t> in, std::int32_t threshold, De
 
 void launch_coarsened(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
                       DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    launch_three<kTile, count_tiles<Below>, scatter_tiles<Below>>(in, Below{threshold}, out, count, workspace,
-                                                                  stream);
+    launch_three<kTile, count_tiles<TileBelow>, scatter_tiles<TileBelow>>(in, TileBelow{threshold}, out,
+                                                                          count, workspace, stream);
 }
 
 void launch_remove_duplicates(DeviceSpan<const std::int32_t> in, std::int32_t, DeviceSpan<std::int32_t> out,
                               DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    launch_three<kTile, count_tiles<FirstOfRun>, scatter_tiles<FirstOfRun>>(in, FirstOfRun{}, out, count,
-                                                                            workspace, stream);
+    launch_three<kTile, count_tiles<TileFirstOfRun>, scatter_tiles<TileFirstOfRun>>(in, TileFirstOfRun{}, out,
+                                                                                    count, workspace, stream);
 }
 
 template <auto kKernel, class Keep>
@@ -93,17 +93,17 @@ void launch_one_pass(DeviceSpan<const std::int32_t> in, Keep keep, DeviceSpan<st
 void launch_single_pass(DeviceSpan<const std::int32_t> in, std::int32_t threshold,
                         DeviceSpan<std::int32_t> out, DeviceSpan<Count> count, Workspace& workspace,
                         cudaStream_t stream) {
-    launch_one_pass<single_pass<Below>>(in, Below{threshold}, out, count, workspace, stream);
+    launch_one_pass<single_pass<TileBelow>>(in, TileBelow{threshold}, out, count, workspace, stream);
 }
 
 void launch_single_pass_unique(DeviceSpan<const std::int32_t> in, std::int32_t, DeviceSpan<std::int32_t> out,
                                DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    launch_one_pass<single_pass<FirstOfRun>>(in, FirstOfRun{}, out, count, workspace, stream);
+    launch_one_pass<single_pass<TileFirstOfRun>>(in, TileFirstOfRun{}, out, count, workspace, stream);
 }
 
 void launch_partition(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
                       DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    launch_one_pass<partition>(in, Below{threshold}, out, count, workspace, stream);
+    launch_one_pass<partition>(in, TileBelow{threshold}, out, count, workspace, stream);
 }
 
 // Every element is read, those kept are written.

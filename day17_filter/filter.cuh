@@ -32,10 +32,10 @@ constexpr unsigned kWholeWarp = 0xffffffff;
 
 using Count = unsigned long long;  // of elements; atomicAdd knows this type of 64 bits
 
-// What the filter keeps: element i, if keep(in, i).
+// What the filter keeps.
 struct Below {
     std::int32_t threshold;
-    __device__ bool operator()(const std::int32_t* in, std::size_t i) const { return in[i] < threshold; }
+    __device__ bool operator()(std::int32_t value) const { return value < threshold; }
 };
 
 // Idea: atomicAdd returns the old value of the counter, a place that no other thread gets.
@@ -44,7 +44,7 @@ struct Below {
 // which is another one in each run.
 __global__ void atomic(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out, Count* count) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
-    if (i < n && keep(in, i)) out[atomicAdd(count, Count{1})] = in[i];
+    if (i < n && keep(in[i])) out[atomicAdd(count, Count{1})] = in[i];
 }
 
 // How many of the lanes before this one have voted.
@@ -64,7 +64,7 @@ __device__ inline unsigned number_of(unsigned votes) {
 __global__ void warp_aggregated(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out,
                                 Count* count) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
-    const bool kept = i < n && keep(in, i);
+    const bool kept = i < n && keep(in[i]);
     const unsigned votes = __ballot_sync(kWholeWarp, kept);
     Count first = 0;  // the place of the first element that the warp keeps
     if (threadIdx.x % kWarpSize == 0 && votes != 0) first = atomicAdd(count, Count{number_of(votes)});
@@ -83,7 +83,7 @@ __global__ void privatised(const std::int32_t* in, std::size_t n, Below keep, st
     if (threadIdx.x == 0) kept_by_block = 0;
     __syncthreads();
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
-    const bool kept = i < n && keep(in, i);
+    const bool kept = i < n && keep(in[i]);
     const unsigned votes = __ballot_sync(kWholeWarp, kept);
     unsigned place = 0;  // of the warp's first one, among those of the block
     if (threadIdx.x % kWarpSize == 0 && votes != 0) place = atomicAdd(&kept_by_block, number_of(votes));
@@ -99,7 +99,7 @@ __global__ void privatised(const std::int32_t* in, std::size_t n, Below keep, st
 // First kernel: how many elements does each block keep?
 __global__ void count_kept(const std::int32_t* in, std::size_t n, Below keep, Count* counts) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
-    const int kept_by_block = __syncthreads_count(i < n && keep(in, i));
+    const int kept_by_block = __syncthreads_count(i < n && keep(in[i]));
     if (threadIdx.x == 0) counts[blockIdx.x] = static_cast<Count>(kept_by_block);
 }
 
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(kScanBlock) scan_counts(Count* counts, std::si
 __global__ void scatter_kept(const std::int32_t* in, std::size_t n, Below keep, const Count* begins,
                              std::int32_t* out) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
-    const bool kept = i < n && keep(in, i);
+    const bool kept = i < n && keep(in[i]);
     unsigned total;
     const unsigned place = sum_before<kBlock>(unsigned{kept}, total);
     if (kept) out[begins[blockIdx.x] + place] = in[i];
@@ -174,23 +174,29 @@ __device__ inline unsigned first_of_thread() {
     return threadIdx.x / kWarpSize * kWarpTile + threadIdx.x % kWarpSize;
 }
 
-// Loads them. Bit k of the result: value k is kept.
-template <class Keep>
-__device__ unsigned load_values(const std::int32_t* in, std::size_t n, std::size_t first, Keep keep,
-                                std::int32_t (&values)[kEach]) {
-    const unsigned size = size_of_tile(n, first);
-    unsigned flags = 0;
+__device__ inline void load_values(const std::int32_t* in, std::size_t first, unsigned size,
+                                   std::int32_t (&values)[kEach]) {
 #pragma unroll
     for (int k = 0; k < kEach; ++k) {
         const unsigned i = first_of_thread() + k * kWarpSize;
-        values[k] = 0;
-        if (i < size) {
-            values[k] = in[first + i];
-            flags |= unsigned{keep(in, first + i)} << k;
-        }
+        values[k] = i < size ? in[first + i] : 0;
     }
-    return flags;
 }
+
+// What is kept of a tile of `size` elements: bit k of flags() says whether values[k] is.
+struct TileBelow {
+    std::int32_t threshold;
+    __device__ unsigned flags(const std::int32_t (&values)[kEach], const std::int32_t* /*in*/,
+                              std::size_t /*first*/, unsigned size) const {
+        unsigned kept = 0;
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+            const unsigned i = first_of_thread() + k * kWarpSize;
+            if (i < size && values[k] < threshold) kept |= 1U << k;
+        }
+        return kept;
+    }
+};
 
 // How many elements of the tile are kept by the warps before this one. `total` gets those of the
 // tile.
@@ -236,8 +242,11 @@ __device__ inline void store_staged(const std::int32_t* staged, unsigned size, s
 template <class Keep>
 __global__ void __launch_bounds__(kBlock)
     count_tiles(const std::int32_t* in, std::size_t n, Keep keep, Count* counts) {
+    const std::size_t first = std::size_t{blockIdx.x} * kTile;
+    const unsigned size = size_of_tile(n, first);
     std::int32_t values[kEach];
-    const unsigned flags = load_values(in, n, std::size_t{blockIdx.x} * kTile, keep, values);
+    load_values(in, first, size, values);
+    const unsigned flags = keep.flags(values, in, first, size);
     unsigned total;
     kept_before_warp(flags, total);
     if (threadIdx.x == 0) counts[blockIdx.x] = total;
@@ -251,8 +260,11 @@ template <class Keep>
 __global__ void __launch_bounds__(kBlock)
     scatter_tiles(const std::int32_t* in, std::size_t n, Keep keep, const Count* begins, std::int32_t* out) {
     __shared__ std::int32_t staged[kTile];
+    const std::size_t first = std::size_t{blockIdx.x} * kTile;
+    const unsigned size = size_of_tile(n, first);
     std::int32_t values[kEach];
-    const unsigned flags = load_values(in, n, std::size_t{blockIdx.x} * kTile, keep, values);
+    load_values(in, first, size, values);
+    const unsigned flags = keep.flags(values, in, first, size);
     unsigned total;
     const unsigned place = kept_before_warp(flags, total);
     stage_kept(values, flags, place, staged);
@@ -260,13 +272,31 @@ __global__ void __launch_bounds__(kBlock)
     store_staged(staged, total, out, begins[blockIdx.x]);
 }
 
-// Idea: remove_duplicates is a filter that looks at two elements: it keeps those that differ from
-// their left neighbour. The neighbour is in the cache: memory is read as often as before.
-// Cost removed: none; another question for the same kernels.
+// Idea: the first element of each run of equal ones differs from its left neighbour, which another
+// lane has. remove_duplicates is the same two kernels with these flags.
+// Cost removed: none: another question. With in[i - 1] from memory, there would be twice the loads.
 // Still limits it: every element is read twice.
-struct FirstOfRun {
-    __device__ bool operator()(const std::int32_t* in, std::size_t i) const {
-        return i == 0 || in[i - 1] != in[i];
+//
+// In round k each lane hands its value to the lane on its right. The last lane hands that of the
+// round before to the first lane, whose left neighbour it is.
+struct TileFirstOfRun {
+    __device__ unsigned flags(const std::int32_t (&values)[kEach], const std::int32_t* in, std::size_t first,
+                              unsigned size) const {
+        const unsigned lane = threadIdx.x % kWarpSize;
+        const bool is_last_lane = lane == kWarpSize - 1;
+        const std::size_t first_of_warp = first + first_of_thread() - lane;
+        std::int32_t last = 0;  // in the last lane: the left neighbour of the first lane's value
+        if (is_last_lane && first_of_warp > 0 && first_of_warp < first + size) last = in[first_of_warp - 1];
+        unsigned kept = 0;
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+            const std::int32_t given = is_last_lane ? last : values[k];
+            const std::int32_t left = __shfl_sync(kWholeWarp, given, (lane + kWarpSize - 1) % kWarpSize);
+            last = values[k];
+            const unsigned i = first_of_thread() + k * kWarpSize;
+            if (i < size && (first + i == 0 || values[k] != left)) kept |= 1U << k;
+        }
+        return kept;
     }
 };
 

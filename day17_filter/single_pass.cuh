@@ -122,8 +122,11 @@ __global__ void __launch_bounds__(kBlock)
     __syncthreads();
     const Ticket ticket = drawn;
 
+    const std::size_t first = std::size_t{ticket.tile} * kTile;
+    const unsigned size = size_of_tile(n, first);
     std::int32_t values[kEach];
-    const unsigned flags = load_values(in, n, std::size_t{ticket.tile} * kTile, keep, values);
+    load_values(in, first, size, values);
+    const unsigned flags = keep.flags(values, in, first, size);
     unsigned total;
     const unsigned place = kept_before_warp(flags, total);
     if (threadIdx.x == 0) words[ticket.tile] = make_word(ticket.launch, kSum, total);
@@ -161,7 +164,7 @@ __device__ inline void stage_both(const std::int32_t (&values)[kEach], unsigned 
 // Cost removed: a second filter, for the other elements.
 // Still limits it: memory bandwidth: every element is written.
 __global__ void __launch_bounds__(kBlock)
-    partition(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out, Count* count,
+    partition(const std::int32_t* in, std::size_t n, TileBelow keep, std::int32_t* out, Count* count,
               Progress* progress, volatile Word* words) {
     __shared__ std::int32_t staged[kTile];
     __shared__ Ticket drawn;
@@ -173,7 +176,8 @@ __global__ void __launch_bounds__(kBlock)
     const std::size_t first = std::size_t{ticket.tile} * kTile;
     const unsigned size = size_of_tile(n, first);
     std::int32_t values[kEach];
-    const unsigned flags = load_values(in, n, first, keep, values);
+    load_values(in, first, size, values);
+    const unsigned flags = keep.flags(values, in, first, size);
     unsigned total;
     const unsigned place = kept_before_warp(flags, total);
     if (threadIdx.x == 0) words[ticket.tile] = make_word(ticket.launch, kSum, total);

@@ -7,10 +7,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "common/bench/machine.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
@@ -224,29 +225,6 @@ TEST_P(VariantTest, OneWorkspaceForManyFilters) {
     }
 }
 
-// Numbers of launches have as many bits as a word has left; then they begin again, and words with
-// the same number from long ago must not count.
-TEST_P(VariantTest, NumbersOfLaunchesBeginAgain) {
-    constexpr std::uint64_t kLastLaunch = (1U << 23) - 1;
-    const std::size_t n = 5 * kTile + 3;
-    Workspace workspace(n);
-    for (int launch = 0; launch < 6; ++launch) {
-        // Launches 1 and 2; the last two; then 1 and 2 again, whose words must have been cleared.
-        if (launch == 2) {
-            const std::uint64_t ticket = (kLastLaunch - 1) << 32;
-            CUDA_CHECK(cudaMemcpy(workspace.progress(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
-        }
-        // The last two and the next one are short: their words do not replace those of launch 1.
-        const std::size_t length = launch == 2 || launch == 3 ? kTile / 2 : n;
-        const std::vector<std::int32_t> in = make_data(length, Pattern::kRuns, launch);
-        const DeviceBuffer<std::int32_t> device{std::span<const std::int32_t>(in)};
-        GuardedBuffer<std::int32_t> out(length);
-        GuardedBuffer<Count> count(1);
-        GetParam()->launcher.launch(device.span(), kThreshold, out.span(), count.span(), workspace, nullptr);
-        EXPECT_EQ(compare(out, count, in), "") << "launch " << launch;
-    }
-}
-
 TEST_P(VariantTest, RoomToSpareIsLeftAlone) {
     const std::vector<std::int32_t> in = make_data(5000, Pattern::kRuns);
     const DeviceBuffer<std::int32_t> device{std::span<const std::int32_t>(in)};
@@ -374,6 +352,88 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
         .launcher.launch(out.span(), INT32_MIN + static_cast<std::int32_t>(places.size()), few.span(),
                          count.span(), workspace, nullptr);
     EXPECT_EQ(count.to_host()[0], places.size());
+}
+
+// The versions whose tiles look back, and what they leave in the workspace (single_pass.cuh).
+using LookBackTest = VariantTest;
+
+std::vector<const day17::Version*> versions_in_one_pass() {
+    std::vector<const day17::Version*> chosen;
+    for (const char* name : {"single_pass", "single_pass_unique", "partition"})
+        chosen.push_back(&course::find_variant(day17::variants(), name));
+    return chosen;
+}
+
+INSTANTIATE_TEST_SUITE_P(DaySeventeen, LookBackTest, testing::ValuesIn(versions_in_one_pass()),
+                         course::VariantName());
+
+// Numbers of launches have as many bits as a word has left; then they begin again, and words with
+// the same number from long ago must not count.
+TEST_P(LookBackTest, NumbersOfLaunchesBeginAgain) {
+    const std::size_t n = 5 * kTile + 3;
+    Workspace workspace(n);
+    for (int launch = 0; launch < 6; ++launch) {
+        // Launches 1 and 2; the last two; then 1 and 2 again, whose words must have been cleared.
+        if (launch == 2) {
+            const std::uint64_t ticket = ((1U << 23) - 2ULL) << 32;
+            CUDA_CHECK(cudaMemcpy(workspace.progress(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
+        }
+        // The last two and the next one are short: their words do not replace those of launch 1.
+        const std::size_t length = launch == 2 || launch == 3 ? kTile / 2 : n;
+        const std::vector<std::int32_t> in = make_data(length, Pattern::kRuns, launch);
+        const DeviceBuffer<std::int32_t> device{std::span<const std::int32_t>(in)};
+        GuardedBuffer<std::int32_t> out(length);
+        GuardedBuffer<Count> count(1);
+        GetParam()->launcher.launch(device.span(), kThreshold, out.span(), count.span(), workspace, nullptr);
+        EXPECT_EQ(compare(out, count, in), "") << "launch " << launch;
+    }
+}
+
+// Blocks of the stand-in are done nearly in order, and the nearest prefix is never far. So here all
+// tiles but the last five have published their sums, and only the first its prefix. The five blocks
+// that run draw the other tiles, and look back three times.
+TEST_P(LookBackTest, OverManyTilesWithoutAPrefix) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU runs all blocks of a grid";
+    constexpr std::size_t kTiles = 80;
+    constexpr std::size_t kRun = 5;
+    const std::size_t n = kTiles * kTile - 100;
+    const std::vector<std::int32_t> in = make_data(n, Pattern::kRuns);
+    Expected expected = reference(operation(), in);
+
+    // What launch 1 would publish: its number, a state of 2 bits (sum 1, prefix 2), a number of 39.
+    std::vector<unsigned long long> words;
+    std::size_t before = 0;
+    std::vector<std::int32_t> unused(n);
+    for (std::size_t tile = 0; tile < kTiles - kRun; ++tile) {
+        const std::size_t end = (tile + 1) * kTile;
+        const std::size_t up_to_end = day17::filter_on_cpu(operation(), std::span(in).first(end), kThreshold,
+                                                           std::span(unused).first(end));
+        words.push_back((1ULL << 2 | (tile == 0 ? 2 : 1)) << 39 | (up_to_end - before));
+        before = up_to_end;
+    }
+    Workspace workspace(n);
+    const std::uint64_t ticket = std::uint64_t{1} << 32 | words.size();
+    CUDA_CHECK(
+        cudaMemcpy(workspace.words(), words.data(), words.size() * sizeof(words[0]), cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(workspace.progress(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
+
+    // The other tiles write nothing.
+    std::fill_n(expected.out.begin(), before, kUnwritten);
+    if (operation() == Operation::kPartition)
+        std::fill_n(expected.out.rbegin(), words.size() * kTile - before, kUnwritten);
+    const DeviceBuffer<std::int32_t> device{std::span<const std::int32_t>(in)};
+    GuardedBuffer<std::int32_t> out(n);
+    GuardedBuffer<Count> count(1);
+    course::run_few_blocks(
+        [&] {
+            GetParam()->launcher.launch(device.span(), kThreshold, out.span(), count.span(), workspace,
+                                        nullptr);
+        },
+        {0});
+    EXPECT_EQ(count.to_host()[0], expected.count);
+    const course::VerifyResult result = course::verify_exact(out.to_host(), expected.out);
+    EXPECT_TRUE(result.ok()) << result.message();
+    EXPECT_EQ(out.damage(), "");
 }
 
 using WorkspaceTest = course::DeviceTest;

@@ -31,7 +31,8 @@ using day17::Workspace;
 
 constexpr std::uint64_t kSeed = 17;
 constexpr std::size_t kTile = 4096;
-constexpr std::int32_t kThreshold = 0;
+// Above 0, which stands where the last tile has no elements.
+constexpr std::int32_t kThreshold = 1000;
 // What a GuardedBuffer holds before anything is written.
 constexpr std::int32_t kUnwritten = -1;
 
@@ -63,8 +64,9 @@ std::vector<std::int32_t> make_data(std::size_t n, Pattern pattern, std::uint64_
     course::Random random(seed);
     std::vector<std::int32_t> values(n);
     for (std::size_t i = 0; i < n; ++i) {
-        const auto high = static_cast<std::int32_t>(random.integer(0, 2000000000));
-        const std::int32_t low = -2 - high;
+        const auto above = static_cast<std::int32_t>(random.integer(0, 2000000000));
+        const std::int32_t high = kThreshold + above;
+        const std::int32_t low = -2 - above;
         const std::int32_t either = random.below(2) == 0 ? low : high;
         const bool is_last = i + 1 == n;
         const std::int32_t left = i > 0 ? values[i - 1] : 5;
@@ -303,9 +305,8 @@ TEST_P(VariantTest, IndicesOf64Bits) {
         in[place] = -2 - static_cast<std::int32_t>(expected.size());
         expected.insert(expected.begin(), in[place]);
     }
-    course::run_few_blocks([&] {
-        GetParam()->launcher.launch(in.span(), kThreshold, out.span(), count.span(), workspace, nullptr);
-    });
+    course::run_few_blocks(
+        [&] { GetParam()->launcher.launch(in.span(), 0, out.span(), count.span(), workspace, nullptr); });
     ASSERT_EQ(count.to_host()[0], expected.size());
     std::vector<std::int32_t> got;
     for (std::size_t i = 0; i < expected.size(); ++i)
@@ -367,26 +368,36 @@ std::vector<const day17::Version*> versions_in_one_pass() {
 INSTANTIATE_TEST_SUITE_P(DaySeventeen, LookBackTest, testing::ValuesIn(versions_in_one_pass()),
                          course::VariantName());
 
-// Numbers of launches have as many bits as a word has left; then they begin again, and words with
-// the same number from long ago must not count.
-TEST_P(LookBackTest, NumbersOfLaunchesBeginAgain) {
-    const std::size_t n = 5 * kTile + 3;
-    Workspace workspace(n);
-    for (int launch = 0; launch < 6; ++launch) {
-        // Launches 1 and 2; the last two; then 1 and 2 again, whose words must have been cleared.
-        if (launch == 2) {
-            const std::uint64_t ticket = ((1U << 23) - 2ULL) << 32;
-            CUDA_CHECK(cudaMemcpy(workspace.progress(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
-        }
-        // The last two and the next one are short: their words do not replace those of launch 1.
-        const std::size_t length = launch == 2 || launch == 3 ? kTile / 2 : n;
-        const std::vector<std::int32_t> in = make_data(length, Pattern::kRuns, launch);
+// Numbers of launches have 23 bits; then they begin again, and words with the same number from long
+// ago must not count.
+TEST_P(LookBackTest, WordsAreClearedBeforeNumbersOfLaunchesBeginAgain) {
+    constexpr std::size_t kTiles = 6;
+    Workspace workspace(kTiles * kTile);
+    const auto expect_right = [&](std::size_t n) {
+        const std::vector<std::int32_t> in = make_data(n, Pattern::kRuns, n);
         const DeviceBuffer<std::int32_t> device{std::span<const std::int32_t>(in)};
-        GuardedBuffer<std::int32_t> out(length);
+        GuardedBuffer<std::int32_t> out(n);
         GuardedBuffer<Count> count(1);
         GetParam()->launcher.launch(device.span(), kThreshold, out.span(), count.span(), workspace, nullptr);
-        EXPECT_EQ(compare(out, count, in), "") << "launch " << launch;
-    }
+        EXPECT_EQ(compare(out, count, in), "") << "n = " << n;
+    };
+    const auto copied = [](const unsigned long long* from, std::size_t size) {
+        std::vector<unsigned long long> values(size);
+        CUDA_CHECK(cudaMemcpy(values.data(), from, size * sizeof(values[0]), cudaMemcpyDeviceToHost));
+        return values;
+    };
+    constexpr unsigned long long kFirst = 1ULL << 32;  // launch 1, tile 0
+    constexpr unsigned long long kLast = ((1ULL << 23) - 1) << 32;
+    EXPECT_EQ(copied(workspace.progress(), 3), (std::vector<unsigned long long>{kFirst, 0, kTiles}));
+    expect_right(kTiles * kTile);
+    EXPECT_EQ(copied(workspace.progress(), 3), (std::vector<unsigned long long>{2 * kFirst, 0, kTiles}));
+    for (const unsigned long long word : copied(workspace.words(), kTiles))
+        EXPECT_EQ(word >> 41, 1U);
+    CUDA_CHECK(cudaMemcpy(workspace.progress(), &kLast, sizeof(kLast), cudaMemcpyHostToDevice));
+    expect_right(2 * kTile + 1);  // three tiles: the other words are those of launch 1
+    EXPECT_EQ(copied(workspace.progress(), 3), (std::vector<unsigned long long>{kFirst, 0, kTiles}));
+    EXPECT_EQ(copied(workspace.words(), kTiles), std::vector<unsigned long long>(kTiles));
+    expect_right(kTiles * kTile - 5);
 }
 
 // Blocks of the stand-in are done nearly in order, and the nearest prefix is never far. So here all

@@ -12,6 +12,7 @@
 //   scale_rows      a factor for every row                      sectors of global memory
 //   transpose       rows become columns                         wavefronts of shared memory
 //   fold            a signal folded upon itself                 races
+//   places          where the blocks of a filter begin          races
 //
 //   ./course run bug_hunts                        all of them, verified and timed
 //   ./course inspect bug_hunts --variant fold     one of them, watched
@@ -68,6 +69,10 @@ Layout transpose_layout(const Shape& p) {
 
 Layout fold_layout(const Shape& p) {
     return {.in = {1, p.size()}, .out = {1, p.cols}, .terms = p.rows + 1};
+}
+
+Layout places_layout(const Shape& p) {
+    return {.in = {1, p.size()}, .out = {1, course::ceil_div<std::size_t>(p.size(), 256)}};
 }
 
 // Each element of the input and of the vector is read once, and each of the output written once.
@@ -146,6 +151,10 @@ std::span<const Hunt> hunts() {
             "fold", "a signal folded upon itself",
             [](const Operands& o, cudaStream_t stream) { fold(as_span(o.in), as_span(o.out), stream); },
             fold_on_cpu),
+        hunt<places_layout>(
+            "places", "where the blocks of a filter begin",
+            [](const Operands& o, cudaStream_t stream) { places(as_span(o.in), as_span(o.out), stream); },
+            places_on_cpu),
     });
     return list;
 }

@@ -1,5 +1,5 @@
-// The bug hunts: ten small kernels. Here is their host API; each has a file of its own, <name>.cu,
-// and a wrong twin with the same API in broken_kernels/. No kernels here.
+// The bug hunts: eleven small kernels. Here is their host API; each has a file of its own,
+// <name>.cu, and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -56,6 +56,10 @@ void transpose(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream
 // out[p] = in[p] + in[p + period] + in[p + 2 period]..., the period being out.size(): a signal
 // folded upon itself. `out` may be empty only if `in` is.
 void fold(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// out[b] = how many of in[0] to in[256 b - 1] are positive: where the blocks of a filter begin.
+// `out` has a 256th as many elements as `in`, rounded up. Calls must not run at the same time.
+void places(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
 // --- The list ----------------------------------------------------------------------------------------------------------
 

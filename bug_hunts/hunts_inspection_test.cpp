@@ -25,7 +25,8 @@ struct ParameterName {
 using Findings = Watched;
 INSTANTIATE_TEST_SUITE_P(Hunts, Findings,
                          testing::Values("filter", "resample", "vector_matrix", "midpoints", "warp_sums",
-                                         "centre_rows", "column_sums", "scale_rows", "transpose", "fold"),
+                                         "centre_rows", "column_sums", "scale_rows", "transpose", "fold",
+                                         "places"),
                          ParameterName());
 
 // Several blocks, and a last one that is not full.

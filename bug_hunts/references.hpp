@@ -18,5 +18,6 @@ Reference column_sums_on_cpu;
 Reference scale_rows_on_cpu;
 Reference transpose_on_cpu;
 Reference fold_on_cpu;
+Reference places_on_cpu;
 
 }  // namespace hunts

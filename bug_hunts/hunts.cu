@@ -14,6 +14,7 @@
 //   fold            a signal folded upon itself                 races
 //   running_sums    the running sums of every row
 //   relay           the running sums of one long signal         races
+//   places          where the blocks of a filter begin          races
 //
 //   ./course run bug_hunts                        all of them, verified and timed
 //   ./course inspect bug_hunts --variant fold     one of them, watched
@@ -78,6 +79,10 @@ Layout running_sums_layout(const Shape& p) {
 
 Layout relay_layout(const Shape& p) {
     return {.in = {1, p.size()}, .out = {1, p.size()}, .terms = p.size() + 1};
+}
+
+Layout places_layout(const Shape& p) {
+    return {.in = {1, p.size()}, .out = {1, course::ceil_div<std::size_t>(p.size(), 256)}};
 }
 
 // Each element of the input and of the vector is read once, and each of the output written once.
@@ -164,6 +169,10 @@ std::span<const Hunt> hunts() {
             "relay", "the running sums of one long signal",
             [](const Operands& o, cudaStream_t stream) { relay(as_span(o.in), as_span(o.out), stream); },
             running_sums_on_cpu),
+        hunt<places_layout>(
+            "places", "where the blocks of a filter begin",
+            [](const Operands& o, cudaStream_t stream) { places(as_span(o.in), as_span(o.out), stream); },
+            places_on_cpu),
     });
     return list;
 }

@@ -118,4 +118,13 @@ void running_sums_on_cpu(const Layout& layout, Input in, Input, Output out, Outp
     }
 }
 
+void places_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    double before = 0;
+    for (std::size_t block = 0; block < layout.out.cols; ++block) {
+        out[block] = magnitude[block] = before;
+        for (std::size_t i = block * 256; i < std::min(block * 256 + 256, in.size()); ++i)
+            before += in[i] > 0 ? 1 : 0;
+    }
+}
+
 }  // namespace hunts

@@ -254,4 +254,17 @@ TEST(OnCpu, TheLastSumHasWhatIsLeft) {
     EXPECT_EQ(magnitude, (std::vector<double>{32, 7}));
 }
 
+// Two of the first 256 are positive; what the last block has comes before none.
+TEST(OnCpu, PlacesCountThePositive) {
+    std::vector<float> in(700, -1.0f);
+    for (const std::size_t positive : {0, 255, 300, 699})
+        in[positive] = 0.5f;
+    in[1] = 0;
+    std::vector<double> out(3);
+    std::vector<double> magnitude(3);
+    course::find_variant(hunts::hunts(), "places")
+        .launcher.on_cpu({.in = {1, 700}, .out = {1, 3}}, in, {}, out, magnitude);
+    EXPECT_EQ(out, (std::vector<double>{0, 2, 3}));
+}
+
 }  // namespace

@@ -77,7 +77,7 @@ int new_day(const Checkout& checkout, const NewDayOptions& options) {
     std::smatch parts;
     if (!std::regex_match(options.directory, parts, std::regex("day([0-9]{2})_([a-z][a-z0-9_]*)")))
         throw UsageError(
-            fmt::format("the name is '{}'; expected dayNN_topic, such as day17_filter", options.directory));
+            fmt::format("the name is '{}'; expected dayNN_topic, such as day11_stencil", options.directory));
     const std::string number = parts[1];
     const std::string topic = parts[2];
     const int value = std::atoi(number.c_str());

@@ -1,0 +1,176 @@
+// Day 17's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in
+// filter.cuh and single_pass.cuh.
+#include <array>
+#include <vector>
+
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "filter.cuh"
+#include "filter.hpp"
+#include "single_pass.cuh"
+
+namespace day17 {
+namespace {
+
+using course::ceil_div;
+using course::DeviceSpan;
+using course::require;
+
+void check_arguments(DeviceSpan<const std::int32_t> in, DeviceSpan<std::int32_t> out, DeviceSpan<Count> count,
+                     const Workspace& workspace) {
+    require(out.size() >= in.size(), "filter: out has ", out.size(),
+            " elements; expected room for all elements of in, ", in.size());
+    require(count.size() == 1, "filter: count has ", count.size(), " elements; expected 1");
+    require(!overlap(in, out), "filter: out overlaps in; expected no element in common");
+    require(!overlap(in, count) && !overlap(out, count),
+            "filter: count overlaps in or out; expected memory of its own");
+    require(workspace.capacity() >= in.size(), "filter: workspace has capacity ", workspace.capacity(),
+            "; expected at least the length of in, ", in.size());
+}
+
+void clear(DeviceSpan<Count> count, cudaStream_t stream) {
+    CUDA_CHECK(cudaMemsetAsync(count.data(), 0, sizeof(Count), stream));
+}
+
+// A thread for each element; the counter begins at 0.
+template <auto kKernel>
+void launch_counter(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
+                    DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    check_arguments(in, out, count, workspace);
+    clear(count, stream);
+    if (in.empty()) return;
+    kKernel<<<course::blocks_for(in.size(), kBlock), kBlock, 0, stream>>>(
+        in.data(), in.size(), Below{threshold}, out.data(), count.data());
+    CUDA_CHECK_LAUNCH();
+}
+
+// Counts of the blocks, their scan, the result: three kernels. kElements: of a block.
+template <unsigned kElements, auto kCountKernel, auto kScatterKernel, class Keep>
+void launch_three(DeviceSpan<const std::int32_t> in, Keep keep, DeviceSpan<std::int32_t> out,
+                  DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    check_arguments(in, out, count, workspace);
+    if (in.empty()) return clear(count, stream);
+    const unsigned grid = course::blocks_for(ceil_div<std::size_t>(in.size(), kElements), 1);
+    Count* const counts = workspace.counts();
+    kCountKernel<<<grid, kBlock, 0, stream>>>(in.data(), in.size(), keep, counts);
+    CUDA_CHECK_LAUNCH();
+    scan_counts<<<1, kScanBlock, 0, stream>>>(counts, grid, count.data());
+    CUDA_CHECK_LAUNCH();
+    kScatterKernel<<<grid, kBlock, 0, stream>>>(in.data(), in.size(), keep, counts, out.data());
+    CUDA_CHECK_LAUNCH();
+}
+
+void launch_stable(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
+                   DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    launch_three<kBlock, count_kept, scatter_kept>(in, Below{threshold}, out, count, workspace, stream);
+}
+
+void launch_coarsened(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
+                      DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    launch_three<kTile, count_tiles<TileBelow>, scatter_tiles<TileBelow>>(in, TileBelow{threshold}, out,
+                                                                          count, workspace, stream);
+}
+
+void launch_remove_duplicates(DeviceSpan<const std::int32_t> in, std::int32_t, DeviceSpan<std::int32_t> out,
+                              DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    launch_three<kTile, count_tiles<TileFirstOfRun>, scatter_tiles<TileFirstOfRun>>(in, TileFirstOfRun{}, out,
+                                                                                    count, workspace, stream);
+}
+
+template <auto kKernel, class Keep>
+void launch_one_pass(DeviceSpan<const std::int32_t> in, Keep keep, DeviceSpan<std::int32_t> out,
+                     DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    check_arguments(in, out, count, workspace);
+    if (in.empty()) return clear(count, stream);
+    const unsigned grid = course::blocks_for(ceil_div<std::size_t>(in.size(), kTile), 1);
+    kKernel<<<grid, kBlock, 0, stream>>>(in.data(), in.size(), keep, out.data(), count.data(),
+                                         reinterpret_cast<Progress*>(workspace.progress()),
+                                         workspace.words());
+    CUDA_CHECK_LAUNCH();
+}
+
+void launch_single_pass(DeviceSpan<const std::int32_t> in, std::int32_t threshold,
+                        DeviceSpan<std::int32_t> out, DeviceSpan<Count> count, Workspace& workspace,
+                        cudaStream_t stream) {
+    launch_one_pass<single_pass<TileBelow>>(in, TileBelow{threshold}, out, count, workspace, stream);
+}
+
+void launch_single_pass_unique(DeviceSpan<const std::int32_t> in, std::int32_t, DeviceSpan<std::int32_t> out,
+                               DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    launch_one_pass<single_pass<TileFirstOfRun>>(in, TileFirstOfRun{}, out, count, workspace, stream);
+}
+
+void launch_partition(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
+                      DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    launch_one_pass<partition>(in, TileBelow{threshold}, out, count, workspace, stream);
+}
+
+// Every element is read, those kept are written.
+course::Work filter_work(const Problem& problem) {
+    const double written = sizeof(std::int32_t) * static_cast<double>(problem.kept);
+    const double read = sizeof(std::int32_t) * static_cast<double>(problem.elements);
+    return {.bytes = read + written, .written = written};
+}
+
+course::Work partition_work(const Problem& problem) {
+    return filter_work({problem.elements, problem.elements});
+}
+
+std::size_t checked(std::size_t capacity) {
+    require(capacity <= Workspace::kMostElements, "Workspace: capacity is ", capacity,
+            "; expected at most 2^38");
+    return capacity;
+}
+
+}  // namespace
+
+Workspace::Workspace(std::size_t capacity)
+    : capacity_(checked(capacity)),
+      counts_(ceil_div<std::size_t>(capacity, kBlock)),
+      words_(std::span<const unsigned long long>(
+          std::vector<unsigned long long>(ceil_div<std::size_t>(capacity, kTile)))),
+      // struct Progress: launch 1, tile 0
+      progress_(std::span<const unsigned long long>(std::array{1ULL << 32, 0ULL, Count{words_.size()}})) {}
+
+std::span<const Version> variants() {
+    using enum Operation;
+    static const std::array<Version, 9> list = {{
+        {"atomic",
+         "an atomic counter hands out the places",
+         {kSelect, false, launch_counter<atomic>},
+         filter_work},
+        {"warp_aggregated",
+         "one atomic for what a warp keeps",
+         {kSelect, false, launch_counter<warp_aggregated>},
+         filter_work},
+        {"privatised",
+         "a block counts in shared memory first",
+         {kSelect, false, launch_counter<privatised>},
+         filter_work},
+        {"stable", "places from a scan, in three kernels", {kSelect, true, launch_stable}, filter_work},
+        {"coarsened",
+         "tiles of 4,096 elements, staged in order",
+         {kSelect, true, launch_coarsened},
+         filter_work},
+        {"remove_duplicates",
+         "the same kernels keep the first of each run",
+         {kUnique, true, launch_remove_duplicates},
+         filter_work},
+        {"single_pass",
+         "look-back: elements are read once",
+         {kSelect, true, launch_single_pass},
+         filter_work},
+        {"single_pass_unique",
+         "look-back, for the first of each run",
+         {kUnique, true, launch_single_pass_unique},
+         filter_work},
+        {"partition",
+         "the other elements go to the end",
+         {kPartition, true, launch_partition},
+         partition_work},
+    }};
+    return list;
+}
+
+}  // namespace day17

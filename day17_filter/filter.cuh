@@ -1,0 +1,303 @@
+// Day 17: filter, or stream compaction. out holds what is kept of in, without gaps.    PMPP chapter 12 (5th edition)
+//
+//   version             what is new                                  what limits it
+//   atomic              an atomic counter hands out the places       an atomic per element kept; any order
+//   warp_aggregated     one atomic for all that a warp keeps         an atomic per warp; any order
+//   privatised          a block counts in shared memory first        an atomic per block; any order
+//   stable              places come from a scan: the order stays     a count per 256 elements; two reads
+//   coarsened           tiles of 4,096 elements, staged in order     every element is read twice
+//   remove_duplicates   keeps the first of each run                  every element is read twice
+//   single_pass         (single_pass.cuh) look-back: one read        memory bandwidth
+//   single_pass_unique  the same, for the first of each run          memory bandwidth
+//   partition           the others go to the end, in reverse order   memory bandwidth
+//
+// A filter must read n elements and write those that it keeps. How many there are, no thread knows
+// before all have looked: the places in `out` are the problem.
+//
+//   ./course run day17                                  every version, verified and timed
+//   ./course inspect day17 --variant coarsened          sectors and bank conflicts, line by line
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace day17 {
+
+constexpr int kBlock = 256;  // threads of a block
+constexpr int kWarpSize = 32;
+constexpr int kWarps = kBlock / kWarpSize;
+constexpr unsigned kWholeWarp = 0xffffffff;
+
+using Count = unsigned long long;  // of elements; atomicAdd knows this type of 64 bits
+
+// What the filter keeps.
+struct Below {
+    std::int32_t threshold;
+    __device__ bool operator()(std::int32_t value) const { return value < threshold; }
+};
+
+// Idea: atomicAdd returns the old value of the counter, a place that no other thread gets.
+// Cost removed: the loop of the CPU, whose next place depends on all elements before.
+// Still limits it: all atomics meet at one address. Elements come out in the order of the atomics,
+// which is another one in each run.
+__global__ void atomic(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out, Count* count) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i < n && keep(in[i])) out[atomicAdd(count, Count{1})] = in[i];
+}
+
+// How many of the lanes before this one have voted.
+__device__ inline unsigned votes_before(unsigned votes) {
+    const unsigned lane = threadIdx.x % kWarpSize;
+    return static_cast<unsigned>(__popc(static_cast<int>(votes & ((1U << lane) - 1))));
+}
+
+__device__ inline unsigned number_of(unsigned votes) {
+    return static_cast<unsigned>(__popc(static_cast<int>(votes)));
+}
+
+// Idea: the lanes vote. One of them adds the number of votes; a lane's own place follows from the
+// votes before its own.
+// Cost removed: up to 31 of 32 atomics. Neighbours go to neighbouring places: coalesced stores.
+// Still limits it: an atomic for every warp, all at one address, and the order of the warps.
+__global__ void warp_aggregated(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out,
+                                Count* count) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    const bool kept = i < n && keep(in[i]);
+    const unsigned votes = __ballot_sync(kWholeWarp, kept);
+    Count first = 0;  // the place of the first element that the warp keeps
+    if (threadIdx.x % kWarpSize == 0 && votes != 0) first = atomicAdd(count, Count{number_of(votes)});
+    first = __shfl_sync(kWholeWarp, first, 0);
+    if (kept) out[first + votes_before(votes)] = in[i];
+}
+
+// Idea: the warps of a block add to a counter of their own, in shared memory. One thread then adds
+// the block's number to the one in global memory.
+// Cost removed: seven of eight atomics in global memory.
+// Still limits it: the order, still any. Where order does not matter, this is near the end.
+__global__ void privatised(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out,
+                           Count* count) {
+    __shared__ unsigned kept_by_block;
+    __shared__ Count first;  // the place of the first element that the block keeps
+    if (threadIdx.x == 0) kept_by_block = 0;
+    __syncthreads();
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    const bool kept = i < n && keep(in[i]);
+    const unsigned votes = __ballot_sync(kWholeWarp, kept);
+    unsigned place = 0;  // of the warp's first one, among those of the block
+    if (threadIdx.x % kWarpSize == 0 && votes != 0) place = atomicAdd(&kept_by_block, number_of(votes));
+    place = __shfl_sync(kWholeWarp, place, 0) + votes_before(votes);
+    __syncthreads();
+    if (threadIdx.x == 0) first = atomicAdd(count, Count{kept_by_block});
+    __syncthreads();
+    if (kept) out[first + place] = in[i];
+}
+
+// --- Stable: three kernels ------------------------------------------------------------------------
+
+// First kernel: how many elements does each block keep?
+__global__ void count_kept(const std::int32_t* in, std::size_t n, Below keep, Count* counts) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    const int kept_by_block = __syncthreads_count(i < n && keep(in[i]));
+    if (threadIdx.x == 0) counts[blockIdx.x] = static_cast<Count>(kept_by_block);
+}
+
+// The sum of the values of all threads before this one, as in day 16. `total` gets the sum of all
+// threads' values. Two calls need a barrier in between.
+template <int kThreads, class T>
+__device__ T sum_before(T value, T& total) {
+    __shared__ T of_warp[kThreads / kWarpSize];
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+    T inclusive = value;
+    for (int stride = 1; stride < kWarpSize; stride *= 2) {
+        const T left = __shfl_up_sync(kWholeWarp, inclusive, stride);
+        if (lane >= stride) inclusive += left;
+    }
+    if (lane == kWarpSize - 1) of_warp[warp] = inclusive;
+    __syncthreads();
+    T of_warps_before = 0;
+    total = 0;
+    for (int w = 0; w < kThreads / kWarpSize; ++w) {
+        if (w == warp) of_warps_before = total;
+        total += of_warp[w];
+    }
+    return of_warps_before + inclusive - value;
+}
+
+constexpr int kScanBlock = 1024;
+
+// Second kernel, one block: each count becomes the sum of all counts before it, which is where the
+// elements of its block begin in `out`.
+__global__ void __launch_bounds__(kScanBlock) scan_counts(Count* counts, std::size_t n, Count* count) {
+    Count before = 0;  // of these 1,024 counts
+    for (std::size_t first = 0; first < n; first += kScanBlock) {
+        const std::size_t i = first + threadIdx.x;
+        const Count mine = i < n ? counts[i] : 0;
+        Count total;
+        const Count here = sum_before<kScanBlock>(mine, total);
+        if (i < n) counts[i] = before + here;
+        before += total;
+        __syncthreads();  // before the next call of sum_before
+    }
+    if (threadIdx.x == 0) *count = before;
+}
+
+// Idea: no counter, but a scan: the place of an element is the number of elements kept before it.
+// The blocks count (count_kept), one block scans their counts (scan_counts), and this kernel scans
+// the flags of each block.
+// Cost removed: the atomics, and with them the disorder: elements keep their order.
+// Still limits it: one block scans n / 256 counts. Every element is read twice.
+__global__ void scatter_kept(const std::int32_t* in, std::size_t n, Below keep, const Count* begins,
+                             std::int32_t* out) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    const bool kept = i < n && keep(in[i]);
+    unsigned total;
+    const unsigned place = sum_before<kBlock>(unsigned{kept}, total);
+    if (kept) out[begins[blockIdx.x] + place] = in[i];
+}
+
+// --- Tiles ----------------------------------------------------------------------------------------
+
+constexpr int kEach = 16;                       // elements of a thread
+constexpr int kWarpTile = kEach * kWarpSize;    // 512 neighbours, which belong to a warp
+constexpr unsigned kTile = kWarps * kWarpTile;  // 4,096 elements of a tile
+
+// The last tile may be shorter.
+__device__ inline unsigned size_of_tile(std::size_t n, std::size_t first) {
+    return n - first < kTile ? static_cast<unsigned>(n - first) : kTile;
+}
+
+// A thread has elements first_of_thread() + 32 k of the tile, so the loads of a warp are coalesced.
+__device__ inline unsigned first_of_thread() {
+    return threadIdx.x / kWarpSize * kWarpTile + threadIdx.x % kWarpSize;
+}
+
+__device__ inline void load_values(const std::int32_t* in, std::size_t first, unsigned size,
+                                   std::int32_t (&values)[kEach]) {
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const unsigned i = first_of_thread() + k * kWarpSize;
+        values[k] = i < size ? in[first + i] : 0;
+    }
+}
+
+// What is kept of a tile of `size` elements: bit k of flags() says whether values[k] is.
+struct TileBelow {
+    std::int32_t threshold;
+    __device__ unsigned flags(const std::int32_t (&values)[kEach], const std::int32_t* /*in*/,
+                              std::size_t /*first*/, unsigned size) const {
+        unsigned kept = 0;
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+            const unsigned i = first_of_thread() + k * kWarpSize;
+            if (i < size && values[k] < threshold) kept |= 1U << k;
+        }
+        return kept;
+    }
+};
+
+// How many elements of the tile are kept by the warps before this one. `total` gets those of the
+// tile.
+__device__ inline unsigned kept_before_warp(unsigned flags, unsigned& total) {
+    __shared__ unsigned of_warp[kWarps];
+    unsigned kept = number_of(flags);
+    for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
+        kept += __shfl_xor_sync(kWholeWarp, kept, distance);
+    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+    if (threadIdx.x % kWarpSize == 0) of_warp[warp] = kept;
+    __syncthreads();
+    unsigned before = 0;
+    total = 0;
+    for (int w = 0; w < kWarps; ++w) {
+        if (w == warp) before = total;
+        total += of_warp[w];
+    }
+    return before;
+}
+
+// Writes the kept ones of the warp to staged[place] and up, in order. In each round the lanes
+// write neighbouring words: no bank conflicts.
+__device__ inline void stage_kept(const std::int32_t (&values)[kEach], unsigned flags, unsigned place,
+                                  std::int32_t* staged) {
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const bool kept = (flags >> k & 1) != 0;
+        const unsigned votes = __ballot_sync(kWholeWarp, kept);
+        if (kept) staged[place + votes_before(votes)] = values[k];
+        place += number_of(votes);
+    }
+}
+
+// Copies `size` words to out[place] and up. Warps begin at multiples of 32 words, so that a store
+// touches no sector in part but the first and the last.
+__device__ inline void store_staged(const std::int32_t* staged, unsigned size, std::int32_t* out,
+                                    Count place) {
+    const int shift = static_cast<int>(place % kWarpSize);
+    for (int k = static_cast<int>(threadIdx.x) - shift; k < static_cast<int>(size); k += kBlock)
+        if (k >= 0) out[place + k] = staged[k];
+}
+
+template <class Keep>
+__global__ void __launch_bounds__(kBlock)
+    count_tiles(const std::int32_t* in, std::size_t n, Keep keep, Count* counts) {
+    const std::size_t first = std::size_t{blockIdx.x} * kTile;
+    const unsigned size = size_of_tile(n, first);
+    std::int32_t values[kEach];
+    load_values(in, first, size, values);
+    const unsigned flags = keep.flags(values, in, first, size);
+    unsigned total;
+    kept_before_warp(flags, total);
+    if (threadIdx.x == 0) counts[blockIdx.x] = total;
+}
+
+// Idea: a thread has 16 elements, and what a tile keeps is collected in shared memory.
+// Cost removed: 15 of 16 counts, and most scans: ballots give the places within a warp. All threads
+// store, although few may have kept something.
+// Still limits it: every element is read twice.
+template <class Keep>
+__global__ void __launch_bounds__(kBlock)
+    scatter_tiles(const std::int32_t* in, std::size_t n, Keep keep, const Count* begins, std::int32_t* out) {
+    __shared__ std::int32_t staged[kTile];
+    const std::size_t first = std::size_t{blockIdx.x} * kTile;
+    const unsigned size = size_of_tile(n, first);
+    std::int32_t values[kEach];
+    load_values(in, first, size, values);
+    const unsigned flags = keep.flags(values, in, first, size);
+    unsigned total;
+    const unsigned place = kept_before_warp(flags, total);
+    stage_kept(values, flags, place, staged);
+    __syncthreads();
+    store_staged(staged, total, out, begins[blockIdx.x]);
+}
+
+// Idea: the first element of each run of equal ones differs from its left neighbour, which another
+// lane has. remove_duplicates is the same two kernels with these flags.
+// Cost removed: none: another question. With in[i - 1] from memory, there would be twice the loads.
+// Still limits it: every element is read twice.
+//
+// In round k each lane hands its value to the lane on its right. The last lane hands that of the
+// round before to the first lane, whose left neighbour it is.
+struct TileFirstOfRun {
+    __device__ unsigned flags(const std::int32_t (&values)[kEach], const std::int32_t* in, std::size_t first,
+                              unsigned size) const {
+        const unsigned lane = threadIdx.x % kWarpSize;
+        const bool is_last_lane = lane == kWarpSize - 1;
+        const std::size_t first_of_warp = first + first_of_thread() - lane;
+        std::int32_t last = 0;  // in the last lane: the left neighbour of the first lane's value
+        if (is_last_lane && first_of_warp > 0 && first_of_warp < first + size) last = in[first_of_warp - 1];
+        unsigned kept = 0;
+#pragma unroll
+        for (int k = 0; k < kEach; ++k) {
+            const std::int32_t given = is_last_lane ? last : values[k];
+            const std::int32_t left = __shfl_sync(kWholeWarp, given, (lane + kWarpSize - 1) % kWarpSize);
+            last = values[k];
+            const unsigned i = first_of_thread() + k * kWarpSize;
+            if (i < size && (first + i == 0 || values[k] != left)) kept |= 1U << k;
+        }
+        return kept;
+    }
+};
+
+}  // namespace day17

@@ -1,0 +1,197 @@
+// Day 17, second part: one pass over memory. Each element is read once, each kept one written once.
+#pragma once
+
+#include "filter.cuh"
+
+namespace day17 {
+
+// --- What the blocks of a launch tell each other --------------------------------------------------
+
+// A tile publishes a word: the number of the launch, whose older words do not count; how much has
+// been added up; how many elements are kept. 64 bits are loaded and stored whole, so the count
+// needs no fence before its state.
+using Word = unsigned long long;
+enum State : unsigned {
+    kEmpty = 0,
+    kSum = 1,    // of the tile
+    kPrefix = 2  // of the tile and all before it
+};
+constexpr int kCountBits = 39;
+constexpr int kStateBits = 2;
+constexpr unsigned kLaunches = 1U << (64 - kCountBits - kStateBits);
+
+__device__ inline Word make_word(unsigned launch, State state, Count count) {
+    return (Word{launch} << kStateBits | state) << kCountBits | count;
+}
+
+__device__ inline State state_of(Word word, unsigned launch) {
+    if (word >> (kCountBits + kStateBits) != launch) return kEmpty;
+    return static_cast<State>(word >> kCountBits & ((1U << kStateBits) - 1));
+}
+
+__device__ inline Count count_of(Word word) {
+    return word & ((Word{1} << kCountBits) - 1);
+}
+
+struct Progress {
+    unsigned long long ticket;       // the number of the launch, from 1 on, and the next tile
+    unsigned long long blocks_done;  // counted only in the last launch before numbers begin again
+    unsigned long long words;        // how many the workspace has
+};
+
+struct Ticket {
+    unsigned launch;
+    unsigned tile;
+};
+
+// Blocks start in any order, and one may only wait for blocks that run. So a block does not take
+// the tile of its own number but draws the next one. Who draws the last tile prepares the next
+// launch.
+__device__ inline Ticket draw_ticket(Progress* progress) {
+    const unsigned long long drawn = atomicAdd(&progress->ticket, 1ULL);
+    const Ticket ticket{static_cast<unsigned>(drawn >> 32), static_cast<unsigned>(drawn)};
+    if (ticket.tile == gridDim.x - 1) {
+        const unsigned next = ticket.launch + 1 < kLaunches ? ticket.launch + 1 : 1;
+        atomicExch(&progress->ticket, static_cast<unsigned long long>(next) << 32);
+    }
+    return ticket;
+}
+
+// Before the numbers of launches begin again, the last block of the last launch clears all words.
+// Thread 0 of each block calls it at the end.
+__device__ inline void finish(Progress* progress, volatile Word* words, unsigned launch) {
+    if (launch != kLaunches - 1) return;
+    __threadfence();  // release
+    if (atomicAdd(&progress->blocks_done, 1ULL) < gridDim.x - 1) return;
+    __threadfence();  // acquire: the other blocks need their words no more
+    progress->blocks_done = 0;
+    for (unsigned long long i = 0; i < progress->words; ++i)
+        words[i] = 0;
+}
+
+// --- Look-back ------------------------------------------------------------------------------------
+
+// How many elements the tiles before `tile` keep, by one warp; all its lanes get it. Each lane
+// looks at one tile, the nearest first. Sums are added up to the nearest prefix; without one the
+// warp goes on 32 tiles further left. D. Merrill and M. Garland, "Single-pass parallel prefix scan
+// with decoupled look-back", NVIDIA, 2016.
+__device__ inline Count look_back(const volatile Word* words, Ticket ticket) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    Count sum = 0;
+    for (long long nearest = static_cast<long long>(ticket.tile) - 1;; nearest -= kWarpSize) {
+        const long long mine = nearest - lane;
+        Word word = make_word(ticket.launch, kPrefix, 0);  // before the first tile
+        do {
+            if (mine >= 0) word = words[mine];
+        } while (__any_sync(kWholeWarp, state_of(word, ticket.launch) == kEmpty));
+        const unsigned prefixes = __ballot_sync(kWholeWarp, state_of(word, ticket.launch) == kPrefix);
+        const int last = prefixes != 0 ? __ffs(static_cast<int>(prefixes)) - 1 : kWarpSize - 1;
+        Count part = lane <= last ? count_of(word) : 0;
+        for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
+            part += __shfl_xor_sync(kWholeWarp, part, distance);
+        sum += part;
+        if (prefixes != 0) return sum;
+    }
+}
+
+// Finds how many elements the tiles before this one keep, and publishes the prefix. The last tile's
+// prefix is the count of all. The first warp calls it.
+__device__ inline Count publish_prefix(volatile Word* words, Ticket ticket, unsigned total, Count* count) {
+    const Count before = look_back(words, ticket);
+    if (threadIdx.x == 0) {
+        words[ticket.tile] = make_word(ticket.launch, kPrefix, before + total);
+        if (ticket.tile == gridDim.x - 1) *count = before + total;
+    }
+    return before;
+}
+
+// --- Kernels --------------------------------------------------------------------------------------
+
+// Idea: a tile publishes how many elements it keeps, then looks back to learn how many the tiles
+// before it keep.
+// Cost removed: the second read of every element, and two of three launches.
+// Still limits it: memory bandwidth; while a block looks back, it loads nothing.
+template <class Keep>
+__global__ void __launch_bounds__(kBlock)
+    single_pass(const std::int32_t* in, std::size_t n, Keep keep, std::int32_t* out, Count* count,
+                Progress* progress, volatile Word* words) {
+    __shared__ std::int32_t staged[kTile];
+    __shared__ Ticket drawn;
+    __shared__ Count before_tile;
+    if (threadIdx.x == 0) drawn = draw_ticket(progress);
+    __syncthreads();
+    const Ticket ticket = drawn;
+
+    const std::size_t first = std::size_t{ticket.tile} * kTile;
+    const unsigned size = size_of_tile(n, first);
+    std::int32_t values[kEach];
+    load_values(in, first, size, values);
+    const unsigned flags = keep.flags(values, in, first, size);
+    unsigned total;
+    const unsigned place = kept_before_warp(flags, total);
+    if (threadIdx.x == 0) words[ticket.tile] = make_word(ticket.launch, kSum, total);
+    stage_kept(values, flags, place, staged);
+    if (threadIdx.x < kWarpSize) {
+        const Count found = publish_prefix(words, ticket, total, count);
+        if (threadIdx.x == 0) before_tile = found;
+    }
+    __syncthreads();
+    store_staged(staged, total, out, before_tile);
+    if (threadIdx.x == 0) finish(progress, words, ticket.launch);
+}
+
+// As stage_kept; the other elements fill the end of the tile, the last of them first. How many of
+// them there are before element i? As many as are not kept.
+__device__ inline void stage_both(const std::int32_t (&values)[kEach], unsigned flags, unsigned place,
+                                  unsigned size, std::int32_t* staged) {
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const bool kept = (flags >> k & 1) != 0;
+        const unsigned votes = __ballot_sync(kWholeWarp, kept);
+        const unsigned kept_before = place + votes_before(votes);
+        const unsigned i = first_of_thread() + k * kWarpSize;
+        if (kept) {
+            staged[kept_before] = values[k];
+        } else if (i < size) {
+            staged[size - 1 - (i - kept_before)] = values[k];
+        }
+        place += number_of(votes);
+    }
+}
+
+// Idea: what is not kept goes to the end of `out`, in reverse order. Of the elements before a tile
+// those that are not kept are the rest: no second look-back.
+// Cost removed: a second filter, for the other elements.
+// Still limits it: memory bandwidth: every element is written.
+__global__ void __launch_bounds__(kBlock)
+    partition(const std::int32_t* in, std::size_t n, TileBelow keep, std::int32_t* out, Count* count,
+              Progress* progress, volatile Word* words) {
+    __shared__ std::int32_t staged[kTile];
+    __shared__ Ticket drawn;
+    __shared__ Count before_tile;
+    if (threadIdx.x == 0) drawn = draw_ticket(progress);
+    __syncthreads();
+    const Ticket ticket = drawn;
+
+    const std::size_t first = std::size_t{ticket.tile} * kTile;
+    const unsigned size = size_of_tile(n, first);
+    std::int32_t values[kEach];
+    load_values(in, first, size, values);
+    const unsigned flags = keep.flags(values, in, first, size);
+    unsigned total;
+    const unsigned place = kept_before_warp(flags, total);
+    if (threadIdx.x == 0) words[ticket.tile] = make_word(ticket.launch, kSum, total);
+    stage_both(values, flags, place, size, staged);
+    if (threadIdx.x < kWarpSize) {
+        const Count found = publish_prefix(words, ticket, total, count);
+        if (threadIdx.x == 0) before_tile = found;
+    }
+    __syncthreads();
+    store_staged(staged, total, out, before_tile);
+    const unsigned others = size - total;
+    const Count others_before = first - before_tile;
+    store_staged(staged + total, others, out, n - others_before - others);
+    if (threadIdx.x == 0) finish(progress, words, ticket.launch);
+}
+
+}  // namespace day17

@@ -1,5 +1,5 @@
-// Every CUDA call can fail, and a failure nobody looked at shows up later, somewhere else. So each
-// call is wrapped:
+// Every CUDA call can fail, and a failure that is not checked shows up later, somewhere else. So
+// each call is wrapped:
 //
 //     CUDA_CHECK(cudaMalloc(&pointer, bytes));
 //     kernel<<<grid, block, 0, stream>>>(arguments);

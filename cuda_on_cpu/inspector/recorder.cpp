@@ -30,7 +30,7 @@ LaneMask bit(unsigned lane) {
     return LaneMask{1} << lane;
 }
 
-// The set of a region, made by whoever needs it first.
+// The set of a region, made when it is first needed.
 SectorSet& made(std::atomic<SectorSet*>& set, const Region& region) {
     if (SectorSet* found = set.load(std::memory_order_acquire); found != nullptr) return *found;
     auto fresh = std::make_unique<SectorSet>((region.end - region.begin) / kSectorBytes + 2);

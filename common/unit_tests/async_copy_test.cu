@@ -149,7 +149,7 @@ TEST_F(AsyncCopyTest, GroupsCompleteFromTheOldestOn) {
 }
 
 // The sum of each column of (tiles x kThreads) values: while a tile is added, the next kStages - 1
-// are on their way.
+// are in flight.
 template <int kStages>
 __global__ void sum_columns(float* out, const float* in, int tiles) {
     __shared__ float stage[kStages][kThreads];

@@ -139,7 +139,7 @@ void BlockRunner::thread_ends() {
 // come.
 bool BlockRunner::wake_polling() {
     if (!scheduler_.any_polls() || launch_->failed) return false;
-    if (launch_->repeated) {  // it depends on the order by right
+    if (launch_->repeated) {  // its results may depend on the order
         launch_->failed = true;
         return false;
     }

@@ -14,7 +14,7 @@ namespace {
 constexpr int kBlock = 128;
 constexpr std::size_t kStages = 4;
 
-// Idea: a thread for each column; the next three rows are on their way to shared memory while this
+// Idea: a thread for each column; the copies of the next three rows are in flight while this
 // one is added. A thread reads what it has copied itself: no barrier is needed, it only waits for
 // its own copies.
 // Cost removed: waiting for one load after the other.

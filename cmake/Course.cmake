@@ -53,9 +53,9 @@ function(course_cuda_target target)
     if(COURSE_INSPECT)
       set(options ${CUDA_ON_CPU_INSPECT_OPTIONS})
     else()
-      set(options $<$<CONFIG:Release>:-O1>)  # on the CPU nobody waits for a kernel as long as for the compiler
+      set(options $<$<CONFIG:Release>:-O1>)  # compiling a kernel with more takes longer than it saves
     endif()
-    list(APPEND options -fstack-protector-strong)  # a write past a local array is told of (cuda_on_cpu/src/thread.cpp)
+    list(APPEND options -fstack-protector-strong)  # a write past a local array is reported (cuda_on_cpu/src/thread.cpp)
     list(APPEND options -UNDEBUG)  # as nvcc does: assert() in a kernel stops it
     set_source_files_properties(${cuda_sources} PROPERTIES COMPILE_OPTIONS "${options}")
     add_dependencies(${target} cuda_on_cpu_compile)

@@ -15,7 +15,7 @@ __global__ void hello() {
 int main() {
     hello<<<2, 4>>>();  // a grid of 2 blocks with 4 threads each
 
-    // The launch only puts the kernel into a queue. The host waits for it and asks how it went.
+    // The launch only puts the kernel into a queue. The host waits for it and checks for errors.
     cudaError_t error = cudaGetLastError();                     // was the launch accepted?
     if (error == cudaSuccess) error = cudaDeviceSynchronize();  // did the kernel run to its end?
     if (error != cudaSuccess) fprintf(stderr, "hello: %s\n", cudaGetErrorString(error));

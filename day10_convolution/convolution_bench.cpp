@@ -161,7 +161,7 @@ course::Contestant opencv(const std::shared_ptr<Data<T>>& data, const course::Wo
                                      opencv_border(data->border.kind));
                 },
             .work = work,
-            .cannot_run = data->border.kind == BorderKind::kWrap ? "GaussianBlur knows no wrap border" : "",
+            .cannot_run = data->border.kind == BorderKind::kWrap ? "GaussianBlur has no wrap border" : "",
             .on_host = true,
             .verify =
                 [data, extra] {

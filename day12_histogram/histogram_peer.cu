@@ -31,7 +31,7 @@ course::Contestant make_contestant(course::DeviceSpan<const Value> values, Range
             stream));
     };
     std::size_t bytes = 0;
-    count(nullptr, bytes, nullptr);  // only asks how much storage it needs
+    count(nullptr, bytes, nullptr);  // only returns how much storage it needs
     const auto storage = std::make_shared<course::DeviceBuffer<std::byte>>(bytes);
     cub.launch = [=](cudaStream_t stream) {
         std::size_t available = storage->size();

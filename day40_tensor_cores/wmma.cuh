@@ -51,7 +51,7 @@ __device__ void load_fragment(Fragment& fragment, const DeviceMatrix<const T>& m
 }
 
 // Stores alpha sum + beta C. The layout of an accumulator is opaque, so the sums pass through
-// shared memory, where a lane knows their rows and columns.
+// shared memory, where their rows and columns are known.
 __device__ inline void store_accumulator(const Accumulator& sum, const Output& out, int row, int col,
                                          float* staging) {
     wmma::store_matrix_sync(staging, sum, 16, wmma::mem_row_major);

@@ -102,8 +102,8 @@ struct OneStage {
     ptx::MBarrier full;
 };
 
-// Idea: one thread asks TMA for a stage, and an mbarrier counts its bytes. Then two warpgroups
-// multiply it, each with one wgmma per 64 x 128 x 16.
+// Idea: one thread issues the TMA loads of a stage, and an mbarrier counts their bytes. Then two
+// warpgroups multiply it, each with one wgmma per 64 x 128 x 16.
 // Cost removed: the instructions of copies, fragments and addresses. No data passes through
 // registers.
 // Still limits it: copies and products take turns. Only other blocks on the SM fill the gaps.

@@ -163,8 +163,8 @@ __global__ __launch_bounds__(kThreads) void reduce_rows(const float* distances, 
     if (indices != nullptr) indices[blockIdx.x] = R::col(state);
 }
 
-// Which tiles a block of the fused version has: a share of one row of tiles, from left to right. So
-// what it knows of its rows stays in the block.
+// The tiles of a block of the fused version: a share of one row of tiles, from left to right. So
+// the states of its rows stay in the block.
 template <class T>
 struct RowPartition {
     unsigned down;    // rows of tiles in one product
@@ -202,8 +202,8 @@ struct RowPartition {
     }
 };
 
-// What each thread knows of its TM rows: states[i][threadIdx.x]. In shared memory, because
-// registers are full of sums.
+// Each thread's states of its TM rows: states[i][threadIdx.x]. In shared memory, because registers
+// are full of sums.
 template <class R, class T>
 using RowStates = typename R::State[T::TM][T::THREADS];
 
@@ -224,7 +224,7 @@ __device__ void add_tile(RowStates<R, T>& states, const course::Distance& distan
         [&](int i) -> auto& { return states[i][threadIdx.x]; }, sums, [&](int j) { return at.col(j); });
 }
 
-// Writes what the block knows of its rows, a part for each warp: parts[part * rows + row], where
+// Writes the block's states of its rows, a part for each warp: parts[part * rows + row], where
 // `row` counts the rows of all products. `at`: any tile of the block's rows.
 template <class R, class T>
 __device__ void write_parts(const RowStates<R, T>& states, const course::Distance& distance,
@@ -240,10 +240,10 @@ __device__ void write_parts(const RowStates<R, T>& states, const course::Distanc
     }
 }
 
-// Idea: the epilogue of a tile does not write it. Each thread merges its 16 x 8 elements into what
-// it knows of its rows.
-// Cost removed: the matrix on its way to memory and back, 8 bytes for each element. In that time
-// an H200 does about 55 multiply-adds, nearly as many as a K of 64 takes.
+// Idea: the epilogue of a tile does not write it. Each thread merges its 16 x 8 elements into the
+// states of its rows.
+// Cost removed: writing and reading the matrix, 8 bytes for each element. In that time an
+// H200 does about 55 multiply-adds, nearly as many as a K of 64 takes.
 // Still limits it: the multiply-adds; with a short K, the reduction of a tile.
 //
 // multiply_tiles() is the main loop of day 45: it calls its last argument with each finished tile.

@@ -141,7 +141,7 @@ __global__ void fill_dropped(const Mask mask, const course::Batch<float> c, floa
 
 // --- The mask in the epilogue -----------------------------------------------------------------------
 
-// Idea: the epilogue asks the mask for each element while its sum is still in a register.
+// Idea: the epilogue applies the mask to each element while its sum is still in a register.
 // Cost removed: the second pass, and writing dropped elements twice.
 // Still limits it: multiply-adds. With a causal mask, half of them are for nothing.
 template <class T, int BLOCKS, class LoaderA, class LoaderB, class Mask>
@@ -319,7 +319,7 @@ struct KeptTiles {
 // Idea: only kept tiles are multiplied. After each of them a block fills its share of the dropped
 // tiles, so that one block stores while the other block of the SM multiplies. The mask is applied
 // element by element only where a warp's part of a tile is kept in part.
-// Cost removed: loads and multiply-adds of dropped tiles; most questions to the mask.
+// Cost removed: loads and multiply-adds of dropped tiles; most evaluations of the mask.
 // Still limits it: the multiply-adds of kept tiles and the stores of C, which hardly overlap.
 //
 // Tiles: BandTiles above, or ListedTiles below. Dropped tiles are dealt to the blocks in reverse

@@ -372,7 +372,7 @@ struct Pieces {
     }
 };
 
-// What a block knows of the rows of its tile, in shared memory.
+// A block's state of the rows of its tile, in shared memory.
 struct RowState {
     unsigned listed[T::BM];  // keys in the list of the row
     // The threshold. A value that is not less cannot be among the k best: k elements are less, or k

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the program of a day, not optimised, for a debugger that is told one name: build/cpu-debug/debugged.
+# Builds the program of a day, not optimised, for a debugger, under one name: build/cpu-debug/debugged.
 #   build_for_debugger.sh lesson FILE      with the lesson's kernels; FILE is any file of the day
 #   build_for_debugger.sh exercise FILE    with the learner's, in my/
 set -euo pipefail

@@ -132,7 +132,7 @@ print_table 0 "${missing[@]}"
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-apt_get() { # on a terminal apt-get shows its progress; elsewhere it is heard only when it fails
+apt_get() { # on a terminal apt-get shows its progress; elsewhere its output is shown only when it fails
     local command=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 "$@")
     if [[ -t 1 ]]; then "${command[@]}"; else "${command[@]}" >"$log" 2>&1 </dev/null; fi
 }

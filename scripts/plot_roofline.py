@@ -5,7 +5,7 @@
 
 The roofs are the limits measured in the same run: memory for pure streaming, and FP32 multiply-adds. Arithmetic intensity
 is counted against the bytes that a version's threads ask memory for (`requested_bytes`), as PMPP 5.1 does: a point above the
-memory roof was served by caches. Peers and limits, whose requests nobody counted, are horizontal lines.
+memory roof was served by caches. Peers and limits, whose requests were not counted, are horizontal lines.
 Needs matplotlib (Debian: python3-matplotlib).
 """
 

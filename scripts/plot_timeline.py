@@ -35,7 +35,7 @@ def spans(stamps):
 
 
 def window(bars, first, last):
-    """From when to when somebody multiplies a tile between `first` and `last`."""
+    """The intervals in which any thread multiplies a tile between `first` and `last`."""
     times = [(begin, end) for row in bars.values() for activity, tile, begin, end in row
              if activity == "multiply" and first <= tile <= last]
     return (min(begin for begin, _ in times), max(end for _, end in times)) if times else None

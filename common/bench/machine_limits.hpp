@@ -32,7 +32,7 @@ struct MachineLimits {
 };
 
 // Of the current device; measured on the first call (some tenths of a second, up to 3 GiB), the
-// same from then on. Nothing on the CPU stand-in, whose speed is nobody's limit.
+// same from then on. Empty on the CPU stand-in, whose speed limits no kernel.
 const std::optional<MachineLimits>& machine_limits();
 
 // The measurement itself. `stream_bytes`: size of each of the three arrays; it should be many times

@@ -19,7 +19,7 @@
 
 namespace course {
 
-// Ours: a version of the lesson. Peer: somebody else's, to measure against. Limit: what the machine
+// Ours: a version of the lesson. Peer: a library's, to compare with. Limit: what the machine
 // allows (a plain copy).
 enum class Role { kOurs, kPeer, kLimit };
 

@@ -1,5 +1,5 @@
-// Every CUDA call can fail, and a failure nobody looked at shows up later, somewhere else. So each
-// call is wrapped:
+// Every CUDA call can fail, and a failure that is not checked shows up later, somewhere else. So
+// each call is wrapped:
 //
 //     CUDA_CHECK(cudaMalloc(&pointer, bytes));
 //     kernel<<<grid, block, 0, stream>>>(arguments);
@@ -39,6 +39,6 @@ inline void check_cuda(cudaError_t code, const char* call, const char* file, int
 // Macros, because only they know the text of the call and where it stands.
 #define CUDA_CHECK(...) ::course::check_cuda((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
 
-// Right after a launch: tells whether the launch was accepted. What goes wrong while the kernel
+// Right after a launch: checks that the launch was accepted. What goes wrong while the kernel
 // runs is reported by the next call that waits for it.
 #define CUDA_CHECK_LAUNCH() ::course::check_cuda(cudaGetLastError(), "kernel launch", __FILE__, __LINE__)

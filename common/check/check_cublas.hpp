@@ -1,5 +1,5 @@
-// CUBLAS_CHECK(call): CUDA_CHECK for cuBLAS. A header of its own, so that only who uses cuBLAS
-// needs it.
+// CUBLAS_CHECK(call): CUDA_CHECK for cuBLAS. A header of its own, so that only code that uses
+// cuBLAS needs it.
 #pragma once
 
 #include <cublas_v2.h>

@@ -1,5 +1,5 @@
-// CUSPARSE_CHECK(call): CUDA_CHECK for cuSPARSE. A header of its own, so that only who uses
-// cuSPARSE needs it.
+// CUSPARSE_CHECK(call): CUDA_CHECK for cuSPARSE. A header of its own, so that only code that
+// uses cuSPARSE needs it.
 #pragma once
 
 #include <cusparse.h>

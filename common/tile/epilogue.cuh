@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "common/device/factors.hpp"
+#include "common/device/device_view.hpp"
 #include "common/device/pack.cuh"
 #include "common/tile/tile_order.cuh"
 
@@ -47,32 +47,5 @@ __device__ void write_tile(const ThreadTileCoords<T>& at, const DeviceMatrix<flo
         }
     }
 }
-
-struct WriteTile {
-    Batch<float> c;
-    float alpha;
-    float beta;
-
-    struct State {};
-    template <class T>
-    __device__ State begin() const {
-        return {};
-    }
-
-    template <class T>
-    __device__ void take(State&, const ThreadTileCoords<T>& at, const float (&sums)[T::TM][T::TN]) const {
-        const DeviceMatrix<float> matrix = c[at.tile.product];
-        if (beta == 0) {
-            write_tile(at, matrix, [&](int i, int j) { return alpha * sums[i][j]; });
-        } else {
-            write_tile(at, matrix, [&](int i, int j) {
-                return alpha * sums[i][j] + beta * matrix(at.row(i), at.col(j));
-            });
-        }
-    }
-
-    template <class T, class Walk>
-    __device__ void end(const State&, const Walk&) const {}
-};
 
 }  // namespace course

@@ -1,4 +1,4 @@
-// Tiles of a matrix in shared memory, as ldmatrix reads them, and their way there. S has T, THREADS
+// Tiles of a matrix in shared memory, as ldmatrix reads them, and copies to them. S has T, THREADS
 // and SWIZZLED.
 #pragma once
 
@@ -15,8 +15,8 @@ template <class T>
 constexpr int kInChunk = 16 / sizeof(T);  // elements
 
 // ROWS x COLUMNS elements in shared memory, in chunks of 16 bytes, which is what cp.async copies
-// and what ldmatrix takes as a row. The eight rows that it reads at the same chunk begin in the
-// same bank, unless the chunks of each row change places: an XOR with its number.
+// and what ldmatrix reads as a row. The eight rows that it reads at the same chunk begin in the
+// same bank. Swizzling avoids that conflict: the index of a chunk is XORed with its row.
 template <class S, int ROWS, int COLUMNS>
 struct SharedTile {
     static constexpr int CHUNKS = COLUMNS / kInChunk<typename S::T>;
@@ -49,8 +49,9 @@ class TileCopies {
           source_(matrix.data() + static_cast<std::size_t>(first_row + row_) * pitch_ + first_column +
                   index_ * IN_CHUNK) {}
 
-    // Zeros stand for what lies outside the matrix; kInside promises that nothing does, and nobody
-    // asks. Rows that do not begin at multiples of 16 bytes are copied element by element, at once.
+    // Out-of-range elements are zero-filled. kInside: the tile is known to be in range, so bounds
+    // are not checked. Rows that are not 16-byte aligned are copied element by element,
+    // synchronously.
     template <bool kAligned, bool kInside = false>
     __device__ void to(SharedTile<S, ROWS, COLUMNS>& tile) const {
         const int in_row = kInside ? IN_CHUNK : max(0, min(columns_left_, IN_CHUNK));

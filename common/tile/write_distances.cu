@@ -3,49 +3,58 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/device/launch.hpp"
 #include "common/tile/distance.cuh"
 #include "common/tile/epilogue.cuh"
-#include "common/tile/fused_matmul.cuh"
+#include "common/tile/main_loop.cuh"
 
 namespace course {
 namespace {
 
-// The plain epilogue, but for what is written.
-struct WriteDistances {
-    Distance distance;
-    WriteTile write;
-
-    using State = WriteTile::State;
-    template <class T>
-    __device__ State begin() const {
-        return {};
-    }
-
-    template <class T>
-    __device__ void take(State& state, const ThreadTileCoords<T>& at, float (&sums)[T::TM][T::TN]) const {
-        distance.finish(at, sums);
-        write.take<T>(state, at, sums);
-    }
-
-    template <class T, class Walk>
-    __device__ void end(const State&, const Walk&) const {}
-};
+// Idea: sums become distances while they are in registers.
+// Cost removed: writing the sums and reading them again, to add the norms.
+// Still limits it: the multiply-adds; with a short K, the stores of the distances.
+//
+// `one` is 1, which the compiler does not know: write_tile() is given a computed value.
+template <class T, class LoaderA, class LoaderB, class Add>
+__global__ __launch_bounds__(T::THREADS,
+                             1) void write_distances(const __grid_constant__ Factors factors,
+                                                     const __grid_constant__ EveryTile<T> tiles,
+                                                     const Add add, const __grid_constant__ Distance distance,
+                                                     const __grid_constant__ Batch<float> distances,
+                                                     const float one) {
+    extern __shared__ float4 shared[];
+    multiply_tiles<T, LoaderA, LoaderB>(factors, tiles, reinterpret_cast<Stage<T>*>(shared), add,
+                                        [&](const Tile& tile, float(&sums)[T::TM][T::TN]) {
+                                            const ThreadTileCoords<T> at{tile};
+                                            distance.finish(at, sums);
+                                            write_tile(at, distances[tile.product],
+                                                       [&](int i, int j) { return one * sums[i][j]; });
+                                        });
+}
 
 }  // namespace
 
 void launch_distances(Metric metric, const Factors& factors, std::uint64_t* scratch, float* distances,
                       cudaStream_t stream) {
     using T = LargeTile;
+    constexpr std::size_t kShared = sizeof(Stage<T>) * T::STAGES;
     const std::size_t in_product = factors.m() * factors.n();
     const auto all = DeviceSpan<float>::from_device_pointer(distances, in_product * factors.count());
     if (all.empty()) return;
     const Distance distance = launch_distance(metric, factors, scratch, stream);
-    const auto walk = every_tile<T>(factors);
-    const WriteTile write{
-        {.first = {all, factors.m(), factors.n()}, .count = factors.count(), .stride = in_product}, 1, 0};
-    with_add(metric, [&]<class Add>(Add) {
-        const FusedMatmul<T, 1, EveryTile<T>, WriteDistances, Add> kernel;
-        kernel.launch(std::min(walk.all, kernel.resident_blocks()), factors, walk, {distance, write}, stream);
+    const auto tiles = every_tile<T>(factors);
+    const Batch<float> batch{
+        .first = {all, factors.m(), factors.n()}, .count = factors.count(), .stride = in_product};
+    with_add(metric, [&]<class Add>(Add add) {
+        using LoaderA = ElementLoader<T::BM, T::BK, T::THREADS>;
+        using AnyB = ElementLoader<T::BN, T::BK, T::THREADS>;
+        using AlignedB = PackLoader<T::BN, T::BK, T::THREADS>;
+        const auto kernel = b_goes_in_packs(factors) ? write_distances<T, LoaderA, AlignedB, Add>
+                                                     : write_distances<T, LoaderA, AnyB, Add>;
+        allow_shared_bytes(kernel, kShared);
+        const unsigned grid = std::min(tiles.all, resident_blocks(kernel, T::THREADS, kShared));
+        launch(kernel, {grid, T::THREADS, kShared, stream}, factors, tiles, add, distance, batch, 1.0f);
     });
 }
 

@@ -113,7 +113,7 @@ __global__ void copy_nothing_from(const float* nowhere, float* out) {
 TEST_F(AsyncCopyTest, ASourceOfNoValidBytesIsNotRead) {
     const DeviceBuffer<float> in(1024);
     DeviceBuffer<float> out(5);
-    // No memory, memory of nobody, and an address that no 16-byte read could have.
+    // Null, memory that is not allocated, and an address that is not 16-byte aligned.
     for (const float* nowhere :
          {static_cast<const float*>(nullptr), in.data() + (std::size_t{1} << 40), in.data() + 1}) {
         CUDA_CHECK(cudaMemset(out.data(), 0xFF, 5 * sizeof(float)));
@@ -149,7 +149,7 @@ TEST_F(AsyncCopyTest, GroupsCompleteFromTheOldestOn) {
 }
 
 // The sum of each column of (tiles x kThreads) values: while a tile is added, the next kStages - 1
-// are on their way.
+// are in flight.
 template <int kStages>
 __global__ void sum_columns(float* out, const float* in, int tiles) {
     __shared__ float stage[kStages][kThreads];

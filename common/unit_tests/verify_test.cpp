@@ -321,7 +321,7 @@ TEST(Verify, CountsFromUnwrittenMemoryAreTold) {
         << result.message();
 }
 
-// Only what nobody wrote counts: no NaN that a kernel computed, and no -1 where -1 is right.
+// Only unwritten values count: no NaN that a kernel computed, and no -1 where -1 is right.
 TEST(Verify, UntouchedValuesAreCounted) {
     std::vector<float> got = {1, 2, std::numeric_limits<float>::quiet_NaN(), 0, 0};
     std::memset(&got[3], 0xff, 2 * sizeof(float));

@@ -273,7 +273,7 @@ __global__ void grid_does_not_wait(float* partial, float* out) {
         out[blockIdx.x] = partial[(blockIdx.x + 1) % gridDim.x];  // found: race_between_blocks
 }
 
-// The last block sums up what all have left; but each must leave its share before it says so.
+// The last block sums the partial sums of all. Each must write its own before it counts itself.
 template <bool kFixed>
 __global__ void block_says_so_before_it_writes(float* partial, unsigned* done, float* out) {
     if (threadIdx.x != 0) return;
@@ -500,7 +500,7 @@ __global__ void clean_shuffle_in_between(const float* in, float* out) {
     out[threadIdx.x] = sum + row[31 - threadIdx.x];
 }
 
-// Threads that have ended wait for nobody.
+// Threads that have ended count as arrived.
 __global__ void clean_early_return(unsigned n, const float* in, float* out) {
     __shared__ float row[kThreads];
     if (threadIdx.x >= n) return;

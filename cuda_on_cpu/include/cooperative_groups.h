@@ -39,8 +39,8 @@ inline unsigned long long thread_group::size() const {
 inline unsigned long long thread_group::thread_rank() const {
     return visit([](const auto& group) -> unsigned long long { return group.thread_rank(); });
 }
-// A grid that was turned into a thread_group does not synchronise on a GPU either: there, nothing
-// tells.
+// A grid that was converted to a thread_group does not synchronise on a GPU either, without a
+// message.
 inline void thread_group::sync(Site site) const {
     if (kind_ == details::GroupKind::grid) {
         cuda_on_cpu::device_failure(cudaErrorLaunchFailure,
@@ -80,7 +80,7 @@ auto group_size(const Group& group) -> decltype(group.num_threads()) {
 
 // --- One for all -----------------------------------------------------------------------------------------------------
 
-// One thread of the group calls the function. Which one is not said, and nobody waits for it.
+// One thread of the group, any of them, calls the function. The others do not wait for it.
 template <class Group, class Function, class... Arguments>
 void invoke_one(const Group& group, Function&& function, Arguments&&... arguments) {
     if (group.thread_rank() == 0) {

@@ -25,7 +25,7 @@ std::string triple(const Index& i) {
     return "(" + std::to_string(i[0]) + "," + std::to_string(i[1]) + "," + std::to_string(i[2]) + ")";
 }
 
-const char* does(AccessKind kind) {
+const char* verb(AccessKind kind) {
     switch (kind) {
         case AccessKind::load:
             return "read";
@@ -45,8 +45,8 @@ std::string bytes_text(std::size_t bytes) {
 
 // --- Device memory ---------------------------------------------------------------------------------------------------
 
-// All allocations since the program began, so that an inspection that begins later knows what has
-// been written.
+// All allocations since the program began: an inspection that begins later has to know which memory
+// was written before.
 class AllMemory final : public MemoryObserver {
   public:
     static AllMemory& instance() {
@@ -81,7 +81,7 @@ class AllMemory final : public MemoryObserver {
         }
     }
 
-    // The allocation whose pages hold the byte, also if it has been freed.
+    // The allocation that the byte's page belongs to, also if it has been freed.
     DeviceMemory* find(Address byte) {
         const auto allocation = find_allocation(reinterpret_cast<const void*>(byte));
         if (!allocation || allocation->mapping == nullptr) return nullptr;
@@ -116,14 +116,14 @@ AllChecks& all_checks() {
     return all;
 }
 
-// What a failure that the stand-in reports is called among the findings.
+// The kind of finding for a failure that the stand-in reports.
 const char* kind_of(cudaError_t error, const std::string& message) {
-    const auto says = [&](const char* text) { return message.find(text) != std::string::npos; };
-    if (says("which has been freed")) return "use_after_free";
-    if (says("deadlock")) return "deadlock";
-    if (says("different barriers") || says("barrier_arrive") || says("barrier_wait"))
+    const auto contains = [&](const char* text) { return message.find(text) != std::string::npos; };
+    if (contains("which has been freed")) return "use_after_free";
+    if (contains("deadlock")) return "deadlock";
+    if (contains("different barriers") || contains("barrier_arrive") || contains("barrier_wait"))
         return "divergent_barrier";
-    if (says("mask")) return "wrong_mask";
+    if (contains("mask")) return "wrong_mask";
     switch (error) {
         case cudaErrorIllegalAddress:
             return "out_of_bounds";
@@ -193,24 +193,25 @@ std::array<unsigned, 3> LaunchChecks::block(unsigned number) const {
     return number < blocks_.size() ? blocks_[number] : Index{};
 }
 
-void LaunchChecks::at_cluster_barrier(std::uint64_t cluster, const std::function<void(Told&)>& change) {
+void LaunchChecks::at_cluster_barrier(std::uint64_t cluster,
+                                      const std::function<void(BlockPhases&)>& change) {
     const std::scoped_lock lock(mutex_);
     change(at_clusters_[cluster]);
 }
 
-void LaunchChecks::at_mbarrier(const void* barrier, const std::function<void(Told&)>& change) {
+void LaunchChecks::at_mbarrier(const void* barrier, const std::function<void(BlockPhases&)>& change) {
     const std::scoped_lock lock(mutex_);
     change(at_mbarriers_[barrier]);
 }
 
 void LaunchChecks::failed(cudaError_t error, const std::string& message, Site site) {
     const char* kind = kind_of(error, message);
-    // What was found at an access just before the stand-in stopped at it is not told again.
+    // The stand-in stopped at an access that the checks have just reported.
     const bool bad_access = error == cudaErrorIllegalAddress || error == cudaErrorMisalignedAddress;
     if (bad_access && findings_.has_bad_access()) return;
     Party party;
     static std::mutex mutex;
-    // A Site does not own its file's name, and is looked at until the program's end.
+    // A Site does not own its file's name, and is used until the program ends.
     static auto& files = *new std::vector<std::unique_ptr<std::string>>;
     if (site.line == 0) {
         const SourceLine line = place_in(message);
@@ -274,11 +275,11 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     cluster_phase_ = ~0U;
     barriers_ = ended_after_a_barrier_ = 0;
     atomics_.clear();
-    // What a block has left that failed is not this one's.
+    // Drop what a block that failed has left.
     in_turn_.fill({});
     reads_.note_all([](const Run&, Address) {});
     order_.begin_block(threads_);
-    others_.begin_block(watched ? launch.number(block_) : BlockAmongOthers::kNotWatched);
+    others_.begin_block(watched ? launch.number(block_) : GridOrder::kNotWatched);
     static_begin_ = ~Address{0};
     static_end_ = 0;
     dynamic_ = nullptr;
@@ -309,12 +310,11 @@ void BlockChecks::end_block() {
     checking = nullptr;
 }
 
-void BlockChecks::shared_entered(const char* name, void* object, std::size_t size, std::size_t gap) {
-    if (!watched_) return;
-    const Address begin = address_of(object);
-    shared_.add({begin, size, gap, name}, launch_->clusters());
-    const Address from = std::min(static_begin_, begin - gap);
-    const Address to = std::max(static_end_, begin + size + gap);
+void BlockChecks::on(const event::SharedEntered& event) {
+    const Address begin = address_of(event.object);
+    shared_.add({begin, event.size, event.gap, event.name}, launch_->clusters());
+    const Address from = std::min(static_begin_, begin - event.gap);
+    const Address to = std::max(static_end_, begin + event.size + event.gap);
     if (from == static_begin_ && to == static_end_) return;
     static_begin_ = from;
     static_end_ = to;
@@ -331,7 +331,7 @@ const BlockChecks::Page& BlockChecks::page(Address byte) {
     return page;
 }
 
-// As page(), but an instruction most often goes on in the same allocation.
+// As page(), with a cache per instruction, which most often goes on in the same allocation.
 BlockChecks::Page BlockChecks::page_for(Address byte, Place place) {
     Piece& piece = pieces_[place];
     if (byte - piece.begin < piece.size) return {byte / kPageBytes, piece.device, Memory::device};
@@ -394,9 +394,9 @@ void BlockChecks::check_by(unsigned thread, AccessKind kind, Address byte, std::
             if (dynamic_ != nullptr) {
                 check_shared(*dynamic_, access, aligned);
             } else {
-                tell("out_of_bounds", access,
-                     std::string(does(kind)) + " of " + bytes_text(bytes) +
-                         " of dynamic shared memory, of which the kernel was launched with none");
+                report("out_of_bounds", access,
+                       std::string(verb(kind)) + " of " + bytes_text(bytes) +
+                           " of dynamic shared memory, of which the kernel was launched with none");
             }
             break;
         case Memory::device:
@@ -416,18 +416,18 @@ bool BlockChecks::inside_shared(SharedShadow::Region& region, const Access& acce
         const bool before = access.address < array.begin;
         const std::size_t distance = before ? array.begin - access.address
                                             : access.address + access.bytes - (array.begin + array.size);
-        tell("out_of_bounds", access,
-             std::string(does(access.kind)) + " of " + bytes_text(access.bytes) + " at byte " +
-                 std::to_string(static_cast<std::int64_t>(access.address - array.begin)) + " of " +
-                 array.name + ", " + bytes_text(distance) +
-                 (before ? " before it" : " past the end of its ") +
-                 (before ? "" : std::to_string(array.size)));
+        report("out_of_bounds", access,
+               std::string(verb(access.kind)) + " of " + bytes_text(access.bytes) + " at byte " +
+                   std::to_string(static_cast<std::int64_t>(access.address - array.begin)) + " of " +
+                   array.name + ", " + bytes_text(distance) +
+                   (before ? " before it" : " past the end of its ") +
+                   (before ? "" : std::to_string(array.size)));
         return false;
     }
     if (aligned && (access.address & (access.bytes - 1)) != 0) {
-        tell("misaligned", access,
-             std::string(does(access.kind)) + " of " + bytes_text(access.bytes) + " at once, at byte " +
-                 std::to_string(access.address - array.begin) + " of " + array.name);
+        report("misaligned", access,
+               std::string(verb(access.kind)) + " of " + bytes_text(access.bytes) + " at once, at byte " +
+                   std::to_string(access.address - array.begin) + " of " + array.name);
         return false;
     }
     return true;
@@ -440,20 +440,20 @@ void BlockChecks::check_shared(SharedShadow::Region& region, const Access& acces
 void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool aligned) {
     const auto offset = static_cast<std::int64_t>(access.address - memory.begin);
     const auto start = [&] {
-        return std::string(does(access.kind)) + " of " + bytes_text(access.bytes) + " at byte " +
+        return std::string(verb(access.kind)) + " of " + bytes_text(access.bytes) + " at byte " +
                std::to_string(offset) + " of the allocation of " + bytes_text(memory.size);
     };
     if (memory.freed) {
-        tell("use_after_free", access, start() + ", which has been freed");
+        report("use_after_free", access, start() + ", which has been freed");
         return;
     }
     if (access.address < memory.begin || access.address + access.bytes > memory.begin + memory.size) {
         const bool before = access.address < memory.begin;
-        tell("out_of_bounds", access, start() + (before ? ", before its beginning" : ", past its end"));
+        report("out_of_bounds", access, start() + (before ? ", before its beginning" : ", past its end"));
         return;
     }
     if (aligned && (access.address & (access.bytes - 1)) != 0) {
-        tell("misaligned", access, start() + " at once");
+        report("misaligned", access, start() + " at once");
         return;
     }
     if (memory.written != nullptr) {
@@ -496,7 +496,8 @@ void BlockChecks::note_reads() {
         note_in_turn({}, 0);
 }
 
-// Nobody has touched that line lately: it is on its way from memory while others take their turn.
+// The shadow of that line is probably not in the cache: it is prefetched, and recorded some calls
+// later.
 void BlockChecks::note_in_turn(const Run& run, Address line) {
     auto& [first, its_line] = in_turn_[next_in_turn_++ % in_turn_.size()];
     if (first.words != 0) global_shadow().reads(first, its_line, generation_, order_, others_, *this);
@@ -517,12 +518,12 @@ void BlockChecks::volatile_access(AccessKind kind, const volatile void* address,
     const bool is_load = kind == AccessKind::load;
     before_atomic(is_load ? AccessKind::atomic_load : AccessKind::atomic_store, address, bytes,
                   __ATOMIC_RELAXED, place);
-    if (is_load) volatile_load_ = byte;  // it happens when this returns
+    if (is_load) volatile_load_ = byte;  // performed when this returns
 }
 
-// The order in which the block's threads, and the blocks, have come by this address. What the block
-// hands on lies there before the operation, and what it finds there it takes after it: whoever sees
-// the operation's effect has heard of what came before it.
+// Release and acquire, between the block's threads and between blocks. A block's clock is released
+// before the operation is performed, and the clock at the address is acquired after it. So a block
+// that sees the operation's effect is ordered after what was released.
 void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, unsigned bytes,
                                 int memory_order, Place place) {
     const Address byte = address_of(address);
@@ -531,33 +532,33 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
     const unsigned thread = running_thread();
     const bool releases = writes(kind) && memory_order >= __ATOMIC_RELEASE;
     if (releases) fence(true);
-    // In shared memory, and without a fence, it changes nothing for what was read in device memory.
-    if (launch_->any_fence || !atomics_.empty() || order_.any_carried() ||
+    // In shared memory, and without a fence, it does not order reads of device memory.
+    if (launch_->any_fence || !atomics_.empty() || order_.any_released() ||
         !is_shared(page_for(byte, place).memory))
         note_reads();
     check(kind, byte, bytes, place, true);
     if (watched_) {
-        const SharedClock carried = writes(kind) ? order_.carried(thread) : nullptr;
-        if (carried != nullptr || !atomics_.empty()) {
+        const SharedClock released = writes(kind) ? order_.released(thread) : nullptr;
+        if (released != nullptr || !atomics_.empty()) {
             SharedClock& here = atomics_[byte];
             order_.acquire(thread, here);
-            here = join(here, carried);
+            here = join(here, released);
         }
     }
-    if (!writes(kind) || !hands_on(byte)) return;
+    if (!writes(kind) || !orders_blocks(byte)) return;
     global_shadow().at_atomic(byte, generation_,
-                              [&](SharedBlocksKnowledge& here) { here = others_.carry(thread, here); });
+                              [&](SharedBlockClocks& here) { here = others_.release(thread, here); });
 }
 
 void BlockChecks::after_atomic(AccessKind kind, const volatile void* address) {
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr || kind == AccessKind::atomic_store) return;
-    if (!hands_on(byte)) return;
-    global_shadow().at_atomic(byte, generation_, [&](SharedBlocksKnowledge& here) { others_.acquire(here); });
+    if (!orders_blocks(byte)) return;
+    global_shadow().at_atomic(byte, generation_, [&](SharedBlockClocks& here) { others_.acquire(here); });
 }
 
-// Can an atomic access there tell one block of another?
-bool BlockChecks::hands_on(Address byte) {
+// Can an atomic access there order blocks?
+bool BlockChecks::orders_blocks(Address byte) {
     if (!launch_->any_fence) return false;
     const Memory memory = page(byte).memory;
     return memory == Memory::device || memory == Memory::variables;
@@ -575,33 +576,33 @@ void BlockChecks::fence(bool for_other_blocks) {
     order_.fence(thread);
 }
 
+void BlockChecks::notify(const Event& event) {
+    if (watched_) std::visit([this](const auto& one) { on(one); }, event);
+}
+
 // --- Waiting ---------------------------------------------------------------------------------------------------------
 
-void BlockChecks::thread_ended(unsigned thread) {
-    if (!watched_) return;
+void BlockChecks::on(const event::ThreadEnded& event) {
     settle();
-    complete_copies(thread, ~0U);
-    // Who returns before the block's first barrier counts as arrived at all of them: GPUs and their
-    // tools take that as it is meant.
+    complete_copies(event.thread, ~0U);
+    // A thread that returns before the block's first barrier counts as arrived at all of them, as
+    // on a GPU and for its tools.
     if (barriers_ > 0) ++ended_after_a_barrier_;
 }
 
-void BlockChecks::barrier_arrived(Site site) {
-    if (!watched_) return;
+void BlockChecks::on(const event::BarrierArrived& event) {
     split_barrier_ = false;
-    barrier_site_ = site;
+    barrier_site_ = event.site;
 }
 
-void BlockChecks::barrier_arrived_to_wait_later(unsigned thread) {
-    if (!watched_) return;
+void BlockChecks::on(const event::SplitBarrierArrived& event) {
     settle();
     note_reads();
     split_barrier_ = true;
-    order_.arrive(thread);
+    order_.arrive(event.thread);
 }
 
-void BlockChecks::barrier_released() {
-    if (!watched_) return;
+void BlockChecks::on(const event::BarrierReleased&) {
     settle();
     note_reads();
     if (split_barrier_) {
@@ -621,145 +622,133 @@ void BlockChecks::barrier_released() {
     });
 }
 
-void BlockChecks::barrier_left(unsigned thread) {
-    if (!watched_) return;
+void BlockChecks::on(const event::SplitBarrierLeft& event) {
     note_reads();
-    order_.wait(thread);
+    order_.wait(event.thread);
 }
 
-void BlockChecks::lanes_joined(unsigned warp, LaneMask lanes) {
-    if (!watched_) return;
+void BlockChecks::on(const event::CollectiveCompleted& event) {
     settle();
     note_reads();
-    order_.join(warp, lanes);
+    order_.join(event.warp, event.lanes);
 }
 
-// A barrier of the grid is one of the block first, and so all of it has arrived.
-void BlockChecks::blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase) {
-    if (!watched_) return;
+// A barrier of the grid begins with a barrier of the block, so the whole block has arrived.
+void BlockChecks::on(const event::BlocksBarrierArrived& event) {
     settle();
     note_reads();
-    if (barrier == grid_barrier_) return;
+    if (event.barrier == grid_barrier_) return;
     if (launch_->clusters()) {
-        const BlockKnowledge own = order_.release(thread);
-        launch_->at_cluster_barrier(cluster_, [&](LaunchChecks::Told& here) {
-            SharedBlocksKnowledge& told = here.in_phase(phase % 2).now;
-            told = others_.with(own, told);
+        const BlockClock own = order_.release(event.thread);
+        launch_->at_cluster_barrier(cluster_, [&](LaunchChecks::BlockPhases& here) {
+            SharedBlockClocks& clocks = here.in_phase(event.phase % 2).now;
+            clocks = others_.release(own, clocks);
         });
     }
-    order_.arrive(thread, BlockOrder::Halves::of_cluster);
+    order_.arrive(event.thread, BlockOrder::SplitBarrier::of_cluster);
 }
 
-void BlockChecks::blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase) {
-    if (!watched_) return;
+void BlockChecks::on(const event::BlocksBarrierLeft& event) {
     note_reads();
-    if (barrier == grid_barrier_) {
-        generation_ = launch_->generation() + phase + 1;
+    if (event.barrier == grid_barrier_) {
+        generation_ = launch_->generation() + event.phase + 1;
         return;
     }
-    if (std::exchange(cluster_phase_, phase) != phase) {
-        order_.all_arrived(BlockOrder::Halves::of_cluster);
+    if (std::exchange(cluster_phase_, event.phase) != event.phase) {
+        order_.all_arrived(BlockOrder::SplitBarrier::of_cluster);
         if (launch_->clusters())
-            launch_->at_cluster_barrier(cluster_, [&](LaunchChecks::Told& here) {
-                others_.acquire(here.in_phase(phase % 2 ^ 1).complete);
+            launch_->at_cluster_barrier(cluster_, [&](LaunchChecks::BlockPhases& here) {
+                others_.acquire(here.in_phase(event.phase % 2 ^ 1).complete);
             });
     }
-    order_.wait(thread, BlockOrder::Halves::of_cluster);
+    order_.wait(event.thread, BlockOrder::SplitBarrier::of_cluster);
 }
 
-void BlockChecks::barrier_begun(const void* barrier) {
-    if (!watched_) return;
-    order_.reset(barrier);
-    if (launch_->clusters()) launch_->at_mbarrier(barrier, [](LaunchChecks::Told& there) { there = {}; });
+void BlockChecks::on(const event::ArrivalBarrierBegun& event) {
+    order_.reset(event.barrier);
+    if (launch_->clusters())
+        launch_->at_mbarrier(event.barrier, [](LaunchChecks::BlockPhases& there) { there = {}; });
 }
 
-void BlockChecks::arrival_barrier_arrived(unsigned thread, const void* barrier) {
-    if (!watched_) return;
+void BlockChecks::on(const event::ArrivalBarrierArrived& event) {
     settle();
     note_reads();
-    order_.arrive(thread, barrier);
+    order_.arrive(event.thread, event.barrier);
 }
 
-void BlockChecks::arrival_barrier_completed(const void* barrier) {
-    if (watched_) order_.all_arrived(barrier);
+void BlockChecks::on(const event::ArrivalBarrierCompleted& event) {
+    order_.all_arrived(event.barrier);
 }
 
-void BlockChecks::arrival_barrier_left(unsigned thread, const void* barrier) {
-    if (!watched_) return;
+void BlockChecks::on(const event::ArrivalBarrierLeft& event) {
     settle();
     note_reads();
-    order_.wait(thread, barrier);
+    order_.wait(event.thread, event.barrier);
 }
 
-void BlockChecks::mbarrier_arrived(unsigned thread, const void* barrier, unsigned parity) {
-    if (!watched_) return;
+void BlockChecks::on(const event::MbarrierArrived& event) {
     settle();
     note_reads();
-    order_.arrive(thread, barrier, parity);
+    order_.arrive(event.thread, event.barrier, event.parity);
 }
 
-// A waiter of the other block acts on it, and may tell this one in turn.
-void BlockChecks::mbarrier_of_another_block_arrived(unsigned thread, const void* barrier, unsigned parity) {
-    if (!watched_) return;
+// Threads of the other block acquire this clock when they wait, and may release it to this block.
+void BlockChecks::on(const event::RemoteMbarrierArrived& event) {
     settle();
     note_reads();
-    const BlockKnowledge own = order_.release(thread);
-    launch_->at_mbarrier(barrier, [&](LaunchChecks::Told& there) {
-        SharedBlocksKnowledge& told = there.in_phase(parity).now;
-        told = others_.with(own, told);
+    const BlockClock own = order_.release(event.thread);
+    launch_->at_mbarrier(event.barrier, [&](LaunchChecks::BlockPhases& there) {
+        SharedBlockClocks& clocks = there.in_phase(event.parity).now;
+        clocks = others_.release(own, clocks);
     });
 }
 
-void BlockChecks::mbarrier_left(unsigned thread, const void* barrier, unsigned parity) {
-    if (!watched_) return;
+void BlockChecks::on(const event::MbarrierLeft& event) {
     settle();
     note_reads();
-    order_.wait(thread, barrier, parity);
+    order_.wait(event.thread, event.barrier, event.parity);
     if (!launch_->clusters()) return;
-    launch_->at_mbarrier(barrier, [&](LaunchChecks::Told& here) {
-        const SharedBlocksKnowledge& told = here.in_phase(parity ^ 1).complete;
-        others_.acquire(told);
+    launch_->at_mbarrier(event.barrier, [&](LaunchChecks::BlockPhases& here) {
+        const SharedBlockClocks& clocks = here.in_phase(event.parity ^ 1).complete;
+        others_.acquire(clocks);
         const unsigned self = others_.number();
-        if (told != nullptr && self < told->size()) order_.acquire(thread, (*told)[self]);
+        if (clocks != nullptr && self < clocks->size()) order_.acquire(event.thread, (*clocks)[self]);
     });
 }
 
 // --- Asynchronous copies and matrix loads ----------------------------------------------------------------------------
 
-void BlockChecks::copy_issued(unsigned thread, void* shared, const void* data, const void* global,
-                              unsigned bytes, unsigned valid_bytes, Site site) {
-    if (!watched_) return;
+void BlockChecks::on(const event::CopyIssued& event) {
     settle();
-    const Place place = place_of(site);
-    if (valid_bytes > 0) check_by(thread, AccessKind::load, address_of(global), valid_bytes, place, true);
-    const Address to = address_of(shared);
+    const Place place = place_of(event.site);
+    if (event.valid_bytes > 0)
+        check_by(event.thread, AccessKind::load, address_of(event.global), event.valid_bytes, place, true);
+    const Address to = address_of(event.shared);
     SharedShadow::Region* region = shared_.find(to);
-    const Access copy{thread, to, bytes, AccessKind::store, short_place(place)};
+    const Access copy{event.thread, to, event.bytes, AccessKind::store, short_place(place)};
     if (region == nullptr || !inside_shared(*region, copy, true)) return;
     shared_.issue_copy(*region, copy, order_, *this);
     settle_second_writes(
-        [&](const SecondWrite& write) { return static_cast<const char*>(data) + (write.where - to); });
-    copies_[thread].pending.push_back({to, bytes, copies_[thread].group});
+        [&](const SecondWrite& write) { return static_cast<const char*>(event.data) + (write.where - to); });
+    copies_[event.thread].pending.push_back({to, event.bytes, copies_[event.thread].group});
 }
 
-void BlockChecks::copies_committed(unsigned thread) {
-    if (!watched_) return;
-    ++copies_[thread].group;
+void BlockChecks::on(const event::CopiesCommitted& event) {
+    ++copies_[event.thread].group;
 }
 
-void BlockChecks::copies_awaited(unsigned thread, unsigned pending) {
-    if (!watched_) return;
-    const unsigned group = copies_[thread].group;
-    if (pending <= group) complete_copies(thread, group - pending);
+void BlockChecks::on(const event::CopiesAwaited& event) {
+    const unsigned group = copies_[event.thread].group;
+    if (event.pending <= group) complete_copies(event.thread, group - event.pending);
 }
 
-// Writes of their thread, before its arrival: who reads without waiting for the barrier is in no
-// order with them.
-void BlockChecks::copies_attached(unsigned thread) {
-    if (watched_) complete_copies(thread, ~0U);
+// The copies are writes of their thread before its arrival: a read is ordered after them only if
+// its thread has waited for the barrier.
+void BlockChecks::on(const event::CopiesAttached& event) {
+    complete_copies(event.thread, ~0U);
 }
 
-// What a box has of the matrix, in pieces of which each is one access.
+// The part of a box that lies in the matrix, in accesses of 16 bytes.
 void BlockChecks::check_box(unsigned thread, AccessKind kind, const TensorMap& map, int column, int row,
                             Place place) {
     constexpr std::size_t kPiece = 16;
@@ -767,46 +756,41 @@ void BlockChecks::check_box(unsigned thread, AccessKind kind, const TensorMap& m
         for (std::size_t i = 0; i < part.bytes; i += kPiece) {
             check_by(thread, kind, address_of(part.begin + i), std::min(kPiece, part.bytes - i), place,
                      false);
-            note_second_writes();  // what is there, and what will be, is open
+            note_second_writes();  // the values are not compared
         }
     }
 }
 
-// The phase cannot end without the copy: who has waited for it knows what its thread had done when
-// it asked for the copy, and what its carrier does. Nobody else knows of the carrier: a barrier
-// between threads does not wait for the copy.
-void BlockChecks::box_load_issued(unsigned thread, void* shared, const TensorMap& map, int column, int row,
-                                  const void* barrier, unsigned parity, Site site) {
-    if (!watched_) return;
-    const Place place = place_of(site);
-    check_box(thread, AccessKind::load, map, column, row, place);
+// The phase cannot end before the copy has. What the thread did before it issued the copy, and what
+// the copy engine writes, happens before what any thread does after it has waited for the phase. No
+// other thread is ordered after the copy engine: a barrier between threads does not wait for it.
+void BlockChecks::on(const event::BoxLoadIssued& event) {
+    const Place place = place_of(event.site);
+    check_box(event.thread, AccessKind::load, event.map, event.column, event.row, place);
     settle();
     note_reads();
-    const Address to = address_of(shared);
-    const Access copy{thread, to, static_cast<unsigned>(map.box_bytes()), AccessKind::store,
+    const Address to = address_of(event.shared);
+    const Access copy{event.thread, to, static_cast<unsigned>(event.map.box_bytes()), AccessKind::store,
                       short_place(place)};
     if (SharedShadow::Region* region = shared_.find(to);
         region != nullptr && inside_shared(*region, copy, false))
         shared_.issue_copy(*region, copy, order_, *this);
-    order_.arrive(thread, barrier, parity);
-    asked_by_[order_.carrier(barrier) % asked_by_.size()] = thread;
+    order_.arrive(event.thread, event.barrier, event.parity);
+    issued_by_[order_.copy_engine(event.barrier) % issued_by_.size()] = event.thread;
 }
 
-void BlockChecks::box_loaded(const void* shared, const void* barrier, unsigned parity) {
-    if (!watched_) return;
+void BlockChecks::on(const event::BoxLoaded& event) {
     settle();
-    const unsigned carrier = order_.carrier(barrier);
-    if (SharedShadow::Region* region = shared_.find(address_of(shared)); region != nullptr)
-        shared_.end_copy(*region, address_of(shared), carrier, order_);
-    order_.arrive(carrier, barrier, parity);
+    const unsigned engine = order_.copy_engine(event.barrier);
+    if (SharedShadow::Region* region = shared_.find(address_of(event.shared)); region != nullptr)
+        shared_.end_copy(*region, address_of(event.shared), engine, order_);
+    order_.arrive(engine, event.barrier, event.parity);
 }
 
-void BlockChecks::box_store_issued(unsigned thread, const void* shared, const TensorMap& map, int column,
-                                   int row, Site site) {
-    if (!watched_) return;
-    const Place place = place_of(site);
-    check_by(thread, AccessKind::load, address_of(shared), map.box_bytes(), place, false);
-    check_box(thread, AccessKind::store, map, column, row, place);
+void BlockChecks::on(const event::BoxStoreIssued& event) {
+    const Place place = place_of(event.site);
+    check_by(event.thread, AccessKind::load, address_of(event.shared), event.map.box_bytes(), place, false);
+    check_box(event.thread, AccessKind::store, event.map, event.column, event.row, place);
 }
 
 void BlockChecks::complete_copies(unsigned thread, unsigned end_of_groups) {
@@ -820,28 +804,35 @@ void BlockChecks::complete_copies(unsigned thread, unsigned end_of_groups) {
     pending.erase(pending.begin(), pending.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
-void BlockChecks::matrices_moved(AccessKind kind, unsigned warp, const void* const* rows, unsigned matrices,
-                                 Site site) {
-    if (!watched_) return;
+void BlockChecks::on(const event::MatricesLoaded& event) {
+    check_rows(AccessKind::load, event.warp, event.rows, event.matrices, event.site);
+}
+
+void BlockChecks::on(const event::MatricesStored& event) {
+    check_rows(AccessKind::store, event.warp, event.rows, event.matrices, event.site);
+}
+
+void BlockChecks::check_rows(AccessKind kind, unsigned warp, const void* const* rows, unsigned matrices,
+                             Site site) {
     constexpr unsigned kRowBytes = 16;
     const Place place = place_of(site);
     for (unsigned i = 0; i < 8 * matrices; ++i)
         check_by(warp * kLanes + i % kLanes, kind, address_of(rows[i]), kRowBytes, place, true);
 }
 
-// --- What is found ---------------------------------------------------------------------------------------------------
+// --- Findings ---------------------------------------------------------------------------------------------------
 
 Index BlockChecks::index(unsigned thread) const {
     return {thread % shape_.x, thread / shape_.x % shape_.y, thread / (shape_.x * shape_.y)};
 }
 
 Party BlockChecks::party(unsigned thread, ShortPlace place) const {
-    if (thread >= order_.threads()) thread = asked_by_[thread % asked_by_.size()];
+    if (thread >= order_.threads()) thread = issued_by_[thread % issued_by_.size()];
     return {long_place(place), block_, index(thread)};
 }
 
-void BlockChecks::tell(const char* kind, const Access& access, const std::string& message,
-                       const Earlier* earlier) {
+void BlockChecks::report(const char* kind, const Access& access, const std::string& message,
+                         const Earlier* earlier) {
     std::optional<Party> other;
     if (earlier != nullptr) other = party(earlier->thread, earlier->place);
     launch_->findings().add(kind, party(access.thread, access.place), other,
@@ -873,7 +864,7 @@ void BlockChecks::race(const Access& access, const Earlier& earlier, Address whe
 }
 
 void BlockChecks::settle_last_access() {
-    // The store has happened by now: its thread has gone on to something else.
+    // The store has been performed: its thread has reached its next event.
     if (!second_writes_.empty())
         settle_second_writes(
             [](const SecondWrite& write) { return reinterpret_cast<const void*>(write.where); });
@@ -903,28 +894,28 @@ void BlockChecks::note_race(const Access& access, const Earlier& earlier, Addres
     const Party self = party(access.thread, access.place);
     launch_->findings().add(
         between_blocks ? "race_between_blocks" : "race", self, other, [&](RawFinding& finding) {
-            const auto who = [&](const Party& party) {
+            const auto name_of = [&](const Party& party) {
                 return (between_blocks ? "block " + triple(party.block) + ", " : std::string()) + "thread " +
                        triple(party.thread);
             };
-            finding.message = describe(where) + ": " + does(earlier.kind) + " by " + who(other) + ", " +
-                              does(access.kind) + " by " + who(self) + ", in no order";
+            finding.message = describe(where) + ": " + verb(earlier.kind) + " by " + name_of(other) + ", " +
+                              verb(access.kind) + " by " + name_of(self) + ", in no order";
         });
 }
 
 void BlockChecks::uninitialised(const Access& access, Address where) {
-    tell("uninitialised_read", access,
-         std::string(does(access.kind)) + " of " + bytes_text(access.bytes) + ", but nothing has written " +
-             describe(where));
+    report("uninitialised_read", access,
+           std::string(verb(access.kind)) + " of " + bytes_text(access.bytes) + ", but nothing has written " +
+               describe(where));
 }
 
 void BlockChecks::missing_wait(const Access& access, const Earlier& copy, Address where) {
     const bool own = copy.thread == access.thread;
-    tell("missing_wait", access,
-         std::string(does(access.kind)) + " of " + bytes_text(access.bytes) + " by thread " +
-             triple(index(access.thread)) + " at " + describe(where) + ", where a copy that " +
-             (own ? "it" : "thread " + triple(index(copy.thread))) + " has issued is pending",
-         &copy);
+    report("missing_wait", access,
+           std::string(verb(access.kind)) + " of " + bytes_text(access.bytes) + " by thread " +
+               triple(index(access.thread)) + " at " + describe(where) + ", where a copy that " +
+               (own ? "it" : "thread " + triple(index(copy.thread))) + " has issued is pending",
+           &copy);
 }
 
 }  // namespace cuda_on_cpu::inspector

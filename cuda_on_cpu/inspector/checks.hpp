@@ -1,9 +1,9 @@
-// What is wrong with the accesses of a kernel: races, bounds, alignment, reads of what nothing
-// wrote, copies not waited for. One BlockChecks for each OS thread looks at every access when it
-// happens; what the blocks of a launch share is in LaunchChecks.
+// Checks every access of a kernel: races, bounds, alignment, reads of unwritten memory, copies that
+// were not waited for. There is one BlockChecks for each OS thread; LaunchChecks has what the
+// blocks of a launch share.
 //
 // Blocks that are not watched take part as far as the others need it: what they write counts as
-// written, and what their atomic accesses carry from block to block is handed on.
+// written, and their atomic accesses pass on the clocks of other blocks.
 #pragma once
 
 #include <array>
@@ -19,11 +19,12 @@
 
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/thread.h"
-#include "event.hpp"
 #include "findings.hpp"
 #include "launch_state.hpp"
+#include "observer.hpp"
 #include "races.hpp"
 #include "shadow.hpp"
+#include "trace.hpp"
 #include "vector_types.h"
 
 namespace cuda_on_cpu::inspector {
@@ -32,7 +33,7 @@ namespace cuda_on_cpu::inspector {
 std::uint64_t blocks_together(const LaunchConfiguration& launch);
 std::uint64_t cluster_of(uint3 block, const LaunchConfiguration& launch);
 
-// A piece of memory that a kernel may reach, and which of its bytes something has written.
+// An allocation, and which of its bytes have been written.
 struct DeviceMemory {
     Address begin = 0;
     std::size_t size = 0;
@@ -53,15 +54,15 @@ class LaunchChecks {
     std::array<unsigned, 3> block(unsigned number) const;
 
     GlobalShadow::Generation generation() const { return generation_; }
-    // Of several blocks, which reach each other's shared memory.
+    // Are there clusters of several blocks, which access each other's shared memory?
     bool clusters() const { return clusters_; }
-    // `change` gets what the blocks of that cluster have told each other at its barriers, and may
-    // change it, nobody else meanwhile.
-    using Told = Arrivals<const BlocksKnowledge>;
-    void at_cluster_barrier(std::uint64_t cluster, const std::function<void(Told&)>& change);
-    // The same of what other blocks have told at an mbarrier.
-    void at_mbarrier(const void* barrier, const std::function<void(Told&)>& change);
-    // Of what blocks do to device memory. Not, if they touch too much of it.
+    // Calls `change` under a lock with the clocks that the blocks of that cluster have released at
+    // its barriers.
+    using BlockPhases = Phases<const BlockClocks>;
+    void at_cluster_barrier(std::uint64_t cluster, const std::function<void(BlockPhases&)>& change);
+    // The same for the clocks that other blocks have released at an mbarrier.
+    void at_mbarrier(const void* barrier, const std::function<void(BlockPhases&)>& change);
+    // False: the kernels accessed more device memory than the shadow memory has room for.
     static bool all_memory_watched();
     std::atomic<bool> any_fence{false};
 
@@ -71,8 +72,8 @@ class LaunchChecks {
     bool clusters_;
     mutable std::mutex mutex_;
     std::vector<std::array<unsigned, 3>> blocks_;
-    std::unordered_map<std::uint64_t, Told> at_clusters_;
-    std::unordered_map<const void*, Told> at_mbarriers_;
+    std::unordered_map<std::uint64_t, BlockPhases> at_clusters_;
+    std::unordered_map<const void*, BlockPhases> at_mbarriers_;
 };
 
 class BlockChecks final : private SharedSink, private GlobalSink {
@@ -85,7 +86,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void begin_block(LaunchChecks& launch, const LaunchState& state, uint3 block, bool watched);
     void begin_watched_block(void* dynamic_shared, std::size_t size);
     void end_block();
-    // The launch is over: what any OS thread has kept of it is void.
+    // The launch is over: each OS thread drops its state of it.
     static void forget_everywhere(const LaunchChecks& launch);
 
     // Of the running thread. `aligned`: the instruction needs an address that is a multiple of its
@@ -96,8 +97,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         if (is_usual(kind, byte, bytes, place)) return;
         if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
     }
-    // An atomic access, with its order in memory as the compiler numbers them. Between the two it
-    // is carried out.
+    // An atomic access is performed between the two calls. `memory_order` as the compiler numbers
+    // them.
     void before_atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order,
                        Place place);
     void after_atomic(AccessKind kind, const volatile void* address);
@@ -107,37 +108,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     // `for_other_blocks`: __threadfence(), else __threadfence_block().
     void fence(bool for_other_blocks);
 
-    // What the runtime tells of a block that is watched. Nothing happens in one that has not begun
-    // here: then it is only counted.
-    void thread_ended(unsigned thread);
-    void shared_entered(const char* name, void* object, std::size_t size, std::size_t gap);
-    void barrier_arrived_to_wait_later(unsigned thread);
-    void barrier_arrived(Site site);
-    void barrier_released();
-    void barrier_left(unsigned thread);
-    void lanes_joined(unsigned warp, LaneMask lanes);
-    void blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase);
-    void blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase);
-    void copy_issued(unsigned thread, void* shared, const void* data, const void* global, unsigned bytes,
-                     unsigned valid_bytes, Site site);
-    void copies_committed(unsigned thread);
-    void copies_awaited(unsigned thread, unsigned pending);
-    // By load or store.
-    void matrices_moved(AccessKind kind, unsigned warp, const void* const* rows, unsigned matrices,
-                        Site site);
-    void barrier_begun(const void* barrier);
-    void arrival_barrier_arrived(unsigned thread, const void* barrier);
-    void arrival_barrier_completed(const void* barrier);
-    void arrival_barrier_left(unsigned thread, const void* barrier);
-    void copies_attached(unsigned thread);
-    void mbarrier_arrived(unsigned thread, const void* barrier, unsigned parity);
-    void mbarrier_of_another_block_arrived(unsigned thread, const void* barrier, unsigned parity);
-    void mbarrier_left(unsigned thread, const void* barrier, unsigned parity);
-    void box_load_issued(unsigned thread, void* shared, const TensorMap& map, int column, int row,
-                         const void* barrier, unsigned parity, Site site);
-    void box_loaded(const void* shared, const void* barrier, unsigned parity);
-    void box_store_issued(unsigned thread, const void* shared, const TensorMap& map, int column, int row,
-                          Site site);
+    // Events of a watched block. Those of other blocks, and those that order nothing, are ignored.
+    void notify(const Event& event);
 
   private:
     enum class Memory : std::uint8_t { nothing, static_shared, dynamic_shared, device, variables };
@@ -156,8 +128,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         Address last = 0;     // that was accessed
         bool usable = false;  // there, and all of it has been written
     };
-    // A second plain write to a word, by another thread and in no order with the first. If it
-    // writes what was there it is none the worse.
+    // A second plain write to a word, by another thread and unordered with the first. It is a race
+    // only if it changes the value.
     struct SecondWrite {
         Access access;
         Earlier earlier;
@@ -175,9 +147,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         std::vector<Copy> pending;
     };
 
-    // What most accesses of device memory are: nothing can be wrong with them but a race. A loop
-    // goes on at the same distance, so that what is known of that memory is on its way from the
-    // cache when it is needed.
+    // The fast path for device memory: an access that can only be wrong by a race. A loop goes on
+    // with the same stride, so the shadow of the next address is prefetched.
     bool is_usual(AccessKind kind, Address byte, std::size_t bytes, Place place) {
         Piece& piece = pieces_[place];
         if (!watched_ || !piece.usable || byte - piece.begin >= piece.size) return false;
@@ -195,9 +166,38 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     }
 
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
+    template <class OneEvent>
+    void on(const OneEvent&) {}
+    void on(const event::ThreadEnded& event);
+    void on(const event::SharedEntered& event);
+    void on(const event::BarrierArrived& event);
+    void on(const event::BarrierReleased& event);
+    void on(const event::SplitBarrierArrived& event);
+    void on(const event::SplitBarrierLeft& event);
+    void on(const event::CollectiveCompleted& event);
+    void on(const event::BlocksBarrierArrived& event);
+    void on(const event::BlocksBarrierLeft& event);
+    void on(const event::CopyIssued& event);
+    void on(const event::CopiesCommitted& event);
+    void on(const event::CopiesAwaited& event);
+    void on(const event::ArrivalBarrierBegun& event);
+    void on(const event::ArrivalBarrierArrived& event);
+    void on(const event::ArrivalBarrierCompleted& event);
+    void on(const event::ArrivalBarrierLeft& event);
+    void on(const event::CopiesAttached& event);
+    void on(const event::MbarrierArrived& event);
+    void on(const event::RemoteMbarrierArrived& event);
+    void on(const event::MbarrierLeft& event);
+    void on(const event::BoxLoadIssued& event);
+    void on(const event::BoxLoaded& event);
+    void on(const event::BoxStoreIssued& event);
+    void on(const event::MatricesLoaded& event);
+    void on(const event::MatricesStored& event);
+
     void check(AccessKind kind, Address byte, std::size_t bytes, Place place, bool aligned);
     void check_by(unsigned thread, AccessKind kind, Address byte, std::size_t bytes, Place place,
                   bool aligned);
+    void check_rows(AccessKind kind, unsigned warp, const void* const* rows, unsigned matrices, Site site);
     void check_box(unsigned thread, AccessKind kind, const TensorMap& map, int column, int row, Place place);
     void check_shared(SharedShadow::Region& region, const Access& access, bool aligned);
     void check_device(DeviceMemory& memory, const Access& access, bool aligned);
@@ -206,15 +206,15 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     Page page_for(Address byte, Place place);
     Page look_up(Address byte);
     void complete_copies(unsigned thread, unsigned end_of_groups);
-    bool hands_on(Address byte);
-    // What could be said of the last access only when it had happened.
+    bool orders_blocks(Address byte);
+    // Finishes the checks of the last access that needed its result.
     void settle() {
         if (!second_writes_.empty() || volatile_load_ != 0) settle_last_access();
     }
     void settle_last_access();
     void note_device_access(const Access& access);
-    // Reads wait until something may change who knows of them, as those of one line are noted
-    // together for little more than one.
+    // Reads are collected until an event may change their order, because those of one line are
+    // recorded together for little more than the cost of one.
     void note_read(const Access& access) {
         const Epoch epoch = order_.epoch(access.thread);
         const auto block = static_cast<std::uint16_t>(others_.number());
@@ -232,8 +232,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void uninitialised(const Access& access, Address where) override;
     void missing_wait(const Access& access, const Earlier& copy, Address where) override;
     void note_race(const Access& access, const Earlier& earlier, Address where);
-    void tell(const char* kind, const Access& access, const std::string& message,
-              const Earlier* earlier = nullptr);
+    void report(const char* kind, const Access& access, const std::string& message,
+                const Earlier* earlier = nullptr);
     Party party(unsigned thread, ShortPlace place) const;
     std::array<unsigned, 3> index(unsigned thread) const;
     std::string describe(Address where);
@@ -252,34 +252,33 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     static constexpr std::size_t kPageBytes = 4096;
     ByPlace<Piece> pieces_;
     std::array<Page, kPages> pages_;
-    RecentlyUsed<DeviceMemory*> recent_;  // whose pages were looked up
+    RecentlyUsed<DeviceMemory*> recent_;  // allocations of pages that were looked up
     Address static_begin_ = ~Address{0};
     Address static_end_ = 0;
     SharedShadow::Region* dynamic_ = nullptr;
 
     BlockOrder order_;
-    BlockAmongOthers others_;
+    GridOrder others_;
     SharedShadow shared_;
     PendingReads reads_;
-    std::array<std::pair<Run, Address>, 8> in_turn_{};  // reads that are noted next, and their lines
+    std::array<std::pair<Run, Address>, 8> in_turn_{};  // reads to record next, and their lines
     std::size_t next_in_turn_ = 0;
-    std::unordered_map<Address, SharedClock>
-        atomics_;  // what the block's atomic accesses have left at addresses
+    // The clocks that the block's atomic accesses have released at addresses.
+    std::unordered_map<Address, SharedClock> atomics_;
     bool split_barrier_ = false;
     Site barrier_site_{"", 0};
     std::uint64_t cluster_ = 0;  // its number in the grid
     unsigned cluster_phase_ = ~0U;
     std::vector<Copies> copies_;
-    std::array<unsigned, BlockOrder::kCarriers>
-        asked_by_{};         // the thread that has last asked for a box, of each carrier
+    // Of each copy engine, the thread that has issued its last copy.
+    std::array<unsigned, BlockOrder::kCopyEngines> issued_by_{};
     unsigned barriers_ = 0;  // that the block has passed
     unsigned ended_after_a_barrier_ = 0;
     std::vector<SecondWrite> second_writes_;  // of the last access, by its words
-    Address volatile_load_ = 0;               // the last access was a volatile load of it
+    Address volatile_load_ = 0;               // of the last access, if that was a volatile load
 };
 
-// Where the hooks find the checks: null unless a block of a launch under inspection runs on this OS
-// thread.
+// For the hooks: null unless a block of a launch under inspection runs on this OS thread.
 extern constinit thread_local BlockChecks* checking;
 
 }  // namespace cuda_on_cpu::inspector

@@ -115,7 +115,7 @@ class Replay {
             lanes_ |= LaneMask{1} << lane;
             Node from = kEntry;
             nodes_[lane].reserve(traces[lane].size());
-            for (const Event& event : traces[lane]) {
+            for (const TraceEntry& event : traces[lane]) {
                 const Node to = graph_.node(event.action);
                 graph_.connect(from, to);
                 nodes_[lane].push_back(to);
@@ -171,7 +171,7 @@ class Replay {
 
     void execute(LaneMask mask, Action action) {
         now_.mask = mask;
-        if (!action.is_meeting()) executed_(now_);
+        if (!action.is_sync_point()) executed_(now_);
         for (LaneMask left = mask; left != 0; left &= left - 1)
             ++now_.event[static_cast<unsigned>(std::countr_zero(left))];
     }
@@ -217,7 +217,7 @@ void converge(const Traces& traces, const std::function<void(const Instruction&)
     Instruction now{alike, {}};
     for (std::uint32_t e = 0; e < leader.size(); ++e) {
         now.event.fill(e);
-        if (!leader[e].action.is_meeting()) executed(now);
+        if (!leader[e].action.is_sync_point()) executed(now);
     }
 }
 

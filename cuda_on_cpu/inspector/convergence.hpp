@@ -11,11 +11,11 @@
 #include <functional>
 #include <span>
 
-#include "event.hpp"
+#include "trace.hpp"
 
 namespace cuda_on_cpu::inspector {
 
-using Trace = std::span<const Event>;
+using Trace = std::span<const TraceEntry>;
 using Traces = std::array<Trace, kLanes>;  // empty for lanes that did nothing, or do not exist
 
 // Did all lanes that did something do the same, one event after the other? Their mask; 0 if they

@@ -116,7 +116,7 @@ std::string why_of(const std::string& kind) {
         {"race_between_blocks",
          "Blocks of one launch run in any order, also at the same time. Only atomic accesses order them: "
          "write, __threadfence(), "
-         "then an atomic; and whoever has seen the atomic may read. Or use two launches."},
+         "then an atomic; a block that has seen the atomic may read. Or use two launches."},
         {"out_of_bounds",
          "The access lies outside of every array. A GPU reads something else there, or destroys it."},
         {"misaligned", "An access of 2, 4, 8 or 16 bytes needs an address that is a multiple of its size."},

@@ -1,5 +1,5 @@
-// What is wrong with a kernel, gathered while it runs: the same mistake at the same two places is
-// one finding with a count.
+// The mistakes of a kernel, collected while it runs: the same mistake at the same two places is one
+// finding with a count.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "cuda_on_cpu/inspection.h"
-#include "event.hpp"
+#include "trace.hpp"
 
 namespace cuda_on_cpu::inspector {
 
-// Who did something, and where.
+// A thread and the place in the program where it did something.
 struct Party {
     Place place = 0;
     std::array<unsigned, 3> block{};
@@ -36,16 +36,16 @@ class Findings {
   public:
     using Resolve = std::function<SourceLine(Place)>;
 
-    // Counts it if there is one of the kind at these places; `complete` adds message and why only
-    // when it is the first.
+    // Counts a finding of this kind at these places. `complete` adds message and why to the first
+    // one.
     void add(std::string kind, const Party& party, const std::optional<Party>& other,
              const std::function<void(RawFinding&)>& complete);
-    // For whoever looks them up all at once.
+    // All places, to look them up at once.
     std::vector<Place> places() const;
     // One for each kind and pair of lines, in the order of file and line.
     std::vector<Finding> take(const Resolve& resolve);
     bool empty() const;
-    // Is there one of an access that the stand-in, or a GPU, stops at?
+    // Is there a finding of an access at which the stand-in, and a GPU, stops the kernel?
     bool has_bad_access() const;
 
   private:

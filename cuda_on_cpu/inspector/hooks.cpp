@@ -39,9 +39,8 @@ AccessKind kind_of(Operation operation) {
         recorder->access_range(operation, address, bytes, place);
 }
 
-// `perform` carries the operation out. What it hands on is known to others before they can see it
-// done, and what it has come by is known to its thread after it: blocks on other OS threads go on
-// meanwhile.
+// `perform` carries the operation out. The checks release the thread's clock before it, and acquire
+// the clock at the address after it, because blocks on other OS threads run at the same time.
 template <class Perform>
 [[gnu::always_inline]] inline auto atomic(AccessKind kind, const volatile void* address, unsigned bytes,
                                           int order, std::uint64_t place, Perform perform) {
@@ -53,7 +52,7 @@ template <class Perform>
     return result;
 }
 
-// A load, and the try to store what was made of it, are one atomic operation.
+// A load and the compare-and-swap that follows it are one atomic operation.
 void before_retry(const volatile void* address) {
     if (recording != nullptr) recording->take_back_atomic_load(address);
 }

@@ -1,4 +1,4 @@
-// An inspection as JSON, for those who write it and those who read it.
+// An inspection as JSON: writing and reading.
 #pragma once
 
 #include <algorithm>

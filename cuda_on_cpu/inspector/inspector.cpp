@@ -111,8 +111,8 @@ void add(const LaunchRecord& launch, KernelInspection& kernel) {
     }
 }
 
-// The lines of a launch. Two arrays of one name in one line are told apart by the order in which
-// the line mentions them, so that launches whose buffers change places still add up.
+// The lines of a launch. Two arrays of one name in one line are distinguished by the order in which
+// the line mentions them, so that launches that swap their buffers still add up.
 void add(const LaunchRecord& launch, const std::unordered_map<Place, SourceLine>& sources,
          std::map<Line, LineCount>& lines) {
     std::map<Line, std::map<unsigned, Place>>

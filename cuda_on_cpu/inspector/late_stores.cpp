@@ -1,9 +1,8 @@
-// Stores that come as late as they may, in programs that are linked with this in place of the
-// inspector, and with CUDA_ON_CPU_STORES=late: a thread steps back before each store to memory that
-// others see, until all others of its block wait, have ended or want to store, too. What it has
-// read by then, others have read as well. So of two threads that do `counter += 1` one adds in
-// vain, and who reads without a barrier what another writes finds what was there before. A kernel
-// without races cannot tell.
+// Late stores: with CUDA_ON_CPU_STORES=late, in programs that are linked with this instead of the
+// inspector. Before each store to memory that other threads can access, a thread yields until all
+// others of its block wait, have ended, or are about to store, too. So when two threads execute
+// `counter += 1`, both read the old value and one addition is lost; and a read without a barrier
+// finds the old value. A kernel without races computes the same as otherwise.
 #include <cstddef>
 #include <cstdint>
 

@@ -35,28 +35,28 @@ void BlockOrder::begin_block(unsigned threads) {
     if (threads != threads_ || begin_anew) {
         threads_ = threads;
         const unsigned warps = (threads + kLanes - 1) / kLanes;
-        const unsigned all = warps * kLanes + kCarriers;
+        const unsigned all = warps * kLanes + kCopyEngines;
         epoch_.assign(all, 0);
-        heard_.assign(all, Row{});
-        beyond_.assign(all, nullptr);
-        carried_.assign(all, nullptr);
+        warp_clock_.assign(all, WarpClock{});
+        clock_.assign(all, nullptr);
+        released_.assign(all, nullptr);
         warp_joined_.assign(warps, 0);
         live_lanes_.assign(warps, ~LaneMask{0});
         if (threads % kLanes != 0) live_lanes_.back() = (LaneMask{1} << threads % kLanes) - 1;
     }
     arrivals_.fill({});
     at_address_.clear();
-    carriers_.clear();
+    copy_engines_.clear();
     begin_phase();
 }
 
-// What was known before is smaller than the epochs from now on: nothing needs to be forgotten but
-// what is shared.
+// Every entry so far is smaller than the epochs from now on, so only the shared clocks have to be
+// dropped.
 void BlockOrder::begin_phase() {
     phase_start_ = ++latest_;
     std::fill(epoch_.begin(), epoch_.end(), latest_);
-    if (std::exchange(any_beyond_, false)) std::fill(beyond_.begin(), beyond_.end(), nullptr);
-    if (std::exchange(any_carried_, false)) std::fill(carried_.begin(), carried_.end(), nullptr);
+    if (std::exchange(any_clock_, false)) std::fill(clock_.begin(), clock_.end(), nullptr);
+    if (std::exchange(any_released_, false)) std::fill(released_.begin(), released_.end(), nullptr);
 }
 
 void BlockOrder::barrier() {
@@ -67,11 +67,11 @@ void BlockOrder::join(unsigned warp, LaneMask lanes) {
     const unsigned base = warp * kLanes;
     lanes &= live_lanes_[warp];
     if (lanes == 0) return;
-    Row together{};
+    WarpClock together{};
     Epoch last = 0;
     for (LaneMask left = lanes; left != 0; left &= left - 1) {
         const unsigned lane = lowest(left);
-        const Row& row = heard_[base + lane];
+        const WarpClock& row = warp_clock_[base + lane];
         for (unsigned i = 0; i < kLanes; ++i)
             together[i] = std::max(together[i], row[i]);
         last = std::max(last, epoch_[base + lane]);
@@ -84,95 +84,94 @@ void BlockOrder::join(unsigned warp, LaneMask lanes) {
     latest_ = std::max(latest_, next);
     for (LaneMask left = lanes; left != 0; left &= left - 1) {
         const unsigned lane = lowest(left);
-        heard_[base + lane] = together;
+        warp_clock_[base + lane] = together;
         epoch_[base + lane] = next;
     }
     if (lanes == live_lanes_[warp]) warp_joined_[warp] = next;
-    if (!any_beyond_ && !any_carried_) return;
+    if (!any_clock_ && !any_released_) return;
 
-    SharedClock beyond;
-    SharedClock carried;
+    SharedClock clock;
+    SharedClock released;
     for (LaneMask left = lanes; left != 0; left &= left - 1) {
-        beyond = inspector::join(beyond, beyond_[base + lowest(left)]);
-        carried = inspector::join(carried, carried_[base + lowest(left)]);
+        clock = inspector::join(clock, clock_[base + lowest(left)]);
+        released = inspector::join(released, released_[base + lowest(left)]);
     }
     for (LaneMask left = lanes; left != 0; left &= left - 1) {
-        beyond_[base + lowest(left)] = beyond;
-        carried_[base + lowest(left)] = carried;
+        clock_[base + lowest(left)] = clock;
+        released_[base + lowest(left)] = released;
     }
 }
 
-void BlockOrder::arrive(unsigned thread, Halves barrier) {
+void BlockOrder::arrive(unsigned thread, SplitBarrier barrier) {
     arrive(thread, arrivals(barrier));
 }
 
-void BlockOrder::arrive(unsigned thread, ThreadArrivals& barrier) {
-    std::shared_ptr<Clock>& arriving = barrier.now;
-    if (arriving == nullptr) arriving = std::make_shared<Clock>(epoch_.size(), 0);
+void BlockOrder::arrive(unsigned thread, ThreadPhases& barrier) {
+    if (barrier.now == nullptr) barrier.now = std::make_shared<Clock>(epoch_.size(), 0);
     const unsigned base = thread / kLanes * kLanes;
-    Clock& clock = *arriving;
+    Clock& clock = *barrier.now;
     for (unsigned i = 0; i < kLanes; ++i)
-        clock[base + i] = std::max(clock[base + i], heard_[thread][i]);
-    if (beyond_[thread] != nullptr) raise(clock, *beyond_[thread]);
+        clock[base + i] = std::max(clock[base + i], warp_clock_[thread][i]);
+    if (clock_[thread] != nullptr) raise(clock, *clock_[thread]);
     clock[thread] = std::max(clock[thread], epoch_[thread]);
     latest_ = std::max(latest_, ++epoch_[thread]);
 }
 
-unsigned BlockOrder::carrier(const void* barrier) {
-    const auto next = std::min(static_cast<unsigned>(carriers_.size()), kCarriers - 1);
-    const unsigned number = carriers_.try_emplace(barrier, next).first->second;
-    return static_cast<unsigned>(epoch_.size()) - kCarriers + number;
+unsigned BlockOrder::copy_engine(const void* barrier) {
+    const auto next = std::min(static_cast<unsigned>(copy_engines_.size()), kCopyEngines - 1);
+    const unsigned number = copy_engines_.try_emplace(barrier, next).first->second;
+    return static_cast<unsigned>(epoch_.size()) - kCopyEngines + number;
 }
 
-void BlockOrder::all_arrived(Halves barrier) {
+void BlockOrder::all_arrived(SplitBarrier barrier) {
     arrivals(barrier).complete_all();
 }
 
-void BlockOrder::wait(unsigned thread, Halves barrier) {
+void BlockOrder::wait(unsigned thread, SplitBarrier barrier) {
     acquire(thread, arrivals(barrier).complete);
 }
 
 void BlockOrder::fence(unsigned thread) {
     auto clock = std::make_shared<Clock>(epoch_.size(), 0);
     const unsigned base = thread / kLanes * kLanes;
-    // Everything before the last barrier goes without saying inside the block.
+    // What happened before the last barrier is ordered by phase_start_.
     for (unsigned i = 0; i < kLanes; ++i)
-        (*clock)[base + i] = heard_[thread][i];
-    if (beyond_[thread] != nullptr) raise(*clock, *beyond_[thread]);
+        (*clock)[base + i] = warp_clock_[thread][i];
+    if (clock_[thread] != nullptr) raise(*clock, *clock_[thread]);
     (*clock)[thread] = std::max((*clock)[thread], epoch_[thread]);
-    carried_[thread] = inspector::join(carried_[thread], clock);
-    any_carried_ = true;
+    released_[thread] = inspector::join(released_[thread], clock);
+    any_released_ = true;
     latest_ = std::max(latest_, ++epoch_[thread]);
 }
 
 void BlockOrder::acquire(unsigned thread, const SharedClock& clock) {
     if (clock == nullptr) return;
-    beyond_[thread] = inspector::join(beyond_[thread], clock);
-    any_beyond_ = true;
+    clock_[thread] = inspector::join(clock_[thread], clock);
+    any_clock_ = true;
 }
 
-BlockKnowledge BlockOrder::release(unsigned thread) {
-    BlockKnowledge known{phase_start_ - 1, epoch_[thread], thread / kLanes};
-    if (beyond_[thread] != nullptr)
-        known.all = std::max(known.all, *std::ranges::max_element(*beyond_[thread]));
+BlockClock BlockOrder::release(unsigned thread) {
+    BlockClock released{phase_start_ - 1, epoch_[thread], thread / kLanes};
+    if (clock_[thread] != nullptr)
+        released.all = std::max(released.all, *std::ranges::max_element(*clock_[thread]));
     latest_ = std::max(latest_, ++epoch_[thread]);
-    return known;
+    return released;
 }
 
-void BlockOrder::acquire(unsigned thread, const BlockKnowledge& known) {
-    auto clock = std::make_shared<Clock>(epoch_.size(), known.all);
+void BlockOrder::acquire(unsigned thread, const BlockClock& released) {
+    auto clock = std::make_shared<Clock>(epoch_.size(), released.all);
     for (unsigned i = 0; i < kLanes; ++i) {
-        Epoch& of_lane = (*clock)[known.warp * kLanes + i];
-        of_lane = std::max(of_lane, known.of_warp);
+        Epoch& of_lane = (*clock)[released.warp * kLanes + i];
+        of_lane = std::max(of_lane, released.of_warp);
     }
     acquire(thread, clock);
 }
 
 // --- Between blocks --------------------------------------------------------------------------------------------------------
 
-void BlockKnowledge::join(const BlockKnowledge& other) {
-    // Of two warps only one can be kept: the other's epoch then counts for all, which errs towards
-    // "ordered".
+void BlockClock::join(const BlockClock& other) {
+    // There is room for one warp. The other's epoch then counts for the whole block, which errs
+    // towards "ordered".
     if (of_warp == 0) {
         of_warp = other.of_warp;
         warp = other.warp;
@@ -184,53 +183,50 @@ void BlockKnowledge::join(const BlockKnowledge& other) {
     all = std::max(all, other.all);
 }
 
-SharedBlocksKnowledge join(const SharedBlocksKnowledge& a, const SharedBlocksKnowledge& b) {
+SharedBlockClocks join(const SharedBlockClocks& a, const SharedBlockClocks& b) {
     if (a == nullptr || a == b) return b;
     if (b == nullptr) return a;
-    auto both = std::make_shared<BlocksKnowledge>(a->size() >= b->size() ? *a : *b);
-    const BlocksKnowledge& shorter = a->size() >= b->size() ? *b : *a;
+    auto both = std::make_shared<BlockClocks>(a->size() >= b->size() ? *a : *b);
+    const BlockClocks& shorter = a->size() >= b->size() ? *b : *a;
     for (std::size_t i = 0; i < shorter.size(); ++i)
         (*both)[i].join(shorter[i]);
     return both;
 }
 
-void BlockAmongOthers::begin_block(unsigned number) {
+void GridOrder::begin_block(unsigned number) {
     number_ = number;
-    known_.reset();
+    clocks_.reset();
     fenced_ = fence_since_barrier_ = false;
     fenced_all_ = 0;
     fenced_warp_.fill(0);
 }
 
-void BlockAmongOthers::fence(unsigned thread, Epoch now, Epoch phase_start) {
+void GridOrder::fence(unsigned thread, Epoch now, Epoch phase_start) {
     if (phase_start > 0) fenced_all_ = std::max(fenced_all_, phase_start - 1);
     fenced_warp_[thread / kLanes] = now;
     fenced_ = fence_since_barrier_ = true;
 }
 
-void BlockAmongOthers::barrier(Epoch last_before) {
+void GridOrder::barrier(Epoch last_before) {
     if (std::exchange(fence_since_barrier_, false)) fenced_all_ = std::max(fenced_all_, last_before);
 }
 
-SharedBlocksKnowledge BlockAmongOthers::carry(unsigned thread,
-                                              const SharedBlocksKnowledge& at_address) const {
+SharedBlockClocks GridOrder::release(unsigned thread, const SharedBlockClocks& at_address) const {
     const unsigned warp = thread / kLanes;
-    return fenced_ ? with({fenced_all_, fenced_warp_[warp], warp}, at_address) : at_address;
+    return fenced_ ? release(BlockClock{fenced_all_, fenced_warp_[warp], warp}, at_address) : at_address;
 }
 
-SharedBlocksKnowledge BlockAmongOthers::with(const BlockKnowledge& own,
-                                             const SharedBlocksKnowledge& at_address) const {
-    SharedBlocksKnowledge all = join(at_address, known_);
+SharedBlockClocks GridOrder::release(const BlockClock& own, const SharedBlockClocks& at_address) const {
+    SharedBlockClocks all = join(at_address, clocks_);
     if (number_ == kNotWatched) return all;
-    auto with_own =
-        all == nullptr ? std::make_shared<BlocksKnowledge>() : std::make_shared<BlocksKnowledge>(*all);
+    auto with_own = all == nullptr ? std::make_shared<BlockClocks>() : std::make_shared<BlockClocks>(*all);
     if (with_own->size() <= number_) with_own->resize(number_ + 1);
     (*with_own)[number_].join(own);
     return with_own;
 }
 
-void BlockAmongOthers::acquire(const SharedBlocksKnowledge& at_address) {
-    known_ = join(known_, at_address);
+void GridOrder::acquire(const SharedBlockClocks& at_address) {
+    clocks_ = join(clocks_, at_address);
 }
 
 }  // namespace cuda_on_cpu::inspector

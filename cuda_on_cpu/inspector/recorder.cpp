@@ -30,7 +30,7 @@ LaneMask bit(unsigned lane) {
     return LaneMask{1} << lane;
 }
 
-// The set of a region, made by whoever needs it first.
+// The set of a region, made when it is first needed.
 SectorSet& made(std::atomic<SectorSet*>& set, const Region& region) {
     if (SectorSet* found = set.load(std::memory_order_acquire); found != nullptr) return *found;
     auto fresh = std::make_unique<SectorSet>((region.end - region.begin) / kSectorBytes + 2);
@@ -147,16 +147,19 @@ void Recorder::end_block() {
         finish_warp(w);  // there is something left if the block failed
 }
 
-void Recorder::thread_ended(unsigned thread) {
-    checks_.thread_ended(thread);
-    Warp& warp = warp_[thread / kLanes];
-    warp.live &= ~bit(thread % kLanes);
-    if (warp.live == warp.waiting) finish_warp(thread / kLanes);
+void Recorder::notify(const Event& event) {
+    checks_.notify(event);
+    std::visit([this](const auto& one) { on(one); }, event);
 }
 
-void Recorder::shared_entered(const char* name, void* object, std::size_t size, std::size_t gap) {
-    checks_.shared_entered(name, object, size, gap);
-    const std::uint64_t begin = address_of(object);
+void Recorder::on(const event::ThreadEnded& event) {
+    Warp& warp = warp_[event.thread / kLanes];
+    warp.live &= ~bit(event.thread % kLanes);
+    if (warp.live == warp.waiting) finish_warp(event.thread / kLanes);
+}
+
+void Recorder::on(const event::SharedEntered& event) {
+    const std::uint64_t begin = address_of(event.object);
     std::uint64_t next = 0;
     for (const auto& known : static_shared_) {
         if (known->begin == begin) return;  // from the block before
@@ -164,61 +167,54 @@ void Recorder::shared_entered(const char* name, void* object, std::size_t size, 
     }
     next = (next + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
     static_shared_.push_back(
-        std::make_unique<Region>(begin, begin + size, next, shared_array(*launch_, name)));
+        std::make_unique<Region>(begin, begin + event.size, next, shared_array(*launch_, event.name)));
     static_begin_ = std::min(static_begin_, begin);
-    static_end_ = std::max(static_end_, begin + size);
+    static_end_ = std::max(static_end_, begin + event.size);
     pages_.fill(Page{});
 }
 
 // --- Waiting ---------------------------------------------------------------------------------------------------------
 
-void Recorder::barrier_arrived(unsigned thread, Site site) {
-    checks_.barrier_arrived(site);
-    Warp& warp = warp_[thread / kLanes];
-    warp.waiting |= bit(thread % kLanes);
-    if (warp.waiting == warp.live) finish_warp(thread / kLanes);
+void Recorder::on(const event::BarrierArrived& event) {
+    Warp& warp = warp_[event.thread / kLanes];
+    warp.waiting |= bit(event.thread % kLanes);
+    if (warp.waiting == warp.live) finish_warp(event.thread / kLanes);
 }
 
-void Recorder::barrier_arrived_to_wait_later(unsigned thread, Site site) {
-    checks_.barrier_arrived_to_wait_later(thread);
-    note(thread, Action::meeting(place_of(site)), 0);
+void Recorder::on(const event::SplitBarrierArrived& event) {
+    note(event.thread, Action::sync_point(place_of(event.site)), 0);
 }
 
-void Recorder::barrier_released() {
-    checks_.barrier_released();
+void Recorder::on(const event::BarrierReleased&) {
     ++barriers_;
     for (unsigned w = 0; w < warps_; ++w)
         warp_[w].waiting = 0;
 }
 
 // A warp that waits for all of itself begins anew behind it. Parts of one may come together later.
-void Recorder::collective_arrived(unsigned thread, std::uint32_t mask, Site site) {
-    if ((warp_[thread / kLanes].began & ~mask) != 0) note(thread, Action::meeting(place_of(site)), 0);
+void Recorder::on(const event::CollectiveArrived& event) {
+    if ((warp_[event.thread / kLanes].began & ~event.mask) != 0)
+        note(event.thread, Action::sync_point(place_of(event.site)), 0);
 }
 
-void Recorder::collective_completed(unsigned warp, std::uint32_t mask, std::uint32_t lanes) {
-    checks_.lanes_joined(warp, lanes);
-    if ((warp_[warp].began & ~mask) == 0) finish_warp(warp);
+void Recorder::on(const event::CollectiveCompleted& event) {
+    if ((warp_[event.warp].began & ~event.mask) == 0) finish_warp(event.warp);
 }
 
-void Recorder::blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase) {
-    checks_.blocks_barrier_arrived(thread, barrier, phase);
-    note(thread, Action::meeting(address_of(barrier)), 0);
+void Recorder::on(const event::BlocksBarrierArrived& event) {
+    note(event.thread, Action::sync_point(address_of(event.barrier)), 0);
 }
 
-void Recorder::arrival_barrier_arrived(unsigned thread, const void* barrier, Site site) {
-    checks_.arrival_barrier_arrived(thread, barrier);
-    note(thread, Action::meeting(place_of(site)), 0);
+void Recorder::on(const event::ArrivalBarrierArrived& event) {
+    note(event.thread, Action::sync_point(place_of(event.site)), 0);
 }
 
-void Recorder::arrival_barrier_left(unsigned thread, const void* barrier, Site site) {
-    checks_.arrival_barrier_left(thread, barrier);
-    note(thread, Action::meeting(place_of(site)), 0);
+void Recorder::on(const event::ArrivalBarrierLeft& event) {
+    note(event.thread, Action::sync_point(place_of(event.site)), 0);
 }
 
-void Recorder::mbarrier_left(unsigned thread, const void* barrier, unsigned parity, Site site) {
-    checks_.mbarrier_left(thread, barrier, parity);
-    note(thread, Action::meeting(place_of(site)), 0);
+void Recorder::on(const event::MbarrierLeft& event) {
+    note(event.thread, Action::sync_point(place_of(event.site)), 0);
 }
 
 // --- Events ----------------------------------------------------------------------------------------------------------
@@ -255,30 +251,29 @@ void Recorder::take_back_atomic_load(const volatile void* address) {
     }
 }
 
-void Recorder::copy_issued(unsigned thread, void* shared, const void* data, const void* global,
-                           unsigned bytes, unsigned valid_bytes, Site site) {
-    checks_.copy_issued(thread, shared, data, global, bytes, valid_bytes, site);
-    const Place place = place_of(site);
+void Recorder::on(const event::CopyIssued& event) {
+    const Place place = place_of(event.site);
     Space space;
-    if (valid_bytes > 0 && find(address_of(global), space) != nullptr) {
-        note(thread, Action(place, Space::kGlobal, Operation::kAsyncCopy, bytes), address_of(global));
+    if (event.valid_bytes > 0 && find(address_of(event.global), space) != nullptr) {
+        note(event.thread, Action(place, Space::kGlobal, Operation::kAsyncCopy, event.bytes),
+             address_of(event.global));
     }
-    if (find(address_of(shared), space) != nullptr) {
-        note(thread, Action(place, Space::kShared, Operation::kAsyncCopy, bytes), address_of(shared));
+    if (find(address_of(event.shared), space) != nullptr) {
+        note(event.thread, Action(place, Space::kShared, Operation::kAsyncCopy, event.bytes),
+             address_of(event.shared));
     }
 }
 
-void Recorder::matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) {
-    checks_.matrices_moved(AccessKind::load, warp, rows, matrices, site);
+void Recorder::on(const event::MatricesLoaded& event) {
     Space space;
-    const Region* region = find(address_of(rows[0]), space);
+    const Region* region = find(address_of(event.rows[0]), space);
     if (region == nullptr) return;
     Addresses gpu{};
-    for (unsigned lane = 0; lane < 8 * matrices; ++lane)
-        gpu[lane] = address_of(rows[lane]) - region->begin + region->gpu_begin;
-    const LaneMask named = ~LaneMask{0} >> (kLanes - 8 * matrices);
-    add(warp, Action(place_of(site), Space::kShared, Operation::kMatrixLoad, 16), named,
-        count_matrix_load(gpu, matrices), *region, gpu);
+    for (unsigned lane = 0; lane < 8 * event.matrices; ++lane)
+        gpu[lane] = address_of(event.rows[lane]) - region->begin + region->gpu_begin;
+    const LaneMask named = ~LaneMask{0} >> (kLanes - 8 * event.matrices);
+    add(event.warp, Action(place_of(event.site), Space::kShared, Operation::kMatrixLoad, 16), named,
+        count_matrix_load(gpu, event.matrices), *region, gpu);
 }
 
 // --- Where a byte is -------------------------------------------------------------------------------------------------
@@ -336,7 +331,7 @@ bool Recorder::LaneTrace::grow() {
     const auto size = static_cast<std::size_t>(end_ - events_.get());
     if (size >= kMaxEvents) return false;
     const std::size_t room = std::max<std::size_t>(2 * size, 64);
-    auto larger = std::make_unique_for_overwrite<Event[]>(room);
+    auto larger = std::make_unique_for_overwrite<TraceEntry[]>(room);
     std::copy(events_.get(), end_, larger.get());
     events_ = std::move(larger);
     end_ = events_.get() + size;
@@ -356,14 +351,14 @@ void Recorder::finish_warp(unsigned number) {
         for (std::size_t e = 0; e < traces[0].size(); ++e) {
             for (unsigned lane = 0; lane < kLanes; ++lane)
                 bytes[lane] = traces[lane][e].address;
-            if (!traces[0][e].action.is_meeting()) count(number, traces[0][e].action, kAllLanes, bytes);
+            if (!traces[0][e].action.is_sync_point()) count(number, traces[0][e].action, kAllLanes, bytes);
         }
     } else {
         converge(traces, [&](const Instruction& instruction) {
             Action action;
             for (LaneMask left = instruction.mask; left != 0; left &= left - 1) {
                 const auto lane = static_cast<unsigned>(std::countr_zero(left));
-                const Event& event = traces[lane][instruction.event[lane]];
+                const TraceEntry& event = traces[lane][instruction.event[lane]];
                 action = event.action;
                 bytes[lane] = event.address;
             }

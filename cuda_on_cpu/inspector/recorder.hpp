@@ -16,9 +16,9 @@
 #include "checks.hpp"
 #include "convergence.hpp"
 #include "cuda_on_cpu/thread.h"
-#include "event.hpp"
 #include "launch_state.hpp"
 #include "observer.hpp"
+#include "trace.hpp"
 #include "transactions.hpp"
 
 namespace cuda_on_cpu::inspector {
@@ -132,54 +132,8 @@ class Recorder final : public BlockObserver {
     void take_back_atomic_load(const volatile void* address);
 
     void begin_block(LaunchState& launch, uint3 block, void* dynamic_shared, std::size_t size) override;
+    void notify(const Event& event) override;
     void end_block() override;
-    void thread_ended(unsigned thread) override;
-    void shared_entered(const char* name, void* object, std::size_t size, std::size_t gap) override;
-    void barrier_arrived(unsigned thread, Site site) override;
-    void barrier_arrived_to_wait_later(unsigned thread, Site site) override;
-    void barrier_released() override;
-    void collective_arrived(unsigned thread, std::uint32_t mask, Site site) override;
-    void collective_completed(unsigned warp, std::uint32_t mask, std::uint32_t lanes) override;
-    void barrier_left(unsigned thread) override { checks_.barrier_left(thread); }
-    void blocks_barrier_arrived(unsigned thread, const void* barrier, unsigned phase) override;
-    void blocks_barrier_left(unsigned thread, const void* barrier, unsigned phase) override {
-        checks_.blocks_barrier_left(thread, barrier, phase);
-    }
-    void copies_committed(unsigned thread) override { checks_.copies_committed(thread); }
-    void copies_awaited(unsigned thread, unsigned pending) override {
-        checks_.copies_awaited(thread, pending);
-    }
-    void barrier_begun(const void* barrier) override { checks_.barrier_begun(barrier); }
-    void arrival_barrier_arrived(unsigned thread, const void* barrier, Site site) override;
-    void arrival_barrier_completed(const void* barrier) override {
-        checks_.arrival_barrier_completed(barrier);
-    }
-    void arrival_barrier_left(unsigned thread, const void* barrier, Site site) override;
-    void copies_attached(unsigned thread) override { checks_.copies_attached(thread); }
-    void mbarrier_of_another_block_arrived(unsigned thread, const void* barrier, unsigned parity) override {
-        checks_.mbarrier_of_another_block_arrived(thread, barrier, parity);
-    }
-    void mbarrier_arrived(unsigned thread, const void* barrier, unsigned parity) override {
-        checks_.mbarrier_arrived(thread, barrier, parity);
-    }
-    void mbarrier_left(unsigned thread, const void* barrier, unsigned parity, Site site) override;
-    void box_load_issued(unsigned thread, void* shared, const TensorMap& map, int column, int row,
-                         const void* barrier, unsigned parity, Site site) override {
-        checks_.box_load_issued(thread, shared, map, column, row, barrier, parity, site);
-    }
-    void box_loaded(const void* shared, const void* barrier, unsigned parity) override {
-        checks_.box_loaded(shared, barrier, parity);
-    }
-    void box_store_issued(unsigned thread, const void* shared, const TensorMap& map, int column, int row,
-                          Site site) override {
-        checks_.box_store_issued(thread, shared, map, column, row, site);
-    }
-    void copy_issued(unsigned thread, void* shared, const void* data, const void* global, unsigned bytes,
-                     unsigned valid_bytes, Site site) override;
-    void matrices_loaded(unsigned warp, const void* const* rows, unsigned matrices, Site site) override;
-    void matrices_stored(unsigned warp, const void* const* rows, unsigned matrices, Site site) override {
-        checks_.matrices_moved(AccessKind::store, warp, rows, matrices, site);
-    }
 
     // Adds what was counted for a launch that has ended to its record, and forgets it.
     void deliver(LaunchRecord& record);
@@ -203,23 +157,23 @@ class Recorder final : public BlockObserver {
     class LaneTrace {
       public:
         // False: there are too many.
-        bool note(const Event& event) {
+        bool note(const TraceEntry& event) {
             if (end_ == limit_ && !grow()) return false;
             *end_++ = event;
             return true;
         }
         void clear() { end_ = events_.get(); }
         bool empty() const { return end_ == events_.get(); }
-        const Event& last() const { return end_[-1]; }
+        const TraceEntry& last() const { return end_[-1]; }
         void forget_last() { --end_; }
         Trace events() const { return {events_.get(), end_}; }
 
       private:
         [[gnu::noinline]] bool grow();
 
-        std::unique_ptr<Event[]> events_;
-        Event* end_ = nullptr;
-        Event* limit_ = nullptr;
+        std::unique_ptr<TraceEntry[]> events_;
+        TraceEntry* end_ = nullptr;
+        TraceEntry* limit_ = nullptr;
     };
     using WarpTraces = std::array<LaneTrace, kLanes>;
     struct Warp {
@@ -230,6 +184,23 @@ class Recorder final : public BlockObserver {
     };
 
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
+
+    // Events that change no count are ignored.
+    template <class OneEvent>
+    void on(const OneEvent&) {}
+    void on(const event::ThreadEnded& event);
+    void on(const event::SharedEntered& event);
+    void on(const event::BarrierArrived& event);
+    void on(const event::BarrierReleased& event);
+    void on(const event::SplitBarrierArrived& event);
+    void on(const event::CollectiveArrived& event);
+    void on(const event::CollectiveCompleted& event);
+    void on(const event::BlocksBarrierArrived& event);
+    void on(const event::ArrivalBarrierArrived& event);
+    void on(const event::ArrivalBarrierLeft& event);
+    void on(const event::MbarrierLeft& event);
+    void on(const event::CopyIssued& event);
+    void on(const event::MatricesLoaded& event);
 
     // Where the byte is; null: in no memory that counts.
     const Region* find(std::uint64_t byte, Space& space) {

@@ -1,7 +1,6 @@
-// Who touched the words of one line of device memory (64 bytes), in a few words for all of them:
-// what a warp does with one instruction, or a thread in a loop, is one run. Plain accesses only,
-// and only while nothing in the line goes wrong: GlobalShadow keeps the words of other lines one by
-// one.
+// The shadow of a line of device memory (64 bytes) in compressed form. The accesses of a warp by
+// one instruction, or of a thread in a loop, are one run. Only plain accesses without a race are
+// recorded here: GlobalShadow records other lines word by word.
 #pragma once
 
 #include <array>
@@ -13,21 +12,21 @@
 
 namespace cuda_on_cpu::inspector {
 
-// Two threads of a block have read a word in one epoch: who writes there without an order races
-// with one of them, and a third reader is no news. But if they are of one warp it may have waited
-// for itself alone.
-inline bool two_will_do(unsigned a, unsigned b, unsigned third) {
+// Two threads of a block have read a word in one epoch. A write that races with any reader races
+// with one of these two, so a third reader need not be recorded. Not if the two are of one warp and
+// the third is of another: the warp may have synchronised alone.
+inline bool two_readers_suffice(unsigned a, unsigned b, unsigned third) {
     return a != b && (a / kLanes != b / kLanes || a / kLanes == third / kLanes);
 }
 
-// What all accesses of a run have in common.
-struct Deed {
+// Equal for all accesses of a run.
+struct RunKey {
     Epoch epoch = 0;
     ShortPlace place = 0;
     std::uint16_t block = 0;  // 15 bits
     bool write = false;
 
-    bool operator==(const Deed&) const = default;
+    bool operator==(const RunKey&) const = default;
 };
 
 // Words of a line, a bit for each.
@@ -50,13 +49,13 @@ class ThreadOfWord {
     }
     bool operator==(const ThreadOfWord&) const = default;
 
-    // From the first to the last of these words: as the words between two of one thread are that
-    // thread's too.
+    // Do the words from the first to the last belong to `thread`? If these two do, so do the words
+    // between them.
     bool is(unsigned thread, unsigned first, unsigned last) const {
         return (*this)(first) == thread && (*this)(last) == thread;
     }
-    // May words first ... last be `thread`'s, besides `words` that it holds for? As long as those
-    // are of one thread any step will do.
+    // Adds words first ... last of `thread` to `words`. False: no step fits both. While all words
+    // are of one thread, the step is still open.
     bool extend(LineWords words, unsigned thread, unsigned first, unsigned last) {
         if (is(thread, first, last)) return true;
         return (words & line_words(first, last - first + 1)) == 0 && choose_step(words, thread, first, last);
@@ -64,8 +63,8 @@ class ThreadOfWord {
 
   private:
     static constexpr unsigned kConstant = 0;
-    static constexpr unsigned kStepOne =
-        3;  // 1, 2: four, two words a thread; 4 ... 9: every 2nd ... 64th thread
+    // 1, 2: four, two words a thread; 4 ... 9: every 2nd ... 64th thread.
+    static constexpr unsigned kStepOne = 3;
     static constexpr unsigned kSteps = 10;
     static constexpr int kBase = 1024;
 
@@ -94,7 +93,7 @@ class ThreadOfWord {
 };
 
 struct Run {
-    Deed deed;
+    RunKey key;
     ThreadOfWord thread;
     LineWords words = 0;
 
@@ -106,38 +105,37 @@ class LineOfRuns {
   public:
     void clear() { words_.fill(0); }
 
-    // `in_order(then, block, thread, now)`: did what that thread did then come before what thread
-    // `now` does? False, and nothing is noted: it does not go together with what is here, or there
-    // is no room.
+    // `in_order(then, block, thread, now)`: does what that thread did in epoch `then` happen before
+    // what thread `now` does? Returns false and records nothing if the run races with a recorded
+    // one, or if there is no room.
     template <class InOrder>
     bool note(const Run& run, InOrder in_order) {
-        const Deed& deed = run.deed;
+        const RunKey& key = run.key;
         unsigned own = kRuns;
-        unsigned against = 0;  // words of other runs that an access like this may not go together with
+        unsigned conflicting = 0;  // words of other runs that this run may race with
         for (unsigned r = 0; r < kRuns; ++r) {
-            if (own == kRuns && words_[r] != 0 && is(r, deed) && extend(r, run)) {
+            if (own == kRuns && words_[r] != 0 && is(r, key) && extend(r, run)) {
                 own = r;
-            } else if (deed.write || is_write(r)) {
-                against |= words_[r];
+            } else if (key.write || is_write(r)) {
+                conflicting |= words_[r];
             }
         }
-        if ((against & run.words) != 0) {
-            if (!goes_together(own, run, in_order)) return false;
-            // A write that comes later and goes together with this one also goes together with what
-            // came before it.
-            if (deed.write) forget(own, run.words, [](unsigned) { return true; });
+        if ((conflicting & run.words) != 0) {
+            if (!is_ordered(own, run, in_order)) return false;
+            // A later write that is ordered after this one is ordered after everything before it.
+            if (key.write) forget(own, run.words, [](unsigned) { return true; });
         }
         if (own == kRuns) {
-            if (!deed.write) {
-                if (others_will_do(run)) return true;
+            if (!key.write) {
+                if (has_enough_readers(run)) return true;
                 forget(own, run.words,
                        [&](unsigned r) { return !is_write(r) && all_in_order(r, run, in_order); });
             }
-            own = free_run(deed);
+            own = free_run(key);
             if (own == kRuns) return false;
-            epoch_[own] = deed.epoch;
-            place_[own] = deed.place;
-            block_[own] = static_cast<std::uint16_t>(deed.block | unsigned{deed.write} << 15);
+            epoch_[own] = key.epoch;
+            place_[own] = key.place;
+            block_[own] = static_cast<std::uint16_t>(key.block | unsigned{key.write} << 15);
             thread_[own] = run.thread;
             words_[own] = 0;
         }
@@ -145,12 +143,12 @@ class LineOfRuns {
         return true;
     }
 
-    // All that is known: action(deed, thread, word).
+    // Calls action(key, thread, word) for each recorded word.
     template <class Do>
     void for_each(Do action) const {
         for (unsigned r = 0; r < kRuns; ++r) {
             for_each_word_of(words_[r], [&](unsigned word) {
-                action(Deed{epoch_[r], place_[r], block(r), is_write(r)}, thread_[r](word), word);
+                action(RunKey{epoch_[r], place_[r], block(r), is_write(r)}, thread_[r](word), word);
                 return true;
             });
         }
@@ -159,7 +157,7 @@ class LineOfRuns {
   private:
     static constexpr unsigned kRuns = 4;
 
-    // Until one is false.
+    // Stops when an action returns false.
     template <class Do>
     static bool for_each_word_of(unsigned words, Do action) {
         for (; words != 0; words &= words - 1) {
@@ -170,12 +168,12 @@ class LineOfRuns {
 
     std::uint16_t block(unsigned r) const { return block_[r] & 0x7FFF; }
     bool is_write(unsigned r) const { return block_[r] >> 15 != 0; }
-    bool is(unsigned r, const Deed& deed) const {
-        return epoch_[r] == deed.epoch && place_[r] == deed.place && block(r) == deed.block &&
-               is_write(r) == deed.write;
+    bool is(unsigned r, const RunKey& key) const {
+        return epoch_[r] == key.epoch && place_[r] == key.place && block(r) == key.block &&
+               is_write(r) == key.write;
     }
 
-    // Can the words of the two be told by one rule?
+    // Can one ThreadOfWord describe the words of both runs?
     bool extend(unsigned r, const Run& run) {
         if (thread_[r] == run.thread) return true;
         const unsigned thread = run.thread(run.first());
@@ -196,9 +194,9 @@ class LineOfRuns {
         });
     }
     template <class InOrder>
-    bool goes_together(unsigned own, const Run& run, InOrder in_order) const {
+    bool is_ordered(unsigned own, const Run& run, InOrder in_order) const {
         for (unsigned r = 0; r < kRuns; ++r) {
-            if (r != own && (run.deed.write || is_write(r)) && !all_in_order(r, run, in_order)) return false;
+            if (r != own && (run.key.write || is_write(r)) && !all_in_order(r, run, in_order)) return false;
         }
         return true;
     }
@@ -209,22 +207,22 @@ class LineOfRuns {
         }
     }
 
-    bool others_will_do(const Run& run) const {
+    bool has_enough_readers(const Run& run) const {
         unsigned readers = 0;
         std::array<ThreadOfWord, kRuns> thread;
         for (unsigned r = 0; r < kRuns; ++r) {
-            if (!is_write(r) && epoch_[r] == run.deed.epoch && block(r) == run.deed.block &&
+            if (!is_write(r) && epoch_[r] == run.key.epoch && block(r) == run.key.block &&
                 (run.words & ~words_[r]) == 0)
                 thread[readers++] = thread_[r];
         }
         return readers >= 2 && for_each_word_of(run.words, [&](unsigned word) {
-                   return two_will_do(thread[0](word), thread[1](word), run.thread(word));
+                   return two_readers_suffice(thread[0](word), thread[1](word), run.thread(word));
                });
     }
 
-    // One that is empty, or whose words two others have read besides; kRuns: none. A reader of
-    // another block stays.
-    unsigned free_run(const Deed& deed) const {
+    // A run that is empty, or whose words have two other readers; kRuns: none. A reader of another
+    // block is kept.
+    unsigned free_run(const RunKey& key) const {
         for (unsigned r = 0; r < kRuns; ++r) {
             if (words_[r] == 0) return r;
         }
@@ -237,9 +235,9 @@ class LineOfRuns {
                 if (other == r || is_write(other)) continue;
                 twice |= once & words_[other];
                 once |= words_[other];
-                if (block(other) != deed.block) elsewhere |= words_[other];
+                if (block(other) != key.block) elsewhere |= words_[other];
             }
-            if (block(r) != deed.block) twice &= elsewhere;
+            if (block(r) != key.block) twice &= elsewhere;
             if ((words_[r] & ~twice) == 0) return r;
         }
         return kRuns;

@@ -44,10 +44,10 @@ struct SharedShadow::Entry {
 struct SharedShadow::Cell {
     static constexpr unsigned kInline = 7;
 
-    std::uint32_t block = 0;   // if it is not the running one, all below is old
+    std::uint32_t block = 0;   // all below is of this block
     Epoch newest = 0;          // of the entries
-    std::uint32_t more = 0;    // all entries are in more_[more - 1], if it is not 0
-    std::uint8_t count = 0;    // else this many here
+    std::uint32_t more = 0;    // not 0: all entries are in more_[more - 1]
+    std::uint8_t count = 0;    // else so many are in `entries`
     std::uint8_t written = 0;  // a bit for each byte
     std::uint8_t pending = 0;  // bytes that an asynchronous copy will write
     bool any_write = false;    // among the entries
@@ -133,7 +133,7 @@ SharedShadow::Cell& SharedShadow::fresh(Region& region, Address word) {
     return cell;
 }
 
-// What most accesses are: one more lane of a warp reads a word that nobody has written since the
+// The most frequent access: one more lane of a warp reads a word that was not written since the
 // last barrier.
 bool SharedShadow::is_one_more_reader(Region& region, const Access& access, const BlockOrder& order) {
     if (access.kind != AccessKind::load || access.bytes != kWord || access.address % kWord != 0) return false;
@@ -156,17 +156,17 @@ void SharedShadow::access(Region& region, const Access& access, const BlockOrder
     if (is_one_more_reader(region, access, order)) return;
     Address unwritten = 0;  // the first byte
     unsigned unwritten_bytes = 0;
-    bool told_pending = false;
+    bool reported_pending = false;
     for_each_word(access.address, access.bytes, [&](Address word, std::uint8_t bytes) {
         Cell& cell = fresh(region, word);
         if ((cell.pending & bytes) != 0) {
-            if (!std::exchange(told_pending, true)) report_pending(access, word, bytes, sink);
-            return;  // and not a race with the copy on top
+            if (!std::exchange(reported_pending, true)) report_pending(access, word, bytes, sink);
+            return;  // not reported as a race with the copy, too
         }
         if (const auto missing = static_cast<unsigned>(bytes & ~cell.written); missing != 0) {
             if (unwritten_bytes == 0) unwritten = word + static_cast<unsigned>(std::countr_zero(missing));
             unwritten_bytes += static_cast<unsigned>(std::popcount(missing));
-            cell.written |= bytes;  // what was read unwritten is told once
+            cell.written |= bytes;  // an unwritten byte is reported once
         }
         check(cell, access, bytes, word, order, sink);
         note(cell, access, bytes, order);
@@ -184,7 +184,7 @@ void SharedShadow::check(Cell& cell, const Access& access, std::uint8_t bytes, A
     if (!cell.any_write && !writes(access.kind)) return;
     const std::span<Entry> entries =
         cell.more != 0 ? std::span(more_[cell.more - 1]) : std::span(cell.entries.data(), cell.count);
-    // Whoever has looked at a word with an atomic access knows what other atomics have done to it.
+    // A thread that has accessed a word atomically is ordered after earlier atomic accesses to it.
     const auto own_atomic = [&](const Entry& e) {
         return is_atomic(e.kind) && e.warp == access.thread / kLanes &&
                (e.lanes >> access.thread % kLanes & 1U) != 0;
@@ -218,8 +218,8 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
     const std::span<Entry> entries =
         more != nullptr ? std::span(*more) : std::span(cell.entries.data(), cell.count);
     if (!write) {
-        // Where many warps read a word most are not among those that came last, nor anywhere: they
-        // are looked for when there are many.
+        // Where many warps read a word, most readers have no entry yet. So only the last few
+        // entries are compared, unless there are many.
         constexpr std::size_t kMany = 64;
         constexpr std::size_t kFew = 4;
         const std::size_t last = entries.size() < kMany ? entries.size() - std::min(entries.size(), kFew) : 0;
@@ -233,11 +233,11 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
             return;
         }
     }
-    // What comes later and goes together with this access also goes together with what came before
-    // it in order.
+    // A later access that is ordered after this one is also ordered after everything that happens
+    // before this one: those entries can be dropped.
     const auto superseded = [&](const Entry& e) {
         if ((e.bytes & ~bytes) != 0) return false;
-        // A plain access goes together with less than an atomic one does.
+        // A plain access conflicts with more than an atomic one does, and stays.
         if (write) return !is_atomic(access.kind) || is_atomic(e.kind);
         return e.kind == access.kind && order.all_ordered(e.warp, e.epoch, access.thread);
     };
@@ -253,7 +253,7 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
 }
 
 void SharedShadow::append(Cell& cell, const Entry& entry) {
-    constexpr std::size_t kMost = 96;  // of one word; what comes on top takes the place of the oldest
+    constexpr std::size_t kMost = 96;  // entries of one word; then the oldest is dropped
     cell.newest = std::max(cell.newest, entry.epoch);
     cell.any_write |= writes(entry.kind);
     if (cell.more == 0 && cell.count < Cell::kInline) {
@@ -278,11 +278,11 @@ void SharedShadow::append(Cell& cell, const Entry& entry) {
 // --- Asynchronous copies
 
 void SharedShadow::issue_copy(Region& region, const Access& copy, const BlockOrder& order, SharedSink& sink) {
-    bool told_pending = false;
+    bool reported_pending = false;
     for_each_word(copy.address, copy.bytes, [&](Address word, std::uint8_t bytes) {
         Cell& cell = fresh(region, word);
         if ((cell.pending & bytes) != 0) {
-            if (!std::exchange(told_pending, true)) report_pending(copy, word, bytes, sink);
+            if (!std::exchange(reported_pending, true)) report_pending(copy, word, bytes, sink);
         } else {
             check(cell, copy, bytes, word, order, sink);
         }
@@ -301,11 +301,11 @@ void SharedShadow::complete_copy(Region& region, unsigned thread, Address addres
     complete(region, *copy, bytes, order);
 }
 
-void SharedShadow::end_copy(Region& region, Address address, unsigned carrier, const BlockOrder& order) {
+void SharedShadow::end_copy(Region& region, Address address, unsigned engine, const BlockOrder& order) {
     const auto copy = std::ranges::find_if(
         pending_, [&](const Pending& pending) { return !pending.done && pending.copy.address == address; });
     if (copy == pending_.end()) return;
-    copy->copy.thread = carrier;
+    copy->copy.thread = engine;
     complete(region, *copy, copy->copy.bytes, order);
 }
 
@@ -344,7 +344,7 @@ void SharedShadow::report_pending(const Access& access, Address word, std::uint8
 
 // --- Device memory -------------------------------------------------------------------------------------------------------
 
-// Of one line. It has the generation, and is otherwise empty, if it was of another.
+// Locks a line. If the line was of another generation, it is emptied and gets this one.
 class GlobalShadow::Lock {
   public:
     Lock(Line& line, Generation generation) : line_(line), state_(generation) {
@@ -400,7 +400,7 @@ GlobalShadow::~GlobalShadow() {
     munmap(cells_.data(), cells_.size_bytes());
 }
 
-// Neighbours stay together, in one line of the cache.
+// Neighbouring pages have neighbouring slots, in one cache line.
 std::size_t GlobalShadow::slot_of(Address number) {
     constexpr Address kTogether = 64 / sizeof(Slot);
     return ((number / kTogether * 0x9E3779B97F4A7C15U >> 32) * kTogether + number % kTogether) % kSlots;
@@ -426,7 +426,7 @@ std::size_t GlobalShadow::add_page(Address number) {
     const std::scoped_lock lock(pages_mutex_);
     std::size_t slot = slot_of(number);
     for (; slots_[slot].page != kNoPage; slot = (slot + 1) % kSlots) {
-        if (slots_[slot].number == number) return slots_[slot].page;  // somebody else was first
+        if (slots_[slot].number == number) return slots_[slot].page;  // another OS thread was first
     }
     if (pages_used_ == pages_.size()) {
         full_ = true;
@@ -454,44 +454,44 @@ void GlobalShadow::forget() {
     full_ = false;
 }
 
-// Did what a thread of a block did in an epoch come before what thread `now` of this block does?
+// Does what a thread of a block did in an epoch happen before what thread `now` of this block does?
 bool GlobalShadow::in_order(unsigned block, unsigned thread, Epoch then, unsigned now,
-                            const BlockOrder& order, const BlockAmongOthers& others) {
+                            const BlockOrder& order, const GridOrder& others) {
     if (block == others.number() && order.ordered(thread, then, now)) return true;
-    // A block hears of itself too: from others, and by what it has left at atomics.
-    return others.knows(block, thread, then);
+    // A block can also be ordered with itself by way of another block, or of an atomic access.
+    return others.ordered(block, thread, then);
 }
 
-// What most reads are: a thread more of a block reads a word that another of its threads has read
-// just now. Which thread of a block it was matters only for a write by another thread of that
-// block: two of them are enough, of two warps. Another OS thread may change the cell meanwhile:
-// then it is taken for one or the other state.
-bool GlobalShadow::is_one_more_reader(const Cell& cell, const Who& self) {
+// The most frequent read: one more thread of a block reads a word that another of its threads has
+// just read. Which thread it was matters only for a later write by a thread of that block, and for
+// that two readers of two warps are enough. Another OS thread may change the cell at the same time:
+// then either state is seen.
+bool GlobalShadow::is_one_more_reader(const Cell& cell, const LastAccess& self) {
     if (!cell.last_reader.alike(self)) return false;
-    const Who& first = cell.first_reader;
+    const LastAccess& first = cell.first_reader;
     return cell.last_reader.thread == self.thread ||
            (first.bytes != 0 &&
             (first.block != self.block ||
-             (first.alike(self) && two_will_do(first.thread, cell.last_reader.thread, self.thread))));
+             (first.alike(self) && two_readers_suffice(first.thread, cell.last_reader.thread, self.thread))));
 }
 
-// Gives the earlier access that this one is in no order with; .bytes == 0: there is none.
-GlobalShadow::Who GlobalShadow::note(Cell& cell, const Who& self, const Access& access,
-                                     const BlockOrder& order, const BlockAmongOthers& others) {
-    // Whoever has looked at a word with an atomic access knows what other atomics have done to it.
-    const Who& last = cell.last_reader;
+// The earlier access that races with this one; .bytes == 0: there is none.
+GlobalShadow::LastAccess GlobalShadow::note(Cell& cell, const LastAccess& self, const Access& access,
+                                            const BlockOrder& order, const GridOrder& others) {
+    // A thread that has accessed a word atomically is ordered after earlier atomic accesses to it.
+    const LastAccess& last = cell.last_reader;
     const bool own_atomic = last.bytes != 0 && is_atomic(last.kind) && last.block == self.block;
-    const auto bad = [&](const Who& earlier) {
+    const auto bad = [&](const LastAccess& earlier) {
         return (earlier.bytes & self.bytes) != 0 && conflict(earlier.kind, self.kind) &&
                !(own_atomic && is_atomic(earlier.kind)) &&
                !in_order(earlier.block, earlier.thread, earlier.epoch, access.thread, order, others);
     };
-    Who race;
+    LastAccess race;
     if (bad(cell.writer)) race = cell.writer;
     if (writes(self.kind)) {
         if (race.bytes == 0 && bad(cell.last_reader)) race = cell.last_reader;
         if (race.bytes == 0 && bad(cell.first_reader)) race = cell.first_reader;
-        // A plain write goes together with less than an atomic one of the same block after it.
+        // A plain write conflicts with more than a later atomic one of the same block: it is kept.
         const bool keep = is_atomic(self.kind) && cell.writer.kind == AccessKind::store &&
                           cell.writer.bytes != 0 && cell.writer.block == self.block;
         if (!keep) cell.writer = self;
@@ -506,32 +506,32 @@ GlobalShadow::Who GlobalShadow::note(Cell& cell, const Who& self, const Access& 
     return race;
 }
 
-// What is known of a line in runs, word by word.
+// Copies the runs of a line to its cells, word by word.
 void GlobalShadow::spread(const LineOfRuns& runs, std::span<Cell, kLineWords> cells) {
     std::ranges::fill(cells, Cell{});
-    runs.for_each([&](const Deed& deed, unsigned thread, unsigned word) {
+    runs.for_each([&](const RunKey& key, unsigned thread, unsigned word) {
         Cell& cell = cells[word];
-        const Who who{deed.epoch, deed.place,
-                      deed.block, static_cast<std::uint16_t>(thread),
-                      kWholeWord, deed.write ? AccessKind::store : AccessKind::load};
-        if (deed.write) {
-            cell.writer = who;
+        const LastAccess one{key.epoch,  key.place,
+                             key.block,  static_cast<std::uint16_t>(thread),
+                             kWholeWord, key.write ? AccessKind::store : AccessKind::load};
+        if (key.write) {
+            cell.writer = one;
             return;
         }
-        // Two readers are kept: if there are more, of two blocks.
-        const Who& last = cell.last_reader;
-        if (last.bytes != 0 && (cell.first_reader.bytes == 0 || last.block != who.block))
+        // Two readers are kept, of two blocks if possible.
+        const LastAccess& last = cell.last_reader;
+        if (last.bytes != 0 && (cell.first_reader.bytes == 0 || last.block != one.block))
             cell.first_reader = last;
-        cell.last_reader = who;
+        cell.last_reader = one;
     });
 }
 
-// The words of one access, one after the other: what is wrong is told once, but of two plain writes
-// word by word.
+// Records the words of one access, one after the other. A race is reported once, or word by word
+// between two plain writes.
 class GlobalShadow::WordByWord {
   public:
     WordByWord(GlobalShadow& shadow, const Access& access, Generation generation, const BlockOrder& order,
-               const BlockAmongOthers& others, GlobalSink& sink)
+               const GridOrder& others, GlobalSink& sink)
         : shadow_(shadow),
           access_(access),
           generation_(generation),
@@ -555,7 +555,7 @@ class GlobalShadow::WordByWord {
             line.state.load(std::memory_order_relaxed) == (generation_ | kWordByWord) &&
             is_one_more_reader(cell, self_))
             return;
-        Who race;
+        LastAccess race;
         {
             Lock lock(line, generation_);
             if (!lock.word_by_word()) {
@@ -566,7 +566,7 @@ class GlobalShadow::WordByWord {
         }
         if (race.bytes == 0) return;
         const bool two_writes = race.kind == AccessKind::store && self_.kind == AccessKind::store;
-        if (!two_writes && std::exchange(told_, true)) return;
+        if (!two_writes && std::exchange(reported_, true)) return;
         const auto first = static_cast<unsigned>(std::countr_zero(static_cast<unsigned>(race.bytes & bytes)));
         sink_.race(access_, Earlier{race.thread, race.kind, race.place, race.block}, word + first);
     }
@@ -576,15 +576,15 @@ class GlobalShadow::WordByWord {
     const Access& access_;
     Generation generation_;
     const BlockOrder& order_;
-    const BlockAmongOthers& others_;
+    const GridOrder& others_;
     GlobalSink& sink_;
-    Who self_;
-    bool told_ = false;
+    LastAccess self_;
+    bool reported_ = false;
 };
 
-// True: noted, and nothing is wrong.
+// True: recorded, without a race.
 bool GlobalShadow::note_run(Line& line, const Run& run, Generation generation, const BlockOrder& order,
-                            const BlockAmongOthers& others) {
+                            const GridOrder& others) {
     const Lock lock(line, generation);
     return !lock.word_by_word() &&
            line.runs.note(run, [&](Epoch then, std::uint16_t block, unsigned thread, unsigned now) {
@@ -593,15 +593,15 @@ bool GlobalShadow::note_run(Line& line, const Run& run, Generation generation, c
 }
 
 void GlobalShadow::access(const Access& access, Generation generation, const BlockOrder& order,
-                          const BlockAmongOthers& others, GlobalSink& sink) {
+                          const GridOrder& others, GlobalSink& sink) {
     if (access.in_one_line() && !is_atomic(access.kind)) {
         const std::size_t page = this->page(access.address / kPageBytes);
         if (page == kNoPage) return;
         Run run;
-        run.deed.epoch = order.epoch(access.thread);
-        run.deed.place = access.place;
-        run.deed.block = static_cast<std::uint16_t>(others.number());
-        run.deed.write = access.kind == AccessKind::store;
+        run.key.epoch = order.epoch(access.thread);
+        run.key.place = access.place;
+        run.key.block = static_cast<std::uint16_t>(others.number());
+        run.key.write = access.kind == AccessKind::store;
         run.thread = ThreadOfWord(access.thread);
         run.words = line_words(access.address % kLineBytes / kWord, access.bytes / kWord);
         Line& line = pages_[page][access.address % kPageBytes / kLineBytes];
@@ -617,13 +617,13 @@ void GlobalShadow::access(const Access& access, Generation generation, const Blo
 }
 
 void GlobalShadow::reads(const Run& run, Address line, Generation generation, const BlockOrder& order,
-                         const BlockAmongOthers& others, GlobalSink& sink) {
+                         const GridOrder& others, GlobalSink& sink) {
     const std::size_t page = this->page(line / kPageBytes);
     if (page == kNoPage) return;
     if (note_run(pages_[page][line % kPageBytes / kLineBytes], run, generation, order, others)) return;
     for (unsigned left = run.words; left != 0;) {
         const auto first = static_cast<unsigned>(std::countr_zero(left));
-        const Access access{run.thread(first), line + first * kWord, kWord, AccessKind::load, run.deed.place};
+        const Access access{run.thread(first), line + first * kWord, kWord, AccessKind::load, run.key.place};
         WordByWord words(*this, access, generation, order, others, sink);
         for (; left != 0; left &= left - 1) {
             const auto word = static_cast<unsigned>(std::countr_zero(left));
@@ -633,7 +633,7 @@ void GlobalShadow::reads(const Run& run, Address line, Generation generation, co
     }
 }
 
-// --- Reads that wait to be noted
+// --- Pending reads
 
 void PendingReads::make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note) {
     const Address line = access.address / kLineBytes;
@@ -659,7 +659,7 @@ void PendingReads::note_all(const Note& note) {
 }
 
 void GlobalShadow::at_atomic(Address address, Generation generation,
-                             const std::function<void(SharedBlocksKnowledge&)>& change) {
+                             const std::function<void(SharedBlockClocks&)>& change) {
     Shard& shard = shards_[address / kLineBytes % kShards];
     const std::scoped_lock lock(shard.mutex);
     constexpr Address kOthers = 0;

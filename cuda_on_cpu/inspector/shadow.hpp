@@ -1,6 +1,5 @@
-// What is known of each word of memory: who has written it, who has read it since, which of its
-// bytes nothing has written.
-// Pure: memory is given as addresses, and nothing here touches it.
+// Shadow memory: of each word its last writer, its readers since then, and which of its bytes have
+// been written. Memory is given by its addresses and never accessed here.
 #pragma once
 
 #include <array>
@@ -34,13 +33,12 @@ inline bool reads(AccessKind kind) {
 inline bool is_atomic(AccessKind kind) {
     return kind >= AccessKind::atomic_load;
 }
-// Two accesses to the same bytes that nothing orders: is that a race?
+// Are two unordered accesses to the same bytes a race?
 inline bool conflict(AccessKind a, AccessKind b) {
     return (writes(a) || writes(b)) && !(is_atomic(a) && is_atomic(b));
 }
 
-// One access of one thread. At most 16 bytes, but an access of several (a structure that is copied)
-// may be more.
+// One access of one thread: at most 16 bytes, or more for a structure that is copied.
 struct Access {
     unsigned thread = 0;
     Address address = 0;
@@ -48,11 +46,11 @@ struct Access {
     AccessKind kind = AccessKind::load;
     ShortPlace place = 0;
 
-    // Whole words that are in one line of memory, as their number is a power of two.
+    // Whole words within one line of the shadow memory: 4, 8 or 16 aligned bytes.
     bool in_one_line() const { return (bytes == 4 || bytes == 8 || bytes == 16) && address % bytes == 0; }
 };
 
-// The other one of two accesses that do not go together.
+// The earlier one of two conflicting accesses.
 struct Earlier {
     unsigned thread = 0;
     AccessKind kind = AccessKind::load;
@@ -64,25 +62,25 @@ struct Earlier {
 struct SharedArray {
     Address begin = 0;
     std::size_t size = 0;
-    std::size_t gap = 0;  // bytes before and behind that belong to nobody
+    std::size_t gap = 0;  // unused bytes before and behind it
     std::string name;
 };
 
-// What is found is told at once; addresses are of the byte where it begins.
+// Receives mistakes when they are found. `where` is the address of the first byte.
 class SharedSink {
   public:
     virtual ~SharedSink() = default;
     virtual void race(const Access& access, const Earlier& earlier, Address where) = 0;
-    // Of an access of several words only if all of it is: a vector may reach beyond what its thread
-    // needs.
+    // For an access of several words only if none of them was written: a vector may contain
+    // elements that its thread does not need.
     virtual void uninitialised(const Access& access, Address where) = 0;
     virtual void missing_wait(const Access& access, const Earlier& copy, Address where) = 0;
 };
 
-// The shared memory of one block at a time. Which arrays there are is told anew for each block.
+// The shared memory of one block at a time. Its arrays are added anew for each block.
 class SharedShadow {
   public:
-    // An array, with what is known of each of its words.
+    // An array with the shadow of its words.
     class Region;
 
     SharedShadow();
@@ -91,21 +89,21 @@ class SharedShadow {
     void begin_block();
     // `written`: nothing in it counts as uninitialised.
     void add(const SharedArray& array, bool written);
-    // The array that holds the address, or whose gap does, or null.
+    // The array that contains the address, itself or in its gap; null: there is none.
     Region* find(Address address) const;
     static const SharedArray& array_of(const Region& region);
 
-    // An access that lies inside the array whole.
+    // An access that lies completely inside the array.
     void access(Region& region, const Access& access, const BlockOrder& order, SharedSink& sink);
 
-    // An asynchronous copy: a write from when it is issued until its thread has waited. `place` of
-    // the issue.
+    // An asynchronous copy: a write that is pending from its issue until its thread has waited.
+    // `place` is where it was issued.
     void issue_copy(Region& region, const Access& copy, const BlockOrder& order, SharedSink& sink);
     void complete_copy(Region& region, unsigned thread, Address address, unsigned bytes,
                        const BlockOrder& order);
-    // Of a copy for which others wait: a write of `carrier` from now on, as its thread is in no
-    // order with it.
-    void end_copy(Region& region, Address address, unsigned carrier, const BlockOrder& order);
+    // Completes a bulk copy, for which other threads wait: from now on it is a write of the copy
+    // engine, because it is unordered with the thread that issued it.
+    void end_copy(Region& region, Address address, unsigned engine, const BlockOrder& order);
 
   private:
     struct Entry;
@@ -127,8 +125,8 @@ class SharedShadow {
     void report_pending(const Access& access, Address word, std::uint8_t bytes, SharedSink& sink) const;
 
     std::uint32_t block_ = 0;
-    std::vector<std::unique_ptr<Region>>
-        known_;                     // also of earlier blocks, whose arrays most often are the same
+    // Of earlier blocks, too: most often they have the same arrays.
+    std::vector<std::unique_ptr<Region>> known_;
     std::vector<Region*> regions_;  // of the running block
     mutable Region* last_ = nullptr;
     std::vector<std::vector<Entry>> more_;  // of words with more entries than a cell holds
@@ -141,15 +139,17 @@ class SharedShadow {
 class GlobalSink {
   public:
     virtual ~GlobalSink() = default;
-    // Between blocks, or between threads of one (earlier.block is the running one's number then).
-    // Once an access; but two plain writes word by word, as some of the values may be the same.
+    // Between blocks, or between threads of one block; then earlier.block is the running block's
+    // number. Once per access, except that two plain writes are reported word by word: some of the
+    // values may be equal.
     virtual void race(const Access& access, const Earlier& earlier, Address where) = 0;
 };
 
-// Who touched which word of device memory during a launch. Used by several OS threads at once.
+// LastAccess touched which word of device memory during a launch. Used by several OS threads at
+// once.
 class GlobalShadow {
   public:
-    // A new launch, or a barrier of the whole grid: nothing before it counts.
+    // Incremented by a launch and by a barrier of the grid, which order everything before them.
     using Generation = std::uint64_t;
 
     GlobalShadow();
@@ -157,24 +157,24 @@ class GlobalShadow {
     GlobalShadow(const GlobalShadow&) = delete;
     GlobalShadow& operator=(const GlobalShadow&) = delete;
 
-    void access(const Access& access, Generation generation, const BlockOrder& order,
-                const BlockAmongOthers& others, GlobalSink& sink);
-    // Many plain reads at once, in the line of 64 bytes that begins there.
+    void access(const Access& access, Generation generation, const BlockOrder& order, const GridOrder& others,
+                GlobalSink& sink);
+    // Many plain reads at once, in the line of 64 bytes that begins at `line`.
     void reads(const Run& run, Address line, Generation generation, const BlockOrder& order,
-               const BlockAmongOthers& others, GlobalSink& sink);
-    // There will be an access at the address, perhaps.
+               const GridOrder& others, GlobalSink& sink);
+    // An access at the address is likely to follow.
     void prefetch(Address address) const;
-    // While no kernel runs.
+    // Drops all that is recorded, while no kernel runs.
     void forget();
-    // There is more memory than can be watched.
+    // The kernels accessed more memory than there is room for.
     bool full() const { return full_.load(std::memory_order_relaxed); }
 
-    // `change` gets what atomic accesses have left at an address in this generation, and may change
-    // it, nobody else meanwhile. A block that is not watched does not hear of a grid's barriers,
-    // and may come with the generation before.
+    // Calls `change` under a lock with the clocks that atomic accesses have released at an address
+    // in this generation. A block that is not watched gets no events of a grid's barriers, and may
+    // pass an earlier generation.
     void at_atomic(Address address, Generation generation,
-                   const std::function<void(SharedBlocksKnowledge&)>& change);
-    // While no kernel runs: what atomic accesses have left.
+                   const std::function<void(SharedBlockClocks&)>& change);
+    // Drops the clocks of atomic accesses, while no kernel runs.
     void forget_atomics();
     // Of one launch, so that they have numbers.
     static constexpr std::uint64_t kMostBlocks = 32768;
@@ -184,31 +184,31 @@ class GlobalShadow {
     static constexpr unsigned kLineBytes = 4 * kLineWords;
     static constexpr std::size_t kMostPages = 2048;  // 128 MiB of the program's memory
 
-    struct Who {
+    struct LastAccess {
         Epoch epoch = 0;
         ShortPlace place = 0;
         std::uint16_t block = 0;
         std::uint16_t thread = 0;
-        std::uint8_t bytes = 0;  // 0: nobody
+        std::uint8_t bytes = 0;  // 0: no access
         AccessKind kind = AccessKind::load;
 
-        // But for the thread.
-        bool alike(const Who& other) const {
+        // Equal except for the thread.
+        bool alike(const LastAccess& other) const {
             return epoch == other.epoch && place == other.place && block == other.block &&
                    bytes == other.bytes && kind == other.kind;
         }
     };
-    // All zeros: nobody.
+    // All zeros: no access.
     struct Cell {
-        Who writer;
-        // Of another block than last_reader where there are several, or else of another thread.
-        Who first_reader;
-        Who last_reader;
+        LastAccess writer;
+        // A reader of another block than last_reader's if there is one, else of another thread.
+        LastAccess first_reader;
+        LastAccess last_reader;
     };
-    // What is known of its words is in the runs, or word by word in cells.
+    // The accesses to a line are recorded in its runs, or word by word in cells.
     struct alignas(64) Line {
-        std::atomic<Generation>
-            state;  // the generation, with kWordByWord, and with kBusy while somebody changes the line
+        // The generation, with the bits kWordByWord, and kBusy while the line is locked.
+        std::atomic<Generation> state;
         LineOfRuns runs;
     };
     static constexpr unsigned kLines = kPageBytes / kLineBytes;
@@ -226,75 +226,75 @@ class GlobalShadow {
     static constexpr Generation kWordByWord = Generation{1} << 62;
     struct Shard {
         std::mutex mutex;
-        std::unordered_map<Address, std::pair<Generation, SharedBlocksKnowledge>> atomics;
+        std::unordered_map<Address, std::pair<Generation, SharedBlockClocks>> atomics;
     };
     static constexpr unsigned kShards = 16;
-    // Addresses beyond these are taken for one: what was left at one of them counts as left at all,
-    // which errs towards "ordered".
-    static constexpr std::size_t kMostAtomics = 2048;  // of a shard
+    // More addresses than these in a shard share one entry: a clock released at one of them counts
+    // as released at all, which errs towards "ordered".
+    static constexpr std::size_t kMostAtomics = 2048;
 
-    // Where in pages_ the page of that number is; it is made if there was none. kNoPage: there are
-    // too many.
+    // The index in pages_ of the page with that number, which is added if needed. kNoPage: there is
+    // no room.
     std::size_t page(Address number);
     [[gnu::noinline]] std::size_t add_page(Address number);
     static std::size_t slot_of(Address number);
     static bool in_order(unsigned block, unsigned thread, Epoch then, unsigned now, const BlockOrder& order,
-                         const BlockAmongOthers& others);
+                         const GridOrder& others);
     static bool note_run(Line& line, const Run& run, Generation generation, const BlockOrder& order,
-                         const BlockAmongOthers& others);
+                         const GridOrder& others);
     static void spread(const LineOfRuns& runs, std::span<Cell, kLineWords> cells);
-    static bool is_one_more_reader(const Cell& cell, const Who& self);
-    static Who note(Cell& cell, const Who& self, const Access& access, const BlockOrder& order,
-                    const BlockAmongOthers& others);
+    static bool is_one_more_reader(const Cell& cell, const LastAccess& self);
+    static LastAccess note(Cell& cell, const LastAccess& self, const Access& access, const BlockOrder& order,
+                           const GridOrder& others);
 
     std::array<Shard, kShards> shards_;
-    // Found by their numbers without a lock: from its slot on to the next one that is empty.
+    // A hash table with linear probing, read without a lock.
     static constexpr std::size_t kSlots = 2 * kMostPages;
     std::vector<Slot> slots_;
-    std::mutex pages_mutex_;  // for who adds a page
-    // Of the system, which gives real memory when it is touched.
+    std::mutex pages_mutex_;  // for adding a page
+    // Reserved address space: the system provides a page of memory at its first access.
     std::span<Page> pages_;
     std::span<CellsOfPage> cells_;
     std::size_t pages_used_ = 0;
     std::atomic<bool> full_{false};
 };
 
-// Plain reads of a block that have not been noted yet, so that those of one line are noted
-// together. Until then no thread may tell others anything, or hear anything from them.
+// Plain reads of a block that are not yet recorded, so that those of one line can be recorded
+// together. They must be recorded before any thread releases or acquires a clock.
 class PendingReads {
   public:
     using Note = std::function<void(const Run&, Address line)>;
 
     PendingReads() : sets_(kSets) {}
 
-    // An access in one line, by a thread of the block in an epoch. False: there must be made room
-    // for it.
+    // An access within one line, by a thread of the block in an epoch. False: make_room() first.
     bool add(const Access& access, Epoch epoch, std::uint16_t block) {
         const Address line = access.address / kLineBytes;
         const LineWords words = words_of(access);
         const Reads* other = nullptr;
         for (Reads& reads : sets_[number_of_set(line)]) {
             Run& run = reads.run;
-            if (reads.line != line || run.words == 0 || run.deed.epoch != epoch || run.deed.block != block)
+            if (reads.line != line || run.words == 0 || run.key.epoch != epoch || run.key.block != block)
                 continue;
             const auto first = static_cast<unsigned>(std::countr_zero(words));
             const auto last = static_cast<unsigned>(std::bit_width(words)) - 1;
-            if (run.deed.place == access.place && run.thread.extend(run.words, access.thread, first, last)) {
+            if (run.key.place == access.place && run.thread.extend(run.words, access.thread, first, last)) {
                 run.words |= words;
                 return true;
             }
-            // Two others have read it before.
+            // Two other threads have read it before.
             if ((words & ~run.words) != 0) continue;
-            if (other != nullptr && two_will_do(run.thread(first), other->run.thread(first), access.thread) &&
-                two_will_do(run.thread(last), other->run.thread(last), access.thread))
+            if (other != nullptr &&
+                two_readers_suffice(run.thread(first), other->run.thread(first), access.thread) &&
+                two_readers_suffice(run.thread(last), other->run.thread(last), access.thread))
                 return true;
             other = &reads;
         }
         return false;
     }
-    // There will be a read at the address, perhaps.
+    // A read at the address is likely to follow.
     void prefetch(Address address) const { __builtin_prefetch(&sets_[number_of_set(address / kLineBytes)]); }
-    // The same, and `note` gets what was there.
+    // As add(), after calling `note` with the reads that were in its place.
     void make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note);
     void note_all(const Note& note);
     bool empty() const { return used_.empty(); }
@@ -326,12 +326,12 @@ class WrittenBytes {
         if (count > 0 && !all()) mark_some(first, count);
     }
     bool none_written(std::size_t first, std::size_t count) const;
-    // The first byte of these that nothing has written, or -1; it counts as written from now on,
-    // with its neighbours.
+    // The first unwritten byte of these, or -1. From now on all of them count as written, so that
+    // they are reported once.
     std::ptrdiff_t first_unwritten(std::size_t first, std::size_t count) {
         return all() ? -1 : first_unwritten_of_some(first, count);
     }
-    // Nothing is unwritten.
+    // Are all bytes written?
     bool all() const { return all_.load(std::memory_order_relaxed); }
 
   private:
@@ -340,8 +340,8 @@ class WrittenBytes {
 
     std::size_t size_;
     std::atomic<bool> all_{false};
-    std::vector<std::atomic<std::uint8_t>>
-        words_;  // a bit for each byte: who writes a whole word needs not to know the rest
+    // Of each word, a bit for each byte: writing a whole word does not read the old bits.
+    std::vector<std::atomic<std::uint8_t>> words_;
 };
 
 }  // namespace cuda_on_cpu::inspector

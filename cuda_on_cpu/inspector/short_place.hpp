@@ -1,9 +1,9 @@
-// A place in 32 bits. Of code: its distance from here. 0: too far away to be told.
+// A place in 32 bits. Of code: its distance from here. 0: too far away.
 #pragma once
 
 #include <cstdint>
 
-#include "event.hpp"
+#include "trace.hpp"
 
 namespace cuda_on_cpu::inspector {
 

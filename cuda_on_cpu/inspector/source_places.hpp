@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "cuda_on_cpu/language.h"
-#include "event.hpp"
+#include "trace.hpp"
 
 namespace cuda_on_cpu::inspector {
 
-// The place of something that the runtime did for a kernel and knows the line of. The same for the
-// same file and line.
+// The place of an operation that the runtime performed for a kernel, from its line. Equal for equal
+// file and line.
 Place place_of(Site site);
 
 // "/home/me/course/day01_vector_add/vector_add.cu" -> "day01_vector_add/vector_add.cu"

@@ -11,7 +11,7 @@
 #include <array>
 #include <cstdint>
 
-#include "event.hpp"
+#include "trace.hpp"
 
 namespace cuda_on_cpu::inspector {
 

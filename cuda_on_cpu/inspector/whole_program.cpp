@@ -106,7 +106,7 @@ class WholeProgram {
     // wrong.
     static void report_and_abort(int) {
         std::signal(SIGABRT, SIG_DFL);
-        alarm(kSecondsAfterAbort);  // who aborts may hold a lock that is needed here
+        alarm(kSecondsAfterAbort);  // the aborting thread may hold a lock that is needed here
         running->finish();
         std::abort();
     }

@@ -11,16 +11,14 @@ void ArrivalBarriers::init(const void* barrier, std::int64_t expected, Site site
     if (!block_.shared().holds(barrier, sizeof(std::uint64_t)))
         block_.fail(cudaErrorIllegalAddress, "a barrier that is not in the block's shared memory", site);
     if (expected <= 0) {
-        block_.fail(
-            cudaErrorLaunchFailure,
-            "a barrier that expects " + std::to_string(expected) + " arrivals: nobody could wait for it",
-            site);
+        block_.fail(cudaErrorLaunchFailure,
+                    "a barrier that expects " + std::to_string(expected) + " arrivals; expected at least 1",
+                    site);
     }
     Barrier& state = barriers_[barrier];
     state = {};
     state.expected = state.pending = expected;
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->barrier_begun(barrier);
+    block_.notify(event::ArrivalBarrierBegun{barrier});
 }
 
 ArrivalBarriers::Barrier& ArrivalBarriers::find(const void* barrier, Site site) {
@@ -38,8 +36,7 @@ std::uint64_t ArrivalBarriers::arrive(const void* barrier, std::int64_t count, b
                         std::to_string(state.pending) + " more of " + std::to_string(state.expected),
                     site);
     }
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->arrival_barrier_arrived(block_.scheduler().thread_number(), barrier, site);
+    block_.notify(event::ArrivalBarrierArrived{block_.scheduler().thread_number(), barrier, site});
     const std::uint64_t phase = state.phase;
     state.pending -= count;
     if (leave) ++state.leaving;
@@ -54,8 +51,7 @@ void ArrivalBarriers::complete_phase(const void* barrier, Barrier& state) {
     state.expected -= std::exchange(state.leaving, 0);
     state.pending = state.expected;
     block_.async().copies().append(state.complete, state.copies);
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->arrival_barrier_completed(barrier);
+    block_.notify(event::ArrivalBarrierCompleted{barrier});
     for (const unsigned thread : state.waiting)
         block_.scheduler().wake(thread / kWarpLanes, bit(thread % kWarpLanes));
     state.waiting.clear();
@@ -68,15 +64,13 @@ void ArrivalBarriers::wait_for_phase(const void* barrier, std::uint64_t phase, c
         scheduler.suspend(name, site);
     }
     block_.async().copies().complete(find(barrier, site).complete);
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->arrival_barrier_left(scheduler.thread_number(), barrier, site);
+    block_.notify(event::ArrivalBarrierLeft{scheduler.thread_number(), barrier, site});
 }
 
 void ArrivalBarriers::attach_copies(const void* barrier, Site site) {
     const unsigned self = block_.scheduler().thread_number();
     block_.async().copies().move_to(find(barrier, site).copies, self);
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->copies_attached(self);
+    block_.notify(event::CopiesAttached{self});
 }
 
 }  // namespace cuda_on_cpu

@@ -77,21 +77,18 @@ void AsyncEngine::issue_copy(void* shared, const void* global, unsigned bytes, u
         std::atomic_signal_fence(std::memory_order_seq_cst);
         reading_site_ = Site{"", 0};
     }
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->copy_issued(thread_number(), shared, data.data(), global, bytes, valid_bytes, site);
+    block_.notify(event::CopyIssued{thread_number(), shared, data.data(), global, bytes, valid_bytes, site});
     copies_.issue(thread_number(), shared, data, bytes);
 }
 
 void AsyncEngine::commit_copies() {
     copies_.commit(thread_number());
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->copies_committed(thread_number());
+    block_.notify(event::CopiesCommitted{thread_number()});
 }
 
 void AsyncEngine::wait_for_copies(unsigned pending) {
     copies_.wait(thread_number(), pending);
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->copies_awaited(thread_number(), pending);
+    block_.notify(event::CopiesAwaited{thread_number(), pending});
 }
 
 void AsyncEngine::fail_on_copy(cudaError_t error, unsigned bytes, const std::string& why, Site site) {
@@ -141,11 +138,11 @@ void AsyncEngine::load_box(void* shared, const CUtensorMap* map, int column, int
                     "a bulk copy with an mbarrier that it need not see: fence.mbarrier_init after its "
                     "initialisation is missing",
                     site);
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr) {
-        if (own)
-            observer->box_load_issued(thread_number(), box, known, column, row, barrier, state->parity, site);
-        else
-            observer->mbarrier_of_another_block_arrived(thread_number(), there, state->parity);
+    if (own) {
+        block_.notify(
+            event::BoxLoadIssued{thread_number(), box, known, column, row, barrier, state->parity, site});
+    } else {
+        block_.notify(event::RemoteMbarrierArrived{thread_number(), there, state->parity});
     }
     if (!loads.add({known, column, row, box, there, state->parity, site}))
         block_.fail(cudaErrorLaunchFailure,
@@ -161,8 +158,7 @@ bool AsyncEngine::carry_out_awaited_loads() {
     if (barriers.empty()) return true;
     for (const BulkLoads::Load& load : loads_.take(barriers)) {
         load.map.load(load.column, load.row, load.shared);
-        if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-            observer->box_loaded(load.shared, load.barrier, load.parity);
+        block_.notify(event::BoxLoaded{load.shared, load.barrier, load.parity});
         std::string error;
         if (const auto state = read_mbarrier(load.barrier); state && state->parity != load.parity) {
             error = "the mbarrier's phase ended before all bytes had come: it was told to expect too few";
@@ -185,9 +181,8 @@ void AsyncEngine::store_box(const CUtensorMap* map, int column, int row, const v
                     "a bulk store to column " + std::to_string(column) + " and row " + std::to_string(row) +
                         "; expected none below 0",
                     site);
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->box_store_issued(thread_number(), shared, known, column, row, site);
-    if (block_.observer() == nullptr && memory_observer != nullptr) {
+    block_.notify(event::BoxStoreIssued{thread_number(), shared, known, column, row, site});
+    if (!block_.observed() && memory_observer != nullptr) {
         for (const TensorMap::Row& part : known.rows_within(column, row))
             memory_observer->memory_written(part.begin, part.bytes);
     }

@@ -35,8 +35,8 @@ void BetweenBlocks::grid_sync(Site site) {
         grid_sync_phase_ = barrier.arrive();
     }
     --grid_sync_left_;
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->blocks_barrier_arrived(block_.scheduler().thread_number(), &barrier, grid_sync_phase_);
+    block_.notify(
+        event::BlocksBarrierArrived{block_.scheduler().thread_number(), &barrier, grid_sync_phase_});
     wait_for(barrier, grid_sync_phase_, "grid.sync", site);
 }
 
@@ -52,8 +52,7 @@ void BetweenBlocks::cluster_arrive(Site site) {
     const unsigned phase = barrier.phase();
     scheduler.thread().cluster_phase = phase;
     // Before the arrival: then other blocks go on.
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->blocks_barrier_arrived(scheduler.thread_number(), &barrier, phase);
+    block_.notify(event::BlocksBarrierArrived{scheduler.thread_number(), &barrier, phase});
     barrier.arrive();
     if (barrier.passed(phase)) cluster_->events.happened();
 }
@@ -75,8 +74,7 @@ void BetweenBlocks::wait_for(BlocksBarrier& barrier, unsigned phase, const char*
         self.phase = phase;
         scheduler.wait(Wait::blocks_barrier, name, site);
     }
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->blocks_barrier_left(scheduler.thread_number(), &barrier, phase);
+    block_.notify(event::BlocksBarrierLeft{scheduler.thread_number(), &barrier, phase});
 }
 
 // --- When no thread of the block can run ---------------------------------------------------------

@@ -29,7 +29,6 @@ class BetweenBlocks {
 
     ClusterState& cluster();  // a block outside clusters is a cluster of its own
     bool in_cluster() const { return cluster_ != nullptr; }
-    void tell_cluster() { cluster_->events.happened(); }
     // Wakes threads whose barrier between blocks is over.
     bool wake();
     // No thread of the block can run. True: some can now, because another block has done its part.

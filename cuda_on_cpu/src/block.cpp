@@ -124,7 +124,7 @@ void BlockRunner::thread_ends() {
     scheduler_.count_end();
     note_progress();
     async_.thread_ended();
-    if (observer_ != nullptr) observer_->thread_ended(scheduler_.thread_number());
+    notify(event::ThreadEnded{scheduler_.thread_number()});
     Warp& warp = scheduler_.warp();
     if (((warp.owes_block_wait | warp.owes_cluster_wait) & scheduler_.lane_bit()) != 0) {
         fail(cudaErrorLaunchFailure, "this thread has ended between barrier_arrive and barrier_wait",
@@ -139,7 +139,7 @@ void BlockRunner::thread_ends() {
 // come.
 bool BlockRunner::wake_polling() {
     if (!scheduler_.any_polls() || launch_->failed) return false;
-    if (launch_->repeated) {  // it depends on the order by right
+    if (launch_->repeated) {  // its results may depend on the order
         launch_->failed = true;
         return false;
     }
@@ -167,7 +167,7 @@ bool BlockRunner::only_polls(const LaunchState& launch, PollingWatch::Time now,
 void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name,
                                std::size_t gap) {
     if (!shared_.enter(object, size, poison)) return;
-    if (observer_ != nullptr) observer_->shared_entered(name, object, size, gap);
+    notify(event::SharedEntered{name, object, size, gap});
     if (launch_ == nullptr) return;
     if (const std::string error = shared_.over_limits(); !error.empty())
         fail(cudaErrorLaunchOutOfResources, error, Site{"", 0});

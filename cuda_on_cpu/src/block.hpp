@@ -70,7 +70,12 @@ class BlockRunner {
     bool running() const { return launch_ != nullptr; }
     LaunchState& launch() const { return *launch_; }
     uint3 index() const { return index_; }
-    BlockObserver* observer() const { return observer_; }  // null: the block is not watched
+    bool observed() const { return observer_ != nullptr; }
+    // Nothing happens in a block that is not observed.
+    template <class OneEvent>
+    void notify(const OneEvent& event) const {
+        if (observer_ != nullptr) observer_->notify(event);
+    }
     // Ends the block, from one of its threads.
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
     void note_progress() { polling_.note_progress(); }

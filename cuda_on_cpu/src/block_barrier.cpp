@@ -11,8 +11,7 @@ namespace cuda_on_cpu {
 int BlockBarrier::sync(BarrierKind kind, int predicate, Site site) {
     Scheduler& scheduler = block_.scheduler();
     count_arrival(kind, predicate, site);
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->barrier_arrived(scheduler.thread_number(), site);
+    block_.notify(event::BarrierArrived{scheduler.thread_number(), site});
     Thread& self = scheduler.note_wait(Wait::block_barrier, name_of(kind), site);
     if (++arrived_ == scheduler.live_threads()) {
         release();
@@ -50,8 +49,7 @@ void BlockBarrier::arrive(Site site) {
     if ((warp.owes_block_wait & scheduler.lane_bit()) != 0)
         block_.fail(cudaErrorLaunchFailure, "barrier_arrive again without barrier_wait in between", site);
     count_arrival(BarrierKind::split, 0, site);
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->barrier_arrived_to_wait_later(scheduler.thread_number(), site);
+    block_.notify(event::SplitBarrierArrived{scheduler.thread_number(), site});
     warp.owes_block_wait |= scheduler.lane_bit();
     scheduler.thread().block_phase = phase_;
     if (++arrived_ == scheduler.live_threads()) release();
@@ -65,8 +63,7 @@ void BlockBarrier::wait(Site site) {
     warp.owes_block_wait &= ~scheduler.lane_bit();
     if (scheduler.thread().block_phase == phase_)
         scheduler.wait(Wait::block_barrier, "block.barrier_wait", site);
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->barrier_left(scheduler.thread_number());
+    block_.notify(event::SplitBarrierLeft{scheduler.thread_number()});
 }
 
 void BlockBarrier::thread_ended() {
@@ -76,7 +73,7 @@ void BlockBarrier::thread_ended() {
 void BlockBarrier::release() {
     ++phase_;
     block_.note_progress();
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr) observer->barrier_released();
+    block_.notify(event::BarrierReleased{});
     switch (kind_) {
         case BarrierKind::sync:
         case BarrierKind::split:

@@ -1,4 +1,4 @@
-// Boxes of matrices that the tensor memory accelerator has been asked for and has not copied yet.
+// Bulk copies of boxes of matrices that were issued and are not carried out yet.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace cuda_on_cpu {
 
-// To shared memory of one block, in the order in which they were asked for. Other blocks of the
-// cluster ask as well.
+// Loads to shared memory of one block, in the order of issue. Other blocks of the cluster issue
+// some of them.
 class BulkLoads {
   public:
     struct Load {
@@ -24,7 +24,7 @@ class BulkLoads {
         int row;
         void* shared;
         std::uint64_t* barrier;
-        unsigned parity;  // of the phase in which it was asked for
+        unsigned parity;  // of the phase in which it was issued
         Site site;
     };
 
@@ -43,9 +43,9 @@ class BulkLoads {
     std::deque<Load> loads_;
 };
 
-// From shared memory of one block, in groups of each thread. What bulk copies see of it is what was
-// there at the last fence.proxy.async: of places that were stored from before, and whether there
-// was one at all, this class knows that.
+// Stores from shared memory of one block, in groups of each thread. A bulk store reads shared
+// memory as it was at the last fence.proxy.async. This class keeps whether there was such a fence,
+// and the contents of places that were stored from before.
 class BulkStores {
   public:
     // Free for kernels that store nothing.
@@ -58,8 +58,9 @@ class BulkStores {
     // What is wrong; "" if nothing is.
     std::string add(unsigned thread, const TensorMap& map, int column, int row, const void* shared);
     void commit(unsigned thread);
-    // The thread's groups but the `pending` newest have read shared memory; and written, if asked
-    // for. What is wrong: memory that was written to before it was read for certain.
+    // All groups of the thread except the `pending` newest have read shared memory, and with
+    // `until_written` have also written. An error: memory that was written to before the read was
+    // certain.
     std::string wait(unsigned thread, unsigned pending, bool until_written);
     // The thread ends. What is wrong; "" if nothing is.
     std::string finish(unsigned thread);
@@ -70,7 +71,7 @@ class BulkStores {
         int column;
         int row;
         const void* shared;
-        std::vector<unsigned char> data;  // when the store was asked for
+        std::vector<unsigned char> data;  // when the store was issued
         unsigned group;
         bool read = false;
     };

@@ -27,7 +27,8 @@ bool kernel_runs();
 cudaError_t submit_by_kernel(cudaStream_t stream, const char* function, StreamOperation operation);
 cudaError_t record_event_by_kernel(cudaEvent_t event, cudaStream_t stream);
 cudaError_t wait_for_event_by_kernel(cudaStream_t stream, cudaEvent_t event);
-// As CUDA 11 had it: runs what the thread's block has issued. Told once that it is gone.
+// As CUDA 11 had it: runs what the thread's block has issued. Reports once that CUDA has removed
+// it.
 cudaError_t synchronize_by_kernel();
 void note_by_kernel(cudaError_t error);
 cudaError_t last_error_by_kernel(bool clear);
@@ -74,7 +75,7 @@ class ChildGrids {
     std::deque<Work> tails_;
     std::map<std::pair<std::uint64_t, unsigned>, cudaError_t> last_errors_;
     bool started_ = false;
-    Team early_;  // last: it waits at its end for those who use the others
+    Team early_;  // last: its destructor waits for threads that use the other members
 };
 
 }  // namespace cuda_on_cpu

@@ -17,8 +17,7 @@ void Collectives::meet(unsigned named, void* operand, CollectiveWork work, const
     const LaneMask mask = named & warp.lanes;
     if ((mask & self) == 0 || ((mask & ~warp.live) != 0 && refuses(ended))) fail_on_mask(named, name, site);
     warp.operands[lane] = operand;
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->collective_arrived(scheduler.thread_number(), mask, site);
+    block_.notify(event::CollectiveArrived{scheduler.thread_number(), mask, site});
 
     unsigned g = 0;
     while (g < warp.group_count && warp.groups[g].mask != mask)
@@ -37,8 +36,7 @@ void Collectives::complete(Warp& warp, unsigned g) {
     const Group group = warp.groups[g];
     warp.groups[g] = warp.groups[--warp.group_count];
     if (group.work != nullptr) group.work(Lanes{group.arrived, warp.operands.data()});
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->collective_completed(block_.scheduler().current_warp(), group.mask, group.arrived);
+    block_.notify(event::CollectiveCompleted{block_.scheduler().current_warp(), group.mask, group.arrived});
     warp.ready |= group.arrived;
     block_.note_progress();
 }
@@ -55,7 +53,7 @@ void Collectives::thread_ended(Warp& warp) {
 }
 
 bool Collectives::refuses(Ended ended) const {
-    return ended == Ended::refused || (ended == Ended::reported && block_.observer() != nullptr);
+    return ended == Ended::refused || (ended == Ended::reported && block_.observed());
 }
 
 // --- __activemask --------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ struct Environment {
     unsigned threads;  // CUDA_ON_CPU_THREADS: OS threads that run blocks (default: one per core)
     bool descending;   // CUDA_ON_CPU_ORDER=descending: lanes and warps run last to first
     std::chrono::seconds
-        timeout;        // CUDA_ON_CPU_TIMEOUT: how long a block may poll memory in vain (default 30)
+        timeout;        // CUDA_ON_CPU_TIMEOUT: how long a block may only poll memory (default 30)
     unsigned notice;    // CUDA_ON_CPU_NOTICE: see slow_launch.hpp; 0: never
     bool named_lines;   // CUDA_ON_CPU_PRINTF=threads: each line that a kernel prints names its thread
     bool late_stores;   // CUDA_ON_CPU_STORES=late: see late_stores.cpp
@@ -32,7 +32,7 @@ struct Environment {
     bool hints;         // CUDA_ON_CPU_HINTS=off: see exit_report.hpp
     unsigned limit;     // CUDA_ON_CPU_LIMIT: seconds that a launch may take; 0: any number
     bool notice_is_set;
-    bool leaks;             // CUDA_ON_CPU_LEAKS=on: what was never freed is told at the end
+    bool leaks;             // CUDA_ON_CPU_LEAKS=on: allocations that were never freed are reported at the end
     unsigned first_blocks;  // CUDA_ON_CPU_FIRST_BLOCKS: of each grid only the first so many run; 0: all
     bool kernel_lines;  // CUDA_ON_CPU_LINES=kernel: what was inlined from a header is a line of the .cu file
     Seeded<IssueOrder> streams;  // CUDA_ON_CPU_STREAMS: see work_queue.hpp

@@ -1,6 +1,6 @@
-// A program that `nvcc` of the stand-in has made, or `./course run`, is somebody's own: nobody
-// knows what its results should be. What suggests that they are wrong is told in one line when it
-// ends, and where to look.
+// A program of the user's own, built by `nvcc` of the stand-in or by `./course run`: its right
+// results are not known. One line at its end reports what suggests that they are wrong, and where
+// to look.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace cuda_on_cpu {
 
-// A kernel is launched. From the first one on the end of the program is watched.
+// A kernel is launched. From the first one on, the end of the program is observed.
 void note_launch();
 // The stand-in has said what is wrong with a kernel. Only behind an illegal access there may be
 // more.

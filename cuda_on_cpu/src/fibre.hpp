@@ -24,14 +24,15 @@ struct Fibre {
     std::size_t stack_size = 0;
 };
 
-// Leaves `from` and goes on in `to`. Returns when somebody switches back to `from`.
+// Leaves `from` and goes on in `to`. Returns when a fibre switches back to `from`.
 inline void switch_fibre(Fibre& from, Fibre& to) {
     void* fake_stack = nullptr;
 #ifdef CUDA_ON_CPU_ASAN
     __sanitizer_start_switch_fiber(&fake_stack, to.stack_bottom, to.stack_size);
 #endif
     const auto arrival = boost::context::detail::jump_fcontext(to.context, &from);
-    static_cast<Fibre*>(arrival.data)->context = arrival.fctx;  // whoever came here is suspended now
+    static_cast<Fibre*>(arrival.data)->context =
+        arrival.fctx;  // the fibre that switched here is suspended now
 #ifdef CUDA_ON_CPU_ASAN
     __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
 #else

@@ -224,7 +224,7 @@ void run_independent(LaunchState& launch) {
 void run_at_once(LaunchState& launch, unsigned count, const std::function<void(unsigned)>& work) {
     bool complete = true;
     std::latch started(1);
-    Team team;  // last: it waits at its end for those who use the others
+    Team team;  // last: its destructor waits for threads that use the other members
     try {
         for (unsigned i = 1; i < count; ++i) {
             team.start([&, i] {
@@ -619,7 +619,7 @@ void BlocksBarrier::wake_all() {
 void ClusterEvents::happened() {
     const std::scoped_lock lock(mutex_);
     count_.fetch_add(1, std::memory_order_release);
-    waiting_ = 0;  // whoever waits shall look again
+    waiting_ = 0;  // waiting threads check again
     changed_.notify_all();
 }
 

@@ -38,7 +38,7 @@ class BlocksBarrier {
     // A participant has ended and counts as arrived from now on, as the hardware does for clusters.
     // True: that ended the phase.
     bool drop();
-    // A participant has ended that the others cannot do without: who waits now waits in vain.
+    // A required participant has ended: a wait for this barrier cannot end any more.
     void desert();
     void wake_all();
 

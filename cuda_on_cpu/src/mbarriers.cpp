@@ -28,8 +28,7 @@ void Mbarriers::init(std::uint64_t* barrier, unsigned arrivals, Site site) {
     write_mbarrier(barrier,
                    {.expected = arrivals, .pending = arrivals, .bytes = 0, .parity = 0, .published = false});
     unpublished_.push_back(barrier);
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->barrier_begun(barrier);
+    block_.notify(event::ArrivalBarrierBegun{barrier});
 }
 
 void Mbarriers::inval(std::uint64_t* barrier, Site site) {
@@ -72,8 +71,7 @@ void Mbarriers::arrive(std::uint64_t* barrier, unsigned bytes, Site site) {
             cudaErrorLaunchFailure,
             std::to_string(bytes) + " bytes expected; an mbarrier counts up to " + std::to_string(kMostBytes),
             site);
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->mbarrier_arrived(block_.scheduler().thread_number(), barrier, state.parity);
+    block_.notify(event::MbarrierArrived{block_.scheduler().thread_number(), barrier, state.parity});
     change(barrier, 1, static_cast<int>(bytes), site);
     block_.step_back_after_arrival();
 }
@@ -92,8 +90,8 @@ void Mbarriers::arrive_at(std::uint64_t* barrier, unsigned rank, Site site) {
             cudaErrorLaunchFailure,
             "an arrival at an mbarrier of another block without fence.mbarrier_init after its initialisation",
             site);
-    if (BlockObserver* const observer = block_.observer(); state && observer != nullptr)
-        observer->mbarrier_of_another_block_arrived(block_.scheduler().thread_number(), there, state->parity);
+    if (state)
+        block_.notify(event::RemoteMbarrierArrived{block_.scheduler().thread_number(), there, state->parity});
     const MbarrierChange change = change_mbarrier(there, 1, 0);
     if (!change.error.empty()) block_.fail(cudaErrorLaunchFailure, change.error, site);
     block_.cluster().events.happened();
@@ -118,8 +116,7 @@ void Mbarriers::wait(std::uint64_t* barrier, unsigned parity, Site site) {
         self.phase = parity;
         scheduler.wait(Wait::mbarrier, "mbarrier_wait", site);
     }
-    if (BlockObserver* const observer = block_.observer(); observer != nullptr)
-        observer->mbarrier_left(scheduler.thread_number(), barrier, parity, site);
+    block_.notify(event::MbarrierLeft{scheduler.thread_number(), barrier, parity, site});
 }
 
 bool Mbarriers::test(std::uint64_t* barrier, unsigned parity, Site site) {

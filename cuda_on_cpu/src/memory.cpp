@@ -259,7 +259,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
         return cudaErrorInvalidValue;
     }
     if (const std::string damage = damage_report(*allocation); !damage.empty()) {
-        std::fprintf(stderr, "cuda_on_cpu: %s(%p): somebody %s\n", function, pointer, damage.c_str());
+        std::fprintf(stderr, "cuda_on_cpu: %s(%p): the program %s\n", function, pointer, damage.c_str());
     }
     // The addresses stay reserved for a while, so that a use after free stops at the line that does
     // it.
@@ -369,7 +369,7 @@ std::string damaged_allocation() {
     for (auto& [mapping, allocation] : allocations()) {
         std::string report = damage_report(allocation);
         if (report.empty()) continue;
-        // Told once: the canary is put back.
+        // Reported once: the canary is restored.
         char* slack_end = allocation.mapping + allocation.mapping_size - kPage;
         char* slack_begin = std::max(allocation.mapping + kPage, allocation.begin - kAlignment);
         fill(slack_begin, static_cast<std::size_t>(allocation.begin - slack_begin), allocation.canary);

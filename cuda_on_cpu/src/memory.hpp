@@ -1,4 +1,4 @@
-// Memory that cudaMalloc and its relatives hand out: what belongs to whom, and what lies around it.
+// Memory of cudaMalloc and its relatives: the allocations, and their guard pages and canaries.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace cuda_on_cpu {
 
 // What memory holds before anything is written to it: 16 bits, repeated. Each is NaN in every
 // floating-point format, also two or four in a row; and arithmetic keeps a NaN's mantissa, so a
-// result tells which memory it was computed from.
+// result shows which memory it was computed from.
 inline constexpr std::uint16_t kSharedPoison = 0xFFFE;
 inline constexpr std::uint16_t kDevicePoison = 0xFFFD;
 // What lies around an allocation, up to its guard pages: NaN, too, so that a result computed from

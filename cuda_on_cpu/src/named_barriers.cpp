@@ -21,21 +21,20 @@ void NamedBarriers::meet(unsigned id, unsigned threads, Site site, bool waits) {
                         " threads; others wait there for " + std::to_string(barrier.expected),
                     site);
     barrier.expected = threads;
-    BlockObserver* const observer = block_.observer();
     const unsigned self = scheduler.thread_number();
-    if (observer != nullptr) observer->arrival_barrier_arrived(self, &barrier, site);
+    block_.notify(event::ArrivalBarrierArrived{self, &barrier, site});
     if (++barrier.arrived < threads) {
         if (!waits) return;
         scheduler.thread().named_barrier = id;
         scheduler.wait(Wait::named_barrier, "named_barrier", site);
     } else {
         barrier.arrived = 0;
-        if (observer != nullptr) observer->arrival_barrier_completed(&barrier);
+        block_.notify(event::ArrivalBarrierCompleted{&barrier});
         scheduler.wake_if(Wait::named_barrier,
                           [id](const Thread& thread) { return thread.named_barrier == id; });
         if (!waits) return;
     }
-    if (observer != nullptr) observer->arrival_barrier_left(self, &barrier, site);
+    block_.notify(event::ArrivalBarrierLeft{self, &barrier, site});
 }
 
 std::string NamedBarriers::describe(unsigned id) const {

@@ -42,6 +42,7 @@ long long now() {
         .count();
 }
 
+#ifndef CUDA_ON_CPU_ASAN
 // A debugger would stop at each copy.
 bool is_debugged() {
     std::ifstream status("/proc/self/status");
@@ -50,6 +51,7 @@ bool is_debugged() {
     }
     return false;
 }
+#endif
 
 uint3 index_in(dim3 extent, std::uint64_t i) {
     return uint3{static_cast<unsigned>(i % extent.x), static_cast<unsigned>(i / extent.x % extent.y),

@@ -48,7 +48,7 @@ bool PollingWatch::look_at_others(LaunchState& launch, Time now) {
     if (!every_block_polls(launch, kFirstLook)) return true;
     launch.polls_in_vain();
     if (!every_block_polls(launch, ticks(environment().timeout))) return true;
-    if (launch.polled_in_vain.exchange(true)) return !launch.failed;  // another block tells
+    if (launch.polled_in_vain.exchange(true)) return !launch.failed;  // another block has reported it
     // The last thread that asked for other threads to run; its block's others poll, too, or wait.
     const std::string line = calling_kernel_line();
     launch.fail(cudaErrorLaunchTimeout, "block " + triple(blockIdx) + " has polled memory for " +

@@ -16,7 +16,7 @@ class PollingWatch {
 
     // The block does something else.
     void note_progress() { since_.store(0, std::memory_order_relaxed); }
-    // All threads of the block poll, or wait. False: in vain, and the launch has failed.
+    // All threads of the block poll, or wait. False: for too long, and the launch has failed.
     bool poll_on(LaunchState& launch);
     // Asked by other OS threads: has the block only polled, for that long?
     bool only_polls(Time now, Time duration) const;

@@ -125,20 +125,18 @@ void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, 
                             "fence.proxy.async after its "
                             "initialisation is missing",
                             site);
-    BlockObserver* const observer = block_runner().observer();
-    const bool is_watched = state && observer != nullptr;
-    if (is_watched)
-        observer->box_load_issued(block_runner().scheduler().thread_number(), shared, row_of(global, bytes),
-                                  0, 0, barrier, state->parity, site);
+    const unsigned thread = block_runner().scheduler().thread_number();
+    if (state)
+        block_runner().notify(
+            event::BoxLoadIssued{thread, shared, row_of(global, bytes), 0, 0, barrier, state->parity, site});
     std::memcpy(shared, global, bytes);
-    if (is_watched) observer->box_loaded(shared, barrier, state->parity);
+    if (state) block_runner().notify(event::BoxLoaded{shared, barrier, state->parity});
     expect_at_mbarrier(barrier, -static_cast<int>(bytes), site);
 }
 void bulk_store(void* global, const void* shared, unsigned bytes, Site site) {
     check_bulk_copy(shared, global, bytes, site);
-    if (BlockObserver* const observer = block_runner().observer(); observer != nullptr)
-        observer->box_store_issued(block_runner().scheduler().thread_number(), shared, row_of(global, bytes),
-                                   0, 0, site);
+    block_runner().notify(event::BoxStoreIssued{block_runner().scheduler().thread_number(), shared,
+                                                row_of(global, bytes), 0, 0, site});
     std::memcpy(global, shared, bytes);
 }
 

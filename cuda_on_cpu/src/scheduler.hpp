@@ -6,7 +6,7 @@
 //
 // The order: stay in the warp while it has a lane that can run, then go to the next warp that has
 // one. Lanes and warps are taken in ascending order, or descending (CUDA_ON_CPU_ORDER): a correct
-// kernel cannot tell.
+// kernel computes the same either way.
 //
 // A part that makes threads wait sets the lane's bit in Warp::at(Wait) and suspends it; the part
 // wakes it when the wait is over.

@@ -253,7 +253,7 @@ void may_not_be_asked(const BlockRunner& runner) {
 
 bool every_block_polls(const LaunchState& launch, std::chrono::steady_clock::rep duration) {
     const std::unique_lock lock(watch().mutex, std::try_to_lock);
-    if (!lock.owns_lock()) return false;  // somebody looks at the threads: next time
+    if (!lock.owns_lock()) return false;  // another OS thread has the lock: next time
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
     return std::ranges::all_of(watch().os_threads, [&](const OsThread& each) {
         return each.runner->only_polls(launch, now, duration);

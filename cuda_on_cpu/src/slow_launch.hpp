@@ -1,8 +1,8 @@
-// With CUDA_ON_CPU_NOTICE=10 a program that has printed nothing for 10 s tells once where its
-// kernel is: "still running after 10 s, in vector_add.cuh:46, block 0, thread 0". A loop that never
-// ends shows itself so; a kernel that is only slow goes on. Tests print when they begin and end, so
-// it is also told of many slow launches in one test. Where nothing is set, a program of the user's
-// own tells once of a launch that takes more than 10 s. With CUDA_ON_CPU_LIMIT=60 a launch that
+// With CUDA_ON_CPU_NOTICE=10 a program that has printed nothing for 10 s reports once where its
+// kernel is: "still running after 10 s, in vector_add.cuh:46, block 0, thread 0". This shows a loop
+// that never ends; a kernel that is only slow goes on. Tests print when they begin and end, so many
+// slow launches in one test are reported, too. Where nothing is set, a program of the user's own
+// reports once a launch that takes more than 10 s. With CUDA_ON_CPU_LIMIT=60 a launch that
 // takes longer than that is ended, with cudaErrorLaunchTimeout.
 #pragma once
 

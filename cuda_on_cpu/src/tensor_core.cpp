@@ -208,8 +208,9 @@ template <unsigned kMatrices, bool kTranspose>
 void load_matrices(const Lanes& lanes) {
     const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
     need_whole_warp(lanes, first.name, first.site);
-    if (BlockObserver* observer = block_runner().observer(); observer != nullptr)
-        observer->matrices_loaded(current_warp, rows_of(lanes).data(), kMatrices, first.site);
+    if (block_runner().observed())
+        block_runner().notify(
+            event::MatricesLoaded{current_warp, rows_of(lanes).data(), kMatrices, first.site});
     for (unsigned m = 0; m < kMatrices; ++m) {
         std::uint16_t matrix[kSide][kSide];
         for (unsigned i = 0; i < kSide; ++i)
@@ -229,8 +230,9 @@ template <unsigned kMatrices, bool kTranspose>
 void store_matrices(const Lanes& lanes) {
     const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
     need_whole_warp(lanes, first.name, first.site);
-    if (BlockObserver* observer = block_runner().observer(); observer != nullptr)
-        observer->matrices_stored(current_warp, rows_of(lanes).data(), kMatrices, first.site);
+    if (block_runner().observed())
+        block_runner().notify(
+            event::MatricesStored{current_warp, rows_of(lanes).data(), kMatrices, first.site});
     for (unsigned m = 0; m < kMatrices; ++m) {
         for (unsigned lane = 0; lane < 32; ++lane) {
             const unsigned r = lanes.at<RowAndPlace>(lane).r[m];

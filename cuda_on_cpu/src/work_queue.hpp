@@ -1,5 +1,5 @@
-// Work that has been issued to streams and is not done yet: what must come before it, when it runs,
-// and who waits for it.
+// Work that has been issued to streams and is not done yet: what must come before it, and when it
+// runs.
 //
 // CUDA_ON_CPU_STREAMS=issue: a task runs when it is issued, and the host waits for it, unless it
 // waits for something that the host has yet to do: then the host goes on, and what comes after the
@@ -26,7 +26,7 @@ struct Task {
     Work work;
     bool may_wait =
         false;  // for the host or for another stream, so it must not run on the host's own OS thread
-    bool host_function = false;      // nothing tells whether it waits
+    bool host_function = false;      // it may wait for anything
     bool blocking = false;           // of the legacy stream or of a stream that synchronises with it
     std::uint64_t number = 0;        // in the order of issue
     std::vector<TaskPointer> after;  // what has to be done before
@@ -38,7 +38,7 @@ struct Task {
 struct StreamTail {
     TaskPointer task;
     bool legacy = false;         // tasks wait for those of all blocking streams
-    bool host_function = false;  // nothing tells whether it waits
+    bool host_function = false;  // it may wait for anything
     bool blocking = false;       // tasks wait for the legacy stream
 };
 
@@ -71,7 +71,7 @@ bool is_done(const TaskPointer& task);
 // The task that this OS thread runs; null: none.
 Task* running_task();
 // Does some other OS thread run a task, or may it change the device's memory by itself at any time?
-// Each host thread that allocates memory says so.
+// Each host thread that allocates memory is noted.
 bool other_work_runs();
 void note_host_thread();
 // `task` waits for something that does not come: the host, if it waits for the task alone, goes on.

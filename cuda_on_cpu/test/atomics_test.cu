@@ -1,6 +1,6 @@
 // Atomic functions, fences and cuda::atomic: nothing is lost between the threads of many blocks,
-// the values returned are those that were there, and whoever waits for another thread gets what
-// that thread wrote before.
+// the values returned are the old ones, and a thread that waits for another reads what that thread
+// wrote before.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Barriers of a block and of a warp: who waits, for whom, and what everybody sees afterwards.
+// Barriers of a block and of a warp: which threads wait, and what they read afterwards.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -170,9 +170,9 @@ TEST(ChildGrids, CannotReachTheMemoryOfTheThread) {
     testing::internal::CaptureStderr();
     hands_down_local_memory<<<1, 1>>>(errors.data());
     EXPECT_EQ(errors.to_host(), (std::vector<int>{cudaErrorInvalidValue, cudaErrorInvalidValue}));
-    EXPECT_TRUE(
-        tells(testing::internal::GetCapturedStderr(),
-              {"kernel add, launched by a kernel: argument 1 points to local memory", "to shared memory"}));
+    EXPECT_TRUE(mentions(
+        testing::internal::GetCapturedStderr(),
+        {"kernel add, launched by a kernel: argument 1 points to local memory", "to shared memory"}));
 }
 
 __global__ void fails(int* x) {
@@ -186,7 +186,7 @@ __global__ void launches_a_failure(int* x) {
 TEST(ChildGrids, ThatFailEndTheirParent) {
     DeviceVector<int> x(1);
     const std::string report = report_of(cudaErrorAssert, [&] { launches_a_failure<<<1, 1>>>(x.data()); });
-    EXPECT_TRUE(tells(report, {"kernel fails", "Assertion `*x == 4711' failed"}));
+    EXPECT_TRUE(mentions(report, {"kernel fails", "Assertion `*x == 4711' failed"}));
     EXPECT_EQ(x.to_host()[0], 0);
 }
 
@@ -207,7 +207,7 @@ TEST(ChildGrids, RunWhenAnOldKernelSynchronises) {
     synchronises<<<1, 2>>>(x.data());
     EXPECT_EQ(x.to_host(), (std::vector<int>{64, 32, 32}));
     EXPECT_TRUE(
-        tells(testing::internal::GetCapturedStderr(), {"CUDA 12 has removed it", "cudaStreamTailLaunch"}));
+        mentions(testing::internal::GetCapturedStderr(), {"CUDA 12 has removed it", "cudaStreamTailLaunch"}));
 }
 
 __global__ void waits_for_its_child(volatile int* x) {

@@ -105,7 +105,7 @@ Outcome model(const HostGroup& group, unsigned rank, const std::vector<int>& val
         return std::accumulate(begin, end, start, operation);
     };
     const auto maximum = [](int a, int b) { return std::max(a, b); };
-    const unsigned everybody = size == 32 ? ~0U : (1U << size) - 1;
+    const unsigned all_lanes = size == 32 ? ~0U : (1U << size) - 1;
 
     Outcome seen{};
     seen.rank = rank;
@@ -121,8 +121,8 @@ Outcome model(const HostGroup& group, unsigned rank, const std::vector<int>& val
         if (v[i] == own) seen.same |= 1U << i;
         seen.any_large |= v[i] > 6;
     }
-    seen.all_equal = seen.same == everybody;
-    seen.all_same = seen.all_equal != 0 ? everybody : 0;
+    seen.all_equal = seen.same == all_lanes;
+    seen.all_same = seen.all_equal != 0 ? all_lanes : 0;
     seen.all_positive = *std::min_element(v.begin(), v.end()) > 0;
     seen.sum = fold(v.begin(), v.end(), 0, std::plus<>());
     seen.smallest = *std::min_element(v.begin(), v.end());
@@ -586,7 +586,7 @@ struct PassRound {
         for (unsigned round = 0; round < rounds; ++round) {
             mailbox[round % 2][thread] = value;
             auto token = block.barrier_arrive();
-            const unsigned source = (thread + 33) % 96;  // work that needs nobody
+            const unsigned source = (thread + 33) % 96;  // work that needs no other thread
             block.barrier_wait(std::move(token));
             value = mailbox[round % 2][source];
         }

@@ -40,20 +40,21 @@ __global__ void misuse(Misuse kind) {
 std::string report_of_misuse(Misuse kind, cudaError_t expected = cudaErrorLaunchFailure) {
     return report_of(expected, [kind] { misuse<<<1, 1>>>(kind); });
 }
-TEST(Mbarrier, MisuseIsTold) {
+TEST(Mbarrier, MisuseIsReported) {
     EXPECT_EQ(report_of_misuse(Misuse::fine, cudaSuccess), "");
-    EXPECT_TRUE(tells(report_of_misuse(Misuse::no_init), {"misuse", "has not been initialised"}));
-    EXPECT_TRUE(tells(report_of_misuse(Misuse::after_inval), {"has not been initialised"}));
+    EXPECT_TRUE(mentions(report_of_misuse(Misuse::no_init), {"misuse", "has not been initialised"}));
+    EXPECT_TRUE(mentions(report_of_misuse(Misuse::after_inval), {"has not been initialised"}));
+    EXPECT_TRUE(mentions(report_of_misuse(Misuse::no_arrivals),
+                         {"mbarrier_init: 0 arrivals; expected 1 to 1048575"}));
+    EXPECT_TRUE(mentions(report_of_misuse(Misuse::two_arrivals_too_many),
+                         {"one arrival more than the 1 that the mbarrier's phase takes"}));
     EXPECT_TRUE(
-        tells(report_of_misuse(Misuse::no_arrivals), {"mbarrier_init: 0 arrivals; expected 1 to 1048575"}));
-    EXPECT_TRUE(tells(report_of_misuse(Misuse::two_arrivals_too_many),
-                      {"one arrival more than the 1 that the mbarrier's phase takes"}));
-    EXPECT_TRUE(tells(report_of_misuse(Misuse::bytes), {"1048576 bytes expected", "counts up to 1048575"}));
-    EXPECT_TRUE(tells(report_of_misuse(Misuse::parity), {"parity of 2; expected 0 or 1"}));
+        mentions(report_of_misuse(Misuse::bytes), {"1048576 bytes expected", "counts up to 1048575"}));
+    EXPECT_TRUE(mentions(report_of_misuse(Misuse::parity), {"parity of 2; expected 0 or 1"}));
 }
 
 constexpr int kWaitLine = __LINE__ + 9;
-__global__ void wait_for_somebody(unsigned expected, unsigned parity) {
+__global__ void wait_for_arrivals(unsigned expected, unsigned parity) {
     __shared__ MBarrier barrier;
     if (threadIdx.x == 0) {
         mbarrier_init(&barrier, expected);
@@ -63,14 +64,15 @@ __global__ void wait_for_somebody(unsigned expected, unsigned parity) {
     mbarrier_arrive(&barrier);
     mbarrier_wait(&barrier, parity);
 }
-TEST(Mbarrier, ADeadlockIsTold) {
-    EXPECT_EQ(report_of(cudaSuccess, [] { wait_for_somebody<<<1, 40>>>(40, 0); }), "");
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { wait_for_somebody<<<1, 40>>>(41, 0); }),
-                      {"deadlock", "40 thread(s) wait", "mbarrier_wait", at_line(kWaitLine),
-                       "for parity 0: phase of parity 0, 1 of 41 arrivals missing, 0 bytes missing"}));
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { wait_for_somebody<<<1, 64>>>(32, 0); }), {""}));
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { wait_for_somebody<<<1, 32>>>(32, 1); }),
-                      {"for parity 1: phase of parity 1, 32 of 32 arrivals missing"}));
+TEST(Mbarrier, ADeadlockIsReported) {
+    EXPECT_EQ(report_of(cudaSuccess, [] { wait_for_arrivals<<<1, 40>>>(40, 0); }), "");
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchTimeout, [] { wait_for_arrivals<<<1, 40>>>(41, 0); }),
+                         {"deadlock", "40 thread(s) wait", "mbarrier_wait", at_line(kWaitLine),
+                          "for parity 0: phase of parity 0, 1 of 41 arrivals missing, 0 bytes missing"}));
+    EXPECT_TRUE(
+        mentions(report_of(cudaErrorLaunchTimeout, [] { wait_for_arrivals<<<1, 64>>>(32, 0); }), {""}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchTimeout, [] { wait_for_arrivals<<<1, 32>>>(32, 1); }),
+                         {"for parity 1: phase of parity 1, 32 of 32 arrivals missing"}));
 }
 
 __global__ void arrive_at_the_other(unsigned missing, bool fenced) {
@@ -100,12 +102,12 @@ void launch_cluster(void (*kernel)(Parameters...), unsigned blocks, unsigned thr
     config.numAttrs = 1;
     cudaLaunchKernelEx(&config, kernel, arguments...);
 }
-TEST(Mbarrier, ADeadlockOfAClusterIsTold) {
+TEST(Mbarrier, ADeadlockOfAClusterIsReported) {
     EXPECT_EQ(report_of(cudaSuccess, [] { launch_cluster(arrive_at_the_other, 2, 32, 0, 7u, true); }), "");
-    EXPECT_TRUE(tells(
+    EXPECT_TRUE(mentions(
         report_of(cudaErrorLaunchTimeout, [] { launch_cluster(arrive_at_the_other, 2, 32, 0, 1u, true); }),
         {"deadlock in block", "and in block", "1 of 2 arrivals missing"}));
-    EXPECT_TRUE(tells(
+    EXPECT_TRUE(mentions(
         report_of(cudaErrorLaunchFailure, [] { launch_cluster(arrive_at_the_other, 2, 32, 0, 7u, false); }),
         {"without fence.mbarrier_init"}));
 }
@@ -113,18 +115,19 @@ TEST(Mbarrier, ADeadlockOfAClusterIsTold) {
 __global__ void name_a_barrier(unsigned id, unsigned threads, unsigned others) {
     named_barrier(id, threadIdx.x < 32 ? threads : others);
 }
-TEST(NamedBarrier, MisuseIsTold) {
+TEST(NamedBarrier, MisuseIsReported) {
     EXPECT_EQ(report_of(cudaSuccess, [] { name_a_barrier<<<1, 64>>>(15, 64, 64); }), "");
     for (const unsigned id : {0u, 16u}) {
-        EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [id] { name_a_barrier<<<1, 64>>>(id, 64, 64); }),
-                          {"expected a number of 1 to 15"}));
+        EXPECT_TRUE(
+            mentions(report_of(cudaErrorLaunchFailure, [id] { name_a_barrier<<<1, 64>>>(id, 64, 64); }),
+                     {"expected a number of 1 to 15"}));
     }
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { name_a_barrier<<<1, 64>>>(1, 33, 33); }),
-                      {"multiple of 32 threads"}));
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { name_a_barrier<<<1, 96>>>(1, 64, 96); }),
-                      {"others wait there for"}));
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { name_a_barrier<<<1, 96>>>(1, 64, 64); }),
-                      {"deadlock", "named_barrier", "number 1, 32 of 64 threads there"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [] { name_a_barrier<<<1, 64>>>(1, 33, 33); }),
+                         {"multiple of 32 threads"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [] { name_a_barrier<<<1, 96>>>(1, 64, 96); }),
+                         {"others wait there for"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchTimeout, [] { name_a_barrier<<<1, 96>>>(1, 64, 64); }),
+                         {"deadlock", "named_barrier", "number 1, 32 of 64 threads there"}));
 }
 
 // ---- Bulk loads --------------------------------------------------------------------------------------------------------
@@ -218,22 +221,23 @@ std::string report_of_load(Load kind, cudaError_t expected = cudaErrorLaunchFail
     Matrix matrix;
     return report_of(expected, [&] { load_badly<<<1, 1, 1024>>>(matrix.map, kind); });
 }
-TEST(BulkLoad, MisuseIsTold) {
+TEST(BulkLoad, MisuseIsReported) {
     EXPECT_EQ(report_of_load(Load::fine, cudaSuccess), "");
-    EXPECT_TRUE(tells(report_of_load(Load::unpublished), {"load_badly", "fence.mbarrier_init", "missing"}));
-    EXPECT_TRUE(tells(report_of_load(Load::too_few_bytes), {"16 bytes more have come", "told to expect"}));
-    EXPECT_TRUE(tells(report_of_load(Load::too_many_bytes, cudaErrorLaunchTimeout),
-                      {"deadlock", "0 of 1 arrivals missing, 16 bytes missing"}));
     EXPECT_TRUE(
-        tells(report_of_load(Load::misaligned, cudaErrorMisalignedAddress), {"multiple of 128 bytes"}));
+        mentions(report_of_load(Load::unpublished), {"load_badly", "fence.mbarrier_init", "missing"}));
+    EXPECT_TRUE(mentions(report_of_load(Load::too_few_bytes), {"16 bytes more have come", "told to expect"}));
+    EXPECT_TRUE(mentions(report_of_load(Load::too_many_bytes, cudaErrorLaunchTimeout),
+                         {"deadlock", "0 of 1 arrivals missing, 16 bytes missing"}));
     EXPECT_TRUE(
-        tells(report_of_load(Load::outside, cudaErrorIllegalAddress), {"not in the block's shared memory"}));
-    EXPECT_TRUE(tells(report_of_load(Load::no_map), {"cuTensorMapEncodeTiled has not made"}));
-    EXPECT_TRUE(
-        tells(report_of_load(Load::not_awaited), {"ended before the bulk copy", "hopper_reports_test.cu"}));
-    EXPECT_TRUE(tells(report_of_load(Load::no_barrier), {"has not been initialised"}));
-    EXPECT_TRUE(tells(report_of_load(Load::odd_column, cudaErrorIllegalInstruction),
-                      {"begins in column 3", "multiple of 16 bytes"}));
+        mentions(report_of_load(Load::misaligned, cudaErrorMisalignedAddress), {"multiple of 128 bytes"}));
+    EXPECT_TRUE(mentions(report_of_load(Load::outside, cudaErrorIllegalAddress),
+                         {"not in the block's shared memory"}));
+    EXPECT_TRUE(mentions(report_of_load(Load::no_map), {"cuTensorMapEncodeTiled has not made"}));
+    EXPECT_TRUE(mentions(report_of_load(Load::not_awaited),
+                         {"ended before the bulk copy", "hopper_reports_test.cu"}));
+    EXPECT_TRUE(mentions(report_of_load(Load::no_barrier), {"has not been initialised"}));
+    EXPECT_TRUE(mentions(report_of_load(Load::odd_column, cudaErrorIllegalInstruction),
+                         {"begins in column 3", "multiple of 16 bytes"}));
     EXPECT_EQ(report_of_load(Load::before_its_phase, cudaSuccess), "");
 }
 
@@ -248,11 +252,11 @@ __global__ void expect_one_of_two(const __grid_constant__ CUtensorMap map) {
     tma_load(memory + 1024, &map, 0, 8, &barrier);
     mbarrier_wait(&barrier, 0);
 }
-TEST(BulkLoad, APhaseThatEndsTooEarlyIsTold) {
+TEST(BulkLoad, APhaseThatEndsTooEarlyIsReported) {
     Matrix matrix;
     EXPECT_TRUE(
-        tells(report_of(cudaErrorLaunchFailure, [&] { expect_one_of_two<<<1, 1, 2048>>>(matrix.map); }),
-              {"phase ended before all bytes had come", "too few"}));
+        mentions(report_of(cudaErrorLaunchFailure, [&] { expect_one_of_two<<<1, 1, 2048>>>(matrix.map); }),
+                 {"phase ended before all bytes had come", "too few"}));
 }
 
 __global__ void read_freed_memory(const __grid_constant__ CUtensorMap map) {
@@ -264,14 +268,14 @@ __global__ void read_freed_memory(const __grid_constant__ CUtensorMap map) {
     tma_load(memory, &map, 0, 24, &barrier);
     mbarrier_wait(&barrier, 0);
 }
-TEST(BulkLoad, OfMemoryThatIsNoneIsTold) {
+TEST(BulkLoad, OfMemoryThatIsNoneIsReported) {
     CUtensorMap map;
     {
         Matrix matrix;
         map = matrix.map;
     }
-    EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, [&] { read_freed_memory<<<1, 1, 1024>>>(map); }),
-                      {"no memory that a kernel may use"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, [&] { read_freed_memory<<<1, 1, 1024>>>(map); }),
+                         {"no memory that a kernel may use"}));
 }
 
 __global__ void copy_to_all(const __grid_constant__ CUtensorMap map, unsigned blocks, bool stay) {
@@ -295,10 +299,10 @@ TEST(BulkLoad, ToBlocksOfTheCluster) {
                          [&] { launch_cluster(copy_to_all, 2, 1, 1024, matrix.map, blocks, stay); });
     };
     EXPECT_EQ(report(cudaSuccess, 3, true), "");
-    EXPECT_TRUE(tells(report(cudaErrorLaunchFailure, 4, true), {"the cluster has 2 block(s)"}));
-    EXPECT_TRUE(tells(report(cudaErrorLaunchFailure, 0, true), {"the cluster has 2 block(s)"}));
-    EXPECT_TRUE(tells(report(cudaErrorLaunchTimeout, 1, true), {"deadlock", "1024 bytes missing"}));
-    EXPECT_TRUE(tells(report(cudaErrorLaunchFailure, 2, false), {"ended before the bulk copy"}));
+    EXPECT_TRUE(mentions(report(cudaErrorLaunchFailure, 4, true), {"the cluster has 2 block(s)"}));
+    EXPECT_TRUE(mentions(report(cudaErrorLaunchFailure, 0, true), {"the cluster has 2 block(s)"}));
+    EXPECT_TRUE(mentions(report(cudaErrorLaunchTimeout, 1, true), {"deadlock", "1024 bytes missing"}));
+    EXPECT_TRUE(mentions(report(cudaErrorLaunchFailure, 2, false), {"ended before the bulk copy"}));
 }
 
 // ---- Bulk stores -------------------------------------------------------------------------------------------------------
@@ -319,17 +323,17 @@ __global__ void store_badly(const __grid_constant__ CUtensorMap map, Store kind)
     tma_store_commit();
     tma_store_wait_read<0>();
 }
-TEST(BulkStore, MisuseIsTold) {
+TEST(BulkStore, MisuseIsReported) {
     const auto report = [](Store kind, cudaError_t expected = cudaErrorLaunchFailure) {
         Matrix matrix;
         return report_of(expected, [&] { store_badly<<<1, 1, 1024>>>(matrix.map, kind); });
     };
-    EXPECT_TRUE(tells(report(Store::no_fence), {"store_badly", "no thread has called fence.proxy.async"}));
+    EXPECT_TRUE(mentions(report(Store::no_fence), {"store_badly", "no thread has called fence.proxy.async"}));
     EXPECT_TRUE(
-        tells(report(Store::negative, cudaErrorIllegalInstruction), {"row -8; expected none below 0"}));
-    EXPECT_TRUE(tells(report(Store::stale), {"written after the last fence.proxy.async"}));
-    EXPECT_TRUE(tells(report(Store::overwritten), {"written while a bulk store read it"}));
-    EXPECT_TRUE(tells(report(Store::end_at_once), {"ended while 1 bulk store(s)", "wait_group.read"}));
+        mentions(report(Store::negative, cudaErrorIllegalInstruction), {"row -8; expected none below 0"}));
+    EXPECT_TRUE(mentions(report(Store::stale), {"written after the last fence.proxy.async"}));
+    EXPECT_TRUE(mentions(report(Store::overwritten), {"written while a bulk store read it"}));
+    EXPECT_TRUE(mentions(report(Store::end_at_once), {"ended while 1 bulk store(s)", "wait_group.read"}));
 }
 TEST(BulkStore, StoresWhatWasThereWhenItWasAskedFor) {
     Matrix matrix;
@@ -415,25 +419,26 @@ TEST(Wgmma, FactorsAreReadAsLateAsTheyMay) {
     EXPECT_EQ(seen[128], 3 + 32 + 32 + 4 * 2) << "5 in the place of a 1";
     EXPECT_EQ(seen[128 + 4], 3 + 2 * 32);
 }
-TEST(Wgmma, MisuseIsTold) {
+TEST(Wgmma, MisuseIsReported) {
+    EXPECT_TRUE(mentions(report_of_product(Product::no_fence),
+                         {"multiply_badly", "no wgmma.fence before the first"}));
     EXPECT_TRUE(
-        tells(report_of_product(Product::no_fence), {"multiply_badly", "no wgmma.fence before the first"}));
-    EXPECT_TRUE(tells(report_of_product(Product::no_second_fence), {"written after the last wgmma.fence"}));
-    EXPECT_TRUE(tells(report_of_product(Product::written_early), {"wgmma.wait_group is missing"}));
-    EXPECT_TRUE(tells(report_of_product(Product::other_descriptors), {"different products"}));
-    EXPECT_TRUE(tells(report_of_product(Product::three_warps), {"needs four warps"}));
-    EXPECT_TRUE(tells(report_of_product(Product::one_warp_less, nullptr, cudaErrorLaunchTimeout),
-                      {"deadlock", "96 thread(s) wait", "wgmma_wait"}));
-    EXPECT_TRUE(tells(report_of_product(Product::outside), {"outside the block's dynamic shared memory"}));
-    EXPECT_TRUE(tells(report_of_product(Product::base_offset), {"base offset is not modelled"}));
+        mentions(report_of_product(Product::no_second_fence), {"written after the last wgmma.fence"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::written_early), {"wgmma.wait_group is missing"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::other_descriptors), {"different products"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::three_warps), {"needs four warps"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::one_warp_less, nullptr, cudaErrorLaunchTimeout),
+                         {"deadlock", "96 thread(s) wait", "wgmma_wait"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::outside), {"outside the block's dynamic shared memory"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::base_offset), {"base offset is not modelled"}));
 }
 
 __global__ void give_registers_away() {
     if (threadIdx.x < 20) registers_decrease<40>();
 }
 TEST(Registers, AreForWholeWarps) {
-    EXPECT_TRUE(
-        tells(report_of(cudaErrorLaunchFailure, [] { give_registers_away<<<1, 32>>>(); }), {"setmaxnreg"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [] { give_registers_away<<<1, 32>>>(); }),
+                         {"setmaxnreg"}));
 }
 
 // ---- Tensor maps -------------------------------------------------------------------------------------------------------
@@ -459,20 +464,21 @@ std::string refusal_of(const Encoding& e, CUresult expected = CUDA_ERROR_INVALID
 }
 TEST(TensorMap, RefusesWhatADriverRefuses) {
     EXPECT_EQ(refusal_of({}, CUDA_SUCCESS), "");
-    EXPECT_TRUE(tells(refusal_of({.address = (1 << 20) + 8}), {"begin at a multiple of 16 bytes"}));
-    EXPECT_TRUE(tells(refusal_of({.address = 0}), {"begin at a multiple of 16 bytes"}));
-    EXPECT_TRUE(tells(refusal_of({.extents = {0, 50}}), {"extent 0 is 0; expected 1 to 2^32"}));
-    EXPECT_TRUE(tells(refusal_of({.extents = {100, (1ULL << 32) + 1}}), {"extent 1 is 4294967297"}));
-    EXPECT_TRUE(tells(refusal_of({.pitch = 200}), {"stride 0 is 200 bytes; expected a multiple of 16"}));
-    EXPECT_TRUE(tells(refusal_of({.pitch = 1ULL << 40}), {"below 2^40"}));
-    EXPECT_TRUE(tells(refusal_of({.box = {64, 257}}), {"extent 1 is 257; expected 1 to 256"}));
-    EXPECT_TRUE(tells(refusal_of({.box = {0, 16}}), {"extent 0 is 0; expected 1 to 256"}));
-    EXPECT_TRUE(tells(refusal_of({.box = {20, 16}}), {"rows are 40 bytes; expected a multiple of 16"}));
-    EXPECT_TRUE(tells(refusal_of({.box = {72, 16}}), {"rows are 144 bytes; this swizzle takes at most 128"}));
-    EXPECT_TRUE(tells(refusal_of({.steps = {1, 9}}), {"element stride 1 is 9; expected 1 to 8"}));
-    EXPECT_TRUE(tells(refusal_of({.rank = 0}), {"rank 0; expected 1 to 5"}));
-    EXPECT_TRUE(tells(refusal_of({.box = {32, 16}}, CUDA_ERROR_NOT_SUPPORTED), {"not modelled"}));
-    EXPECT_TRUE(tells(refusal_of({.steps = {1, 2}}, CUDA_ERROR_NOT_SUPPORTED), {"not modelled"}));
+    EXPECT_TRUE(mentions(refusal_of({.address = (1 << 20) + 8}), {"begin at a multiple of 16 bytes"}));
+    EXPECT_TRUE(mentions(refusal_of({.address = 0}), {"begin at a multiple of 16 bytes"}));
+    EXPECT_TRUE(mentions(refusal_of({.extents = {0, 50}}), {"extent 0 is 0; expected 1 to 2^32"}));
+    EXPECT_TRUE(mentions(refusal_of({.extents = {100, (1ULL << 32) + 1}}), {"extent 1 is 4294967297"}));
+    EXPECT_TRUE(mentions(refusal_of({.pitch = 200}), {"stride 0 is 200 bytes; expected a multiple of 16"}));
+    EXPECT_TRUE(mentions(refusal_of({.pitch = 1ULL << 40}), {"below 2^40"}));
+    EXPECT_TRUE(mentions(refusal_of({.box = {64, 257}}), {"extent 1 is 257; expected 1 to 256"}));
+    EXPECT_TRUE(mentions(refusal_of({.box = {0, 16}}), {"extent 0 is 0; expected 1 to 256"}));
+    EXPECT_TRUE(mentions(refusal_of({.box = {20, 16}}), {"rows are 40 bytes; expected a multiple of 16"}));
+    EXPECT_TRUE(
+        mentions(refusal_of({.box = {72, 16}}), {"rows are 144 bytes; this swizzle takes at most 128"}));
+    EXPECT_TRUE(mentions(refusal_of({.steps = {1, 9}}), {"element stride 1 is 9; expected 1 to 8"}));
+    EXPECT_TRUE(mentions(refusal_of({.rank = 0}), {"rank 0; expected 1 to 5"}));
+    EXPECT_TRUE(mentions(refusal_of({.box = {32, 16}}, CUDA_ERROR_NOT_SUPPORTED), {"not modelled"}));
+    EXPECT_TRUE(mentions(refusal_of({.steps = {1, 2}}, CUDA_ERROR_NOT_SUPPORTED), {"not modelled"}));
 }
 
 }  // namespace

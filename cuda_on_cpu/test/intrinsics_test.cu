@@ -3,10 +3,14 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <climits>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <ostream>
+#include <type_traits>
+#include <vector>
 
 #include "on_device.cuh"
 
@@ -473,6 +477,229 @@ TEST(PackedIntegers, SumOfDifferences) {
         return bytes + 1000000u * static_cast<std::uint32_t>(low + high);
     });
 }
+
+// ---- DPX: minima and maxima of sums and of three numbers ---------------------------------------------------------
+
+// Every function by its number, of whole words and of halves.
+enum Dpx : int {
+    kAddMax,
+    kAddMin,
+    kMax3,
+    kMin3,
+    kAddMaxRelu,
+    kAddMinRelu,
+    kMax3Relu,
+    kMin3Relu,
+    kMaxRelu,
+    kMinRelu,
+    kChooseMax,
+    kChooseMin,
+    kDpxCount
+};
+constexpr int kFirstRelu = kAddMaxRelu;
+
+// A choice: whether a was chosen, in the high half and in the low one.
+struct DpxResult {
+    std::uint32_t word;
+    std::uint32_t chose_high;
+    std::uint32_t chose_low;
+    bool operator==(const DpxResult&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const DpxResult& result) {
+    return out << result.word << ", a chosen: " << result.chose_high << ' ' << result.chose_low;
+}
+
+struct DpxSignedWords {
+    Dpx function;
+    __device__ DpxResult operator()(Words w) const {
+        const int a = static_cast<int>(w.a), b = static_cast<int>(w.b), c = static_cast<int>(w.c);
+        bool chose = false;
+        const auto result = [&] {
+            switch (function) {
+                case kAddMax:
+                    return __viaddmax_s32(a, b, c);
+                case kAddMin:
+                    return __viaddmin_s32(a, b, c);
+                case kMax3:
+                    return __vimax3_s32(a, b, c);
+                case kMin3:
+                    return __vimin3_s32(a, b, c);
+                case kAddMaxRelu:
+                    return __viaddmax_s32_relu(a, b, c);
+                case kAddMinRelu:
+                    return __viaddmin_s32_relu(a, b, c);
+                case kMax3Relu:
+                    return __vimax3_s32_relu(a, b, c);
+                case kMin3Relu:
+                    return __vimin3_s32_relu(a, b, c);
+                case kMaxRelu:
+                    return __vimax_s32_relu(a, b);
+                case kMinRelu:
+                    return __vimin_s32_relu(a, b);
+                case kChooseMax:
+                    return __vibmax_s32(a, b, &chose);
+                default:
+                    return __vibmin_s32(a, b, &chose);
+            }
+        }();
+        return {static_cast<std::uint32_t>(result), chose, chose};
+    }
+};
+
+struct DpxUnsignedWords {
+    Dpx function;
+    __device__ DpxResult operator()(Words w) const {
+        bool chose = false;
+        const std::uint32_t result = [&] {
+            switch (function) {
+                case kAddMax:
+                    return __viaddmax_u32(w.a, w.b, w.c);
+                case kAddMin:
+                    return __viaddmin_u32(w.a, w.b, w.c);
+                case kMax3:
+                    return __vimax3_u32(w.a, w.b, w.c);
+                case kMin3:
+                    return __vimin3_u32(w.a, w.b, w.c);
+                case kChooseMax:
+                    return __vibmax_u32(w.a, w.b, &chose);
+                default:
+                    return __vibmin_u32(w.a, w.b, &chose);
+            }
+        }();
+        return {result, chose, chose};
+    }
+};
+
+struct DpxSignedHalves {
+    Dpx function;
+    __device__ DpxResult operator()(Words w) const {
+        bool high = false, low = false;
+        const std::uint32_t result = [&] {
+            switch (function) {
+                case kAddMax:
+                    return __viaddmax_s16x2(w.a, w.b, w.c);
+                case kAddMin:
+                    return __viaddmin_s16x2(w.a, w.b, w.c);
+                case kMax3:
+                    return __vimax3_s16x2(w.a, w.b, w.c);
+                case kMin3:
+                    return __vimin3_s16x2(w.a, w.b, w.c);
+                case kAddMaxRelu:
+                    return __viaddmax_s16x2_relu(w.a, w.b, w.c);
+                case kAddMinRelu:
+                    return __viaddmin_s16x2_relu(w.a, w.b, w.c);
+                case kMax3Relu:
+                    return __vimax3_s16x2_relu(w.a, w.b, w.c);
+                case kMin3Relu:
+                    return __vimin3_s16x2_relu(w.a, w.b, w.c);
+                case kMaxRelu:
+                    return __vimax_s16x2_relu(w.a, w.b);
+                case kMinRelu:
+                    return __vimin_s16x2_relu(w.a, w.b);
+                case kChooseMax:
+                    return __vibmax_s16x2(w.a, w.b, &high, &low);
+                default:
+                    return __vibmin_s16x2(w.a, w.b, &high, &low);
+            }
+        }();
+        return {result, high, low};
+    }
+};
+
+struct DpxUnsignedHalves {
+    Dpx function;
+    __device__ DpxResult operator()(Words w) const {
+        bool high = false, low = false;
+        const std::uint32_t result = [&] {
+            switch (function) {
+                case kAddMax:
+                    return __viaddmax_u16x2(w.a, w.b, w.c);
+                case kAddMin:
+                    return __viaddmin_u16x2(w.a, w.b, w.c);
+                case kMax3:
+                    return __vimax3_u16x2(w.a, w.b, w.c);
+                case kMin3:
+                    return __vimin3_u16x2(w.a, w.b, w.c);
+                case kChooseMax:
+                    return __vibmax_u16x2(w.a, w.b, &high, &low);
+                default:
+                    return __vibmin_u16x2(w.a, w.b, &high, &low);
+            }
+        }();
+        return {result, high, low};
+    }
+};
+
+// In 64 bits, except that the sum wraps.
+template <class Lane>
+std::int64_t naive_dpx(Dpx function, Lane lane_a, Lane lane_b, Lane lane_c) {
+    const std::int64_t a = lane_a, b = lane_b, c = lane_c;
+    const std::int64_t sum = static_cast<Lane>(a + b);
+    switch (function) {
+        case kAddMax:
+            return std::max(sum, c);
+        case kAddMin:
+            return std::min(sum, c);
+        case kMax3:
+            return std::max(std::max(a, b), c);
+        case kMin3:
+            return std::min(std::min(a, b), c);
+        case kAddMaxRelu:
+            return std::max<std::int64_t>(std::max(sum, c), 0);
+        case kAddMinRelu:
+            return std::max<std::int64_t>(std::min(sum, c), 0);
+        case kMax3Relu:
+            return std::max<std::int64_t>(std::max(std::max(a, b), c), 0);
+        case kMin3Relu:
+            return std::max<std::int64_t>(std::min(std::min(a, b), c), 0);
+        case kMaxRelu:
+            return std::max<std::int64_t>(std::max(a, b), 0);
+        case kMinRelu:
+            return std::max<std::int64_t>(std::min(a, b), 0);
+        case kChooseMax:
+            return std::max(a, b);
+        default:
+            return std::min(a, b);
+    }
+}
+
+template <class Lane, class Device>
+void expect_naive_dpx(Dpx function) {
+    std::vector<Words> inputs = random_triples(20'000);
+    for (const std::uint32_t a : {0x80007fffu, 0x7fffffffu, 0xffff0001u, 0x00010001u, 0u})
+        for (const std::uint32_t b : {0x80008000u, 0x7fff7fffu, 0xffffffffu, 0x00010001u, 0u})
+            for (const std::uint32_t c : {0x80007fffu, 0u, 0xffffffffu})
+                inputs.push_back({a, b, c});
+    constexpr int kBits = 8 * sizeof(Lane);
+    expect_same(map_on_device<DpxResult>(Device{function}, inputs), inputs, [&](Words w) {
+        DpxResult result{};
+        for (int shift = 0; shift < 32; shift += kBits) {
+            const auto a = static_cast<Lane>(w.a >> shift), b = static_cast<Lane>(w.b >> shift);
+            const auto lane = static_cast<std::make_unsigned_t<Lane>>(
+                naive_dpx(function, a, b, static_cast<Lane>(w.c >> shift)));
+            result.word |= static_cast<std::uint32_t>(lane) << shift;
+            if (function < kChooseMax) continue;
+            const bool chose = function == kChooseMax ? a >= b : a <= b;
+            if (shift == 0) result.chose_low = chose;
+            if (shift + kBits == 32) result.chose_high = chose;
+        }
+        return result;
+    });
+}
+
+class DpxFunctions : public ::testing::TestWithParam<int> {};
+
+TEST_P(DpxFunctions, OfWordsAndHalves) {
+    const auto function = static_cast<Dpx>(GetParam());
+    expect_naive_dpx<std::int32_t, DpxSignedWords>(function);
+    expect_naive_dpx<std::int16_t, DpxSignedHalves>(function);
+    if (function >= kFirstRelu && function < kChooseMax) return;  // of signed numbers only
+    expect_naive_dpx<std::uint32_t, DpxUnsignedWords>(function);
+    expect_naive_dpx<std::uint16_t, DpxUnsignedHalves>(function);
+}
+
+INSTANTIATE_TEST_SUITE_P(AllFunctions, DpxFunctions, ::testing::Range(0, static_cast<int>(kDpxCount)));
 
 // ---- Memory --------------------------------------------------------------------------------------------------------
 

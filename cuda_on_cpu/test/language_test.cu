@@ -262,7 +262,7 @@ __global__ void change_parameters(int* out, int n, int* cursor, Parameters param
     cursor += threadIdx.x;
     n += static_cast<int>(threadIdx.x);
     parameters.numbers[0] += n;
-    __syncthreads();  // everybody has changed its own by now
+    __syncthreads();  // all threads have changed their own by now
     ++n;
     *cursor = n;
     out[threadIdx.x] = parameters.numbers[0];

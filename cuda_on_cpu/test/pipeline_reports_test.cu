@@ -102,7 +102,7 @@ TEST(BlockPipeline, ABatchIsNaNUntilAConsumerWaits) {
     EXPECT_EQ(out.to_host(), counted(32));
 }
 
-// The copies of a barrier are nobody's but the barrier's.
+// The copies of a barrier do not complete with the thread's groups.
 __global__ void wait_for_the_barrier_or_for_groups(float* out, const float* in, bool for_the_barrier) {
     __shared__ BlockBarrier barrier;
     __shared__ float tile[1];
@@ -123,7 +123,7 @@ TEST(Barrier, ACopyIsNaNUntilItsPhaseIsWaitedFor) {
     EXPECT_EQ(out.to_host(), counted(1));
 }
 
-// ---- Nobody can go on -------------------------------------------------------------------------------------------------
+// ---- Deadlocks ---------------------------------------------------------------------------------------------------------
 
 constexpr int kDeadlockLine = __LINE__ + 9;
 __global__ void wait_for_one_arrival_too_many() {
@@ -137,9 +137,10 @@ __global__ void wait_for_one_arrival_too_many() {
     barrier.wait(std::move(token));
 }
 TEST(Barrier, AMissingArrivalIsADeadlock) {
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { wait_for_one_arrival_too_many<<<1, 64>>>(); }),
-                      {"wait_for_one_arrival_too_many", "deadlock", "32 thread(s)", "barrier.wait",
-                       "0xffffffff", at_line(kDeadlockLine)}));
+    EXPECT_TRUE(
+        mentions(report_of(cudaErrorLaunchTimeout, [] { wait_for_one_arrival_too_many<<<1, 64>>>(); }),
+                 {"wait_for_one_arrival_too_many", "deadlock", "32 thread(s)", "barrier.wait", "0xffffffff",
+                  at_line(kDeadlockLine)}));
 }
 
 constexpr int kAcquireLine = __LINE__ + 9;
@@ -161,7 +162,7 @@ __global__ void never_release(const float* in) {
 }
 TEST(BlockPipeline, AMissingReleaseIsADeadlock) {
     DeviceVector<float> in(counted(3));
-    EXPECT_TRUE(tells(
+    EXPECT_TRUE(mentions(
         report_of(cudaErrorLaunchTimeout, [&] { never_release<<<1, 2>>>(in.data()); }),
         {"never_release", "deadlock", "pipeline.producer_acquire", "thread (0,0,0)", at_line(kAcquireLine)}));
 }
@@ -189,20 +190,20 @@ __global__ void use_a_barrier_of_its_own() {
     BlockBarrier barrier{};
     init(&barrier, 1);
 }
-TEST(Barrier, WhatCannotBeIsTold) {
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { arrive_uninitialised<<<1, 1>>>(); }),
-                      {"arrive_uninitialised", "not initialised", at_line(kUninitialisedLine)}));
+TEST(Barrier, WhatCannotBeIsReported) {
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [] { arrive_uninitialised<<<1, 1>>>(); }),
+                         {"arrive_uninitialised", "not initialised", at_line(kUninitialisedLine)}));
     for (const int expected : {0, -1}) {
-        EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [=] { expect_nobody<<<1, 1>>>(expected); }),
-                          {"expects " + std::to_string(expected) + " arrivals", at_line(kExpectedLine)}));
+        EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [=] { expect_nobody<<<1, 1>>>(expected); }),
+                             {"expects " + std::to_string(expected) + " arrivals", at_line(kExpectedLine)}));
     }
     for (const int count : {4, 0, -1}) {
         EXPECT_TRUE(
-            tells(report_of(cudaErrorLaunchFailure, [=] { arrive_for<<<1, 1>>>(count); }),
-                  {std::to_string(count) + " arrivals", "expects 3 more of 3", at_line(kArriveLine)}));
+            mentions(report_of(cudaErrorLaunchFailure, [=] { arrive_for<<<1, 1>>>(count); }),
+                     {std::to_string(count) + " arrivals", "expects 3 more of 3", at_line(kArriveLine)}));
     }
-    EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, [] { use_a_barrier_of_its_own<<<1, 1>>>(); }),
-                      {"not in the block's shared memory", at_line(kLocalLine)}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, [] { use_a_barrier_of_its_own<<<1, 1>>>(); }),
+                         {"not in the block's shared memory", at_line(kLocalLine)}));
 }
 
 // A barrier that a block has initialised is not initialised for the next one on the same thread of
@@ -214,8 +215,8 @@ __global__ void initialise_in_the_first_block_only() {
 }
 TEST(Barrier, EveryBlockBeginsAnew) {
     EXPECT_TRUE(
-        tells(report_of(cudaErrorLaunchFailure, [] { initialise_in_the_first_block_only<<<64, 1>>>(); }),
-              {"not initialised"}));
+        mentions(report_of(cudaErrorLaunchFailure, [] { initialise_in_the_first_block_only<<<64, 1>>>(); }),
+                 {"not initialised"}));
 }
 
 constexpr int kCopyLine = __LINE__ + 4;
@@ -225,18 +226,18 @@ __global__ void copy_as_promised(const float* in, int to, int from, unsigned byt
     cuda::memcpy_async(reinterpret_cast<float*>(dynamic) + to, in + from, cuda::aligned_size_t<16>(bytes),
                        pipe);
 }
-TEST(MemcpyAsync, WhatIsNotAlignedAsPromisedIsTold) {
+TEST(MemcpyAsync, WhatIsNotAlignedAsPromisedIsReported) {
     DeviceVector<float> in(counted(64));
     const auto report = [&](cudaError_t expected, int to, int from, unsigned bytes) {
         return report_of(expected, [&] { copy_as_promised<<<1, 1, 128>>>(in.data(), to, from, bytes); });
     };
     EXPECT_EQ(report(cudaSuccess, 4, 8, 64), "");
-    EXPECT_TRUE(tells(report(cudaErrorMisalignedAddress, 1, 0, 16),
-                      {"memcpy_async", "as promised", at_line(kCopyLine)}));
-    EXPECT_TRUE(tells(report(cudaErrorMisalignedAddress, 0, 2, 16), {"as promised", at_line(kCopyLine)}));
-    EXPECT_TRUE(tells(report(cudaErrorMisalignedAddress, 0, 0, 12), {"as promised", at_line(kCopyLine)}));
-    EXPECT_TRUE(tells(report(cudaErrorIllegalAddress, 32, 0, 16),
-                      {"not in the block's shared memory", at_line(kCopyLine)}));
+    EXPECT_TRUE(mentions(report(cudaErrorMisalignedAddress, 1, 0, 16),
+                         {"memcpy_async", "as promised", at_line(kCopyLine)}));
+    EXPECT_TRUE(mentions(report(cudaErrorMisalignedAddress, 0, 2, 16), {"as promised", at_line(kCopyLine)}));
+    EXPECT_TRUE(mentions(report(cudaErrorMisalignedAddress, 0, 0, 12), {"as promised", at_line(kCopyLine)}));
+    EXPECT_TRUE(mentions(report(cudaErrorIllegalAddress, 32, 0, 16),
+                         {"not in the block's shared memory", at_line(kCopyLine)}));
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ __global__ void hand_over_by_parity(int* out, int rounds) {
     for (int round = 0; round < rounds; ++round) {
         const bool parity = round % 2 != 0;
         if (threadIdx.x < 32) {
-            emptied.wait_parity(
-                !parity);  // in round 0 what was before the first phase: nobody needs to wait for it
+            // In round 0 this is the phase before the first, which counts as complete.
+            emptied.wait_parity(!parity);
             if (threadIdx.x == 7) value = 10 * round;
             static_cast<void>(filled.arrive());
         } else {

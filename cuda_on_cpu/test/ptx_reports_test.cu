@@ -161,39 +161,39 @@ std::string report_of_copy(cudaError_t expected, int to, int from, unsigned vali
     DeviceVector<float> in(1024);  // whole pages: the guard page begins right behind
     return report_of(expected, [&] { copy_with_offsets<<<1, 32, 64>>>(in.data(), to, from, valid_bytes); });
 }
-TEST(AsyncCopy, MisalignedIsTold) {
-    EXPECT_TRUE(tells(
+TEST(AsyncCopy, MisalignedIsReported) {
+    EXPECT_TRUE(mentions(
         report_of_copy(cudaErrorMisalignedAddress, 0, 2, 16),
         {"copy_with_offsets", "thread (3,0,0)", "16 bytes", "misaligned", "source", at_line(kCopyLine)}));
-    EXPECT_TRUE(tells(report_of_copy(cudaErrorMisalignedAddress, 1, 0, 16),
-                      {"misaligned", "destination", at_line(kCopyLine)}));
+    EXPECT_TRUE(mentions(report_of_copy(cudaErrorMisalignedAddress, 1, 0, 16),
+                         {"misaligned", "destination", at_line(kCopyLine)}));
     report_of_copy(cudaErrorMisalignedAddress, 0, 1, 4);  // few valid bytes do not help
 }
-TEST(AsyncCopy, ReadOutsideAnAllocationIsTold) {
-    EXPECT_TRUE(tells(report_of_copy(cudaErrorIllegalAddress, 0, 1024, 4),
-                      {"copy_with_offsets", "thread (3,0,0)", "illegal access",
-                       "0 byte(s) past the end of the 4096-byte allocation", at_line(kCopyLine)}));
+TEST(AsyncCopy, ReadOutsideAnAllocationIsReported) {
+    EXPECT_TRUE(mentions(report_of_copy(cudaErrorIllegalAddress, 0, 1024, 4),
+                         {"copy_with_offsets", "thread (3,0,0)", "illegal access",
+                          "0 byte(s) past the end of the 4096-byte allocation", at_line(kCopyLine)}));
 }
-TEST(AsyncCopy, WriteOutsideDynamicSharedMemoryIsTold) {
+TEST(AsyncCopy, WriteOutsideDynamicSharedMemoryIsReported) {
     for (const int to : {16, -4, 32, 1 << 20}) {
-        EXPECT_TRUE(
-            tells(report_of_copy(cudaErrorIllegalAddress, to, 0, 16),
-                  {"destination", "not in the block's shared memory", "thread (3,0,0)", at_line(kCopyLine)}))
+        EXPECT_TRUE(mentions(
+            report_of_copy(cudaErrorIllegalAddress, to, 0, 16),
+            {"destination", "not in the block's shared memory", "thread (3,0,0)", at_line(kCopyLine)}))
             << to;
     }
 }
-TEST(AsyncCopy, MoreValidBytesThanBytesAreTold) {
+TEST(AsyncCopy, MoreValidBytesThanBytesAreReported) {
     EXPECT_TRUE(
-        tells(report_of_copy(cudaErrorLaunchFailure, 0, 0, 17), {"17 of them valid", at_line(kCopyLine)}));
+        mentions(report_of_copy(cudaErrorLaunchFailure, 0, 0, 17), {"17 of them valid", at_line(kCopyLine)}));
 }
 
 constexpr int kGlobalLine = __LINE__ + 2;
 __global__ void copy_to_global(float* out, const float* in) {
     cp_async_4(out, in);
 }
-TEST(AsyncCopy, DestinationInGlobalMemoryIsTold) {
+TEST(AsyncCopy, DestinationInGlobalMemoryIsReported) {
     DeviceVector<float> data(2);
-    EXPECT_TRUE(tells(
+    EXPECT_TRUE(mentions(
         report_of(cudaErrorIllegalAddress, [&] { copy_to_global<<<1, 1>>>(data.data(), data.data() + 1); }),
         {"4 bytes", "not in the block's shared memory", at_line(kGlobalLine)}));
 }
@@ -211,10 +211,10 @@ __global__ void multiply_with(unsigned lanes) {
 }
 TEST(TensorCore, NeedsAllLanesOfAWarp) {
     const auto expect_report = [](const std::string& name, Products kernel) {
-        EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [kernel] { kernel<<<1, 31>>>(31); }),
-                          {"multiply_with", name, "fewer than 32", at_line(kMmaLine)}));
-        EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [kernel] { kernel<<<1, 32>>>(31); }),
-                          {"multiply_with", name, "ended", at_line(kMmaLine)}));
+        EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [kernel] { kernel<<<1, 31>>>(31); }),
+                             {"multiply_with", name, "fewer than 32", at_line(kMmaLine)}));
+        EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [kernel] { kernel<<<1, 32>>>(31); }),
+                             {"multiply_with", name, "ended", at_line(kMmaLine)}));
     };
     expect_report("mma_m16n8k8_tf32", multiply_with<float, mma_m16n8k8_tf32>);
     expect_report("mma_m16n8k16_f16", multiply_with<float, mma_m16n8k16_f16>);
@@ -235,8 +235,8 @@ __global__ void disagree_on_the_product() {
 TEST(TensorCore, LanesMustAgreeOnTheProduct) {
     const std::string report =
         report_of(cudaErrorLaunchFailure, [] { disagree_on_the_product<<<1, 32>>>(); });
-    EXPECT_TRUE(tells(report, {"mma_m16n8k16_f16", "mma_m16n8k16_bf16",
-                               at_line(descending() ? kTwoProductsLine - 2 : kTwoProductsLine)}));
+    EXPECT_TRUE(mentions(report, {"mma_m16n8k16_f16", "mma_m16n8k16_bf16",
+                                  at_line(descending() ? kTwoProductsLine - 2 : kTwoProductsLine)}));
 }
 
 TEST(TensorCore, ConversionTruncatesTheBitsOfANaNAsGpusDo) {
@@ -258,19 +258,19 @@ __global__ void load_with_offset(int offset, unsigned lane) {
 std::string report_of_load(cudaError_t expected, int offset, unsigned lane = 5) {
     return report_of(expected, [&] { load_with_offset<<<1, 32, 128>>>(offset, lane); });
 }
-TEST(Ldmatrix, MisalignedRowIsTold) {
+TEST(Ldmatrix, MisalignedRowIsReported) {
     for (const int offset : {1, 2, 4, 8, -8}) {
-        EXPECT_TRUE(tells(report_of_load(cudaErrorMisalignedAddress, offset),
-                          {"load_with_offset", "ldmatrix_x1", "misaligned", "16 bytes", "thread (5,0,0)",
-                           at_line(kLoadLine)}))
+        EXPECT_TRUE(mentions(report_of_load(cudaErrorMisalignedAddress, offset),
+                             {"load_with_offset", "ldmatrix_x1", "misaligned", "16 bytes", "thread (5,0,0)",
+                              at_line(kLoadLine)}))
             << offset;
     }
 }
-TEST(Ldmatrix, RowOutsideSharedMemoryIsTold) {
+TEST(Ldmatrix, RowOutsideSharedMemoryIsReported) {
     for (const int offset : {48, -96, 1 << 20}) {
-        EXPECT_TRUE(
-            tells(report_of_load(cudaErrorIllegalAddress, offset),
-                  {"ldmatrix_x1", "not in the block's shared memory", "thread (5,0,0)", at_line(kLoadLine)}))
+        EXPECT_TRUE(mentions(
+            report_of_load(cudaErrorIllegalAddress, offset),
+            {"ldmatrix_x1", "not in the block's shared memory", "thread (5,0,0)", at_line(kLoadLine)}))
             << offset;
     }
 }
@@ -285,10 +285,11 @@ __global__ void load_from_global(const float* in) {
     unsigned r[4];
     ldmatrix_x4(r, in);
 }
-TEST(Ldmatrix, RowInGlobalMemoryIsTold) {
+TEST(Ldmatrix, RowInGlobalMemoryIsReported) {
     DeviceVector<float> data(64);
-    EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, [&] { load_from_global<<<1, 32>>>(data.data()); }),
-                      {"ldmatrix_x4", "not in the block's shared memory", at_line(kGlobalLoadLine)}));
+    EXPECT_TRUE(
+        mentions(report_of(cudaErrorIllegalAddress, [&] { load_from_global<<<1, 32>>>(data.data()); }),
+                 {"ldmatrix_x4", "not in the block's shared memory", at_line(kGlobalLoadLine)}));
 }
 
 constexpr int kFewLoadLine = __LINE__ + 4;
@@ -298,8 +299,8 @@ __global__ void load_with_few() {
     ldmatrix_x2_trans(r, dynamic);
 }
 TEST(Ldmatrix, NeedsAllLanesOfAWarp) {
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { load_with_few<<<1, 31, 16>>>(); }),
-                      {"ldmatrix_x2_trans", "fewer than 32", at_line(kFewLoadLine)}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [] { load_with_few<<<1, 31, 16>>>(); }),
+                         {"ldmatrix_x2_trans", "fewer than 32", at_line(kFewLoadLine)}));
 }
 
 // ---- Inline PTX --------------------------------------------------------------------------------------------------------
@@ -318,8 +319,8 @@ TEST(InlinePtx, APointerIsNoAddressWithinSharedMemory) {
         const std::string report =
             report_of(cudaErrorIllegalAddress, [&] { load_by_asm<<<1, 1>>>(out.data(), address); });
         EXPECT_TRUE(
-            tells(report, {"is not in the block's shared memory; expected what __cvta_generic_to_shared()",
-                           at_line(kAsmLine)}))
+            mentions(report, {"is not in the block's shared memory; expected what __cvta_generic_to_shared()",
+                              at_line(kAsmLine)}))
             << report;
     }
 }
@@ -332,9 +333,9 @@ __global__ void load_misaligned(float* out, const float* in) {
                  : "l"(in + 1));
     *out = x + y + z + w;
 }
-TEST(InlinePtx, MisalignedVectorsAreTold) {
+TEST(InlinePtx, MisalignedVectorsAreReported) {
     DeviceVector<float> data(8);
-    EXPECT_TRUE(tells(
+    EXPECT_TRUE(mentions(
         report_of(cudaErrorMisalignedAddress, [&] { load_misaligned<<<1, 1>>>(data.data(), data.data()); }),
         {"misaligned access", at_line(kMisalignedLine)}));
 }
@@ -345,9 +346,9 @@ __global__ void convert_pointer_to_global(unsigned long long* out, const float* 
 TEST(InlinePtx, OnlyPointersToSharedMemoryHaveAnAddressThere) {
     DeviceVector<unsigned long long> out(1);
     DeviceVector<float> in(1);
-    EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress,
-                                [&] { convert_pointer_to_global<<<1, 1>>>(out.data(), in.data()); }),
-                      {"an address within shared memory of a pointer that is to other memory"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress,
+                                   [&] { convert_pointer_to_global<<<1, 1>>>(out.data(), in.data()); }),
+                         {"an address within shared memory of a pointer that is to other memory"}));
 }
 
 // Half of the warpgroup never arrives: asking again and again ends with a report, not never.
@@ -359,9 +360,9 @@ __global__ void ask_in_vain() {
         "{\n.reg .pred p;\n.reg .b64 state;\nmbarrier.arrive.shared.b64 state, [%0];\n"
         "WAIT: mbarrier.test_wait.shared.b64 p, [%0], state;\n@!p bra WAIT;\n}" ::"r"(address));
 }
-TEST(InlinePtx, APhaseThatNeverEndsIsTold) {
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchTimeout, [] { ask_in_vain<<<1, 1>>>(); }),
-                      {"deadlock", "1 of 2 arrivals missing"}));
+TEST(InlinePtx, APhaseThatNeverEndsIsReported) {
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchTimeout, [] { ask_in_vain<<<1, 1>>>(); }),
+                         {"deadlock", "1 of 2 arrivals missing"}));
 }
 
 }  // namespace

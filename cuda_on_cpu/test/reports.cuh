@@ -44,7 +44,8 @@ inline std::string report_of(cudaError_t expected, const std::function<void()>& 
     return report;
 }
 
-inline testing::AssertionResult tells(const std::string& report, std::initializer_list<std::string> parts) {
+inline testing::AssertionResult mentions(const std::string& report,
+                                         std::initializer_list<std::string> parts) {
     for (const std::string& part : parts) {
         if (report.find(part) == std::string::npos) {
             return testing::AssertionFailure() << "\"" << part << "\" is missing in:\n" << report;

@@ -55,15 +55,17 @@ TEST(IllegalAddress, PastTheEnd) {
     const Allocation<int> data(1024);  // whole pages: the guard page begins right behind
     const std::string report =
         report_of(cudaErrorIllegalAddress, [&] { write_at<<<3, 64>>>(data.data(), 1024, 37); });
-    EXPECT_TRUE(tells(report, {"write_at", "block (", "thread (37,0,0)", "illegal access",
-                               "0 byte(s) past the end of the 4096-byte allocation", at_line(kWriteLine)}));
+    EXPECT_TRUE(
+        mentions(report, {"write_at", "block (", "thread (37,0,0)", "illegal access",
+                          "0 byte(s) past the end of the 4096-byte allocation", at_line(kWriteLine)}));
 }
 
 TEST(IllegalAddress, FarPastTheEndOfAnAllocationOfAnySize) {
     const Allocation<int> data(1003);
     const std::string report =
         report_of(cudaErrorIllegalAddress, [&] { write_at<<<1, 1>>>(data.data(), 1003 + 100, 0); });
-    EXPECT_TRUE(tells(report, {"400 byte(s) past the end of the 4012-byte allocation", at_line(kWriteLine)}));
+    EXPECT_TRUE(
+        mentions(report, {"400 byte(s) past the end of the 4012-byte allocation", at_line(kWriteLine)}));
 }
 
 TEST(IllegalAddress, BeforeTheBeginning) {
@@ -71,7 +73,8 @@ TEST(IllegalAddress, BeforeTheBeginning) {
     const Allocation<int> out(1);
     const std::string report =
         report_of(cudaErrorIllegalAddress, [&] { read_at<<<1, 1>>>(data.data(), -2, out.data()); });
-    EXPECT_TRUE(tells(report, {"read_at", "8 byte(s) before the 4096-byte allocation", at_line(kReadLine)}));
+    EXPECT_TRUE(
+        mentions(report, {"read_at", "8 byte(s) before the 4096-byte allocation", at_line(kReadLine)}));
 }
 
 __global__ void read_by_index(const int* data, const unsigned* index, int* out) {
@@ -87,10 +90,10 @@ TEST(IllegalAddress, ByAnIndexThatNothingHasWritten) {
         return report_of(cudaErrorIllegalAddress,
                          [&] { read_by_index<<<1, 1>>>(data.data(), from, out.data()); });
     };
-    EXPECT_TRUE(tells(read(index.data()), {"element 4294836221 of the 4096-byte allocation",
-                                           "that index comes from memory that nothing has written"}));
-    EXPECT_TRUE(tells(read(index.data() + 3), {"element 214", "of the 4096-byte allocation",
-                                               "that index comes from what lies outside an allocation"}));
+    EXPECT_TRUE(mentions(read(index.data()), {"element 4294836221 of the 4096-byte allocation",
+                                              "that index comes from memory that nothing has written"}));
+    EXPECT_TRUE(mentions(read(index.data() + 3), {"element 214", "of the 4096-byte allocation",
+                                                  "that index comes from what lies outside an allocation"}));
 }
 
 TEST(IllegalAddress, AfterItWasFreed) {
@@ -98,13 +101,13 @@ TEST(IllegalAddress, AfterItWasFreed) {
     ASSERT_EQ(cudaMalloc(&data, 400), cudaSuccess);
     ASSERT_EQ(cudaFree(data), cudaSuccess);
     const std::string report = report_of(cudaErrorIllegalAddress, [&] { write_at<<<1, 1>>>(data, 3, 0); });
-    EXPECT_TRUE(tells(
+    EXPECT_TRUE(mentions(
         report, {"at byte 12 of the 400-byte allocation", "which has been freed", at_line(kWriteLine)}));
 }
 
 TEST(IllegalAddress, Null) {
     const std::string report = report_of(cudaErrorIllegalAddress, [] { write_at<<<1, 1>>>(nullptr, 0, 0); });
-    EXPECT_TRUE(tells(report, {"write_at", "illegal access", at_line(kWriteLine)}));
+    EXPECT_TRUE(mentions(report, {"write_at", "illegal access", at_line(kWriteLine)}));
 }
 
 constexpr int kLateWriteLine = __LINE__ + 4;
@@ -120,7 +123,7 @@ TEST(IllegalAddress, InAThreadThatHasWaited) {
         write_after_waiting<<<dim3(1, 2, 1), dim3(8, 4)>>>(data.data(), 1024);
     });
     EXPECT_TRUE(
-        tells(report, {"write_after_waiting", "block (0,", "thread (1,3,0)", at_line(kLateWriteLine)}));
+        mentions(report, {"write_after_waiting", "block (0,", "thread (1,3,0)", at_line(kLateWriteLine)}));
 }
 
 // The slack between an allocation's end and its guard page, and that before its beginning.
@@ -130,22 +133,22 @@ TEST(IllegalAddress, InTheSlackIsFoundAfterTheLaunch) {
         return report_of(cudaErrorIllegalAddress,
                          [&] { write_at<<<1, 1>>>(reinterpret_cast<int*>(data + index), 0, 0); });
     };
-    EXPECT_TRUE(tells(overwrite(bytes.data(), 11),
-                      {"write_at", "wrote 1 byte(s) past the end of the 10-byte allocation"}));
-    EXPECT_TRUE(tells(overwrite(bytes.data(), -4), {"wrote 4 byte(s) before the 10-byte allocation"}));
+    EXPECT_TRUE(mentions(overwrite(bytes.data(), 11),
+                         {"write_at", "wrote 1 byte(s) past the end of the 10-byte allocation"}));
+    EXPECT_TRUE(mentions(overwrite(bytes.data(), -4), {"wrote 4 byte(s) before the 10-byte allocation"}));
     // Told once only: the next kernel is not blamed for it.
     Allocation<int> out(32);
     set_all<<<1, 32>>>(out.data(), 1);
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
-TEST(IllegalAddress, OfHostMemoryIsToldBeforeTheKernelRuns) {
+TEST(IllegalAddress, OfHostMemoryIsReportedBeforeTheKernelRuns) {
     std::vector<int> host(100, 7);
     int on_stack = 7;
     for (int* pointer : {host.data(), &on_stack}) {
         const std::string report =
             report_of(cudaErrorIllegalAddress, [&] { write_at<<<1, 1>>>(pointer, 0, 0); });
-        EXPECT_TRUE(tells(report, {"write_at", "argument 1", "host pointer"}));
+        EXPECT_TRUE(mentions(report, {"write_at", "argument 1", "host pointer"}));
         EXPECT_EQ(*pointer, 7);
     }
 }
@@ -162,7 +165,8 @@ TEST(IllegalAddress, OfALocalArrayThatNoStackHasRoomFor) {
     const Allocation<int> out(1);
     const std::string report =
         report_of(cudaErrorHardwareStackError, [&] { huge_local_array<<<1, 1>>>(out.data(), 4000000); });
-    EXPECT_TRUE(tells(report, {"huge_local_array", "this thread's stack is full: local arrays too large"}));
+    EXPECT_TRUE(
+        mentions(report, {"huge_local_array", "this thread's stack is full: local arrays too large"}));
 }
 
 constexpr int kMemcpyLine = __LINE__ + 2;
@@ -178,7 +182,7 @@ TEST(IllegalAddress, InAFunctionOfTheSystem) {
     const std::string report = report_of(
         cudaErrorIllegalAddress, [&] { copy_bytes<<<1, 1>>>(out.data(), in.data(), std::size_t{1} << 20); });
     EXPECT_TRUE(
-        tells(report, {"copy_bytes", "past the end of the 4096-byte allocation", at_line(kMemcpyLine)}));
+        mentions(report, {"copy_bytes", "past the end of the 4096-byte allocation", at_line(kMemcpyLine)}));
 }
 
 __global__ void copy_ints(const int* in, int* out) {
@@ -193,9 +197,9 @@ TEST(IllegalAddress, ACopyFromSlackToSlackIsFound) {
     const auto copy = [](const Allocation<int>& from, const Allocation<int>& to) {
         return report_of(cudaErrorIllegalAddress, [&] { copy_ints<<<1, 2>>>(from.data(), to.data()); });
     };
-    EXPECT_TRUE(tells(copy(one, other), {"copy_ints", "past the end of the 4-byte allocation"}));
-    EXPECT_TRUE(tells(copy(other, third), {"past the end of the 4-byte allocation"}));
-    EXPECT_TRUE(tells(copy(third, one), {"past the end of the 4-byte allocation"}));
+    EXPECT_TRUE(mentions(copy(one, other), {"copy_ints", "past the end of the 4-byte allocation"}));
+    EXPECT_TRUE(mentions(copy(other, third), {"past the end of the 4-byte allocation"}));
+    EXPECT_TRUE(mentions(copy(third, one), {"past the end of the 4-byte allocation"}));
 }
 
 __global__ void overrun_dynamic_shared(int index) {
@@ -205,10 +209,12 @@ __global__ void overrun_dynamic_shared(int index) {
 
 TEST(IllegalAddress, OfDynamicSharedMemory) {
     // 100 bytes leave 28 of slack before the guard page.
-    EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, [] { overrun_dynamic_shared<<<1, 1, 100>>>(25); }),
-                      {"wrote past the end of its 100 bytes of dynamic shared memory"}));
-    EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, [] { overrun_dynamic_shared<<<1, 1, 128>>>(32); }),
-                      {"illegal access", "outside the block's dynamic shared memory"}));
+    EXPECT_TRUE(
+        mentions(report_of(cudaErrorIllegalAddress, [] { overrun_dynamic_shared<<<1, 1, 100>>>(25); }),
+                 {"wrote past the end of its 100 bytes of dynamic shared memory"}));
+    EXPECT_TRUE(
+        mentions(report_of(cudaErrorIllegalAddress, [] { overrun_dynamic_shared<<<1, 1, 128>>>(32); }),
+                 {"illegal access", "outside the block's dynamic shared memory"}));
 }
 
 // ---- Other faults ----------------------------------------------------------------------------------------------------------
@@ -219,8 +225,8 @@ __global__ void divide(int* out, int by) {
 }
 TEST(Faults, DivisionByZero) {
     const Allocation<int> out(1);
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [&] { divide<<<1, 1>>>(out.data(), 0); }),
-                      {"divide", "division by zero", at_line(kDivideLine)}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [&] { divide<<<1, 1>>>(out.data(), 0); }),
+                         {"divide", "division by zero", at_line(kDivideLine)}));
 }
 
 __device__ __noinline__ int sum_recursively(volatile int* out, int depth) {
@@ -236,9 +242,9 @@ __global__ void overflow_stack(int* out, int depth) {
 
 TEST(Faults, StackOverflow) {
     const Allocation<int> out(1);
-    EXPECT_TRUE(
-        tells(report_of(cudaErrorHardwareStackError, [&] { overflow_stack<<<1, 2>>>(out.data(), 1000000); }),
-              {"overflow_stack", "stack is full"}));
+    EXPECT_TRUE(mentions(
+        report_of(cudaErrorHardwareStackError, [&] { overflow_stack<<<1, 2>>>(out.data(), 1000000); }),
+        {"overflow_stack", "stack is full"}));
 }
 
 __global__ void write_past_local_array(int* out, int count) {
@@ -252,9 +258,9 @@ TEST(Faults, AWritePastALocalArrayIsADamagedStack) {
     for (const int count : {8, 16, 40, 1000, 1000000}) {
         const Allocation<int> out(1);
         const auto launch = [&] { write_past_local_array<<<1, 2>>>(out.data(), count); };
-        EXPECT_TRUE(tells(report_of(cudaErrorIllegalAddress, launch),
-                          {"write_past_local_array", "thread (",
-                           "this thread's stack is damaged: is a local array written past its end?"}))
+        EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, launch),
+                             {"write_past_local_array", "thread (",
+                              "this thread's stack is damaged: is a local array written past its end?"}))
             << count;
     }
 }
@@ -272,7 +278,7 @@ __global__ void overwrite_pointer_of(Row* rows, int count) {
 
 TEST(Faults, APointerThatWasOverwrittenIsNamedAsAPossibility) {
     const Allocation<Row> rows(1);
-    EXPECT_TRUE(tells(
+    EXPECT_TRUE(mentions(
         report_of(cudaErrorMisalignedAddress, [&] { overwrite_pointer_of<<<1, 1>>>(rows.data(), 4); }),
         {"overwrite_pointer_of", "a pointer that was overwritten: is a local array written past its end?"}));
 }
@@ -283,8 +289,8 @@ __global__ void misaligned(float4* out) {
 }
 TEST(Faults, MisalignedVector) {
     const Allocation<float4> out(4);
-    EXPECT_TRUE(tells(report_of(cudaErrorMisalignedAddress, [&] { misaligned<<<1, 1>>>(out.data()); }),
-                      {"misaligned", "multiple of its size"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorMisalignedAddress, [&] { misaligned<<<1, 1>>>(out.data()); }),
+                         {"misaligned", "multiple of its size"}));
 }
 
 constexpr int kAssertLine = __LINE__ + 2;
@@ -292,7 +298,7 @@ __global__ void assert_small(int limit) {
     assert(static_cast<int>(threadIdx.x) < limit);
 }
 TEST(Faults, Assert) {
-    EXPECT_TRUE(tells(
+    EXPECT_TRUE(mentions(
         report_of(cudaErrorAssert, [] { assert_small<<<1, 64>>>(63); }),
         {"assert_small", "thread (63,0,0)", "static_cast<int>(threadIdx.x) < limit", at_line(kAssertLine)}));
 }
@@ -302,8 +308,8 @@ __global__ void trap_one(unsigned thread) {
     if (threadIdx.x == thread) __trap();
 }
 TEST(Faults, Trap) {
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { trap_one<<<1, 64>>>(9); }),
-                      {"trap_one", "__trap", "thread (9,0,0)", at_line(kTrapLine)}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [] { trap_one<<<1, 64>>>(9); }),
+                         {"trap_one", "__trap", "thread (9,0,0)", at_line(kTrapLine)}));
 }
 
 // ---- Barriers and collectives used wrongly ------------------------------------------------------------------------------------
@@ -318,8 +324,8 @@ __global__ void split_barriers() {
 }
 TEST(Misuse, BarriersInTwoBranches) {
     const std::string report = report_of(cudaErrorLaunchFailure, [] { split_barriers<<<1, 40>>>(); });
-    EXPECT_TRUE(tells(report, {"split_barriers", "different barriers", "__syncthreads", at_line(kSplitLine),
-                               at_line(kSplitLine + 2)}));
+    EXPECT_TRUE(mentions(report, {"split_barriers", "different barriers", "__syncthreads",
+                                  at_line(kSplitLine), at_line(kSplitLine + 2)}));
 }
 
 constexpr int kWaitLine = __LINE__ + 4;
@@ -337,11 +343,12 @@ __global__ void wait_for_each_other() {
 }
 TEST(Misuse, Deadlock) {
     const std::string report = report_of(cudaErrorLaunchTimeout, [] { wait_for_each_other<<<1, 40>>>(); });
-    EXPECT_TRUE(tells(report, {"wait_for_each_other", "deadlock in block (0,0,0)", "40 thread(s) wait",
-                               "lanes 0x0000000f", at_line(kWaitLine), "mask 0x0000001f, missing 0x00000010",
-                               "lanes 0x00000010", "__shfl_sync", "mask 0x00000030, missing 0x00000020",
-                               "lanes 0x00000020", "__ballot_sync", "mask 0x00000021, missing 0x00000001",
-                               "lanes 0xffffffc0", "__syncthreads", "warp 1, lanes 0x000000ff"}));
+    EXPECT_TRUE(
+        mentions(report, {"wait_for_each_other", "deadlock in block (0,0,0)", "40 thread(s) wait",
+                          "lanes 0x0000000f", at_line(kWaitLine), "mask 0x0000001f, missing 0x00000010",
+                          "lanes 0x00000010", "__shfl_sync", "mask 0x00000030, missing 0x00000020",
+                          "lanes 0x00000020", "__ballot_sync", "mask 0x00000021, missing 0x00000001",
+                          "lanes 0xffffffc0", "__syncthreads", "warp 1, lanes 0x000000ff"}));
 }
 
 constexpr int kOneLine = __LINE__ + 3;
@@ -353,7 +360,7 @@ __global__ void split_barriers_on_one_line() {
 TEST(Misuse, TwoBarriersOnOneLineAreTwoPlaces) {
     const std::string report =
         report_of(cudaErrorLaunchFailure, [] { split_barriers_on_one_line<<<1, 40>>>(); });
-    EXPECT_TRUE(tells(report, {"different barriers", at_line(kOneLine), "CUDA_ON_CPU_BARRIERS=any"}));
+    EXPECT_TRUE(mentions(report, {"different barriers", at_line(kOneLine), "CUDA_ON_CPU_BARRIERS=any"}));
 }
 
 __global__ void exchange_by_halves(int* out) {
@@ -384,7 +391,7 @@ __global__ void leave_oneself_out() {
 TEST(Misuse, MaskWithoutTheCaller) {
     const std::string report = report_of(cudaErrorLaunchFailure, [] { leave_oneself_out<<<1, 32>>>(); });
     EXPECT_TRUE(
-        tells(report, {"__any_sync", "0xfffffffe does not name the calling lane 0", "thread (0,0,0)"}));
+        mentions(report, {"__any_sync", "0xfffffffe does not name the calling lane 0", "thread (0,0,0)"}));
 }
 
 __global__ void disagree() {
@@ -396,15 +403,15 @@ __global__ void disagree() {
 }
 TEST(Misuse, LanesInDifferentFunctions) {
     const std::string report = report_of(cudaErrorLaunchFailure, [] { disagree<<<1, 32>>>(); });
-    EXPECT_TRUE(tells(report, {"different functions", "__shfl_sync", "__ballot_sync", "mask 0xffffffff"}));
+    EXPECT_TRUE(mentions(report, {"different functions", "__shfl_sync", "__ballot_sync", "mask 0xffffffff"}));
 }
 
 __global__ void odd_width() {
     __shfl_sync(0xffffffffu, 1, 0, 12);
 }
 TEST(Misuse, WidthThatIsNoPowerOfTwo) {
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchFailure, [] { odd_width<<<1, 32>>>(); }),
-                      {"width must be a power of two"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [] { odd_width<<<1, 32>>>(); }),
+                         {"width must be a power of two"}));
 }
 
 __global__ void shared_too_large() {
@@ -413,8 +420,8 @@ __global__ void shared_too_large() {
     large[threadIdx.x] = larger[threadIdx.x] = 1;
 }
 TEST(Misuse, TooMuchStaticSharedMemory) {
-    EXPECT_TRUE(tells(report_of(cudaErrorLaunchOutOfResources, [] { shared_too_large<<<1, 1>>>(); }),
-                      {"static shared memory", "49152"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchOutOfResources, [] { shared_too_large<<<1, 1>>>(); }),
+                         {"static shared memory", "49152"}));
 }
 
 // ---- After a failure ---------------------------------------------------------------------------------------------------------
@@ -487,9 +494,9 @@ TEST(Handles, ThatAreGoneAreRefused) {
     EXPECT_EQ(cudaEventRecord(event), cudaErrorInvalidResourceHandle);
     EXPECT_EQ(cudaGraphLaunch(nullptr, nullptr), cudaErrorInvalidValue);
     EXPECT_EQ(cudaGraphDestroy(nullptr), cudaErrorInvalidValue);
-    EXPECT_TRUE(tells(testing::internal::GetCapturedStderr(),
-                      {"cudaStreamDestroy: this stream does not exist", "kernel launch: this stream",
-                       "cudaEventRecord", "cudaGraphLaunch: this graph"}));
+    EXPECT_TRUE(mentions(testing::internal::GetCapturedStderr(),
+                         {"cudaStreamDestroy: this stream does not exist", "kernel launch: this stream",
+                          "cudaEventRecord", "cudaGraphLaunch: this graph"}));
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
@@ -505,10 +512,10 @@ TEST(Refusals, SayWhatAndWhy) {
     EXPECT_EQ(cudaMemcpy(host.data(), out.data(), 44, cudaMemcpyDeviceToHost), cudaErrorInvalidValue);
     EXPECT_EQ(cudaFree(host.data()), cudaErrorInvalidValue);
     EXPECT_TRUE(
-        tells(testing::internal::GetCapturedStderr(),
-              {"set_all: block (2000, 1, 1) has 2000 threads; at most 1024", "grid (0, 1, 1) has no blocks",
-               "50000 bytes of dynamic shared memory; allowed are 49152", "44 bytes: not inside one live",
-               "not device memory", "was not allocated by CUDA"}));
+        mentions(testing::internal::GetCapturedStderr(),
+                 {"set_all: block (2000, 1, 1) has 2000 threads; at most 1024",
+                  "grid (0, 1, 1) has no blocks", "50000 bytes of dynamic shared memory; allowed are 49152",
+                  "44 bytes: not inside one live", "not device memory", "was not allocated by CUDA"}));
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
@@ -764,7 +771,7 @@ void join_without_room() {
     join_grid<<<150, 256>>>(arrived.data(), out.data());
     std::exit(cudaDeviceSynchronize() == cudaErrorLaunchTimeout ? 0 : 5);
 }
-TEST(Timeout, TellsOfBlocksThatTheSystemHasNoRoomFor) {
+TEST(Timeout, ReportsBlocksThatTheSystemHasNoRoomFor) {
     const char* timeout = std::getenv("CUDA_ON_CPU_TIMEOUT");
     if (timeout == nullptr || std::string(timeout) != "1") GTEST_SKIP() << "needs CUDA_ON_CPU_TIMEOUT=1";
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
@@ -793,8 +800,8 @@ TEST(Timeout, EndsALoopThatPollsInVain) {
     if (timeout == nullptr || std::string(timeout) != "1") GTEST_SKIP() << "needs CUDA_ON_CPU_TIMEOUT=1";
     DeviceVector<int> flag(1);
     EXPECT_TRUE(
-        tells(report_of(cudaErrorLaunchTimeout, [&] { wait_in_vain<<<4, 32>>>(flag.data()); }),
-              {"wait_in_vain", "has polled memory for 1 s", at_line(kPollLine), "CUDA_ON_CPU_TIMEOUT"}));
+        mentions(report_of(cudaErrorLaunchTimeout, [&] { wait_in_vain<<<4, 32>>>(flag.data()); }),
+                 {"wait_in_vain", "has polled memory for 1 s", at_line(kPollLine), "CUDA_ON_CPU_TIMEOUT"}));
 }
 
 __global__ void wait_for_a_block_that_works(volatile int* flag, long long nanoseconds, int* out) {
@@ -825,11 +832,11 @@ __global__ void wait_for_later_blocks(int* arrived) {
     while (atomicAdd(arrived, 0) < static_cast<int>(gridDim.x)) {
     }
 }
-TEST(Timeout, TellsOfBlocksThatHaveNotBegun) {
+TEST(Timeout, ReportsBlocksThatHaveNotBegun) {
     const char* timeout = std::getenv("CUDA_ON_CPU_TIMEOUT");
     if (timeout == nullptr || std::string(timeout) != "1") GTEST_SKIP() << "needs CUDA_ON_CPU_TIMEOUT=1";
     DeviceVector<int> arrived(1);
-    EXPECT_TRUE(tells(
+    EXPECT_TRUE(mentions(
         report_of(cudaErrorLaunchTimeout, [&] { wait_for_later_blocks<<<9999, 1024>>>(arrived.data()); }),
         {"wait_for_later_blocks", "of 9999 blocks have not begun", "CUDA_ON_CPU_THREADS="}));
 }
@@ -855,10 +862,10 @@ TEST(Limit, EndsAKernelThatNeverEnds) {
     DeviceVector<unsigned> out(2);
     const std::string report =
         report_of(cudaErrorLaunchTimeout, [&] { compute_without_end<<<3, 2>>>(out.data()); });
-    EXPECT_TRUE(
-        tells(report, {"compute_without_end", "block (", "thread (", "has run for 1 s (CUDA_ON_CPU_LIMIT)"}));
-    EXPECT_TRUE(tells(report, {at_line(kEndlessLine)}) || tells(report, {at_line(kEndlessLine - 1)}) ||
-                tells(report, {at_line(kEndlessLine + 1)}))
+    EXPECT_TRUE(mentions(
+        report, {"compute_without_end", "block (", "thread (", "has run for 1 s (CUDA_ON_CPU_LIMIT)"}));
+    EXPECT_TRUE(mentions(report, {at_line(kEndlessLine)}) || mentions(report, {at_line(kEndlessLine - 1)}) ||
+                mentions(report, {at_line(kEndlessLine + 1)}))
         << report;
     EXPECT_EQ(report.find("has run"), report.rfind("has run")) << report;
 }
@@ -873,8 +880,8 @@ TEST(Notice, ASlowKernelTellsOnceWhereItIsAndGoesOn) {
         work_for<<<1, 1>>>(700'000'000, out.data());
     EXPECT_EQ(out.to_host()[0], 1);
     const std::string report = testing::internal::GetCapturedStderr();
-    EXPECT_TRUE(tells(report, {"cuda_on_cpu: kernel work_for: still running after 1 s, in ",
-                               "reports_test.cu:", ", block 0, thread 0\n"}));
+    EXPECT_TRUE(mentions(report, {"cuda_on_cpu: kernel work_for: still running after 1 s, in ",
+                                  "reports_test.cu:", ", block 0, thread 0\n"}));
     EXPECT_EQ(report.find("still"), report.rfind("still")) << report;
 }
 

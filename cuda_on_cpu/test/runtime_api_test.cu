@@ -1185,7 +1185,7 @@ TEST(CooperativeLaunch, RefusesAGridThatDoesNotFit) {
 
 // ---- Functions and occupancy -----------------------------------------------------------------------------------------------------
 
-TEST(FunctionAttributes, AreToldAndSet) {
+TEST(FunctionAttributes, AreReportedAndSet) {
     DeviceVector<int> out(1024);
     static_shared_4096<<<1, 1024>>>(out.data());
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);

@@ -89,7 +89,7 @@ TEST(TextbookAtomics, Histogram) {
 
 // ---- Filter: one atomic per warp instead of one per thread ------------------------------------------------------------------
 
-// The lanes that are here together elect a leader, who adds for all of them.
+// The active lanes elect a leader, which adds for all of them.
 __device__ int add_one_by_mask(int* counter) {
     const unsigned active = __activemask();
     const int leader = __ffs(active) - 1;

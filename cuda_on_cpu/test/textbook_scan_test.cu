@@ -227,9 +227,8 @@ TEST(TextbookScan, ShufflesSumAndMaximum) {
 
 // ---- Decoupled look-back: Merrill and Garland, "Single-pass parallel prefix scan", 2016 -----------------------------------
 
-// Flags beside values. A tile publishes its own sum first, the sum of everything up to its end as
-// soon as it knows it; who needs the sum before his own tile walks back over the former until he
-// finds one of the latter.
+// Flags beside values. A tile publishes its own sum first, and its prefix, the sum of everything up
+// to its end, as soon as it is known. A later tile looks back over sums until it finds a prefix.
 struct TileState {
     enum : int { kNothing, kSum, kPrefix };
     volatile int* flag;
@@ -258,8 +257,7 @@ __global__ void single_pass_scan(const int* in, int* out, TileState state, int* 
     __shared__ int warp_sums[32];
     __shared__ int tile;
     __shared__ int before;
-    if (threadIdx.x == 0)
-        tile = atomicAdd(next_tile, 1);  // whoever waits, waits for a block that has started
+    if (threadIdx.x == 0) tile = atomicAdd(next_tile, 1);  // so every wait is for a block that has started
     __syncthreads();
     const int i = tile * kBlock + threadIdx.x;
     const int value = block_inclusive_scan(i < n ? in[i] : 0, warp_sums, Plus());

@@ -49,30 +49,30 @@ TEST_F(TextureReports, OfAnObjectThatIsDestroyed) {
     ASSERT_EQ(cudaDestroyTextureObject(texture_), cudaSuccess);
     const std::string report =
         report_of(cudaErrorLaunchFailure, [&] { fetch<<<1, 1>>>(texture_, out.data()); });
-    EXPECT_TRUE(tells(report, {"tex2D: texture object", "does not exist", at_line(kFetchLine)}));
+    EXPECT_TRUE(mentions(report, {"tex2D: texture object", "does not exist", at_line(kFetchLine)}));
 }
 
 TEST_F(TextureReports, OfAnotherShape) {
     DeviceVector<unsigned char> out(1);
     const std::string report =
         report_of(cudaErrorLaunchFailure, [&] { fetch_volume<<<1, 1>>>(texture_, out.data()); });
-    EXPECT_TRUE(tells(report, {"tex3D: the texture is two-dimensional"}));
+    EXPECT_TRUE(mentions(report, {"tex3D: the texture is two-dimensional"}));
 }
 
 TEST_F(TextureReports, OfAnotherType) {
     DeviceVector<float> out(1);
     const std::string report = report_of(cudaSuccess, [&] { fetch_floats<<<1, 1>>>(texture_, out.data()); });
-    EXPECT_TRUE(tells(report, {"tex2D of a type of floats, but the texture gives integers",
-                               "cudaReadModeNormalizedFloat"}));
+    EXPECT_TRUE(mentions(report, {"tex2D of a type of floats, but the texture gives integers",
+                                  "cudaReadModeNormalizedFloat"}));
 }
 
 TEST_F(TextureReports, OfASurfaceOutsideItsBounds) {
     const std::string report = report_of(cudaErrorLaunchFailure, [&] { write<<<1, 1>>>(surface_, 16); });
-    EXPECT_TRUE(tells(
+    EXPECT_TRUE(mentions(
         report, {"surf2Dwrite: (16, 1, 0) is outside the surface of 16 bytes x 2", at_line(kWriteLine)}));
     // 3 is an index of elements; x is in bytes.
-    EXPECT_TRUE(tells(report_of(cudaErrorMisalignedAddress, [&] { write<<<1, 1>>>(surface_, 3); }),
-                      {"x is 3; expected bytes, a multiple of the element's 4"}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorMisalignedAddress, [&] { write<<<1, 1>>>(surface_, 3); }),
+                         {"x is 3; expected bytes, a multiple of the element's 4"}));
 }
 
 }  // namespace

@@ -407,7 +407,7 @@ TEST(WaitingLoops, LetOthersRun) {
         EXPECT_TRUE(contains(translated, "::cuda_on_cpu::poll()")) << translated;
         EXPECT_EQ(lines_of(translated), lines_of(loop));
     }
-    // They count, store, go on from where they were, or call who knows what.
+    // They count, store, go on from where they were, or call an unknown function.
     for (const char* loop :
          {"void f(int* p) { int v; do { v = *p; ++v; } while (v == 0); }",
           "void f(int* p) { do { *p = 1; } while (*p == 0); }",
@@ -532,7 +532,7 @@ std::string text_of_error(std::string_view input) {
     return "no error";
 }
 
-TEST(Errors, ATextureReferenceIsToldInOneSentence) {
+TEST(Errors, ATextureReferenceIsReportedInOneSentence) {
     for (const char* program : {"\ntexture<float, 2, cudaReadModeElementType> pixels;\n",
                                 "\nvoid f() { cudaBindTexture(0, t, p, n); }\n",
                                 "\nvoid f() { cudaBindTextureToArray(t, a); }\n"}) {

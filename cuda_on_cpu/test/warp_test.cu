@@ -1,5 +1,5 @@
 // Warp collectives against models written from the programming guide: which lane reads from which,
-// who votes, who matches. Random values, widths, masks and distances; the seed stands in every
+// votes, matches. Random values, widths, masks and distances; the seed stands in every
 // message.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
@@ -223,7 +223,7 @@ __global__ void vote(unsigned mask, const int* predicates, Votes* out) {
 TEST(Voting, AgreesWithTheHost) {
     std::mt19937_64 generator(kSeed);
     for (const unsigned mask : some_masks(generator)) {
-        for (int density = 0; density < 5; ++density) {  // nobody, some, everybody
+        for (int density = 0; density < 5; ++density) {  // no lane, some lanes, all lanes
             std::vector<int> predicates(kLanes);
             unsigned expected = 0;
             for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -254,7 +254,7 @@ __global__ void vote_of_the_last_lanes(unsigned stay_from, Votes* out, unsigned*
     shuffled[lane] = stay_from == 0 ? __shfl_sync(kFullWarp, lane, 3) : 3;
 }
 
-// A mask may name lanes that have ended, and lanes beyond the end of the block: nobody waits for
+// A mask may name lanes that have ended, and lanes beyond the end of the block: no lane waits for
 // them.
 TEST(Voting, LeavesOutLanesThatHaveEndedOrNeverWere) {
     for (const unsigned threads : {32u, 20u}) {

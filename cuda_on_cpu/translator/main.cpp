@@ -86,8 +86,8 @@ bool write_file(const std::string& path, const std::string& text) {
 
 // Inline functions of the standard library and of the stand-in are in every object file that uses
 // them, and the linker keeps one for all. Code that is watched must not share them with the code
-// that watches: that would watch itself, and the kernel would have accesses that nobody sees. So
-// here they get other names.
+// that watches: the inspector would watch itself, and would miss accesses of the kernel. So here
+// they get other names.
 int keep_functions_apart(const std::string& object) {
     std::string symbols;
     int status = translator::run_program({"nm", "--defined-only", "--format=posix", object}, symbols);
@@ -132,7 +132,7 @@ struct Settings {
     std::string headers;  // the directory of precompiled headers; "": there is none
     std::vector<std::string> architectures{"900a"};  // ascending
     translator::DeviceVariables device_variables = translator::DeviceVariables::own;
-    bool own_program = false;  // the user's: at its end it tells what suggests wrong results
+    bool own_program = false;  // the user's: at its end it reports what suggests wrong results
 };
 
 // Files that the text was made of. System headers know nothing of CUDA.
@@ -184,8 +184,8 @@ void print(const std::vector<translator::Warning>& warnings, const std::string& 
     }
 }
 
-// At the end of a file of a program that is the user's own: at its end the program tells what
-// suggests wrong results.
+// Appended to a file of the user's own program: at its end, the program reports what suggests wrong
+// results.
 constexpr const char* kOwnProgram =
     "\n[[maybe_unused]] static const bool cuda_on_cpu_own_program_ = ::cuda_on_cpu::own_program = true;\n";
 

@@ -90,7 +90,7 @@ class Lines {
     }
 
   private:
-    // from_chars knows no '+'; behind one there must not be another sign.
+    // from_chars does not accept '+'; behind one there must not be another sign.
     static std::string_view without_plus(std::string_view text) {
         return text.starts_with('+') && !text.starts_with("+-") ? text.substr(1) : text;
     }

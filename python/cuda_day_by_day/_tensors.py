@@ -91,7 +91,7 @@ class Place:
         if kind not in _CUDA:
             return tensor
         if _framework(tensor) == "torch" and not self._is_current:
-            # PyTorch must not give the memory to somebody else while our stream works on it.
+            # PyTorch must not reuse the memory while our stream works on it.
             torch = importlib.import_module("torch")
             tensor.record_stream(torch.cuda.ExternalStream(self.stream, device=tensor.device))
         return tensor.__dlpack__(stream=self.stream or _LEGACY_DEFAULT_STREAM)

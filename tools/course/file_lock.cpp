@@ -79,7 +79,7 @@ FileLock::FileLock(const std::filesystem::path& file, const std::string& purpose
         std::this_thread::sleep_for(kPollInterval);
     }
     if (purpose.empty()) return;
-    // For those who will wait. A text that cannot be written costs them the reason, nothing else.
+    // For other processes that wait. If it cannot be written, their message has no reason.
     const std::string text = purpose + "\n";
     if (ftruncate(descriptor_, 0) == 0)
         static_cast<void>(pwrite(descriptor_, text.data(), text.size(), 0) == 0);

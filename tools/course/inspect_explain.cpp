@@ -170,11 +170,11 @@ std::optional<Explanation> explain_queue(const AccessLine& line, const std::vect
     if (line.operation != Operation::kAtomic && !copies) return std::nullopt;
     const std::size_t lanes = most_lanes_at_one_place(active);
     if (lanes < 2 || 2 * lanes < line.worst.transactions) return std::nullopt;  // not what costs most
-    const std::string who = fmt::format("{}{} lanes", lanes == active.size() ? "All " : "", lanes);
+    const std::string lanes_text = fmt::format("{}{} lanes", lanes == active.size() ? "All " : "", lanes);
     const char* const help = copies   ? "Give each a word of its own."
                              : shared ? "Combine within the warp first, or spread them over several copies."
                                       : "Combine within the warp or the block first.";
-    return Explanation{fmt::format("{} {} the same {}, one after the other. {}", who, verb(line),
+    return Explanation{fmt::format("{} {} the same {}, one after the other. {}", lanes_text, verb(line),
                                    shared ? "word" : "address", help),
                        false};
 }

@@ -271,14 +271,14 @@ std::string finding_box(const Finding& finding) {
     std::string other;
     if (finding.other) {
         other = fmt::format("<br>{}: {}", escaped(place(*finding.other)),
-                            who(finding.other_thread, finding.other_block));
+                            thread_name(finding.other_thread, finding.other_block));
     }
     return fmt::format(
         R"(<div class="finding"><p><b class="bad">{}</b>{}: {}</p><p class="quiet">{}: {}{}</p><p>{}</p></div>)"
         "\n",
         escaped(finding.kind), finding.count > 1 ? fmt::format(", {} times", finding.count) : "",
-        escaped(finding.message), escaped(place(finding.source)), who(finding.thread, finding.block), other,
-        escaped(finding.why));
+        escaped(finding.message), escaped(place(finding.source)), thread_name(finding.thread, finding.block),
+        other, escaped(finding.why));
 }
 
 std::string kernel_part(const KernelInspection& kernel, const std::optional<MultiprocessorLimits>& limits,

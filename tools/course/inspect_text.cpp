@@ -132,10 +132,10 @@ void add_finding(Text& text, const Finding& finding) {
     text.line(fmt::format("  {} {}{}: {}", text.in(kBad, "FINDING"), text.in(kBad, finding.kind), times,
                           place(finding.source)));
     text.paragraph(4, finding.message);
-    text.line(fmt::format("    {}: {}", place(finding.source), who(finding.thread, finding.block)));
+    text.line(fmt::format("    {}: {}", place(finding.source), thread_name(finding.thread, finding.block)));
     if (finding.other) {
-        text.line(
-            fmt::format("    {}: {}", place(*finding.other), who(finding.other_thread, finding.other_block)));
+        text.line(fmt::format("    {}: {}", place(*finding.other),
+                              thread_name(finding.other_thread, finding.other_block)));
     }
     text.paragraph(4, finding.why);
 }

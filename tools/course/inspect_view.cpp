@@ -269,7 +269,7 @@ std::string place(const SourceLine& source) {
     return fmt::format("{}:{}", std::filesystem::path(source.file).filename().string(), source.line);
 }
 
-std::string who(const std::array<unsigned, 3>& thread, const std::array<unsigned, 3>& block) {
+std::string thread_name(const std::array<unsigned, 3>& thread, const std::array<unsigned, 3>& block) {
     return fmt::format("thread ({}) of block ({})", fmt::join(thread, ", "), fmt::join(block, ", "));
 }
 

@@ -73,7 +73,7 @@ Facts facts_of(const InspectedVariant& variant);
 // "matmul_tiled.cu:93": the file without its directories.
 std::string place(const SourceLine& source);
 // "thread (3, 0, 0) of block (0, 0, 0)"
-std::string who(const std::array<unsigned, 3>& thread, const std::array<unsigned, 3>& block);
+std::string thread_name(const std::array<unsigned, 3>& thread, const std::array<unsigned, 3>& block);
 
 // Bytes that a version moves between its threads and memory: a sector is 32, a wavefront 128. Of a
 // sampled grid those of all blocks, as the sampled ones suggest.

@@ -16,7 +16,7 @@ struct ExerciseRecord {
     int hints = 0;     // shown so far
     int stars = 0;     // of the best check
 
-    // Who has tried may see the solution.
+    // After a try the solution may be shown.
     bool is_tried() const { return solved || failures > 0; }
 
     bool operator==(const ExerciseRecord&) const = default;

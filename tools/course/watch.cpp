@@ -71,7 +71,8 @@ class CheckInBackground {
 
     void cancel() {
         while (!result()) {
-            kill(-child_, SIGINT);  // again and again: between two programs that it runs nobody may hear it
+            // Repeatedly: between two programs that the child runs, no process may receive it.
+            kill(-child_, SIGINT);
             std::this_thread::sleep_for(kPollInterval);
         }
     }

@@ -23,12 +23,12 @@ void init_arrival_barrier(const void* barrier, std::int64_t expected, Site site)
 std::uint64_t arrive_at(const void* barrier, std::int64_t count, Site site);
 // One arrival, and from the next phase on one fewer is expected.
 void arrive_and_leave(const void* barrier, Site site);
-// The asynchronous copies of this thread that have not been waited for belong to the present phase;
-// only who waits for it has them.
+// The pending asynchronous copies of this thread belong to the present phase: they are complete for
+// threads that have waited for it.
 void attach_copies_to(const void* barrier, Site site);
 // The phase that has not been completed yet.
 std::uint64_t present_phase(const void* barrier, Site site);
-// Waits until the phase is complete. `name` is what a report says the thread is in.
+// Waits until the phase is complete. `name` is the operation, for reports.
 void wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site);
 
 }  // namespace cuda_on_cpu

@@ -1,12 +1,12 @@
 // Atomic functions and memory fences. Blocks run on different threads of the operating system, so
-// these are really atomic. The functions order nothing but themselves, as on a GPU: who needs more
-// puts a fence beside them.
+// these are really atomic. The functions order nothing but themselves, as on a GPU: more than that
+// needs a fence.
 //
 // An integer atomic that changed nothing (a failed compare-and-swap, a lock found taken, a flag
 // polled with atomicAdd(&flag, 0)) may be a thread waiting for another: it calls spin_hint(). For
 // minimum and maximum it is the usual case that nothing changes: they call poll().
 //
-// All are inlined, so that whoever asks for the line of an atomic access gets the lesson's.
+// All are inlined, so that the line of an atomic access is the lesson's.
 #pragma once
 
 #include <vector_types.h>

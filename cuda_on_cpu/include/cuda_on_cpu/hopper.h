@@ -2,10 +2,10 @@
 // common/device/ptx_hopper.cuh): barriers that count arrivals and bytes, the tensor memory
 // accelerator, products of warpgroups.
 //
-// What is asynchronous happens as late as it may. A load is carried out when its barrier is waited
-// for and nobody in the block can do anything else; a product is computed when its warp waits for
-// it. Until then the destination is poison: what is read too early, or given away too early, shows
-// as NaN. What a store reads must not change until its thread has waited for that.
+// Asynchronous work is carried out as late as it may. A load: when a thread waits for its barrier
+// and no thread of the block can run. A product: when its warp waits for it. Until then the
+// destination is poison, so that reading it, or releasing a stage, too early shows as NaN. The
+// source of a store must not change until its thread has waited for the read.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// In code that an inspection watches, memset, memcpy and memmove tell it what they touch
-// (inspector/hooks.cpp): the compiler puts its calls before loads and stores only.
+// In inspected code, memset, memcpy and memmove report their accesses (inspector/hooks.cpp): the
+// compiler instruments loads and stores only.
 #pragma once
 
 #if defined(CUDA_ON_CPU_INSPECT) && defined(__SANITIZE_THREAD__)

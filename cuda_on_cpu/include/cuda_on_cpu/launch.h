@@ -74,8 +74,7 @@ class Kernel {
     constexpr explicit Kernel(const char* name, unsigned max_threads = 1024, dim3 cluster = dim3(0, 0, 0))
         : pretty_name(name), max_threads_per_block(max_threads), cluster_dims(cluster) {}
 
-    // True when somebody calls the kernel's function only to learn which Kernel it is (kernel_of
-    // below).
+    // True when the kernel's function is called only to find its Kernel (kernel_of below).
     bool asked();
     // The same of a kernel with these parameters, which can be called, later, when nothing but its
     // address is known.
@@ -155,8 +154,8 @@ inline void launch(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, cudaSt
         launch_prepared({.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream}));
 }
 
-// Which Kernel a function pointer stands for: calls it, with zeroed arguments, in a mode in which
-// it only tells.
+// The Kernel of a function pointer: calls it, with zeroed arguments, in a mode in which it only
+// returns its Kernel.
 void begin_asking();
 Kernel* end_asking();
 

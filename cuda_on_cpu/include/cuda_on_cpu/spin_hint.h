@@ -4,8 +4,8 @@
 
 namespace cuda_on_cpu {
 
-// Says that the calling CUDA thread may be waiting for another: lets the others of its block, and
-// other blocks, run. On a GPU they would run anyway; here a thread runs until it gives way.
+// The calling CUDA thread may be waiting for another: lets the others of its block, and other
+// blocks, run. On a GPU they would run anyway; here a thread runs until it yields.
 void spin_hint();
 
 // The translator puts this into loops without a body, which may be part of a constexpr function.

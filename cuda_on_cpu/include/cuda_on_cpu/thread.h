@@ -97,7 +97,7 @@ std::size_t dynamic_shared_size();
 
 extern constinit thread_local std::uint64_t
     current_block;  // a number no other block of this OS thread has had
-// `gap` bytes before and behind the object belong to nobody.
+// `gap` bytes before and behind the object are unused.
 void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap);
 
 // Stands beside each `__shared__` variable: the first thread of a block to reach the declaration

@@ -9,7 +9,7 @@
 
 namespace cuda_on_cpu {
 
-// A lane's part in a shuffle: what it gives, whom it reads, what it gets.
+// A lane's operand of a shuffle: its value, the lane that it reads, the result.
 template <class T>
 struct Shuffle {
     T value;

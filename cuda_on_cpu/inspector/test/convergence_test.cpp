@@ -14,13 +14,13 @@ using cuda_on_cpu::Space;
 using namespace cuda_on_cpu::inspector;
 
 // A trace as text: each letter is an access at a place of its own; capital letters are meetings.
-std::vector<Event> events(const std::string& text) {
-    std::vector<Event> trace;
+std::vector<TraceEntry> events(const std::string& text) {
+    std::vector<TraceEntry> trace;
     for (const char character : text) {
         const auto letter = static_cast<unsigned char>(character);
         const auto place = static_cast<Place>(letter);
         trace.push_back(
-            {letter >= 'a' ? Action(place, Space::kGlobal, Operation::kLoad, 4) : Action::meeting(place),
+            {letter >= 'a' ? Action(place, Space::kGlobal, Operation::kLoad, 4) : Action::sync_point(place),
              trace.size()});
     }
     return trace;
@@ -38,7 +38,7 @@ std::ostream& operator<<(std::ostream& out, const Step& step) {
 // What was executed together. Checks on the way that each event has its turn, once, in its lane's
 // order.
 std::vector<Step> steps(const std::vector<std::string>& lanes) {
-    std::vector<std::vector<Event>> storage;
+    std::vector<std::vector<TraceEntry>> storage;
     for (const std::string& text : lanes)
         storage.push_back(events(text));
     Traces traces;
@@ -128,8 +128,8 @@ TEST(Convergence, MeetingsTakePartAndAreNotReported) {
 }
 
 TEST(Convergence, ADifferentSizeIsADifferentInstruction) {
-    const std::vector<Event> wide = {{Action(1, Space::kGlobal, Operation::kLoad, 16), 0}};
-    const std::vector<Event> narrow = {{Action(1, Space::kGlobal, Operation::kLoad, 4), 0}};
+    const std::vector<TraceEntry> wide = {{Action(1, Space::kGlobal, Operation::kLoad, 16), 0}};
+    const std::vector<TraceEntry> narrow = {{Action(1, Space::kGlobal, Operation::kLoad, 4), 0}};
     Traces traces;
     traces[0] = wide;
     traces[1] = narrow;

@@ -177,7 +177,7 @@ TEST(Order, ATileWaitsForItselfOnly) {
 // Warp 0 copies and stores, warp 1 reads what it brought: each batch when it was waited for, and
 // its stage is written again when it was released. One of the two may wait too late: then the
 // barriers' phases go on as they should, and only the order of the accesses is wrong.
-enum class TooLate { nobody, who_reads, who_writes };
+enum class TooLate { neither, reader, writer };
 template <TooLate kTooLate>
 __global__ void pass_through_a_pipeline(const float* in, float* out) {
     using Barrier = cuda::barrier<cuda::thread_scope_block>;
@@ -195,15 +195,15 @@ __global__ void pass_through_a_pipeline(const float* in, float* out) {
         const unsigned stage = batch % 2;
         const bool odd_round = batch / 2 % 2 != 0;
         if (threadIdx.x < 32) {
-            if (kTooLate != TooLate::who_writes) emptied[stage].wait_parity(!odd_round);
+            if (kTooLate != TooLate::writer) emptied[stage].wait_parity(!odd_round);
             cuda::memcpy_async(&copied[stage][lane], &in[lane], sizeof(float), filled[stage]);
             stored[stage][lane] = 1;
-            if (kTooLate == TooLate::who_writes) emptied[stage].wait_parity(!odd_round);
+            if (kTooLate == TooLate::writer) emptied[stage].wait_parity(!odd_round);
             static_cast<void>(filled[stage].arrive());
         } else {
-            if (kTooLate != TooLate::who_reads) filled[stage].wait_parity(odd_round);
+            if (kTooLate != TooLate::reader) filled[stage].wait_parity(odd_round);
             out[lane] = copied[stage][31 - lane] + stored[stage][lane ^ 1];
-            if (kTooLate == TooLate::who_reads) filled[stage].wait_parity(odd_round);
+            if (kTooLate == TooLate::reader) filled[stage].wait_parity(odd_round);
             __syncwarp();
             if (lane == 0) static_cast<void>(emptied[stage].arrive());
         }
@@ -212,12 +212,12 @@ __global__ void pass_through_a_pipeline(const float* in, float* out) {
 
 TEST(Order, ArrivalsAndWaits) {
     Buffer<float> in(32), out(32);
-    EXPECT_FINDS("", [&] { pass_through_a_pipeline<TooLate::nobody><<<1, 64>>>(in.get(), out.get()); });
+    EXPECT_FINDS("", [&] { pass_through_a_pipeline<TooLate::neither><<<1, 64>>>(in.get(), out.get()); });
     const auto kinds_of = [&](auto kernel) {
         return kinds(findings([&] { kernel<<<1, 64>>>(in.get(), out.get()); }));
     };
-    EXPECT_NE(kinds_of(pass_through_a_pipeline<TooLate::who_reads>).find("race"), std::string::npos);
-    EXPECT_NE(kinds_of(pass_through_a_pipeline<TooLate::who_writes>).find("race"), std::string::npos);
+    EXPECT_NE(kinds_of(pass_through_a_pipeline<TooLate::reader>).find("race"), std::string::npos);
+    EXPECT_NE(kinds_of(pass_through_a_pipeline<TooLate::writer>).find("race"), std::string::npos);
 }
 
 // --- Order by what Hopper has: mbarriers, named barriers, bulk copies
@@ -238,14 +238,14 @@ __global__ void pass_through_mbarriers(float* out) {
         const unsigned stage = batch % 2;
         const unsigned parity = batch / 2 % 2;
         if (threadIdx.x < 32) {
-            if (kTooLate != TooLate::who_writes) ptx::mbarrier_wait(&emptied[stage], parity ^ 1);
+            if (kTooLate != TooLate::writer) ptx::mbarrier_wait(&emptied[stage], parity ^ 1);
             stored[stage][lane] = static_cast<float>(batch);
-            if (kTooLate == TooLate::who_writes) ptx::mbarrier_wait(&emptied[stage], parity ^ 1);
+            if (kTooLate == TooLate::writer) ptx::mbarrier_wait(&emptied[stage], parity ^ 1);
             ptx::mbarrier_arrive(&filled[stage]);
         } else {
-            if (kTooLate != TooLate::who_reads) ptx::mbarrier_wait(&filled[stage], parity);
+            if (kTooLate != TooLate::reader) ptx::mbarrier_wait(&filled[stage], parity);
             out[lane] = stored[stage][31 - lane];
-            if (kTooLate == TooLate::who_reads) ptx::mbarrier_wait(&filled[stage], parity);
+            if (kTooLate == TooLate::reader) ptx::mbarrier_wait(&filled[stage], parity);
             __syncwarp();
             if (lane == 0) ptx::mbarrier_arrive(&emptied[stage]);
         }
@@ -254,10 +254,10 @@ __global__ void pass_through_mbarriers(float* out) {
 
 TEST(Order, MbarriersOrderWhoHasArrivedBeforeWhoHasWaited) {
     Buffer<float> out(32);
-    EXPECT_FINDS("", [&] { pass_through_mbarriers<TooLate::nobody><<<1, 64>>>(out.get()); });
+    EXPECT_FINDS("", [&] { pass_through_mbarriers<TooLate::neither><<<1, 64>>>(out.get()); });
     const auto kinds_of = [&](auto kernel) { return kinds(findings([&] { kernel<<<1, 64>>>(out.get()); })); };
-    EXPECT_NE(kinds_of(pass_through_mbarriers<TooLate::who_reads>).find("race"), std::string::npos);
-    EXPECT_NE(kinds_of(pass_through_mbarriers<TooLate::who_writes>).find("race"), std::string::npos);
+    EXPECT_NE(kinds_of(pass_through_mbarriers<TooLate::reader>).find("race"), std::string::npos);
+    EXPECT_NE(kinds_of(pass_through_mbarriers<TooLate::writer>).find("race"), std::string::npos);
 }
 
 // The other block may be the one that ends the phase.
@@ -287,8 +287,8 @@ TEST(Order, AnMbarrierWhosePhaseAnotherBlockEnds) {
               std::string::npos);
 }
 
-// Thread 0 arrives at a barrier that nobody waits for. The one that begins there later knows
-// nothing of it.
+// Thread 0 arrives at a barrier that no thread waits for. The barrier that begins there later is
+// not ordered after that arrival.
 template <bool kTells>
 __global__ void begin_anew(float* out) {
     __shared__ ptx::MBarrier barrier;
@@ -442,7 +442,7 @@ TEST(BulkCopies, ABoxIsWrittenUntilItsBarrierHasBeenWaitedFor) {
     EXPECT_TRUE(finds(kinds_of(load_boxes<BoxMistake::no_barrier_before_the_next>), "race"));
 }
 
-// Both boxes have come before anybody reads: somebody waits for each of them.
+// Both boxes are complete before any thread reads: there is a wait for each of them.
 template <bool kBoth>
 __global__ void wait_for_two_boxes(const __grid_constant__ CUtensorMap map, float* out) {
     __shared__ alignas(128) float box[2][8][32];
@@ -467,7 +467,7 @@ TEST(BulkCopies, ABoxThatWasWaitedForAtTheBarrierOfAnother) {
     const auto seen = findings([&] { wait_for_two_boxes<false><<<1, kThreads>>>(boxes.map, out.get()); });
     ASSERT_EQ(kinds(seen), "race") << messages(seen);
     EXPECT_EQ(seen[0].count, 32u);
-    EXPECT_EQ(seen[0].other_thread[0], 33u) << "who has asked for it";
+    EXPECT_EQ(seen[0].other_thread[0], 33u) << "the thread that issued the copy";
 }
 
 TEST(BulkCopies, ABoxOfWhatNothingHasWritten) {
@@ -679,8 +679,8 @@ TEST(Order, AtomicsOfAllKindsGoTogether) {
     EXPECT_FINDS("", [&] { add_floats<<<4, kThreads>>>(sum.get()); });
 }
 
-// One block after the other writes, when the one before it says so: what a block hands on is also
-// what it has heard itself.
+// One block after the other writes, when the one before it sets the flag: a block also releases
+// what it has acquired.
 __global__ void blocks_take_turns(int* data, int* turn) {
     while (*static_cast<volatile int*>(turn) != static_cast<int>(blockIdx.x)) {
     }

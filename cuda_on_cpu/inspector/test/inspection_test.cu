@@ -130,7 +130,7 @@ __global__ void two_arrays(float* out) {
     out[threadIdx.x] = row[threadIdx.x] + column[threadIdx.x * 32];
 }
 
-TEST(SharedMemory, ArraysOfOneLineAreToldApart) {
+TEST(SharedMemory, ArraysOfOneLineAreDistinguished) {
     const Buffer<float> out(32);
     const auto loads =
         lines(inspect_one([&] { two_arrays<<<1, 32>>>(out.get()); }), Space::kShared, Operation::kLoad);

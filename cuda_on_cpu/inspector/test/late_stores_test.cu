@@ -1,6 +1,6 @@
-// Kernels in which somebody reads too early, or adds without an atomic, go wrong when stores are
-// late, always. (Who writes too early does so when stores are prompt, in one order of threads.)
-// Kernels without a race do not notice.
+// Kernels in which a thread reads too early, or adds without an atomic, always go wrong when stores
+// are late. (A write that is too early goes wrong when stores are prompt, in one order of threads.)
+// Kernels without a race compute the same as otherwise.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

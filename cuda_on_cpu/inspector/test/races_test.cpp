@@ -29,7 +29,7 @@ TEST(BlockOrder, ABarrierOrdersEverythingBeforeItAndNothingAfter) {
     EXPECT_FALSE(order.ordered(99, order.epoch(99), 0));
 }
 
-TEST(BlockOrder, JoinedLanesKnowOfEachOtherAndTheOthersDoNot) {
+TEST(BlockOrder, JoinedLanesAreOrderedAndTheOthersAreNot) {
     BlockOrder order;
     order.begin_block(64);
     const Epoch then = order.epoch(1);
@@ -42,7 +42,7 @@ TEST(BlockOrder, JoinedLanesKnowOfEachOtherAndTheOthersDoNot) {
     EXPECT_FALSE(order.ordered(1, order.epoch(1), 2)) << "what comes after it";
 }
 
-TEST(BlockOrder, OrderGoesFromOneJoinToTheNext) {
+TEST(BlockOrder, JoinsAreTransitive) {
     BlockOrder order;
     order.begin_block(32);
     const Epoch then = order.epoch(0);
@@ -52,7 +52,7 @@ TEST(BlockOrder, OrderGoesFromOneJoinToTheNext) {
     EXPECT_FALSE(order.ordered(2, then, 0)) << "not the other way round";
 }
 
-TEST(BlockOrder, ReadersOfAWholeWarpAreKnownAtOnce) {
+TEST(BlockOrder, AWholeWarpIsOrderedAtOnce) {
     BlockOrder order;
     order.begin_block(40);
     const Epoch full = order.epoch(0);
@@ -88,7 +88,7 @@ TEST(BlockOrder, AnMbarrierOrdersPhaseByPhase) {
     EXPECT_FALSE(order.ordered(0, second, 32));
 }
 
-TEST(BlockOrder, WhoWaitsForThePhaseBeforeTheFirstHasHeardNothing) {
+TEST(BlockOrder, WaitingForThePhaseBeforeTheFirstOrdersNothing) {
     BlockOrder order;
     order.begin_block(64);
     const int barrier = 0;
@@ -98,7 +98,7 @@ TEST(BlockOrder, WhoWaitsForThePhaseBeforeTheFirstHasHeardNothing) {
     EXPECT_FALSE(order.ordered(0, then, 32));
 }
 
-TEST(BlockOrder, ABarrierThatBeginsAnewHasHeardNothing) {
+TEST(BlockOrder, ABarrierThatBeginsAnewHasNoClock) {
     BlockOrder order;
     order.begin_block(96);
     const int barrier = 0;
@@ -112,65 +112,65 @@ TEST(BlockOrder, ABarrierThatBeginsAnewHasHeardNothing) {
     EXPECT_FALSE(order.ordered(0, before, 32));
 }
 
-TEST(BlockOrder, WhatABulkCopyBringsIsKnownToWhoHasWaitedForIt) {
+TEST(BlockOrder, ABulkCopyHappensBeforeTheWaitForIt) {
     BlockOrder order;
     order.begin_block(64);
     const int first = 0;
     const int second = 0;
-    const unsigned carrier = order.carrier(&first);
-    const unsigned other = order.carrier(&second);
-    ASSERT_NE(carrier, other);
-    EXPECT_EQ(order.carrier(&first), carrier);
-    EXPECT_GE(std::min(carrier, other), 64U);
-    const Epoch then = order.epoch(carrier);
+    const unsigned engine = order.copy_engine(&first);
+    const unsigned other = order.copy_engine(&second);
+    ASSERT_NE(engine, other);
+    EXPECT_EQ(order.copy_engine(&first), engine);
+    EXPECT_GE(std::min(engine, other), 64U);
+    const Epoch then = order.epoch(engine);
     const Epoch of_other = order.epoch(other);
     order.arrive(other, &second, 0);
-    order.arrive(carrier, &first, 0);
-    EXPECT_FALSE(order.ordered(carrier, then, 0));
+    order.arrive(engine, &first, 0);
+    EXPECT_FALSE(order.ordered(engine, then, 0));
     order.wait(32, &first, 0);
-    EXPECT_TRUE(order.ordered(carrier, then, 32));
+    EXPECT_TRUE(order.ordered(engine, then, 32));
     EXPECT_FALSE(order.ordered(other, of_other, 32)) << "at another barrier";
-    const int told = 0;
-    order.arrive(32, &told, 0);
-    order.wait(0, &told, 0);
-    EXPECT_TRUE(order.ordered(carrier, then, 0)) << "from who has waited";
+    const int third = 0;
+    order.arrive(32, &third, 0);
+    order.wait(0, &third, 0);
+    EXPECT_TRUE(order.ordered(engine, then, 0)) << "through the thread that has waited";
     order.barrier();
     EXPECT_TRUE(order.ordered(other, of_other, 1));
 }
 
-TEST(BlockOrder, OfManyBarriersTheLastOnesShareACarrier) {
+TEST(BlockOrder, OfManyBarriersTheLastShareACopyEngine) {
     BlockOrder order;
     order.begin_block(1);
-    const std::array<char, 2 * BlockOrder::kCarriers> barriers{};
-    std::set<unsigned> carriers;
+    const std::array<char, 2 * BlockOrder::kCopyEngines> barriers{};
+    std::set<unsigned> engines;
     for (const char& barrier : barriers) {
-        const unsigned carrier = order.carrier(&barrier);
-        order.arrive(carrier, &barrier, 0);
-        carriers.insert(carrier);
+        const unsigned engine = order.copy_engine(&barrier);
+        order.arrive(engine, &barrier, 0);
+        engines.insert(engine);
     }
-    EXPECT_EQ(carriers.size(), BlockOrder::kCarriers);
+    EXPECT_EQ(engines.size(), BlockOrder::kCopyEngines);
 }
 
-TEST(BlockOrder, WhatComesBackFromAnotherBlockOrdersThreads) {
+TEST(BlockOrder, AClockThatReturnsFromAnotherBlockOrdersThreads) {
     BlockOrder order;
     order.begin_block(96);
     const Epoch then = order.epoch(0);
     const Epoch elsewhere = order.epoch(64);
-    const BlockKnowledge told = order.release(0);
+    const BlockClock released = order.release(0);
     const Epoch later = order.epoch(0);
-    order.acquire(32, told);
+    order.acquire(32, released);
     EXPECT_TRUE(order.ordered(0, then, 32));
     EXPECT_FALSE(order.ordered(0, later, 32)) << "what comes after it";
-    EXPECT_FALSE(order.ordered(64, elsewhere, 32)) << "a warp that has told nobody";
+    EXPECT_FALSE(order.ordered(64, elsewhere, 32)) << "a warp that has not released";
     EXPECT_FALSE(order.ordered(0, then, 33)) << "another lane";
     const int barrier = 0;
     order.arrive(64, &barrier, 0);
     order.wait(0, &barrier, 0);
     order.acquire(33, order.release(0));
-    EXPECT_TRUE(order.ordered(64, elsewhere, 33)) << "from 64 to 0, from there by way of the other block";
+    EXPECT_TRUE(order.ordered(64, elsewhere, 33)) << "from 64 to 0, from there through the other block";
 }
 
-TEST(BlockOrder, TheHalvesOfABarrierLeaveWhatIsBetweenThemUnordered) {
+TEST(BlockOrder, ASplitBarrierLeavesWhatIsBetweenItsHalvesUnordered) {
     BlockOrder order;
     order.begin_block(64);
     const Epoch before = order.epoch(40);
@@ -188,7 +188,7 @@ TEST(BlockOrder, TheHalvesOfABarrierLeaveWhatIsBetweenThemUnordered) {
     EXPECT_TRUE(order.ordered(40, before, 1));
 }
 
-TEST(BlockOrder, ArrivalBarriersAreKnownByTheirAddresses) {
+TEST(BlockOrder, ArrivalBarriersAreIdentifiedByTheirAddresses) {
     BlockOrder order;
     order.begin_block(64);
     const int filled = 0;
@@ -217,14 +217,14 @@ TEST(BlockOrder, ArrivalBarriersAreKnownByTheirAddresses) {
     EXPECT_FALSE(order.ordered(3, next, 40)) << "a phase of the block before";
 }
 
-TEST(BlockOrder, AFenceAndAnAtomicCarryWhatWasBefore) {
+TEST(BlockOrder, AFenceAndAnAtomicRelease) {
     BlockOrder order;
     order.begin_block(64);
     const Epoch data = order.epoch(3);
-    EXPECT_EQ(order.carried(3), nullptr) << "no fence, nothing carried";
+    EXPECT_EQ(order.released(3), nullptr) << "no fence, nothing released";
     order.fence(3);
     const Epoch late = order.epoch(3);
-    order.acquire(50, order.carried(3));
+    order.acquire(50, order.released(3));
     EXPECT_TRUE(order.ordered(3, data, 50));
     EXPECT_FALSE(order.ordered(3, late, 50)) << "written after the fence";
     EXPECT_FALSE(order.ordered(3, data, 51));
@@ -232,17 +232,17 @@ TEST(BlockOrder, AFenceAndAnAtomicCarryWhatWasBefore) {
     EXPECT_TRUE(order.ordered(3, data, 51)) << "from 3 by the atomic to 50, by the warp to 51";
 }
 
-TEST(BlockOrder, AFenceCarriesWhatTheLanesToldEachOther) {
+TEST(BlockOrder, AFenceReleasesWhatItsLaneAcquired) {
     BlockOrder order;
     order.begin_block(64);
     const Epoch data = order.epoch(7);
     order.join(0, kAll);
     order.fence(0);
-    order.acquire(40, order.carried(0));
+    order.acquire(40, order.released(0));
     EXPECT_TRUE(order.ordered(7, data, 40));
 }
 
-TEST(BlockOrder, BlocksDoNotInherit) {
+TEST(BlockOrder, ABlockStartsWithNewClocks) {
     BlockOrder order;
     order.begin_block(64);
     const Epoch old = order.epoch(9);
@@ -251,65 +251,65 @@ TEST(BlockOrder, BlocksDoNotInherit) {
     order.begin_block(96);
     EXPECT_GT(order.epoch(9), old);
     EXPECT_FALSE(order.ordered(9, order.epoch(9), 10));
-    EXPECT_EQ(order.carried(0), nullptr);
+    EXPECT_EQ(order.released(0), nullptr);
 }
 
 // --- Between blocks
 
-TEST(BlockAmongOthers, WithoutAFenceAnAtomicCarriesNothing) {
-    BlockAmongOthers first;
+TEST(GridOrder, WithoutAFenceAnAtomicReleasesNothing) {
+    GridOrder first;
     first.begin_block(0);
-    EXPECT_EQ(first.carry(0, nullptr), nullptr);
+    EXPECT_EQ(first.release(0, nullptr), nullptr);
 }
 
-TEST(BlockAmongOthers, FenceAtomicAtomicOrders) {
-    BlockAmongOthers first, second;
+TEST(GridOrder, FenceAtomicAtomicOrders) {
+    GridOrder first, second;
     first.begin_block(0);
     second.begin_block(1);
     first.fence(0, 10, 10);
-    second.acquire(first.carry(0, nullptr));
-    EXPECT_TRUE(second.knows(0, 0, 10));
-    EXPECT_TRUE(second.knows(0, 500, 9)) << "before the last barrier of block 0";
-    EXPECT_FALSE(second.knows(0, 500, 10)) << "another warp, no barrier in between";
-    EXPECT_FALSE(second.knows(0, 0, 11)) << "after the fence";
-    EXPECT_FALSE(first.knows(1, 0, 1)) << "not the other way round";
+    second.acquire(first.release(0, nullptr));
+    EXPECT_TRUE(second.ordered(0, 0, 10));
+    EXPECT_TRUE(second.ordered(0, 500, 9)) << "before the last barrier of block 0";
+    EXPECT_FALSE(second.ordered(0, 500, 10)) << "another warp, no barrier in between";
+    EXPECT_FALSE(second.ordered(0, 0, 11)) << "after the fence";
+    EXPECT_FALSE(first.ordered(1, 0, 1)) << "not the other way round";
 }
 
-TEST(BlockAmongOthers, ABarrierAfterEverybodysFenceCoversAll) {
-    BlockAmongOthers first, second;
+TEST(GridOrder, ABarrierAfterAFenceCoversAllThreads) {
+    GridOrder first, second;
     first.begin_block(0);
     second.begin_block(1);
     first.fence(500, 10, 10);
     first.barrier(10);
-    second.acquire(first.carry(0, nullptr));
-    EXPECT_TRUE(second.knows(0, 300, 10));
+    second.acquire(first.release(0, nullptr));
+    EXPECT_TRUE(second.ordered(0, 300, 10));
 }
 
-TEST(BlockAmongOthers, AChainOfBlocksHandsOn) {
-    BlockAmongOthers first, relay, last;
+TEST(GridOrder, AnUnwatchedBlockPassesClocksOn) {
+    GridOrder first, relay, last;
     first.begin_block(0);
-    relay.begin_block(BlockAmongOthers::kNotWatched);
+    relay.begin_block(GridOrder::kNotWatched);
     last.begin_block(7);
     first.fence(0, 10, 10);
-    relay.acquire(first.carry(0, nullptr));
+    relay.acquire(first.release(0, nullptr));
     relay.fence(0, 99, 99);
-    last.acquire(relay.carry(0, nullptr));
-    EXPECT_TRUE(last.knows(0, 0, 10));
-    EXPECT_FALSE(last.knows(3, 0, 1));
+    last.acquire(relay.release(0, nullptr));
+    EXPECT_TRUE(last.ordered(0, 0, 10));
+    EXPECT_FALSE(last.ordered(3, 0, 1));
 }
 
-TEST(BlockAmongOthers, WhatLiesAtAnAddressIsKept) {
-    BlockAmongOthers a, b, c;
+TEST(GridOrder, TheClockAtAnAddressIsKept) {
+    GridOrder a, b, c;
     a.begin_block(0);
     b.begin_block(1);
     c.begin_block(2);
     a.fence(0, 10, 10);
     b.fence(64, 20, 15);
-    c.acquire(b.carry(64, a.carry(0, nullptr)));
-    EXPECT_TRUE(c.knows(0, 0, 10));
-    EXPECT_TRUE(c.knows(1, 64, 20));
-    EXPECT_TRUE(c.knows(1, 0, 14));
-    EXPECT_FALSE(c.knows(1, 0, 20));
+    c.acquire(b.release(64, a.release(0, nullptr)));
+    EXPECT_TRUE(c.ordered(0, 0, 10));
+    EXPECT_TRUE(c.ordered(1, 64, 20));
+    EXPECT_TRUE(c.ordered(1, 0, 14));
+    EXPECT_FALSE(c.ordered(1, 0, 20));
 }
 
 }  // namespace

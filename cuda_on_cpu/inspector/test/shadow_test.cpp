@@ -15,7 +15,7 @@ namespace {
 constexpr Address kBegin = 0x10000;
 constexpr LaneMask kAll = ~LaneMask{0};
 
-struct Told {
+struct Report {
     std::string kind;
     unsigned thread;
     unsigned other;
@@ -25,25 +25,25 @@ struct Told {
     ShortPlace other_place = 0;
 };
 
-class Listener : public SharedSink, public GlobalSink {
+class RecordingSink : public SharedSink, public GlobalSink {
   public:
     void race(const Access& access, const Earlier& earlier, Address where) override {
-        told.push_back({"race", access.thread, earlier.thread, where - kBegin, earlier.block, access.place,
-                        earlier.place});
+        reports.push_back({"race", access.thread, earlier.thread, where - kBegin, earlier.block, access.place,
+                           earlier.place});
     }
     void uninitialised(const Access& access, Address where) override {
-        told.push_back({"uninitialised", access.thread, 0, where - kBegin});
+        reports.push_back({"uninitialised", access.thread, 0, where - kBegin});
     }
     void missing_wait(const Access& access, const Earlier& copy, Address where) override {
-        told.push_back({"missing_wait", access.thread, copy.thread, where - kBegin});
+        reports.push_back({"missing_wait", access.thread, copy.thread, where - kBegin});
     }
     std::string kinds() const {
         std::string all;
-        for (const Told& each : told)
+        for (const Report& each : reports)
             all += (all.empty() ? "" : " ") + each.kind;
         return all;
     }
-    std::vector<Told> told;
+    std::vector<Report> reports;
 };
 
 class SharedShadowTest : public testing::Test {
@@ -56,7 +56,7 @@ class SharedShadowTest : public testing::Test {
     }
     SharedShadow::Region& region() { return *shadow.find(kBegin); }
     void access(unsigned thread, Address offset, unsigned bytes, AccessKind kind, ShortPlace place = 1) {
-        shadow.access(region(), {thread, kBegin + offset, bytes, kind, place}, order, heard);
+        shadow.access(region(), {thread, kBegin + offset, bytes, kind, place}, order, sink);
     }
     void read(unsigned thread, Address offset, unsigned bytes = 4, ShortPlace place = 1) {
         access(thread, offset, bytes, AccessKind::load, place);
@@ -67,49 +67,49 @@ class SharedShadowTest : public testing::Test {
 
     BlockOrder order;
     SharedShadow shadow;
-    Listener heard;
+    RecordingSink sink;
 };
 
 TEST_F(SharedShadowTest, WriteThenReadByAnotherIsARaceWithBothThreadsAndPlaces) {
     write(3, 8, 4, 20);
     read(70, 8, 4, 10);
-    ASSERT_EQ(heard.kinds(), "race");
-    EXPECT_EQ(heard.told[0].thread, 70U);
-    EXPECT_EQ(heard.told[0].other, 3U);
-    EXPECT_EQ(heard.told[0].where, 8U);
-    EXPECT_EQ(heard.told[0].place, 10);
-    EXPECT_EQ(heard.told[0].other_place, 20);
+    ASSERT_EQ(sink.kinds(), "race");
+    EXPECT_EQ(sink.reports[0].thread, 70U);
+    EXPECT_EQ(sink.reports[0].other, 3U);
+    EXPECT_EQ(sink.reports[0].where, 8U);
+    EXPECT_EQ(sink.reports[0].place, 10);
+    EXPECT_EQ(sink.reports[0].other_place, 20);
 }
 
-TEST_F(SharedShadowTest, ReadThenWriteIsARaceWhoeverOfTheReadersItIs) {
+TEST_F(SharedShadowTest, ReadThenWriteIsARaceWithAnyOfTheReaders) {
     for (unsigned reader = 0; reader < 128; ++reader)
         read(reader, 8);
     order.join(0, kAll);
     write(0, 8);  // in order with its own warp, and with itself
-    ASSERT_EQ(heard.kinds(), "race");
-    EXPECT_EQ(heard.told[0].other, 32U);
+    ASSERT_EQ(sink.kinds(), "race");
+    EXPECT_EQ(sink.reports[0].other, 32U);
 }
 
-TEST_F(SharedShadowTest, ABarrierMakesItRight) {
+TEST_F(SharedShadowTest, ABarrierOrdersThem) {
     write(3, 8);
     order.barrier();
     for (unsigned reader = 0; reader < 128; ++reader)
         read(reader, 8);
     order.barrier();
     write(77, 8);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
 }
 
-TEST_F(SharedShadowTest, ReadsGoTogether) {
+TEST_F(SharedShadowTest, ReadsDoNotConflict) {
     for (unsigned reader = 0; reader < 128; ++reader)
         read(reader, reader % 4);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
 }
 
 TEST_F(SharedShadowTest, TwoWritersRace) {
     write(0, 8);
     write(1, 8);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
 TEST_F(SharedShadowTest, NeighbouringBytesOfAWordDoNotRace) {
@@ -117,80 +117,80 @@ TEST_F(SharedShadowTest, NeighbouringBytesOfAWordDoNotRace) {
         write(thread, 8 + thread, 1);
     for (unsigned thread = 0; thread < 4; ++thread)
         read(thread, 8 + thread, 1);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
     read(0, 10, 2);
-    ASSERT_EQ(heard.kinds(), "race");
-    EXPECT_EQ(heard.told[0].other, 2U);
-    EXPECT_EQ(heard.told[0].where, 10U);
+    ASSERT_EQ(sink.kinds(), "race");
+    EXPECT_EQ(sink.reports[0].other, 2U);
+    EXPECT_EQ(sink.reports[0].where, 10U);
 }
 
 TEST_F(SharedShadowTest, AnAccessOfSixteenBytesIsFourWords) {
     write(0, 16, 16);
     read(1, 28, 4);
-    ASSERT_EQ(heard.kinds(), "race");
-    EXPECT_EQ(heard.told[0].where, 28U);
+    ASSERT_EQ(sink.kinds(), "race");
+    EXPECT_EQ(sink.reports[0].where, 28U);
     read(1, 32, 4);
-    EXPECT_EQ(heard.told.size(), 1U);
+    EXPECT_EQ(sink.reports.size(), 1U);
 }
 
 TEST_F(SharedShadowTest, AnAccessAcrossTwoWordsIsSeenInBoth) {
     write(0, 10, 4);
     read(1, 8, 1);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
     read(1, 13, 1);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
-TEST_F(SharedShadowTest, AtomicsGoTogetherAndNotWithOthers) {
+TEST_F(SharedShadowTest, AtomicsConflictWithPlainAccessesOnly) {
     access(0, 8, 4, AccessKind::atomic);
     access(40, 8, 4, AccessKind::atomic);
     access(80, 8, 4, AccessKind::atomic_load);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
     read(100, 8);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
 TEST_F(SharedShadowTest, AnAtomicDoesNotHideThePlainWriteBeforeIt) {
     write(0, 8);
     access(0, 8, 4, AccessKind::atomic);
     access(40, 8, 4, AccessKind::atomic);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
-TEST_F(SharedShadowTest, WhoeverDidTheLastAtomicMaySetTheWordBack) {
+TEST_F(SharedShadowTest, TheThreadOfTheLastAtomicMayResetTheWord) {
     access(0, 8, 4, AccessKind::atomic);
     access(40, 8, 4, AccessKind::atomic);
     write(40, 8);
     access(0, 16, 4, AccessKind::atomic);
     access(40, 16, 4, AccessKind::atomic_load);
     write(40, 16);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
     access(0, 24, 4, AccessKind::atomic);
     write(40, 24);
-    EXPECT_EQ(heard.kinds(), "race") << "without having looked";
+    EXPECT_EQ(sink.kinds(), "race") << "without an atomic access before";
 }
 
-TEST_F(SharedShadowTest, LanesThatJoinAreInOrder) {
+TEST_F(SharedShadowTest, JoinedLanesAreOrdered) {
     for (unsigned lane = 0; lane < 32; ++lane)
         write(lane, lane * 4);
     order.join(0, kAll);
     for (unsigned lane = 0; lane < 32; ++lane)
         read(lane, (lane + 1) % 32 * 4);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
     read(32, 0);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
-TEST_F(SharedShadowTest, AMaskThatLeavesALaneOutLeavesItsRace) {
+TEST_F(SharedShadowTest, ALaneOutsideTheMaskStillRaces) {
     for (unsigned lane = 0; lane < 32; ++lane)
         write(lane, lane * 4);
     order.join(0, kAll & ~(1U << 5));
     read(4, 5 * 4);
-    ASSERT_EQ(heard.kinds(), "race");
-    EXPECT_EQ(heard.told[0].other, 5U);
+    ASSERT_EQ(sink.kinds(), "race");
+    EXPECT_EQ(sink.reports[0].other, 5U);
 }
 
-// A warp that works for long without a barrier of the block must not let the words' entries grow.
+// Entries stay few even if a warp runs long without a barrier of the block.
 TEST_F(SharedShadowTest, ALongLoopWithinAWarp) {
     for (int round = 0; round < 5000; ++round) {
         for (unsigned lane = 0; lane < 32; ++lane)
@@ -199,40 +199,40 @@ TEST_F(SharedShadowTest, ALongLoopWithinAWarp) {
         if (round % 1000 == 999) write(0, 8);
         order.join(0, kAll);
     }
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
     read(33, 8);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
-TEST_F(SharedShadowTest, OtherBlocksAreOld) {
+TEST_F(SharedShadowTest, AccessesOfEarlierBlocksAreDropped) {
     write(0, 8);
     begin(128);
     read(1, 8);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
 }
 
-TEST_F(SharedShadowTest, WhatNothingWroteIsToldOnce) {
+TEST_F(SharedShadowTest, UnwrittenMemoryIsReportedOnce) {
     begin(64, false);
     write(0, 0, 2);
     read(0, 0, 4);
-    ASSERT_EQ(heard.kinds(), "uninitialised");
-    EXPECT_EQ(heard.told[0].where, 2U);
+    ASSERT_EQ(sink.kinds(), "uninitialised");
+    EXPECT_EQ(sink.reports[0].where, 2U);
     read(0, 0, 4);
-    EXPECT_EQ(heard.told.size(), 1U);
+    EXPECT_EQ(sink.reports.size(), 1U);
     access(0, 40, 4, AccessKind::atomic);
-    EXPECT_EQ(heard.kinds(), "uninitialised uninitialised") << "an atomic reads too";
+    EXPECT_EQ(sink.kinds(), "uninitialised uninitialised") << "an atomic reads too";
     begin(64, false);
     read(0, 0, 2);
-    EXPECT_EQ(heard.told.size(), 3U) << "the next block starts anew";
+    EXPECT_EQ(sink.reports.size(), 3U) << "the next block starts anew";
 }
 
-TEST_F(SharedShadowTest, AVectorMayReachBeyondWhatIsWritten) {
+TEST_F(SharedShadowTest, AVectorMayContainUnwrittenElements) {
     begin(64, false);
     write(0, 12);
     read(0, 0, 16);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
     read(0, 16, 16);
-    EXPECT_EQ(heard.kinds(), "uninitialised");
+    EXPECT_EQ(sink.kinds(), "uninitialised");
 }
 
 TEST_F(SharedShadowTest, FindsTheArrayAndItsGaps) {
@@ -254,7 +254,7 @@ class CopyTest : public SharedShadowTest {
   protected:
     void SetUp() override { begin(64, false); }
     void issue(unsigned thread, Address offset) {
-        shadow.issue_copy(region(), {thread, kBegin + offset, 16, AccessKind::store, 5}, order, heard);
+        shadow.issue_copy(region(), {thread, kBegin + offset, 16, AccessKind::store, 5}, order, sink);
     }
     void complete(unsigned thread, Address offset) {
         shadow.complete_copy(region(), thread, kBegin + offset, 16, order);
@@ -264,12 +264,12 @@ class CopyTest : public SharedShadowTest {
 TEST_F(CopyTest, ReadingBeforeTheWait) {
     issue(0, 0);
     read(0, 4);
-    ASSERT_EQ(heard.kinds(), "missing_wait");
-    EXPECT_EQ(heard.told[0].other, 0U);
-    EXPECT_EQ(heard.told[0].where, 4U);
+    ASSERT_EQ(sink.kinds(), "missing_wait");
+    EXPECT_EQ(sink.reports[0].other, 0U);
+    EXPECT_EQ(sink.reports[0].where, 4U);
     complete(0, 0);
     read(0, 4);
-    EXPECT_EQ(heard.told.size(), 1U);
+    EXPECT_EQ(sink.reports.size(), 1U);
 }
 
 TEST_F(CopyTest, AnotherThreadNeedsABarrierAfterTheWait) {
@@ -278,7 +278,7 @@ TEST_F(CopyTest, AnotherThreadNeedsABarrierAfterTheWait) {
     complete(0, 0);
     complete(1, 16);
     read(1, 0);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
 TEST_F(CopyTest, ABarrierBeforeTheWaitIsNotEnough) {
@@ -286,10 +286,10 @@ TEST_F(CopyTest, ABarrierBeforeTheWaitIsNotEnough) {
     order.barrier();
     complete(0, 0);
     read(1, 0);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
-TEST_F(CopyTest, WaitThenBarrierIsRight) {
+TEST_F(CopyTest, WaitThenBarrierOrders) {
     issue(0, 0);
     issue(1, 16);
     complete(0, 0);
@@ -297,20 +297,20 @@ TEST_F(CopyTest, WaitThenBarrierIsRight) {
     order.barrier();
     read(1, 0, 16);
     read(0, 16, 16);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
 }
 
 TEST_F(CopyTest, ReadersOfTheOldContentsMustBeDone) {
     begin(64, true);
     read(40, 0);
     issue(0, 0);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
 TEST_F(CopyTest, WritingToAPendingDestination) {
     issue(0, 0);
     write(1, 12);
-    EXPECT_EQ(heard.kinds(), "missing_wait");
+    EXPECT_EQ(sink.kinds(), "missing_wait");
 }
 
 // --- Device memory
@@ -319,7 +319,7 @@ class GlobalShadowTest : public testing::Test {
   protected:
     struct Block {
         BlockOrder order;
-        BlockAmongOthers others;
+        GridOrder others;
     };
     void SetUp() override {
         for (unsigned i = 0; i < 3; ++i) {
@@ -329,37 +329,37 @@ class GlobalShadowTest : public testing::Test {
     }
     void access(unsigned b, unsigned thread, Address offset, AccessKind kind, unsigned bytes = 4) {
         shadow.access({thread, kBegin + offset, bytes, kind, 1}, generation, block[b].order, block[b].others,
-                      heard);
+                      sink);
     }
     GlobalShadow shadow;
     std::array<Block, 3> block;
     GlobalShadow::Generation generation = 1;
-    Listener heard;
+    RecordingSink sink;
 };
 
 TEST_F(GlobalShadowTest, WriteAndReadOfTwoBlocks) {
     access(0, 5, 8, AccessKind::store);
     access(1, 6, 8, AccessKind::load);
-    ASSERT_EQ(heard.kinds(), "race");
-    EXPECT_EQ(heard.told[0].other, 5U);
-    EXPECT_EQ(heard.told[0].other_block, 0U);
+    ASSERT_EQ(sink.kinds(), "race");
+    EXPECT_EQ(sink.reports[0].other, 5U);
+    EXPECT_EQ(sink.reports[0].other_block, 0U);
 }
 
 TEST_F(GlobalShadowTest, TheReaderMayComeFirstAndBeOneOfSeveral) {
     access(1, 6, 8, AccessKind::load);
     access(0, 6, 8, AccessKind::load);
     access(0, 5, 8, AccessKind::store);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
-TEST_F(GlobalShadowTest, OfSeveralReadersOfABlockWhoeverWritesRacesWithAnother) {
+TEST_F(GlobalShadowTest, AWriterRacesWithAnotherReaderOfItsBlock) {
     for (const unsigned writer : {0U, 1U, 2U, 3U}) {
         const Address word = 64 + 4 * writer;
         for (const unsigned reader : {0U, 1U, 2U, 2U, 1U})
             access(0, reader, word, AccessKind::load);
         access(0, writer, word, AccessKind::store);
-        ASSERT_EQ(heard.told.size(), writer + 1) << "writer " << writer;
-        EXPECT_NE(heard.told.back().other, writer);
+        ASSERT_EQ(sink.reports.size(), writer + 1) << "writer " << writer;
+        EXPECT_NE(sink.reports.back().other, writer);
     }
 }
 
@@ -369,9 +369,9 @@ TEST_F(GlobalShadowTest, ReadersOfAWarpDoNotHideThoseOfAnother) {
             access(0, reader, word, AccessKind::load);
         block[0].order.join(0, kAll);
         access(0, 0, word, AccessKind::store);
-        ASSERT_EQ(heard.kinds(), "race");
-        EXPECT_EQ(heard.told[0].other, 40U);
-        heard.told.clear();
+        ASSERT_EQ(sink.kinds(), "race");
+        EXPECT_EQ(sink.reports[0].other, 40U);
+        sink.reports.clear();
         access(0, 0, word + 1, AccessKind::store, 1);  // word by word from now on
     }
 }
@@ -382,42 +382,42 @@ TEST_F(GlobalShadowTest, ReadersOfABlockDoNotHideThoseOfAnother) {
         access(0, reader, 8, AccessKind::load);
     block[0].order.barrier();
     access(0, 0, 8, AccessKind::store);
-    ASSERT_EQ(heard.kinds(), "race");
-    EXPECT_EQ(heard.told[0].other_block, 1U);
+    ASSERT_EQ(sink.kinds(), "race");
+    EXPECT_EQ(sink.reports[0].other_block, 1U);
 }
 
-TEST_F(GlobalShadowTest, AReaderOfALaterLaunchIsNoted) {
+TEST_F(GlobalShadowTest, AReaderOfALaterLaunchIsRecorded) {
     access(0, 3, 8, AccessKind::load);
     generation = 2;
     access(0, 3, 8, AccessKind::load);
     access(1, 4, 8, AccessKind::store);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
-TEST_F(GlobalShadowTest, AReaderOfALaterEpochIsNoted) {
+TEST_F(GlobalShadowTest, AReaderOfALaterEpochIsRecorded) {
     access(0, 3, 8, AccessKind::load);
     block[0].order.barrier();
     access(0, 3, 8, AccessKind::load);
     access(0, 4, 8, AccessKind::store);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
-TEST_F(GlobalShadowTest, EveryPageIsFoundAgain) {
+TEST_F(GlobalShadowTest, EveryPageIsFound) {
     constexpr Address kPages = 2000;
     for (Address page = 0; page < kPages; ++page)
         access(0, 0, page * 65536 * 7, AccessKind::store);
     for (Address page = 0; page < kPages; ++page)
         access(1, 0, page * 65536 * 7, AccessKind::load);
-    EXPECT_EQ(heard.told.size(), kPages);
+    EXPECT_EQ(sink.reports.size(), kPages);
 }
 
 TEST_F(GlobalShadowTest, AnAccessMayReachIntoTheNextPage) {
     access(0, 0, 65536 - 8, AccessKind::store, 16);
     access(1, 0, 65536 + 4, AccessKind::load);
-    ASSERT_EQ(heard.kinds(), "race");
+    ASSERT_EQ(sink.kinds(), "race");
 }
 
-TEST_F(GlobalShadowTest, ReadsAtomicsNeighboursAndTheNextLaunchGoTogether) {
+TEST_F(GlobalShadowTest, ReadsAtomicsNeighboursAndTheNextLaunchDoNotConflict) {
     access(0, 0, 8, AccessKind::load);
     access(1, 0, 8, AccessKind::load);
     access(0, 0, 12, AccessKind::atomic);
@@ -428,30 +428,30 @@ TEST_F(GlobalShadowTest, ReadsAtomicsNeighboursAndTheNextLaunchGoTogether) {
     access(2, 0, 8, AccessKind::store);
     access(2, 0, 12, AccessKind::store);
     access(2, 0, 16, AccessKind::store);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
 }
 
 TEST_F(GlobalShadowTest, AnAtomicAndAPlainAccessRace) {
     access(0, 0, 8, AccessKind::atomic);
     access(1, 0, 8, AccessKind::load);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
 TEST_F(GlobalShadowTest, AnAtomicDoesNotHideThePlainWriteBeforeIt) {
     access(0, 0, 8, AccessKind::store);
     access(0, 0, 8, AccessKind::atomic);
     access(1, 0, 8, AccessKind::atomic);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
 }
 
 TEST_F(GlobalShadowTest, ThreadsOfOneBlockNeedABarrierToo) {
     access(0, 0, 8, AccessKind::store);
     access(0, 1, 8, AccessKind::load);
-    EXPECT_EQ(heard.kinds(), "race");
+    EXPECT_EQ(sink.kinds(), "race");
     access(0, 0, 12, AccessKind::store);
     block[0].order.barrier();
     access(0, 40, 12, AccessKind::load);
-    EXPECT_EQ(heard.told.size(), 1U);
+    EXPECT_EQ(sink.reports.size(), 1U);
 }
 
 TEST_F(GlobalShadowTest, FenceAndAtomicOrderBlocks) {
@@ -459,59 +459,58 @@ TEST_F(GlobalShadowTest, FenceAndAtomicOrderBlocks) {
     Block& first = block[0];
     first.others.fence(0, first.order.epoch(0), first.order.phase_start());
     shadow.at_atomic(kBegin + 100, generation,
-                     [&](SharedBlocksKnowledge& here) { here = first.others.carry(0, here); });
+                     [&](SharedBlockClocks& here) { here = first.others.release(0, here); });
     shadow.at_atomic(kBegin + 100, generation,
-                     [&](SharedBlocksKnowledge& here) { block[1].others.acquire(here); });
+                     [&](SharedBlockClocks& here) { block[1].others.acquire(here); });
     access(1, 0, 8, AccessKind::load);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
     access(2, 0, 8, AccessKind::load);
-    EXPECT_EQ(heard.kinds(), "race") << "block 2 has not seen the atomic";
+    EXPECT_EQ(sink.kinds(), "race") << "block 2 has not seen the atomic";
 }
 
-// Thread 40 has seen an atomic access after thread 0's fence, be it that of another block which has
-// seen thread 0's.
-TEST_F(GlobalShadowTest, ABlockHearsOfItselfByAtomics) {
+// Thread 40 has acquired thread 0's fence through an atomic access, its own or that of another
+// block.
+TEST_F(GlobalShadowTest, AtomicsOrderThreadsOfOneBlock) {
     Block& own = block[0];
     access(0, 0, 8, AccessKind::store);
     own.others.fence(0, own.order.epoch(0), own.order.phase_start());
     shadow.at_atomic(kBegin + 100, generation,
-                     [&](SharedBlocksKnowledge& here) { here = own.others.carry(0, here); });
-    shadow.at_atomic(kBegin + 100, generation,
-                     [&](SharedBlocksKnowledge& here) { own.others.acquire(here); });
+                     [&](SharedBlockClocks& here) { here = own.others.release(0, here); });
+    shadow.at_atomic(kBegin + 100, generation, [&](SharedBlockClocks& here) { own.others.acquire(here); });
     access(0, 40, 8, AccessKind::load);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
     access(0, 41, 12, AccessKind::store);
     access(0, 0, 12, AccessKind::load);
-    EXPECT_EQ(heard.kinds(), "race") << "of another warp, after the fence";
+    EXPECT_EQ(sink.kinds(), "race") << "of another warp, after the fence";
 }
 
-TEST_F(GlobalShadowTest, ABlockThatLagsBehindTheGridDoesNotMakeOthersForget) {
+TEST_F(GlobalShadowTest, ABlockOfAnEarlierGenerationDropsNoClocks) {
     const auto at = [&](GlobalShadow::Generation when,
-                        const std::function<void(SharedBlocksKnowledge&)>& change) {
+                        const std::function<void(SharedBlockClocks&)>& change) {
         shadow.at_atomic(kBegin, when, change);
     };
-    const auto something = std::make_shared<const BlocksKnowledge>(1);
-    at(1, [&](SharedBlocksKnowledge& here) { here = something; });
-    at(2, [&](SharedBlocksKnowledge& here) {
+    const auto something = std::make_shared<const BlockClocks>(1);
+    at(1, [&](SharedBlockClocks& here) { here = something; });
+    at(2, [&](SharedBlockClocks& here) {
         EXPECT_EQ(here, nullptr) << "of before the grid's barrier";
         here = something;
     });
-    at(1, [&](SharedBlocksKnowledge& here) { EXPECT_EQ(here, something); });
-    at(2, [&](SharedBlocksKnowledge& here) { EXPECT_EQ(here, something); });
+    at(1, [&](SharedBlockClocks& here) { EXPECT_EQ(here, something); });
+    at(2, [&](SharedBlockClocks& here) { EXPECT_EQ(here, something); });
 }
 
-TEST_F(GlobalShadowTest, OfVeryManyAtomicsTheLastAreTakenForOne) {
-    const auto something = std::make_shared<const BlocksKnowledge>(1);
+TEST_F(GlobalShadowTest, OfVeryManyAtomicsTheLastShareAnEntry) {
+    const auto something = std::make_shared<const BlockClocks>(1);
     const auto left_at = [&](Address address) {
-        SharedBlocksKnowledge left;
-        shadow.at_atomic(address, 1, [&](SharedBlocksKnowledge& here) { left = here; });
+        SharedBlockClocks left;
+        shadow.at_atomic(address, 1, [&](SharedBlockClocks& here) { left = here; });
         return left;
     };
     constexpr Address kApart = 16 * 64;  // in one shard
     for (Address i = 0; i < 2048; ++i)
         EXPECT_EQ(left_at(kBegin + i * kApart), nullptr);
-    shadow.at_atomic(kBegin, 1, [&](SharedBlocksKnowledge& here) { here = something; });
-    shadow.at_atomic(kBegin + 3000 * kApart, 1, [&](SharedBlocksKnowledge& here) { here = something; });
+    shadow.at_atomic(kBegin, 1, [&](SharedBlockClocks& here) { here = something; });
+    shadow.at_atomic(kBegin + 3000 * kApart, 1, [&](SharedBlockClocks& here) { here = something; });
     EXPECT_EQ(left_at(kBegin), something);
     EXPECT_EQ(left_at(kBegin + kApart), nullptr) << "one of the first";
     EXPECT_EQ(left_at(kBegin + 4000 * kApart), something) << "one of the rest";
@@ -520,26 +519,26 @@ TEST_F(GlobalShadowTest, OfVeryManyAtomicsTheLastAreTakenForOne) {
     EXPECT_EQ(left_at(kBegin + 4000 * kApart), nullptr);
 }
 
-// What a warp, or a thread in a loop, does to a line is known as well as if it were noted word by
-// word: whoever writes next races with the thread that was there.
+// The runs of a warp, or of a thread in a loop, are as exact as a record of each word: the next
+// write races with the word's last thread.
 class RunTest : public GlobalShadowTest,
                 public testing::WithParamInterface<std::tuple<int, unsigned, AccessKind>> {};
 
-TEST_P(RunTest, EveryWordKnowsItsThread) {
+TEST_P(RunTest, EveryWordHasItsThread) {
     const auto [step, words, kind] = GetParam();
     block[0].order.begin_block(1024);
     const auto thread_of = [&](unsigned access) { return 60 + static_cast<unsigned>(step) * access; };
     const unsigned accesses = kLineWords / words;
     for (unsigned i = 0; i < accesses; ++i)
         access(0, thread_of(i), 4 * words * i, kind, 4 * words);
-    EXPECT_EQ(heard.kinds(), "");
+    EXPECT_EQ(sink.kinds(), "");
     for (unsigned word = 0; word < kLineWords; ++word)
         access(1, 5, 4 * word, AccessKind::store);
-    ASSERT_EQ(heard.told.size(), kLineWords);
+    ASSERT_EQ(sink.reports.size(), kLineWords);
     for (unsigned word = 0; word < kLineWords; ++word) {
-        EXPECT_EQ(heard.told[word].where, 4 * word);
-        EXPECT_EQ(heard.told[word].other, thread_of(word / words)) << "word " << word;
-        EXPECT_EQ(heard.told[word].other_block, 0U);
+        EXPECT_EQ(sink.reports[word].where, 4 * word);
+        EXPECT_EQ(sink.reports[word].other, thread_of(word / words)) << "word " << word;
+        EXPECT_EQ(sink.reports[word].other_block, 0U);
     }
 }
 
@@ -548,16 +547,16 @@ INSTANTIATE_TEST_SUITE_P(Steps, RunTest,
                                           testing::Values(1U, 2U, 4U),
                                           testing::Values(AccessKind::load, AccessKind::store)));
 
-// Only the values tell whether two plain writes are a race: all words of them count.
-TEST_F(GlobalShadowTest, TwoWritesAreToldWordByWord) {
+// Whether two plain writes are a race depends on the values of all their words.
+TEST_F(GlobalShadowTest, TwoWritesAreReportedWordByWord) {
     access(0, 0, 16, AccessKind::store, 16);
     access(1, 0, 16, AccessKind::store, 16);
-    EXPECT_EQ(heard.told.size(), 4U);
+    EXPECT_EQ(sink.reports.size(), 4U);
     access(2, 0, 16, AccessKind::load, 16);
-    EXPECT_EQ(heard.told.size(), 5U);
+    EXPECT_EQ(sink.reports.size(), 5U);
 }
 
-TEST_F(GlobalShadowTest, WhatCannotBeWatchedIsLeftOutAndSaid) {
+TEST_F(GlobalShadowTest, BeyondItsCapacityItIsFull) {
     constexpr Address kPages = 2048;
     for (Address page = 0; page < kPages; ++page)
         access(0, 0, page * 65536, AccessKind::load);
@@ -568,32 +567,32 @@ TEST_F(GlobalShadowTest, WhatCannotBeWatchedIsLeftOutAndSaid) {
     EXPECT_FALSE(shadow.full());
 }
 
-TEST_F(GlobalShadowTest, OfReadsThatAreNotedTogetherEachThreadIsTold) {
+TEST_F(GlobalShadowTest, OfReadsThatAreRecordedTogetherEachThreadIsReported) {
     for (unsigned word = 0; word < 2 * kLineWords; ++word)
         access(1, 5, 4 * word, AccessKind::store);
     const auto read = [&](Address line, ThreadOfWord thread, LineWords words) {
         const inspector::Run run{{block[0].order.epoch(0), 1, 0, false}, thread, words};
-        shadow.reads(run, kBegin + line, generation, block[0].order, block[0].others, heard);
+        shadow.reads(run, kBegin + line, generation, block[0].order, block[0].others, sink);
     };
     ThreadOfWord neighbours(7);
     ASSERT_TRUE(neighbours.extend(1, 8, 1, 1));
     read(0, neighbours, 0xFFFF);
-    ASSERT_EQ(heard.told.size(), kLineWords);
+    ASSERT_EQ(sink.reports.size(), kLineWords);
     for (unsigned word = 0; word < kLineWords; ++word) {
-        EXPECT_EQ(heard.told[word].thread, 7 + word);
-        EXPECT_EQ(heard.told[word].where, 4 * word);
+        EXPECT_EQ(sink.reports[word].thread, 7 + word);
+        EXPECT_EQ(sink.reports[word].where, 4 * word);
     }
     read(64, ThreadOfWord(7), 0xFFF0);
-    EXPECT_EQ(heard.told.size(), kLineWords + 1) << "once a thread";
-    EXPECT_EQ(heard.told.back().where, 64U + 16U);
+    EXPECT_EQ(sink.reports.size(), kLineWords + 1) << "once a thread";
+    EXPECT_EQ(sink.reports.back().where, 64U + 16U);
 }
 
-// Blocks on OS threads of their own, each in words of its own: in lines that they share, while all
-// read the same.
+// Blocks on several OS threads: each writes words of its own in shared lines, and all read the same
+// words.
 TEST_F(GlobalShadowTest, BlocksOnSeveralThreads) {
     constexpr unsigned kBlocks = 4;
     constexpr unsigned kLinesUsed = 200;
-    std::array<Listener, kBlocks> told;
+    std::array<RecordingSink, kBlocks> reports;
     const auto run = [&](unsigned number) {
         Block own;
         own.order.begin_block(64);
@@ -601,7 +600,7 @@ TEST_F(GlobalShadowTest, BlocksOnSeveralThreads) {
         for (unsigned i = 0; i < kLinesUsed * kLineWords; ++i) {
             const auto touch = [&](Address offset, AccessKind kind) {
                 shadow.access({i % 64, kBegin + offset, 4, kind, 1}, generation, own.order, own.others,
-                              told[number]);
+                              reports[number]);
             };
             touch(Address{1} << 20 | 4 * i, AccessKind::load);
             if (i % kBlocks == number) touch(4 * i, AccessKind::store);
@@ -612,15 +611,15 @@ TEST_F(GlobalShadowTest, BlocksOnSeveralThreads) {
         threads.emplace_back(run, number);
     for (std::thread& thread : threads)
         thread.join();
-    for (const Listener& each : told)
+    for (const RecordingSink& each : reports)
         EXPECT_EQ(each.kinds(), "");
     generation = 1;
     for (unsigned word = 0; word < kLinesUsed * kLineWords; ++word) {
-        heard.told.clear();
+        sink.reports.clear();
         access(word % kBlocks == 0 ? 1 : 0, 3, 4 * word, AccessKind::load);
-        ASSERT_EQ(heard.kinds(), "race") << "word " << word;
-        EXPECT_EQ(heard.told[0].other_block, word % kBlocks);
-        EXPECT_EQ(heard.told[0].other, word % 64);
+        ASSERT_EQ(sink.kinds(), "race") << "word " << word;
+        EXPECT_EQ(sink.reports[0].other_block, word % kBlocks);
+        EXPECT_EQ(sink.reports[0].other, word % 64);
     }
 }
 
@@ -630,13 +629,13 @@ TEST_F(GlobalShadowTest, ARunMayBeginAnywhereInALine) {
     access(0, 64, 60, AccessKind::store);
     access(1, 5, 56, AccessKind::load);
     access(1, 5, 60, AccessKind::load);
-    ASSERT_EQ(heard.told.size(), 2U);
-    EXPECT_EQ(heard.told[0].other, 0U);
-    EXPECT_EQ(heard.told[1].other, 64U);
+    ASSERT_EQ(sink.reports.size(), 2U);
+    EXPECT_EQ(sink.reports[0].other, 0U);
+    EXPECT_EQ(sink.reports[1].other, 64U);
 }
 
-// Warps of which none knows of another, and so none of their reads is old: there is room for three
-// besides that of block 1.
+// Warps that are unordered with each other, so that none of their reads can be dropped. There is
+// room for three besides that of block 1.
 TEST_F(GlobalShadowTest, ManyReadersOfABlockDoNotHideThatOfAnother) {
     block[0].order.begin_block(1024);
     access(1, 6, 8, AccessKind::load);
@@ -647,11 +646,11 @@ TEST_F(GlobalShadowTest, ManyReadersOfABlockDoNotHideThatOfAnother) {
     }
     block[0].order.barrier();
     access(0, 0, 8, AccessKind::store);
-    ASSERT_EQ(heard.kinds(), "race");
-    EXPECT_EQ(heard.told[0].other_block, 1U);
+    ASSERT_EQ(sink.kinds(), "race");
+    EXPECT_EQ(sink.reports[0].other_block, 1U);
 }
 
-// --- Reads that wait
+// --- Pending reads
 
 struct Noted {
     std::array<int, 1024> times{};  // by word
@@ -687,7 +686,7 @@ TEST(PendingReads, AWarpsReadsOfALineAreOne) {
     EXPECT_EQ(noted.notes, 4);
 }
 
-TEST(PendingReads, EpochsPlacesAndBlocksAreKeptApart) {
+TEST(PendingReads, EpochsPlacesAndBlocksAreSeparate) {
     PendingReads reads;
     Noted noted;
     const auto add = [&](unsigned thread, unsigned word, Epoch epoch, std::uint16_t block, ShortPlace place) {
@@ -702,8 +701,8 @@ TEST(PendingReads, EpochsPlacesAndBlocksAreKeptApart) {
     EXPECT_EQ(noted.notes, 4);
 }
 
-// None is lost, whatever has to make room.
-TEST(PendingReads, EachReaderOfAWordIsNotedOrTwoOthersAre) {
+// No read is lost when another takes its place.
+TEST(PendingReads, EachReaderOfAWordIsRecordedOrTwoOthersAre) {
     const unsigned seed = std::random_device{}();
     std::mt19937 random(seed);
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -769,7 +768,7 @@ TEST(ShortPlace, ComesBack) {
     EXPECT_EQ(long_place(short_place(code)), code);
     EXPECT_EQ(long_place(short_place(code - 99999)), code - 99999);
     EXPECT_EQ(long_place(short_place(66000)), 66000U) << "the number of a site";
-    EXPECT_EQ(long_place(short_place(code + (std::uintptr_t{1} << 40))), 0U) << "too far away to be told";
+    EXPECT_EQ(long_place(short_place(code + (std::uintptr_t{1} << 40))), 0U) << "too far away";
 }
 
 }  // namespace

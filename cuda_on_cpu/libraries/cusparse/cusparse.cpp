@@ -1,5 +1,5 @@
-// Sparse matrices. All three formats are read by one function, entries(): it tells row, column and
-// value of each.
+// Sparse matrices. One function, entries(), reads all three formats: it passes on row, column and
+// value of each entry.
 #include "cusparse.h"
 
 #include <algorithm>
@@ -258,8 +258,8 @@ std::size_t element(const Dense& B, int64_t row, int64_t column) {
     return B.order == CUSPARSE_ORDER_ROW ? row * B.leading + column : column * B.leading + row;
 }
 
-// Calls use(row, column, value) for each entry. False, and told: an index or an offset is outside
-// the matrix.
+// Calls use(row, column, value) for each entry. Returns false, after a message, if an index or an
+// offset is outside the matrix.
 template <class T, class Use>
 bool entries(const char* function, const Matrix& A, Use use) {
     const T* values = static_cast<const T*>(A.values);
@@ -337,8 +337,8 @@ Region scalar_region(cusparseHandle_t handle, const char* name, const void* poin
                                                                 : region_of(name, nullptr, 0);
 }
 
-// `work` runs in the handle's stream, if all regions are device memory. It returns false where it
-// has told of a mistake.
+// `work` runs in the handle's stream, if all regions are device memory. It returns false
+// after it has reported a mistake.
 cusparseStatus_t run(cusparseHandle_t handle, const char* function, std::vector<Region> regions,
                      std::function<bool()> work, bool host_waits = false) {
     const auto checked = [function, regions = std::move(regions), work = std::move(work)] {

@@ -439,7 +439,7 @@ End product(cusparseHandle_t handle, cusparseSpMatDescr_t matrix, int x_size, fl
     return end;
 }
 
-TEST_F(Sparse, ErrorsAreTold) {
+TEST_F(Sparse, ErrorsAreReported) {
     const SparseMatrix<float, int> sparse(CUSPARSE_FORMAT_CSR, CUSPARSE_INDEX_BASE_ZERO);
     const Device<float> x{std::vector<float>(kColumns)}, y{std::vector<float>(kRows)};
     std::vector<float> host(kColumns);

@@ -119,17 +119,17 @@ first_code=0
 wait "$first" || first_code=$?
 check "two at once: both get through" '7 7' "$first_code $code"
 
-# Somebody builds for as long as file descriptor 8 is open here.
+# The build directory is locked as long as file descriptor 8 is open here.
 exec 8>>"$root/build/cpu.lock"
 flock 8
 echo "building day01" >"$root/build/cpu.lock"
 : >"$LOG"
 run timeout 20 "$root/course" hint
-check "who builds nothing does not wait" 7 "$code"
-check "who does not wait does not build" '' "$(cat "$LOG")"
+check "a command that builds nothing does not wait" 7 "$code"
+check "a command that does not wait does not build" '' "$(cat "$LOG")"
 run timeout 2 "$root/course" run
-check "who builds waits" 124 "$code"
-contains "who waits is told for what" "waiting for another ./course, which has been building day01 for " "$messages"
+check "a command that builds waits" 124 "$code"
+contains "the message names what it waits for" "waiting for another ./course, which has been building day01 for " "$messages"
 exec 8>&-
 
 # Which GPU tools there are decides, not the machine that the test runs on.
@@ -152,7 +152,7 @@ contains "install_dependencies.sh: names the argument" "'--wrong'" "$messages"
 run "$checkout/scripts/install_dependencies.sh" --help
 check "install_dependencies.sh --help" 0 "$code"
 
-# A system without apt-get: the list, by names that are nobody's package names.
+# A system without apt-get: the list, by names that no package has.
 mkdir "$work/bare"
 for tool in bash env cat; do ln -s "$(command -v "$tool")" "$work/bare/"; done
 PATH=$work/bare run "$checkout/scripts/install_dependencies.sh"

@@ -1,5 +1,5 @@
-// The page of an inspection, from made-up figures: what stands in it, and whether everybody can
-// read it.
+// The page of an inspection, from made-up figures: its contents, and whether it is accessible to
+// all readers.
 #include "inspect_page.hpp"
 
 #include <fmt/format.h>

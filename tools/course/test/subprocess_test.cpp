@@ -29,7 +29,7 @@ TEST(Run, NamesTheProgramThatCannotBeStarted) {
     }
 }
 
-// Somebody may have started the tests with SIGINT ignored, as shells do in the background; children
+// The tests may have been started with SIGINT ignored, as shells do in the background; children
 // would inherit that.
 class Interruptible {
   public:

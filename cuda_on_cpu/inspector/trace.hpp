@@ -1,5 +1,4 @@
-// One thing that a CUDA thread did, as the inspector keeps it: where in the program, what, and at
-// which address.
+// An entry of a lane's trace: the place in the program, the operation, and the address.
 #pragma once
 
 #include <array>
@@ -31,10 +30,10 @@ class Action {
         action.word_ = word;
         return action;
     }
-    // Waiting for other lanes: no access, but a place that lanes come together at.
-    static constexpr Action meeting(Place place) {
+    // A place where the lane waits for others: no access.
+    static constexpr Action sync_point(Place place) {
         Action action;
-        action.word_ = place | kMeeting;
+        action.word_ = place | kSyncPoint;
         return action;
     }
 
@@ -44,20 +43,20 @@ class Action {
     constexpr Space space() const { return static_cast<Space>(word_ >> 48 & 1); }
     constexpr Operation operation() const { return static_cast<Operation>(word_ >> 49 & 7); }
     constexpr unsigned bytes() const { return 1U << (word_ >> 52 & 7); }
-    constexpr bool is_meeting() const { return (word_ & kMeeting) != 0; }
+    constexpr bool is_sync_point() const { return (word_ & kSyncPoint) != 0; }
     constexpr std::uint64_t word() const { return word_; }
     constexpr bool operator==(const Action&) const = default;
 
   private:
-    static constexpr std::uint64_t kMeeting = std::uint64_t{1} << 55;
+    static constexpr std::uint64_t kSyncPoint = std::uint64_t{1} << 55;
     std::uint64_t word_ = 0;
 };
 
-// The last few different ones.
+// The last few different values.
 template <class T>
 class RecentlyUsed {
   public:
-    // The first that fits, or T{}.
+    // The first for which fits(value) is true, or T{}.
     template <class Fits>
     T find(Fits fits) const {
         for (const T& one : used_) {
@@ -73,7 +72,7 @@ class RecentlyUsed {
     std::size_t next_ = 0;
 };
 
-// What each instruction has met last: most often it meets it again.
+// A value per instruction, in a small cache: most instructions access the same memory again.
 template <class T>
 class ByPlace {
   public:
@@ -84,7 +83,7 @@ class ByPlace {
     std::array<T, 64> lately_{};
 };
 
-struct Event {
+struct TraceEntry {
     Action action;
     std::uint64_t address;
 };
